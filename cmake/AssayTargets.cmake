@@ -1,0 +1,32 @@
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(assay_options INTERFACE)
+target_compile_options(assay_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wno-missing-field-initializers;-Werror>)
+# g++ 12 takes brace-initialised temporaries for uninitialised once it inlines their destructors,
+# and "text" + std::string for overlapping copies.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(assay_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized;-Wno-restrict>)
+endif()
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_options INTERFACE
+    -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()
+
+# One static library a folder of framework/: assay_room(config DEPENDS catalogue). A library sees
+# only the rooms it names, so the direction of dependency is kept by the linker.
+function(assay_room name)
+  cmake_parse_arguments(ROOM "" "" "DEPENDS;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/framework/${name}/*.cpp)
+  add_library(assay_${name} STATIC ${sources})
+  target_include_directories(assay_${name} PUBLIC
+    ${PROJECT_SOURCE_DIR}/framework ${PROJECT_SOURCE_DIR}/framework/sdk)
+  list(TRANSFORM ROOM_DEPENDS PREPEND assay_)
+  target_link_libraries(assay_${name} PUBLIC ${ROOM_DEPENDS} ${ROOM_LINK} PRIVATE assay_options)
+endfunction()

@@ -1,0 +1,144 @@
+# LibTorch, taken straight from a Python wheel's `torch` folder. find_package(Torch) is not used:
+# it insists on a CUDA toolkit and adds flags of its own.
+#
+# Targets made here:
+#   assay_torch          headers and libraries of LibTorch, and of CUDA where this build has it
+#   assay_sdk            assay_torch and the plugin headers, with the build's fingerprint
+#   assay_torch_headers  compiles the precompiled header that assay_use_torch() shares
+set(ASSAY_TORCH_DIR "" CACHE PATH "LibTorch: the `torch` folder in a site-packages folder")
+set(ASSAY_CUDA AUTO CACHE STRING "Build for CUDA: ON, OFF, or AUTO (when this LibTorch can)")
+set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+if(NOT EXISTS "${ASSAY_TORCH_DIR}/lib/libtorch_cpu.so")
+  message(FATAL_ERROR "No LibTorch at ASSAY_TORCH_DIR=\"${ASSAY_TORCH_DIR}\": tools/setup fetches "
+    "one; or pass -DASSAY_TORCH_DIR=<site-packages>/torch, or -DASSAY_TORCH=OFF.")
+endif()
+get_filename_component(assay_site_packages "${ASSAY_TORCH_DIR}" DIRECTORY)
+set(assay_torch_lib "${ASSAY_TORCH_DIR}/lib")
+set(assay_cuda_wheel "${assay_site_packages}/nvidia/cu13")
+
+file(STRINGS "${ASSAY_TORCH_DIR}/version.py" assay_version_lines)
+string(REGEX MATCH "__version__ = '([^']+)'" _ "${assay_version_lines}")
+set(ASSAY_TORCH_VERSION "${CMAKE_MATCH_1}")
+string(REGEX MATCH "cuda: Optional\\[str\\] = '([^']+)'" _ "${assay_version_lines}")
+set(ASSAY_CUDA_VERSION "${CMAKE_MATCH_1}")
+
+# A CUDA wheel installed without its dependencies has libtorch_cuda.so but cannot load it.
+file(GLOB assay_cublas "${assay_cuda_wheel}/lib/libcublas.so.*" "${assay_torch_lib}/libcublas*.so*")
+if(EXISTS "${assay_torch_lib}/libtorch_cuda.so" AND assay_cublas)
+  set(assay_torch_has_cuda ON)
+else()
+  set(assay_torch_has_cuda OFF)
+endif()
+if(ASSAY_CUDA STREQUAL "AUTO")
+  set(ASSAY_WITH_CUDA ${assay_torch_has_cuda})
+else()
+  set(ASSAY_WITH_CUDA ${ASSAY_CUDA})
+endif()
+if(ASSAY_WITH_CUDA AND NOT assay_torch_has_cuda)
+  message(FATAL_ERROR "ASSAY_CUDA=ON, but the LibTorch at ${ASSAY_TORCH_DIR} is not a CUDA build "
+    "or lacks its CUDA libraries.")
+endif()
+
+add_library(assay_torch INTERFACE)
+target_include_directories(assay_torch SYSTEM INTERFACE
+  "${ASSAY_TORCH_DIR}/include" "${ASSAY_TORCH_DIR}/include/torch/csrc/api/include")
+# c10d's headers leave classes out unless these are defined.
+target_compile_definitions(assay_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
+# --no-as-needed: LibTorch's libraries register themselves with each other when loaded, so they
+# must stay on the link line even where no symbol of theirs is used.
+target_link_libraries(assay_torch INTERFACE
+  "-Wl,--push-state,--no-as-needed,${assay_torch_lib}/libtorch_cpu.so,${assay_torch_lib}/libc10.so,--pop-state")
+
+if(ASSAY_WITH_CUDA)
+  find_program(ASSAY_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda
+    PATH_SUFFIXES bin DOC "CUDA compiler; without one the plugins with kernels are left out")
+  if(ASSAY_NVCC)
+    get_filename_component(assay_nvcc_real "${ASSAY_NVCC}" REALPATH)
+    get_filename_component(assay_cuda_root "${assay_nvcc_real}" DIRECTORY)
+    get_filename_component(assay_cuda_root "${assay_cuda_root}" DIRECTORY)
+  endif()
+  find_path(ASSAY_CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
+    PATHS "${assay_cuda_root}/include" "${assay_cuda_wheel}/include" /usr/local/cuda/include)
+  # The runtime LibTorch itself loads comes first: one process must not hold two.
+  find_library(ASSAY_CUDART NAMES libcudart.so.13 libcudart.so REQUIRED NO_DEFAULT_PATH
+    PATHS "${assay_cuda_wheel}/lib" "${assay_cuda_root}/lib64" /usr/local/cuda/lib64)
+  target_include_directories(assay_torch SYSTEM INTERFACE "${ASSAY_CUDA_INCLUDE}")
+  if(EXISTS "${assay_site_packages}/nvidia/nccl/include/nccl.h")
+    target_include_directories(assay_torch SYSTEM INTERFACE
+      "${assay_site_packages}/nvidia/nccl/include")
+    target_compile_definitions(assay_torch INTERFACE USE_C10D_NCCL)
+  endif()
+  target_compile_definitions(assay_torch INTERFACE ASSAY_WITH_CUDA=1)
+  target_link_libraries(assay_torch INTERFACE
+    "-Wl,--push-state,--no-as-needed,${assay_torch_lib}/libtorch_cuda.so,${assay_torch_lib}/libc10_cuda.so,--pop-state"
+    "${ASSAY_CUDART}")
+  set(assay_cuda_text "CUDA ${ASSAY_CUDA_VERSION}")
+
+  # No file here is CUDA yet when nvcc is missing or does not work: that alone must not stop a build.
+  if(ASSAY_NVCC)
+    include(CheckLanguage)
+    set(CMAKE_CUDA_ARCHITECTURES OFF)
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(ENV{CUDACXX} "${ASSAY_NVCC}")
+    endif()
+    check_language(CUDA)
+    if(CMAKE_CUDA_COMPILER)
+      enable_language(CUDA)
+      set(CMAKE_CUDA_STANDARD 20)
+      set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+      target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-gencode>
+        $<$<COMPILE_LANGUAGE:CUDA>:arch=compute_90a,code=sm_90a>
+        $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+    endif()
+  endif()
+else()
+  set(assay_cuda_text "no CUDA")
+endif()
+
+# Where ld finds what libtorch_cpu.so needs, and where the loader finds LibTorch afterwards.
+file(GLOB assay_wheel_libs "${assay_site_packages}/nvidia/*/lib")
+foreach(folder IN LISTS assay_wheel_libs)
+  target_link_options(assay_torch INTERFACE "-Wl,-rpath-link,${folder}")
+endforeach()
+set(CMAKE_BUILD_RPATH "\$ORIGIN" "${assay_torch_lib}" "${assay_cuda_wheel}/lib")
+
+# What must be the same in a plugin and in the worker that loads it.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("#include <string>
+#if !_GLIBCXX_USE_CXX11_ABI
+#error the older of libstdc++'s two ABIs
+#endif
+int main() {}" ASSAY_CXX11_ABI)
+if(ASSAY_CXX11_ABI)
+  set(assay_cxx_abi cxx11)
+else()
+  set(assay_cxx_abi gcc4)
+endif()
+file(STRINGS "${PROJECT_SOURCE_DIR}/framework/sdk/assay/plugin.h" assay_sdk_line
+  REGEX "^#define ASSAY_SDK_VERSION ")
+string(REGEX REPLACE "[^0-9]" "" assay_sdk_version "${assay_sdk_line}")
+set(ASSAY_BUILD_FINGERPRINT "SDK ${assay_sdk_version}, ${CMAKE_CXX_COMPILER_ID} \
+${CMAKE_CXX_COMPILER_VERSION}, libstdc++ ${assay_cxx_abi}, LibTorch ${ASSAY_TORCH_VERSION}, \
+${assay_cuda_text}")
+message(STATUS "assay build: ${ASSAY_BUILD_FINGERPRINT}")
+
+add_library(assay_sdk INTERFACE)
+target_include_directories(assay_sdk INTERFACE "${PROJECT_SOURCE_DIR}/framework/sdk")
+target_compile_definitions(assay_sdk INTERFACE
+  "ASSAY_BUILD_FINGERPRINT=\"${ASSAY_BUILD_FINGERPRINT}\"")
+target_link_libraries(assay_sdk INTERFACE assay_torch)
+
+# LibTorch's headers take some 20 s to read, so they are read once. Everything that shares them
+# must be compiled alike: position independent, with assay_sdk's definitions.
+add_library(assay_torch_headers OBJECT "${PROJECT_SOURCE_DIR}/cmake/torch_headers.cpp")
+target_link_libraries(assay_torch_headers PRIVATE assay_sdk assay_options)
+target_precompile_headers(assay_torch_headers PRIVATE
+  "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/torch_headers.h>")
+
+# A library or object library of ours that includes LibTorch.
+function(assay_use_torch target)
+  target_link_libraries(${target} PUBLIC assay_sdk PRIVATE assay_options)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/framework")
+  target_precompile_headers(${target} REUSE_FROM assay_torch_headers)
+endfunction()

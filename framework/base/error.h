@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace assay {
+
+// Exit codes of every command; documented in the README.
+enum class ExitCode : int {
+  ok = 0,
+  some_case_not_ok = 1,
+  bad_input = 2,
+  machine_lacks = 3,
+  results_unreadable = 4,
+};
+
+// A place in a file a user wrote. Lines and columns count from 1; 0 means unknown.
+struct SourceLocation {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+// One thing that is wrong: where, what, and what would be right.
+struct Diagnostic {
+  SourceLocation where;
+  std::string message;
+  std::string hint;  // may be empty
+
+  // "file:line:column: message; hint", leaving out what is not known.
+  std::string text() const;
+};
+
+// Everything that was wrong with one request, reported together.
+struct Error {
+  ExitCode exit_code = ExitCode::bad_input;
+  std::vector<Diagnostic> diagnostics;
+
+  // One diagnostic a line.
+  std::string text() const;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+tl::unexpected<Error> fail(ExitCode exit_code, std::string message, std::string hint = {});
+tl::unexpected<Error> fail_at(SourceLocation where, std::string message, std::string hint = {});
+
+}  // namespace assay

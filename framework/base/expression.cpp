@@ -1,0 +1,36 @@
+#include "base/expression.h"
+
+#include "base/expression_program.h"
+
+namespace assay {
+
+struct Expression::Node {
+  detail::Program program;
+};
+
+Result<Expression> Expression::compile(std::string_view text) {
+  auto program = detail::compile_program(text);
+  if (!program) return tl::unexpected(program.error());
+  Expression expression;
+  expression.names_ = program->names;
+  expression.uses_ = program->uses;
+  expression.root_ = std::make_shared<const Node>(Node{std::move(*program)});
+  return expression;
+}
+
+const std::vector<std::string>& Expression::names() const { return names_; }
+
+const std::vector<Expression::Use>& Expression::uses() const { return uses_; }
+
+Result<Value> Expression::evaluate(const Lookup& lookup) const {
+  std::vector<Value> values;
+  values.reserve(names_.size());
+  for (const std::string& name : names_) values.push_back(lookup(name));
+  return evaluate(values);
+}
+
+Result<Value> Expression::evaluate(const std::vector<Value>& values) const {
+  return detail::run_program(root_->program, values);
+}
+
+}  // namespace assay

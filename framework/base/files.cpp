@@ -1,0 +1,119 @@
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sha2.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+std::string reason() { return std::strerror(errno); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  // Closes now, so that a full disk is noticed. Returns whether it went well.
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+// A new file beside `path`, in the same folder so that renaming it is atomic; its name goes to
+// `temporary`. -1 with errno set when there cannot be one.
+int open_beside(const std::string& path, std::string& temporary) {
+  constexpr int attempts = 100;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    temporary = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
+    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+bool write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string sha256_hex(std::string_view bytes) {
+  std::array<char, SHA256_DIGEST_STRING_LENGTH> hex{};
+  SHA256Data(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), hex.data());
+  return hex.data();
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) {
+  const auto failed = [&](const std::string& why) {
+    return fail(ExitCode::bad_input, fmt::format("cannot read '{}': {}", path, why));
+  };
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return failed(reason());
+  if (S_ISDIR(status.st_mode)) return failed("it is a folder");
+  // The size is asked again while reading: a device or a pipe has none.
+  const auto too_large = [&] {
+    return failed(
+        fmt::format("it is larger than {}", human_size(static_cast<double>(limit_bytes))));
+  };
+  const auto size = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
+  if (size > limit_bytes) return too_large();
+  std::string content;
+  content.reserve(size);
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got == 0) return content;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(reason());
+    content.append(buffer.data(), static_cast<std::size_t>(got));
+    if (content.size() > limit_bytes) return too_large();
+  }
+}
+
+Result<void> write_file(const std::string& path, std::string_view content) {
+  const auto failed = [&](const std::string& why) {
+    return fail(ExitCode::results_unreadable, fmt::format("cannot write '{}': {}", path, why));
+  };
+  std::string temporary;
+  Descriptor file(open_beside(path, temporary));
+  if (file.get() < 0) return failed(reason());
+  const bool complete = write_all(file.get(), content) && ::fsync(file.get()) == 0 &&
+                        file.close() && ::rename(temporary.c_str(), path.c_str()) == 0;
+  if (complete) return {};
+  const std::string why = reason();
+  ::unlink(temporary.c_str());
+  return failed(why);
+}
+
+std::string timestamp_utc() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+}  // namespace assay

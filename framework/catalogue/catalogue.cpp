@@ -1,0 +1,79 @@
+#include "catalogue/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace assay::catalogue {
+
+namespace {
+
+std::size_t kind_order(std::string_view kind) {
+  return static_cast<std::size_t>(std::find(std::begin(kinds), std::end(kinds), kind) -
+                                  std::begin(kinds));
+}
+
+}  // namespace
+
+bool is_kind(std::string_view name) { return kind_order(name) < std::size(kinds); }
+
+const PluginInfo* Catalogue::find(std::string_view kind, std::string_view name) const {
+  for (const PluginInfo& plugin : plugins) {
+    if (plugin.kind == kind && plugin.name == name) return &plugin;
+  }
+  return nullptr;
+}
+
+std::vector<const PluginInfo*> Catalogue::of_kind(std::string_view kind) const {
+  std::vector<const PluginInfo*> found;
+  for (const PluginInfo& plugin : plugins) {
+    if (plugin.kind == kind) found.push_back(&plugin);
+  }
+  return found;
+}
+
+const std::vector<MetricInfo>& common_metrics() {
+  static const std::vector<MetricInfo> metrics = {
+      {"time", "s", Direction::lower_is_better, "Time of one sample of a pass.", {}},
+      {"first_call_time", "s", Direction::lower_is_better,
+       "Time of the first call of a pass: module loading, autotuning and capture included.", {}},
+      {"memory_before", "byte", Direction::lower_is_better,
+       "Memory allocated on the device just before a call of the pass.", {}},
+      {"peak_memory", "byte", Direction::lower_is_better,
+       "Most memory allocated on the device at any moment of a call of the pass.", {}},
+      {"error", "", Direction::lower_is_better,
+       "Relative error of the worst output against the reference in higher precision.",
+       "max over outputs of ‖out − reference‖ / ‖reference‖"},
+  };
+  return metrics;
+}
+
+const MetricInfo* find_metric(const PluginInfo& workload, std::string_view name) {
+  const auto named = [&](const MetricInfo& metric) { return metric.name == name; };
+  for (const std::vector<MetricInfo>* list : {&workload.metrics, &common_metrics()}) {
+    const auto found = std::find_if(list->begin(), list->end(), named);
+    if (found != list->end()) return &*found;
+  }
+  return nullptr;
+}
+
+Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plugins) {
+  std::sort(plugins.begin(), plugins.end(), [](const PluginInfo& a, const PluginInfo& b) {
+    return std::pair(kind_order(a.kind), a.name) < std::pair(kind_order(b.kind), b.name);
+  });
+  Error error;
+  for (std::size_t i = 1; i < plugins.size(); ++i) {
+    const PluginInfo& a = plugins[i - 1];
+    const PluginInfo& b = plugins[i];
+    if (a.kind == b.kind && a.name == b.name) {
+      error.diagnostics.push_back(
+          {{b.file}, fmt::format("{} '{}' is already the name of a plugin in {}", b.kind, b.name, a.file),
+           "rename one of them or remove one of the files"});
+    }
+  }
+  if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
+  return Catalogue{std::move(fingerprint), std::move(plugins)};
+}
+
+}  // namespace assay::catalogue

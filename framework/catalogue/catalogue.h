@@ -1,0 +1,72 @@
+#pragma once
+
+#include <assay/metric.h>
+#include <assay/parameter.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace assay::catalogue {
+
+// The six kinds, in the order they are listed.
+inline constexpr std::string_view kinds[] = {"workload",  "attention",     "norm",
+                                             "precision", "communication", "compile"};
+
+bool is_kind(std::string_view name);
+
+// Everything the host knows of one plugin. The host never loads a plugin: a worker writes this.
+struct PluginInfo {
+  std::string kind;
+  std::string name;
+  std::string description;
+  std::string file;                       // the shared library, or the descriptor of an external one
+  std::vector<ParameterInfo> parameters;  // a workload's parameters, another kind's options
+  std::string memory_estimate;            // bytes, as an expression over a case's names; may be empty
+
+  // Workloads only.
+  std::vector<std::string> uses;           // kinds it is composed with
+  std::vector<std::string> passes;         // those it can run
+  std::vector<std::string> default_passes;
+  std::vector<MetricInfo> metrics;         // beside those every workload has
+  std::string default_clock;               // on a GPU: "wall" or "cuda_event"
+
+  // External variants only: the command (argv), resolved against the descriptor's folder.
+  std::vector<std::string> command;
+  std::vector<std::string> workloads;  // those it can take part in
+
+  bool external() const { return !command.empty(); }
+};
+
+struct Catalogue {
+  std::string fingerprint;          // of the build that wrote it
+  std::vector<PluginInfo> plugins;  // sorted by kind (in the order of `kinds`), then name
+
+  const PluginInfo* find(std::string_view kind, std::string_view name) const;
+  std::vector<const PluginInfo*> of_kind(std::string_view kind) const;
+};
+
+// Metrics every workload reports.
+const std::vector<MetricInfo>& common_metrics();
+
+// The metric named so, of the workload or of all workloads; nullptr where there is none.
+const MetricInfo* find_metric(const PluginInfo& workload, std::string_view name);
+
+nlohmann::json to_json(const PluginInfo& plugin);
+nlohmann::json to_json(const Catalogue& catalogue);
+Result<Catalogue> catalogue_from_json(const nlohmann::json& json);
+
+// Sorts, and refuses two plugins of one kind with one name (naming both files).
+Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plugins);
+
+// One external variant from its descriptor.
+Result<PluginInfo> read_descriptor(const std::filesystem::path& file);
+
+// External variants: every *.yaml descriptor below `folder`. A folder that does not exist holds none.
+Result<std::vector<PluginInfo>> read_external(const std::filesystem::path& folder);
+
+}  // namespace assay::catalogue

@@ -1,0 +1,70 @@
+#include "cli/cli.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "base/text.h"
+#include "cli/commands.h"
+
+namespace assay::cli {
+
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  Result<ExitCode> (*run)(const Arguments&);
+};
+
+constexpr std::array<Command, 10> commands = {{
+    {"run", "Plan, run, store and report experiments.", run_command},
+    {"plan", "Show every case of an experiment, and what would be skipped here and why.",
+     plan_command},
+    {"report", "Make the report of stored runs again, also with another layout.", report_command},
+    {"list", "Plugins, experiments, models and runs.", list_command},
+    {"show", "Everything known of one plugin, model or run.", show_command},
+    {"schema", "The JSON Schema of experiments, for editors.", schema_command},
+    {"doctor", "What this machine has, what is missing, and how to get it.", doctor_command},
+    {"export", "Write a run as JSON Lines or CSV.", export_command},
+    {"import", "Read results from JSON Lines or CSV into the database.", import_command},
+    {"worker", "One rank of a case; started by assay itself or by a launcher.", worker_command},
+}};
+
+void print_help() {
+  fmt::print("assay measures the parts of LLM training systems and writes the report.\n\n"
+             "assay COMMAND [options]\n\nCommands:\n");
+  for (const Command& command : commands) fmt::print("  {:<8} {}\n", command.name, command.summary);
+  fmt::print("\n`assay COMMAND --help` shows the options and an example.\n\nExample:\n"
+             "  assay run experiments/quickstart.yaml\n");
+}
+
+int complain(const Error& error) {
+  fmt::print(stderr, "{}\n", error.text());
+  return static_cast<int>(error.exit_code);
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  const Arguments words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help();
+    return static_cast<int>(words.empty() ? ExitCode::bad_input : ExitCode::ok);
+  }
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    names.emplace_back(command.name);
+    if (command.name != words[0]) continue;
+    const auto done = command.run({words.begin() + 1, words.end()});
+    return done ? static_cast<int>(*done) : complain(done.error());
+  }
+  return complain({ExitCode::bad_input,
+                   {{{}, fmt::format("unknown command '{}'{}", words[0],
+                                     suggestion(words[0], names)),
+                     {}}}});
+}
+
+}  // namespace assay::cli

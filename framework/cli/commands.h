@@ -1,0 +1,21 @@
+#pragma once
+
+#include "cli/options.h"
+
+namespace assay::cli {
+
+// Each command gets its arguments without the program's and the command's name, prints its result
+// to stdout, and returns the exit code or what went wrong.
+Result<ExitCode> run_command(const Arguments& arguments);
+Result<ExitCode> plan_command(const Arguments& arguments);
+Result<ExitCode> report_command(const Arguments& arguments);
+Result<ExitCode> list_command(const Arguments& arguments);
+Result<ExitCode> show_command(const Arguments& arguments);
+Result<ExitCode> schema_command(const Arguments& arguments);
+Result<ExitCode> doctor_command(const Arguments& arguments);
+Result<ExitCode> export_command(const Arguments& arguments);
+Result<ExitCode> import_command(const Arguments& arguments);
+// Started by the host or by a launcher, not by a user.
+Result<ExitCode> worker_command(const Arguments& arguments);
+
+}  // namespace assay::cli

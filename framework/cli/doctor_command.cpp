@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "run/host_catalogue.h"
+#include "run/machine.h"
+#include "run/process.h"
+
+namespace assay::cli {
+
+namespace {
+
+Usage usage() {
+  return {"doctor", "",
+          "Says what this machine and this installation have, what is missing, and how to get it.",
+          "assay doctor", po::options_description("Options"), {}};
+}
+
+// One line a finding; a missing thing says what it would be good for and how to get it.
+class Checkup {
+ public:
+  void good(std::string_view what, const std::string& found) {
+    fmt::print("ok       {:<18} {}\n", what, found);
+  }
+  void absent(std::string_view what, const std::string& found, const std::string& remedy) {
+    fmt::print("absent   {:<18} {}; {}\n", what, found, remedy);
+  }
+  void broken(std::string_view what, const std::string& found, const std::string& remedy) {
+    fmt::print("missing  {:<18} {}; {}\n", what, found, remedy);
+    healthy_ = false;
+  }
+  bool healthy() const { return healthy_; }
+
+ private:
+  bool healthy_ = true;
+};
+
+std::optional<std::string> first_line_of(const std::vector<std::string>& command) {
+  auto process = run::Process::start({command, {}, false});
+  if (!process) return {};
+  std::string text;
+  process->wait();
+  run::drain(process->output(), text);
+  run::drain(process->errors(), text);
+  return split(text, '\n').front();
+}
+
+void check_program(Checkup& checkup, const std::string& program, const std::string& argument,
+                   const std::string& purpose, const std::string& remedy) {
+  if (const auto line = first_line_of({program, argument})) {
+    checkup.good(program, *line);
+  } else {
+    checkup.absent(program, "not found: " + purpose, remedy);
+  }
+}
+
+void check_machine(Checkup& checkup) {
+  const run::Machine machine = run::probe_machine();
+  checkup.good("machine", fmt::format("{}, {} cores, {}, {}", machine.cpu, machine.cores,
+                                      human_size(static_cast<double>(machine.memory_bytes)),
+                                      machine.system));
+  for (const run::Gpu& gpu : machine.gpus) {
+    checkup.good("GPU", fmt::format("{}, {}, compute capability {}, driver {}", gpu.name,
+                                    human_size(static_cast<double>(gpu.memory_bytes)),
+                                    gpu.compute_capability, machine.gpu_driver));
+  }
+  if (machine.gpus.empty()) {
+    checkup.absent("GPU", machine.gpu_problem,
+                   "experiments run on the CPU; cases that ask for CUDA are skipped");
+  }
+}
+
+void check_build(Checkup& checkup, const run::Installation& installation) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(installation.worker_library, ignored)) {
+    return checkup.broken("worker library", installation.worker_library.string() + " is not there",
+                          "run tools/setup and build with LibTorch");
+  }
+  const auto catalogue = run::load_catalogue(installation);
+  if (!catalogue) {
+    return checkup.broken("LibTorch", "the worker cannot start: " + catalogue.error().text(),
+                          "put LibTorch's lib folder into LD_LIBRARY_PATH, or build again with tools/assay");
+  }
+  checkup.good("build", catalogue->fingerprint);
+  checkup.good("plugins", fmt::format("{} in {}", catalogue->plugins.size(),
+                                      installation.plugins.string()));
+  checkup.good("configs", installation.configs().string());
+}
+
+}  // namespace
+
+Result<ExitCode> doctor_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const auto installation = run::find_installation();
+  if (!installation) return tl::unexpected(installation.error());
+  Checkup checkup;
+  check_machine(checkup);
+  check_build(checkup, *installation);
+  check_program(checkup, "c++", "--version", "plugins cannot be built", "apt-get install g++");
+  check_program(checkup, "nvcc", "--version", "CUDA plugins cannot be built",
+                "tools/setup fetches it where there is a GPU");
+  check_program(checkup, "gnuplot", "--version", "reports come without plots",
+                "apt-get install gnuplot-nox");
+  const char* python = std::getenv("ASSAY_PYTHON");
+  check_program(checkup, python == nullptr ? "python3" : python, "--version",
+                "external variants written in Python cannot run", "apt-get install python3");
+  return checkup.healthy() ? ExitCode::ok : ExitCode::machine_lacks;
+}
+
+}  // namespace assay::cli

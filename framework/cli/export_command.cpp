@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "store/export.h"
+
+namespace assay::cli {
+
+namespace {
+
+Usage usage() {
+  Usage usage{"export", "RUN",
+              "Writes a run as JSON Lines (everything, for another machine's `assay import`) or as "
+              "CSV (the figures).",
+              "assay export latest --output results.jsonl", po::options_description("Options"), {}};
+  add_results_option(usage.options);
+  usage.options.add_options()
+      ("output", po::value<std::string>()->value_name("FILE"), "where to write (default: standard output)")
+      ("format", po::value<std::string>()->value_name("jsonl|csv"),
+       "default: csv for an output that ends in .csv, else jsonl")
+      ("run", po::value<std::string>()->value_name("RUN"), "the run; the same as the argument");
+  usage.positions.add("run", 1);
+  return usage;
+}
+
+Result<void> write(const store::Run& run, const std::string& format, std::ostream& stream) {
+  return format == "csv" ? store::export_csv(run, stream) : store::export_json_lines(run, stream);
+}
+
+}  // namespace
+
+Result<ExitCode> export_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const std::string output = text_or(**values, "output", "");
+  const std::string format =
+      text_or(**values, "format", output.ends_with(".csv") ? "csv" : "jsonl");
+  if (format != "csv" && format != "jsonl") {
+    return fail(ExitCode::bad_input, fmt::format("unknown format '{}'", format), "known: jsonl, csv");
+  }
+  auto database = open_database(**values, store::Access::read_only);
+  if (!database) return tl::unexpected(database.error());
+  const auto name = run_name(*database, text_or(**values, "run", "latest"));
+  if (!name) return tl::unexpected(name.error());
+  const auto run = database->load_run(*name);
+  if (!run) return tl::unexpected(run.error());
+  if (output.empty()) {
+    const auto written = write(*run, format, std::cout);
+    return written ? Result<ExitCode>(ExitCode::ok) : tl::unexpected(written.error());
+  }
+  std::ofstream stream(output, std::ios::binary);
+  if (!stream) return fail(ExitCode::results_unreadable, output + " cannot be written");
+  if (const auto written = write(*run, format, stream); !written) {
+    return tl::unexpected(written.error());
+  }
+  fmt::print("{}: {} cases of {}\n", output, run->cases.size(), *name);
+  return ExitCode::ok;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "config/experiment.h"
+#include "store/import.h"
+
+namespace assay::cli {
+
+namespace {
+
+Usage usage() {
+  Usage usage{"import", "FILE",
+              "Reads results from JSON Lines (as `assay export` writes them) or CSV into the database "
+              "and prints the name of the run they have become.",
+              "assay import figures.csv --experiment experiments/model_timing.yaml",
+              po::options_description("Options"), {}};
+  add_results_option(usage.options);
+  usage.options.add_options()
+      ("experiment", po::value<std::string>()->value_name("NAME|FILE"),
+       "the experiment they belong to; a file gives its title and its report too")
+      ("file", po::value<std::string>()->value_name("FILE"), "the results; the same as the argument");
+  usage.positions.add("file", 1);
+  return usage;
+}
+
+// An experiment's file gives name, title and text; a bare word is only the name.
+Result<void> attach_experiment(const std::string& experiment, store::Run& run) {
+  if (experiment.empty()) return {};
+  if (!experiment.ends_with(".yaml")) {
+    run.info.experiment = experiment;
+    return {};
+  }
+  const auto session = open_session();
+  if (!session) return tl::unexpected(session.error());
+  const auto read = config::read_experiment(experiment, session->environment());
+  if (!read) return tl::unexpected(read.error());
+  run.info.experiment = read->name;
+  run.info.title = read->title;
+  run.info.experiment_text = read->text;
+  run.info.experiment_file = experiment;
+  return {};
+}
+
+}  // namespace
+
+Result<ExitCode> import_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const std::string file = text_or(**values, "file", "");
+  if (file.empty()) return fail(ExitCode::bad_input, "no file was named");
+  auto run = store::import_file(file, {.when = timestamp_utc()});
+  if (!run) return tl::unexpected(run.error());
+  const auto attached = attach_experiment(text_or(**values, "experiment", ""), *run);
+  if (!attached) return tl::unexpected(attached.error());
+  auto database = open_database(**values, store::Access::read_write);
+  if (!database) return tl::unexpected(database.error());
+  const auto name = database->add_run(*run);
+  if (!name) return tl::unexpected(name.error());
+  fmt::print("{}\n", *name);
+  return ExitCode::ok;
+}
+
+}  // namespace assay::cli

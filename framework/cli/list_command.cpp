@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+
+namespace assay::cli {
+
+namespace {
+
+const std::vector<std::string> topics = {"plugins", "experiments", "models", "runs"};
+
+Usage usage() {
+  Usage usage{"list", "[plugins|experiments|models|runs|KIND]",
+              "Lists what there is: the plugins of every kind or of one, experiments, models or runs.",
+              "assay list attention", po::options_description("Options"), {}};
+  add_results_option(usage.options);
+  usage.options.add_options()
+      ("topic", po::value<std::string>()->value_name("WHAT"), "what to list; the same as the argument")
+      ("plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+  usage.positions.add("topic", 1);
+  return usage;
+}
+
+void print_kind(const catalogue::Catalogue& catalogue, std::string_view kind) {
+  const auto plugins = catalogue.of_kind(kind);
+  std::size_t width = 0;
+  for (const auto* plugin : plugins) width = std::max(width, plugin->name.size());
+  fmt::print("{}\n", kind);
+  for (const auto* plugin : plugins) {
+    fmt::print("  {:<{}}  {}{}\n", plugin->name, width, plugin->description,
+               plugin->external() ? " (external)" : "");
+  }
+}
+
+std::vector<std::string> stems(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<ExitCode> print_runs(const po::variables_map& values) {
+  auto database = open_database(values, store::Access::read_only);
+  if (!database) return tl::unexpected(database.error());
+  const auto runs = database->runs();
+  if (!runs) return tl::unexpected(runs.error());
+  for (const store::RunSummary& run : *runs) {
+    std::vector<std::string> counts;
+    for (const auto& [outcome, count] : run.outcomes) {
+      counts.push_back(fmt::format("{} {}", count, to_text(outcome)));
+    }
+    fmt::print("{:<28} {}  {}{}\n", run.info.name, run.info.started, join(counts, ", "),
+               run.info.finished.empty() ? "  (not finished)" : "");
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+Result<ExitCode> list_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const std::string topic = text_or(**values, "topic", "plugins");
+  if (topic == "runs") return print_runs(**values);
+  const bool kind = catalogue::is_kind(topic);
+  if (!kind && std::find(topics.begin(), topics.end(), topic) == topics.end()) {
+    std::vector<std::string> known = topics;
+    known.insert(known.end(), std::begin(catalogue::kinds), std::end(catalogue::kinds));
+    return fail(ExitCode::bad_input,
+                fmt::format("nothing called '{}' can be listed{}", topic, suggestion(topic, known)));
+  }
+  const auto session = open_session(texts(**values, "plugin"));
+  if (!session) return tl::unexpected(session.error());
+  if (topic == "models") {
+    fmt::print("{}\n", join(stems(session->installation.configs() / "models"), "\n"));
+  } else if (topic == "experiments") {
+    fmt::print("{}\n", join(stems(session->installation.experiments()), "\n"));
+  } else {
+    for (const std::string_view each : catalogue::kinds) {
+      if (!kind || each == topic) print_kind(session->catalogue, each);
+    }
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,83 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace assay::cli {
+
+namespace {
+
+constexpr int bar_width = 20;
+
+int terminal_width() {
+  winsize size = {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string bar(std::size_t done, std::size_t total) {
+  const std::size_t filled = total == 0 ? 0 : bar_width * done / total;
+  return "[" + std::string(filled, '#') + std::string(bar_width - filled, '.') + "]";
+}
+
+}  // namespace
+
+void Progress::run_started(const std::string& run, std::size_t cases, std::size_t already_done) {
+  total_ = cases;
+  done_ = already_done;
+  started_ = std::chrono::steady_clock::now();
+  fmt::print(stderr, "run {}: {} {}", run, cases, cases == 1 ? "case" : "cases");
+  if (already_done > 0) fmt::print(stderr, ", {} already done", already_done);
+  fmt::print(stderr, "\n");
+}
+
+void Progress::case_started(std::size_t, const std::string& description) {
+  description_ = description;
+  draw("starting");
+}
+
+void Progress::case_doing(const std::string& what) { draw(what); }
+
+void Progress::case_finished(const store::CaseResult& result) {
+  ++done_;
+  ++measured_;
+  ++outcomes_[result.outcome];
+  if (terminal_) return draw("done");
+  fmt::print(stderr, "{}/{} {}: {} ({}){}{}\n", done_, total_, description_,
+             to_text(result.outcome), human_duration(result.wall_s),
+             result.reason.empty() ? "" : ": ", result.reason);
+}
+
+void Progress::close() {
+  if (terminal_ && total_ > 0) fmt::print(stderr, "\n");
+}
+
+void Progress::draw(const std::string& doing) {
+  if (!terminal_) return;
+  std::string line = fmt::format("{} {}/{} {}{} | {} | {}", bar(done_, total_), done_, total_,
+                                 outcomes(), time_left(), description_, doing);
+  const auto width = static_cast<std::size_t>(terminal_width() - 1);
+  if (line.size() > width) line.resize(width);
+  fmt::print(stderr, "\r\033[K{}", line);
+  std::fflush(stderr);
+}
+
+std::string Progress::outcomes() const {
+  std::vector<std::string> words;
+  for (const auto& [outcome, count] : outcomes_) {
+    words.push_back(fmt::format("{} {}", count, to_text(outcome)));
+  }
+  return join(words, ", ");
+}
+
+std::string Progress::time_left() const {
+  if (measured_ == 0 || done_ >= total_) return "";
+  const double passed_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  const double each_s = passed_s / static_cast<double>(measured_);
+  return ", about " + human_duration(each_s * static_cast<double>(total_ - done_)) + " left";
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "run/runner.h"
+
+namespace assay::cli {
+
+// Shows a run on stderr: one line kept up to date on a terminal, a line a case elsewhere.
+class Progress final : public run::Observer {
+ public:
+  explicit Progress(bool terminal) : terminal_(terminal) {}
+
+  void run_started(const std::string& run, std::size_t cases, std::size_t already_done) override;
+  void case_started(std::size_t index, const std::string& description) override;
+  void case_doing(const std::string& what) override;
+  void case_finished(const store::CaseResult& result) override;
+  // Leaves the last state standing.
+  void close();
+
+ private:
+  void draw(const std::string& doing);
+  std::string outcomes() const;
+  std::string time_left() const;
+
+  bool terminal_;
+  std::size_t total_ = 0;
+  std::size_t done_ = 0;
+  std::size_t measured_ = 0;  // in this session, for the time left
+  std::string description_;
+  std::map<Outcome, std::size_t> outcomes_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace assay::cli

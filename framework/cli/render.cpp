@@ -1,0 +1,95 @@
+#include "cli/render.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "report/report.h"
+#include "yaml/document.h"
+
+namespace assay::cli {
+
+namespace {
+
+Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const std::string& name) {
+  const bool is_path = name.ends_with(".yaml");
+  auto node = yaml::parse_file(is_path ? name : (layouts / (name + ".yaml")).string());
+  if (!node) return node;
+  const yaml::Node* report = node->find("report");
+  return report == nullptr ? std::move(*node) : *report;
+}
+
+// An experiment that was imported without its text has no report of its own.
+Result<yaml::Node> report_of_experiment(const store::RunInfo& info) {
+  if (info.experiment_text.empty()) return yaml::Node{};
+  const auto node = yaml::parse(info.experiment_text, info.experiment_file);
+  if (!node) return tl::unexpected(node.error());
+  const yaml::Node* report = node->find("report");
+  return report == nullptr ? yaml::Node{} : *report;
+}
+
+std::vector<MetricInfo> all_metrics(const catalogue::Catalogue& catalogue) {
+  std::vector<MetricInfo> metrics = catalogue::common_metrics();
+  for (const catalogue::PluginInfo* workload : catalogue.of_kind("workload")) {
+    metrics.insert(metrics.end(), workload->metrics.begin(), workload->metrics.end());
+  }
+  return metrics;
+}
+
+}  // namespace
+
+Result<Rendered> render_report(const Session& session, store::Database& database,
+                               const std::filesystem::path& results,
+                               const std::vector<std::string>& runs,
+                               const std::optional<std::string>& layout,
+                               const std::optional<std::string>& output) {
+  std::vector<store::Run> loaded;
+  for (const std::string& name : runs) {
+    auto run = database.load_run(name);
+    if (!run) return tl::unexpected(run.error());
+    loaded.push_back(std::move(*run));
+  }
+  report::Inputs inputs;
+  for (const store::Run& run : loaded) inputs.sources.push_back(&run);
+  inputs.layouts = session.installation.configs() / "layouts";
+  auto spec = layout ? report_of_layout(inputs.layouts, *layout)
+                     : report_of_experiment(loaded.front().info);
+  if (!spec) return tl::unexpected(spec.error());
+  inputs.spec = std::move(*spec);
+  inputs.metrics = all_metrics(session.catalogue);
+
+  Rendered rendered;
+  rendered.file = output ? std::filesystem::path(*output) : results / runs.front() / "report.md";
+  inputs.folder = rendered.file.has_parent_path() ? rendered.file.parent_path() : ".";
+  std::error_code error;
+  std::filesystem::create_directories(inputs.folder, error);
+  if (error) {
+    return fail(ExitCode::results_unreadable,
+                fmt::format("{} cannot be made: {}", inputs.folder.string(), error.message()));
+  }
+  const auto document = report::build(inputs);
+  if (!document) return tl::unexpected(document.error());
+  const auto markdown = report::to_markdown(*document);
+  if (!markdown) return tl::unexpected(markdown.error());
+  if (auto written = write_file(rendered.file.string(), *markdown); !written) {
+    written.error().exit_code = ExitCode::results_unreadable;
+    return tl::unexpected(written.error());
+  }
+  rendered.tables = report::to_terminal(*document, 0);
+  return rendered;
+}
+
+Result<void> check_report(const Session& session, const config::Experiment& experiment,
+                          const config::Plan& plan) {
+  if (experiment.report.is_null()) return {};
+  report::Vocabulary known;
+  for (const config::Plan::Column& column : plan.columns()) known.axes.push_back(column.name);
+  known.metrics = all_metrics(session.catalogue);
+  known.passes = experiment.passes;
+  known.layouts = session.installation.configs() / "layouts";
+  auto diagnostics = report::check(experiment.report, known);
+  if (diagnostics.empty()) return {};
+  return tl::unexpected(Error{ExitCode::bad_input, std::move(diagnostics)});
+}
+
+}  // namespace assay::cli

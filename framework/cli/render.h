@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+
+namespace assay::cli {
+
+struct Rendered {
+  std::filesystem::path file;  // the Markdown report
+  std::string tables;          // for the terminal
+};
+
+// Makes the report of stored runs (several: merged, in this order) in the folder of the first. The
+// spec is the layout when one is named (configs/layouts/NAME.yaml, or a path ending in .yaml),
+// else the `report` of the experiment the first run was made from.
+Result<Rendered> render_report(const Session& session, store::Database& database,
+                               const std::filesystem::path& results,
+                               const std::vector<std::string>& runs,
+                               const std::optional<std::string>& layout,
+                               const std::optional<std::string>& output = {});
+
+// Refuses an experiment whose report names what its cases will not have, before anything runs.
+Result<void> check_report(const Session& session, const config::Experiment& experiment,
+                          const config::Plan& plan);
+
+}  // namespace assay::cli

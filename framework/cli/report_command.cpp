@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/render.h"
+
+namespace assay::cli {
+
+namespace {
+
+Usage usage() {
+  Usage usage{"report", "RUN…",
+              "Makes the report of stored runs; several runs are merged into one report. `latest` is "
+              "the newest run.",
+              "assay report latest --layout configs/layouts/model_summary.yaml",
+              po::options_description("Options"), {}};
+  add_results_option(usage.options);
+  usage.options.add_options()
+      ("layout", po::value<std::string>()->value_name("NAME|FILE"),
+       "render with this layout instead of the experiment's own report")
+      ("output", po::value<std::string>()->value_name("FILE"),
+       "where the report goes (default: results/RUN/report.md)")
+      ("run", po::value<std::vector<std::string>>()->value_name("RUN"), "a run; the same as the argument");
+  usage.positions.add("run", -1);
+  return usage;
+}
+
+}  // namespace
+
+Result<ExitCode> report_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const auto session = open_session();
+  if (!session) return tl::unexpected(session.error());
+  auto database = open_database(**values, store::Access::read_only);
+  if (!database) return tl::unexpected(database.error());
+  std::vector<std::string> asked = texts(**values, "run");
+  if (asked.empty()) asked = {"latest"};
+  std::vector<std::string> runs;
+  for (const std::string& name : asked) {
+    auto run = run_name(*database, name);
+    if (!run) return tl::unexpected(run.error());
+    runs.push_back(std::move(*run));
+  }
+  const auto optional_text = [&](const char* name) {
+    return (*values)->count(name) > 0 ? std::optional((**values)[name].as<std::string>())
+                                      : std::nullopt;
+  };
+  const auto rendered = render_report(*session, *database, results_folder(**values), runs,
+                                      optional_text("layout"), optional_text("output"));
+  if (!rendered) return tl::unexpected(rendered.error());
+  fmt::print("{}\nreport: {}\n", rendered->tables, rendered->file.string());
+  return ExitCode::ok;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+
+namespace assay::cli {
+
+namespace {
+
+Usage usage() {
+  Usage usage{"schema", "",
+              "Prints the JSON Schema of experiments, made from the plugins of this installation, for "
+              "completion and checks in an editor.",
+              "assay schema --output configs/experiment.schema.json",
+              po::options_description("Options"), {}};
+  usage.options.add_options()
+      ("output", po::value<std::string>()->value_name("FILE"), "write it there instead of printing it")
+      ("plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+  return usage;
+}
+
+}  // namespace
+
+Result<ExitCode> schema_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const auto session = open_session(texts(**values, "plugin"));
+  if (!session) return tl::unexpected(session.error());
+  const std::string text = config::experiment_schema(session->environment()).dump(2) + "\n";
+  const std::string output = text_or(**values, "output", "");
+  if (output.empty()) {
+    fmt::print("{}", text);
+  } else if (const auto written = write_file(output, text); !written) {
+    return tl::unexpected(written.error());
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace assay::cli

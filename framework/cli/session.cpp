@@ -1,0 +1,61 @@
+#include "cli/session.h"
+
+#include "run/host_catalogue.h"
+
+namespace assay::cli {
+
+Result<Session> open_session(const std::vector<std::string>& more) {
+  auto installation = run::find_installation();
+  if (!installation) return tl::unexpected(installation.error());
+  auto catalogue = run::load_catalogue(*installation, {more.begin(), more.end()});
+  if (!catalogue) return tl::unexpected(catalogue.error());
+  return Session{std::move(*installation), std::move(*catalogue)};
+}
+
+void add_results_option(po::options_description& options) {
+  options.add_options()("results", po::value<std::string>()->value_name("FOLDER"),
+                        "where results are kept (default: results)");
+}
+
+void add_experiment_options(po::options_description& options) {
+  options.add_options()
+      ("set", po::value<std::vector<std::string>>()->value_name("NAME=YAML"),
+       "replace an axis or a fixed value, such as model=[small]; may be repeated")
+      ("filter", po::value<std::vector<std::string>>()->value_name("EXPRESSION"),
+       "keep the cases for which it holds, such as 'seq_len<=256'; may be repeated")
+      ("device", po::value<std::string>()->value_name("NAME"), "cpu or cuda; short for --set device=NAME")
+      ("plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
+       "one more plugin: a library (.so) or the descriptor of an external variant (.yaml)");
+}
+
+std::filesystem::path results_folder(const po::variables_map& values) {
+  return text_or(values, "results", "results");
+}
+
+Result<store::Database> open_database(const po::variables_map& values, store::Access access) {
+  const std::filesystem::path file = results_folder(values) / "assay.db";
+  std::error_code ignored;
+  if (access == store::Access::read_only && !std::filesystem::exists(file, ignored)) {
+    return fail(ExitCode::results_unreadable, file.string() + " does not exist",
+                "run an experiment first, or name the folder with --results");
+  }
+  return store::Database::open(file, access);
+}
+
+config::Override overrides(const po::variables_map& values) {
+  config::Override given{texts(values, "set"), texts(values, "filter")};
+  if (values.count("device") > 0) {
+    given.settings.push_back("device=" + values["device"].as<std::string>());
+  }
+  return given;
+}
+
+Result<std::string> run_name(store::Database& database, const std::string& asked) {
+  if (asked != "latest") return asked;
+  auto latest = database.latest_run();
+  if (!latest) return tl::unexpected(latest.error());
+  if (!*latest) return fail(ExitCode::bad_input, "there are no runs yet");
+  return std::move(**latest);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "catalogue/catalogue.h"
+#include "cli/options.h"
+#include "config/experiment.h"
+#include "run/installation.h"
+#include "store/database.h"
+
+namespace assay::cli {
+
+// What most commands need: this installation and its catalogue of plugins.
+struct Session {
+  run::Installation installation;
+  catalogue::Catalogue catalogue;
+
+  config::Environment environment() const { return {&catalogue, installation.configs()}; }
+};
+
+// `more`: plugins named with --plugin.
+Result<Session> open_session(const std::vector<std::string>& more = {});
+
+// The options that several commands share.
+void add_results_option(po::options_description& options);
+void add_experiment_options(po::options_description& options);
+
+std::filesystem::path results_folder(const po::variables_map& values);
+Result<store::Database> open_database(const po::variables_map& values, store::Access access);
+config::Override overrides(const po::variables_map& values);
+
+// The named run, or the newest one for "latest".
+Result<std::string> run_name(store::Database& database, const std::string& asked);
+
+}  // namespace assay::cli

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+
+namespace assay::cli {
+
+namespace {
+
+Usage usage() {
+  Usage usage{"show", "KIND/NAME | model/NAME | RUN[/CASE]",
+              "Shows everything known of one plugin, one model, one run, or one case of a run.",
+              "assay show attention/naive\n  assay show quickstart-1/3",
+              po::options_description("Options"), {}};
+  add_results_option(usage.options);
+  usage.options.add_options()
+      ("what", po::value<std::string>()->value_name("NAME"), "what to show; the same as the argument")
+      ("plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+  usage.positions.add("what", 1);
+  return usage;
+}
+
+std::string bounds(const ParameterInfo& parameter) {
+  if (!parameter.choices.empty()) return "one of " + join(parameter.choices, ", ");
+  if (!parameter.config_folder.empty()) return "a name in configs/" + parameter.config_folder;
+  if (parameter.minimum && parameter.maximum) {
+    return fmt::format("{:g} to {:g}", *parameter.minimum, *parameter.maximum);
+  }
+  if (parameter.minimum) return fmt::format("at least {:g}", *parameter.minimum);
+  if (parameter.maximum) return fmt::format("at most {:g}", *parameter.maximum);
+  return "any";
+}
+
+void print_plugin(const catalogue::PluginInfo& plugin) {
+  fmt::print("{}/{}: {}\n  file: {}\n", plugin.kind, plugin.name, plugin.description, plugin.file);
+  if (plugin.external()) fmt::print("  runs: {}\n", join(plugin.command, " "));
+  if (!plugin.passes.empty()) {
+    fmt::print("  passes: {} (unless said otherwise: {})\n  uses: {}\n  clock on a GPU: {}\n",
+               join(plugin.passes, ", "), join(plugin.default_passes, ", "),
+               join(plugin.uses, ", "), plugin.default_clock);
+  }
+  if (!plugin.parameters.empty()) {
+    fmt::print("  {}:\n", plugin.kind == "workload" ? "parameters" : "options");
+  }
+  for (const ParameterInfo& parameter : plugin.parameters) {
+    const std::string otherwise = parameter.default_value.index() == 0
+                                      ? std::string("must be given")
+                                      : "default " + to_text(parameter.default_value);
+    fmt::print("    {}: {} ({}; {})\n", parameter.name, parameter.description, bounds(parameter),
+               otherwise);
+  }
+  if (plugin.kind == "workload") {
+    fmt::print("  metrics:\n");
+    for (const auto* list : {&catalogue::common_metrics(), &plugin.metrics}) {
+      for (const MetricInfo& metric : *list) {
+        fmt::print("    {}{}: {}{}\n", metric.name,
+                   metric.unit.empty() ? "" : " [" + metric.unit + "]", metric.description,
+                   metric.formula.empty() ? "" : " (" + metric.formula + ")");
+      }
+    }
+  }
+  if (!plugin.memory_estimate.empty()) fmt::print("  memory estimate: {} bytes\n", plugin.memory_estimate);
+}
+
+void print_run(const store::Run& run) {
+  fmt::print("{}: {}\n  started {}, {}\n", run.info.name, run.info.title, run.info.started,
+             run.info.finished.empty() ? "not finished" : "finished " + run.info.finished);
+  fmt::print("  machine: {}\n  provenance: {}\n", run.info.machine.dump(),
+             run.info.provenance.dump());
+  for (const store::CaseResult& each : run.cases) {
+    fmt::print("{:>6} {:<11} {}{}{}\n", each.ordinal + 1, to_text(each.outcome), each.key_text,
+               each.reason.empty() ? "" : ": ", each.reason);
+  }
+}
+
+void print_case(const store::CaseResult& result) {
+  fmt::print("case {}: {}{}{}\n  key {}\n  build {}\n  measured {} in {}\n  context {}\n",
+             result.ordinal + 1, to_text(result.outcome), result.reason.empty() ? "" : ": ",
+             result.reason, result.key, result.build, result.when, human_duration(result.wall_s),
+             result.context.dump());
+  for (const auto& [name, value] : result.parameters) fmt::print("  {} = {}\n", name, to_text(value));
+  for (const store::Series& series : result.series) {
+    fmt::print("  {} {}{} rank {}: {} {}", series.pass, series.metric,
+               series.part.empty() ? "" : " " + series.part, series.rank, to_text(series.outcome),
+               series.reason);
+    for (const double sample : series.samples) fmt::print(" {:g}", sample);
+    fmt::print(" {}\n", series.unit);
+  }
+}
+
+Result<ExitCode> show_run(const po::variables_map& values, const std::string& what) {
+  auto database = open_database(values, store::Access::read_only);
+  if (!database) return tl::unexpected(database.error());
+  const std::size_t slash = what.find('/');
+  const auto name = run_name(*database, what.substr(0, slash));
+  if (!name) return tl::unexpected(name.error());
+  const auto run = database->load_run(*name);
+  if (!run) return tl::unexpected(run.error());
+  if (slash == std::string::npos) {
+    print_run(*run);
+    return ExitCode::ok;
+  }
+  for (const store::CaseResult& each : run->cases) {
+    if (std::to_string(each.ordinal + 1) != what.substr(slash + 1)) continue;
+    print_case(each);
+    return ExitCode::ok;
+  }
+  return fail(ExitCode::bad_input, fmt::format("{} has no case '{}'", *name, what.substr(slash + 1)),
+              fmt::format("`assay show {}` lists its cases", *name));
+}
+
+}  // namespace
+
+Result<ExitCode> show_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const std::string what = text_or(**values, "what", "");
+  if (what.empty()) return fail(ExitCode::bad_input, "say what to show", "`assay list` lists it");
+  const std::string kind = what.substr(0, what.find('/'));
+  const std::string name = what.size() > kind.size() ? what.substr(kind.size() + 1) : "";
+  if (kind != "model" && !catalogue::is_kind(kind)) return show_run(**values, what);
+  const auto session = open_session(texts(**values, "plugin"));
+  if (!session) return tl::unexpected(session.error());
+  if (kind == "model") {
+    const auto text = read_file((session->installation.configs() / "models" / (name + ".yaml")).string());
+    if (!text) return tl::unexpected(text.error());
+    fmt::print("{}", *text);
+    return ExitCode::ok;
+  }
+  const catalogue::PluginInfo* plugin = session->catalogue.find(kind, name);
+  if (plugin == nullptr) {
+    std::vector<std::string> known;
+    for (const auto* other : session->catalogue.of_kind(kind)) known.push_back(other->name);
+    return fail(ExitCode::bad_input,
+                fmt::format("there is no {} '{}'{}", kind, name, suggestion(name, known)));
+  }
+  print_plugin(*plugin);
+  return ExitCode::ok;
+}
+
+}  // namespace assay::cli

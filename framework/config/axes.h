@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/variants.h"
+
+namespace assay::config {
+
+// Turns the settings of a request into what every case has and the axes cases differ by.
+class AxisReader {
+ public:
+  AxisReader(const Vocabulary& vocabulary, const Request& request, ValueChecker& checker,
+             Diagnostics& diagnostics);
+
+  // Fills matrix, fixed and pinned of `experiment`; fixed gets the defaults too.
+  void read(Experiment& experiment);
+
+  // Checks one value of any name the vocabulary knows: a kind's is the variant's name, an option's
+  // what some variant accepts.
+  std::optional<Value> check(const std::string& name, const yaml::Node& node);
+
+  VariantReader& variants() { return variants_; }
+
+ private:
+  using Meaning = Vocabulary::Meaning;
+
+  void check_names();
+  void read_kinds(Experiment& experiment);
+  void read_axis(const Setting& setting, Experiment& experiment);
+  std::vector<Choice> axis_choices(const Setting& setting, const Meaning& meaning);
+  // The default of a kind the experiment does not name.
+  std::vector<Choice> implied_choice(const std::string& kind);
+  void read_fixed(const Setting& setting, Experiment& experiment);
+  void add_defaults(Experiment& experiment);
+  // Variants of the option's kind, among those the experiment has, that have the option.
+  std::vector<const catalogue::PluginInfo*> owners(const Meaning& option) const;
+  bool has_owner(const Setting& setting, const Meaning& option);
+  std::optional<Value> check_option(const std::string& name, const yaml::Node& node,
+                                    const Meaning& option);
+
+  const Vocabulary& vocabulary_;
+  const Request& request_;
+  ValueChecker& checker_;
+  Diagnostics& diagnostics_;
+  VariantReader variants_;
+  std::map<std::string, std::vector<Choice>> chosen_;  // by kind
+};
+
+}  // namespace assay::config

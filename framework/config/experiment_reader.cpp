@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/expression.h"
+#include "base/text.h"
+#include "config/axes.h"
+#include "config/case_entries.h"
+#include "config/experiment.h"
+#include "config/matrix.h"
+#include "config/request.h"
+
+namespace assay::config {
+namespace {
+
+const catalogue::PluginInfo* find_workload(const Environment& environment, const yaml::Node& name,
+                                           Diagnostics& diagnostics) {
+  const auto* workload = environment.catalogue->find("workload", name.text);
+  if (workload) return workload;
+  std::vector<std::string> known;
+  for (const auto* plugin : environment.catalogue->of_kind("workload")) {
+    known.push_back(plugin->name);
+  }
+  diagnostics.add(name.where,
+                  fmt::format("unknown workload '{}'{}", name.text, suggestion(name.text, known)));
+  return nullptr;
+}
+
+std::vector<std::string> read_passes(const yaml::Node& node, const catalogue::PluginInfo& workload,
+                                     Diagnostics& diagnostics) {
+  const std::vector<yaml::Node> one = {node};
+  const std::vector<yaml::Node>& items = node.is_sequence() ? node.items : one;
+  if (items.empty()) {
+    diagnostics.add(node.where, "measure.passes is empty",
+                    fmt::format("passes of '{}': {}", workload.name, join(workload.passes, ", ")));
+  }
+  std::vector<std::string> passes;
+  for (const yaml::Node& item : items) {
+    const auto is_this = [&](const std::string& pass) { return pass == item.text; };
+    if (!item.is_scalar() ||
+        std::none_of(workload.passes.begin(), workload.passes.end(), is_this)) {
+      diagnostics.add(item.where, fmt::format("the workload '{}' has no pass '{}'{}", workload.name,
+                                              item.text, suggestion(item.text, workload.passes)));
+    } else if (std::any_of(passes.begin(), passes.end(), is_this)) {
+      diagnostics.add(item.where, fmt::format("the pass '{}' is given twice", item.text));
+    } else {
+      passes.push_back(item.text);
+    }
+  }
+  return passes;
+}
+
+// A filter may compare a name with a bare word, but any other name must be one of the workload's.
+void check_filter(const std::string& text, const std::string& origin, const Vocabulary& vocabulary,
+                  Diagnostics& diagnostics) {
+  const auto expression = Expression::compile(text);
+  if (!expression) {
+    for (const Diagnostic& diagnostic : expression.error().diagnostics) {
+      diagnostics.add({origin}, diagnostic.message, diagnostic.hint);
+    }
+    return;
+  }
+  std::vector<std::string> names = vocabulary.names(true);
+  names.push_back("workload");
+  const auto known = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const Expression::Use& use : expression->uses()) {
+    if (known(use.name) || known(use.beside)) continue;
+    diagnostics.add({origin}, fmt::format("unknown name '{}' in '{}'{}", use.name, text,
+                                          suggestion(use.name, vocabulary.names(false))));
+  }
+}
+
+void read_for_workload(const catalogue::PluginInfo& workload, const Request& request,
+                       const Presets& presets, const Environment& environment,
+                       Experiment& experiment, Diagnostics& diagnostics) {
+  const Vocabulary vocabulary(*environment.catalogue, workload);
+  ValueChecker checker(presets, diagnostics);
+  AxisReader axes(vocabulary, request, checker, diagnostics);
+  axes.read(experiment);
+  CaseEntryReader(vocabulary, request, axes, checker, diagnostics).read(experiment);
+  experiment.passes = request.passes ? read_passes(*request.passes, workload, diagnostics)
+                                     : workload.default_passes;
+  for (std::size_t i = 0; i < experiment.filters.size(); ++i) {
+    check_filter(experiment.filters[i], fmt::format("--filter {}", i + 1), vocabulary, diagnostics);
+  }
+  if (const auto refused = over_limit(experiment)) {
+    diagnostics.add(request.matrix_where, refused->message, refused->hint);
+  }
+  experiment.presets = checker.configs();
+}
+
+}  // namespace
+
+Result<Experiment> parse_experiment(std::string_view text, const std::string& file_name,
+                                    const Environment& environment, const Override& override) {
+  const auto root = yaml::parse(text, file_name);
+  if (!root) return tl::unexpected(root.error());
+  Diagnostics diagnostics(file_name);
+  Request request = read_request(*root, diagnostics);
+  apply_settings(override.settings, request, diagnostics);
+
+  Experiment experiment;
+  experiment.name = request.name;
+  experiment.title = request.title;
+  experiment.file = file_name;
+  experiment.text = text;
+  experiment.case_limit = request.case_limit;
+  experiment.report = request.report;
+  experiment.filters = override.filters;
+  if (request.workload) {
+    experiment.workload = request.workload->text;
+    const Presets presets(environment.configs, std::filesystem::path(file_name).parent_path());
+    if (const auto* workload = find_workload(environment, *request.workload, diagnostics)) {
+      read_for_workload(*workload, request, presets, environment, experiment, diagnostics);
+    }
+  }
+  if (!diagnostics.empty()) return tl::unexpected(diagnostics.take());
+  return experiment;
+}
+
+Result<Experiment> read_experiment(const std::string& path, const Environment& environment,
+                                   const Override& override) {
+  const auto text = read_file(path, yaml::Limits{}.bytes);
+  if (!text) return tl::unexpected(text.error());
+  return parse_experiment(*text, path, environment, override);
+}
+
+}  // namespace assay::config

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <assay/parameter.h>
+
+#include <string_view>
+#include <vector>
+
+namespace assay::config {
+
+// What every experiment may name whatever its workload: where and how often a case runs, and the
+// measuring settings ("measure.warmup", …). A value of "auto" is resolved when the case runs.
+const std::vector<ParameterInfo>& host_parameters();
+
+// nullptr where the host has none of that name.
+const ParameterInfo* find_host_parameter(std::string_view name);
+
+}  // namespace assay::config

@@ -1,0 +1,304 @@
+#include "config/matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "base/expression.h"
+
+namespace assay::config {
+namespace {
+
+using Row = std::vector<std::uint32_t>;
+
+// One cell that a step of an axis sets.
+struct Assignment {
+  std::size_t column;
+  std::uint32_t index;
+};
+
+// A dotted option's axis applies only to the variants that have the option: to some steps of the
+// axis the kind is on.
+struct Condition {
+  std::size_t axis;
+  std::vector<bool> steps;
+};
+
+struct OptionAxis {
+  std::size_t axis;
+  std::size_t column;
+  Row indices;  // by step
+  std::vector<Condition> conditions;
+};
+
+struct CompiledFilter {
+  Expression expression;
+  std::vector<std::optional<std::size_t>> columns;  // of the expression's names
+  std::string text;
+};
+
+bool has_option(const Choice& choice, const std::string& name) {
+  return std::any_of(choice.options.begin(), choice.options.end(),
+                     [&](const auto& option) { return option.first == name; });
+}
+
+// The rows a plan has so far, compared by content.
+class SeenRows {
+ public:
+  // Whether the row is new.
+  bool add(const Row& row) {
+    return rows_
+        .insert(std::string(reinterpret_cast<const char*>(row.data()),
+                            row.size() * sizeof(Row::value_type)))
+        .second;
+  }
+
+ private:
+  std::unordered_set<std::string> rows_;
+};
+
+class Expander {
+ public:
+  explicit Expander(const Experiment& experiment) : experiment_(experiment) {}
+
+  Result<Plan> run() {
+    name_columns();
+    read_axes();
+    read_excludes();
+    if (auto compiled = compile_filters(); !compiled) return tl::unexpected(compiled.error());
+    if (auto walked = walk_matrix(); !walked) return tl::unexpected(walked.error());
+    if (auto added = add_includes(); !added) return tl::unexpected(added.error());
+    if (plan_.size() == 0) {
+      return fail(ExitCode::bad_input, fmt::format("no case of '{}' is left", experiment_.name),
+                  experiment_.filters.empty() ? "exclude drops all of them"
+                                              : "exclude and --filter drop all of them");
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  std::size_t column(const std::string& name) {
+    const auto known = plan_.column(name);
+    return known ? *known : plan_.add_column(name);
+  }
+
+  void name_columns() {
+    for (const Axis& axis : experiment_.matrix) {
+      for (const std::string& name : axis.names) column(name);
+    }
+    for (const Axis& axis : experiment_.matrix) {
+      for (const std::vector<Choice>& step : axis.rows) {
+        for (const Choice& choice : step) {
+          for (const auto& [name, value] : choice.options) column(name);
+        }
+      }
+    }
+    for (const auto& [name, value] : experiment_.fixed) column(name);
+    for (const auto& entry : experiment_.include) {
+      for (const auto& [name, value] : entry) column(name);
+    }
+    base_.assign(plan_.columns().size(), 0);
+    for (const auto& [name, value] : experiment_.fixed) {
+      base_[column(name)] = plan_.intern(column(name), value);
+    }
+  }
+
+  // Where else in the matrix the kind of an option stands, if it does.
+  std::vector<Condition> conditions_of(const std::string& option) const {
+    const std::string kind = option.substr(0, option.find('.'));
+    std::vector<Condition> conditions;
+    for (std::size_t a = 0; a < experiment_.matrix.size(); ++a) {
+      const Axis& axis = experiment_.matrix[a];
+      const auto name = std::find(axis.names.begin(), axis.names.end(), kind);
+      if (name == axis.names.end() || kind == option) continue;
+      Condition condition{a, {}};
+      for (const std::vector<Choice>& step : axis.rows) {
+        condition.steps.push_back(
+            has_option(step[static_cast<std::size_t>(name - axis.names.begin())], option));
+      }
+      conditions.push_back(std::move(condition));
+    }
+    return conditions;
+  }
+
+  void read_axes() {
+    steps_.resize(experiment_.matrix.size());
+    for (std::size_t a = 0; a < experiment_.matrix.size(); ++a) {
+      const Axis& axis = experiment_.matrix[a];
+      steps_[a].resize(axis.rows.size());
+      for (std::size_t n = 0; n < axis.names.size(); ++n) read_name(a, n);
+    }
+  }
+
+  void read_name(std::size_t a, std::size_t n) {
+    const Axis& axis = experiment_.matrix[a];
+    const std::size_t place = column(axis.names[n]);
+    OptionAxis option{a, place, {}, conditions_of(axis.names[n])};
+    for (std::size_t step = 0; step < axis.rows.size(); ++step) {
+      const Choice& choice = axis.rows[step][n];
+      const std::uint32_t index = plan_.intern(place, choice.value);
+      if (!option.conditions.empty()) {
+        option.indices.push_back(index);
+        continue;
+      }
+      steps_[a][step].push_back({place, index});
+      for (const auto& [name, value] : choice.options) {
+        steps_[a][step].push_back({column(name), plan_.intern(column(name), value)});
+      }
+    }
+    if (!option.conditions.empty()) option_axes_.push_back(std::move(option));
+  }
+
+  void read_excludes() {
+    for (const auto& entry : experiment_.exclude) {
+      std::vector<Assignment> cells;
+      bool possible = true;
+      for (const auto& [name, value] : entry) {
+        const auto place = plan_.column(name);
+        const auto index = place ? plan_.index_of(*place, value) : std::nullopt;
+        possible = possible && index;
+        if (index) cells.push_back({*place, *index});
+      }
+      if (possible) excludes_.push_back(std::move(cells));
+    }
+  }
+
+  Result<void> compile_filters() {
+    for (const std::string& text : experiment_.filters) {
+      auto expression = Expression::compile(text);
+      if (!expression) return tl::unexpected(expression.error());
+      CompiledFilter filter{std::move(*expression), {}, text};
+      for (const std::string& name : filter.expression.names()) {
+        filter.columns.push_back(plan_.column(name));
+      }
+      filters_.push_back(std::move(filter));
+    }
+    return {};
+  }
+
+  bool excluded(const Row& row) const {
+    return std::any_of(excludes_.begin(), excludes_.end(), [&](const auto& cells) {
+      return std::all_of(cells.begin(), cells.end(),
+                         [&](const Assignment& cell) { return row[cell.column] == cell.index; });
+    });
+  }
+
+  Result<bool> passes_filters(const Row& row) const {
+    std::vector<Value> values;
+    for (const CompiledFilter& filter : filters_) {
+      values.clear();
+      for (const auto& place : filter.columns) {
+        values.push_back(place ? plan_.columns()[*place].values[row[*place]] : Value());
+      }
+      auto kept = filter.expression.evaluate(values);
+      if (kept && !std::holds_alternative<bool>(*kept) &&
+          !std::holds_alternative<std::monostate>(*kept)) {
+        kept = fail(ExitCode::bad_input,
+                    fmt::format("it gives {}, not true or false", to_text(*kept)));
+      }
+      if (!kept) {
+        const Diagnostic& diagnostic = kept.error().diagnostics[0];
+        return fail(ExitCode::bad_input,
+                    fmt::format("the filter '{}': {}", filter.text, diagnostic.message),
+                    diagnostic.hint);
+      }
+      const bool* truth = std::get_if<bool>(&*kept);
+      if (!truth || !*truth) return false;
+    }
+    return true;
+  }
+
+  Result<void> keep(const Row& row) {
+    const auto passes = passes_filters(row);
+    if (!passes) return tl::unexpected(passes.error());
+    // Rows can coincide where an option's axis does not apply, or through `include`.
+    const bool may_repeat = !option_axes_.empty() || !experiment_.include.empty();
+    if (*passes && (!may_repeat || seen_.add(row))) plan_.add_row(row);
+    return {};
+  }
+
+  Result<void> walk_matrix() {
+    const bool only_includes = experiment_.matrix.empty() && !experiment_.include.empty();
+    std::vector<std::size_t> at(experiment_.matrix.size(), 0);
+    bool done = only_includes;
+    while (!done) {
+      const Row row = row_at(at);
+      if (!excluded(row)) {
+        if (auto kept = keep(row); !kept) return kept;
+      }
+      done = true;
+      for (std::size_t a = at.size(); a > 0 && done; --a) {
+        at[a - 1] = (at[a - 1] + 1) % steps_[a - 1].size();
+        done = at[a - 1] == 0;
+      }
+    }
+    return {};
+  }
+
+  Row row_at(const std::vector<std::size_t>& at) const {
+    Row row = base_;
+    for (std::size_t a = 0; a < at.size(); ++a) {
+      for (const Assignment& cell : steps_[a][at[a]]) row[cell.column] = cell.index;
+    }
+    for (const OptionAxis& option : option_axes_) {
+      const bool applies = std::all_of(
+          option.conditions.begin(), option.conditions.end(),
+          [&](const Condition& condition) { return condition.steps[at[condition.axis]]; });
+      if (applies) row[option.column] = option.indices[at[option.axis]];
+    }
+    return row;
+  }
+
+  Result<void> add_includes() {
+    for (const auto& entry : experiment_.include) {
+      Row row(base_.size(), 0);
+      for (const auto& [name, value] : entry) row[column(name)] = plan_.intern(column(name), value);
+      if (auto kept = keep(row); !kept) return kept;
+    }
+    return {};
+  }
+
+  const Experiment& experiment_;
+  Plan plan_;
+  Row base_;
+  std::vector<std::vector<std::vector<Assignment>>> steps_;  // by axis and step
+  std::vector<OptionAxis> option_axes_;
+  std::vector<std::vector<Assignment>> excludes_;
+  std::vector<CompiledFilter> filters_;
+  SeenRows seen_;
+};
+
+}  // namespace
+
+std::size_t count_cases(const Experiment& experiment) {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  std::size_t count = experiment.matrix.empty() && !experiment.include.empty() ? 0 : 1;
+  for (const Axis& axis : experiment.matrix) {
+    if (axis.rows.empty()) return experiment.include.size();
+    if (count > most / axis.rows.size()) return most;
+    count *= axis.rows.size();
+  }
+  return count > most - experiment.include.size() ? most : count + experiment.include.size();
+}
+
+std::optional<Diagnostic> over_limit(const Experiment& experiment) {
+  const std::size_t count = count_cases(experiment);
+  if (count <= experiment.case_limit) return std::nullopt;
+  const std::string size = count == std::numeric_limits<std::size_t>::max()
+                               ? "more than 2^64 cases"
+                               : fmt::format("{} cases", count);
+  return Diagnostic{{},
+                    fmt::format("the matrix has {}, the limit is {}", size, experiment.case_limit),
+                    "shorten an axis, or raise limits: {cases: ...}"};
+}
+
+Result<Plan> expand(const Experiment& experiment) {
+  if (auto refused = over_limit(experiment)) {
+    return fail(ExitCode::bad_input, std::move(refused->message), std::move(refused->hint));
+  }
+  return Expander(experiment).run();
+}
+
+}  // namespace assay::config

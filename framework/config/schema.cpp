@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "config/experiment.h"
+#include "config/host_parameters.h"
+#include "config/presets.h"
+#include "config/vocabulary.h"
+
+namespace assay::config {
+namespace {
+
+using nlohmann::json;
+
+json any_of(std::vector<json> alternatives) {
+  if (alternatives.size() == 1) return alternatives[0];
+  return {{"anyOf", std::move(alternatives)}};
+}
+
+json one_or_list(const json& value) {
+  return any_of(
+      {value, {{"type", "array"}, {"items", value}, {"minItems", 1}, {"uniqueItems", true}}});
+}
+
+json object(json properties) {
+  return {
+      {"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+}
+
+json quantity(std::string_view units) {
+  // As base/units.cpp reads them.
+  return {{"type", "string"},
+          {"pattern", fmt::format("^ *[0-9.]+([eE][-+]?[0-9]+)? *({}) *$", units)}};
+}
+
+json bounded(const char* type, const ParameterInfo& info) {
+  json schema = {{"type", type}};
+  if (info.minimum) schema["minimum"] = *info.minimum;
+  if (info.maximum) schema["maximum"] = *info.maximum;
+  return schema;
+}
+
+class SchemaWriter {
+ public:
+  explicit SchemaWriter(const Environment& environment)
+      : catalogue_(*environment.catalogue), presets_(environment.configs, {}) {}
+
+  json write() const {
+    json workloads = json::array();
+    json conditions = json::array();
+    for (const auto* workload : catalogue_.of_kind("workload")) {
+      workloads.push_back(workload->name);
+      conditions.push_back({{"if", {{"properties", {{"workload", {{"const", workload->name}}}}}}},
+                            {"then", {{"properties", sections(*workload)}}}});
+    }
+    json schema = object(frame(workloads));
+    schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+    schema["title"] = "assay experiment";
+    schema["required"] = {"experiment", "workload"};
+    schema["allOf"] = std::move(conditions);
+    return schema;
+  }
+
+ private:
+  static json frame(const json& workloads) {
+    const json entries = {{"type", {"array", "null"}},
+                          {"items", {{"type", "object"}, {"minProperties", 1}}}};
+    const json mapping = {{"type", {"object", "null"}}};
+    return {{"experiment",
+             {{"type", "string"},
+              {"pattern", "^[a-z0-9_-]+$"},
+              {"description", "Name of the experiment; also of its report."}}},
+            {"title", {{"type", {"string", "number"}}, {"description", "Heading of the report."}}},
+            {"workload", {{"enum", workloads}, {"description", "What is measured."}}},
+            {"matrix", with(mapping, "Axes: a case for every combination of their values.")},
+            {"fixed", with(mapping, "What is the same in all cases.")},
+            {"exclude", with(entries, "Cases of the matrix to leave out.")},
+            {"include", with(entries, "Cases to add.")},
+            {"zip",
+             {{"type", {"array", "null"}},
+              {"items", {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}},
+              {"description", "Axes that move together."}}},
+            {"measure", with(mapping, "Passes, and how they are measured.")},
+            {"report", {{"description", "Sections of the report, in order."}}},
+            {"limits",
+             object({{"cases", {{"type", "integer"}, {"minimum", 1}, {"maximum", 100000000}}}})}};
+  }
+
+  static json with(json schema, std::string_view description) {
+    schema["description"] = description;
+    return schema;
+  }
+
+  json sections(const catalogue::PluginInfo& workload) const {
+    const Vocabulary vocabulary(catalogue_, workload);
+    json axes = json::object();
+    json fixed = json::object();
+    json excluded = json::object();
+    for (const auto& [name, value] : names(vocabulary)) {
+      axes[name] = with(one_or_list(value.schema), value.description);
+      fixed[name] = with(value.schema, value.description);
+      excluded[name] = with(one_or_list(value.plain), value.description);
+    }
+    json nullable = object(axes);
+    nullable["type"] = {"object", "null"};
+    json fixed_section = object(fixed);
+    fixed_section["type"] = {"object", "null"};
+    return {{"matrix", std::move(nullable)},
+            {"fixed", fixed_section},
+            {"exclude", {{"items", object(excluded)}}},
+            {"include", {{"items", object(fixed)}}},
+            {"measure", measure(workload)}};
+  }
+
+  struct Named {
+    json schema;
+    json plain;  // without options
+    std::string description;
+  };
+
+  std::map<std::string, Named> names(const Vocabulary& vocabulary) const {
+    std::map<std::string, Named> names;
+    const auto add = [&](const ParameterInfo& info) {
+      const json schema = value(info);
+      names[info.name] = {schema, schema, info.description};
+    };
+    for (const ParameterInfo& info : host_parameters()) add(info);
+    for (const ParameterInfo& info : vocabulary.workload().parameters) add(info);
+    for (const std::string& kind : vocabulary.workload().uses) add_kind(kind, vocabulary, names);
+    return names;
+  }
+
+  void add_kind(const std::string& kind, const Vocabulary& vocabulary,
+                std::map<std::string, Named>& names) const {
+    json plain = json::array();
+    json with_options = json::object();
+    std::vector<std::string> lines;
+    std::map<std::string, std::vector<json>> options;
+    for (const auto* plugin : vocabulary.variants(kind)) {
+      plain.push_back(plugin->name);
+      lines.push_back(plugin->name + ": " + plugin->description);
+      json properties = json::object();
+      for (const ParameterInfo& info : plugin->parameters) {
+        properties[info.name] = with(one_or_list(value(info)), info.description);
+        std::vector<json>& known = options[kind + "." + info.name];
+        if (std::find(known.begin(), known.end(), value(info)) == known.end()) {
+          known.push_back(value(info));
+        }
+        names[kind + "." + info.name].description = info.description;
+      }
+      with_options[plugin->name] = with(object(std::move(properties)), plugin->description);
+      with_options[plugin->name]["type"] = {"object", "null"};
+    }
+    json mapping = object(std::move(with_options));
+    mapping["minProperties"] = 1;
+    mapping["maxProperties"] = 1;
+    const json name = {{"enum", std::move(plain)}};
+    names[kind] = {any_of({name, std::move(mapping)}), name, join(lines, "\n")};
+    for (auto& [option, alternatives] : options) {
+      names[option].schema = names[option].plain = any_of(std::move(alternatives));
+    }
+  }
+
+  json measure(const catalogue::PluginInfo& workload) const {
+    constexpr std::string_view prefix = "measure.";
+    json properties = {
+        {"passes", with(one_or_list({{"enum", workload.passes}}), "Passes to measure.")}};
+    for (const ParameterInfo& info : host_parameters()) {
+      if (info.name.starts_with(prefix)) {
+        properties[info.name.substr(prefix.size())] = with(value(info), info.description);
+      }
+    }
+    json section = object(std::move(properties));
+    section["type"] = {"object", "null"};
+    return section;
+  }
+
+  json value(const ParameterInfo& info) const {
+    switch (info.type) {
+      case ParameterType::boolean:
+        return {{"type", "boolean"}};
+      case ParameterType::integer:
+        return bounded("integer", info);
+      case ParameterType::real:
+        return bounded("number", info);
+      case ParameterType::choice:
+        return {{"enum", info.choices}};
+      case ParameterType::size:
+        return quantity("B|kB|MB|GB|TB|KiB|MiB|GiB|TiB");
+      case ParameterType::duration:
+        return quantity("ns|us|ms|s|min|h");
+      case ParameterType::config:
+        return any_of({{{"enum", presets_.names(info.config_folder)}},
+                       {{"type", "string"}, {"pattern", "\\.yaml$"}}});
+      case ParameterType::text:
+        break;
+    }
+    return {{"type", {"string", "number", "boolean"}}};
+  }
+
+  const catalogue::Catalogue& catalogue_;
+  Presets presets_;
+};
+
+}  // namespace
+
+json experiment_schema(const Environment& environment) { return SchemaWriter(environment).write(); }
+
+}  // namespace assay::config

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <assay/parameter.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "config/diagnostics.h"
+#include "config/presets.h"
+#include "yaml/document.h"
+
+namespace assay::config {
+
+// What a parameter accepts, in words: "an integer from 1 to 4096", "one of auto, cpu, cuda".
+std::string accepted(const ParameterInfo& info);
+
+// Checks scalars against what parameters accept, and reads the configs they name on the way.
+class ValueChecker {
+ public:
+  ValueChecker(const Presets& presets, Diagnostics& diagnostics)
+      : presets_(presets), diagnostics_(diagnostics) {}
+
+  // The value in the parameter's own type: sizes in bytes, durations in seconds. Nothing, and a
+  // diagnostic that starts with `name`, when it does not fit.
+  std::optional<Value> check(const std::string& name, const yaml::Node& node,
+                             const ParameterInfo& info);
+
+  // Reads the config a default names; `where` is what the default stands in for.
+  void check_default(const std::string& name, const ParameterInfo& info,
+                     const SourceLocation& where);
+
+  // "model/small" → its contents, for every config named so far.
+  const std::map<std::string, nlohmann::json>& configs() const { return configs_; }
+
+ private:
+  bool read_config(const std::string& name, const std::string& value, const ParameterInfo& info,
+                   const SourceLocation& where);
+
+  const Presets& presets_;
+  Diagnostics& diagnostics_;
+  std::map<std::string, nlohmann::json> configs_;
+};
+
+}  // namespace assay::config

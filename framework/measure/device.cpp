@@ -1,0 +1,73 @@
+#include "measure/device.h"
+
+#include <ATen/Context.h>
+#include <torch/version.h>
+
+#if ASSAY_WITH_CUDA
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
+#endif
+
+namespace assay::measure {
+
+#if ASSAY_WITH_CUDA
+
+bool cuda_available() { return c10::cuda::device_count() > 0; }
+
+int cuda_device_count() { return c10::cuda::device_count(); }
+
+void use_device(const c10::Device& device) {
+  if (device.is_cuda()) c10::cuda::set_device(device.index());
+}
+
+void synchronize(const c10::Device& device) {
+  if (device.is_cuda()) c10::cuda::device_synchronize();
+}
+
+void empty_cache(const c10::Device& device) {
+  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
+namespace {
+
+void add_cuda_versions(nlohmann::json& versions) {
+  int runtime = 0;
+  int driver = 0;
+  cudaRuntimeGetVersion(&runtime);
+  cudaDriverGetVersion(&driver);
+  const auto dotted = [](int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  };
+  versions["cuda_runtime"] = dotted(runtime);
+  versions["cuda_driver_api"] = dotted(driver);
+  if (cuda_available()) {
+    versions["cudnn"] = at::globalContext().versionCuDNN();
+    const cudaDeviceProp* properties = at::cuda::getCurrentDeviceProperties();
+    versions["compute_capability"] =
+        std::to_string(properties->major) + "." + std::to_string(properties->minor);
+  }
+}
+
+}  // namespace
+
+#else
+
+bool cuda_available() { return false; }
+int cuda_device_count() { return 0; }
+void use_device(const c10::Device&) {}
+void synchronize(const c10::Device&) {}
+void empty_cache(const c10::Device&) {}
+
+#endif
+
+nlohmann::json versions() {
+  nlohmann::json versions = {{"libtorch", TORCH_VERSION}};
+#if ASSAY_WITH_CUDA
+  add_cuda_versions(versions);
+#endif
+  return versions;
+}
+
+}  // namespace assay::measure

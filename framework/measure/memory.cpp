@@ -1,0 +1,93 @@
+#include "measure/memory.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <atomic>
+
+#include "measure/device.h"
+
+#if ASSAY_WITH_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#endif
+
+namespace assay::measure {
+
+namespace {
+
+// LibTorch reports every CPU allocation to the debug info of the thread; autograd's worker
+// threads inherit it, so the counters are atomic.
+class CpuMemoryCounter final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void*, int64_t size, size_t, size_t, c10::Device device) override {
+    if (!device.is_cpu()) return;
+    const std::int64_t now = allocated_ += size;
+    std::int64_t peak = peak_;
+    while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+    }
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  std::int64_t allocated() const { return allocated_; }
+  std::int64_t peak() const { return peak_; }
+  void reset_peak() { peak_ = allocated_.load(); }
+
+ private:
+  std::atomic<std::int64_t> allocated_ = 0;
+  std::atomic<std::int64_t> peak_ = 0;
+};
+
+CpuMemoryCounter* current_counter() {
+  return dynamic_cast<CpuMemoryCounter*>(
+      c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE));
+}
+
+#if ASSAY_WITH_CUDA
+using c10::cuda::CUDACachingAllocator::getDeviceStats;
+using c10::cuda::CUDACachingAllocator::resetPeakStats;
+
+const c10::CachingAllocator::Stat& cuda_allocated(const c10::CachingDeviceAllocator::DeviceStats& stats) {
+  return stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+}
+#endif
+
+}  // namespace
+
+CpuMemoryScope::CpuMemoryScope() {
+  c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE,
+                                   std::make_shared<CpuMemoryCounter>());
+}
+
+CpuMemoryScope::~CpuMemoryScope() {
+  c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
+}
+
+std::int64_t allocated_bytes(const c10::Device& device) {
+#if ASSAY_WITH_CUDA
+  if (device.is_cuda()) return cuda_allocated(getDeviceStats(device.index())).current;
+#endif
+  const CpuMemoryCounter* counter = device.is_cpu() ? current_counter() : nullptr;
+  return counter == nullptr ? 0 : counter->allocated();
+}
+
+MemoryUse observe_memory(const c10::Device& device, const std::function<void()>& call) {
+  synchronize(device);
+  MemoryUse use;
+  use.before_bytes = allocated_bytes(device);
+#if ASSAY_WITH_CUDA
+  if (device.is_cuda()) {
+    resetPeakStats(device.index());
+    call();
+    synchronize(device);
+    use.peak_bytes = cuda_allocated(getDeviceStats(device.index())).peak;
+    return use;
+  }
+#endif
+  CpuMemoryCounter* counter = current_counter();
+  if (counter != nullptr) counter->reset_peak();
+  call();
+  use.peak_bytes = counter == nullptr ? 0 : counter->peak();
+  return use;
+}
+
+}  // namespace assay::measure

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace assay::measure {
+
+struct MemoryUse {
+  std::int64_t before_bytes = 0;  // allocated when the call began
+  std::int64_t peak_bytes = 0;    // most allocated at any moment of it
+};
+
+// Runs `call` once and observes LibTorch's allocator: on CUDA its own statistics, on a CPU every
+// allocation of tensor memory on this thread and on autograd's threads. On a CPU `before_bytes`
+// counts what was allocated while a CpuMemoryScope was open.
+MemoryUse observe_memory(const c10::Device& device, const std::function<void()>& call);
+
+// While it lives, tensor memory allocated by this thread on the CPU is counted.
+class CpuMemoryScope {
+ public:
+  CpuMemoryScope();
+  ~CpuMemoryScope();
+  CpuMemoryScope(const CpuMemoryScope&) = delete;
+  CpuMemoryScope& operator=(const CpuMemoryScope&) = delete;
+};
+
+// Bytes allocated on the device now.
+std::int64_t allocated_bytes(const c10::Device& device);
+
+}  // namespace assay::measure

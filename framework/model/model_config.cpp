@@ -1,0 +1,109 @@
+#include "model/model_config.h"
+
+#include <numeric>
+#include <stdexcept>
+
+namespace assay::model {
+
+namespace {
+
+std::int64_t size_field(const Options& fields, const std::string& name) {
+  const auto found = fields.find(name);
+  const auto* value = found == fields.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  if (value == nullptr) {
+    throw std::invalid_argument("the model config lacks the whole number '" + name + "'");
+  }
+  if (*value < 1) throw std::invalid_argument("the model config's '" + name + "' is below 1");
+  return *value;
+}
+
+std::int64_t elements(const ParameterShape& shape) {
+  return std::accumulate(shape.sizes.begin(), shape.sizes.end(), std::int64_t{1},
+                         std::multiplies<>());
+}
+
+void add_norm_shapes(std::vector<ParameterShape>& shapes, const ModelConfig& config,
+                     const std::string& name) {
+  shapes.push_back({name + ".weight", {config.d_model}, Initial::ones});
+  if (config.norm_has_bias) shapes.push_back({name + ".bias", {config.d_model}, Initial::zeros});
+}
+
+void add_block_shapes(std::vector<ParameterShape>& shapes, const ModelConfig& config,
+                      const std::string& block) {
+  const auto d = config.d_model;
+  const auto f = config.d_ff;
+  add_norm_shapes(shapes, config, block + "norm1");
+  for (const char* projection : {"q", "k", "v", "o"}) {
+    shapes.push_back({block + "attention." + projection + ".weight", {d, d}});
+  }
+  add_norm_shapes(shapes, config, block + "norm2");
+  shapes.push_back({block + "feed_forward.w1.weight", {f, d}});
+  shapes.push_back({block + "feed_forward.w2.weight", {d, f}});
+  if (config.architecture == Architecture::swiglu) {
+    shapes.push_back({block + "feed_forward.w3.weight", {f, d}});
+  }
+}
+
+}  // namespace
+
+Architecture architecture_from_text(std::string_view text) {
+  if (text == "swiglu") return Architecture::swiglu;
+  if (text == "gelu") return Architecture::gelu;
+  throw std::invalid_argument("unknown architecture '" + std::string(text) +
+                              "'; known: swiglu, gelu");
+}
+
+ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context) {
+  ModelConfig config;
+  config.architecture = architecture;
+  config.d_model = size_field(fields, "d_model");
+  config.d_ff = size_field(fields, "d_ff");
+  config.layers = size_field(fields, "layers");
+  config.heads = size_field(fields, "heads");
+  config.vocab_size = size_field(fields, "vocab_size");
+  config.context = context;
+  if (config.d_model % config.heads != 0) {
+    throw std::invalid_argument("d_model " + std::to_string(config.d_model) +
+                                " is not a multiple of heads " + std::to_string(config.heads));
+  }
+  if (architecture == Architecture::swiglu && config.d_head() % 2 != 0) {
+    throw std::invalid_argument("RoPE turns pairs: the head size " +
+                                std::to_string(config.d_head()) + " must be even");
+  }
+  return config;
+}
+
+std::vector<ParameterShape> parameter_shapes(const ModelConfig& config) {
+  std::vector<ParameterShape> shapes;
+  shapes.push_back({"embedding.weight", {config.vocab_size, config.d_model}});
+  if (config.architecture == Architecture::gelu) {
+    shapes.push_back({"positions.weight", {config.context, config.d_model}});
+  }
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    add_block_shapes(shapes, config, "blocks." + std::to_string(i) + ".");
+  }
+  add_norm_shapes(shapes, config, "norm");
+  if (config.architecture == Architecture::swiglu) {
+    shapes.push_back({"head.weight", {config.vocab_size, config.d_model}});
+  }
+  return shapes;
+}
+
+std::int64_t count_parameters(const ModelConfig& config) {
+  std::int64_t count = 0;
+  for (const auto& shape : parameter_shapes(config)) count += elements(shape);
+  return count;
+}
+
+double forward_flops(const ModelConfig& config, std::int64_t batch, std::int64_t seq_len) {
+  const auto d = static_cast<double>(config.d_model);
+  const auto layers = static_cast<double>(config.layers);
+  const double feed_forward_matrices = config.architecture == Architecture::swiglu ? 3 : 2;
+  const double block = 4 * d * d + feed_forward_matrices * d * static_cast<double>(config.d_ff);
+  const double matrices = layers * block + d * static_cast<double>(config.vocab_size);
+  const auto s = static_cast<double>(seq_len);
+  const auto b = static_cast<double>(batch);
+  return 2 * b * s * matrices + 4 * d * layers * b * s * (s + 1) / 2;
+}
+
+}  // namespace assay::model

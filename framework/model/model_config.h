@@ -1,0 +1,59 @@
+#pragma once
+
+#include <assay/plugin.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::model {
+
+// swiglu: RoPE, SwiGLU with three matrices, separate embedding and head.
+// gelu: learned positions, GELU feed-forward with two matrices, head tied to the embedding.
+// Both: pre-norm, no biases in the projections.
+enum class Architecture { swiglu, gelu };
+
+// Throws std::invalid_argument for any other text.
+Architecture architecture_from_text(std::string_view text);
+
+struct ModelConfig {
+  Architecture architecture = Architecture::swiglu;
+  std::int64_t d_model = 0;
+  std::int64_t d_ff = 0;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t vocab_size = 0;
+  std::int64_t context = 0;    // longest sequence: rows of the position tables
+  bool norm_has_bias = false;  // LayerNorm
+  double rope_theta = 10000;
+  double norm_eps = 1e-5;
+
+  std::int64_t d_head() const { return d_model / heads; }
+};
+
+// From the fields of a file under configs/models/ (d_model, d_ff, layers, heads, vocab_size).
+// Throws std::invalid_argument for a missing field, a size below 1, a d_model that the heads do
+// not divide, and an odd head size under RoPE.
+ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context);
+
+enum class Initial { normal, ones, zeros };
+
+struct ParameterShape {
+  std::string name;  // "blocks.0.attention.q.weight"
+  std::vector<std::int64_t> sizes;
+  Initial initial = Initial::normal;
+};
+
+// Every parameter once, in the order of use. Matrices are [out, in].
+std::vector<ParameterShape> parameter_shapes(const ModelConfig& config);
+
+std::int64_t count_parameters(const ModelConfig& config);
+
+// FLOPs of the matrix products of one forward: 2 · tokens · (elements of all matrices that
+// multiply, the head included, the embedding look-up not) + 4 · d_model · layers · batch · s(s+1)/2
+// for QKᵀ and PV over the pairs a causal mask leaves. A backward takes twice as many (Kaplan et al.
+// 2020, section 2.1, has the same count with the attention's part left out: 6N a token in all).
+double forward_flops(const ModelConfig& config, std::int64_t batch, std::int64_t seq_len);
+
+}  // namespace assay::model

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <assay/ops.h>
+#include <assay/workload.h>
+
+#include <optional>
+
+namespace assay::model {
+
+// The references kinds are checked against, in float64 and in plain operations, and how far a
+// result may be from them.
+
+struct AttentionReference {
+  at::Tensor out;  // [batch, heads, rows, d_head]
+  at::Tensor lse;  // [batch, heads, rows]
+  at::Tensor dq;   // [batch, heads, rows, d_head]; gradients only where dout was given
+  at::Tensor dk;   // [batch, heads, seq_k, d_head]
+  at::Tensor dv;
+};
+
+// Up to this many queries an attention is checked whole, above it by sampled_rows queries.
+inline constexpr std::int64_t whole_rows = 4096;
+inline constexpr std::int64_t sampled_rows = 64;
+
+// The queries to check, ascending, int64 on the CPU: all of them up to whole_rows, else
+// sampled_rows of them drawn from the seed, the first and the last always among them.
+at::Tensor rows_to_check(std::int64_t seq_q, std::uint64_t seed);
+
+// Attention of the given queries, one head after the other, from the inputs as they are, rounding
+// included. A query that sees no key gives 0. dout: [batch, heads, rows, d_head] or undefined; dk
+// and dv are those of a dout that is zero outside `rows`.
+AttentionReference attention_reference(const AttentionInputs& in, const at::Tensor& rows,
+                                       const at::Tensor& dout);
+
+// The same in differentiable operations, for models.
+at::Tensor reference_attention(const AttentionInputs& in);
+
+// RMSNorm, or LayerNorm when centred: (x − mean) / √(var + eps) · weight + bias. Differentiable;
+// float64 whatever x's dtype.
+at::Tensor reference_norm(const NormInputs& in, bool centred);
+
+// Textbook operations with both references: what a model is checked against.
+Ops reference_ops(bool norm_has_bias);
+
+// ‖value − reference‖ / ‖reference‖ over all elements, in float64 (‖value‖ where the reference is
+// 0). NaN or infinity in `value` gives infinity.
+double relative_error(const at::Tensor& value, const at::Tensor& reference);
+
+// The largest relative error a result may have; gradients get it twice over.
+double tolerance(const PrecisionPolicy& precision);
+
+// Keeps the worst of several comparisons.
+void compare(Verification& verification, const std::string& name, const at::Tensor& value,
+             const at::Tensor& reference, double tolerance);
+
+}  // namespace assay::model

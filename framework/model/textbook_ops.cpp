@@ -1,0 +1,74 @@
+#include "model/textbook_ops.h"
+
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/complex.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/rsub.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/view_as_complex.h>
+#include <ATen/ops/view_as_real.h>
+
+namespace assay::model {
+
+namespace {
+
+at::ScalarType at_least_float(const at::Tensor& x) {
+  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+// A pair (2i, 2i+1) taken as a complex number is turned by e^{iθ} = cos θ + i sin θ.
+at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {
+  const auto pairs = at::view_as_complex(x.to(at_least_float(x)).unflatten(-1, {-1, 2}));
+  return at::view_as_real(pairs * at::complex(cos, sin)).flatten(-2).to(x.scalar_type());
+}
+
+at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets) {
+  return at::cross_entropy_loss(logits.to(at_least_float(logits)), targets);
+}
+
+void adamw(const OptimizerInputs& in) {
+  if (in.found_inf.defined()) {
+    at::_foreach_add_(in.steps, at::rsub(in.found_inf, 1).squeeze());
+  } else {
+    at::_foreach_add_(in.steps, 1);
+  }
+  const auto optional = [](const at::Tensor& tensor) {
+    return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
+  };
+  at::_fused_adamw_(in.parameters, in.gradients, in.first_moments, in.second_moments,
+                    /*max_exp_avg_sqs=*/{}, in.steps, in.learning_rate, in.beta1, in.beta2,
+                    in.weight_decay, in.eps, /*amsgrad=*/false, /*maximize=*/false,
+                    optional(in.grad_scale), optional(in.found_inf));
+}
+
+}  // namespace
+
+Ops textbook_ops() {
+  Ops ops;
+  ops.linear = [](const at::Tensor& x, const at::Tensor& weight) { return at::linear(x, weight); };
+  ops.rope = rope;
+  ops.swiglu = [](const at::Tensor& gate, const at::Tensor& up) { return at::silu(gate) * up; };
+  ops.gelu = [](const at::Tensor& x) { return at::gelu(x); };
+  ops.embedding = [](const at::Tensor& tokens, const at::Tensor& table) {
+    return at::embedding(table, tokens);
+  };
+  ops.loss = loss;
+  ops.optimizer = adamw;
+  return ops;
+}
+
+void complete(Ops& ops) {
+  if (ops.add_norm) return;
+  ops.add_norm = [norm = ops.norm](const at::Tensor& residual, const NormInputs& x) {
+    NormInputs sum = x;
+    sum.x = residual + x.x;
+    at::Tensor normed = norm(sum);
+    return std::pair(std::move(sum.x), std::move(normed));
+  };
+}
+
+}  // namespace assay::model

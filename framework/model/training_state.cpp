@@ -1,0 +1,148 @@
+#include "model/training_state.h"
+
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/AutogradState.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <numeric>
+
+namespace assay::model {
+
+namespace {
+
+constexpr double scale_growth = 2;
+constexpr double scale_backoff = 0.5;
+constexpr std::int64_t scale_growth_interval = 2000;
+
+// Keeps autograd on the calling thread: a communication variant is then called from the thread
+// that attached it, and no time goes into handing work to autograd's own threads.
+class OnThisThread {
+ public:
+  OnThisThread() : state_(c10::AutogradState::get_tls_state()) {
+    c10::AutogradState single = state_;
+    single.set_multithreading_enabled(false);
+    c10::AutogradState::set_tls_state(single);
+  }
+  ~OnThisThread() { c10::AutogradState::set_tls_state(state_); }
+  OnThisThread(const OnThisThread&) = delete;
+  OnThisThread& operator=(const OnThisThread&) = delete;
+
+ private:
+  c10::AutogradState state_;
+};
+
+struct ReadyHook final : torch::autograd::PostAccumulateGradHook {
+  ReadyHook(std::function<void(std::size_t)> ready, std::size_t parameter)
+      : ready_(std::move(ready)), parameter_(parameter) {}
+  void operator()(const torch::autograd::Variable&) override { ready_(parameter_); }
+
+ private:
+  std::function<void(std::size_t)> ready_;
+  std::size_t parameter_;
+};
+
+}  // namespace
+
+TrainingState::TrainingState(std::vector<at::Tensor> parameters, std::vector<std::size_t> owned,
+                             const PrecisionPolicy& policy, AdamWSettings settings)
+    : parameters_(std::move(parameters)), owned_(std::move(owned)), settings_(settings) {
+  if (owned_.empty()) {
+    owned_.resize(parameters_.size());
+    std::iota(owned_.begin(), owned_.end(), std::size_t{0});
+  }
+  if (!policy.loss_scaling || parameters_.empty()) return;
+  const auto options = parameters_.front().options().requires_grad(false);
+  initial_scale_ = policy.initial_loss_scale;
+  scale_ = at::full({1}, initial_scale_, options.dtype(at::kFloat));
+  growth_tracker_ = at::zeros({1}, options.dtype(at::kInt));
+  found_inf_ = at::zeros({1}, options.dtype(at::kFloat));
+}
+
+TrainingState::~TrainingState() {
+  if (!hooked_) return;
+  for (const auto& parameter : parameters_) {
+    torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
+  }
+}
+
+void TrainingState::on_gradient_ready(std::function<void(std::size_t)> ready) {
+  hooked_ = true;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    torch::autograd::impl::set_post_acc_grad_hooks(parameters_[i],
+                                                   std::make_unique<ReadyHook>(ready, i));
+  }
+}
+
+void TrainingState::clear_gradients() {
+  for (auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
+}
+
+void TrainingState::backward(const at::Tensor& loss) {
+  const OnThisThread single_threaded;
+  torch::autograd::backward({scale_.defined() ? loss * scale_.squeeze() : loss});
+}
+
+void TrainingState::make_moments() {
+  if (!steps_.empty()) return;
+  for (const auto index : owned_) {
+    const auto value = parameters_[index].detach();
+    first_moments_.push_back(at::zeros_like(value));
+    second_moments_.push_back(at::zeros_like(value));
+    steps_.push_back(at::zeros({}, value.options().dtype(at::kFloat)));
+  }
+}
+
+void TrainingState::unscale(const std::vector<at::Tensor>& gradients) {
+  found_inf_.zero_();
+  at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf_, scale_.reciprocal());
+}
+
+void TrainingState::step(const Ops& ops) {
+  const at::NoGradGuard no_grad;
+  make_moments();
+  OptimizerInputs in;
+  in.learning_rate = settings_.learning_rate;
+  in.beta1 = settings_.beta1;
+  in.beta2 = settings_.beta2;
+  in.eps = settings_.eps;
+  in.weight_decay = settings_.weight_decay;
+  for (std::size_t i = 0; i < owned_.size(); ++i) {
+    const auto& parameter = parameters_[owned_[i]];
+    if (!parameter.grad().defined()) continue;
+    in.parameters.push_back(parameter);
+    in.gradients.push_back(parameter.grad());
+    in.first_moments.push_back(first_moments_[i]);
+    in.second_moments.push_back(second_moments_[i]);
+    in.steps.push_back(steps_[i]);
+  }
+  if (in.parameters.empty()) return;
+  if (scale_.defined()) {
+    unscale(in.gradients);
+    in.found_inf = found_inf_;
+  }
+  ops.optimizer(in);
+  if (scale_.defined()) {
+    at::_amp_update_scale_(scale_, growth_tracker_, found_inf_, scale_growth, scale_backoff,
+                           scale_growth_interval);
+  }
+}
+
+void TrainingState::reset() {
+  const at::NoGradGuard no_grad;
+  for (auto* tensors : {&first_moments_, &second_moments_, &steps_}) {
+    for (auto& tensor : *tensors) tensor.zero_();
+  }
+  if (!scale_.defined()) return;
+  scale_.fill_(initial_scale_);
+  growth_tracker_.zero_();
+}
+
+double TrainingState::loss_scale() const { return scale_.defined() ? scale_.item<double>() : 1; }
+
+}  // namespace assay::model

@@ -1,0 +1,157 @@
+#include "model/transformer.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/outer.h>
+#include <ATen/ops/pow.h>
+
+#include <cmath>
+#include <unordered_map>
+
+#include "model/random.h"
+#include "model/textbook_ops.h"
+
+namespace assay::model {
+
+namespace {
+
+constexpr double initial_deviation = 0.02;
+
+}  // namespace
+
+Transformer::Transformer(const ModelConfig& config, Ops ops, at::Device device,
+                         at::ScalarType dtype, std::uint64_t seed, BlockHooks hooks)
+    : config_(config), ops_(std::move(ops)), hooks_(std::move(hooks)) {
+  complete(ops_);
+  make_parameters(device, dtype, seed);
+  name_parameters();
+  if (config_.architecture == Architecture::swiglu) make_rope_tables(device, dtype);
+}
+
+void Transformer::make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed) {
+  const auto generator = seeded_generator(device, seed);
+  for (const auto& shape : parameter_shapes(config_)) {
+    auto values = at::empty(shape.sizes, at::TensorOptions().device(device).dtype(at::kFloat));
+    switch (shape.initial) {
+      case Initial::normal:
+        values.normal_(0, initial_deviation, generator);
+        break;
+      case Initial::ones:
+        values.fill_(1);
+        break;
+      case Initial::zeros:
+        values.zero_();
+        break;
+    }
+    parameters_.push_back({shape.name, values.to(dtype).requires_grad_()});
+  }
+}
+
+void Transformer::name_parameters() {
+  std::unordered_map<std::string, at::Tensor> named;
+  for (const auto& parameter : parameters_) named[parameter.name] = parameter.tensor;
+  // A name the architecture does not have gives an undefined tensor.
+  const auto get = [&](const std::string& name) { return named[name + ".weight"]; };
+  const auto get_norm = [&](const std::string& name) {
+    return NormWeights{named[name + ".weight"], named[name + ".bias"]};
+  };
+  embedding_ = get("embedding");
+  positions_ = get("positions");
+  head_ = config_.architecture == Architecture::swiglu ? get("head") : embedding_;
+  final_norm_ = get_norm("norm");
+  for (std::int64_t i = 0; i < config_.layers; ++i) {
+    const std::string block = "blocks." + std::to_string(i) + ".";
+    const std::string attention = block + "attention.";
+    const std::string feed_forward = block + "feed_forward.";
+    blocks_.push_back({get_norm(block + "norm1"), get_norm(block + "norm2"), get(attention + "q"),
+                       get(attention + "k"), get(attention + "v"), get(attention + "o"),
+                       get(feed_forward + "w1"), get(feed_forward + "w2"),
+                       get(feed_forward + "w3")});
+  }
+}
+
+// Pair i of position p is turned by p · theta^(−2i / d_head) (Su et al. 2021, section 3.2.2).
+void Transformer::make_rope_tables(at::Device device, at::ScalarType dtype) {
+  const auto options = at::TensorOptions().dtype(at::kDouble);
+  const auto exponents =
+      at::arange(config_.d_head() / 2, options) * (-2.0 / static_cast<double>(config_.d_head()));
+  const auto angles =
+      at::outer(at::arange(config_.context, options), at::pow(config_.rope_theta, exponents));
+  const auto table_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat;
+  rope_cos_ = angles.cos().to(device, table_dtype);
+  rope_sin_ = angles.sin().to(device, table_dtype);
+}
+
+std::vector<at::Tensor> Transformer::parameter_tensors() const {
+  std::vector<at::Tensor> tensors;
+  for (const auto& parameter : parameters_) tensors.push_back(parameter.tensor);
+  return tensors;
+}
+
+void Transformer::load(const std::vector<NamedTensor>& parameters) {
+  TORCH_CHECK_VALUE(parameters.size() == parameters_.size(), "the models differ in parameters");
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    at::Tensor(parameters_[i].tensor).copy_(parameters[i].tensor);
+  }
+}
+
+NormInputs Transformer::norm_inputs(const at::Tensor& x, const NormWeights& weights) const {
+  return {x, weights.weight, weights.bias, config_.norm_eps};
+}
+
+at::Tensor Transformer::attend(const Block& block, const at::Tensor& x) const {
+  const auto heads_first = [&](const at::Tensor& projected) {
+    return projected.unflatten(-1, {config_.heads, config_.d_head()}).transpose(1, 2);
+  };
+  AttentionInputs in;
+  in.q = heads_first(ops_.linear(x, block.q));
+  in.k = heads_first(ops_.linear(x, block.k));
+  in.v = heads_first(ops_.linear(x, block.v));
+  if (rope_cos_.defined()) {
+    const auto cos = rope_cos_.narrow(0, 0, x.size(1));
+    const auto sin = rope_sin_.narrow(0, 0, x.size(1));
+    in.q = ops_.rope(in.q, cos, sin);
+    in.k = ops_.rope(in.k, cos, sin);
+  }
+  in.causal = true;
+  in.scale = 1 / std::sqrt(static_cast<double>(config_.d_head()));
+  return ops_.linear(ops_.attention(in).transpose(1, 2).flatten(-2), block.o);
+}
+
+at::Tensor Transformer::feed_forward(const Block& block, const at::Tensor& x) const {
+  if (config_.architecture == Architecture::gelu) {
+    return ops_.linear(ops_.gelu(ops_.linear(x, block.w1)), block.w2);
+  }
+  return ops_.linear(ops_.swiglu(ops_.linear(x, block.w1), ops_.linear(x, block.w3)), block.w2);
+}
+
+at::Tensor Transformer::forward(const at::Tensor& tokens) const {
+  at::Tensor residual = ops_.embedding(tokens, embedding_);
+  if (positions_.defined()) residual = residual + positions_.narrow(0, 0, tokens.size(1));
+
+  at::Tensor normed;
+  at::Tensor pending;  // what the last block adds; it joins the residual with the next norm
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const Block& block = blocks_[i];
+    if (hooks_.before) hooks_.before(static_cast<int>(i));
+    if (pending.defined()) {
+      std::tie(residual, normed) = ops_.add_norm(residual, norm_inputs(pending, block.norm1));
+    } else {
+      normed = ops_.norm(norm_inputs(residual, block.norm1));
+    }
+    const auto attended = attend(block, normed);
+    std::tie(residual, normed) = ops_.add_norm(residual, norm_inputs(attended, block.norm2));
+    pending = feed_forward(block, normed);
+    if (hooks_.after) hooks_.after(static_cast<int>(i));
+  }
+  normed = ops_.add_norm(residual, norm_inputs(pending, final_norm_)).second;
+  return ops_.linear(normed, head_);
+}
+
+at::Tensor Transformer::loss(const at::Tensor& logits, const at::Tensor& targets) const {
+  return ops_.loss(logits.flatten(0, 1), targets.flatten());
+}
+
+}  // namespace assay::model

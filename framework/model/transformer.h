@@ -1,0 +1,73 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <functional>
+#include <vector>
+
+#include "model/model_config.h"
+
+namespace assay::model {
+
+// Called around each block's forward; the block's parameters are used only between the two.
+// Either may be empty.
+struct BlockHooks {
+  std::function<void(int block)> before;
+  std::function<void(int block)> after;
+};
+
+// The decoder-only language model, built from the operations it is given.
+class Transformer {
+ public:
+  // Draws the parameters on `device`: matrices from N(0, 0.02²), norm weights 1, norm biases 0; the
+  // same seed gives the same parameters on the same kind of device. `ops` needs attention and norm.
+  Transformer(const ModelConfig& config, Ops ops, at::Device device, at::ScalarType dtype,
+              std::uint64_t seed, BlockHooks hooks = {});
+
+  // tokens: [batch, seq] int64, seq ≤ context → logits [batch, seq, vocab_size], in the dtype the
+  // head's product gives.
+  at::Tensor forward(const at::Tensor& tokens) const;
+  // Mean cross-entropy over all positions, a scalar. logits as above, targets: [batch, seq] int64.
+  at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets) const;
+
+  // In the order of parameter_shapes(); leaves that require gradients.
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  std::vector<at::Tensor> parameter_tensors() const;
+  // Copies values from another model's parameters, whatever their dtype and device.
+  void load(const std::vector<NamedTensor>& parameters);
+
+  const ModelConfig& config() const { return config_; }
+
+ private:
+  struct NormWeights {
+    at::Tensor weight;
+    at::Tensor bias;
+  };
+  struct Block {
+    NormWeights norm1;
+    NormWeights norm2;
+    at::Tensor q, k, v, o;
+    at::Tensor w1, w2, w3;
+  };
+
+  void make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed);
+  void make_rope_tables(at::Device device, at::ScalarType dtype);
+  void name_parameters();
+  NormInputs norm_inputs(const at::Tensor& x, const NormWeights& weights) const;
+  at::Tensor attend(const Block& block, const at::Tensor& x) const;
+  at::Tensor feed_forward(const Block& block, const at::Tensor& x) const;
+
+  ModelConfig config_;
+  Ops ops_;
+  BlockHooks hooks_;
+  std::vector<NamedTensor> parameters_;
+  at::Tensor embedding_;
+  at::Tensor positions_;  // gelu only
+  at::Tensor head_;       // the embedding where they are tied
+  NormWeights final_norm_;
+  std::vector<Block> blocks_;
+  at::Tensor rope_cos_;  // swiglu only: [context, d_head / 2]
+  at::Tensor rope_sin_;
+};
+
+}  // namespace assay::model

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "report/document.h"
+#include "report/records.h"
+#include "report/spec.h"
+
+namespace assay::report {
+
+// Each block of a spec as sections of the document, with the reasons for its cells that are not
+// numbers below it.
+Result<std::vector<Section>> table_sections(const Records& records, TableSpec spec);
+Result<std::vector<Section>> text_sections(const Records& records, TextSpec spec);
+// Files go to `folder`; `number` tells the plots of one report apart.
+Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
+                                           const std::filesystem::path& folder, int& number);
+Result<std::vector<Section>> findings_sections(const Records& records, const FindingsSpec& spec);
+
+// Where nothing says what tells rows apart: every axis of the cases that varies and is not chosen
+// or spread out already.
+void default_rows(const Records& records, GridSpec& grid);
+
+}  // namespace assay::report

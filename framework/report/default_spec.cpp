@@ -1,0 +1,180 @@
+#include "report/default_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "report/cell.h"
+#include "report/reduce.h"
+#include "report/units.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::size_t most_columns_of_series = 8;
+
+bool numeric(const Records::Axis& axis) {
+  return std::all_of(axis.values.begin() + 1, axis.values.end(), [](const Value& value) {
+    return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
+  });
+}
+
+std::vector<std::string> passes_of(const Records& records, const std::string& metric) {
+  std::vector<std::string> passes;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const store::Series& series = *records[i].series;
+    if (series.metric == metric && series.part.empty() &&
+        !std::count(passes.begin(), passes.end(), series.pass)) {
+      passes.push_back(series.pass);
+    }
+  }
+  return passes;
+}
+
+Column figure(const std::string& name, const std::string& metric, const std::string& pass,
+              const std::string& unit, Statistic statistic) {
+  Column column;
+  column.name = name;
+  Measure measure;
+  measure.metric = metric;
+  measure.unit = unit;
+  measure.statistic = statistic;
+  measure.where.conditions.push_back({"pass", {pass}});
+  column.content = std::move(measure);
+  column.format = *parse_format("{:.4g}");
+  return column;
+}
+
+std::string with_unit(const std::string& name, const std::string& unit) {
+  return unit.empty() || unit == "count" ? name : name + " [" + unit + "]";
+}
+
+void add_spread(const std::string& metric, const std::string& pass, const std::string& unit,
+                std::vector<Column>& columns) {
+  const std::string name = pass.empty() ? metric : pass + " " + metric;
+  Column mean = figure(name + "#mean", metric, pass, unit, Statistic::mean);
+  Column spread = figure(name + "#std", metric, pass, unit, Statistic::std);
+  mean.shown = spread.shown = false;
+  spread.format = *parse_format("{:.2g}");
+  Column both;
+  both.name = with_unit(name, unit);
+  both.content = JoinContent{{mean.name, spread.name}, " ± "};
+  both.align = 'r';
+  columns.push_back(std::move(mean));
+  columns.push_back(std::move(spread));
+  columns.push_back(std::move(both));
+}
+
+void add_plain(const std::string& metric, const std::string& pass, const std::string& unit,
+               std::vector<Column>& columns) {
+  const std::string name = pass.empty() ? metric : pass + " " + metric;
+  columns.push_back(figure(with_unit(name, unit), metric, pass, unit, Statistic::mean));
+}
+
+std::optional<PlotSpec> default_plot(const Records& records, const std::string& metric) {
+  const auto passes = passes_of(records, metric);
+  if (passes.empty()) return std::nullopt;
+  PlotSpec plot;
+  std::size_t most_values = 0;
+  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+    const auto& candidate = records.axes()[axis];
+    if (!records.varies(axis) || !numeric(candidate) || candidate.name == "repeat") continue;
+    if (candidate.values.size() > most_values) {
+      most_values = candidate.values.size();
+      plot.x = candidate.name;
+    }
+  }
+  if (plot.x.empty()) return std::nullopt;
+  const auto& values = records.axes()[*records.axis(plot.x)].values;
+  double low = HUGE_VAL, high = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double number = Cell::of_value(values[i]).number;
+    low = std::min(low, number);
+    high = std::max(high, number);
+  }
+  plot.log_x = low > 0 && high / low >= 8;
+  plot.log_y = plot.log_x;
+  plot.y.metric = metric;
+  std::size_t lines = 1;
+  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+    if (!records.varies(axis) || records.axes()[axis].name == plot.x) continue;
+    plot.series.push_back(records.axes()[axis].name);
+    lines *= records.axes()[axis].values.size() - 1;
+  }
+  if (records.sources().size() > 1) plot.series.push_back("source");
+  // Few lines leave room for every pass in one picture.
+  if (lines * passes.size() <= most_columns_of_series) {
+    plot.series.push_back("pass");
+    plot.y.where.conditions.push_back({"pass", passes});
+  } else {
+    plot.for_each.push_back("pass");
+    plot.where.conditions.push_back({"pass", passes});
+    plot.title = *Template::parse("{pass}");
+  }
+  return plot;
+}
+
+}  // namespace
+
+std::string fitting_unit(const Records& records, const std::string& metric) {
+  std::vector<double> figures;
+  std::string unit;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const store::Series& series = *records[i].series;
+    if (series.metric != metric || series.outcome != Outcome::ok) continue;
+    if (!series.unit.empty()) unit = series.unit;
+    if (const auto mean = reduce({&series}, RankRule::maximum, Statistic::mean))
+      figures.push_back(*mean);
+  }
+  if (figures.empty()) return unit;
+  std::nth_element(figures.begin(),
+                   figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2),
+                   figures.end());
+  return sensible_unit(figures[figures.size() / 2], unit);
+}
+
+ReportSpec default_spec(const Records& records) {
+  ReportSpec spec;
+  std::set<std::string> present;
+  for (const auto& [name, unit] : records.metrics()) present.insert(name);
+  TableSpec table;
+  table.grid.varying_rows = true;
+  if (records.sources().size() > 1) table.grid.keys.push_back("source");
+  const std::string main = present.count("time") ? "time"
+                           : present.empty()     ? ""
+                                                 : records.metrics().front().first;
+  for (const std::string& pass : passes_of(records, main)) {
+    add_spread(main, pass, fitting_unit(records, main), table.grid.columns);
+  }
+  if (present.count("peak_memory") && main != "peak_memory") {
+    for (const std::string& pass : passes_of(records, "peak_memory")) {
+      add_plain("peak_memory", pass, fitting_unit(records, "peak_memory"), table.grid.columns);
+    }
+  }
+  spec.blocks.push_back(HeadingSpec{2, "Results"});
+  if (table.grid.columns.empty()) {
+    spec.blocks.push_back(ProseSpec{"No case of this run has a result."});
+  } else {
+    if (records.sources().size() > 1) {
+      Column source;
+      source.name = "source";
+      source.content = AxisContent{"source", ""};
+      table.grid.columns.insert(table.grid.columns.begin(), std::move(source));
+    }
+    spec.blocks.push_back(std::move(table));
+    if (auto plot = default_plot(records, main)) spec.blocks.push_back(std::move(*plot));
+  }
+  spec.blocks.push_back(HeadingSpec{2, "Findings"});
+  FindingsSpec findings;
+  for (const char* kind : {"speedup", "scaling", "warmup", "failures"}) {
+    FindingSpec finding;
+    finding.kind = kind;
+    findings.findings.push_back(std::move(finding));
+  }
+  spec.blocks.push_back(std::move(findings));
+  return spec;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace assay::report {
+
+// A finished report: everything is text, nothing has to be looked up any more.
+
+struct Heading {
+  int level = 2;
+  std::string text;
+};
+
+struct Paragraph {
+  std::string text;  // Markdown
+};
+
+struct TableColumn {
+  std::string name;
+  std::vector<std::string> cells;
+  char align = 0;        // l, r, c
+  bool numeric = false;  // aligned on the decimal point
+};
+
+struct TableSection {
+  std::vector<TableColumn> columns;
+};
+
+struct TextSection {
+  std::string text;  // lines of a code block
+  std::string language;
+};
+
+struct Picture {
+  std::string path;  // relative to the report's folder
+  std::string alternative;
+};
+
+struct List {
+  std::vector<std::string> items;  // Markdown
+};
+
+struct Details {
+  std::string summary;
+  std::string language;
+  std::string text;
+};
+
+using Section = std::variant<Heading, Paragraph, TableSection, TextSection, Picture, List, Details>;
+
+struct Document {
+  std::string title;
+  std::vector<Section> sections;
+};
+
+}  // namespace assay::report

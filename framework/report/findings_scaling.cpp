@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/text.h"
+#include "report/findings.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::size_t least_points = 3;
+constexpr double least_span = 4;
+constexpr double least_r2 = 0.95;
+constexpr std::string_view metrics_that_grow[] = {"time", "peak_memory", "memory_before"};
+constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision", "communication",
+                                              "compile"};
+
+using Points = std::vector<std::pair<double, double>>;  // ascending x
+
+struct Fit {
+  double exponent = 0;
+  double r2 = 0;
+  double from = 0, to = 0;
+};
+
+// log y = c + exponent · log x by least squares; R² is the share of the variance it explains.
+Fit fit_of(Points::const_iterator begin, Points::const_iterator end) {
+  const double n = static_cast<double>(end - begin);
+  double mean_x = 0, mean_y = 0;
+  for (auto at = begin; at != end; ++at) {
+    mean_x += std::log(at->first) / n;
+    mean_y += std::log(at->second) / n;
+  }
+  double xx = 0, xy = 0, yy = 0;
+  for (auto at = begin; at != end; ++at) {
+    const double x = std::log(at->first) - mean_x, y = std::log(at->second) - mean_y;
+    xx += x * x;
+    xy += x * y;
+    yy += y * y;
+  }
+  Fit fit;
+  fit.exponent = xy / xx;
+  fit.r2 = yy == 0 ? 0 : xy * xy / (xx * yy);
+  fit.from = begin->first;
+  fit.to = std::prev(end)->first;
+  return fit;
+}
+
+// Over all points, or over the longest upper end that is a line: small sizes measure overheads.
+std::optional<Fit> best_fit(const Points& points) {
+  for (auto begin = points.begin();
+       points.end() - begin >= static_cast<std::ptrdiff_t>(least_points); ++begin) {
+    if (points.back().first / begin->first < least_span) break;
+    const Fit fit = fit_of(begin, points.end());
+    if (fit.r2 >= least_r2) return fit;
+  }
+  return std::nullopt;
+}
+
+// Series along the axis, by everything else that they share.
+std::map<Key, Points> curves(const Records& records, const std::vector<Figure>& figures,
+                             std::size_t axis, std::map<Key, std::uint32_t>& samples) {
+  std::map<Key, Points> result;
+  for (const Figure& figure : figures) {
+    const double x = number_at(records, figure.record, axis);
+    if (records.code(figure.record, axis) == 0 || !(x > 0) || !(figure.mean > 0)) continue;
+    const Key key = rest_of(records, figure.record, {axis});
+    result[key].emplace_back(x, figure.mean);
+    samples.try_emplace(key, figure.record);
+  }
+  for (auto& [key, points] : result) std::sort(points.begin(), points.end());
+  return result;
+}
+
+std::string subject_of(const Records& records, std::uint32_t record, const std::string& metric) {
+  std::vector<std::string> parts;
+  const std::string pass = to_text(records.value(record, *records.axis("pass")));
+  parts.push_back(pass.empty() ? metric : pass + " " + metric);
+  for (const std::string_view kind : variant_kinds) {
+    const auto axis = records.axis(kind);
+    if (axis && records.varies(*axis)) parts.push_back(to_text(records.value(record, *axis)));
+  }
+  return join(parts, ", ");
+}
+
+std::string sentence(const std::string& subject, const std::string& axis,
+                     const std::vector<Fit>& fits, std::size_t curves_seen) {
+  double sum = 0, least = HUGE_VAL, most = -HUGE_VAL, r2 = 1, from = HUGE_VAL, to = 0;
+  for (const Fit& fit : fits) {
+    sum += fit.exponent;
+    least = std::min(least, fit.exponent);
+    most = std::max(most, fit.exponent);
+    r2 = std::min(r2, fit.r2);
+    from = std::min(from, fit.from);
+    to = std::max(to, fit.to);
+  }
+  std::string text = fmt::format("**{} over {}**: grows as {}^{:.2f}", subject, axis, axis,
+                                 sum / static_cast<double>(fits.size()));
+  if (fits.size() > 1)
+    text += fmt::format(" ({:.2f} to {:.2f} in {} fits)", least, most, fits.size());
+  text += fmt::format(" from {:g} to {:g}, R² {}{:.3f}", from, to,
+                      fits.size() > 1 ? "at least " : "", r2);
+  if (curves_seen > fits.size()) {
+    text += fmt::format("; {} more follow{} no power law", curves_seen - fits.size(),
+                        curves_seen - fits.size() == 1 ? "s" : "");
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> scaling_findings(const Records& records, const RecordIds& ids,
+                                          const FindingSpec& spec) {
+  std::vector<std::string> sentences;
+  for (const std::string_view metric : metrics_that_grow) {
+    const std::vector<Figure> figures = figures_of(records, ids, std::string(metric));
+    for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+      const std::string& name = records.axes()[axis].name;
+      const bool is_setting = name.find('.') != std::string::npos || name == "repeat";
+      if (spec.axis.empty() ? is_setting : name != spec.axis) continue;
+      if (records.axes()[axis].values.size() <= least_points || !is_numeric_axis(records, axis))
+        continue;
+      std::map<Key, std::uint32_t> samples;
+      std::vector<std::pair<std::string, std::vector<Fit>>> subjects;
+      std::map<std::string, std::size_t> seen;
+      std::vector<std::pair<std::uint32_t, const Points*>> ordered;
+      const auto all = curves(records, figures, axis, samples);
+      for (const auto& [key, points] : all) ordered.emplace_back(samples[key], &points);
+      std::sort(ordered.begin(), ordered.end());
+      for (const auto& [record, points] : ordered) {
+        if (points->size() < least_points) continue;
+        const std::string subject = subject_of(records, record, std::string(metric));
+        ++seen[subject];
+        const auto fit = best_fit(*points);
+        if (!fit) continue;
+        auto at = std::find_if(subjects.begin(), subjects.end(),
+                               [&](const auto& s) { return s.first == subject; });
+        if (at == subjects.end()) at = subjects.insert(subjects.end(), {subject, {}});
+        at->second.push_back(*fit);
+      }
+      for (const auto& [subject, fits] : subjects) {
+        sentences.push_back(sentence(subject, name, fits, seen[subject]));
+      }
+    }
+  }
+  return sentences;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "report/findings.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision", "communication",
+                                              "compile"};
+constexpr std::string_view usual_baselines[] = {"naive", "eager", "fp32", "none", "layernorm"};
+constexpr double standard_errors = 2;
+constexpr double threshold_share = 0.9;
+
+struct Pair {
+  std::uint32_t record;
+  double ratio;  // baseline / variant: above 1 the variant is faster
+  bool certain;
+};
+
+// What one variant did against the baseline in one pass.
+struct Comparison {
+  std::string variant;
+  std::string pass;
+  std::vector<Pair> pairs;
+};
+
+std::uint32_t baseline_code(const Records& records, std::size_t axis, const std::string& wanted) {
+  const auto& values = records.axes()[axis].values;
+  const auto code_of = [&](std::string_view name) -> std::uint32_t {
+    for (std::uint32_t code = 1; code < values.size(); ++code) {
+      if (names_value(name, values[code])) return code;
+    }
+    return 0;
+  };
+  if (!wanted.empty()) return code_of(wanted);
+  for (const std::string_view name : usual_baselines) {
+    if (const std::uint32_t code = code_of(name)) return code;
+  }
+  return 1;
+}
+
+std::string variant_name(const Records& records, std::uint32_t record,
+                         const std::vector<std::size_t>& own) {
+  std::vector<std::string> options;
+  for (std::size_t i = 1; i < own.size(); ++i) {
+    const std::string text = to_text(records.value(record, own[i]));
+    const std::string& name = records.axes()[own[i]].name;
+    if (!text.empty() && records.varies(own[i]))
+      options.push_back(name.substr(name.rfind('.') + 1) + " " + text);
+  }
+  const std::string name = to_text(records.value(record, own.front()));
+  return options.empty() ? name : name + " (" + join(options, ", ") + ")";
+}
+
+bool certain(const Figure& a, const Figure& b) {
+  if (std::isnan(a.error) || std::isnan(b.error)) return a.mean != b.mean;
+  return std::abs(a.mean - b.mean) > standard_errors * std::hypot(a.error, b.error);
+}
+
+std::vector<Comparison> compare(const Records& records, const std::vector<Figure>& figures,
+                                std::size_t axis, std::uint32_t baseline) {
+  const std::vector<std::size_t> own = axis_and_options(records, axis);
+  const std::size_t pass = *records.axis("pass");
+  std::unordered_map<Key, const Figure*, KeyHash> bases;
+  for (const Figure& figure : figures) {
+    if (records.code(figure.record, axis) == baseline)
+      bases[rest_of(records, figure.record, own)] = &figure;
+  }
+  std::vector<Comparison> comparisons;
+  for (const Figure& figure : figures) {
+    const std::uint32_t code = records.code(figure.record, axis);
+    const auto base = bases.find(rest_of(records, figure.record, own));
+    if (code == baseline || code == 0 || base == bases.end() || !(figure.mean > 0) ||
+        !(base->second->mean > 0)) {
+      continue;
+    }
+    const std::string name = variant_name(records, figure.record, own);
+    const std::string pass_name = to_text(records.value(figure.record, pass));
+    auto at = std::find_if(comparisons.begin(), comparisons.end(), [&](const Comparison& known) {
+      return known.variant == name && known.pass == pass_name;
+    });
+    if (at == comparisons.end()) {
+      comparisons.push_back({name, pass_name, {}});
+      at = std::prev(comparisons.end());
+    }
+    at->pairs.push_back(
+        {figure.record, base->second->mean / figure.mean, certain(figure, *base->second)});
+  }
+  return comparisons;
+}
+
+// The numeric axis along which slower turns into faster (or back) at one value, if there is one.
+std::string sign_change(const Records& records, const Comparison& comparison) {
+  double best_share = 0;
+  std::string best;
+  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+    if (!records.varies(axis) || !is_numeric_axis(records, axis)) continue;
+    std::map<double, std::pair<int, int>> counts;  // value → slower, faster
+    for (const Pair& pair : comparison.pairs) {
+      auto& [slower, faster] = counts[number_at(records, pair.record, axis)];
+      ++(pair.ratio < 1 ? slower : faster);
+    }
+    for (auto split = std::next(counts.begin()); split != counts.end(); ++split) {
+      int up = 0;
+      for (auto at = counts.begin(); at != counts.end(); ++at) {
+        const bool before = at->first < split->first;
+        up += before ? at->second.first : at->second.second;
+      }
+      const int down = static_cast<int>(comparison.pairs.size()) - up;
+      const double share =
+          static_cast<double>(std::max(up, down)) / static_cast<double>(comparison.pairs.size());
+      if (share <= best_share) continue;
+      best_share = share;
+      best = fmt::format("{} up to {} {:g}, {} from {:g}", up >= down ? "slower" : "faster",
+                         records.axes()[axis].name, std::prev(split)->first,
+                         up >= down ? "faster" : "slower", split->first);
+    }
+  }
+  return best_share >= threshold_share ? best : "";
+}
+
+std::string times(double ratio) { return fmt::format("{:.3g}×", ratio); }
+
+std::string sentence(const Records& records, const Comparison& comparison, const std::string& base,
+                     std::size_t axis) {
+  const std::vector<std::size_t> own = axis_and_options(records, axis);
+  std::vector<double> ratios;
+  for (const Pair& pair : comparison.pairs) ratios.push_back(pair.ratio);
+  const auto [least, most] =
+      std::minmax_element(comparison.pairs.begin(), comparison.pairs.end(),
+                          [](const Pair& a, const Pair& b) { return a.ratio < b.ratio; });
+  const double mean = geometric_mean(ratios);
+  const std::string subject = fmt::format("**{} against {}{}**", comparison.variant, base,
+                                          comparison.pass.empty() ? "" : ", " + comparison.pass);
+  if (ratios.size() == 1) {
+    const std::string place = place_of(records, comparison.pairs.front().record, own);
+    return fmt::format("{}: {} as fast{}.", subject, times(mean),
+                       place.empty() ? "" : " (" + place + ")");
+  }
+  std::string text = fmt::format(
+      "{}: {} as fast (geometric mean of {} pairs; least {} at {}, most {} at {})", subject,
+      times(mean), ratios.size(), times(least->ratio), place_of(records, least->record, own),
+      times(most->ratio), place_of(records, most->record, own));
+  const auto slower =
+      std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio < 1; });
+  if (slower > 0 && slower < static_cast<std::ptrdiff_t>(ratios.size())) {
+    const std::string change = sign_change(records, comparison);
+    text += change.empty() ? fmt::format("; slower in {} of them", slower) : "; " + change;
+  }
+  const auto unsure = std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
+                                    [](const Pair& pair) { return !pair.certain; });
+  if (unsure > 0) text += fmt::format("; {} of the differences are within their noise", unsure);
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> speedup_findings(const Records& records, const RecordIds& ids,
+                                          const FindingSpec& spec) {
+  std::vector<std::size_t> axes;
+  if (!spec.axis.empty()) {
+    if (const auto axis = records.axis(spec.axis)) axes.push_back(*axis);
+  } else {
+    for (const std::string_view kind : variant_kinds) {
+      if (const auto axis = records.axis(kind)) axes.push_back(*axis);
+    }
+  }
+  const std::vector<Figure> figures = figures_of(records, ids, "time");
+  std::vector<std::string> sentences;
+  for (const std::size_t axis : axes) {
+    if (!records.varies(axis)) continue;
+    const std::uint32_t baseline = baseline_code(records, axis, spec.baseline);
+    if (baseline == 0) continue;
+    for (const Comparison& comparison : compare(records, figures, axis, baseline)) {
+      const bool any_certain = std::any_of(comparison.pairs.begin(), comparison.pairs.end(),
+                                           [](const Pair& pair) { return pair.certain; });
+      if (!any_certain) continue;
+      sentences.push_back(
+          sentence(records, comparison, to_text(records.axes()[axis].values[baseline]), axis));
+    }
+  }
+  return sentences;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,225 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/text.h"
+#include "report/blocks.h"
+#include "report/cell.h"
+#include "report/gnuplot.h"
+#include "report/pivot.h"
+#include "report/reduce.h"
+#include "report/select.h"
+#include "report/units.h"
+#include "store/statistics.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::uint64_t bootstrap_seed = 1;
+
+class PlotBuilder {
+ public:
+  PlotBuilder(const Records& records, const PlotSpec& spec) : records_(records), spec_(spec) {}
+
+  Result<PlotData> build(const Filter& combination) {
+    axes_.push_back(records_.axis(spec_.x).value_or(0));
+    for (const std::string& name : spec_.series) axes_.push_back(records_.axis(name).value_or(0));
+    RecordIds all(records_.size());
+    std::iota(all.begin(), all.end(), 0u);
+    Filter where = spec_.where;
+    where.add(combination);
+    auto candidates = select(records_, all, where);
+    if (!candidates) return tl::unexpected(candidates.error());
+
+    auto figures = index(*candidates, spec_.y);
+    if (!figures) return tl::unexpected(figures.error());
+    Measure samples_measure = spec_.y;
+    samples_measure.statistic = Statistic::samples;
+    Measure spread_measure = spec_.y;
+    spread_measure.statistic = Statistic::std;
+    auto samples = index(*candidates, samples_measure);
+    auto spreads = index(*candidates, spread_measure);
+    if (!samples || !spreads) return tl::unexpected((samples ? spreads : samples).error());
+
+    for (const auto& [key, ids] : figures->found()) {
+      const auto cell = figures->at(key);
+      if (!cell) return tl::unexpected(cell.error());
+      if (!cell->is_number()) continue;
+      unit_ = cell->unit;
+      PlotPoint point{0, cell->number, cell->number, cell->number};
+      if (spec_.bars != PlotSpec::Bars::none && !spec_.y.relative_to) {
+        set_bar(point, *samples->at(key), *spreads->at(key));
+      }
+      points_.emplace_back(key, point);
+    }
+    return finish();
+  }
+
+ private:
+  Result<MeasureIndex> index(const RecordIds& candidates, const Measure& measure) const {
+    return MeasureIndex::build(records_, candidates, measure, axes_, "plot", spec_.at);
+  }
+
+  void set_bar(PlotPoint& point, const Cell& samples, const Cell& spread) const {
+    if (spec_.bars == PlotSpec::Bars::interval && samples.list.size() > 1) {
+      const auto interval = store::bootstrap_mean(samples.list, bootstrap_seed);
+      point.low = interval.low;
+      point.high = interval.high;
+    } else if (spec_.bars == PlotSpec::Bars::std && spread.is_number()) {
+      point.low = point.y - spread.number;
+      point.high = point.y + spread.number;
+    }
+  }
+
+  PlotData finish() {
+    PlotData data;
+    data.log_x = spec_.log_x;
+    data.log_y = spec_.log_y;
+    // Lines in the order of their axes' values, points along the axis.
+    std::sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) {
+      const Key line_a(a.first.begin() + 1, a.first.end()),
+          line_b(b.first.begin() + 1, b.first.end());
+      return line_a != line_b ? line_a < line_b : a.first[0] < b.first[0];
+    });
+    numeric_x_ = x_is_numeric();
+    if (!numeric_x_) {
+      data.log_x = false;
+      for (std::size_t code = 1; code < x_values().size(); ++code) {
+        data.x_categories.push_back(label(x_values()[code]));
+      }
+    }
+    const std::string shown = choose_unit();
+    const double factor = convert(1, unit_, shown);
+    Key line;
+    for (auto& [key, point] : points_) {
+      const Key own(key.begin() + 1, key.end());
+      if (data.lines.empty() || own != line) data.lines.push_back({line_name(own), {}});
+      line = own;
+      point.x = x_of(key[0]);
+      point.y *= factor;
+      point.low *= factor;
+      point.high *= factor;
+      data.lines.back().points.push_back(point);
+    }
+    for (PlotLine& one : data.lines) {
+      std::stable_sort(one.points.begin(), one.points.end(),
+                       [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
+    }
+    data.x_label = spec_.x_unit.empty() ? spec_.x : spec_.x + " [" + spec_.x_unit + "]";
+    data.y_label = y_label(shown);
+    return data;
+  }
+
+  const std::vector<Value>& x_values() const { return records_.axes()[axes_[0]].values; }
+
+  bool x_is_numeric() const {
+    return std::all_of(points_.begin(), points_.end(), [&](const auto& point) {
+      return Cell::of_value(x_values()[point.first[0]]).is_number();
+    });
+  }
+
+  double x_of(std::uint32_t code) const {
+    if (!numeric_x_) return static_cast<double>(code) - 1;
+    const double number = Cell::of_value(x_values()[code]).number;
+    return spec_.x_unit.empty() ? number
+                                : convert(number, unit_of_data(spec_.x_unit).base, spec_.x_unit);
+  }
+
+  // The spec's unit, or what suits the middle of the figures.
+  std::string choose_unit() const {
+    if (!spec_.y.unit.empty() || points_.empty()) return unit_;
+    std::vector<double> figures;
+    for (const auto& [key, point] : points_) figures.push_back(point.y);
+    std::nth_element(figures.begin(),
+                     figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2),
+                     figures.end());
+    return sensible_unit(figures[figures.size() / 2], unit_);
+  }
+
+  std::string label(const Value& value) const {
+    const std::string text = to_text(value);
+    const auto at = spec_.labels.find(text);
+    return at == spec_.labels.end() ? text : at->second;
+  }
+
+  std::string line_name(const Key& key) const {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      const Value& value = records_.axes()[axes_[i + 1]].values[key[i]];
+      std::string text = label(value);
+      const bool bare_number =
+          Cell::of_value(value).is_number() && !spec_.labels.count(to_text(value));
+      if (text.empty()) continue;
+      parts.push_back(bare_number ? spec_.series[i] + " " + text : text);
+    }
+    return join(parts, ", ");
+  }
+
+  std::string y_label(const std::string& unit) const {
+    if (!spec_.y_title.empty()) return spec_.y_title;
+    std::string text = spec_.y.metric;
+    const Condition* pass = spec_.y.where.on("pass");
+    if (pass && pass->values.size() == 1) text = pass->values.front() + " " + text;
+    if (spec_.y.relative_to) return text + (spec_.y.inverse ? ": speed-up" : ": ratio");
+    if (spec_.y.statistic != Statistic::mean)
+      text += fmt::format(" ({})", statistic_name(spec_.y.statistic));
+    return unit.empty() ? text : text + " [" + unit + "]";
+  }
+
+  const Records& records_;
+  const PlotSpec& spec_;
+  std::vector<std::size_t> axes_;
+  bool numeric_x_ = true;
+  std::string unit_;
+  std::vector<std::pair<Key, PlotPoint>> points_;
+};
+
+std::string title_of(const PlotSpec& spec, const Filter& combination) {
+  if (!spec.title.empty()) {
+    return spec.title.render([&](const Template::Field& field) {
+      const Condition* condition = combination.on(field.name);
+      return pad(condition ? condition->values.front() : "", field.spec);
+    });
+  }
+  std::vector<std::string> parts;
+  for (const Condition& condition : combination.conditions)
+    parts.push_back(condition.values.front());
+  return join(parts, ", ");
+}
+
+Section drawn(const PlotData& data, const std::filesystem::path& folder, int number) {
+  if (data.lines.empty()) return Paragraph{"No result matches this plot."};
+  if (folder.empty()) return Paragraph{"No plot: this report has no folder to keep one in."};
+  const std::string name = fmt::format("plot-{}", number);
+  const auto problem = [&](const Error& error) {
+    return Paragraph{"No plot: " + error.text() + "."};
+  };
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  const auto written = write_file((folder / (name + ".csv")).string(), plot_csv(data));
+  if (!written) return problem(written.error());
+  const auto done = draw(data, folder / (name + ".svg"));
+  if (!done) return problem(done.error());
+  return Picture{name + ".svg",
+                data.title.empty() ? data.y_label + " over " + data.x_label : data.title};
+}
+
+}  // namespace
+
+Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
+                                           const std::filesystem::path& folder, int& number) {
+  auto repeats = combinations(records, spec.for_each, spec.where, spec.y.metric);
+  if (!repeats) return tl::unexpected(repeats.error());
+  std::vector<Section> sections;
+  for (const Filter& combination : *repeats) {
+    auto data = PlotBuilder(records, spec).build(combination);
+    if (!data) return tl::unexpected(data.error());
+    data->title = title_of(spec, combination);
+    sections.push_back(drawn(*data, folder, ++number));
+  }
+  return sections;
+}
+
+}  // namespace assay::report

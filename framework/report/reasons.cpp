@@ -1,0 +1,83 @@
+#include "report/reasons.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/findings.h"
+#include "report/markdown_table.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::size_t rows_named = 4;
+
+struct Cause {
+  Outcome outcome;
+  std::string reason;
+  bool alike = false;  // stands for reasons that differ in figures only
+  std::size_t cells = 0;
+  std::vector<std::string> rows;
+};
+
+std::string row_name(const Records& records, const Grid& grid, const GridRow& row) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < grid.keys.size(); ++i) {
+    const std::string text = to_text(records.axes()[grid.axes[i]].values[row.key[i]]);
+    if (!text.empty()) parts.push_back(grid.keys[i] + " " + text);
+  }
+  return join(parts, ", ");
+}
+
+void collect(const Records& records, const Grid& grid, const std::vector<GridRow>& rows,
+             std::vector<Cause>& causes) {
+  for (const GridRow& row : rows) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const Cell& cell = row.cells[i];
+      if (cell.kind != Cell::Kind::outcome ||
+          !std::holds_alternative<Measure>(grid.columns[i].content)) {
+        continue;
+      }
+      const std::string kind = without_numbers(cell.reason);
+      auto cause = std::find_if(causes.begin(), causes.end(), [&](const Cause& known) {
+        return known.outcome == cell.outcome && without_numbers(known.reason) == kind;
+      });
+      if (cause == causes.end()) {
+        causes.push_back({cell.outcome, cell.reason, false, 0, {}});
+        cause = std::prev(causes.end());
+      }
+      cause->alike = cause->alike || cause->reason != cell.reason;
+      ++cause->cells;
+      std::string name = row_name(records, grid, row);
+      if (cause->rows.empty() || cause->rows.back() != name) cause->rows.push_back(std::move(name));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec) {
+  std::vector<Cause> causes;
+  collect(records, grid, grid.rows, causes);
+  if (!spec.note) collect(records, grid, grid.omitted, causes);
+  std::vector<std::string> lines;
+  for (const Cause& cause : causes) {
+    const std::size_t named = std::min(rows_named, cause.rows.size());
+    std::string rows =
+        join({cause.rows.begin(), cause.rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
+    if (cause.rows.size() > named)
+      rows += fmt::format("; and {} more rows", cause.rows.size() - named);
+    const auto text = spec.cells.find(std::string(to_text(cause.outcome)));
+    const std::string shown =
+        text == spec.cells.end() ? std::string(to_text(cause.outcome)) : text->second;
+    lines.push_back(fmt::format(
+        "**{}** ({} cell{}: {}): {}", shown, cause.cells, cause.cells == 1 ? "" : "s",
+        escape_cell(rows),
+        cause.reason.empty() ? "no reason was given"
+                             : (cause.alike ? "such as: " : "") + escape_cell(cause.reason)));
+  }
+  return lines;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/grid.h"
+
+namespace assay::report {
+
+// One line for each outcome and reason that cells of the grid have: how many cells, in which rows,
+// and why. Rows named by a note are left out.
+std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec);
+
+}  // namespace assay::report

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/records.h"
+
+namespace assay::report {
+
+// The names every record has besides its case's parameters.
+inline constexpr std::string_view series_axes[] = {"pass", "part", "rank", "source", "run"};
+
+// All series of the sources side by side, each with its case's parameters: a matrix of codes, one
+// column an axis, so that selecting compares small integers. Holds references into the sources.
+class Records {
+ public:
+  explicit Records(const std::vector<const store::Run*>& sources);
+  Records(const Records&) = delete;
+  Records& operator=(const Records&) = delete;
+
+  struct Axis {
+    std::string name;
+    std::vector<Value> values;  // by code; values[0] is monostate: the case has none
+    std::map<Value, std::uint32_t> codes;
+  };
+
+  struct Record {
+    const store::Series* series;
+    const store::CaseResult* result;
+    std::uint32_t case_number;  // counts cases over all sources
+  };
+
+  std::size_t size() const { return records_.size(); }
+  const Record& operator[](std::size_t i) const { return records_[i]; }
+  const std::vector<Axis>& axes() const { return axes_; }
+  std::optional<std::size_t> axis(std::string_view name) const;
+  std::uint32_t code(std::size_t record, std::size_t axis) const {
+    return codes_[record * axes_.size() + axis];
+  }
+  const Value& value(std::size_t record, std::size_t axis) const {
+    return axes_[axis].values[code(record, axis)];
+  }
+  // Sources are counted from 0; a case that produced nothing at all has no place in the matrix of
+  // its own pass: it stands once for each pass its run knows, with an empty metric.
+  const std::vector<const store::Run*>& sources() const { return sources_; }
+
+  // Names of the metrics, in the order they first appear, with their unit.
+  const std::vector<std::pair<std::string, std::string>>& metrics() const { return metrics_; }
+  std::vector<std::string> passes() const;
+
+  // Axes of cases with more than one value, in the order of the cases' own names.
+  bool varies(std::size_t axis) const;
+
+ private:
+  void collect_axes();
+  void add_source(std::size_t number);
+  void add_series(const store::Series& series, const store::CaseResult& result,
+                  const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number);
+  std::uint32_t intern(std::size_t axis, const Value& value);
+
+  std::vector<const store::Run*> sources_;
+  std::vector<Axis> axes_;
+  std::vector<Record> records_;
+  std::vector<std::uint32_t> codes_;
+  std::vector<std::pair<std::string, std::string>> metrics_;
+  std::deque<store::Series> stand_ins_;
+};
+
+// Whether a value as a spec writes it ("64", "100 MiB", "true", "flash") names this value.
+bool names_value(std::string_view text, const Value& value);
+
+}  // namespace assay::report

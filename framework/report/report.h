@@ -1,0 +1,47 @@
+#pragma once
+
+#include <assay/metric.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "report/document.h"
+#include "report/spec.h"
+#include "store/records.h"
+#include "yaml/document.h"
+
+// Reports are rendered from stored runs and nothing else. The grammar of a spec is described, with
+// each construct's result, in docs/reports.md.
+namespace assay::report {
+
+struct Inputs {
+  std::vector<const store::Run*> sources;  // not owned; `source: N` of a column counts them from 0
+  yaml::Node spec;                         // null: the default report
+  std::vector<MetricInfo> metrics;         // known besides those the runs hold
+  std::filesystem::path folder;            // of the report: plots are written here; empty: no plots
+  std::filesystem::path layouts;           // folder of the layouts a spec may name; empty: none
+  bool with_context = true;                // title, question, environment and experiment text
+};
+
+// Everything that is wrong with a spec, judged by what `known` says exists: unknown block, key,
+// column, axis, metric, pass, statistic, unit, format or layout, a unit that a metric cannot be
+// shown in, an expression that mixes units. Empty: it can be rendered.
+std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known);
+
+// What the runs themselves hold, and `metrics`.
+Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
+                         const std::vector<MetricInfo>& metrics = {});
+
+// Errors: whatever `check` finds, and cells that more than one result belongs to. A plot that
+// cannot be drawn is not an error: the document says why in its place.
+Result<Document> build(const Inputs& inputs);
+
+// As GitHub renders it.
+Result<std::string> to_markdown(const Document& document);
+
+// Tables and text blocks only, in plain text `width` columns wide (0: as wide as they are).
+std::string to_terminal(const Document& document, std::size_t width);
+
+}  // namespace assay::report

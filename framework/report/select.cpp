@@ -1,0 +1,269 @@
+#include "report/select.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "report/reduce.h"
+#include "report/units.h"
+
+namespace assay::report {
+namespace {
+
+// One condition as a table over the axis' codes.
+struct BoundCondition {
+  std::size_t axis;
+  std::vector<bool> accepted;
+};
+
+// nullopt where the data has no such axis.
+std::optional<BoundCondition> bind(const Records& records, const Condition& condition) {
+  const auto axis = records.axis(condition.axis);
+  if (!axis) return std::nullopt;
+  const auto& values = records.axes()[*axis].values;
+  BoundCondition bound{*axis, std::vector<bool>(values.size(), false)};
+  for (std::size_t code = 0; code < values.size(); ++code) {
+    for (const std::string& text : condition.values) {
+      if (names_value(text, values[code])) bound.accepted[code] = true;
+    }
+  }
+  return bound;
+}
+
+Result<bool> holds(const Records& records, std::uint32_t id, const Expression& expression) {
+  auto value = expression.evaluate([&](const std::string& name) -> Value {
+    const auto axis = records.axis(name);
+    return axis ? records.value(id, *axis) : Value{};
+  });
+  if (!value) return tl::unexpected(value.error());
+  const auto* truth = std::get_if<bool>(&*value);
+  return truth && *truth;
+}
+
+Key key_of(const Records& records, std::uint32_t id, const std::vector<std::size_t>& axes) {
+  Key key(axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) key[i] = records.code(id, axes[i]);
+  return key;
+}
+
+bool names_option_of(const std::string& axis, const Filter& filter) {
+  return std::any_of(filter.conditions.begin(), filter.conditions.end(), [&](const Condition& c) {
+    return axis == c.axis || axis.rfind(c.axis + ".", 0) == 0;
+  });
+}
+
+Filter without(const Filter& filter, const Filter& dropped) {
+  Filter rest;
+  rest.expressions = filter.expressions;
+  for (const Condition& condition : filter.conditions) {
+    if (!dropped.on(condition.axis)) rest.conditions.push_back(condition);
+  }
+  return rest;
+}
+
+Filter only_about_parts(const Filter& filter, bool parts) {
+  Filter chosen;
+  if (!parts) chosen.expressions = filter.expressions;
+  for (const Condition& condition : filter.conditions) {
+    if ((condition.axis == "part") == parts) chosen.conditions.push_back(condition);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::size_t KeyHash::operator()(const Key& key) const {
+  std::size_t hash = 0xcbf29ce484222325ULL;
+  for (const std::uint32_t code : key) hash = (hash ^ code) * 0x100000001b3ULL;
+  return hash;
+}
+
+Result<RecordIds> select(const Records& records, const RecordIds& candidates,
+                         const Filter& filter) {
+  std::vector<BoundCondition> bound;
+  for (const Condition& condition : filter.conditions) {
+    auto one = bind(records, condition);
+    if (!one) return RecordIds();
+    bound.push_back(std::move(*one));
+  }
+  RecordIds passed;
+  for (const std::uint32_t id : candidates) {
+    bool good = std::all_of(bound.begin(), bound.end(), [&](const BoundCondition& condition) {
+      return condition.accepted[records.code(id, condition.axis)];
+    });
+    for (std::size_t i = 0; good && i < filter.expressions.size(); ++i) {
+      const auto truth = holds(records, id, filter.expressions[i]);
+      if (!truth) return tl::unexpected(truth.error());
+      good = *truth;
+    }
+    if (good) passed.push_back(id);
+  }
+  return passed;
+}
+
+Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds& candidates,
+                                         const Measure& measure, std::vector<std::size_t> axes,
+                                         std::string name, SourceLocation where) {
+  MeasureIndex index;
+  index.records_ = &records;
+  index.measure_ = &measure;
+  index.axes_ = std::move(axes);
+  index.name_ = std::move(name);
+  index.where_ = std::move(where);
+
+  const std::size_t part = *records.axis("part"), rank = *records.axis("rank");
+  const auto is_key = [&](std::size_t axis) {
+    return std::find(index.axes_.begin(), index.axes_.end(), axis) != index.axes_.end();
+  };
+  index.rank_is_key_ = is_key(rank);
+  Filter parts = only_about_parts(measure.where, true);
+  const bool any_part =
+      is_key(part) || std::count(measure.pool.begin(), measure.pool.end(), "part");
+  if (parts.empty() && !any_part) parts.conditions.push_back({"part", {""}});
+
+  auto matching = select(records, candidates, only_about_parts(measure.where, false));
+  if (!matching) return tl::unexpected(matching.error());
+  RecordIds of_metric;
+  for (const std::uint32_t id : *matching) {
+    const store::Series& series = *records[id].series;
+    if (series.metric == measure.metric) of_metric.push_back(id);
+    if (series.outcome != Outcome::ok) {
+      index.failed_[key_of(records, id, index.axes_)].push_back(id);
+    }
+  }
+  auto chosen = select(records, of_metric, parts);
+  if (!chosen) return tl::unexpected(chosen.error());
+  for (const std::uint32_t id : *chosen)
+    index.found_[key_of(records, id, index.axes_)].push_back(id);
+
+  if (measure.relative_to) {
+    Measure base = measure;
+    base.relative_to.reset();
+    base.where = without(measure.where, *measure.relative_to);
+    base.where.add(*measure.relative_to);
+    index.base_measure_ = std::make_shared<const Measure>(std::move(base));
+    std::vector<std::size_t> base_axes;
+    for (std::size_t i = 0; i < index.axes_.size(); ++i) {
+      if (names_option_of(records.axes()[index.axes_[i]].name, *measure.relative_to)) continue;
+      index.base_keys_.push_back(i);
+      base_axes.push_back(index.axes_[i]);
+    }
+    auto base_index = build(records, candidates, *index.base_measure_, std::move(base_axes),
+                            index.name_, index.where_);
+    if (!base_index) return tl::unexpected(base_index.error());
+    index.base_ = std::make_shared<const MeasureIndex>(std::move(*base_index));
+  }
+  return index;
+}
+
+Result<Cell> MeasureIndex::at(const Key& key) const {
+  Cell cell;
+  if (const auto found = found_.find(key); found != found_.end()) {
+    auto one = value(found->second);
+    if (!one) return one;
+    cell = std::move(*one);
+  } else if (const auto failed = failed_.find(key); failed != failed_.end()) {
+    const store::Series& series = *(*records_)[failed->second.front()].series;
+    cell = Cell::of_outcome(series.outcome, series.reason);
+  }
+  if (!base_ || !cell.is_number()) return cell;
+  Key base_key(base_keys_.size());
+  for (std::size_t i = 0; i < base_keys_.size(); ++i) base_key[i] = key[base_keys_[i]];
+  const auto base = base_->at(base_key);
+  if (!base) return base;
+  return relative(cell, *base);
+}
+
+Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
+  const double above = measure_->inverse ? base.number : cell.number;
+  const double below = measure_->inverse ? cell.number : base.number;
+  if (base.is_number() && below != 0) return Cell::of(above / below);
+  Cell undefined;
+  undefined.kind = Cell::Kind::undefined;
+  return undefined;
+}
+
+Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
+  const std::size_t pass = *records_->axis("pass"), part = *records_->axis("part");
+  const auto same = [&](std::uint32_t a, std::uint32_t b) {
+    return (*records_)[a].case_number == (*records_)[b].case_number &&
+           records_->code(a, pass) == records_->code(b, pass) &&
+           records_->code(a, part) == records_->code(b, part);
+  };
+  const bool one =
+      std::all_of(ids.begin(), ids.end(), [&](auto id) { return same(id, ids.front()); });
+  if (!one) {
+    std::set<std::size_t> pooled;
+    for (const std::string& name : measure_->pool) pooled.insert(records_->axis(name).value_or(0));
+    for (std::size_t axis = 0; axis < records_->axes().size(); ++axis) {
+      const bool differs = std::any_of(ids.begin(), ids.end(), [&](auto id) {
+        return records_->code(id, axis) != records_->code(ids.front(), axis);
+      });
+      const std::string& name = records_->axes()[axis].name;
+      if (differs && name != "rank" && name != "run" && !pooled.count(axis)) {
+        return ambiguous(ids);
+      }
+    }
+    if (measure_->pool.empty()) return ambiguous(ids);
+  }
+  std::vector<const store::Series*> series;
+  for (const std::uint32_t id : ids) {
+    const store::Series* record = (*records_)[id].series;
+    if (record->outcome != Outcome::ok) return Cell::of_outcome(record->outcome, record->reason);
+    series.push_back(record);
+  }
+  const std::string& unit = series.front()->unit;
+  const std::string& shown = measure_->unit.empty() ? unit : measure_->unit;
+  const RankRule rule = one ? measure_->ranks : RankRule::pool;
+  if (measure_->statistic == Statistic::samples) {
+    Cell cell;
+    cell.kind = Cell::Kind::list;
+    cell.unit = shown;
+    for (const double sample : over_ranks(series, rule))
+      cell.list.push_back(convert(sample, unit, shown));
+    return cell;
+  }
+  const auto figure = reduce(series, rule, measure_->statistic);
+  if (!figure) return Cell();
+  if (measure_->statistic == Statistic::n) {
+    Cell cell = Cell::of(*figure, "count");
+    cell.integral = true;
+    return cell;
+  }
+  return Cell::of(convert(*figure, unit, shown), shown);
+}
+
+tl::unexpected<Error> MeasureIndex::ambiguous(const RecordIds& ids) const {
+  std::vector<std::string> differences, row;
+  for (std::size_t axis = 0; axis < records_->axes().size(); ++axis) {
+    const std::string& name = records_->axes()[axis].name;
+    std::vector<std::string> values;
+    for (const std::uint32_t id : ids) {
+      const std::string text = to_text(records_->value(id, axis));
+      const std::string shown = text.empty() ? "''" : text;
+      if (std::find(values.begin(), values.end(), shown) == values.end()) values.push_back(shown);
+    }
+    const bool pooled = std::count(measure_->pool.begin(), measure_->pool.end(), name) > 0;
+    if (values.size() > 1 && name != "rank" && name != "run" && !pooled) {
+      differences.push_back(fmt::format("{} ({})", name, join(values, ", ")));
+    }
+  }
+  for (const std::size_t axis : axes_) {
+    row.push_back(records_->axes()[axis].name + "=" + to_text(records_->value(ids.front(), axis)));
+  }
+  const std::string place = row.empty() ? "its only row" : "row " + join(row, ", ");
+  if (differences.empty()) {
+    return fail_at(where_,
+                   fmt::format("'{}' has several results of {} with the same parameters in {}",
+                               name_, measure_->metric, place),
+                   "pool them with `pool: [source]`, or report one run");
+  }
+  return fail_at(where_,
+                 fmt::format("'{}' has more than one {} in {}: they differ in {}", name_,
+                             measure_->metric, place, join(differences, ", ")),
+                 "name that in `rows` or `by`, or choose one with `where`");
+}
+
+}  // namespace assay::report

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "report/cell.h"
+#include "report/records.h"
+#include "report/spec.h"
+
+namespace assay::report {
+
+using RecordIds = std::vector<std::uint32_t>;
+using Key = std::vector<std::uint32_t>;  // codes on the axes that tell rows apart
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const;
+};
+
+// The records among `candidates` that pass, in their order. An axis that the data does not have
+// passes nothing.
+Result<RecordIds> select(const Records& records, const RecordIds& candidates, const Filter& filter);
+
+// For each combination of codes on `axes`, the results of one measure.
+class MeasureIndex {
+ public:
+  // `name` and `where` are the column's, for messages.
+  static Result<MeasureIndex> build(const Records& records, const RecordIds& candidates,
+                                    const Measure& measure, std::vector<std::size_t> axes,
+                                    std::string name, SourceLocation where);
+
+  // Rows this measure has something for, with the first record of each.
+  const std::unordered_map<Key, RecordIds, KeyHash>& found() const { return found_; }
+  const std::unordered_map<Key, RecordIds, KeyHash>& failed() const { return failed_; }
+
+  // An error when more than one result belongs to the cell, naming what they differ in.
+  Result<Cell> at(const Key& key) const;
+
+ private:
+  Result<Cell> value(const RecordIds& ids) const;
+  tl::unexpected<Error> ambiguous(const RecordIds& ids) const;
+  Cell relative(const Cell& cell, const Cell& base) const;
+
+  const Records* records_ = nullptr;
+  const Measure* measure_ = nullptr;
+  std::vector<std::size_t> axes_;
+  std::string name_;
+  SourceLocation where_;
+  bool rank_is_key_ = false;
+  std::unordered_map<Key, RecordIds, KeyHash> found_;
+  std::unordered_map<Key, RecordIds, KeyHash> failed_;  // not ok, of whatever metric
+  std::shared_ptr<const MeasureIndex> base_;            // relative_to
+  std::shared_ptr<const Measure> base_measure_;
+  std::vector<std::size_t> base_keys_;  // positions in axes_ that the base is looked up by
+};
+
+}  // namespace assay::report

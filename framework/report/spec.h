@@ -1,0 +1,205 @@
+#pragma once
+
+#include <assay/metric.h>
+#include <assay/outcome.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "base/expression.h"
+#include "report/format.h"
+#include "report/text_template.h"
+
+// The report grammar, read and checked: what the YAML says, with every name known to exist.
+namespace assay::report {
+
+// One axis restricted to values, as a spec writes them.
+struct Condition {
+  std::string axis;
+  std::vector<std::string> values;
+};
+
+struct Filter {
+  std::vector<Condition> conditions;
+  std::vector<Expression> expressions;  // over axis names
+
+  bool empty() const { return conditions.empty() && expressions.empty(); }
+  const Condition* on(std::string_view axis) const;
+  void add(const Filter& other);
+};
+
+enum class Statistic { mean, std, std_population, median, min, max, p5, p95, n, sum, samples };
+
+// How the ranks of one measurement become one number.
+enum class RankRule {
+  maximum,  // of each iteration: a step takes as long as its slowest rank
+  minimum,
+  mean,
+  pool,  // all samples of all ranks together
+};
+
+// A figure of the stored results.
+struct Measure {
+  std::string metric;
+  Filter where;  // pass, part, source and a single rank are conditions like any other
+  RankRule ranks = RankRule::maximum;
+  std::vector<std::string> pool;  // axes whose values are taken together
+  Statistic statistic = Statistic::mean;
+  std::string unit;                   // "" only where the metric has none or the format carries it
+  std::optional<Filter> relative_to;  // divided by the same figure there
+  bool inverse = false;               // …or that figure divided by this one
+};
+
+struct AxisContent {
+  std::string axis;
+  std::string unit;  // of sizes and durations
+};
+struct ExpressionContent {
+  Expression expression;
+  std::string unit;
+};
+struct JoinContent {
+  std::vector<std::string> parts;  // names of columns or axes
+  std::string separator;
+};
+struct TemplateContent {
+  Template text;
+};
+struct OutcomeContent {};  // the first outcome of the row that is not ok
+
+struct Column {
+  std::string name;
+  std::variant<AxisContent, Measure, ExpressionContent, JoinContent, TemplateContent,
+               OutcomeContent>
+      content;
+  Format format;
+  std::map<std::string, std::string> labels;  // value → what is shown
+  std::optional<std::string> other_label;     // for values without one
+  std::map<std::string, std::string> cells;   // outcome → what is shown; over the block's
+  char align = 0;                             // l, r, c, or 0: by content
+  bool shown = true;
+  SourceLocation where;
+};
+
+struct Pivot {
+  std::vector<std::string> by;
+  Column column;  // its Measure is what every column shows
+  Template name;
+};
+
+struct SortKey {
+  std::string name;  // a column or an axis
+  bool descending = false;
+};
+
+struct Note {
+  Template each;
+  std::string separator = "\n";
+  std::string last;  // between the last two; the separator where empty
+  Template text;     // {rows}; empty: the rows alone
+  bool has_text = false;
+};
+
+// What a table and a text block share: which rows, which cells.
+struct GridSpec {
+  std::vector<std::string> keys;  // axes that tell rows apart
+  bool varying_rows = false;      // nothing said: the axes that vary, each with a column
+  std::vector<Column> columns;
+  std::vector<Pivot> pivots;
+  Filter where;
+  std::vector<SortKey> sort;
+  std::vector<Outcome> omit;
+  std::optional<Note> note;
+  std::optional<Expression> keep;  // over columns: rows for which it holds
+  std::size_t limit = 0;           // 0: all
+  std::map<std::string, std::string> cells;
+  bool reasons = true;
+};
+
+struct TableSpec {
+  GridSpec grid;
+  bool index = false;
+  Template title;
+  std::vector<Template> summary;
+  std::vector<std::string> for_each;
+};
+
+struct Each {
+  std::string name;
+  std::vector<std::string> over;  // axes
+  Template row;
+  std::string separator = "\n";
+};
+
+struct Group {
+  std::vector<std::string> by;
+  Template before, between, after;
+  bool has_before = false, has_between = false, has_after = false;
+};
+
+struct TextSpec {
+  GridSpec grid;
+  std::optional<Template> before, header, row, between, after;
+  std::map<Outcome, Template> row_when;
+  std::vector<Each> each;
+  std::optional<Group> group;
+  Template title;
+  std::vector<std::string> for_each;
+};
+
+struct PlotSpec {
+  std::string x;
+  std::string x_unit;  // of sizes and durations
+  Measure y;
+  std::string y_title;
+  std::vector<std::string> series;
+  std::map<std::string, std::string> labels;
+  Filter where;
+  bool log_x = false, log_y = false;
+  enum class Bars { none, std, interval } bars = Bars::std;
+  Template title;
+  std::vector<std::string> for_each;
+  SourceLocation at;
+};
+
+struct FindingSpec {
+  std::string kind;  // speedup, scaling, warmup, failures
+  std::string axis;  // speedup: the variant axis; scaling: the numeric one; "": all
+  std::string baseline;
+  Filter where;
+};
+
+struct HeadingSpec {
+  int level = 2;
+  std::string text;
+};
+struct ProseSpec {
+  std::string text;
+};
+struct FindingsSpec {
+  std::vector<FindingSpec> findings;
+};
+
+using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, FindingsSpec>;
+
+struct ReportSpec {
+  std::vector<Block> blocks;
+};
+
+// What a spec may name.
+struct Vocabulary {
+  std::vector<std::string> axes;
+  std::vector<MetricInfo> metrics;
+  std::vector<std::string> passes;
+  std::filesystem::path layouts;  // folder of NAME.yaml; empty: none
+
+  const MetricInfo* metric(std::string_view name) const;
+};
+
+}  // namespace assay::report

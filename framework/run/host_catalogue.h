@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "catalogue/catalogue.h"
+#include "run/installation.h"
+
+namespace assay::run {
+
+// What the host knows of plugins: the shipped libraries and external descriptors, and any named
+// on the command line (a .so, or an external descriptor's .yaml). The libraries' part is written
+// by a worker and kept beside the caches; it is made anew when a file has changed.
+Result<catalogue::Catalogue> load_catalogue(const Installation& installation,
+                                            const std::vector<std::filesystem::path>& more = {});
+
+}  // namespace assay::run

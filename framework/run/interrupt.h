@@ -1,0 +1,27 @@
+#pragma once
+
+#include "wire/channel.h"
+
+namespace assay::run {
+
+// Turns SIGINT and SIGTERM into something an event loop can wait for, while it lives.
+// Once: finish the current case. Twice: stop now.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  int descriptor() const { return signals_.number(); }
+  // Takes up what has arrived; call when the descriptor is readable, or at any time.
+  void update();
+  bool finish_case() const { return count_ >= 1; }
+  bool stop_now() const { return count_ >= 2; }
+
+ private:
+  wire::Descriptor signals_;
+  int count_ = 0;
+};
+
+}  // namespace assay::run

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "wire/channel.h"
+
+namespace assay::run {
+
+// How a process ended, in words: "exit code 3", "signal 11 (Segmentation fault)".
+struct ProcessEnd {
+  bool signalled = false;
+  int number = 0;  // exit code or signal
+  std::string text() const;
+};
+
+// A child process without a shell, in a process group of its own, with its standard output and
+// error captured. Killed, with all of its group, when the object goes.
+class Process {
+ public:
+  struct Command {
+    std::vector<std::string> arguments;             // [0]: the program, searched in PATH
+    std::map<std::string, std::string> environment;  // added to this process' own
+    bool standard_input = false;                     // a pipe to write to, else /dev/null
+  };
+
+  static Result<Process> start(const Command& command);
+  Process() = default;
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  ~Process() { kill(); }
+
+  pid_t pid() const { return pid_; }
+  bool started() const { return pid_ > 0; }
+  wire::Descriptor& input() { return input_; }
+  wire::Descriptor& output() { return output_; }
+  wire::Descriptor& errors() { return errors_; }
+
+  // Not blocking: empty while it runs.
+  std::optional<ProcessEnd> ended();
+  // Waits for it to end.
+  ProcessEnd wait();
+  // The whole process group, at once.
+  void kill();
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<ProcessEnd> end_;
+  wire::Descriptor input_;
+  wire::Descriptor output_;
+  wire::Descriptor errors_;
+};
+
+// Reads what is there without blocking and appends it; false at the end of the stream.
+bool drain(wire::Descriptor& descriptor, std::string& text);
+
+}  // namespace assay::run

@@ -1,0 +1,180 @@
+#include "run/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/expression.h"
+
+namespace assay::run {
+
+namespace {
+
+std::string text_of(const store::Parameters& parameters, const std::string& name) {
+  const auto found = parameters.find(name);
+  return found == parameters.end() ? std::string() : to_text(found->second);
+}
+
+std::int64_t integer_of(const store::Parameters& parameters, const std::string& name,
+                        std::int64_t otherwise) {
+  const auto found = parameters.find(name);
+  if (found == parameters.end()) return otherwise;
+  const std::int64_t* value = std::get_if<std::int64_t>(&found->second);
+  return value == nullptr ? otherwise : *value;
+}
+
+class Resolver {
+ public:
+  Resolver(const Surroundings& surroundings, ResolvedCase& resolved)
+      : around_(surroundings), case_(resolved), parameters_(resolved.request.parameters) {}
+
+  void run() {
+    find_plugins();
+    settle_device();
+    settle_backend();
+    settle_clock();
+    case_.time_limit_s = time_limit();
+    case_.fresh_workers = text_of(parameters_, "measure.isolation") == "case";
+    add_presets();
+    case_.skipped = reason_to_skip();
+  }
+
+ private:
+  void find_plugins() {
+    for (const std::string_view kind : catalogue::kinds) {
+      const std::string name = text_of(parameters_, std::string(kind));
+      const catalogue::PluginInfo* plugin =
+          name.empty() ? nullptr : around_.catalogue.find(kind, name);
+      if (plugin == nullptr) continue;
+      if (kind == "workload") workload_ = plugin;
+      if (plugin->external()) {
+        case_.external = plugin;
+      } else if (auto& files = case_.request.plugin_files;
+                 std::find(files.begin(), files.end(), plugin->file) == files.end()) {
+        files.push_back(plugin->file);
+      }
+    }
+  }
+
+  bool gpu_usable() const { return around_.cuda_build && !around_.machine.gpus.empty(); }
+  bool on_cuda() const { return text_of(parameters_, "device") == "cuda"; }
+
+  void settle_device() {
+    if (text_of(parameters_, "device") == "auto") {
+      parameters_["device"] = std::string(gpu_usable() ? "cuda" : "cpu");
+    }
+  }
+
+  void settle_backend() {
+    if (text_of(parameters_, "backend") != "auto") return;
+    const bool alone = integer_of(parameters_, "world_size", 1) == 1;
+    parameters_["backend"] = std::string(alone ? "none" : on_cuda() ? "nccl" : "gloo");
+  }
+
+  void settle_clock() {
+    if (text_of(parameters_, "measure.clock") != "auto") return;
+    const bool device_clock = on_cuda() && workload_ != nullptr && !workload_->default_clock.empty();
+    parameters_["measure.clock"] = device_clock ? workload_->default_clock : std::string("wall");
+  }
+
+  double time_limit() const {
+    const auto found = parameters_.find("measure.timeout");
+    if (found == parameters_.end()) return 600;
+    if (const double* seconds = std::get_if<double>(&found->second)) return *seconds;
+    return static_cast<double>(integer_of(parameters_, "measure.timeout", 600));
+  }
+
+  // "model: small" brings the fields of configs/models/small.yaml along.
+  void add_presets() {
+    if (workload_ == nullptr) return;
+    for (const ParameterInfo& parameter : workload_->parameters) {
+      if (parameter.type != ParameterType::config) continue;
+      const auto preset = around_.experiment.presets.find(parameter.name + "/" +
+                                                          text_of(parameters_, parameter.name));
+      if (preset == around_.experiment.presets.end()) continue;
+      store::Parameters fields;
+      for (const auto& [name, value] : preset->second.items()) {
+        if (value.is_number_integer()) fields[name] = value.get<std::int64_t>();
+        if (value.is_number_float()) fields[name] = value.get<double>();
+        if (value.is_string()) fields[name] = value.get<std::string>();
+      }
+      case_.request.presets[parameter.name] = std::move(fields);
+    }
+  }
+
+  std::optional<std::string> reason_to_skip() const {
+    const std::int64_t world_size = integer_of(parameters_, "world_size", 1);
+    const auto gpus = static_cast<std::int64_t>(around_.machine.gpus.size());
+    if (on_cuda() && !around_.cuda_build) return "this build of assay has no CUDA";
+    if (on_cuda() && gpus == 0) return "no GPU: " + around_.machine.gpu_problem;
+    if (on_cuda() && world_size > gpus) {
+      return fmt::format("world_size {} needs {} GPUs, this machine has {}", world_size, world_size,
+                         gpus);
+    }
+    if (text_of(parameters_, "backend") == "nccl" && !on_cuda()) return "NCCL needs GPUs";
+    if (world_size > 1 && text_of(parameters_, "backend") == "none") {
+      return "several ranks need a backend, gloo or nccl";
+    }
+    if (integer_of(parameters_, "nodes", 1) > 1) return "more than one node needs a launcher";
+    return {};
+  }
+
+  const Surroundings& around_;
+  ResolvedCase& case_;
+  store::Parameters& parameters_;
+  const catalogue::PluginInfo* workload_ = nullptr;
+};
+
+}  // namespace
+
+ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
+                     const store::Parameters& parameters) {
+  ResolvedCase resolved;
+  resolved.request.ordinal = ordinal;
+  resolved.request.parameters = parameters;
+  resolved.request.passes = surroundings.experiment.passes;
+  resolved.request.pinned = surroundings.experiment.pinned;
+  Resolver(surroundings, resolved).run();
+  return resolved;
+}
+
+std::optional<double> estimate_memory(const Surroundings& surroundings,
+                                      const ResolvedCase& resolved) {
+  const store::Parameters& parameters = resolved.request.parameters;
+  const auto& passes = resolved.request.passes;
+  const auto runs = [&](const char* pass) {
+    return std::find(passes.begin(), passes.end(), pass) != passes.end();
+  };
+  double other_memory = 0;
+  const Expression::Lookup lookup = [&](const std::string& name) -> Value {
+    if (const auto found = parameters.find(name); found != parameters.end()) return found->second;
+    for (const auto& [preset, fields] : resolved.request.presets) {
+      if (const auto found = fields.find(name); found != fields.end()) return found->second;
+    }
+    if (name == "element_size") {
+      const std::string precision = text_of(parameters, "precision");
+      return std::int64_t{precision == "bf16" || precision == "fp16" ? 2 : 4};
+    }
+    if (name == "runs_train_step") return std::int64_t{runs("train_step")};
+    if (name == "runs_backward") {
+      return std::int64_t{runs("backward") || runs("forward_backward") || runs("train_step")};
+    }
+    if (name == "attention_memory") return other_memory;
+    return {};
+  };
+  const auto evaluate = [&](std::string_view kind) -> std::optional<double> {
+    const auto* plugin =
+        surroundings.catalogue.find(kind, text_of(parameters, std::string(kind)));
+    if (plugin == nullptr || plugin->memory_estimate.empty()) return {};
+    const auto expression = Expression::compile(plugin->memory_estimate);
+    const auto value = expression ? expression->evaluate(lookup) : tl::unexpected(expression.error());
+    if (!value) return {};
+    if (const auto* real = std::get_if<double>(&*value)) return *real;
+    if (const auto* integer = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*integer);
+    return {};
+  };
+  other_memory = evaluate("attention").value_or(0);
+  return evaluate("workload");
+}
+
+}  // namespace assay::run

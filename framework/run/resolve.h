@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "catalogue/catalogue.h"
+#include "config/experiment.h"
+#include "run/machine.h"
+#include "wire/messages.h"
+
+namespace assay::run {
+
+// What cases are resolved against.
+struct Surroundings {
+  const catalogue::Catalogue& catalogue;
+  const config::Experiment& experiment;
+  const Machine& machine;
+  bool cuda_build = false;  // the worker library was built with CUDA
+};
+
+// A case with nothing left open ("auto" replaced), ready to be sent.
+struct ResolvedCase {
+  wire::CaseRequest request;
+  const catalogue::PluginInfo* external = nullptr;  // set when another process measures it
+  double time_limit_s = 0;
+  bool fresh_workers = false;           // `measure.isolation: case`
+  std::optional<std::string> skipped;   // why this machine cannot run it
+};
+
+ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
+                     const store::Parameters& parameters);
+
+// Bytes a case needs by the workload's and the attention's own expressions; empty where they give none.
+std::optional<double> estimate_memory(const Surroundings& surroundings, const ResolvedCase& resolved);
+
+}  // namespace assay::run

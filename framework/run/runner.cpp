@@ -1,0 +1,200 @@
+#include "run/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.h"
+#include "run/external_case.h"
+#include "run/provenance.h"
+#include "run/worker_group.h"
+
+namespace assay::run {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Run {
+ public:
+  Run(const RunRequest& request, store::Database& database, Observer& observer)
+      : request_(request),
+        database_(database),
+        observer_(observer),
+        machine_(probe_machine()),
+        surroundings_{request.catalogue, request.experiment, machine_,
+                      is_cuda_build(request.catalogue)},
+        build_(request.installation) {}
+
+  Result<RunEnd> run() {
+    if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
+    for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
+      if (auto done = run_case(index); !done) return tl::unexpected(done.error());
+    }
+    if (!end_.interrupted) {
+      if (auto finished = database_.finish_run(end_.run, timestamp_utc()); !finished) {
+        return tl::unexpected(finished.error());
+      }
+    }
+    return std::move(end_);
+  }
+
+ private:
+  Result<void> begin() {
+    if (request_.resume) {
+      auto finished = database_.finished_cases(*request_.resume);
+      if (!finished) return tl::unexpected(finished.error());
+      finished_ = std::move(*finished);
+      end_.run = *request_.resume;
+    } else {
+      store::RunInfo info;
+      info.experiment = request_.experiment.name;
+      info.title = request_.experiment.title;
+      info.experiment_text = request_.experiment.text;
+      info.experiment_file = request_.experiment.file;
+      info.overrides = request_.overrides;
+      info.started = timestamp_utc();
+      info.machine = to_json(machine_);
+      info.provenance = collect_provenance(request_.installation, request_.catalogue);
+      auto name = database_.begin_numbered_run(std::move(info));
+      if (!name) return tl::unexpected(name.error());
+      end_.run = std::move(*name);
+    }
+    observer_.run_started(end_.run, request_.plan.size(), finished_.size());
+    return {};
+  }
+
+  bool stopping() {
+    interrupt_.update();
+    end_.interrupted = end_.interrupted || interrupt_.finish_case();
+    return end_.interrupted;
+  }
+
+  Result<void> run_case(std::size_t index) {
+    const ResolvedCase resolved = resolve(surroundings_, static_cast<std::int64_t>(index),
+                                          request_.plan.parameters(index));
+    store::CaseResult result;
+    result.ordinal = static_cast<std::int64_t>(index);
+    result.parameters = resolved.request.parameters;
+    result.key_text = config::key_text(result.parameters);
+    result.key = sha256_hex(result.key_text);
+    result.build = build_.of(resolved);
+    if (finished_.contains({result.key, result.build})) return {};
+
+    observer_.case_started(index, describe_case(request_.plan, index));
+    const auto start = Clock::now();
+    result.when = timestamp_utc();
+    CaseEnd end = execute(resolved);
+    if (end.interrupted) {
+      end_.interrupted = true;
+      return {};
+    }
+    result.outcome = end.outcome;
+    result.reason = std::move(end.reason);
+    result.series = std::move(end.series);
+    complete_passes(resolved, result);
+    result.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+    result.context = {{"passes", resolved.request.passes}};
+    if (workers_) result.context["versions"] = workers_->versions();
+    ++end_.outcomes[result.outcome];
+    observer_.case_finished(result);
+    return database_.record_case(end_.run, result);
+  }
+
+  CaseEnd execute(const ResolvedCase& resolved) {
+    CaseEnd end;
+    if (resolved.skipped) {
+      end.outcome = Outcome::skipped;
+      end.reason = *resolved.skipped;
+      return end;
+    }
+    const auto doing = [this](const std::string& what) { observer_.case_doing(what); };
+    if (resolved.external != nullptr) {
+      if (!request_.allow_external) {
+        end.outcome = Outcome::skipped;
+        end.reason = fmt::format("{} runs a program of its own ({}); allow it with --allow-external",
+                                 resolved.external->name, join(resolved.external->command, " "));
+        return end;
+      }
+      // Its program needs the memory that our idle workers may still hold.
+      workers_.reset();
+      return run_external_case(resolved, interrupt_, doing);
+    }
+    if (auto ready = ready_workers(resolved); !ready) {
+      end.outcome = Outcome::crashed;
+      end.reason = ready.error().text();
+      return end;
+    }
+    end = workers_->run_case(resolved.request, resolved.time_limit_s, interrupt_, doing);
+    if (!end.reusable) workers_.reset();
+    return end;
+  }
+
+  Result<void> ready_workers(const ResolvedCase& resolved) {
+    const Value& size = resolved.request.parameters.at("world_size");
+    const int world_size = static_cast<int>(std::get<std::int64_t>(size));
+    if (workers_ && workers_->world_size() == world_size && !resolved.fresh_workers) return {};
+    workers_.reset();
+    auto started = WorkerGroup::start(request_.installation, world_size);
+    if (!started) return tl::unexpected(started.error());
+    workers_.emplace(std::move(*started));
+    return {};
+  }
+
+  // Every pass of a case has a `time` series, so that its cell says what became of it.
+  static void complete_passes(const ResolvedCase& resolved, store::CaseResult& result) {
+    if (result.outcome == Outcome::ok) return;
+    for (const std::string& pass : resolved.request.passes) {
+      const bool told =
+          std::any_of(result.series.begin(), result.series.end(), [&](const store::Series& series) {
+            return series.pass == pass && series.metric == "time";
+          });
+      if (told) continue;
+      store::Series series;
+      series.pass = pass;
+      series.metric = "time";
+      series.unit = "s";
+      series.outcome = result.outcome;
+      series.reason = result.reason;
+      result.series.push_back(std::move(series));
+    }
+  }
+
+  const RunRequest& request_;
+  store::Database& database_;
+  Observer& observer_;
+  Machine machine_;
+  Surroundings surroundings_;
+  BuildIdentity build_;
+  Interrupt interrupt_;
+  std::set<std::pair<std::string, std::string>> finished_;
+  std::optional<WorkerGroup> workers_;
+  RunEnd end_;
+};
+
+}  // namespace
+
+Result<RunEnd> run_experiment(const RunRequest& request, store::Database& database,
+                              Observer& observer) {
+  return Run(request, database, observer).run();
+}
+
+std::string describe_case(const config::Plan& plan, std::size_t index) {
+  std::vector<std::string> words;
+  for (std::size_t column = 0; column < plan.columns().size(); ++column) {
+    const config::Plan::Column& info = plan.columns()[column];
+    const Value& value = plan.at(index, column);
+    // values[0] stands for "not applicable": more than one other value means that it varies.
+    if (info.values.size() > 2 && value.index() != 0) {
+      words.push_back(info.name + "=" + to_text(value));
+    }
+  }
+  return words.empty() ? "the only case" : join(words, " ");
+}
+
+bool is_cuda_build(const catalogue::Catalogue& catalogue) {
+  return catalogue.fingerprint.find("no CUDA") == std::string::npos;
+}
+
+}  // namespace assay::run

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "config/experiment.h"
+#include "run/installation.h"
+#include "run/resolve.h"
+#include "store/database.h"
+
+namespace assay::run {
+
+// Told what happens while an experiment runs. Called from the running thread.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void run_started(const std::string& run, std::size_t cases, std::size_t already_done) = 0;
+  virtual void case_started(std::size_t index, const std::string& description) = 0;
+  virtual void case_doing(const std::string& what) = 0;
+  virtual void case_finished(const store::CaseResult& result) = 0;
+};
+
+struct RunRequest {
+  const Installation& installation;
+  const catalogue::Catalogue& catalogue;
+  const config::Experiment& experiment;
+  const config::Plan& plan;
+  std::vector<std::string> overrides;  // as given, for the record
+  std::optional<std::string> resume;   // the run to complete; its finished cases are kept
+  bool allow_external = false;
+};
+
+struct RunEnd {
+  std::string run;
+  std::map<Outcome, std::size_t> outcomes;
+  bool interrupted = false;
+};
+
+// Runs every case of the plan that is not finished yet, recording each as soon as it ends.
+Result<RunEnd> run_experiment(const RunRequest& request, store::Database& database,
+                              Observer& observer);
+
+// "model=small seq_len=128 attention=flash": what differs between the cases of the plan.
+std::string describe_case(const config::Plan& plan, std::size_t index);
+
+// Whether the catalogue's build can use CUDA.
+bool is_cuda_build(const catalogue::Catalogue& catalogue);
+
+}  // namespace assay::run

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <assay/plugin.h>
+
+#include <cmath>
+#include <optional>
+
+namespace assay {
+
+// Scaled dot-product attention: softmax(scale · q kᵀ + mask) v, softmax over the keys.
+// q: [batch, heads, seq_q, d_head]; k, v: [batch, heads, seq_k, d_head]; one dtype and device;
+// d_head contiguous, the other strides arbitrary. causal: query i sees keys j ≤ i + seq_k − seq_q.
+struct AttentionInputs {
+  at::Tensor q;
+  at::Tensor k;
+  at::Tensor v;
+  bool causal = true;
+  double scale = 0;  // usually 1 / sqrt(d_head)
+};
+
+struct AttentionOutput {
+  at::Tensor out;  // like q
+  at::Tensor lse;  // [batch, heads, seq_q] float: log of the sum of exp(scale · q kᵀ + mask)
+};
+
+struct AttentionGradients {
+  at::Tensor dq;
+  at::Tensor dk;
+  at::Tensor dv;
+};
+
+// Derive from this. Calls come from one thread at a time, on the current CUDA stream.
+class Attention {
+ public:
+  static constexpr const char* kind = "attention";
+  template <class T>
+  class Guard;
+
+  virtual ~Attention() = default;
+
+  // Returns [batch, heads, seq_q, d_head] in q's dtype. Differentiable through autograd unless
+  // differentiable() says otherwise. Throw Unsupported for what it cannot do.
+  virtual at::Tensor forward(const AttentionInputs& in) = 0;
+
+  // A variant with its own backward overrides these three; autograd then calls them.
+  virtual bool has_backward() const { return false; }
+  virtual AttentionOutput forward_with_lse(const AttentionInputs& in) {
+    return {forward(in), at::Tensor()};
+  }
+  virtual AttentionGradients backward(const AttentionInputs&, const at::Tensor& /*out*/,
+                                      const at::Tensor& /*lse*/, const at::Tensor& /*dout*/) {
+    throw Unsupported("no backward");
+  }
+
+  virtual bool differentiable() const { return true; }
+
+  // The reason why these inputs cannot be handled, or nothing.
+  virtual std::optional<std::string> unsupported(const AttentionInputs&) const { return {}; }
+};
+
+class AttentionBoundary : public Boundary {
+ public:
+  virtual Status forward(const AttentionInputs& in, at::Tensor& out) noexcept = 0;
+  virtual Status forward_with_lse(const AttentionInputs& in, AttentionOutput& out) noexcept = 0;
+  virtual Status backward(const AttentionInputs& in, const at::Tensor& out, const at::Tensor& lse,
+                          const at::Tensor& dout, AttentionGradients& gradients) noexcept = 0;
+  virtual Status traits(bool& has_backward, bool& differentiable) noexcept = 0;
+  virtual Status unsupported(const AttentionInputs& in,
+                             std::optional<std::string>& reason) noexcept = 0;
+};
+
+template <class T>
+class Attention::Guard final : public AttentionBoundary {
+ public:
+  template <class... Arguments>
+  explicit Guard(const Arguments&... arguments) : plugin_(arguments...) {}
+
+  Status forward(const AttentionInputs& in, at::Tensor& out) noexcept override {
+    return guarded([&] { out = plugin_.forward(in); });
+  }
+  Status forward_with_lse(const AttentionInputs& in, AttentionOutput& out) noexcept override {
+    return guarded([&] { out = plugin_.forward_with_lse(in); });
+  }
+  Status backward(const AttentionInputs& in, const at::Tensor& out, const at::Tensor& lse,
+                  const at::Tensor& dout, AttentionGradients& gradients) noexcept override {
+    return guarded([&] { gradients = plugin_.backward(in, out, lse, dout); });
+  }
+  Status traits(bool& has_backward, bool& differentiable) noexcept override {
+    return guarded([&] {
+      has_backward = plugin_.has_backward();
+      differentiable = plugin_.differentiable();
+    });
+  }
+  Status unsupported(const AttentionInputs& in,
+                     std::optional<std::string>& reason) noexcept override {
+    return guarded([&] { reason = plugin_.unsupported(in); });
+  }
+
+ private:
+  T plugin_;
+};
+
+}  // namespace assay

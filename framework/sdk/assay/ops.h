@@ -1,0 +1,61 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <assay/attention.h>
+#include <assay/norm.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay {
+
+// AdamW over lists of tensors of equal length; steps are float tensors on the parameters' device.
+// grad_scale and found_inf are undefined without loss scaling; with it, gradients are divided by
+// grad_scale and the step is left out where found_inf is 1. Loshchilov and Hutter 2019, algorithm 2.
+struct OptimizerInputs {
+  std::vector<at::Tensor> parameters;
+  std::vector<at::Tensor> gradients;
+  std::vector<at::Tensor> first_moments;
+  std::vector<at::Tensor> second_moments;
+  std::vector<at::Tensor> steps;
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  at::Tensor grad_scale;
+  at::Tensor found_inf;
+};
+
+// The operations a model is built from. A workload starts from textbook ones; attention and norm
+// come from the plugins an experiment names; precision may wrap linear; a compile variant may
+// replace what is not pinned. All are differentiable except optimizer, which works in place.
+struct Ops {
+  std::function<at::Tensor(const AttentionInputs&)> attention;
+  std::function<at::Tensor(const NormInputs&)> norm;
+  bool norm_has_bias = false;
+  // (residual, x) → (residual + x, norm(residual + x)).
+  std::function<std::pair<at::Tensor, at::Tensor>(const at::Tensor& residual, const NormInputs& x)>
+      add_norm;
+  // x: [..., in], weight: [out, in] → [..., out].
+  std::function<at::Tensor(const at::Tensor& x, const at::Tensor& weight)> linear;
+  // x: [batch, heads, seq, d_head]; cos, sin: [seq, d_head / 2]; pairs (2i, 2i+1). Su 2021, eq. 34.
+  std::function<at::Tensor(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin)> rope;
+  // silu(gate) · up. Shazeer 2020.
+  std::function<at::Tensor(const at::Tensor& gate, const at::Tensor& up)> swiglu;
+  // Exact GELU, x · Φ(x). Hendrycks and Gimpel 2016.
+  std::function<at::Tensor(const at::Tensor& x)> gelu;
+  // tokens: [batch, seq] int64, table: [vocabulary, d_model] → [batch, seq, d_model].
+  std::function<at::Tensor(const at::Tensor& tokens, const at::Tensor& table)> embedding;
+  // logits: [batch · seq, vocabulary], targets: [batch · seq] int64 → mean cross-entropy, scalar fp32.
+  std::function<at::Tensor(const at::Tensor& logits, const at::Tensor& targets)> loss;
+  std::function<void(const OptimizerInputs&)> optimizer;
+};
+
+// Kinds the experiment names on an axis or in `fixed`: what a compile variant must not replace.
+using Pinned = std::set<std::string>;
+
+}  // namespace assay

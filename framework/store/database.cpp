@@ -1,0 +1,219 @@
+#include "store/database.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "store/connection.h"
+#include "store/rows.h"
+
+namespace assay::store {
+namespace {
+
+constexpr auto immediate = SQLite::TransactionBehavior::IMMEDIATE;
+
+constexpr std::size_t longest_name = 200;
+
+// Run names become folders, and imported ones come from elsewhere.
+Result<void> check_name(const std::string& name) {
+  const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
+    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+  });
+  if (!name.empty() && name.size() <= longest_name && name[0] != '.' && !has_bad) return {};
+  return fail(ExitCode::bad_input, fmt::format("'{}' cannot be the name of a run", name),
+              fmt::format("a run's name is a folder's: no slash, no leading dot, 1 to {} bytes",
+                          longest_name));
+}
+
+std::string next_name(SQLite::Database& database, const std::string& experiment) {
+  SQLite::Statement names(database, "SELECT name FROM runs WHERE substr(name, 1, length(?1)) = ?1");
+  const std::string prefix = experiment + "-";
+  names.bind(1, prefix);
+  std::int64_t highest = 0;
+  while (names.executeStep()) {
+    const std::string name = names.getColumn(0).getString();
+    std::int64_t number = 0;
+    const char* end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + prefix.size(), end, number);
+    if (read.ec == std::errc{} && read.ptr == end) highest = std::max(highest, number);
+  }
+  return fmt::format("{}{}", prefix, highest + 1);
+}
+
+std::optional<std::int64_t> find_run(SQLite::Database& database, const std::string& name) {
+  SQLite::Statement row(database, "SELECT id FROM runs WHERE name = ?");
+  row.bind(1, name);
+  if (!row.executeStep()) return std::nullopt;
+  return row.getColumn(0).getInt64();
+}
+
+tl::unexpected<Error> unknown_run(SQLite::Database& database, const std::string& name) {
+  SQLite::Statement rows(database, "SELECT name FROM runs ORDER BY started DESC, id DESC");
+  std::vector<std::string> names;
+  while (rows.executeStep()) names.push_back(rows.getColumn(0).getString());
+  const std::string message = fmt::format("there is no run '{}'", name);
+  if (names.empty()) return fail(ExitCode::bad_input, message, "the database has no runs yet");
+  if (const std::optional<std::string> near = nearest(name, names)) {
+    return fail(ExitCode::bad_input, message, fmt::format("did you mean '{}'?", *near));
+  }
+  return fail(ExitCode::bad_input, message, fmt::format("the newest is '{}'", names.front()));
+}
+
+}  // namespace
+
+Database::Database(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Result<Database> Database::open(const std::filesystem::path& path, Access access) {
+  Result<std::unique_ptr<Connection>> connection = Connection::open(path, access);
+  if (!connection) return tl::unexpected(std::move(connection.error()));
+  return Database(std::move(*connection));
+}
+
+Result<void> Database::begin_run(const RunInfo& info) {
+  if (const auto named = check_name(info.name); !named) return named;
+  return guarded(connection_->path(), [&]() -> Result<void> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database, immediate);
+    if (find_run(database, info.name)) {
+      return fail(ExitCode::bad_input, fmt::format("there is a run '{}' already", info.name),
+                  "leave the name out to have the next number");
+    }
+    insert_run(database, info);
+    transaction.commit();
+    return {};
+  });
+}
+
+Result<std::string> Database::begin_numbered_run(RunInfo info) {
+  if (const auto named = check_name(info.experiment); !named) return tl::unexpected(named.error());
+  return guarded(connection_->path(), [&]() -> Result<std::string> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database, immediate);
+    info.name = next_name(database, info.experiment);
+    insert_run(database, info);
+    transaction.commit();
+    return info.name;
+  });
+}
+
+Result<std::string> Database::unused_run_name(const std::string& experiment) {
+  return guarded(connection_->path(), [&]() -> Result<std::string> {
+    return next_name(connection_->database(), experiment);
+  });
+}
+
+Result<void> Database::record_case(const std::string& run, const CaseResult& result) {
+  return guarded(connection_->path(), [&]() -> Result<void> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database, immediate);
+    const std::optional<std::int64_t> run_id = find_run(database, run);
+    if (!run_id) return unknown_run(database, run);
+    CaseWriter(database).write(*run_id, result);
+    transaction.commit();
+    return {};
+  });
+}
+
+Result<void> Database::finish_run(const std::string& run, const std::string& finished) {
+  return guarded(connection_->path(), [&]() -> Result<void> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Statement update(database, "UPDATE runs SET finished = ? WHERE name = ?");
+    update.bind(1, finished);
+    update.bind(2, run);
+    if (update.exec() == 0) return unknown_run(database, run);
+    return {};
+  });
+}
+
+Result<std::string> Database::add_run(const Run& run) {
+  RunInfo info = run.info;
+  const std::string& fit = info.name.empty() ? info.experiment : info.name;
+  if (const auto named = check_name(fit); !named) return tl::unexpected(named.error());
+  return guarded(connection_->path(), [&]() -> Result<std::string> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database, immediate);
+    if (info.name.empty() || find_run(database, info.name)) {
+      info.name = next_name(database, info.experiment);
+    }
+    const std::int64_t run_id = insert_run(database, info);
+    CaseWriter writer(database);
+    for (const CaseResult& result : run.cases) writer.write(run_id, result);
+    transaction.commit();
+    return info.name;
+  });
+}
+
+Result<std::vector<RunSummary>> Database::runs() {
+  return guarded(connection_->path(), [&]() -> Result<std::vector<RunSummary>> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database);
+    std::map<std::int64_t, std::map<Outcome, int>> outcomes = count_outcomes(database);
+    std::vector<RunSummary> summaries;
+    SQLite::Statement rows(database, std::string(select_runs) + " ORDER BY started DESC, id DESC");
+    while (rows.executeStep()) {
+      summaries.push_back({read_run(rows), std::move(outcomes[rows.getColumn(0).getInt64()])});
+    }
+    return summaries;
+  });
+}
+
+Result<RunInfo> Database::run_info(const std::string& name) {
+  return guarded(connection_->path(), [&]() -> Result<RunInfo> {
+    SQLite::Statement row(connection_->database(), std::string(select_runs) + " WHERE name = ?");
+    row.bind(1, name);
+    if (!row.executeStep()) return unknown_run(connection_->database(), name);
+    return read_run(row);
+  });
+}
+
+Result<Run> Database::load_run(const std::string& name) {
+  return guarded(connection_->path(), [&]() -> Result<Run> {
+    SQLite::Database& database = connection_->database();
+    // One read transaction, so that a case being recorded is seen whole or not at all.
+    SQLite::Transaction transaction(database);
+    const std::optional<std::int64_t> run_id = find_run(database, name);
+    if (!run_id) return unknown_run(database, name);
+    Result<RunInfo> info = run_info(name);
+    if (!info) return tl::unexpected(std::move(info.error()));
+    return Run{std::move(*info), read_cases(database, *run_id)};
+  });
+}
+
+Result<std::optional<std::string>> Database::latest_run(
+    const std::optional<std::string>& experiment) {
+  return guarded(connection_->path(), [&]() -> Result<std::optional<std::string>> {
+    SQLite::Statement row(connection_->database(),
+                          "SELECT name FROM runs WHERE ?1 IS NULL OR experiment = ?1 "
+                          "ORDER BY started DESC, id DESC LIMIT 1");
+    if (experiment) row.bind(1, *experiment);
+    if (!row.executeStep()) return std::nullopt;
+    return row.getColumn(0).getString();
+  });
+}
+
+Result<std::set<std::pair<std::string, std::string>>> Database::finished_cases(
+    const std::string& run) {
+  using Cases = std::set<std::pair<std::string, std::string>>;
+  return guarded(connection_->path(), [&]() -> Result<Cases> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database);
+    const std::optional<std::int64_t> run_id = find_run(database, run);
+    if (!run_id) return unknown_run(database, run);
+    SQLite::Statement rows(database, "SELECT key, build FROM cases WHERE run_id = ?");
+    rows.bind(1, *run_id);
+    Cases cases;
+    while (rows.executeStep()) {
+      cases.emplace(rows.getColumn(0).getString(), rows.getColumn(1).getString());
+    }
+    return cases;
+  });
+}
+
+}  // namespace assay::store

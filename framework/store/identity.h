@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "store/records.h"
+
+namespace assay::store {
+
+// "name=value" sorted by name and joined with ", "; what does not apply (monostate) is left out.
+std::string case_key_text(const Parameters& parameters);
+
+// Sets `key_text` and `key` from the parameters.
+void set_key(CaseResult& result);
+
+// The outcome of a case that came without one of its own: the first of
+// its series that is not ok, with its reason; else what it has.
+void set_outcome_from_series(CaseResult& result);
+
+}  // namespace assay::store

@@ -1,0 +1,268 @@
+#include "store/rows.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "store/connection.h"
+#include "store/json.h"
+
+namespace assay::store {
+
+namespace {
+
+// float64, little-endian, whatever the machine.
+std::string to_blob(const std::vector<double>& samples) {
+  std::string blob(samples.size() * sizeof(double), '\0');
+  char* out = blob.data();
+  for (const double sample : samples) {
+    const auto bits = std::bit_cast<std::uint64_t>(sample);
+    for (int byte = 0; byte < 8; ++byte) *out++ = static_cast<char>(bits >> (8 * byte));
+  }
+  return blob;
+}
+
+std::vector<double> from_blob(const SQLite::Column& column) {
+  const auto* bytes = static_cast<const unsigned char*>(column.getBlob());
+  const auto length = static_cast<std::size_t>(column.getBytes());
+  if (length % sizeof(double) != 0) throw DamagedRow{"samples are not whole 8-byte numbers"};
+  std::vector<double> samples(length / sizeof(double));
+  for (double& sample : samples) {
+    std::uint64_t bits = 0;
+    for (int byte = 0; byte < 8; ++byte) bits |= std::uint64_t{*bytes++} << (8 * byte);
+    sample = std::bit_cast<double>(bits);
+  }
+  return samples;
+}
+
+nlohmann::json json_in(const SQLite::Column& column) {
+  nlohmann::json json = nlohmann::json::parse(column.getString(), nullptr, false);
+  if (json.is_discarded()) throw DamagedRow{fmt::format("'{}' is not JSON", column.getName())};
+  return json;
+}
+
+Outcome outcome_in(const SQLite::Column& column) {
+  const std::string text = column.getString();
+  if (const std::optional<Outcome> outcome = outcome_from_text(text)) return *outcome;
+  throw DamagedRow{fmt::format("'{}' is not an outcome", text)};
+}
+
+double real_in(const SQLite::Column& column) {
+  return column.isNull() ? std::numeric_limits<double>::quiet_NaN() : column.getDouble();
+}
+
+void bind_real(SQLite::Statement& statement, int index, double real) {
+  if (std::isnan(real)) {
+    statement.bind(index);
+  } else {
+    statement.bind(index, real);
+  }
+}
+
+void bind_text(SQLite::Statement& statement, int index, std::string_view text) {
+  statement.bind(index, std::string(text));
+}
+
+Parameters parameters_in(const SQLite::Column& column) {
+  Result<Parameters> parameters = parameters_from_json(json_in(column));
+  if (!parameters) throw DamagedRow{parameters.error().text()};
+  return std::move(*parameters);
+}
+
+CaseResult read_case(SQLite::Statement& row) {
+  CaseResult result;
+  result.ordinal = row.getColumn(1).getInt64();
+  result.key = row.getColumn(2).getString();
+  result.key_text = row.getColumn(3).getString();
+  result.parameters = parameters_in(row.getColumn(4));
+  result.build = row.getColumn(5).getString();
+  result.outcome = outcome_in(row.getColumn(6));
+  result.reason = row.getColumn(7).getString();
+  result.wall_s = real_in(row.getColumn(8));
+  result.when = row.getColumn(9).getString();
+  result.context = json_in(row.getColumn(10));
+  return result;
+}
+
+Series read_series(SQLite::Statement& row) {
+  Series series;
+  series.pass = row.getColumn(2).getString();
+  series.metric = row.getColumn(3).getString();
+  series.part = row.getColumn(4).getString();
+  series.rank = row.getColumn(5).getInt();
+  series.unit = row.getColumn(6).getString();
+  series.outcome = outcome_in(row.getColumn(7));
+  series.reason = row.getColumn(8).getString();
+  series.clock = row.getColumn(9).getString();
+  series.samples = from_blob(row.getColumn(10));
+  return series;
+}
+
+using StatisticsBySeries = std::unordered_map<std::int64_t, std::map<std::string, double>>;
+
+StatisticsBySeries read_statistics(SQLite::Database& database, std::int64_t run_id) {
+  SQLite::Statement rows(database,
+                         "SELECT series_id, name, value FROM statistics "
+                         "JOIN series ON series.id = series_id "
+                         "JOIN cases ON cases.id = case_id WHERE run_id = ?");
+  rows.bind(1, run_id);
+  StatisticsBySeries statistics;
+  while (rows.executeStep()) {
+    statistics[rows.getColumn(0).getInt64()][rows.getColumn(1).getString()] =
+        real_in(rows.getColumn(2));
+  }
+  return statistics;
+}
+
+}  // namespace
+
+RunInfo read_run(SQLite::Statement& row) {
+  RunInfo info;
+  info.name = row.getColumn(1).getString();
+  info.experiment = row.getColumn(2).getString();
+  info.title = row.getColumn(3).getString();
+  info.experiment_text = row.getColumn(4).getString();
+  info.experiment_file = row.getColumn(5).getString();
+  for (const nlohmann::json& text : json_in(row.getColumn(6))) {
+    if (!text.is_string()) throw DamagedRow{"'overrides' is not a list of texts"};
+    info.overrides.push_back(text.get<std::string>());
+  }
+  info.started = row.getColumn(7).getString();
+  info.finished = row.getColumn(8).getString();
+  info.machine = json_in(row.getColumn(9));
+  info.provenance = json_in(row.getColumn(10));
+  return info;
+}
+
+std::int64_t insert_run(SQLite::Database& database, const RunInfo& info) {
+  SQLite::Statement insert(
+      database,
+      "INSERT INTO runs (name, experiment, title, experiment_text, experiment_file, overrides, "
+      "started, finished, machine, provenance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(1, info.name);
+  insert.bind(2, info.experiment);
+  insert.bind(3, info.title);
+  insert.bind(4, info.experiment_text);
+  insert.bind(5, info.experiment_file);
+  insert.bind(6, dump(info.overrides));
+  insert.bind(7, info.started);
+  insert.bind(8, info.finished);
+  insert.bind(9, dump(info.machine));
+  insert.bind(10, dump(info.provenance));
+  insert.exec();
+  return database.getLastInsertRowid();
+}
+
+std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& database) {
+  SQLite::Statement rows(database,
+                         "SELECT run_id, outcome, count(*) FROM cases GROUP BY run_id, outcome");
+  std::map<std::int64_t, std::map<Outcome, int>> outcomes;
+  while (rows.executeStep()) {
+    outcomes[rows.getColumn(0).getInt64()][outcome_in(rows.getColumn(1))] =
+        rows.getColumn(2).getInt();
+  }
+  return outcomes;
+}
+
+std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_id) {
+  std::vector<CaseResult> cases;
+  std::unordered_map<std::int64_t, std::size_t> place;
+  SQLite::Statement case_rows(
+      database,
+      "SELECT id, ordinal, key, key_text, parameters, build, outcome, reason, wall_s, measured_at, "
+      "context FROM cases WHERE run_id = ? ORDER BY ordinal");
+  case_rows.bind(1, run_id);
+  while (case_rows.executeStep()) {
+    place[case_rows.getColumn(0).getInt64()] = cases.size();
+    cases.push_back(read_case(case_rows));
+  }
+
+  StatisticsBySeries statistics = read_statistics(database, run_id);
+  SQLite::Statement series_rows(
+      database,
+      "SELECT series.id, case_id, pass, metric, part, rank, unit, series.outcome, series.reason, "
+      "clock, samples FROM series JOIN cases ON cases.id = case_id WHERE run_id = ? "
+      "ORDER BY case_id, position");
+  series_rows.bind(1, run_id);
+  while (series_rows.executeStep()) {
+    Series series = read_series(series_rows);
+    if (const auto known = statistics.find(series_rows.getColumn(0).getInt64());
+        known != statistics.end()) {
+      series.statistics = std::move(known->second);
+    }
+    cases[place.at(series_rows.getColumn(1).getInt64())].series.push_back(std::move(series));
+  }
+  return cases;
+}
+
+CaseWriter::CaseWriter(SQLite::Database& database)
+    : database_(database),
+      remove_case_(database, "DELETE FROM cases WHERE run_id = ? AND ordinal = ?"),
+      insert_case_(
+          database,
+          "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
+          "reason, wall_s, measured_at, context) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      insert_series_(database,
+                     "INSERT INTO series (case_id, position, pass, metric, part, rank, unit, "
+                     "outcome, reason, clock, samples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      insert_statistic_(database,
+                        "INSERT INTO statistics (series_id, name, value) VALUES (?, ?, ?)") {}
+
+void CaseWriter::write(std::int64_t run_id, const CaseResult& result) {
+  remove_case_.reset();
+  remove_case_.bind(1, run_id);
+  remove_case_.bind(2, result.ordinal);
+  remove_case_.exec();
+
+  insert_case_.reset();
+  insert_case_.bind(1, run_id);
+  insert_case_.bind(2, result.ordinal);
+  insert_case_.bind(3, result.key);
+  insert_case_.bind(4, result.key_text);
+  insert_case_.bind(5, dump(to_json(result.parameters)));
+  insert_case_.bind(6, result.build);
+  bind_text(insert_case_, 7, to_text(result.outcome));
+  insert_case_.bind(8, result.reason);
+  bind_real(insert_case_, 9, result.wall_s);
+  insert_case_.bind(10, result.when);
+  insert_case_.bind(11, dump(result.context));
+  insert_case_.exec();
+
+  const std::int64_t case_id = database_.getLastInsertRowid();
+  std::int64_t position = 0;
+  for (const Series& series : result.series) write_series(case_id, position++, series);
+}
+
+void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const Series& series) {
+  const std::string samples = to_blob(series.samples);
+  insert_series_.reset();
+  insert_series_.bind(1, case_id);
+  insert_series_.bind(2, position);
+  insert_series_.bind(3, series.pass);
+  insert_series_.bind(4, series.metric);
+  insert_series_.bind(5, series.part);
+  insert_series_.bind(6, series.rank);
+  insert_series_.bind(7, series.unit);
+  bind_text(insert_series_, 8, to_text(series.outcome));
+  insert_series_.bind(9, series.reason);
+  insert_series_.bind(10, series.clock);
+  insert_series_.bind(11, samples.data(), static_cast<int>(samples.size()));
+  insert_series_.exec();
+
+  const std::int64_t series_id = database_.getLastInsertRowid();
+  for (const auto& [name, figure] : series.statistics) {
+    insert_statistic_.reset();
+    insert_statistic_.bind(1, series_id);
+    insert_statistic_.bind(2, name);
+    bind_real(insert_statistic_, 3, figure);
+    insert_statistic_.exec();
+  }
+}
+
+}  // namespace assay::store

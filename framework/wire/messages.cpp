@@ -1,0 +1,121 @@
+#include "wire/messages.h"
+
+#include <fmt/format.h>
+
+#include "store/json.h"
+
+namespace assay::wire {
+
+namespace {
+
+// Runs `read`, which may throw what nlohmann throws for a missing or wrong field.
+template <class Message, class Read>
+Result<Message> parse(const char* type, Read&& read) {
+  try {
+    return read();
+  } catch (const nlohmann::json::exception& exception) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("a '{}' message is not well formed: {}", type, exception.what()));
+  }
+}
+
+Result<store::Parameters> parameters_at(const nlohmann::json& message, const char* name) {
+  return store::parameters_from_json(message.at(name));
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Hello& message) {
+  return {{"type", "hello"},
+          {"token", message.token},
+          {"rank", message.rank},
+          {"pid", message.pid},
+          {"versions", message.versions}};
+}
+
+nlohmann::json to_json(const CaseRequest& message) {
+  nlohmann::json presets = nlohmann::json::object();
+  for (const auto& [name, fields] : message.presets) presets[name] = store::to_json(fields);
+  return {{"type", "case"},
+          {"ordinal", message.ordinal},
+          {"parameters", store::to_json(message.parameters)},
+          {"passes", message.passes},
+          {"pinned", message.pinned},
+          {"presets", std::move(presets)},
+          {"plugin_files", message.plugin_files}};
+}
+
+nlohmann::json to_json(const Progress& message) {
+  return {{"type", "progress"}, {"ordinal", message.ordinal}, {"doing", message.doing}};
+}
+
+nlohmann::json to_json(const Measured& message) {
+  return {{"type", "measured"},
+          {"ordinal", message.ordinal},
+          {"series", store::to_json(message.series)}};
+}
+
+nlohmann::json to_json(const CaseDone& message) {
+  return {{"type", "case_done"},
+          {"ordinal", message.ordinal},
+          {"outcome", to_text(message.outcome)},
+          {"reason", message.reason},
+          {"context", message.context}};
+}
+
+std::string message_type(const nlohmann::json& message) {
+  const auto type = message.find("type");
+  return message.is_object() && type != message.end() && type->is_string()
+             ? type->get<std::string>()
+             : std::string();
+}
+
+Result<Hello> hello_from_json(const nlohmann::json& message) {
+  return parse<Hello>("hello", [&]() -> Result<Hello> {
+    return Hello{message.at("token"), message.at("rank"), message.at("pid"),
+                 message.at("versions")};
+  });
+}
+
+Result<CaseRequest> case_request_from_json(const nlohmann::json& message) {
+  return parse<CaseRequest>("case", [&]() -> Result<CaseRequest> {
+    CaseRequest request;
+    request.ordinal = message.at("ordinal");
+    auto parameters = parameters_at(message, "parameters");
+    if (!parameters) return tl::unexpected(parameters.error());
+    request.parameters = std::move(*parameters);
+    request.passes = message.at("passes").get<std::vector<std::string>>();
+    request.pinned = message.at("pinned").get<std::set<std::string>>();
+    for (const auto& [name, fields] : message.at("presets").items()) {
+      auto preset = store::parameters_from_json(fields);
+      if (!preset) return tl::unexpected(preset.error());
+      request.presets[name] = std::move(*preset);
+    }
+    request.plugin_files = message.at("plugin_files").get<std::vector<std::string>>();
+    return request;
+  });
+}
+
+Result<Progress> progress_from_json(const nlohmann::json& message) {
+  return parse<Progress>("progress", [&]() -> Result<Progress> {
+    return Progress{message.at("ordinal"), message.at("doing")};
+  });
+}
+
+Result<Measured> measured_from_json(const nlohmann::json& message) {
+  return parse<Measured>("measured", [&]() -> Result<Measured> {
+    auto series = store::series_from_json(message.at("series"));
+    if (!series) return tl::unexpected(series.error());
+    return Measured{message.at("ordinal"), std::move(*series)};
+  });
+}
+
+Result<CaseDone> case_done_from_json(const nlohmann::json& message) {
+  return parse<CaseDone>("case_done", [&]() -> Result<CaseDone> {
+    const auto outcome = outcome_from_text(message.at("outcome").get<std::string>());
+    if (!outcome) return fail(ExitCode::machine_lacks, "a case ended with an unknown outcome");
+    return CaseDone{message.at("ordinal"), *outcome, message.at("reason"), message.at("context")};
+  });
+}
+
+}  // namespace assay::wire

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+
+#include "wire/messages.h"
+#include "worker/plugin_loader.h"
+#include "worker/process_group.h"
+
+namespace assay::worker {
+
+// Where a running case tells what it does and what it has measured.
+struct CaseSink {
+  std::function<void(const std::string& doing)> progress;
+  std::function<void(store::Series series)> measured;
+};
+
+// Runs one case on this rank: compose, verify, build, then each pass: warm-up, memory, samples.
+// A pass that fails has a `time` series with its outcome; the next pass is tried all the same,
+// unless there are other ranks, which must not be left waiting. Throws nothing.
+Status run_case(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
+                const wire::CaseRequest& request, const CaseSink& sink);
+
+}  // namespace assay::worker

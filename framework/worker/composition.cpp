@@ -1,0 +1,116 @@
+#include "worker/composition.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include "model/textbook_ops.h"
+#include "worker/differentiable.h"
+
+namespace assay::worker {
+
+namespace {
+
+std::string text_parameter(const store::Parameters& parameters, const std::string& name) {
+  const auto found = parameters.find(name);
+  const std::string* text =
+      found == parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text == nullptr ? std::string() : *text;
+}
+
+// "attention.block_m" → "block_m", for the options of one kind.
+Options options_of(const store::Parameters& parameters, const std::string& kind) {
+  Options options;
+  const std::string prefix = kind + ".";
+  for (const auto& [name, value] : parameters) {
+    if (name.starts_with(prefix)) options[name.substr(prefix.size())] = value;
+  }
+  return options;
+}
+
+template <class BoundaryOfKind>
+std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Parameters& parameters,
+                                     const std::string& kind, const Options& options) {
+  const std::string name = text_parameter(parameters, kind);
+  if (name.empty()) return nullptr;
+  const PluginEntry* entry = loader.find(kind, name);
+  if (entry == nullptr) {
+    throw PluginFailure({Outcome::error, fmt::format("no plugin library holds {} '{}'", kind, name)});
+  }
+  std::unique_ptr<Boundary> made;
+  throw_unless_ok(entry->create(options, made));
+  return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
+}
+
+template <class BoundaryOfKind>
+std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Parameters& parameters,
+                                     const std::string& kind) {
+  return make<BoundaryOfKind>(loader, parameters, kind, options_of(parameters, kind));
+}
+
+void load_libraries(PluginLoader& loader, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (const auto loaded = loader.load(file); !loaded) {
+      throw PluginFailure({Outcome::error, loaded.error().text()});
+    }
+  }
+}
+
+void set_numeric_modes(const PrecisionPolicy& policy, const at::Device& device) {
+  if (policy.tf32 && !device.is_cuda()) throw Unsupported("TF32 needs a CUDA device");
+  at::globalContext().setAllowTF32CuBLAS(policy.tf32);
+  at::globalContext().setAllowTF32CuDNN(policy.tf32);
+}
+
+// Parameters without a dot belong to the workload, unless they name a kind or are the host's own.
+Options workload_parameters(const store::Parameters& parameters) {
+  Options own;
+  for (const auto& [name, value] : parameters) {
+    if (name.find('.') == std::string::npos) own[name] = value;
+  }
+  return own;
+}
+
+std::uint64_t seed_of(const store::Parameters& parameters) {
+  const auto found = parameters.find("measure.seed");
+  const std::int64_t* seed =
+      found == parameters.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  return seed == nullptr ? 0 : static_cast<std::uint64_t>(*seed);
+}
+
+}  // namespace
+
+std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
+                                     const at::Device& device, const Group& group) {
+  load_libraries(loader, request.plugin_files);
+  auto composition = std::make_unique<Composition>();
+  const store::Parameters& parameters = request.parameters;
+  composition->attention = make<AttentionBoundary>(loader, parameters, "attention");
+  composition->norm = make<NormBoundary>(loader, parameters, "norm");
+  composition->precision = make<PrecisionBoundary>(loader, parameters, "precision");
+  composition->communication = make<CommunicationBoundary>(loader, parameters, "communication");
+  composition->compile = make<CompileBoundary>(loader, parameters, "compile");
+  composition->workload = make<WorkloadBoundary>(loader, parameters, "workload", {});
+
+  CaseContext& context = composition->context;
+  context.parameters = workload_parameters(parameters);
+  for (const auto& [name, fields] : request.presets) context.presets[name] = fields;
+  context.device = device;
+  context.group = group;
+  context.communication = composition->communication.get();
+  context.seed = seed_of(parameters);
+
+  context.ops = model::textbook_ops();
+  if (composition->attention) context.ops.attention = differentiable(*composition->attention);
+  if (composition->norm) set_norm(context.ops, *composition->norm);
+  if (composition->precision) {
+    throw_unless_ok(composition->precision->policy(context.precision));
+    throw_unless_ok(guarded([&] { set_numeric_modes(context.precision, device); }));
+    throw_unless_ok(composition->precision->wrap(context.ops));
+  }
+  if (composition->compile) {
+    throw_unless_ok(composition->compile->select(context.ops, request.pinned));
+  }
+  return composition;
+}
+
+}  // namespace assay::worker

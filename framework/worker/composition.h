@@ -1,0 +1,29 @@
+#pragma once
+
+#include <assay/compile.h>
+#include <assay/workload.h>
+
+#include <memory>
+
+#include "wire/messages.h"
+#include "worker/plugin_loader.h"
+
+namespace assay::worker {
+
+// The plugins of one case, put together: the workload gives a program, the others shape it.
+struct Composition {
+  std::unique_ptr<AttentionBoundary> attention;
+  std::unique_ptr<NormBoundary> norm;
+  std::unique_ptr<PrecisionBoundary> precision;
+  std::unique_ptr<CommunicationBoundary> communication;
+  std::unique_ptr<CompileBoundary> compile;
+  std::unique_ptr<WorkloadBoundary> workload;
+  CaseContext context;
+};
+
+// Makes every plugin the request names, sets the numeric modes of the precision, and lets the
+// compile variant choose operations. Throws PluginFailure.
+std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
+                                     const at::Device& device, const Group& group);
+
+}  // namespace assay::worker

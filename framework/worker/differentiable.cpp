@@ -1,0 +1,87 @@
+#include "worker/differentiable.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace assay::worker {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+at::Tensor checked_forward(AttentionBoundary& attention, const AttentionInputs& in) {
+  std::optional<std::string> reason;
+  throw_unless_ok(attention.unsupported(in, reason));
+  if (reason) throw Unsupported(*reason);
+  at::Tensor out;
+  throw_unless_ok(attention.forward(in, out));
+  return out;
+}
+
+// Autograd around a plugin's own forward_with_lse and backward.
+struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, std::int64_t plugin, bool causal, double scale) {
+    auto& attention = *reinterpret_cast<AttentionBoundary*>(plugin);
+    AttentionOutput output;
+    throw_unless_ok(attention.forward_with_lse({q, k, v, causal, scale}, output));
+    context->save_for_backward({q, k, v, output.out, output.lse});
+    context->saved_data["plugin"] = plugin;
+    context->saved_data["causal"] = causal;
+    context->saved_data["scale"] = scale;
+    return output.out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    auto& attention = *reinterpret_cast<AttentionBoundary*>(context->saved_data["plugin"].toInt());
+    const variable_list saved = context->get_saved_variables();
+    const AttentionInputs in = {saved[0], saved[1], saved[2], context->saved_data["causal"].toBool(),
+                                context->saved_data["scale"].toDouble()};
+    AttentionGradients out;
+    throw_unless_ok(attention.backward(in, saved[3], saved[4], gradients[0], out));
+    return {out.dq, out.dk, out.dv, at::Tensor(), at::Tensor(), at::Tensor()};
+  }
+};
+
+bool wants_gradient(const AttentionInputs& in) {
+  return at::GradMode::is_enabled() &&
+         (in.q.requires_grad() || in.k.requires_grad() || in.v.requires_grad());
+}
+
+}  // namespace
+
+std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBoundary& attention) {
+  bool has_backward = false;
+  bool through_autograd = false;
+  throw_unless_ok(attention.traits(has_backward, through_autograd));
+  return [&attention, has_backward, through_autograd](const AttentionInputs& in) {
+    if (has_backward && wants_gradient(in)) {
+      return AttentionFunction::apply(in.q, in.k, in.v, reinterpret_cast<std::int64_t>(&attention),
+                                      in.causal, in.scale);
+    }
+    if (!has_backward && !through_autograd && wants_gradient(in)) {
+      throw Unsupported("this attention has no backward");
+    }
+    return checked_forward(attention, in);
+  };
+}
+
+void set_norm(Ops& ops, NormBoundary& norm) {
+  bool centred = false;
+  throw_unless_ok(norm.traits(ops.norm_has_bias, centred));
+  ops.norm = [&norm](const NormInputs& in) {
+    at::Tensor out;
+    throw_unless_ok(norm.forward(in, out));
+    return out;
+  };
+  ops.add_norm = [forward = ops.norm](const at::Tensor& residual, const NormInputs& in) {
+    NormInputs sum = in;
+    sum.x = residual + in.x;
+    at::Tensor normalised = forward(sum);
+    return std::pair(std::move(sum.x), std::move(normalised));
+  };
+}
+
+}  // namespace assay::worker

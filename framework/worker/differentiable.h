@@ -1,0 +1,14 @@
+#pragma once
+
+#include <assay/ops.h>
+
+namespace assay::worker {
+
+// The plugin as an operation of a model. One with a backward of its own becomes an autograd
+// function; one without either answers a backward pass with Unsupported. The plugin must outlive it.
+std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBoundary& attention);
+
+// Puts the norm, and residual addition followed by it, into the operations.
+void set_norm(Ops& ops, NormBoundary& norm);
+
+}  // namespace assay::worker

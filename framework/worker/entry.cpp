@@ -1,0 +1,23 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "worker/serve.h"
+
+// The one symbol the host takes from this library.
+// Arguments: `serve`, or `catalogue OUTPUT FOLDER [FILE…]`.
+extern "C" __attribute__((visibility("default"))) int assay_worker_main(int argc, char** argv) {
+  const std::string_view role = argc > 0 ? argv[0] : "";
+  int code = 2;
+  if (role == "serve") {
+    code = assay::worker::serve();
+  } else if (role == "catalogue" && argc >= 3) {
+    code = assay::worker::write_catalogue(argv[1], argv[2], {argv + 3, argv + argc});
+  } else {
+    fmt::print(stderr, "a worker is started as `serve` or `catalogue OUTPUT FOLDER [FILE…]`\n");
+  }
+  // Static destructors of LibTorch and of plugins would run in an order nobody controls.
+  std::fflush(nullptr);
+  ::_exit(code);
+}

@@ -1,0 +1,14 @@
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include "worker/process_group.h"
+
+namespace assay::worker {
+
+c10::intrusive_ptr<c10d::Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                            int size) {
+  auto options = c10d::ProcessGroupGloo::Options::create();
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, options);
+}
+
+}  // namespace assay::worker

@@ -1,0 +1,111 @@
+#include "worker/plugin_loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::worker {
+
+namespace {
+
+tl::unexpected<Error> refuse(const std::filesystem::path& file, std::string message,
+                             std::string hint) {
+  return tl::unexpected(Error{ExitCode::machine_lacks,
+                              {{{file.string()}, std::move(message), std::move(hint)}}});
+}
+
+Result<void> check(const PluginLibrary& library, const std::filesystem::path& file) {
+  if (library.struct_size != sizeof(PluginLibrary) || library.sdk_version != ASSAY_SDK_VERSION) {
+    return refuse(file,
+                  fmt::format("the plugin was built for SDK version {} (descriptor of {} bytes), "
+                              "this assay has version {} ({} bytes)",
+                              library.sdk_version, library.struct_size, ASSAY_SDK_VERSION,
+                              sizeof(PluginLibrary)),
+                  "build it again against this assay");
+  }
+  if (std::string_view(library.fingerprint) != ASSAY_BUILD_FINGERPRINT) {
+    return refuse(file,
+                  fmt::format("the plugin's build is '{}', this assay's is '{}'",
+                              library.fingerprint, ASSAY_BUILD_FINGERPRINT),
+                  "build it again with the same compiler and LibTorch");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& file) {
+  const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
+  for (const Loaded& loaded : loaded_) {
+    if (loaded.file == path) return loaded.library;
+  }
+  std::error_code error;
+  // Leaked on purpose: its destructor would unload the library.
+  auto* library =
+      new boost::dll::shared_library(path.string(), boost::dll::load_mode::rtld_now, error);
+  if (error) {
+    return refuse(path, fmt::format("the plugin cannot be loaded: {}", error.message()),
+                  "check that the file exists and that `ldd` finds what it links to");
+  }
+  if (!library->has("assay_plugin_library")) {
+    return refuse(path, "the library has no entry point 'assay_plugin_library'",
+                  "end the source with ASSAY_PLUGIN(Type, \"name\", \"What it does.\")");
+  }
+  const PluginLibrary* descriptor =
+      library->get<const PluginLibrary*()>("assay_plugin_library")();
+  if (const auto checked = check(*descriptor, path); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  loaded_.push_back({path, descriptor});
+  return descriptor;
+}
+
+const PluginEntry* PluginLoader::find(std::string_view kind, std::string_view name) const {
+  for (const Loaded& loaded : loaded_) {
+    for (std::size_t i = 0; i < loaded.library->entry_count; ++i) {
+      const PluginEntry& entry = loaded.library->entries[i];
+      if (kind == entry.kind && name == entry.name) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library,
+                                                    const std::filesystem::path& file) {
+  std::vector<catalogue::PluginInfo> plugins;
+  for (std::size_t i = 0; i < library.entry_count; ++i) {
+    const PluginEntry& entry = library.entries[i];
+    PluginDescription description;
+    if (const Status status = entry.describe(description); !status.ok()) {
+      return refuse(file, fmt::format("{} '{}' cannot describe itself: {}", entry.kind, entry.name,
+                                      status.reason),
+                    "");
+    }
+    catalogue::PluginInfo plugin;
+    plugin.kind = entry.kind;
+    plugin.name = entry.name;
+    plugin.description = entry.description;
+    plugin.file = file.string();
+    plugin.parameters = std::move(description.parameters);
+    plugin.memory_estimate = std::move(description.memory_estimate);
+    plugin.uses = std::move(description.workload.uses);
+    plugin.passes = std::move(description.workload.passes);
+    plugin.default_passes = std::move(description.workload.default_passes);
+    plugin.metrics = std::move(description.workload.metrics);
+    plugin.default_clock = std::move(description.workload.default_clock);
+    plugins.push_back(std::move(plugin));
+  }
+  return plugins;
+}
+
+std::vector<std::filesystem::path> plugin_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".so") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace assay::worker

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <assay/plugin.h>
+
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/shared_library.h"
+#include "catalogue/catalogue.h"
+
+namespace assay::worker {
+
+// The plugin libraries of this process. A library, once loaded, is never unloaded: what it
+// registered with LibTorch must stay valid until the process ends.
+class PluginLoader {
+ public:
+  // Loads the file unless it is loaded already, and checks its entry point, SDK version and build
+  // fingerprint. The error names the file and both values.
+  Result<const PluginLibrary*> load(const std::filesystem::path& file);
+
+  // The registration of this kind and name among the libraries loaded so far; nullptr if none.
+  const PluginEntry* find(std::string_view kind, std::string_view name) const;
+
+ private:
+  struct Loaded {
+    std::filesystem::path file;
+    const PluginLibrary* library;
+  };
+  std::vector<Loaded> loaded_;
+};
+
+// What the catalogue keeps of each registration of a library.
+Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library,
+                                                    const std::filesystem::path& file);
+
+// Every plugin library below `folder` (<kind>/<name>.so), sorted.
+std::vector<std::filesystem::path> plugin_files(const std::filesystem::path& folder);
+
+}  // namespace assay::worker

@@ -1,0 +1,79 @@
+#include "worker/process_group.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#ifdef USE_C10D_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+
+namespace assay::worker {
+
+namespace {
+
+constexpr std::chrono::seconds rendezvous_limit(60);
+
+int integer_variable(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+c10::intrusive_ptr<c10d::Backend> make_nccl(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                            int size) {
+#ifdef USE_C10D_NCCL
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size);
+#else
+  static_cast<void>(store);
+  throw Unsupported(fmt::format("NCCL is not part of this build (rank {} of {})", rank, size));
+#endif
+}
+
+}  // namespace
+
+Placement placement_from_environment() {
+  Placement placement;
+  placement.rank = integer_variable("RANK", 0);
+  placement.world_size = integer_variable("WORLD_SIZE", 1);
+  placement.local_rank = integer_variable("LOCAL_RANK", placement.rank);
+  if (const char* host = std::getenv("MASTER_ADDR")) placement.rendezvous_host = host;
+  placement.rendezvous_port = integer_variable("MASTER_PORT", 0);
+  return placement;
+}
+
+ProcessGroups::ProcessGroups(Placement placement) : placement_(std::move(placement)) {}
+
+// c10d warns of leaks at exit unless its groups were shut down.
+ProcessGroups::~ProcessGroups() {
+  for (auto& [name, backend] : backends_) static_cast<void>(guarded([&] { backend->shutdown(); }));
+}
+
+Group ProcessGroups::get(const std::string& backend, const at::Device& device) {
+  Group group{placement_.rank, placement_.world_size, nullptr};
+  if (placement_.world_size == 1) return group;
+  if (!store_) {
+    c10d::TCPStoreOptions options;
+    options.port = static_cast<std::uint16_t>(placement_.rendezvous_port);
+    options.isServer = placement_.rank == 0;
+    options.numWorkers = placement_.world_size;
+    options.timeout = rendezvous_limit;
+    store_ = c10::make_intrusive<c10d::TCPStore>(placement_.rendezvous_host, options);
+  }
+  auto& made = backends_[backend];
+  if (!made) {
+    auto store = c10::make_intrusive<c10d::PrefixStore>(backend, store_);
+    if (backend == "nccl" && !device.is_cuda()) throw Unsupported("NCCL needs CUDA devices");
+    made = backend == "nccl" ? make_nccl(store, group.rank, group.size)
+                             : make_gloo(store, group.rank, group.size);
+  }
+  group.backend = made;
+  return group;
+}
+
+void barrier(const Group& group) {
+  if (group.backend) group.backend->barrier()->wait();
+}
+
+}  // namespace assay::worker

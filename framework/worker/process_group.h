@@ -1,0 +1,46 @@
+#pragma once
+
+#include <assay/communication.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace assay::worker {
+
+// Where this worker stands among the ranks of its job, from the variables the launch engines set.
+struct Placement {
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;
+  std::string rendezvous_host = "127.0.0.1";
+  int rendezvous_port = 0;
+};
+
+Placement placement_from_environment();
+
+// The ranks' process groups, one a backend, made when first asked for and kept for the worker's life.
+class ProcessGroups {
+ public:
+  explicit ProcessGroups(Placement placement);
+  ~ProcessGroups();
+  ProcessGroups(const ProcessGroups&) = delete;
+  ProcessGroups& operator=(const ProcessGroups&) = delete;
+
+  // backend: "gloo", "nccl", or "none" with one rank. Throws c10::Error when the ranks do not meet.
+  Group get(const std::string& backend, const at::Device& device);
+
+ private:
+  Placement placement_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  std::map<std::string, c10::intrusive_ptr<c10d::Backend>> backends_;
+};
+
+// Made in a translation unit of its own: LibTorch ships no Gloo headers.
+c10::intrusive_ptr<c10d::Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                            int size);
+
+// Returns when all ranks have called it.
+void barrier(const Group& group);
+
+}  // namespace assay::worker

@@ -1,0 +1,98 @@
+#include "worker/serve.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "measure/device.h"
+#include "wire/channel.h"
+#include "worker/case_runner.h"
+
+namespace assay::worker {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+int complain(const Error& error) {
+  fmt::print(stderr, "{}\n", error.text());
+  return static_cast<int>(error.exit_code);
+}
+
+void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
+                 wire::Channel& channel, const wire::CaseRequest& request) {
+  // A host that is gone shows when the next request is awaited.
+  const CaseSink sink = {
+      [&](const std::string& doing) {
+        static_cast<void>(channel.send(wire::to_json(wire::Progress{request.ordinal, doing})));
+      },
+      [&](store::Series series) {
+        static_cast<void>(
+            channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
+      }};
+  const Status status = run_case(loader, groups, placement, request, sink);
+  static_cast<void>(channel.send(
+      wire::to_json(wire::CaseDone{request.ordinal, status.outcome, status.reason, {}})));
+}
+
+}  // namespace
+
+int serve() {
+  // A worker whose host has died must not stay behind.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const Placement placement = placement_from_environment();
+  auto channel = wire::connect(variable(wire::control_variable));
+  if (!channel) return complain(channel.error());
+  nlohmann::json versions = measure::versions();
+  versions["fingerprint"] = ASSAY_BUILD_FINGERPRINT;
+  const wire::Hello hello = {variable(wire::token_variable), placement.rank,
+                             static_cast<int>(::getpid()), std::move(versions)};
+  if (const auto sent = channel->send(wire::to_json(hello)); !sent) return complain(sent.error());
+
+  PluginLoader loader;
+  ProcessGroups groups(placement);
+  while (true) {
+    const auto message = channel->receive();
+    if (!message) return complain(message.error());
+    if (!*message) return 0;
+    const auto request = wire::case_request_from_json(**message);
+    if (!request) return complain(request.error());
+    run_request(loader, groups, placement, *channel, *request);
+  }
+}
+
+int write_catalogue(const std::filesystem::path& output, const std::filesystem::path& folder,
+                    const std::vector<std::filesystem::path>& more_files) {
+  PluginLoader loader;
+  std::vector<std::filesystem::path> files = plugin_files(folder);
+  files.insert(files.end(), more_files.begin(), more_files.end());
+  std::vector<catalogue::PluginInfo> plugins;
+  Error error{ExitCode::machine_lacks, {}};
+  const auto note = [&](const Error& more) {
+    error.diagnostics.insert(error.diagnostics.end(), more.diagnostics.begin(),
+                             more.diagnostics.end());
+  };
+  for (const std::filesystem::path& file : files) {
+    const auto library = loader.load(file);
+    auto described = library ? describe(**library, file) : tl::unexpected(library.error());
+    if (!described) {
+      note(described.error());
+      continue;
+    }
+    plugins.insert(plugins.end(), described->begin(), described->end());
+  }
+  const auto catalogue = catalogue::assemble(ASSAY_BUILD_FINGERPRINT, std::move(plugins));
+  if (!catalogue) note(catalogue.error());
+  if (!error.diagnostics.empty()) return complain(error);
+  const auto written = write_file(output.string(), catalogue::to_json(*catalogue).dump(1));
+  return written ? 0 : complain(written.error());
+}
+
+}  // namespace assay::worker

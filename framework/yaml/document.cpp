@@ -1,0 +1,211 @@
+#include "yaml/document.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <sstream>
+#include <string>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "yaml/recorder.h"
+
+namespace assay::yaml {
+namespace {
+
+// Length of the UTF-8 sequence at the front, 0 when it is not one. Surrogates, overlong forms and
+// code points past U+10FFFF are not.
+std::size_t utf8_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned char second = byte(1);
+  const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+  return wrong ? 0 : length;
+}
+
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\n' && c != '\t' && c != '\r') || byte == 0x7F;
+}
+
+Result<void> check_text(std::string_view text, const std::string& file_name) {
+  SourceLocation where{file_name, 1, 1};
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_sequence(text.substr(i));
+    if (length == 0) return fail_at(where, "not UTF-8 text");
+    if (is_control(text[i])) {
+      return fail_at(where, fmt::format("a control character (0x{:02X})",
+                                        static_cast<unsigned char>(text[i])));
+    }
+    ++where.column;
+    if (text[i] == '\n') where = {file_name, where.line + 1, 1};
+    i += length;
+  }
+  return {};
+}
+
+// Builds the tree out of the recorded events; their nesting is already within the limits.
+class Builder {
+ public:
+  Builder(const std::vector<Event>& events, const std::string& file_name)
+      : events_(events), file_name_(file_name) {}
+
+  Node build() {
+    const Event& event = events_[next_++];
+    Node node;
+    node.where = {file_name_, event.line, event.column};
+    if (event.kind == Event::Kind::scalar) {
+      node.kind = Node::Kind::scalar;
+      node.text = event.text;
+      node.quoted = event.quoted;
+    } else if (event.kind == Event::Kind::sequence_start) {
+      node.kind = Node::Kind::sequence;
+      while (!at_end()) node.items.push_back(build());
+      ++next_;
+    } else if (event.kind == Event::Kind::mapping_start) {
+      node.kind = Node::Kind::mapping;
+      build_entries(node);
+      ++next_;
+    }
+    return node;
+  }
+
+  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+
+ private:
+  bool at_end() const { return events_[next_].kind == Event::Kind::end; }
+
+  void build_entries(Node& mapping) {
+    std::unordered_map<std::string, SourceLocation> seen;
+    while (!at_end()) {
+      Node key = build();
+      Node value = build();
+      if (!key.is_scalar()) {
+        diagnostics_.push_back({key.where, "a key must be a name", "quote it if it is meant so"});
+        continue;
+      }
+      if (key.text == "<<" && !key.quoted) {
+        diagnostics_.push_back({key.where, "merge keys ('<<') are not supported",
+                                "write the entries out, or alias whole values"});
+        continue;
+      }
+      const auto [first, inserted] = seen.try_emplace(key.text, key.where);
+      if (!inserted) {
+        diagnostics_.push_back(
+            {key.where, fmt::format("the key '{}' is given twice", key.text),
+             fmt::format("first at line {}, column {}", first->second.line, first->second.column)});
+        continue;
+      }
+      mapping.entries.emplace_back(std::move(key), std::move(value));
+    }
+  }
+
+  const std::vector<Event>& events_;
+  const std::string& file_name_;
+  std::size_t next_ = 0;
+  std::vector<Diagnostic> diagnostics_;
+};
+
+struct Explanation {
+  std::string_view message;
+  std::string_view hint;
+};
+
+// yaml-cpp's terse messages in words for the person who wrote the file.
+Explanation explain(const std::string& message) {
+  static const std::unordered_map<std::string_view, Explanation> explanations = {
+      {YAML::ErrorMsg::END_OF_SEQ_FLOW, {"a '[' is not closed", "add ']' or a missing comma"}},
+      {YAML::ErrorMsg::END_OF_MAP_FLOW, {"a '{' is not closed", "add '}' or a missing comma"}},
+      {YAML::ErrorMsg::FLOW_END, {"a ']' or '}' closes nothing", ""}},
+      {YAML::ErrorMsg::MAP_VALUE,
+       {"a ':' cannot stand here", "check the indentation, or quote the text"}},
+      {YAML::ErrorMsg::MAP_KEY, {"a key cannot stand here", "check the indentation"}},
+      {YAML::ErrorMsg::BLOCK_ENTRY, {"a '-' cannot stand here", "check the indentation"}},
+      {YAML::ErrorMsg::END_OF_MAP, {"neither a 'key: value' nor its end", "check the indentation"}},
+      {YAML::ErrorMsg::END_OF_SEQ, {"neither a '- value' nor its end", "check the indentation"}},
+      {YAML::ErrorMsg::EOF_IN_SCALAR, {"a quoted text is not closed", ""}},
+      {YAML::ErrorMsg::DOC_IN_SCALAR, {"a quoted text is not closed", ""}},
+      {YAML::ErrorMsg::UNKNOWN_ANCHOR, {"an alias refers to an anchor that is not defined", ""}},
+  };
+  const auto found = explanations.find(message);
+  return found == explanations.end() ? Explanation{message, ""} : found->second;
+}
+
+Diagnostic syntax_error(const YAML::Exception& error, const std::string& file_name,
+                        Recorder& recorder) {
+  if (error.mark.is_null()) return {{file_name}, "not valid YAML: " + error.msg, {}};
+  const SourceLocation where = recorder.location(error.mark);
+  if (recorder.indented_with_tab(where.line)) {
+    return {where, "not valid YAML: this line is indented with a tab", "indent with spaces"};
+  }
+  const auto [message, hint] = explain(error.msg);
+  return {where, fmt::format("not valid YAML: {}", message), std::string(hint)};
+}
+
+Result<void> record(std::string_view text, const std::string& file_name, Recorder& recorder) {
+  // yaml-cpp takes the end of the input for the end of a quoted text that is not closed; an end
+  // of document inside a quoted text it does refuse.
+  std::string closed(text);
+  closed += text.ends_with('\n') ? "...\n" : "\n...\n";
+  try {
+    std::istringstream stream{closed};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(recorder)) {
+    }
+    return {};
+  } catch (const Refusal& refusal) {
+    return tl::unexpected(Error{ExitCode::bad_input, {refusal.diagnostic}});
+  } catch (const YAML::Exception& error) {
+    return tl::unexpected(Error{ExitCode::bad_input, {syntax_error(error, file_name, recorder)}});
+  } catch (const std::exception& error) {
+    return fail_at({file_name}, fmt::format("cannot be read as YAML: {}", error.what()));
+  }
+}
+
+}  // namespace
+
+const Node* Node::find(std::string_view key) const {
+  for (const auto& [name, value] : entries) {
+    if (name.text == key) return &value;
+  }
+  return nullptr;
+}
+
+Result<Node> parse(std::string_view text, const std::string& file_name, const Limits& limits) {
+  if (text.size() > limits.bytes) {
+    return fail_at({file_name},
+                   fmt::format("larger than {}", human_size(static_cast<double>(limits.bytes))));
+  }
+  if (auto checked = check_text(text, file_name); !checked) return tl::unexpected(checked.error());
+  Recorder recorder(text, file_name, limits);
+  if (auto recorded = record(text, file_name, recorder); !recorded) {
+    return tl::unexpected(recorded.error());
+  }
+  if (recorder.events().empty() || recorder.events()[0].kind == Event::Kind::null) {
+    Node nothing;
+    nothing.where = {file_name, 1, 1};
+    return nothing;
+  }
+  Builder builder(recorder.events(), file_name);
+  Node root = builder.build();
+  if (!builder.diagnostics().empty()) {
+    return tl::unexpected(Error{ExitCode::bad_input, builder.diagnostics()});
+  }
+  return root;
+}
+
+Result<Node> parse_file(const std::string& path, const Limits& limits) {
+  const auto text = read_file(path, limits.bytes);
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text, path, limits);
+}
+
+}  // namespace assay::yaml

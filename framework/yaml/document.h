@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace assay::yaml {
+
+// A YAML value with the place it was written at. Aliases are expanded, merge keys refused.
+struct Node {
+  enum class Kind { null, scalar, sequence, mapping };
+  Kind kind = Kind::null;
+  std::string text;     // scalar
+  bool quoted = false;  // scalar: quoted, so never a number, a boolean or null
+  std::vector<Node> items;
+  std::vector<std::pair<Node, Node>> entries;  // in the order written, keys unique
+  SourceLocation where;
+
+  bool is_null() const { return kind == Kind::null; }
+  bool is_scalar() const { return kind == Kind::scalar; }
+  bool is_sequence() const { return kind == Kind::sequence; }
+  bool is_mapping() const { return kind == Kind::mapping; }
+  // The entry's value, or nullptr.
+  const Node* find(std::string_view key) const;
+};
+
+// What a document may grow to before it is refused.
+struct Limits {
+  std::size_t bytes = 1u << 20;
+  std::size_t nodes = 200'000;  // after aliases are expanded
+  std::size_t depth = 64;
+};
+
+// One document. Syntax errors, duplicate keys, several documents and anything over a limit
+// are errors with their place; duplicate keys are reported all at once.
+Result<Node> parse(std::string_view text, const std::string& file_name, const Limits& limits = {});
+Result<Node> parse_file(const std::string& path, const Limits& limits = {});
+
+}  // namespace assay::yaml

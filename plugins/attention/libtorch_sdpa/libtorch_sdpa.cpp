@@ -1,0 +1,170 @@
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <assay/attention.h>
+
+#include <limits>
+
+#ifdef ASSAY_WITH_CUDA
+#include <ATen/cuda/CUDAContext.h>
+#endif
+
+// LibTorch's four implementations of scaled dot-product attention, each called by its own name, so
+// that what is measured does not depend on what LibTorch would choose.
+namespace {
+
+using assay::AttentionInputs;
+using Reason = std::optional<std::string>;
+
+// LibTorch's is_causal counts from the first key; the SDK's mask from the last.
+bool needs_explicit_mask(const AttentionInputs& in) {
+  return in.causal && in.q.size(2) != in.k.size(2);
+}
+
+// [seq_q, seq_k], true where the key is seen.
+at::Tensor seen_keys(const AttentionInputs& in) {
+  const auto seq_q = in.q.size(2);
+  const auto seq_k = in.k.size(2);
+  return at::ones({seq_q, seq_k}, in.q.options().dtype(at::kBool).requires_grad(false))
+      .tril(seq_k - seq_q);
+}
+
+// 0 where the key is seen, −∞ where not, in q's dtype.
+at::Tensor additive_mask(const AttentionInputs& in) {
+  const auto seen = seen_keys(in);
+  return at::zeros(seen.sizes(), in.q.options().requires_grad(false))
+      .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+}
+
+bool needs_gradient(const AttentionInputs& in) {
+  return at::GradMode::is_enabled() &&
+         (in.q.requires_grad() || in.k.requires_grad() || in.v.requires_grad());
+}
+
+bool half_width(const AttentionInputs& in) {
+  return in.q.scalar_type() == at::kHalf || in.q.scalar_type() == at::kBFloat16;
+}
+
+std::string head_size(const AttentionInputs& in) {
+  return "the head size " + std::to_string(in.q.size(3));
+}
+
+// The device's compute capability as 10 · major + minor; 0 without CUDA.
+int compute_capability(const AttentionInputs& in) {
+#ifdef ASSAY_WITH_CUDA
+  const auto* properties = at::cuda::getDeviceProperties(in.q.get_device());
+  return 10 * properties->major + properties->minor;
+#else
+  static_cast<void>(in);
+  return 0;
+#endif
+}
+
+void throw_if(const Reason& reason) {
+  if (reason) throw assay::Unsupported(*reason);
+}
+
+class Math final : public assay::Attention {
+ public:
+  at::Tensor forward(const AttentionInputs& in) override {
+    const auto mask = needs_explicit_mask(in) ? std::optional(seen_keys(in)) : std::nullopt;
+    return std::get<0>(at::_scaled_dot_product_attention_math(
+        in.q, in.k, in.v, mask, /*dropout_p=*/0, in.causal && !mask, std::nullopt, in.scale));
+  }
+
+  static std::string memory_estimate() {
+    return "batch * heads * seq_len^2 * if(workload == model_step,"
+           " if(runs_backward, layers * 4, 0) + 3 * 4, 4 * if(runs_backward, 4, 2))";
+  }
+};
+
+class Efficient final : public assay::Attention {
+ public:
+  Reason unsupported(const AttentionInputs& in) const override {
+    if (!in.q.is_cuda()) return "LibTorch's memory-efficient attention needs a CUDA device";
+    if (needs_explicit_mask(in)) return "a causal mask needs as many queries as keys here";
+    const int alignment = half_width(in) ? 8 : 4;
+    if (in.q.size(3) % alignment != 0) {
+      return head_size(in) + " is not a multiple of " + std::to_string(alignment);
+    }
+    return {};
+  }
+
+  at::Tensor forward(const AttentionInputs& in) override {
+    throw_if(unsupported(in));
+    return std::get<0>(at::_scaled_dot_product_efficient_attention(
+        in.q, in.k, in.v, /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/needs_gradient(in),
+        /*dropout_p=*/0, in.causal, in.scale));
+  }
+};
+
+class Flash final : public assay::Attention {
+ public:
+  Reason unsupported(const AttentionInputs& in) const override {
+    if (in.q.is_cpu()) return {};
+    if (!in.q.is_cuda()) return "LibTorch's flash attention needs a CPU or a CUDA device";
+    if (!half_width(in)) {
+      return std::string("LibTorch's flash attention takes fp16 and bf16 on a GPU, not ") +
+             c10::toString(in.q.scalar_type());
+    }
+    if (compute_capability(in) < 80) return "needs a GPU of compute capability 8.0 or newer";
+    if (needs_explicit_mask(in)) return "a causal mask needs as many queries as keys here";
+    if (in.q.size(3) % 8 != 0) return head_size(in) + " is not a multiple of 8";
+    if (in.q.size(3) > 256) return head_size(in) + " is above 256";
+    return {};
+  }
+
+  at::Tensor forward(const AttentionInputs& in) override {
+    throw_if(unsupported(in));
+    if (in.q.is_cpu()) return on_cpu(in);
+    return std::get<0>(at::_scaled_dot_product_flash_attention(
+        in.q, in.k, in.v, /*dropout_p=*/0, in.causal, /*return_debug_mask=*/false, in.scale));
+  }
+
+ private:
+  static at::Tensor on_cpu(const AttentionInputs& in) {
+    const auto mask = needs_explicit_mask(in) ? std::optional(additive_mask(in)) : std::nullopt;
+    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
+        in.q, in.k, in.v, /*dropout_p=*/0, in.causal && !mask, mask, in.scale));
+  }
+};
+
+class Cudnn final : public assay::Attention {
+ public:
+  Reason unsupported(const AttentionInputs& in) const override {
+    if (!in.q.is_cuda()) return "cuDNN's attention needs a CUDA device";
+    if (!half_width(in)) {
+      return std::string("cuDNN's attention takes fp16 and bf16, not ") +
+             c10::toString(in.q.scalar_type());
+    }
+    if (compute_capability(in) < 80) return "needs a GPU of compute capability 8.0 or newer";
+    if (needs_explicit_mask(in)) return "a causal mask needs as many queries as keys here";
+    if (in.q.size(3) % 8 != 0) return head_size(in) + " is not a multiple of 8";
+    const int largest = compute_capability(in) >= 90 ? 256 : 128;
+    if (in.q.size(3) > largest) {
+      return head_size(in) + " is above " + std::to_string(largest);
+    }
+    return {};
+  }
+
+  at::Tensor forward(const AttentionInputs& in) override {
+    throw_if(unsupported(in));
+    return std::get<0>(at::_scaled_dot_product_cudnn_attention(
+        in.q, in.k, in.v, /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/needs_gradient(in),
+        /*dropout_p=*/0, in.causal, /*return_debug_mask=*/false, in.scale));
+  }
+};
+
+}  // namespace
+
+ASSAY_PLUGINS(
+    assay::plugin<Math>("math", "LibTorch's attention from plain operations."),
+    assay::plugin<Efficient>("efficient", "LibTorch's memory-efficient attention, on a GPU."),
+    assay::plugin<Flash>("flash",
+                         "LibTorch's FlashAttention: fp16 and bf16 on a GPU, its own on a CPU."),
+    assay::plugin<Cudnn>("cudnn", "cuDNN's attention through LibTorch: fp16 and bf16, on a GPU."))

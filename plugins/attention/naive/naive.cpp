@@ -1,0 +1,56 @@
+#include <ATen/ops/_safe_softmax.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
+#include <assay/attention.h>
+
+#include <limits>
+
+namespace {
+
+// The textbook: scores, mask, softmax and values each as an operation of its own, so that two
+// matrices of seq_q × seq_k a head stand in memory and one is kept for the backward.
+class Naive final : public assay::Attention {
+ public:
+  at::Tensor forward(const assay::AttentionInputs& in) override {
+    auto scores = at::matmul(in.q * in.scale, in.k.transpose(-2, -1));
+    if (in.causal) scores.masked_fill_(hidden(in), -std::numeric_limits<double>::infinity());
+    return at::matmul(softmax(in, scores), in.v);
+  }
+
+  // While scores and probabilities (forward) or probabilities and three gradients (backward) live.
+  // In a model every block keeps its probabilities; under autocast they are fp32 and a copy.
+  static std::string memory_estimate() {
+    return "batch * heads * seq_len^2 * if(workload == model_step,"
+           " if(runs_backward, layers * if(element_size < 4, 6, 4), 0) + 3 * 4,"
+           " element_size * if(runs_backward, 4, 2))";
+  }
+
+ private:
+  // A query that sees no key at all gives 0, where a plain softmax would give NaN.
+  static at::Tensor softmax(const assay::AttentionInputs& in, const at::Tensor& scores) {
+    const bool some_see_nothing = in.causal && in.q.size(2) > in.k.size(2);
+    return some_see_nothing ? at::_safe_softmax(scores, -1) : at::softmax(scores, -1);
+  }
+
+  // [seq_q, seq_k], true where the key lies in the query's future. Kept from call to call, as a
+  // model keeps its mask.
+  const at::Tensor& hidden(const assay::AttentionInputs& in) {
+    const auto seq_q = in.q.size(2);
+    const auto seq_k = in.k.size(2);
+    const bool fits = hidden_.defined() && hidden_.size(0) == seq_q && hidden_.size(1) == seq_k &&
+                      hidden_.device() == in.q.device();
+    if (!fits) {
+      const auto options = at::TensorOptions().dtype(at::kLong).device(in.q.device());
+      const auto last_seen = at::arange(seq_q, options) + (seq_k - seq_q);
+      hidden_ = at::arange(seq_k, options).unsqueeze(0) > last_seen.unsqueeze(1);
+    }
+    return hidden_;
+  }
+
+  at::Tensor hidden_;
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(Naive, "naive", "Textbook attention: matrix products, explicit mask and softmax.")

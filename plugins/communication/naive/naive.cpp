@@ -1,0 +1,42 @@
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+#include <assay/communication.h>
+
+namespace {
+
+// Data parallelism at its plainest: once backward is through, one all-reduce a parameter, one after
+// the other.
+class Naive final : public assay::Communication {
+ public:
+  void attach(const std::vector<at::Tensor>& parameters, const assay::Group& group) override {
+    parameters_ = parameters;
+    group_ = group;
+    if (group_.size == 1) return;
+    const at::NoGradGuard no_grad;
+    for (const auto& parameter : parameters_) {
+      std::vector<at::Tensor> values = {parameter.detach()};
+      group_.backend->broadcast(values)->wait();
+    }
+  }
+
+  void backward_finished() override {
+    if (group_.size == 1) return;
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : parameters_) {
+      auto& gradient = parameter.mutable_grad();
+      // Every rank must call every all-reduce, also for a parameter that this rank did not use.
+      if (!gradient.defined()) gradient = at::zeros_like(parameter);
+      std::vector<at::Tensor> gradients = {gradient};
+      group_.backend->allreduce(gradients)->wait();
+      gradient.div_(group_.size);
+    }
+  }
+
+ private:
+  std::vector<at::Tensor> parameters_;
+  assay::Group group_;
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(Naive, "naive", "One all-reduce for each parameter's gradient, after the backward.")

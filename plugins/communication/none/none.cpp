@@ -1,0 +1,13 @@
+#include <assay/communication.h>
+
+namespace {
+
+class None final : public assay::Communication {
+ public:
+  void attach(const std::vector<at::Tensor>&, const assay::Group&) override {}
+  bool capturable() const override { return true; }
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(None, "none", "Ranks do not communicate: each trains a model of its own.")

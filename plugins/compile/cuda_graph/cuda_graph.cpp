@@ -1,0 +1,118 @@
+#include <assay/compile.h>
+
+#ifdef ASSAY_WITH_CUDA
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
+
+namespace {
+
+// What keeps the step from being captured, thrown as Unsupported.
+void check_capturable(const assay::CaseContext& context) {
+  if (!context.device.is_cuda()) throw assay::Unsupported("cuda_graph needs a CUDA device");
+  if (context.communication == nullptr || context.group.size == 1) return;
+  bool wants_gradient_ready = false;
+  bool capturable = false;
+  assay::throw_unless_ok(context.communication->traits(wants_gradient_ready, capturable));
+  if (!capturable) {
+    throw assay::Unsupported("this communication cannot be captured in a CUDA graph");
+  }
+}
+
+#ifdef ASSAY_WITH_CUDA
+
+// Libraries allocate workspaces and choose algorithms in their first calls, which must be over
+// before a capture begins.
+constexpr int warmup_calls = 3;
+
+struct SilentWarnings final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+class CapturedCall {
+ public:
+  // Records what `call` launches on the current stream; its memory comes from `pool`.
+  void capture(at::cuda::MempoolId_t pool, const std::function<void()>& call) {
+    // Other threads may go on using CUDA meanwhile.
+    graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+    try {
+      call();
+    } catch (...) {
+      abandon();
+      throw;
+    }
+    // A part that launches nothing gives an empty graph, about which LibTorch warns.
+    SilentWarnings silent;
+    const c10::WarningUtils::WarningHandlerGuard guard(&silent);
+    graph_.capture_end();
+  }
+
+  void replay() { graph_.replay(); }
+
+ private:
+  // The stream must leave capture mode, whatever state the graph is in.
+  void abandon() {
+    try {
+      graph_.capture_end();
+    } catch (...) {
+    }
+  }
+
+  at::cuda::CUDAGraph graph_;
+};
+
+struct CapturedPass {
+  CapturedCall before;
+  CapturedCall run;
+};
+
+#endif
+
+// The whole of a pass recorded once and replayed: the host launches one graph instead of every
+// kernel. What runs outside the timed region is recorded too, in a graph of its own.
+class CudaGraph final : public assay::Compile {
+ public:
+  assay::Step prepare(assay::ProgramBoundary& program, const std::string& pass,
+                      const assay::CaseContext& context) override {
+    check_capturable(context);
+    return capture(program, pass);
+  }
+
+ private:
+#ifdef ASSAY_WITH_CUDA
+  static assay::Step capture(assay::ProgramBoundary& program, const std::string& pass) {
+    const auto before = [&] { assay::throw_unless_ok(program.before(pass)); };
+    const auto run = [&] { assay::throw_unless_ok(program.run(pass)); };
+
+    c10::cuda::device_synchronize();
+    auto captured = std::make_shared<CapturedPass>();
+    {
+      const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+      for (int i = 0; i < warmup_calls; ++i) {
+        before();
+        run();
+      }
+      // Drops what the last run left, so that its memory can go back before the graphs take theirs.
+      before();
+      c10::cuda::device_synchronize();
+      c10::cuda::CUDACachingAllocator::emptyCache();
+      const auto pool = at::cuda::graph_pool_handle();
+      captured->before.capture(pool, before);
+      captured->run.capture(pool, run);
+    }
+    c10::cuda::device_synchronize();
+    return {[captured] { captured->before.replay(); }, [captured] { captured->run.replay(); }};
+  }
+#else
+  static assay::Step capture(assay::ProgramBoundary&, const std::string&) {
+    throw assay::Unsupported("this build has no CUDA");
+  }
+#endif
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(CudaGraph, "cuda_graph", "The whole step captured in a CUDA graph and replayed.")

@@ -1,0 +1,91 @@
+#include <assay/workload.h>
+
+#include "model_program.h"
+#include "verify.h"
+
+namespace assay::model_step {
+
+namespace {
+
+class ModelStep final : public Workload {
+ public:
+  static std::vector<ParameterInfo> options() {
+    return {
+        config_parameter("model", "small", "models", "Sizes of the model."),
+        choice_parameter("architecture", "swiglu", {"swiglu", "gelu"},
+                         "swiglu: RoPE, SwiGLU, separate head; gelu: learned positions, GELU, head "
+                         "tied to the embedding."),
+        integer_parameter("batch", 4, 1, 65536, "Sequences in a batch, on each rank."),
+        integer_parameter("seq_len", 256, 1, 1 << 20, "Tokens in a sequence."),
+    };
+  }
+
+  static WorkloadInfo info() {
+    WorkloadInfo info;
+    info.passes = {"inference", "forward", "backward", "forward_backward", "train_step"};
+    info.default_passes = {"forward", "backward"};
+    info.uses = {"attention", "norm", "precision", "communication", "compile"};
+    info.metrics = {
+        {"parameters", "count", Direction::neither, "Parameters of the model."},
+        {"flops", "FLOP", Direction::neither,
+         "Operations of the pass's matrix products, a multiply-add counted as two.",
+         "forward: 2 * batch * seq_len * (matrix elements, head included) + 2 * d_model * layers * "
+         "batch * seq_len * (seq_len + 1); backward: twice that"},
+    };
+    info.default_clock = "wall";
+    return info;
+  }
+
+  // Bytes: parameters (1), gradients (1) and moments (2) at 4 each; copies of the weights that
+  // autocast makes; what the blocks save for the backward, beside the attention's own; logits.
+  static std::string memory_estimate() {
+    const std::string block =
+        "(4 * d_model^2 + if(architecture == gelu, 2, 3) * d_model * d_ff + 2 * d_model)";
+    const std::string ends =
+        "if(architecture == gelu, (vocab_size + seq_len) * d_model, 2 * vocab_size * d_model)";
+    const std::string parameters = "(layers * " + block + " + " + ends + " + d_model)";
+    const std::string state = "4 * (1 + runs_backward + 2 * runs_train_step)";
+    const std::string casts = "if(element_size < 4, element_size * runs_backward, 0)";
+    const std::string saved =
+        "(20 * d_model + element_size * (10 * d_model +"
+        " if(architecture == gelu, 2, 4) * d_ff))";
+    const std::string activations = "batch * seq_len * (if(runs_backward, layers, 1) * " + saved +
+                                    " + vocab_size * (element_size + 4 + 8 * runs_backward))";
+    return parameters + " * (" + state + " + " + casts + ") + " + activations;
+  }
+
+  std::unique_ptr<Program> build(const CaseContext& context) override {
+    return std::make_unique<ModelProgram>(context, config(context), shape(context));
+  }
+
+  Verification verify(const CaseContext& context, const std::string& pass) override {
+    return verify_model(context, config(context), shape(context), pass);
+  }
+
+ private:
+  static Shape shape(const CaseContext& context) {
+    return {integer_option(context.parameters, "batch"),
+            integer_option(context.parameters, "seq_len")};
+  }
+
+  static model::ModelConfig config(const CaseContext& context) {
+    const auto preset = context.presets.find("model");
+    if (preset == context.presets.end()) {
+      throw std::invalid_argument("the case has no model config");
+    }
+    auto config = model::model_config(
+        preset->second,
+        model::architecture_from_text(text_option(context.parameters, "architecture")),
+        shape(context).seq_len);
+    config.norm_has_bias = context.ops.norm_has_bias;
+    return config;
+  }
+};
+
+}  // namespace
+
+}  // namespace assay::model_step
+
+ASSAY_PLUGIN(assay::model_step::ModelStep, "model_step",
+             "One step of a decoder-only transformer: inference is the logits alone, forward and "
+             "what follows has the loss and records the graph.")

@@ -1,0 +1,104 @@
+#include "catalogue/catalogue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace assay::catalogue {
+namespace {
+
+using ::testing::HasSubstr;
+
+PluginInfo named(std::string kind, std::string name, std::string file = "a.so") {
+  PluginInfo plugin;
+  plugin.kind = std::move(kind);
+  plugin.name = std::move(name);
+  plugin.file = std::move(file);
+  return plugin;
+}
+
+TEST(CatalogueTest, SortsByKindThenName) {
+  const auto catalogue = assemble("f", {named("norm", "b"), named("attention", "z"),
+                                        named("workload", "w"), named("attention", "a")});
+  ASSERT_TRUE(catalogue);
+  std::vector<std::string> order;
+  for (const PluginInfo& plugin : catalogue->plugins) order.push_back(plugin.kind + "/" + plugin.name);
+  EXPECT_THAT(order, ::testing::ElementsAre("workload/w", "attention/a", "attention/z", "norm/b"));
+}
+
+TEST(CatalogueTest, TwoPluginsOfOneKindAndNameAreRefusedNamingBothFiles) {
+  const auto catalogue =
+      assemble("f", {named("norm", "same", "one.so"), named("norm", "same", "two.so")});
+  ASSERT_FALSE(catalogue);
+  EXPECT_THAT(catalogue.error().text(), HasSubstr("one.so"));
+  EXPECT_THAT(catalogue.error().text(), HasSubstr("two.so"));
+  EXPECT_TRUE(assemble("f", {named("norm", "same"), named("attention", "same")}));
+}
+
+TEST(CatalogueTest, ComesBackFromJsonAsItWas) {
+  PluginInfo plugin = named("workload", "w");
+  plugin.parameters = {integer_parameter("batch", 4, 1, 64, "How many."),
+                       choice_parameter("shape", "a", {"a", "b"}, "Which.")};
+  plugin.uses = {"attention"};
+  plugin.passes = {"forward"};
+  plugin.metrics = {{"flops", "FLOP", Direction::higher_is_better, "Counted.", "2 n"}};
+  const auto first = assemble("build 1", {plugin});
+  ASSERT_TRUE(first);
+  const auto second = catalogue_from_json(nlohmann::json::parse(to_json(*first).dump()));
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(to_json(*second), to_json(*first));
+  EXPECT_EQ(second->plugins[0].parameters[0].maximum, 64);
+  EXPECT_EQ(std::get<std::int64_t>(second->plugins[0].parameters[0].default_value), 4);
+}
+
+TEST(CatalogueTest, DamagedJsonIsAnError) {
+  EXPECT_FALSE(catalogue_from_json(nullptr));
+  EXPECT_FALSE(catalogue_from_json({{"fingerprint", "f"}, {"plugins", {{{"kind", "norm"}}}}}));
+}
+
+class DescriptorTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+  }
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      (std::string("descriptor-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(DescriptorTest, FilesBesideItAreResolvedInTheCommand) {
+  write("peer.py", "");
+  write("peer.yaml",
+        "kind: compile\nname: peer\ndescription: A peer.\ncommand: [python3, peer.py, --fast]\n"
+        "workloads: [model_step]\n");
+  const auto plugins = read_external(folder_);
+  ASSERT_TRUE(plugins) << plugins.error().text();
+  ASSERT_EQ(plugins->size(), 1u);
+  EXPECT_THAT((*plugins)[0].command,
+              ::testing::ElementsAre("python3", (folder_ / "peer.py").string(), "--fast"));
+  EXPECT_TRUE((*plugins)[0].external());
+}
+
+TEST_F(DescriptorTest, MistakesOfAllFilesAreReportedTogetherWithTheirPlaces) {
+  write("a.yaml", "kind: compiler\nname: a\ndescription: A.\ncommand: [x]\n");
+  write("b.yaml", "kind: norm\nname: b\ndescripton: B.\ncommand: x\n");
+  const auto plugins = read_external(folder_);
+  ASSERT_FALSE(plugins);
+  const std::string text = plugins.error().text();
+  EXPECT_THAT(text, HasSubstr("a.yaml:1:7: unknown kind 'compiler'"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'description'"));
+  EXPECT_THAT(text, HasSubstr("b.yaml:4:10: 'command' must be a list of text"));
+}
+
+TEST_F(DescriptorTest, AFolderThatDoesNotExistHoldsNone) {
+  const auto plugins = read_external(folder_ / "absent");
+  ASSERT_TRUE(plugins);
+  EXPECT_TRUE(plugins->empty());
+}
+
+}  // namespace
+}  // namespace assay::catalogue

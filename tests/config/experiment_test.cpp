@@ -1,0 +1,353 @@
+#include "config/experiment.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "config/host_parameters.h"
+#include "test_catalogue.h"
+
+namespace assay::config {
+namespace {
+
+Experiment parsed(const std::string& text, const Override& override = {}) {
+  auto experiment = parse_experiment(text, "test.yaml", test_environment(), override);
+  EXPECT_TRUE(experiment) << experiment.error().text();
+  return experiment ? std::move(*experiment) : Experiment{};
+}
+
+Plan planned(const std::string& text, const Override& override = {}) {
+  auto plan = expand(parsed(text, override));
+  EXPECT_TRUE(plan) << plan.error().text();
+  return plan ? std::move(*plan) : Plan{};
+}
+
+// The given names' values in every case: "naive 128", "naive 256".
+std::vector<std::string> cases(const Plan& plan, const std::vector<std::string>& names) {
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    std::vector<std::string> values;
+    for (const std::string& name : names) values.push_back(to_text(plan.get(i, name)));
+    rows.push_back(join(values, " "));
+  }
+  return rows;
+}
+
+using Rows = std::vector<std::string>;
+
+std::string on_attention(const std::string& rest) {
+  return "experiment: test\nworkload: attention\n" + rest;
+}
+
+TEST(Experiment, FillsInEveryDefault) {
+  const Experiment experiment = parsed("experiment: test\nworkload: model_step\n");
+  EXPECT_EQ(experiment.name, "test");
+  EXPECT_EQ(experiment.title, "test");
+  EXPECT_EQ(experiment.workload, "model_step");
+  EXPECT_EQ(experiment.passes, (std::vector<std::string>{"forward", "backward"}));
+  EXPECT_TRUE(experiment.matrix.empty());
+  EXPECT_TRUE(experiment.pinned.empty());
+  EXPECT_TRUE(experiment.report.is_null());
+  EXPECT_EQ(key_text(experiment.fixed),
+            "architecture=swiglu, attention=naive, backend=auto, batch=4, communication=none, "
+            "compile=eager, device=auto, measure.calls_per_sample=1, measure.clock=auto, "
+            "measure.samples=10, measure.seed=0, measure.timeout=600, measure.warmup=5, "
+            "model=small, nodes=1, norm=rmsnorm, precision=fp32, repeat=0, seq_len=256, "
+            "workload=model_step, world_size=1");
+  EXPECT_EQ(experiment.presets.at("model/small")["d_model"], 768);
+}
+
+TEST(Experiment, KeepsTypes) {
+  const Experiment experiment = parsed(
+      "experiment: test\nworkload: transfer\n"
+      "fixed: {size: 100 MiB, pause: 200 ms, share: 1, machine: 8}\n"
+      "measure: {timeout: 5 min, samples: 1e2}\n");
+  EXPECT_EQ(experiment.fixed.at("size"), Value(std::int64_t{104857600}));
+  EXPECT_EQ(experiment.fixed.at("pause"), Value(0.2));
+  EXPECT_EQ(experiment.fixed.at("share"), Value(1.0));
+  EXPECT_EQ(experiment.fixed.at("machine"), Value(std::string("8")));
+  EXPECT_EQ(experiment.fixed.at("measure.timeout"), Value(300.0));
+  EXPECT_EQ(experiment.fixed.at("measure.samples"), Value(std::int64_t{100}));
+  EXPECT_EQ(experiment.passes, std::vector<std::string>{"send"});
+}
+
+TEST(Experiment, TellsWhatTheUserNamed) {
+  const Experiment experiment =
+      parsed(on_attention("matrix: {seq_len: [1, 2], attention: [naive]}\nfixed: {batch: 3}\n"
+                          "measure: {warmup: 1}\n"),
+             {{"precision=bf16"}, {}});
+  EXPECT_EQ(experiment.pinned,
+            (std::set<std::string>{"attention", "batch", "precision", "seq_len"}));
+}
+
+TEST(Experiment, ReadsAModelFromAFileBesideIt) {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "assay-config-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  ASSERT_TRUE(write_file(folder + "/mine.yaml", "d_model: 8\n"));
+  ASSERT_TRUE(write_file(folder + "/broken.yaml", "d_model: 8\nd_model: 9\n"));
+  ASSERT_TRUE(write_file(folder + "/e.yaml",
+                         "experiment: e\nworkload: model_step\nmatrix: {model: [mine.yaml]}\n"));
+  const auto experiment = read_experiment(folder + "/e.yaml", test_environment());
+  ASSERT_TRUE(experiment) << experiment.error().text();
+  EXPECT_EQ(experiment->presets.at("model/mine.yaml")["d_model"], 8);
+  const auto broken =
+      read_experiment(folder + "/e.yaml", test_environment(), {{"model=broken.yaml"}, {}});
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().text(),
+            folder +
+                "/broken.yaml:2:1: model: the key 'd_model' is given twice; first at line 1, "
+                "column 1");
+  fs::remove_all(folder);
+}
+
+TEST(Matrix, IsTheProductInTheOrderWritten) {
+  const Plan plan =
+      planned(on_attention("matrix: {seq_len: [128, 256], attention: [naive, flash], batch: 2}\n"));
+  EXPECT_EQ(cases(plan, {"seq_len", "attention", "batch"}),
+            (Rows{"128 naive 2", "128 flash 2", "256 naive 2", "256 flash 2"}));
+  EXPECT_EQ(plan.columns()[0].name, "seq_len");
+  EXPECT_EQ(plan.columns()[1].name, "attention");
+}
+
+TEST(Matrix, MayBeAbsent) {
+  EXPECT_EQ(planned(on_attention("")).size(), 1u);
+  EXPECT_EQ(planned(on_attention("matrix:\nfixed:\nexclude:\n")).size(), 1u);
+}
+
+TEST(Matrix, ListsOfOptionsExpandInPlace) {
+  const Plan plan = planned(on_attention(
+      "matrix: {attention: [naive, {tiled: {block_n: [32, 64], block_m: [16, 32]}}, flash]}\n"));
+  EXPECT_EQ(
+      cases(plan, {"attention", "attention.block_m", "attention.block_n"}),
+      (Rows{"naive  ", "tiled 16 32", "tiled 16 64", "tiled 32 32", "tiled 32 64", "flash  "}));
+  EXPECT_EQ(to_text(plan.get(1, "attention.persistent")), "false");
+  EXPECT_EQ(plan.parameters(0).count("attention.persistent"), 0u);
+}
+
+TEST(Matrix, ADottedOptionAppliesToTheVariantsThatHaveIt) {
+  const Plan plan = planned(on_attention(
+      "matrix: {attention: [naive, tiled], attention.block_m: [16, 32], batch: [1, 2]}\n"));
+  EXPECT_EQ(cases(plan, {"attention", "attention.block_m", "batch"}),
+            (Rows{"naive  1", "naive  2", "tiled 16 1", "tiled 16 2", "tiled 32 1", "tiled 32 2"}));
+}
+
+TEST(Matrix, ADottedOptionMayBeFixedOrComeFirst) {
+  EXPECT_EQ(cases(planned(on_attention("matrix: {attention: [naive, tiled]}\n"
+                                       "fixed: {attention.block_m: 16}\n")),
+                  {"attention", "attention.block_m"}),
+            (Rows{"naive ", "tiled 16"}));
+  EXPECT_EQ(cases(planned(on_attention("matrix: {attention.block_m: [16, 32]}\n"
+                                       "fixed: {attention: tiled}\n")),
+                  {"attention", "attention.block_m", "attention.block_n"}),
+            (Rows{"tiled 16 64", "tiled 32 64"}));
+  EXPECT_EQ(cases(planned(on_attention(
+                      "matrix: {attention.block_m: [16, 32], attention: [strict, tiled]}\n")),
+                  {"attention", "attention.block_m"}),
+            (Rows{"strict 16", "tiled 16", "strict 32", "tiled 32"}));
+}
+
+TEST(Matrix, ZipMovesAxesTogether) {
+  const Plan plan =
+      planned(on_attention("matrix: {batch: [8, 4], precision: [fp32, bf16], seq_len: [128, 256]}\n"
+                           "zip: [[seq_len, batch]]\n"));
+  EXPECT_EQ(cases(plan, {"batch", "seq_len", "precision"}),
+            (Rows{"8 128 fp32", "8 128 bf16", "4 256 fp32", "4 256 bf16"}));
+}
+
+TEST(Matrix, ZipTakesVariantsAndTheirOptions) {
+  const Plan plan = planned(
+      on_attention("matrix: {attention: [naive, {tiled: {block_m: [16, 32]}}], batch: [1, 2, 3]}\n"
+                   "zip: [[attention, batch]]\n"));
+  EXPECT_EQ(cases(plan, {"attention", "attention.block_m", "batch"}),
+            (Rows{"naive  1", "tiled 16 2", "tiled 32 3"}));
+}
+
+TEST(Matrix, ExcludeDropsWhatMatchesAllOfAnEntry) {
+  const Plan plan = planned(on_attention(
+      "matrix: {attention: [naive, flash], seq_len: [128, 256, 512]}\n"
+      "exclude: [{attention: naive, seq_len: [256, 512]}, {seq_len: 128, attention: flash}]\n"));
+  EXPECT_EQ(cases(plan, {"attention", "seq_len"}), (Rows{"naive 128", "flash 256", "flash 512"}));
+}
+
+TEST(Matrix, ExcludeOfAValueNoCaseHasDropsNothing) {
+  const Plan plan =
+      planned(on_attention("matrix: {seq_len: [128, 256]}\n"
+                           "exclude: [{seq_len: 512}, {attention: flash}]\n"));
+  EXPECT_EQ(plan.size(), 2u);
+}
+
+TEST(Matrix, IncludeAddsWholeCases) {
+  const Plan plan =
+      planned(on_attention("matrix: {attention: [naive, flash], seq_len: [128, 256]}\n"
+                           "exclude: [{attention: [naive, flash]}]\n"
+                           "fixed: {batch: 2}\n"
+                           "include:\n"
+                           "  - {seq_len: 7}\n"
+                           "  - {attention: {tiled: {block_m: 32}}, batch: 9}\n"
+                           "  - {attention: strict, attention.block_m: 8}\n"));
+  EXPECT_EQ(cases(plan, {"attention", "seq_len", "batch", "attention.block_m", "precision"}),
+            (Rows{"naive 7 2  fp32", "tiled 128 9 32 fp32", "strict 128 2 8 fp32"}));
+}
+
+TEST(Matrix, IncludeOfACaseThatIsThereAddsNothing) {
+  const Plan plan = planned(
+      on_attention("matrix: {seq_len: [128, 256]}\ninclude: [{seq_len: 256}, {seq_len: 512}]\n"));
+  EXPECT_EQ(cases(plan, {"seq_len"}), (Rows{"128", "256", "512"}));
+}
+
+TEST(Matrix, IncludeStandsAloneWithoutAMatrix) {
+  const Plan plan =
+      planned(on_attention("include: [{seq_len: 7, batch: 1}, {seq_len: 9, batch: 2}]\n"));
+  EXPECT_EQ(cases(plan, {"seq_len", "batch"}), (Rows{"7 1", "9 2"}));
+}
+
+TEST(Matrix, TakesHostAndMeasuringAxes) {
+  const Plan plan = planned(
+      "experiment: test\nworkload: model_step\n"
+      "matrix: {world_size: [1, 2], measure.warmup: [5, 0], repeat: [0, 1]}\n"
+      "measure: {calls_per_sample: 10}\n");
+  EXPECT_EQ(plan.size(), 8u);
+  EXPECT_EQ(cases(plan, {"world_size", "measure.warmup", "repeat", "measure.calls_per_sample"})[3],
+            "1 0 1 10");
+}
+
+TEST(Matrix, TakesExternalVariants) {
+  const Plan plan =
+      planned("experiment: test\nworkload: model_step\nmatrix: {compile: [eager, torch_eager]}\n");
+  EXPECT_EQ(cases(plan, {"compile"}), (Rows{"eager", "torch_eager"}));
+}
+
+TEST(Set, ReplacesAddsAndFixes) {
+  const std::string text = on_attention(
+      "matrix: {seq_len: [128, 256], attention: [naive, {tiled: {block_m: [16, 32]}}]}\n"
+      "fixed: {batch: 2}\nmeasure: {warmup: 5}\n");
+  EXPECT_EQ(cases(planned(text, {{"seq_len=[7]", "attention=naive"}, {}}),
+                  {"seq_len", "attention", "batch"}),
+            (Rows{"7 naive 2"}));
+  EXPECT_EQ(cases(planned(text, {{"batch=[3, 4]", "attention=naive", "seq_len=9"}, {}}),
+                  {"seq_len", "batch"}),
+            (Rows{"9 3", "9 4"}));
+  EXPECT_EQ(cases(planned(text, {{"precision=bf16", "measure.warmup=0", "attention=flash"}, {}}),
+                  {"precision", "measure.warmup", "seq_len"}),
+            (Rows{"bf16 0 128", "bf16 0 256"}));
+  EXPECT_EQ(parsed(text, {{"measure.passes=[forward]"}, {}}).passes,
+            std::vector<std::string>{"forward"});
+  EXPECT_EQ(parsed(text, {{"limits.cases=12"}, {}}).case_limit, 12u);
+}
+
+TEST(Set, ADottedOptionReplacesTheNestedOne) {
+  const Plan plan = planned(on_attention("matrix: {attention: [{tiled: {block_m: 32}}]}\n"),
+                            {{"attention.block_m=[64, 128]"}, {}});
+  EXPECT_EQ(cases(plan, {"attention.block_m"}), (Rows{"64", "128"}));
+}
+
+TEST(Set, LeavesOutOptionsOfVariantsItTookAway) {
+  const Plan plan = planned(on_attention("matrix: {attention: [naive, tiled], "
+                                         "attention.block_m: [16, 32], batch: [1, 2]}\n"),
+                            {{"attention=naive"}, {}});
+  EXPECT_EQ(cases(plan, {"attention", "attention.block_m", "batch"}),
+            (Rows{"naive  1", "naive  2"}));
+}
+
+TEST(Filter, KeepsTheCasesItHoldsFor) {
+  const std::string text =
+      on_attention("matrix: {attention: [naive, tiled], seq_len: [128, 256, 512]}\n");
+  EXPECT_EQ(cases(planned(text, {{}, {"seq_len <= 256", "attention == tiled || seq_len < 200"}}),
+                  {"attention", "seq_len"}),
+            (Rows{"naive 128", "tiled 128", "tiled 256"}));
+  EXPECT_EQ(cases(planned(text, {{}, {"attention.block_m == 64 && seq_len in [128, 512]"}}),
+                  {"attention", "seq_len"}),
+            (Rows{"tiled 128", "tiled 512"}));
+  EXPECT_EQ(planned(text, {{}, {"attention != naive"}}).size(), 3u);
+}
+
+TEST(Filter, MayCompareModelsWithTheirNames) {
+  const Plan plan = planned(
+      "experiment: test\nworkload: model_step\nmatrix: {model: [small, 2.7B, 10B, xl-2026]}\n",
+      {{}, {"model in [2.7B, 10B, 'xl-2026']"}});
+  EXPECT_EQ(cases(plan, {"model"}), (Rows{"2.7B", "10B", "xl-2026"}));
+}
+
+TEST(Filter, ThatLeavesNothingOrMakesNoSenseIsAnError) {
+  const std::string text = on_attention("matrix: {seq_len: [128, 256]}\n");
+  const auto none = expand(parsed(text, {{}, {"seq_len > 999"}}));
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().text().find("no case of 'test' is left"), std::string::npos);
+  const auto number = expand(parsed(text, {{}, {"seq_len + 1"}}));
+  ASSERT_FALSE(number);
+  EXPECT_NE(number.error().text().find("it gives 129, not true or false"), std::string::npos);
+  const auto text_and_number = expand(parsed(text, {{}, {"attention < 3"}}));
+  ASSERT_FALSE(text_and_number);
+  EXPECT_NE(text_and_number.error().text().find("cannot order"), std::string::npos);
+}
+
+std::string axis(const char* name, int from, int to) {
+  std::string text = fmt::format("  {}: [{}", name, from);
+  for (int i = from + 1; i <= to; ++i) text += fmt::format(", {}", i);
+  return text + "]\n";
+}
+
+TEST(Expand, GivesEveryCaseOnceInOrder) {
+  const Plan plan = planned(on_attention("matrix:\n" + axis("seq_len", 1, 100) +
+                                         axis("d_head", 1, 50) + axis("batch", 1, 20)));
+  ASSERT_EQ(plan.size(), 100'000u);
+  for (std::size_t i = 0; i < plan.size(); i += 997) {
+    EXPECT_EQ(cases(plan, {"seq_len"}).size(), plan.size());
+    EXPECT_EQ(plan.get(i, "seq_len"), Value(static_cast<std::int64_t>(1 + i / 1000)));
+    EXPECT_EQ(plan.get(i, "d_head"), Value(static_cast<std::int64_t>(1 + i / 20 % 50)));
+    EXPECT_EQ(plan.get(i, "batch"), Value(static_cast<std::int64_t>(1 + i % 20)));
+    break;
+  }
+  const auto huge = expand([] {
+    Experiment experiment;
+    experiment.fixed["workload"] = std::string("w");
+    for (const char* name : {"a", "b", "c", "d"}) {
+      Axis wide{{name}, {}};
+      for (std::int64_t i = 0; i < 100'000; ++i) wide.rows.push_back({Choice{i, {}}});
+      experiment.matrix.push_back(std::move(wide));
+    }
+    return experiment;
+  }());
+  ASSERT_FALSE(huge);
+  EXPECT_NE(huge.error().text().find("more than 2^64 cases"), std::string::npos);
+}
+
+TEST(Plan, RowsKeepTheirValuesWhenColumnsAreAdded) {
+  Plan plan;
+  EXPECT_EQ(plan.size(), 0u);
+  plan.add_case({{"a", std::int64_t{1}}});
+  plan.add_case({{"b", std::string("x")}, {"a", std::int64_t{2}}});
+  plan.add_case({{"b", std::string("x")}});
+  ASSERT_EQ(plan.size(), 3u);
+  EXPECT_EQ(key_text(plan.parameters(0)), "a=1");
+  EXPECT_EQ(key_text(plan.parameters(1)), "a=2, b=x");
+  EXPECT_EQ(key_text(plan.parameters(2)), "b=x");
+  EXPECT_EQ(plan.get(0, "b"), Value());
+  EXPECT_EQ(plan.get(0, "c"), Value());
+  EXPECT_EQ(plan.index_of(1, std::string("x")), 1u);
+  EXPECT_EQ(plan.index_of(1, std::string("y")), std::nullopt);
+}
+
+TEST(KeyText, IsSortedByName) {
+  EXPECT_EQ(key_text({{"b", 0.5}, {"a", true}, {"c", std::string("x")}}), "a=true, b=0.5, c=x");
+}
+
+TEST(HostParameters, DefaultsKeepTheirOwnBounds) {
+  for (const ParameterInfo& info : host_parameters()) {
+    EXPECT_FALSE(info.description.empty()) << info.name;
+    const Value& value = info.default_value;
+    if (const auto* number = std::get_if<std::int64_t>(&value)) {
+      EXPECT_GE(static_cast<double>(*number), *info.minimum) << info.name;
+      EXPECT_LE(static_cast<double>(*number), *info.maximum) << info.name;
+    }
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      EXPECT_EQ(std::count(info.choices.begin(), info.choices.end(), *text), 1) << info.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::config

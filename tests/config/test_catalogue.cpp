@@ -1,0 +1,129 @@
+#include "test_catalogue.h"
+
+#include <stdexcept>
+
+namespace assay::config {
+namespace {
+
+using catalogue::PluginInfo;
+
+PluginInfo variant(std::string kind, std::string name, std::vector<ParameterInfo> options = {}) {
+  PluginInfo plugin;
+  plugin.kind = std::move(kind);
+  plugin.name = std::move(name);
+  plugin.description = "What " + plugin.name + " is.";
+  plugin.file = plugin.name + ".so";
+  plugin.parameters = std::move(options);
+  return plugin;
+}
+
+ParameterInfo quantity(std::string name, ParameterType type, Value default_value, double minimum,
+                       double maximum) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = type;
+  info.default_value = std::move(default_value);
+  info.description = "A quantity.";
+  info.minimum = minimum;
+  info.maximum = maximum;
+  return info;
+}
+
+PluginInfo model_step() {
+  PluginInfo workload =
+      variant("workload", "model_step",
+              {config_parameter("model", "small", "models", "Sizes."),
+               choice_parameter("architecture", "swiglu", {"swiglu", "gelu"}, "Which."),
+               integer_parameter("batch", 4, 1, 65536, "Sequences."),
+               integer_parameter("seq_len", 256, 1, 1 << 20, "Tokens.")});
+  workload.uses = {"attention", "norm", "precision", "communication", "compile"};
+  workload.passes = {"inference", "forward", "backward", "forward_backward", "train_step"};
+  workload.default_passes = {"forward", "backward"};
+  workload.metrics = {{"parameters", "count", Direction::neither, "Parameters.", {}},
+                      {"flops", "FLOP", Direction::neither, "Operations.", {}}};
+  workload.default_clock = "wall";
+  return workload;
+}
+
+PluginInfo attention() {
+  PluginInfo workload = variant("workload", "attention",
+                                {integer_parameter("batch", 8, 1, 65536, "Sequences."),
+                                 integer_parameter("heads", 1, 1, 1024, "Heads."),
+                                 integer_parameter("seq_len", 1024, 1, 1 << 24, "Length."),
+                                 integer_parameter("d_head", 64, 1, 1024, "Size of a head."),
+                                 boolean_parameter("causal", true, "Masked or not.")});
+  workload.uses = {"attention", "precision", "compile"};
+  workload.passes = {"inference", "forward", "backward", "forward_backward"};
+  workload.default_passes = {"forward", "backward", "forward_backward"};
+  workload.metrics = {{"flops", "FLOP", Direction::neither, "Operations.", {}},
+                      {"bytes", "byte", Direction::neither, "Bytes.", {}}};
+  workload.default_clock = "cuda_event";
+  return workload;
+}
+
+// A workload with a parameter that has no default and one of every unit-carrying sort.
+PluginInfo transfer() {
+  ParameterInfo size = quantity("size", ParameterType::size, {}, 1, 1e12);
+  PluginInfo workload = variant("workload", "transfer",
+                                {size, quantity("pause", ParameterType::duration, 0.5, 0, 60),
+                                 real_parameter("share", 0.5, 0, 1, "A share.")});
+  workload.passes = {"send"};
+  workload.default_passes = {"send"};
+  return workload;
+}
+
+std::vector<PluginInfo> plugins() {
+  ParameterInfo needed = integer_parameter("block_m", 0, 1, 64, "Rows of a tile.");
+  needed.default_value = {};
+  std::vector<PluginInfo> plugins = {
+      model_step(),
+      attention(),
+      transfer(),
+      variant("attention", "naive"),
+      variant("attention", "math"),
+      variant("attention", "efficient"),
+      variant("attention", "flash"),
+      variant("attention", "cudnn"),
+      variant("attention", "tiled",
+              {integer_parameter("block_m", 64, 16, 256, "Rows of a tile."),
+               integer_parameter("block_n", 64, 16, 256, "Columns of a tile."),
+               boolean_parameter("persistent", false, "One block a multiprocessor."),
+               quantity("workspace", ParameterType::size, std::int64_t{0}, 0, 1e9)}),
+      variant("attention", "strict", {needed}),
+      variant("norm", "rmsnorm"),
+      variant("norm", "rmsnorm_libtorch"),
+      variant("norm", "layernorm"),
+      variant("precision", "fp32"),
+      variant("precision", "tf32"),
+      variant("precision", "bf16"),
+      variant("precision", "fp16"),
+      variant("communication", "none"),
+      variant("communication", "naive"),
+      variant("compile", "eager"),
+      variant("compile", "cuda_graph"),
+  };
+  for (const char* name : {"torch_eager", "torch_compile", "torch_compile_reduce_overhead"}) {
+    PluginInfo external = variant("compile", name);
+    external.command = {"python3", "torch_model.py"};
+    external.workloads = {"model_step"};
+    plugins.push_back(std::move(external));
+  }
+  return plugins;
+}
+
+}  // namespace
+
+const catalogue::Catalogue& test_catalogue() {
+  static const catalogue::Catalogue catalogue = [] {
+    auto assembled = catalogue::assemble("test", plugins());
+    if (!assembled) throw std::logic_error(assembled.error().text());
+    return std::move(*assembled);
+  }();
+  return catalogue;
+}
+
+Environment test_environment() {
+  return {&test_catalogue(), std::filesystem::path(ASSAY_SOURCE_DIR) / "configs"};
+}
+
+}  // namespace assay::config

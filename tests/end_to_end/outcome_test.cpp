@@ -1,0 +1,96 @@
+// What becomes of a run whose plugins misbehave: every case gets its outcome, the run goes on.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "program.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string attention_experiment(const std::string& variants, const std::string& more = "") {
+  return "experiment: outcomes\nworkload: attention\n"
+         "matrix:\n  attention: [" +
+         variants +
+         "]\n"
+         "fixed: {batch: 1, heads: 2, seq_len: 17, d_head: 8, causal: true, device: cpu}\n"
+         "measure: {passes: [forward], warmup: 1, samples: 2" +
+         more + "}\n";
+}
+
+// The exported objects of a run, one a series.
+std::vector<nlohmann::json> exported(const std::filesystem::path& folder) {
+  const Ended ended = assay(folder, {"export", "latest"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(ended.output);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// The time series of the case that has this attention.
+nlohmann::json time_of(const std::vector<nlohmann::json>& lines, const std::string& attention) {
+  for (const auto& line : lines) {
+    if (line["case"]["attention"] == attention && line["metric"] == "time") return line;
+  }
+  return nullptr;
+}
+
+struct Misbehaviour {
+  const char* variant;
+  const char* outcome;
+  const char* reason;
+};
+
+class OutcomeTest : public ::testing::TestWithParam<Misbehaviour> {};
+
+TEST_P(OutcomeTest, IsRecordedAndTheNextCaseStillRuns) {
+  const Folder folder;
+  const auto [variant, outcome, reason] = GetParam();
+  const std::string file = folder.write(
+      "e.yaml", attention_experiment(std::string(variant) + ", test_right", ", timeout: 5 s"));
+  const Ended ended =
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  const bool counts_as_failure = std::string_view(outcome) != "unsupported";
+  EXPECT_EQ(ended.exit_code, counts_as_failure ? 1 : 0) << ended.errors;
+
+  const auto lines = exported(folder.path());
+  const auto bad = time_of(lines, variant);
+  ASSERT_FALSE(bad.is_null());
+  EXPECT_EQ(bad["outcome"], outcome);
+  EXPECT_THAT(bad["reason"].get<std::string>(), HasSubstr(reason));
+  EXPECT_TRUE(bad["samples"].empty()) << "a failed pass must not have a time";
+  const auto good = time_of(lines, "test_right");
+  ASSERT_FALSE(good.is_null());
+  EXPECT_EQ(good["outcome"], "ok");
+  EXPECT_EQ(good["samples"].size(), 2u);
+  EXPECT_THAT(folder.read("results/outcomes-1/report.md"), HasSubstr(reason));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants, OutcomeTest,
+    ::testing::Values(Misbehaviour{"test_throws", "error", "thrown on purpose"},
+                      Misbehaviour{"test_declines", "unsupported", "declined on purpose"},
+                      Misbehaviour{"test_wrong", "wrong", "differs from the reference"},
+                      Misbehaviour{"test_unwritten", "wrong", "differs from the reference"},
+                      Misbehaviour{"test_segfaults", "crashed", "signal 11"},
+                      Misbehaviour{"test_hangs", "timeout", "did not finish within 5"},
+                      Misbehaviour{"test_fails_to_start", "error", "cannot be made"},
+                      Misbehaviour{"test_runs_out_of_memory", "oom", "memory"}),
+    [](const auto& info) { return std::string(info.param.variant); });
+
+TEST(OutcomeTest, LastWordsOfAWorkerStandInTheReason) {
+  const Folder folder;
+  const std::string file = folder.write("e.yaml", attention_experiment("test_segfaults"));
+  assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  const auto line = time_of(exported(folder.path()), "test_segfaults");
+  EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr("last words"));
+}
+
+}  // namespace
+}  // namespace assay::test

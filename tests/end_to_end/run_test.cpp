@@ -1,0 +1,159 @@
+// The main line: YAML → cases → workers → database → report.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "program.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* toy_model =
+    "experiment: toy\ntitle: A toy model\nworkload: model_step\n"
+    "matrix: {precision: [fp32, bf16]}\n"
+    "fixed: {model: toy, architecture: swiglu, batch: 2, seq_len: 16, device: cpu}\n"
+    "measure: {passes: [inference, train_step], warmup: 1, samples: 3}\n";
+
+std::vector<nlohmann::json> exported(const std::filesystem::path& folder, const std::string& run) {
+  const Ended ended = assay(folder, {"export", run});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(ended.output);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+TEST(RunTest, MeasuresEveryPassOfEveryCaseAndWritesTheReport) {
+  const Folder folder;
+  const Ended ended = assay(folder.path(), {"run", folder.write("toy.yaml", toy_model)});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("results/toy-1/report.md"));
+
+  std::size_t timed = 0;
+  for (const auto& line : exported(folder.path(), "latest")) {
+    EXPECT_EQ(line["outcome"], "ok") << line;
+    if (line["metric"] == "time") {
+      ++timed;
+      ASSERT_EQ(line["samples"].size(), 3u);
+      for (const auto& sample : line["samples"]) EXPECT_GT(sample.get<double>(), 0);
+      EXPECT_EQ(line["unit"], "s");
+    }
+    if (line["metric"] == "parameters") {
+      // d_model 64, d_ff 192, 2 layers, vocabulary 256, by hand: embedding and head 2 · 256 · 64;
+      // a layer 4 · 64² + 3 · 64 · 192 + 2 · 64; the last norm 64.
+      EXPECT_EQ(line["samples"][0].get<double>(),
+                2 * 256 * 64 + 2 * (4 * 64 * 64 + 3 * 64 * 192 + 128) + 64);
+    }
+    if (line["metric"] == "peak_memory") {
+      EXPECT_GT(line["samples"][0].get<double>(), 0);
+    }
+  }
+  EXPECT_EQ(timed, 4u);
+  EXPECT_THAT(folder.read("results/toy-1/report.md"), HasSubstr("# A toy model"));
+}
+
+TEST(RunTest, TrainsOnTwoGlooRanks) {
+  const Folder folder;
+  const std::string file = folder.write("ranks.yaml",
+                                        "experiment: ranks\nworkload: model_step\n"
+                                        "matrix: {world_size: [1, 2]}\n"
+                                        "fixed: {model: toy, architecture: gelu, batch: 2, "
+                                        "seq_len: 16, device: cpu, communication: naive}\n"
+                                        "measure: {passes: [train_step], warmup: 1, samples: 3}\n");
+  const Ended ended = assay(folder.path(), {"run", file});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  std::vector<std::string> seen;
+  for (const auto& line : exported(folder.path(), "latest")) {
+    if (line["metric"] != "time") continue;
+    EXPECT_EQ(line["outcome"], "ok") << line;
+    EXPECT_EQ(line["samples"].size(), 3u);
+    std::ostringstream words;
+    words << line["case"]["world_size"] << " ranks, rank " << line["rank"] << ", "
+          << line["case"]["backend"].get<std::string>();
+    seen.push_back(words.str());
+  }
+  EXPECT_THAT(seen, ::testing::UnorderedElementsAre(
+                        "1 ranks, rank 0, none", "2 ranks, rank 0, gloo", "2 ranks, rank 1, gloo"));
+}
+
+TEST(RunTest, ResumeRunsOnlyWhatIsMissing) {
+  const Folder folder;
+  const std::string file = folder.write("toy.yaml", toy_model);
+  ASSERT_EQ(assay(folder.path(), {"run", file, "--filter", "precision == fp32"}).exit_code, 0);
+  const Ended resumed = assay(folder.path(), {"run", file, "--resume"});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.errors, HasSubstr("1 already done"));
+  EXPECT_THAT(resumed.errors, ::testing::Not(HasSubstr("precision=fp32")));
+  std::size_t cases = 0;
+  for (const auto& line : exported(folder.path(), "toy-1")) {
+    if (line["metric"] == "time" && line["pass"] == "inference") ++cases;
+  }
+  EXPECT_EQ(cases, 2u);
+}
+
+TEST(RunTest, ExportedRunsCanBeImportedAndReportedElsewhere) {
+  const Folder here;
+  const std::string file = here.write("toy.yaml", toy_model);
+  ASSERT_EQ(assay(here.path(), {"run", file}).exit_code, 0);
+  ASSERT_EQ(assay(here.path(), {"export", "latest", "--output", "run.jsonl"}).exit_code, 0);
+
+  const Folder there;
+  const Ended imported = assay(there.path(), {"import", (here.path() / "run.jsonl").string()});
+  ASSERT_EQ(imported.exit_code, 0) << imported.errors;
+  const Ended report = assay(there.path(), {"report", "latest"});
+  ASSERT_EQ(report.exit_code, 0) << report.errors;
+  const auto tables = [](const std::string& text) {
+    std::string rows;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+      if (line.starts_with("|")) rows += line + "\n";
+    }
+    return rows;
+  };
+  const std::string original = tables(here.read("results/toy-1/report.md"));
+  EXPECT_FALSE(original.empty());
+  EXPECT_EQ(tables(there.read("results/toy-1/report.md")), original);
+}
+
+TEST(RunTest, AGpuCaseOnAMachineWithoutOneIsSkippedWithTheReason) {
+  const Folder folder;
+  const std::string file = folder.write("toy.yaml", toy_model);
+  const Ended doctor = assay(folder.path(), {"doctor"});
+  if (doctor.output.find("ok       GPU") != std::string::npos) GTEST_SKIP() << "there is a GPU";
+  const Ended ended = assay(folder.path(), {"run", file, "--device", "cuda"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("skipped"));
+  EXPECT_THAT(folder.read("results/toy-1/report.md"), HasSubstr("CUDA"));
+}
+
+TEST(RunTest, ExternalVariantsNeedLeave) {
+  const Folder folder;
+  const std::string file =
+      folder.write("peers.yaml",
+                   "experiment: peers\nworkload: model_step\nmatrix: {compile: [torch_eager]}\n"
+                   "fixed: {model: toy, batch: 1, seq_len: 8, device: cpu}\n"
+                   "measure: {passes: [inference], warmup: 1, samples: 1}\n");
+  const Ended ended = assay(folder.path(), {"run", file});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("--allow-external"));
+}
+
+TEST(RunTest, TheHostDoesNotLinkLibTorch) {
+  const Folder folder;
+  const std::string listing = folder.write("needed", "");
+  ASSERT_EQ(
+      std::system(("objdump -p " ASSAY_BUILD_DIR "/bin/assay | grep NEEDED > " + listing).c_str()),
+      0);
+  const std::string needed = folder.read("needed");
+  for (const char* library : {"torch", "c10", "cuda", "nccl"}) {
+    EXPECT_THAT(needed, ::testing::Not(HasSubstr(library)));
+  }
+}
+
+}  // namespace
+}  // namespace assay::test

@@ -1,0 +1,112 @@
+#include "model/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include "model/reference.h"
+#include "model/transformer.h"
+
+namespace assay::model {
+namespace {
+
+Options fields(std::int64_t d_model, std::int64_t d_ff, std::int64_t layers, std::int64_t heads) {
+  return {{"d_model", d_model},
+          {"d_ff", d_ff},
+          {"layers", layers},
+          {"heads", heads},
+          {"vocab_size", std::int64_t{10000}}};
+}
+
+struct Size {
+  const char* name;
+  std::int64_t d_model, d_ff, layers, heads;
+  std::int64_t swiglu;  // parameters
+  std::int64_t gelu;    // parameters without the positions
+};
+
+const Size sizes[] = {
+    {"small", 768, 3072, 12, 12, 128'625'408, 92'633'856},
+    {"medium", 1024, 4096, 24, 16, 423'183'360, 312'280'064},
+    {"large", 1280, 5120, 36, 20, 969'411'840, 720'682'240},
+    {"xl", 1600, 6400, 48, 25, 1'998'235'200, 1'490'715'200},
+    {"2.7B", 2560, 10240, 32, 32, 3'406'809'600, 2'542'348'800},
+};
+
+TEST(ModelConfig, ParameterCountsAreTheCatalogues) {
+  for (const auto& size : sizes) {
+    const auto given = fields(size.d_model, size.d_ff, size.layers, size.heads);
+    EXPECT_EQ(count_parameters(model_config(given, Architecture::swiglu, 512)), size.swiglu)
+        << size.name;
+    for (const std::int64_t context : {128, 1024}) {
+      EXPECT_EQ(count_parameters(model_config(given, Architecture::gelu, context)),
+                size.gelu + size.d_model * context)
+          << size.name;
+    }
+  }
+}
+
+TEST(ModelConfig, LayerNormAddsOneBiasANorm) {
+  auto config = model_config(fields(768, 3072, 12, 12), Architecture::swiglu, 512);
+  config.norm_has_bias = true;
+  EXPECT_EQ(count_parameters(config), 128'625'408 + 768 * (2 * 12 + 1));
+}
+
+TEST(ModelConfig, AModelHasTheParametersItCounts) {
+  for (const auto architecture : {Architecture::swiglu, Architecture::gelu}) {
+    const auto config = model_config(fields(16, 24, 3, 4), architecture, 10);
+    const Transformer model(config, reference_ops(false), at::kCPU, at::kFloat, 0);
+    std::int64_t count = 0;
+    for (const auto& parameter : model.parameters()) count += parameter.tensor.numel();
+    EXPECT_EQ(count, count_parameters(config));
+  }
+}
+
+// By hand: d 2, ff 3, 1 layer, vocabulary 10,000; 1 sequence of 3 tokens.
+// Matrices: 4·4 + 3·6 + 20,000 = 20,034; 2 · 3 · 20,034 = 120,204. Pairs: 6, 4 · 2 · 6 = 48.
+TEST(ModelConfig, ForwardFlopsOfATinyModel) {
+  const auto config = model_config(fields(2, 3, 1, 1), Architecture::swiglu, 3);
+  EXPECT_DOUBLE_EQ(forward_flops(config, 1, 3), 120'204 + 48);
+}
+
+TEST(ModelConfig, FlopsComeToSixPerParameterAndToken) {
+  const auto config = model_config(fields(2560, 10240, 32, 32), Architecture::swiglu, 512);
+  const double matrices = 3'406'809'600.0 - 10'000 * 2560;  // without the embedding's look-up
+  EXPECT_NEAR(3 * forward_flops(config, 4, 512) / (6 * matrices * 4 * 512), 1, 0.02);
+}
+
+struct Wrong {
+  const char* what;
+  Options given;
+  const char* said;
+};
+
+class WrongModelConfig : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongModelConfig, IsRefusedWithTheReason) {
+  try {
+    model_config(GetParam().given, Architecture::swiglu, 16);
+    FAIL() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find(GetParam().said), std::string::npos) << error.what();
+  }
+}
+
+std::string wrong_name(const testing::TestParamInfo<Wrong>& tested) { return tested.param.what; }
+
+INSTANTIATE_TEST_SUITE_P(Fields, WrongModelConfig,
+                         testing::Values(Wrong{"missing", {{"d_model", std::int64_t{8}}}, "'d_ff'"},
+                                         Wrong{"text",
+                                               {{"d_model", std::string("8")},
+                                                {"d_ff", std::int64_t{8}}},
+                                               "'d_model'"},
+                                         Wrong{"zero", fields(8, 8, 0, 2), "'layers' is below 1"},
+                                         Wrong{"heads", fields(10, 8, 1, 4), "not a multiple"},
+                                         Wrong{"odd_head", fields(6, 8, 1, 2), "must be even"}),
+                         wrong_name);
+
+TEST(ModelConfig, UnknownArchitectureNamesTheKnownOnes) {
+  EXPECT_THROW(architecture_from_text("rnn"), std::invalid_argument);
+  EXPECT_EQ(architecture_from_text("gelu"), Architecture::gelu);
+}
+
+}  // namespace
+}  // namespace assay::model

@@ -1,0 +1,191 @@
+#include "model/transformer.h"
+
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+
+#include "model/autocast.h"
+#include "model/random.h"
+#include "model/reference.h"
+#include "plain_model.h"
+
+namespace assay::model {
+namespace {
+
+const std::vector<std::vector<int>> tokens = {{3, 0, 7, 12, 3}, {5, 5, 1, 9, 2}};
+const std::vector<std::vector<int>> targets = {{0, 7, 12, 3, 11}, {5, 1, 9, 2, 6}};
+
+at::Tensor as_tensor(const std::vector<std::vector<int>>& rows) {
+  auto tensor =
+      at::empty({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows[0].size())},
+                at::kLong);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < rows[i].size(); ++j) {
+      tensor[static_cast<std::int64_t>(i)][static_cast<std::int64_t>(j)] = rows[i][j];
+    }
+  }
+  return tensor;
+}
+
+std::vector<double> as_vector(const at::Tensor& tensor) {
+  const auto flat = tensor.detach().to(at::kDouble).contiguous().flatten();
+  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+struct Variant {
+  Architecture architecture;
+  bool layer_norm;
+};
+
+// The same tiny model twice: ours, and the plain one with the same parameters.
+class TransformerTest : public testing::TestWithParam<Variant> {
+ protected:
+  TransformerTest() {
+    config.architecture = GetParam().architecture;
+    config.d_model = 8;
+    config.d_ff = 12;
+    config.layers = 2;
+    config.heads = 2;
+    config.vocab_size = 13;
+    config.context = 6;
+    config.norm_has_bias = GetParam().layer_norm;
+    sizes = {config.architecture == Architecture::swiglu, config.norm_has_bias, 8, 12, 2, 2, 13};
+  }
+
+  // Parameters large enough for attention to be far from uniform.
+  Transformer make(at::ScalarType dtype) const {
+    Transformer model(config, reference_ops(config.norm_has_bias), at::kCPU, dtype, 7);
+    const at::NoGradGuard no_grad;
+    auto generator = seeded_generator(at::kCPU, 11);
+    for (const auto& parameter : model.parameters()) {
+      const bool norm_weight = parameter.tensor.dim() == 1;
+      at::Tensor(parameter.tensor).normal_(norm_weight ? 1 : 0, norm_weight ? 0.2 : 0.5, generator);
+    }
+    return model;
+  }
+
+  static plain::Parameters plain_parameters(const Transformer& model) {
+    plain::Parameters parameters;
+    for (const auto& parameter : model.parameters()) {
+      parameters[parameter.name] = as_vector(parameter.tensor);
+    }
+    return parameters;
+  }
+
+  ModelConfig config;
+  plain::Sizes sizes;
+};
+
+TEST_P(TransformerTest, LogitsAndLossAreThePlainModels) {
+  const auto model = make(at::kDouble);
+  const auto parameters = plain_parameters(model);
+  const auto logits = model.forward(as_tensor(tokens));
+  ASSERT_EQ(logits.sizes(), at::IntArrayRef({2, 5, 13}));
+  for (std::size_t s = 0; s < tokens.size(); ++s) {
+    const auto expected = plain::logits(sizes, parameters, tokens[s]);
+    const auto found = as_vector(logits[static_cast<std::int64_t>(s)]);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-11);
+  }
+  EXPECT_NEAR(model.loss(logits, as_tensor(targets)).item<double>(),
+              plain::loss(sizes, parameters, tokens, targets), 1e-12);
+}
+
+TEST_P(TransformerTest, EveryGradientIsThePlainLossesSlope) {
+  const auto model = make(at::kDouble);
+  torch::autograd::backward({model.loss(model.forward(as_tensor(tokens)), as_tensor(targets))});
+  auto parameters = plain_parameters(model);
+  for (const auto& parameter : model.parameters()) {
+    const auto found = as_vector(parameter.tensor.grad());
+    auto& values = parameters[parameter.name];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double value = values[i];
+      const auto loss_at = [&](double offset) {
+        values[i] = value + offset;
+        return plain::loss(sizes, parameters, tokens, targets);
+      };
+      // The central difference whose error is of the fourth order in the step.
+      constexpr double h = 1e-3;
+      const double slope =
+          (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
+      values[i] = value;
+      ASSERT_NEAR(found[i], slope, 1e-8 * (1 + std::abs(slope))) << parameter.name << " " << i;
+    }
+  }
+}
+
+TEST_P(TransformerTest, Fp32AgreesToItsPrecision) {
+  const auto model = make(at::kFloat);
+  const auto loss = model.loss(model.forward(as_tensor(tokens)), as_tensor(targets));
+  EXPECT_EQ(loss.scalar_type(), at::kFloat);
+  EXPECT_NEAR(loss.item<double>(), plain::loss(sizes, plain_parameters(model), tokens, targets),
+              1e-5);
+}
+
+TEST_P(TransformerTest, LaterTokensDoNotReachEarlierLogits) {
+  const auto model = make(at::kDouble);
+  auto changed = tokens;
+  changed[0].back() = 4;
+  const auto before = model.forward(as_tensor(tokens))[0].narrow(0, 0, 4);
+  const auto after = model.forward(as_tensor(changed))[0].narrow(0, 0, 4);
+  EXPECT_TRUE(before.equal(after));
+}
+
+TEST_P(TransformerTest, ASeedGivesOneModel) {
+  const auto make_seeded = [&](std::uint64_t seed) {
+    return Transformer(config, reference_ops(config.norm_has_bias), at::kCPU, at::kFloat, seed);
+  };
+  const auto first = make_seeded(1);
+  const auto again = make_seeded(1);
+  const auto other = make_seeded(2);
+  for (std::size_t i = 0; i < first.parameters().size(); ++i) {
+    EXPECT_TRUE(first.parameters()[i].tensor.equal(again.parameters()[i].tensor));
+    EXPECT_TRUE(first.parameters()[i].tensor.requires_grad());
+  }
+  EXPECT_FALSE(first.parameters()[0].tensor.equal(other.parameters()[0].tensor));
+}
+
+TEST_P(TransformerTest, HooksEncloseEachBlock) {
+  std::string calls;
+  const BlockHooks hooks = {[&](int block) { calls.append("<").append(std::to_string(block)); },
+                            [&](int block) { calls.append(std::to_string(block)).append(">"); }};
+  const Transformer model(config, reference_ops(config.norm_has_bias), at::kCPU, at::kFloat, 1,
+                          hooks);
+  model.forward(as_tensor(tokens));
+  EXPECT_EQ(calls, "<00><11>");
+}
+
+TEST_P(TransformerTest, AutocastGivesLogitsInItsDtypeAndFp32Gradients) {
+  const auto model = make(at::kFloat);
+  at::Tensor logits, loss;
+  {
+    const Autocast autocast(at::kCPU, at::kBFloat16);
+    logits = model.forward(as_tensor(tokens));
+    loss = model.loss(logits, as_tensor(targets));
+  }
+  EXPECT_EQ(logits.scalar_type(), at::kBFloat16);
+  EXPECT_EQ(loss.scalar_type(), at::kFloat);
+  torch::autograd::backward({loss});
+  for (const auto& parameter : model.parameters()) {
+    EXPECT_EQ(parameter.tensor.grad().scalar_type(), at::kFloat) << parameter.name;
+  }
+  EXPECT_NEAR(loss.item<double>(), plain::loss(sizes, plain_parameters(model), tokens, targets),
+              0.1);
+}
+
+std::string variant_name(const testing::TestParamInfo<Variant>& info) {
+  return std::string(info.param.architecture == Architecture::swiglu ? "swiglu" : "gelu") +
+         (info.param.layer_norm ? "_layernorm" : "_rmsnorm");
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, TransformerTest,
+                         testing::Values(Variant{Architecture::swiglu, false},
+                                         Variant{Architecture::swiglu, true},
+                                         Variant{Architecture::gelu, false},
+                                         Variant{Architecture::gelu, true}),
+                         variant_name);
+
+}  // namespace
+}  // namespace assay::model

@@ -1,0 +1,198 @@
+#include <cmath>
+#include <map>
+
+#include "support.h"
+
+namespace assay {
+namespace {
+
+const std::vector<std::string> passes = {"inference", "forward", "backward", "forward_backward",
+                                         "train_step"};
+
+std::unique_ptr<ProgramBoundary> build(const test::Case& tested) {
+  std::unique_ptr<ProgramBoundary> program;
+  throw_unless_ok(tested.workload->build(tested.context, program));
+  return program;
+}
+
+std::map<std::string, at::Tensor> named(const std::vector<NamedTensor>& tensors) {
+  std::map<std::string, at::Tensor> map;
+  for (const auto& tensor : tensors) map[tensor.name] = tensor.tensor.clone();
+  return map;
+}
+
+struct Composition {
+  std::string architecture, attention, norm, precision;
+};
+
+class ModelStepVerification : public testing::TestWithParam<Composition> {};
+
+TEST_P(ModelStepVerification, AcceptsEveryPass) {
+  const auto& [architecture, attention, norm, precision] = GetParam();
+  auto tested = test::make_case({"model_step", attention, norm, precision});
+  test::set_model(tested.context, architecture, 2, 24);
+  for (const auto& pass : passes) {
+    Verification verification;
+    throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
+    EXPECT_TRUE(verification.checked);
+    EXPECT_LE(verification.error, verification.tolerance) << pass << ": " << verification.worst;
+    RecordProperty(pass, std::to_string(verification.error));
+  }
+}
+
+std::string composition_name(const testing::TestParamInfo<Composition>& tested) {
+  const auto& [architecture, attention, norm, precision] = tested.param;
+  return architecture + "_" + attention + "_" + norm + "_" + precision;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, ModelStepVerification,
+                         testing::Values(Composition{"swiglu", "naive", "rmsnorm", "fp32"},
+                                         Composition{"gelu", "naive", "layernorm", "fp32"},
+                                         Composition{"swiglu", "flash", "rmsnorm_libtorch", "fp32"},
+                                         Composition{"gelu", "math", "rmsnorm", "bf16"},
+                                         Composition{"swiglu", "naive", "rmsnorm", "bf16"},
+                                         Composition{"swiglu", "flash", "layernorm", "bf16"},
+                                         Composition{"gelu", "flash", "rmsnorm", "bf16"},
+                                         Composition{"swiglu", "naive", "rmsnorm", "fp16"}),
+                         composition_name);
+
+struct Fault {
+  std::string name;
+  void (*plant)(Ops& ops);
+};
+
+class WrongOperation : public testing::TestWithParam<Fault> {};
+
+TEST_P(WrongOperation, IsFoundInEveryPass) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    auto tested = test::make_case({"model_step", "naive", "rmsnorm", precision});
+    test::set_model(tested.context, "swiglu", 2, 24);
+    GetParam().plant(tested.context.ops);
+    for (const auto& pass : passes) {
+      Verification verification;
+      throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
+      EXPECT_GT(verification.error, verification.tolerance) << precision << " " << pass;
+    }
+  }
+}
+
+const Fault faults[] = {
+    {"unmasked",
+     [](Ops& ops) {
+       ops.attention = [right = ops.attention](AttentionInputs in) {
+         in.causal = false;
+         return right(in);
+       };
+     }},
+    {"zero_attention",
+     [](Ops& ops) { ops.attention = [](const AttentionInputs& in) { return in.q * 0; }; }},
+    {"unwritten_row",
+     [](Ops& ops) {
+       ops.attention = [right = ops.attention](const AttentionInputs& in) {
+         const auto poison = at::empty_like(in.q.detach()).narrow(2, 0, 1);
+         return at::cat({poison, right(in).narrow(2, 1, in.q.size(2) - 1)}, 2);
+       };
+     }},
+};
+
+std::string fault_name(const testing::TestParamInfo<Fault>& tested) { return tested.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Planted, WrongOperation, testing::ValuesIn(faults), fault_name);
+
+TEST(ModelStep, LossStartsAtThatOfAGuessAndFalls) {
+  for (const char* architecture : {"swiglu", "gelu"}) {
+    auto tested = test::make_case({"model_step"});
+    test::set_model(tested.context, architecture, 2, 16);
+    const auto program = build(tested);
+    GuardedStep step;
+    throw_unless_ok(tested.compile->prepare(*program, "train_step", tested.context, step));
+    std::vector<double> losses;
+    for (int i = 0; i < 20; ++i) {
+      throw_unless_ok(step.before());
+      throw_unless_ok(step.run());
+      std::vector<NamedTensor> outputs;
+      throw_unless_ok(program->outputs("train_step", outputs));
+      losses.push_back(named(outputs).at("loss").item<double>());
+    }
+    EXPECT_NEAR(losses.front(), std::log(100.0), 0.3);
+    EXPECT_LT(losses.back(), losses.front() - 1);
+  }
+}
+
+TEST(ModelStep, BackwardAloneGivesTheGradientsOfBoth) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "swiglu", 2, 16);
+  const auto program = build(tested);
+  const auto both = named(test::call_once(tested, *program, "forward_backward"));
+  const auto backward = named(test::call_once(tested, *program, "backward"));
+  ASSERT_EQ(both.size(), backward.size());
+  ASSERT_GT(both.size(), 10u);
+  for (const auto& [name, tensor] : both) EXPECT_TRUE(tensor.equal(backward.at(name))) << name;
+}
+
+TEST(ModelStep, LossScalingDoesNotShowInTheGradients) {
+  std::map<std::string, at::Tensor> gradients[2];
+  for (int scaled = 0; scaled < 2; ++scaled) {
+    auto tested = test::make_case({"model_step"});
+    test::set_model(tested.context, "gelu", 2, 16);
+    tested.context.precision.loss_scaling = scaled == 1;
+    gradients[scaled] = named(test::call_once(tested, *build(tested), "forward_backward"));
+  }
+  for (const auto& [name, tensor] : gradients[0]) {
+    EXPECT_TRUE(tensor.allclose(gradients[1].at(name), 1e-4, 1e-7)) << name;
+  }
+}
+
+TEST(ModelStep, RanksShareTheModelButNotTheData) {
+  std::map<std::string, at::Tensor> of_rank[2];
+  for (int rank = 0; rank < 2; ++rank) {
+    auto tested = test::make_case({"model_step"});
+    test::set_model(tested.context, "swiglu", 2, 16);
+    tested.context.group.rank = rank;
+    of_rank[rank] = named(test::call_once(tested, *build(tested), "forward_backward"));
+  }
+  EXPECT_FALSE(of_rank[0].at("loss").equal(of_rank[1].at("loss")));
+  EXPECT_NEAR(of_rank[0].at("loss").item<double>(), of_rank[1].at("loss").item<double>(), 0.5);
+}
+
+TEST(ModelStep, CountsParametersAndFlopsByPass) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "swiglu", 2, 16);
+  const auto program = build(tested);
+  const auto flops = [&](const std::string& pass) {
+    std::vector<Count> counts;
+    throw_unless_ok(program->counts(pass, counts));
+    for (const auto& count : counts) {
+      if (count.metric == "parameters") {
+        // 2 blocks of 4 · 32² + 3 · 32 · 64 + 2 · 32, two tables of 100 · 32, one norm.
+        EXPECT_EQ(count.value, 2 * (4096 + 6144 + 64) + 6400 + 32);
+      }
+      if (count.metric == "flops") return count.value;
+    }
+    return 0.0;
+  };
+  EXPECT_GT(flops("forward"), 0);
+  EXPECT_EQ(flops("backward"), 2 * flops("inference"));
+  EXPECT_EQ(flops("train_step"), 3 * flops("forward"));
+}
+
+TEST(ModelStep, UnknownPassIsAnError) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "swiglu", 1, 4);
+  const Status status = build(tested)->run("sideways");
+  EXPECT_EQ(status.outcome, Outcome::error);
+  EXPECT_NE(status.reason.find("sideways"), std::string::npos);
+}
+
+TEST(CudaGraph, IsUnsupportedOnACpu) {
+  auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32", "cuda_graph"});
+  test::set_model(tested.context, "swiglu", 1, 4);
+  const auto program = build(tested);
+  GuardedStep step;
+  const Status status = tested.compile->prepare(*program, "forward", tested.context, step);
+  EXPECT_EQ(status.outcome, Outcome::unsupported);
+  EXPECT_EQ(status.reason, "cuda_graph needs a CUDA device");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <assay/compile.h>
+#include <assay/workload.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "model/textbook_ops.h"
+
+namespace assay::test {
+
+// The registration of kind/name in build/…/plugins/<kind>/<library>.so; libraries stay loaded.
+inline const PluginEntry& entry(const std::string& kind, const std::string& library,
+                                const std::string& name) {
+  const std::string file = std::string(ASSAY_BUILD_DIR "/plugins/") + kind + "/" + library + ".so";
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw std::runtime_error(dlerror());
+  using EntryPoint = const PluginLibrary* (*)() noexcept;
+  const auto* registered = reinterpret_cast<EntryPoint>(dlsym(handle, "assay_plugin_library"))();
+  for (std::size_t i = 0; i < registered->entry_count; ++i) {
+    if (name == registered->entries[i].name) return registered->entries[i];
+  }
+  throw std::runtime_error(file + " does not hold " + name);
+}
+
+// The plugin itself, as kind's boundary class.
+template <class BoundaryOfKind>
+std::unique_ptr<BoundaryOfKind> load(const std::string& kind, const std::string& library,
+                                     const std::string& name, const Options& options = {}) {
+  std::unique_ptr<Boundary> made;
+  throw_unless_ok(entry(kind, library, name).create(options, made));
+  return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
+}
+
+inline std::string attention_library(const std::string& name) {
+  return name == "naive" ? "naive" : "libtorch_sdpa";
+}
+
+inline std::unique_ptr<AttentionBoundary> attention(const std::string& name) {
+  return load<AttentionBoundary>("attention", attention_library(name), name);
+}
+
+// The plugins of a case and its context, put together without the worker.
+struct Case {
+  std::unique_ptr<AttentionBoundary> attention;
+  std::unique_ptr<NormBoundary> norm;
+  std::unique_ptr<CompileBoundary> compile;
+  std::unique_ptr<WorkloadBoundary> workload;
+  CaseContext context;
+};
+
+struct CaseNames {
+  std::string workload;
+  std::string attention = "naive";
+  std::string norm = "rmsnorm";
+  std::string precision = "fp32";
+  std::string compile = "eager";
+};
+
+inline Case make_case(const CaseNames& names, at::Device device = at::kCPU) {
+  Case made;
+  made.attention = attention(names.attention);
+  made.norm = load<NormBoundary>("norm", names.norm, names.norm);
+  made.compile = load<CompileBoundary>("compile", names.compile, names.compile);
+  made.workload = load<WorkloadBoundary>("workload", names.workload, names.workload);
+
+  auto& context = made.context;
+  context.device = device;
+  context.seed = 5;
+  context.compile = made.compile.get();
+  context.ops = model::textbook_ops();
+  context.ops.attention = [plugin = made.attention.get()](const AttentionInputs& in) {
+    at::Tensor out;
+    throw_unless_ok(plugin->forward(in, out));
+    return out;
+  };
+  context.ops.norm = [plugin = made.norm.get()](const NormInputs& in) {
+    at::Tensor out;
+    throw_unless_ok(plugin->forward(in, out));
+    return out;
+  };
+  bool centred = false;
+  throw_unless_ok(made.norm->traits(context.ops.norm_has_bias, centred));
+  const auto precision = load<PrecisionBoundary>("precision", "libtorch", names.precision);
+  throw_unless_ok(precision->policy(context.precision));
+  return made;
+}
+
+inline void set_model(CaseContext& context, const std::string& architecture, std::int64_t batch,
+                      std::int64_t seq_len, std::int64_t d_model = 32, std::int64_t d_ff = 64,
+                      std::int64_t layers = 2, std::int64_t heads = 4) {
+  context.parameters = {{"model", std::string("toy")},
+                        {"architecture", architecture},
+                        {"batch", batch},
+                        {"seq_len", seq_len}};
+  context.presets["model"] = {{"d_model", d_model},
+                              {"d_ff", d_ff},
+                              {"layers", layers},
+                              {"heads", heads},
+                              {"vocab_size", std::int64_t{100}}};
+}
+
+// One call of a pass through the compile variant; what the program left.
+inline std::vector<NamedTensor> call_once(const Case& tested, ProgramBoundary& program,
+                                          const std::string& pass) {
+  GuardedStep step;
+  throw_unless_ok(tested.compile->prepare(program, pass, tested.context, step));
+  throw_unless_ok(step.before());
+  throw_unless_ok(step.run());
+  std::vector<NamedTensor> outputs;
+  throw_unless_ok(program.outputs(pass, outputs));
+  return outputs;
+}
+
+}  // namespace assay::test

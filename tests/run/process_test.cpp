@@ -1,0 +1,61 @@
+#include "run/process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace assay::run {
+namespace {
+
+std::string everything(wire::Descriptor& stream) {
+  std::string text;
+  while (drain(stream, text)) {
+  }
+  return text;
+}
+
+TEST(ProcessTest, CapturesBothStreamsAndTheExitCode) {
+  auto process = Process::start({{"sh", "-c", "echo out; echo err >&2; exit 3"}, {}, false});
+  ASSERT_TRUE(process) << process.error().text();
+  EXPECT_EQ(everything(process->output()), "out\n");
+  EXPECT_EQ(everything(process->errors()), "err\n");
+  const ProcessEnd end = process->wait();
+  EXPECT_FALSE(end.signalled);
+  EXPECT_EQ(end.text(), "exit code 3");
+}
+
+TEST(ProcessTest, NamesTheSignalThatEndedIt) {
+  auto process = Process::start({{"sh", "-c", "kill -SEGV $$"}, {}, false});
+  ASSERT_TRUE(process);
+  EXPECT_EQ(process->wait().text(), "signal 11 (Segmentation fault)");
+}
+
+TEST(ProcessTest, AddsToTheEnvironmentAndPassesInput) {
+  auto process = Process::start({{"sh", "-c", "cat; echo $ASSAY_TEST"}, {{"ASSAY_TEST", "here"}}, true});
+  ASSERT_TRUE(process);
+  ASSERT_EQ(::write(process->input().number(), "in ", 3), 3);
+  process->input().close();
+  EXPECT_EQ(everything(process->output()), "in here\n");
+}
+
+TEST(ProcessTest, AProgramThatDoesNotExistIsAnErrorThatNamesIt) {
+  const auto process = Process::start({{"no-such-program-anywhere"}, {}, false});
+  ASSERT_FALSE(process);
+  EXPECT_THAT(process.error().text(), ::testing::HasSubstr("no-such-program-anywhere"));
+}
+
+TEST(ProcessTest, KillingItEndsItsChildrenToo) {
+  auto process = Process::start({{"sh", "-c", "sleep 1000 & echo $!; wait"}, {}, false});
+  ASSERT_TRUE(process);
+  std::string text;
+  while (text.find('\n') == std::string::npos && drain(process->output(), text)) {
+  }
+  // The pipe's end is reached only when the grandchild, which holds it too, is gone.
+  process->kill();
+  everything(process->output());
+  EXPECT_FALSE(process->started());
+}
+
+}  // namespace
+}  // namespace assay::run

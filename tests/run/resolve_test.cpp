@@ -1,0 +1,101 @@
+#include "run/resolve.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace assay::run {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ResolveTest : public ::testing::Test {
+ protected:
+  ResolveTest() {
+    catalogue::PluginInfo workload;
+    workload.kind = "workload";
+    workload.name = "w";
+    workload.file = "w.so";
+    workload.default_clock = "cuda_event";
+    workload.memory_estimate = "batch * d_model * element_size + attention_memory";
+    workload.parameters = {config_parameter("model", "small", "models", "The model.")};
+    catalogue::PluginInfo attention;
+    attention.kind = "attention";
+    attention.name = "a";
+    attention.file = "a.so";
+    attention.memory_estimate = "batch * 100";
+    catalogue::PluginInfo peer;
+    peer.kind = "compile";
+    peer.name = "peer";
+    peer.command = {"peer"};
+    catalogue_ = *catalogue::assemble("f", {workload, attention, peer});
+    experiment_.passes = {"forward"};
+    experiment_.presets["model/small"] = {{"d_model", 768}};
+    parameters_ = {{"workload", std::string("w")},    {"attention", std::string("a")},
+                   {"model", std::string("small")},   {"batch", std::int64_t{2}},
+                   {"device", std::string("auto")},   {"backend", std::string("auto")},
+                   {"world_size", std::int64_t{1}},   {"nodes", std::int64_t{1}},
+                   {"measure.clock", std::string("auto")}};
+  }
+
+  ResolvedCase resolved(bool cuda_build) {
+    return resolve({catalogue_, experiment_, machine_, cuda_build}, 0, parameters_);
+  }
+  std::string parameter(const ResolvedCase& resolved, const char* name) {
+    return to_text(resolved.request.parameters.at(name));
+  }
+
+  catalogue::Catalogue catalogue_;
+  config::Experiment experiment_;
+  Machine machine_;
+  store::Parameters parameters_;
+};
+
+TEST_F(ResolveTest, WithoutAGpuEverythingGoesToTheCpuAndTheWallClock) {
+  const ResolvedCase on_cpu = resolved(true);
+  EXPECT_EQ(parameter(on_cpu, "device"), "cpu");
+  EXPECT_EQ(parameter(on_cpu, "measure.clock"), "wall");
+  EXPECT_EQ(parameter(on_cpu, "backend"), "none");
+  EXPECT_FALSE(on_cpu.skipped);
+}
+
+TEST_F(ResolveTest, WithAGpuTheWorkloadsClockIsUsed) {
+  machine_.gpus = {{"GPU", std::int64_t{80} << 30, "9.0"}};
+  const ResolvedCase on_gpu = resolved(true);
+  EXPECT_EQ(parameter(on_gpu, "device"), "cuda");
+  EXPECT_EQ(parameter(on_gpu, "measure.clock"), "cuda_event");
+  EXPECT_EQ(parameter(resolved(false), "device"), "cpu") << "a build without CUDA cannot use it";
+}
+
+TEST_F(ResolveTest, SeveralRanksGetTheBackendOfTheDevice) {
+  parameters_["world_size"] = std::int64_t{2};
+  EXPECT_EQ(parameter(resolved(true), "backend"), "gloo");
+  machine_.gpus = {{"GPU", 1, "9.0"}, {"GPU", 1, "9.0"}};
+  EXPECT_EQ(parameter(resolved(true), "backend"), "nccl");
+  EXPECT_FALSE(resolved(true).skipped);
+}
+
+TEST_F(ResolveTest, MoreRanksThanGpusAreSkippedSayingSo) {
+  machine_.gpus = {{"GPU", 1, "9.0"}};
+  parameters_["world_size"] = std::int64_t{4};
+  const ResolvedCase large = resolved(true);
+  ASSERT_TRUE(large.skipped);
+  EXPECT_THAT(*large.skipped, HasSubstr("needs 4 GPUs, this machine has 1"));
+}
+
+TEST_F(ResolveTest, AnExternalVariantIsFoundAndIsNoLibrary) {
+  parameters_["compile"] = std::string("peer");
+  const ResolvedCase external = resolved(true);
+  ASSERT_NE(external.external, nullptr);
+  EXPECT_EQ(external.external->name, "peer");
+  EXPECT_THAT(external.request.plugin_files, ::testing::ElementsAre("w.so", "a.so"));
+}
+
+TEST_F(ResolveTest, MemoryIsEstimatedFromTheModelThePrecisionAndTheAttention) {
+  const Surroundings around = {catalogue_, experiment_, machine_, true};
+  EXPECT_EQ(estimate_memory(around, resolved(true)), 2 * 768 * 4 + 2 * 100);
+  parameters_["precision"] = std::string("bf16");
+  EXPECT_EQ(estimate_memory(around, resolved(true)), 2 * 768 * 2 + 2 * 100);
+}
+
+}  // namespace
+}  // namespace assay::run

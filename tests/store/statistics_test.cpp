@@ -1,0 +1,134 @@
+#include "store/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace assay::store {
+namespace {
+
+TEST(Percentile, InterpolatesAsNumpyDocumentsIt) {
+  // numpy.percentile([[10, 7, 4], [3, 2, 1]], 50) is 3.5 in its reference.
+  const std::vector<double> samples{1, 2, 3, 4, 7, 10};
+  EXPECT_DOUBLE_EQ(percentile(samples, 50), 3.5);
+  // h = 5·0.05 = 0.25 and h = 5·0.95 = 4.75, worked by hand.
+  EXPECT_DOUBLE_EQ(percentile(samples, 5), 1.25);
+  EXPECT_DOUBLE_EQ(percentile(samples, 95), 7 + 0.75 * 3);
+  EXPECT_DOUBLE_EQ(percentile(samples, 0), 1);
+  EXPECT_DOUBLE_EQ(percentile(samples, 100), 10);
+}
+
+TEST(Percentile, OfFewSamples) {
+  EXPECT_DOUBLE_EQ(percentile(std::vector<double>{5}, 95), 5);
+  EXPECT_TRUE(std::isnan(percentile({}, 50)));
+}
+
+TEST(Percentile, IsNotDisturbedByAnInfinityItDoesNotReach) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_DOUBLE_EQ(percentile(std::vector<double>{1, 2, infinity}, 50), 2);
+  EXPECT_EQ(percentile(std::vector<double>{1, infinity, infinity}, 75), infinity);
+}
+
+TEST(Summarise, HandWorkedFigures) {
+  // Mean 5, squared deviations 9+1+1+1+0+0+4+16 = 32: population std 2, sample std sqrt(32/7).
+  const Summary summary = summarise(std::vector<double>{2, 4, 4, 4, 5, 5, 7, 9});
+  EXPECT_EQ(summary.n, 8u);
+  EXPECT_DOUBLE_EQ(summary.mean, 5);
+  EXPECT_DOUBLE_EQ(summary.std_population, 2);
+  EXPECT_DOUBLE_EQ(summary.std_sample, std::sqrt(32.0 / 7.0));
+  EXPECT_DOUBLE_EQ(summary.median, 4.5);
+  EXPECT_DOUBLE_EQ(summary.q1, 4);
+  EXPECT_DOUBLE_EQ(summary.q3, 5.5);
+  EXPECT_DOUBLE_EQ(summary.min, 2);
+  EXPECT_DOUBLE_EQ(summary.max, 9);
+}
+
+TEST(Summarise, OrderOfSamplesDoesNotMatter) {
+  const Summary summary = summarise(std::vector<double>{3, 1, 2});
+  EXPECT_DOUBLE_EQ(summary.median, 2);
+  EXPECT_DOUBLE_EQ(summary.min, 1);
+  EXPECT_DOUBLE_EQ(summary.max, 3);
+}
+
+TEST(Summarise, OneSampleHasNoSampleDeviation) {
+  const Summary summary = summarise(std::vector<double>{3});
+  EXPECT_DOUBLE_EQ(summary.mean, 3);
+  EXPECT_DOUBLE_EQ(summary.std_population, 0);
+  EXPECT_TRUE(std::isnan(summary.std_sample));
+}
+
+TEST(Summarise, NothingAndNaNGiveNaN) {
+  for (const auto& samples : {std::vector<double>{}, std::vector<double>{1, std::nan(""), 2}}) {
+    const Summary summary = summarise(samples);
+    EXPECT_EQ(summary.n, samples.size());
+    EXPECT_TRUE(std::isnan(summary.mean));
+    EXPECT_TRUE(std::isnan(summary.median));
+    EXPECT_TRUE(std::isnan(summary.max));
+  }
+}
+
+TEST(Bootstrap, TheSameSeedGivesTheSameInterval) {
+  const std::vector<double> samples{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  const Interval first = bootstrap_mean(samples, 7);
+  const Interval again = bootstrap_mean(samples, 7);
+  const Interval other = bootstrap_mean(samples, 8);
+  EXPECT_EQ(first.low, again.low);
+  EXPECT_EQ(first.high, again.high);
+  EXPECT_TRUE(first.low != other.low || first.high != other.high);
+}
+
+TEST(Bootstrap, ItsWidthIsThatOfTheNormalApproximation) {
+  std::mt19937_64 generator(1);
+  std::normal_distribution<double> normal(10, 2);
+  std::vector<double> samples(400);
+  for (double& sample : samples) sample = normal(generator);
+  const Summary summary = summarise(samples);
+  const Interval interval = bootstrap_mean(samples, 3, 4000);
+  const double half_width = 1.96 * summary.std_population / std::sqrt(400.0);
+  EXPECT_NEAR(interval.low, summary.mean - half_width, 0.1 * half_width);
+  EXPECT_NEAR(interval.high, summary.mean + half_width, 0.1 * half_width);
+}
+
+// Of 300 sets drawn from a population whose mean and median are 0, about 95 % of the intervals must
+// hold it; 88 % to 99 % is more than four standard errors on either side of what 30 samples reach.
+TEST(Bootstrap, CoversTheTruth) {
+  std::mt19937_64 generator(2);
+  std::normal_distribution<double> normal(0, 1);
+  int mean_covered = 0;
+  int median_covered = 0;
+  constexpr int sets = 300;
+  for (int set = 0; set < sets; ++set) {
+    std::vector<double> samples(30);
+    for (double& sample : samples) sample = normal(generator);
+    const Interval mean = bootstrap_mean(samples, 5, 500);
+    const Interval median = bootstrap_median(samples, 5, 500);
+    mean_covered += mean.low <= 0 && 0 <= mean.high ? 1 : 0;
+    median_covered += median.low <= 0 && 0 <= median.high ? 1 : 0;
+  }
+  EXPECT_GT(mean_covered, 0.88 * sets);
+  EXPECT_LT(mean_covered, 0.99 * sets);
+  EXPECT_GT(median_covered, 0.88 * sets);
+  EXPECT_LT(median_covered, 0.995 * sets);
+}
+
+TEST(Bootstrap, AWiderLevelIsAWiderInterval) {
+  const std::vector<double> samples{1, 2, 3, 4, 5, 60, 7, 8, 9, 10};
+  const Interval narrow = bootstrap_median(samples, 1, 2000, 0.5);
+  const Interval wide = bootstrap_median(samples, 1, 2000, 0.99);
+  EXPECT_LT(wide.low, narrow.low);
+  EXPECT_GT(wide.high, narrow.high);
+}
+
+TEST(Bootstrap, OfFewSamples) {
+  const Interval one = bootstrap_median(std::vector<double>{4}, 1);
+  EXPECT_EQ(one.low, 4);
+  EXPECT_EQ(one.high, 4);
+  EXPECT_TRUE(std::isnan(bootstrap_mean({}, 1).low));
+  EXPECT_TRUE(std::isnan(bootstrap_mean(std::vector<double>{1, std::nan("")}, 1).high));
+}
+
+}  // namespace
+}  // namespace assay::store

@@ -1,0 +1,49 @@
+#include "wire/messages.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::wire {
+namespace {
+
+TEST(MessagesTest, ACaseRequestComesBackAsItWas) {
+  CaseRequest request;
+  request.ordinal = 7;
+  request.parameters = {{"seq_len", std::int64_t{128}}, {"lr", 0.5}, {"causal", true}, {"model", std::string("small")}};
+  request.passes = {"forward", "backward"};
+  request.pinned = {"attention"};
+  request.presets["model"] = {{"d_model", std::int64_t{768}}};
+  request.plugin_files = {"/a/b.so"};
+  const auto back = case_request_from_json(nlohmann::json::parse(to_json(request).dump()));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->ordinal, 7);
+  EXPECT_EQ(back->parameters, request.parameters);
+  EXPECT_EQ(back->passes, request.passes);
+  EXPECT_EQ(back->pinned, request.pinned);
+  EXPECT_EQ(back->presets, request.presets);
+  EXPECT_EQ(back->plugin_files, request.plugin_files);
+}
+
+TEST(MessagesTest, MeasuredSeriesKeepTheirSamplesExactly) {
+  store::Series series;
+  series.pass = "forward";
+  series.metric = "time";
+  series.unit = "s";
+  series.samples = {0.1, 1e-9, 3.0000000000000004};
+  const auto back = measured_from_json(nlohmann::json::parse(to_json(Measured{3, series}).dump()));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->ordinal, 3);
+  EXPECT_EQ(back->series.samples, series.samples);
+}
+
+TEST(MessagesTest, WhatIsMissingOrOfAnotherTypeIsAnErrorNotAnException) {
+  EXPECT_FALSE(hello_from_json({{"type", "hello"}}));
+  EXPECT_FALSE(case_request_from_json({{"type", "case"}, {"ordinal", "seven"}}));
+  EXPECT_FALSE(measured_from_json({{"ordinal", 1}, {"series", 5}}));
+  EXPECT_FALSE(case_done_from_json(
+      {{"ordinal", 1}, {"outcome", "splendid"}, {"reason", ""}, {"context", nullptr}}));
+  EXPECT_EQ(message_type(nlohmann::json::array()), "");
+  EXPECT_EQ(message_type({{"type", 3}}), "");
+}
+
+}  // namespace
+}  // namespace assay::wire

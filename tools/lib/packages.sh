@@ -1,0 +1,80 @@
+# System packages (Debian, Ubuntu and what derives from them); sourced by tools/setup.
+
+# What to install | what also counts: a pattern of installed packages.
+system_packages='
+g++
+git
+ca-certificates
+python3
+python3-venv
+libboost-dev|libboost[0-9.]+-dev
+libboost-filesystem-dev|libboost-filesystem[0-9.]+-dev
+libboost-program-options-dev|libboost-program-options[0-9.]+-dev
+libyaml-cpp-dev
+libsqlitecpp-dev
+libsqlite3-dev
+libfmt-dev
+nlohmann-json3-dev
+libvalijson-dev
+libexpected-dev
+libmd-dev
+libgloo-dev
+libgtest-dev
+libgmock-dev
+libbenchmark-dev
+gnuplot-nox|gnuplot-(qt|x11)
+'
+
+# Whether a program of another origin does what the package would be installed for.
+works_already() {
+  case $1 in
+    g++ | git) command -v "$1" ;;
+    python3) command -v python3 ;;
+    python3-venv) python3 -c 'import ensurepip, venv' ;;
+    gnuplot-nox) command -v gnuplot ;;
+    *) false ;;
+  esac >/dev/null 2>&1
+}
+
+# Names of the packages that are missing, one a line.
+missing_packages() {
+  local installed name also
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
+  while IFS='|' read -r name also; do
+    [ -n "$name" ] || continue
+    grep -Eqx "${name//+/[+]}${also:+|$also}" <<<"$installed" || works_already "$name" ||
+      echo "$name"
+  done <<<"$system_packages"
+}
+
+ensure_packages() {
+  local missing
+  if ! command -v dpkg-query >/dev/null 2>&1; then
+    say "not a Debian or Ubuntu system: see that what these packages hold is installed:" \
+      "$(sed 's/|.*//' <<<"$system_packages" | xargs)"
+    return
+  fi
+  missing=$(missing_packages | xargs)
+  [ -n "$missing" ] || return 0
+  install_packages "$missing"
+}
+
+# install_packages "NAME…", or says what an administrator must run.
+install_packages() {
+  local command="apt-get install -y --no-install-recommends $1"
+  if ! can_administrate; then
+    say "missing on this machine: $1"
+    say "an administrator must run:"
+    printf '\n  apt-get update && %s\n\n' "$command" >&2
+    die 3 "then run this again"
+  fi
+  say "system packages: installing $1"
+  { as_administrator apt-get update -qq &&
+    as_administrator env DEBIAN_FRONTEND=noninteractive $command -qq; } >&2 ||
+    die 3 "apt-get failed, see above; by hand: apt-get update && $command"
+}
+
+# ensure_program PROGRAM: a developers' tool that a build does not need, of the package of its name.
+ensure_program() {
+  command -v "$1" >/dev/null 2>&1 || install_packages "$1"
+}

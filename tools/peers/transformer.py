@@ -1,0 +1,150 @@
+"""The decoder-only transformer of assay's models, in plain PyTorch: pre-norm blocks, no biases.
+
+swiglu: rotary positions, SwiGLU with three matrices, a head of its own.
+gelu: learned positions, GELU with two matrices, the head tied to the token embedding.
+"""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class RmsNorm(nn.Module):
+    """x / sqrt(mean(x²) + eps) · weight from basic operations, in fp32. Zhang and Sennrich 2019."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        wide = x.float()
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-5)
+        return (wide * scale * self.weight).to(x.dtype)
+
+
+NORMS = {
+    "rmsnorm": RmsNorm,
+    "rmsnorm_libtorch": lambda width: nn.RMSNorm(width, eps=1e-5),
+    "layernorm": lambda width: nn.LayerNorm(width, eps=1e-5),
+}
+
+
+def future_keys(length):
+    """[length, length], true where the key lies in the query's future."""
+    return torch.ones(length, length, dtype=torch.bool).triu(1)
+
+
+def naive_attention(q, k, v, hidden):
+    """Textbook causal attention: explicit scores, mask and softmax."""
+    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+    return torch.softmax(scores.masked_fill_(hidden, float("-inf")), dim=-1) @ v
+
+
+def library_attention(q, k, v, hidden):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def rotate(x, cos, sin):
+    """Rotary positions: the pair (2i, 2i+1) as a complex number, turned. Su 2021, eq. 34."""
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * torch.complex(cos, sin)).flatten(-2).to(x.dtype)
+
+
+def rotate_in_reals(x, cos, sin):
+    """The same for torch.compile, which makes no kernels for complex numbers."""
+    even, odd = x[..., 0::2], x[..., 1::2]
+    turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
+    return turned.flatten(-2).to(x.dtype)
+
+
+def rotary_tables(length, d_head):
+    frequencies = 10000.0 ** (-torch.arange(0, d_head, 2).float() / d_head)
+    angles = torch.outer(torch.arange(length).float(), frequencies)
+    return angles.cos(), angles.sin()
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, d_model, heads, attend, turn):
+        super().__init__()
+        self.heads = heads
+        self.attend = attend
+        self.turn = turn
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, d_model, bias=False)
+        self.value = nn.Linear(d_model, d_model, bias=False)
+        self.output = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x, tables):
+        batch, length, width = x.shape
+        q, k, v = (
+            project(x).view(batch, length, self.heads, -1).transpose(1, 2)
+            for project in (self.query, self.key, self.value)
+        )
+        if self.turn is not None:
+            q, k = (self.turn(part, tables["cos"], tables["sin"]) for part in (q, k))
+        mixed = self.attend(q, k, v, tables["hidden"]).transpose(1, 2).reshape(batch, length, width)
+        return self.output(mixed)
+
+
+class SwiGlu(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.gate = nn.Linear(d_model, d_ff, bias=False)
+        self.up = nn.Linear(d_model, d_ff, bias=False)
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Gelu(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.up = nn.Linear(d_model, d_ff, bias=False)
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        return self.down(F.gelu(self.up(x)))
+
+
+class Block(nn.Module):
+    def __init__(self, size, architecture, attend, norm, turn):
+        super().__init__()
+        swiglu = architecture == "swiglu"
+        self.attention_norm = norm(size["d_model"])
+        self.attention = SelfAttention(size["d_model"], size["heads"], attend, turn if swiglu else None)
+        self.feed_forward_norm = norm(size["d_model"])
+        self.feed_forward = (SwiGlu if swiglu else Gelu)(size["d_model"], size["d_ff"])
+
+    def forward(self, x, tables):
+        x = x + self.attention(self.attention_norm(x), tables)
+        return x + self.feed_forward(self.feed_forward_norm(x))
+
+
+class Transformer(nn.Module):
+    """tokens [batch, length] → logits [batch, length, vocabulary]. `size` holds d_model, d_ff,
+    layers, heads and vocab_size; `length` is the context the positions are made for."""
+
+    def __init__(self, size, architecture, length, attend, norm, turn=rotate):
+        super().__init__()
+        d_model, vocabulary = size["d_model"], size["vocab_size"]
+        self.embedding = nn.Embedding(vocabulary, d_model)
+        self.positions = nn.Embedding(length, d_model) if architecture == "gelu" else None
+        self.blocks = nn.ModuleList(
+            Block(size, architecture, attend, norm, turn) for _ in range(size["layers"]))
+        self.norm = norm(d_model)
+        self.head = None if architecture == "gelu" else nn.Linear(d_model, vocabulary, bias=False)
+        cos, sin = rotary_tables(length, d_model // size["heads"])
+        self.tables = {"cos": cos, "sin": sin, "hidden": future_keys(length)}
+        nn.init.normal_(self.embedding.weight, std=0.02)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        if self.positions is not None:
+            x = x + self.positions.weight[: tokens.shape[1]]
+        for block in self.blocks:
+            x = block(x, self.tables)
+        x = self.norm(x)
+        return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)
