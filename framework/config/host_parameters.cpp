@@ -46,6 +46,9 @@ const std::vector<ParameterInfo>& host_parameters() {
                        "time, cuda_graph times replays of the captured call."),
       integer_parameter("measure.calls_per_sample", 1, 1, 1000000,
                         "Calls that one sample is the sum of."),
+      choice_parameter("measure.isolation", "shared", {"shared", "case"},
+                       "Whether workers serve case after case, or each case gets fresh ones, whose "
+                       "first calls are cold."),
       timeout_parameter(),
       integer_parameter("measure.seed", 0, 0, 4294967295.0,
                         "Seed of the random numbers a case is made from."),

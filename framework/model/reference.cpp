@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randint.h>
@@ -12,6 +13,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -159,6 +161,19 @@ void compare(Verification& verification, const std::string& name, const at::Tens
     verification.worst = name;
   }
   verification.checked = true;
+}
+
+void compare_all(Verification& verification, const std::vector<NamedTensor>& values,
+                 const std::vector<NamedTensor>& references, double tolerance,
+                 double gradient_allowance) {
+  for (const auto& [name, reference] : references) {
+    const auto found = std::find_if(values.begin(), values.end(),
+                                    [&](const NamedTensor& value) { return value.name == name; });
+    const bool gradient = name.starts_with("grad.");
+    compare(verification, name,
+            found == values.end() ? at::full_like(reference, infinity) : found->tensor, reference,
+            gradient ? gradient_allowance * tolerance : tolerance);
+  }
 }
 
 }  // namespace assay::model

@@ -46,11 +46,18 @@ Ops reference_ops(bool norm_has_bias);
 // 0). NaN or infinity in `value` gives infinity.
 double relative_error(const at::Tensor& value, const at::Tensor& reference);
 
-// The largest relative error a result may have; gradients get it twice over.
+// The largest relative error a single operation's result may have; its gradients may have twice
+// that.
 double tolerance(const PrecisionPolicy& precision);
 
 // Keeps the worst of several comparisons.
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
              const at::Tensor& reference, double tolerance);
+
+// Each reference with the value of its name; one that is missing has an infinite error. Names that
+// begin with "grad." may be `gradient_allowance` times as far off.
+void compare_all(Verification& verification, const std::vector<NamedTensor>& values,
+                 const std::vector<NamedTensor>& references, double tolerance,
+                 double gradient_allowance);
 
 }  // namespace assay::model

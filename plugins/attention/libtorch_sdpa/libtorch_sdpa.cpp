@@ -4,8 +4,7 @@
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/full.h>
 #include <assay/attention.h>
 
 #include <limits>
@@ -26,19 +25,17 @@ bool needs_explicit_mask(const AttentionInputs& in) {
   return in.causal && in.q.size(2) != in.k.size(2);
 }
 
-// [seq_q, seq_k], true where the key is seen.
-at::Tensor seen_keys(const AttentionInputs& in) {
+// [seq_q, seq_k], 0 where the key is seen, −∞ where not, in q's dtype.
+at::Tensor additive_mask(const AttentionInputs& in) {
   const auto seq_q = in.q.size(2);
   const auto seq_k = in.k.size(2);
-  return at::ones({seq_q, seq_k}, in.q.options().dtype(at::kBool).requires_grad(false))
-      .tril(seq_k - seq_q);
+  const auto options = in.q.options().requires_grad(false);
+  return at::full({seq_q, seq_k}, -std::numeric_limits<double>::infinity(), options)
+      .triu_(seq_k - seq_q + 1);
 }
 
-// 0 where the key is seen, −∞ where not, in q's dtype.
-at::Tensor additive_mask(const AttentionInputs& in) {
-  const auto seen = seen_keys(in);
-  return at::zeros(seen.sizes(), in.q.options().requires_grad(false))
-      .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+std::optional<at::Tensor> mask_if_needed(const AttentionInputs& in) {
+  return needs_explicit_mask(in) ? std::optional(additive_mask(in)) : std::nullopt;
 }
 
 bool needs_gradient(const AttentionInputs& in) {
@@ -72,7 +69,7 @@ void throw_if(const Reason& reason) {
 class Math final : public assay::Attention {
  public:
   at::Tensor forward(const AttentionInputs& in) override {
-    const auto mask = needs_explicit_mask(in) ? std::optional(seen_keys(in)) : std::nullopt;
+    const auto mask = mask_if_needed(in);
     return std::get<0>(at::_scaled_dot_product_attention_math(
         in.q, in.k, in.v, mask, /*dropout_p=*/0, in.causal && !mask, std::nullopt, in.scale));
   }
@@ -128,7 +125,7 @@ class Flash final : public assay::Attention {
 
  private:
   static at::Tensor on_cpu(const AttentionInputs& in) {
-    const auto mask = needs_explicit_mask(in) ? std::optional(additive_mask(in)) : std::nullopt;
+    const auto mask = mask_if_needed(in);
     return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
         in.q, in.k, in.v, /*dropout_p=*/0, in.causal && !mask, mask, in.scale));
   }

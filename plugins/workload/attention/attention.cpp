@@ -81,10 +81,10 @@ class AttentionProgram final : public Program {
 
   std::vector<NamedTensor> outputs(const std::string&) override {
     std::vector<NamedTensor> outputs = {{"out", out_.detach()}};
-    if (in_.q.grad().defined()) {
-      outputs.insert(
-          outputs.end(),
-          {{"grad.q", in_.q.grad()}, {"grad.k", in_.k.grad()}, {"grad.v", in_.v.grad()}});
+    const std::pair<const char*, const at::Tensor*> inputs[] = {
+        {"grad.q", &in_.q}, {"grad.k", &in_.k}, {"grad.v", &in_.v}};
+    for (const auto& [name, input] : inputs) {
+      if (input->grad().defined()) outputs.push_back({name, input->grad()});
     }
     return outputs;
   }
@@ -202,25 +202,25 @@ class AttentionWorkload final : public Workload {
     const model::PoisonedMemory poisoned(
         context.device, 8 * shape.elements() * static_cast<std::int64_t>(sizeof(float)));
 
-    const auto launched = launch(context, pass, rows);
-    const auto& values = launched.outputs;
-    const bool backward = values.size() > 1;
-    const auto& dout = launched.program->dout();
+    auto launched = launch(context, pass, rows);
     const auto device_rows = rows.to(context.device);
     const auto at_rows = [&](const at::Tensor& x) { return x.index_select(2, device_rows); };
+    launched.outputs.at(0).tensor = at_rows(launched.outputs[0].tensor);
+
+    const bool backward = pass == "backward" || pass == "forward_backward";
+    const auto& dout = launched.program->dout();
     const auto reference = model::attention_reference(launched.program->inputs(), rows,
                                                       backward ? at_rows(dout) : at::Tensor());
-
+    std::vector<NamedTensor> references = {{"out", reference.out}};
+    if (backward) {
+      auto dq = at::zeros_like(dout, at::TensorOptions().dtype(at::kDouble));
+      references.push_back({"grad.q", dq.index_copy_(2, device_rows, reference.dq)});
+      references.push_back({"grad.k", reference.dk});
+      references.push_back({"grad.v", reference.dv});
+    }
     Verification verification;
-    const double tolerance = model::tolerance(context.precision);
-    model::compare(verification, "out", at_rows(values[0].tensor), reference.out, tolerance);
-    if (!backward) return verification;
-    const double gradients = 2 * tolerance;
-    auto dq = at::zeros_like(dout, at::TensorOptions().dtype(at::kDouble));
-    dq.index_copy_(2, device_rows, reference.dq);
-    model::compare(verification, "grad.q", values[1].tensor, dq, gradients);
-    model::compare(verification, "grad.k", values[2].tensor, reference.dk, gradients);
-    model::compare(verification, "grad.v", values[3].tensor, reference.dv, gradients);
+    model::compare_all(verification, launched.outputs, references,
+                       model::tolerance(context.precision), /*gradient_allowance=*/2);
     return verification;
   }
 };
