@@ -36,12 +36,21 @@ std::vector<const PluginInfo*> Catalogue::of_kind(std::string_view kind) const {
 const std::vector<MetricInfo>& common_metrics() {
   static const std::vector<MetricInfo> metrics = {
       {"time", "s", Direction::lower_is_better, "Time of one sample of a pass.", {}},
-      {"first_call_time", "s", Direction::lower_is_better,
-       "Time of the first call of a pass: module loading, autotuning and capture included.", {}},
-      {"memory_before", "byte", Direction::lower_is_better,
-       "Memory allocated on the device just before a call of the pass.", {}},
-      {"peak_memory", "byte", Direction::lower_is_better,
-       "Most memory allocated on the device at any moment of a call of the pass.", {}},
+      {"first_call_time",
+       "s",
+       Direction::lower_is_better,
+       "Time of the first call of a pass: module loading, autotuning and capture included.",
+       {}},
+      {"memory_before",
+       "byte",
+       Direction::lower_is_better,
+       "Memory allocated on the device just before a call of the pass.",
+       {}},
+      {"peak_memory",
+       "byte",
+       Direction::lower_is_better,
+       "Most memory allocated on the device at any moment of a call of the pass.",
+       {}},
       {"error", "", Direction::lower_is_better,
        "Relative error of the worst output against the reference in higher precision.",
        "max over outputs of ‖out − reference‖ / ‖reference‖"},
@@ -68,7 +77,8 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
     const PluginInfo& b = plugins[i];
     if (a.kind == b.kind && a.name == b.name) {
       error.diagnostics.push_back(
-          {{b.file}, fmt::format("{} '{}' is already the name of a plugin in {}", b.kind, b.name, a.file),
+          {{b.file},
+           fmt::format("{} '{}' is already the name of a plugin in {}", b.kind, b.name, a.file),
            "rename one of them or remove one of the files"});
     }
   }

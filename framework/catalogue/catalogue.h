@@ -24,16 +24,16 @@ struct PluginInfo {
   std::string kind;
   std::string name;
   std::string description;
-  std::string file;                       // the shared library, or the descriptor of an external one
+  std::string file;  // the shared library, or the descriptor of an external one
   std::vector<ParameterInfo> parameters;  // a workload's parameters, another kind's options
-  std::string memory_estimate;            // bytes, as an expression over a case's names; may be empty
+  std::string memory_estimate;  // bytes, as an expression over a case's names; may be empty
 
   // Workloads only.
-  std::vector<std::string> uses;           // kinds it is composed with
-  std::vector<std::string> passes;         // those it can run
+  std::vector<std::string> uses;    // kinds it is composed with
+  std::vector<std::string> passes;  // those it can run
   std::vector<std::string> default_passes;
-  std::vector<MetricInfo> metrics;         // beside those every workload has
-  std::string default_clock;               // on a GPU: "wall" or "cuda_event"
+  std::vector<MetricInfo> metrics;  // beside those every workload has
+  std::string default_clock;        // on a GPU: "wall" or "cuda_event"
 
   // External variants only: the command (argv), resolved against the descriptor's folder.
   std::vector<std::string> command;
@@ -66,7 +66,8 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
 // One external variant from its descriptor.
 Result<PluginInfo> read_descriptor(const std::filesystem::path& file);
 
-// External variants: every *.yaml descriptor below `folder`. A folder that does not exist holds none.
+// External variants: every *.yaml descriptor below `folder`. A folder that does not exist holds
+// none.
 Result<std::vector<PluginInfo>> read_external(const std::filesystem::path& folder);
 
 }  // namespace assay::catalogue

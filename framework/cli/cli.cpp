@@ -34,11 +34,13 @@ constexpr std::array<Command, 10> commands = {{
 }};
 
 void print_help() {
-  fmt::print("assay measures the parts of LLM training systems and writes the report.\n\n"
-             "assay COMMAND [options]\n\nCommands:\n");
+  fmt::print(
+      "assay measures the parts of LLM training systems and writes the report.\n\n"
+      "assay COMMAND [options]\n\nCommands:\n");
   for (const Command& command : commands) fmt::print("  {:<8} {}\n", command.name, command.summary);
-  fmt::print("\n`assay COMMAND --help` shows the options and an example.\n\nExample:\n"
-             "  assay run experiments/quickstart.yaml\n");
+  fmt::print(
+      "\n`assay COMMAND --help` shows the options and an example.\n\nExample:\n"
+      "  assay run experiments/quickstart.yaml\n");
 }
 
 int complain(const Error& error) {
@@ -61,10 +63,9 @@ int run_command_line(int argc, char** argv) {
     const auto done = command.run({words.begin() + 1, words.end()});
     return done ? static_cast<int>(*done) : complain(done.error());
   }
-  return complain({ExitCode::bad_input,
-                   {{{}, fmt::format("unknown command '{}'{}", words[0],
-                                     suggestion(words[0], names)),
-                     {}}}});
+  return complain(
+      {ExitCode::bad_input,
+       {{{}, fmt::format("unknown command '{}'{}", words[0], suggestion(words[0], names)), {}}}});
 }
 
 }  // namespace assay::cli

@@ -14,9 +14,12 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  return {"doctor", "",
+  return {"doctor",
+          "",
           "Says what this machine and this installation have, what is missing, and how to get it.",
-          "assay doctor", po::options_description("Options"), {}};
+          "assay doctor",
+          po::options_description("Options"),
+          {}};
 }
 
 // One line a finding; a missing thing says what it would be good for and how to get it.
@@ -59,9 +62,9 @@ void check_program(Checkup& checkup, const std::string& program, const std::stri
 
 void check_machine(Checkup& checkup) {
   const run::Machine machine = run::probe_machine();
-  checkup.good("machine", fmt::format("{}, {} cores, {}, {}", machine.cpu, machine.cores,
-                                      human_size(static_cast<double>(machine.memory_bytes)),
-                                      machine.system));
+  checkup.good("machine",
+               fmt::format("{}, {} cores, {}, {}", machine.cpu, machine.cores,
+                           human_size(static_cast<double>(machine.memory_bytes)), machine.system));
   for (const run::Gpu& gpu : machine.gpus) {
     checkup.good("GPU", fmt::format("{}, {}, compute capability {}, driver {}", gpu.name,
                                     human_size(static_cast<double>(gpu.memory_bytes)),
@@ -81,12 +84,13 @@ void check_build(Checkup& checkup, const run::Installation& installation) {
   }
   const auto catalogue = run::load_catalogue(installation);
   if (!catalogue) {
-    return checkup.broken("LibTorch", "the worker cannot start: " + catalogue.error().text(),
-                          "put LibTorch's lib folder into LD_LIBRARY_PATH, or build again with tools/assay");
+    return checkup.broken(
+        "LibTorch", "the worker cannot start: " + catalogue.error().text(),
+        "put LibTorch's lib folder into LD_LIBRARY_PATH, or build again with tools/assay");
   }
   checkup.good("build", catalogue->fingerprint);
-  checkup.good("plugins", fmt::format("{} in {}", catalogue->plugins.size(),
-                                      installation.plugins.string()));
+  checkup.good("plugins",
+               fmt::format("{} in {}", catalogue->plugins.size(), installation.plugins.string()));
   checkup.good("configs", installation.configs().string());
 }
 

@@ -12,16 +12,19 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  Usage usage{"export", "RUN",
+  Usage usage{"export",
+              "RUN",
               "Writes a run as JSON Lines (everything, for another machine's `assay import`) or as "
               "CSV (the figures).",
-              "assay export latest --output results.jsonl", po::options_description("Options"), {}};
+              "assay export latest --output results.jsonl",
+              po::options_description("Options"),
+              {}};
   add_results_option(usage.options);
-  usage.options.add_options()
-      ("output", po::value<std::string>()->value_name("FILE"), "where to write (default: standard output)")
-      ("format", po::value<std::string>()->value_name("jsonl|csv"),
-       "default: csv for an output that ends in .csv, else jsonl")
-      ("run", po::value<std::string>()->value_name("RUN"), "the run; the same as the argument");
+  usage.options.add_options()("output", po::value<std::string>()->value_name("FILE"),
+                              "where to write (default: standard output)")(
+      "format", po::value<std::string>()->value_name("jsonl|csv"),
+      "default: csv for an output that ends in .csv, else jsonl")(
+      "run", po::value<std::string>()->value_name("RUN"), "the run; the same as the argument");
   usage.positions.add("run", 1);
   return usage;
 }
@@ -40,7 +43,8 @@ Result<ExitCode> export_command(const Arguments& arguments) {
   const std::string format =
       text_or(**values, "format", output.ends_with(".csv") ? "csv" : "jsonl");
   if (format != "csv" && format != "jsonl") {
-    return fail(ExitCode::bad_input, fmt::format("unknown format '{}'", format), "known: jsonl, csv");
+    return fail(ExitCode::bad_input, fmt::format("unknown format '{}'", format),
+                "known: jsonl, csv");
   }
   auto database = open_database(**values, store::Access::read_only);
   if (!database) return tl::unexpected(database.error());

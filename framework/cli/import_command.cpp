@@ -11,16 +11,20 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  Usage usage{"import", "FILE",
-              "Reads results from JSON Lines (as `assay export` writes them) or CSV into the database "
-              "and prints the name of the run they have become.",
-              "assay import figures.csv --experiment experiments/model_timing.yaml",
-              po::options_description("Options"), {}};
+  Usage usage{
+      "import",
+      "FILE",
+      "Reads results from JSON Lines (as `assay export` writes them) or CSV into the database "
+      "and prints the name of the run they have become.",
+      "assay import figures.csv --experiment experiments/model_timing.yaml",
+      po::options_description("Options"),
+      {}};
   add_results_option(usage.options);
-  usage.options.add_options()
-      ("experiment", po::value<std::string>()->value_name("NAME|FILE"),
-       "the experiment they belong to; a file gives its title and its report too")
-      ("file", po::value<std::string>()->value_name("FILE"), "the results; the same as the argument");
+  usage.options.add_options()(
+      "experiment", po::value<std::string>()->value_name("NAME|FILE"),
+      "the experiment they belong to; a file gives its title and its report too")(
+      "file", po::value<std::string>()->value_name("FILE"),
+      "the results; the same as the argument");
   usage.positions.add("file", 1);
   return usage;
 }

@@ -37,17 +37,18 @@ Result<std::optional<po::variables_map>> parse(const Usage& usage, const Argumen
   all.add_options()("help,h", "");
   po::variables_map values;
   try {
-    po::store(po::command_line_parser(arguments)
-                  .options(all)
-                  .positional(usage.positions)
-                  .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
-                  .run(),
-              values);
+    po::store(
+        po::command_line_parser(arguments)
+            .options(all)
+            .positional(usage.positions)
+            .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
+            .run(),
+        values);
     po::notify(values);
   } catch (const po::unknown_option& error) {
     const std::string name = error.get_option_name();
-    return refuse(usage, fmt::format("unknown option '{}'{}", name,
-                                     suggestion(name, option_names(usage))));
+    return refuse(
+        usage, fmt::format("unknown option '{}'{}", name, suggestion(name, option_names(usage))));
   } catch (const po::too_many_positional_options_error&) {
     return refuse(usage, fmt::format("too many arguments for `assay {}`", usage.command));
   } catch (const po::error& error) {

@@ -15,14 +15,17 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  Usage usage{"plan", "FILE",
-              "Shows every case of an experiment with the memory it needs by estimate, and what would be "
-              "skipped on this machine and why. Nothing is run.",
-              "assay plan experiments/model_timing.yaml --filter 'model == small'",
-              po::options_description("Options"), {}};
+  Usage usage{
+      "plan",
+      "FILE",
+      "Shows every case of an experiment with the memory it needs by estimate, and what would be "
+      "skipped on this machine and why. Nothing is run.",
+      "assay plan experiments/model_timing.yaml --filter 'model == small'",
+      po::options_description("Options"),
+      {}};
   add_experiment_options(usage.options);
-  usage.options.add_options()
-      ("experiment-file", po::value<std::string>()->value_name("FILE"), "the experiment; the same as the argument");
+  usage.options.add_options()("experiment-file", po::value<std::string>()->value_name("FILE"),
+                              "the experiment; the same as the argument");
   usage.positions.add("experiment-file", 1);
   return usage;
 }

@@ -8,18 +8,21 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  Usage usage{"report", "RUN…",
-              "Makes the report of stored runs; several runs are merged into one report. `latest` is "
-              "the newest run.",
-              "assay report latest --layout configs/layouts/model_summary.yaml",
-              po::options_description("Options"), {}};
+  Usage usage{
+      "report",
+      "RUN…",
+      "Makes the report of stored runs; several runs are merged into one report. `latest` is "
+      "the newest run.",
+      "assay report latest --layout configs/layouts/model_summary.yaml",
+      po::options_description("Options"),
+      {}};
   add_results_option(usage.options);
-  usage.options.add_options()
-      ("layout", po::value<std::string>()->value_name("NAME|FILE"),
-       "render with this layout instead of the experiment's own report")
-      ("output", po::value<std::string>()->value_name("FILE"),
-       "where the report goes (default: results/RUN/report.md)")
-      ("run", po::value<std::vector<std::string>>()->value_name("RUN"), "a run; the same as the argument");
+  usage.options.add_options()("layout", po::value<std::string>()->value_name("NAME|FILE"),
+                              "render with this layout instead of the experiment's own report")(
+      "output", po::value<std::string>()->value_name("FILE"),
+      "where the report goes (default: results/RUN/report.md)")(
+      "run", po::value<std::vector<std::string>>()->value_name("RUN"),
+      "a run; the same as the argument");
   usage.positions.add("run", -1);
   return usage;
 }

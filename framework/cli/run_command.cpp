@@ -12,19 +12,22 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  Usage usage{"run", "FILE…",
-              "Runs every case of the experiments, stores what was measured and writes their reports.",
-              "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter 'seq_len<=256'",
-              po::options_description("Options"), {}};
+  Usage usage{
+      "run",
+      "FILE…",
+      "Runs every case of the experiments, stores what was measured and writes their reports.",
+      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter 'seq_len<=256'",
+      po::options_description("Options"),
+      {}};
   add_experiment_options(usage.options);
   add_results_option(usage.options);
-  usage.options.add_options()
-      ("resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
-       "complete a run (the newest of the experiment unless one is named)")
-      ("allow-external", po::bool_switch(),
-       "let external variants run their programs on this machine")
-      ("experiment-file", po::value<std::vector<std::string>>()->value_name("FILE"),
-       "an experiment; the same as the argument");
+  usage.options.add_options()("resume",
+                              po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
+                              "complete a run (the newest of the experiment unless one is named)")(
+      "allow-external", po::bool_switch(),
+      "let external variants run their programs on this machine")(
+      "experiment-file", po::value<std::vector<std::string>>()->value_name("FILE"),
+      "an experiment; the same as the argument");
   usage.positions.add("experiment-file", -1);
   return usage;
 }
@@ -63,7 +66,12 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   const auto resume = run_to_resume(values, *database, *experiment);
   if (!resume) return tl::unexpected(resume.error());
 
-  run::RunRequest request{session.installation, session.catalogue, *experiment, *plan, {}, *resume,
+  run::RunRequest request{session.installation,
+                          session.catalogue,
+                          *experiment,
+                          *plan,
+                          {},
+                          *resume,
                           values["allow-external"].as<bool>()};
   for (const std::string& setting : given.settings) request.overrides.push_back("--set " + setting);
   for (const std::string& filter : given.filters) request.overrides.push_back("--filter " + filter);
@@ -79,8 +87,8 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
 
   Finished finished{std::move(*end), 0};
   for (const auto& [outcome, count] : finished.end.outcomes) {
-    const bool fine = outcome == Outcome::ok || outcome == Outcome::skipped ||
-                      outcome == Outcome::unsupported;
+    const bool fine =
+        outcome == Outcome::ok || outcome == Outcome::skipped || outcome == Outcome::unsupported;
     if (!fine) finished.failed += count;
   }
   if (finished.end.interrupted) {

@@ -9,14 +9,17 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  Usage usage{"schema", "",
-              "Prints the JSON Schema of experiments, made from the plugins of this installation, for "
-              "completion and checks in an editor.",
-              "assay schema --output configs/experiment.schema.json",
-              po::options_description("Options"), {}};
-  usage.options.add_options()
-      ("output", po::value<std::string>()->value_name("FILE"), "write it there instead of printing it")
-      ("plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+  Usage usage{
+      "schema",
+      "",
+      "Prints the JSON Schema of experiments, made from the plugins of this installation, for "
+      "completion and checks in an editor.",
+      "assay schema --output configs/experiment.schema.json",
+      po::options_description("Options"),
+      {}};
+  usage.options.add_options()("output", po::value<std::string>()->value_name("FILE"),
+                              "write it there instead of printing it")(
+      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
   return usage;
 }
 

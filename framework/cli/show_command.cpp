@@ -11,14 +11,16 @@ namespace assay::cli {
 namespace {
 
 Usage usage() {
-  Usage usage{"show", "KIND/NAME | model/NAME | RUN[/CASE]",
+  Usage usage{"show",
+              "KIND/NAME | model/NAME | RUN[/CASE]",
               "Shows everything known of one plugin, one model, one run, or one case of a run.",
               "assay show attention/naive\n  assay show quickstart-1/3",
-              po::options_description("Options"), {}};
+              po::options_description("Options"),
+              {}};
   add_results_option(usage.options);
-  usage.options.add_options()
-      ("what", po::value<std::string>()->value_name("NAME"), "what to show; the same as the argument")
-      ("plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+  usage.options.add_options()("what", po::value<std::string>()->value_name("NAME"),
+                              "what to show; the same as the argument")(
+      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
   usage.positions.add("what", 1);
   return usage;
 }
@@ -62,7 +64,8 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
       }
     }
   }
-  if (!plugin.memory_estimate.empty()) fmt::print("  memory estimate: {} bytes\n", plugin.memory_estimate);
+  if (!plugin.memory_estimate.empty())
+    fmt::print("  memory estimate: {} bytes\n", plugin.memory_estimate);
 }
 
 void print_run(const store::Run& run) {
@@ -81,7 +84,8 @@ void print_case(const store::CaseResult& result) {
              result.ordinal + 1, to_text(result.outcome), result.reason.empty() ? "" : ": ",
              result.reason, result.key, result.build, result.when, human_duration(result.wall_s),
              result.context.dump());
-  for (const auto& [name, value] : result.parameters) fmt::print("  {} = {}\n", name, to_text(value));
+  for (const auto& [name, value] : result.parameters)
+    fmt::print("  {} = {}\n", name, to_text(value));
   for (const store::Series& series : result.series) {
     fmt::print("  {} {}{} rank {}: {} {}", series.pass, series.metric,
                series.part.empty() ? "" : " " + series.part, series.rank, to_text(series.outcome),
@@ -108,7 +112,8 @@ Result<ExitCode> show_run(const po::variables_map& values, const std::string& wh
     print_case(each);
     return ExitCode::ok;
   }
-  return fail(ExitCode::bad_input, fmt::format("{} has no case '{}'", *name, what.substr(slash + 1)),
+  return fail(ExitCode::bad_input,
+              fmt::format("{} has no case '{}'", *name, what.substr(slash + 1)),
               fmt::format("`assay show {}` lists its cases", *name));
 }
 
@@ -126,7 +131,8 @@ Result<ExitCode> show_command(const Arguments& arguments) {
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
   if (kind == "model") {
-    const auto text = read_file((session->installation.configs() / "models" / (name + ".yaml")).string());
+    const auto text =
+        read_file((session->installation.configs() / "models" / (name + ".yaml")).string());
     if (!text) return tl::unexpected(text.error());
     fmt::print("{}", *text);
     return ExitCode::ok;

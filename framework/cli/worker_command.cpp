@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-
-
 #include "base/shared_library.h"
 #include "cli/commands.h"
 #include "run/installation.h"

@@ -51,7 +51,8 @@ class WallClock final : public Clock {
 #if ASSAY_WITH_CUDA
 
 constexpr double longest_hold_s = 0.05;
-constexpr double fastest_clock_hz = 2e9;  // of the multiprocessors; slower ones hold a little longer
+constexpr double fastest_clock_hz =
+    2e9;  // of the multiprocessors; slower ones hold a little longer
 
 // Device time of what `enqueue` puts on the current stream. The stream first spins for `hold_s`,
 // long enough for the host to have enqueued everything before the first event is reached.
@@ -127,8 +128,8 @@ std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& de
   if (device.is_cuda() && name == "cuda_event") return std::make_unique<CudaEventClock>();
   if (device.is_cuda() && name == "cuda_graph") return std::make_unique<CudaGraphClock>();
 #endif
-  throw std::invalid_argument(
-      fmt::format("the clock '{}' cannot be used on {}", name, device.is_cuda() ? "CUDA" : "a CPU"));
+  throw std::invalid_argument(fmt::format("the clock '{}' cannot be used on {}", name,
+                                          device.is_cuda() ? "CUDA" : "a CPU"));
 }
 
 Timing time_call(Clock& clock, const Call& call, const c10::Device& device,

@@ -30,7 +30,8 @@ class Clock {
 // cuda_event:  device time between two events. The stream is kept busy while the host enqueues,
 //              so that launch gaps do not count.
 // cuda_graph:  the call captured once, replays timed by events.
-// "auto" is not a clock. Throws std::invalid_argument for another name, and for a CUDA clock on a CPU.
+// "auto" is not a clock. Throws std::invalid_argument for another name, and for a CUDA clock on a
+// CPU.
 std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& device);
 
 struct TimingSettings {

@@ -46,8 +46,10 @@ CpuMemoryCounter* current_counter() {
 using c10::cuda::CUDACachingAllocator::getDeviceStats;
 using c10::cuda::CUDACachingAllocator::resetPeakStats;
 
-const c10::CachingAllocator::Stat& cuda_allocated(const c10::CachingDeviceAllocator::DeviceStats& stats) {
-  return stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+const c10::CachingAllocator::Stat& cuda_allocated(
+    const c10::CachingDeviceAllocator::DeviceStats& stats) {
+  return stats
+      .allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
 }
 #endif
 

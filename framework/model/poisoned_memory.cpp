@@ -5,6 +5,10 @@
 
 #include <vector>
 
+#ifdef ASSAY_WITH_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#endif
+
 namespace assay::model {
 
 namespace {
@@ -15,6 +19,10 @@ constexpr int small_blocks = 16;
 
 // Bytes 0xFF are a NaN in every floating-point format.
 void fill_free_memory(at::Device device, std::int64_t bytes) {
+#ifdef ASSAY_WITH_CUDA
+  // Free blocks left by earlier work would be taken before those filled here.
+  c10::cuda::CUDACachingAllocator::emptyCache();
+#endif
   const auto options = at::TensorOptions().device(device).dtype(at::kByte);
   std::vector<at::Tensor> blocks;
   blocks.push_back(at::empty({bytes}, options));

@@ -113,7 +113,7 @@ std::string display(const Cell& cell, const Column& column, const CellTexts& blo
   if (cell.is_number() && spec.shapes_number() && !label_of(cell, column)) {
     return format_number(cell.number, spec);
   }
-  return pad(display(cell, column, block, true), spec, '<');
+  return pad(display(cell, column, block, false), spec, '<');
 }
 
 const std::vector<std::string>& cell_text_keys() {

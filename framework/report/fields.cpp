@@ -65,7 +65,7 @@ std::string render_over_rows(const Records& records, const Grid& grid,
       if (field.spec.shapes_number() || field.function == "count")
         return format_number(value, field.spec);
       const Cell& like = rows.front()->cells[*column];
-      return pad(apply(grid.columns[*column].format, value, false, like.unit, true), field.spec,
+      return pad(apply(grid.columns[*column].format, value, false, like.unit, false), field.spec,
                  '>');
     }
     return rows.empty() ? "" : field_text(records, grid, *rows.front(), field, cells);

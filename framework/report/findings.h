@@ -33,7 +33,9 @@ std::vector<std::string> speedup_findings(const Records& records, const RecordId
                                           const FindingSpec& spec);
 
 // How time and memory grow with a numeric axis: the exponent of a least-squares line through the
-// logarithms of at least three points that span a factor of four, with its R². None below 0.95.
+// logarithms of at least three points that span a factor of four, with its R². The smallest values
+// are left out where that makes a line of the rest. None where fewer than half of the curves reach
+// an R² of 0.98, or change by less than half.
 std::vector<std::string> scaling_findings(const Records& records, const RecordIds& ids,
                                           const FindingSpec& spec);
 

@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::size_t least_points = 3;
 constexpr double least_span = 4;
-constexpr double least_r2 = 0.95;
+constexpr double least_r2 = 0.98;
+constexpr double least_change = 1.5;  // over the range of a fit
+constexpr double least_share = 0.5;   // of the curves that follow a power law
 constexpr std::string_view metrics_that_grow[] = {"time", "peak_memory", "memory_before"};
 constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision", "communication",
                                               "compile"};
@@ -54,7 +56,8 @@ std::optional<Fit> best_fit(const Points& points) {
        points.end() - begin >= static_cast<std::ptrdiff_t>(least_points); ++begin) {
     if (points.back().first / begin->first < least_span) break;
     const Fit fit = fit_of(begin, points.end());
-    if (fit.r2 >= least_r2) return fit;
+    const double change = std::abs(fit.exponent) * std::log(fit.to / fit.from);
+    if (fit.r2 >= least_r2 && change >= std::log(least_change)) return fit;
   }
   return std::nullopt;
 }
@@ -141,6 +144,8 @@ std::vector<std::string> scaling_findings(const Records& records, const RecordId
         at->second.push_back(*fit);
       }
       for (const auto& [subject, fits] : subjects) {
+        if (static_cast<double>(fits.size()) < least_share * static_cast<double>(seen[subject]))
+          continue;
         sentences.push_back(sentence(subject, name, fits, seen[subject]));
       }
     }

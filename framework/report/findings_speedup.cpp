@@ -95,6 +95,18 @@ std::vector<Comparison> compare(const Records& records, const std::vector<Figure
   return comparisons;
 }
 
+// Pairs that are slower and faster, below a value of an axis and from it on.
+struct Sides {
+  std::pair<int, int> below, above;
+
+  // How well "slower below, faster above" (`rises`) or its opposite describes the worse of both.
+  double share(bool rises) const {
+    const double all_below = below.first + below.second, all_above = above.first + above.second;
+    return std::min((rises ? below.first : below.second) / all_below,
+                    (rises ? above.second : above.first) / all_above);
+  }
+};
+
 // The numeric axis along which slower turns into faster (or back) at one value, if there is one.
 std::string sign_change(const Records& records, const Comparison& comparison) {
   double best_share = 0;
@@ -107,19 +119,19 @@ std::string sign_change(const Records& records, const Comparison& comparison) {
       ++(pair.ratio < 1 ? slower : faster);
     }
     for (auto split = std::next(counts.begin()); split != counts.end(); ++split) {
-      int up = 0;
-      for (auto at = counts.begin(); at != counts.end(); ++at) {
-        const bool before = at->first < split->first;
-        up += before ? at->second.first : at->second.second;
+      Sides sides;
+      for (const auto& [value, count] : counts) {
+        auto& [slower, faster] = value < split->first ? sides.below : sides.above;
+        slower += count.first;
+        faster += count.second;
       }
-      const int down = static_cast<int>(comparison.pairs.size()) - up;
-      const double share =
-          static_cast<double>(std::max(up, down)) / static_cast<double>(comparison.pairs.size());
+      const bool rises = sides.below.first >= sides.below.second;
+      const double share = sides.share(rises);
       if (share <= best_share) continue;
       best_share = share;
-      best = fmt::format("{} up to {} {:g}, {} from {:g}", up >= down ? "slower" : "faster",
+      best = fmt::format("{} up to {} {:g}, {} from {:g}", rises ? "slower" : "faster",
                          records.axes()[axis].name, std::prev(split)->first,
-                         up >= down ? "faster" : "slower", split->first);
+                         rises ? "faster" : "slower", split->first);
     }
   }
   return best_share >= threshold_share ? best : "";

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "report/units.h"
@@ -13,7 +17,9 @@ namespace {
 
 // Digits of `value` with trailing zeros kept: 1.1 to three digits is "1.10", 216 is "216".
 std::string significant(double value, int digits) {
-  std::string text = fmt::format(fmt::runtime("{:#.{}g}"), value, digits);
+  std::array<char, 64> buffer;
+  const int length = std::snprintf(buffer.data(), buffer.size(), "%#.*g", digits, value);
+  std::string text(buffer.data(), static_cast<std::size_t>(length));
   if (!text.empty() && text.back() == '.') text.pop_back();
   return text;
 }

@@ -203,7 +203,7 @@ Section drawn(const PlotData& data, const std::filesystem::path& folder, int num
   const auto done = draw(data, folder / (name + ".svg"));
   if (!done) return problem(done.error());
   return Picture{name + ".svg",
-                data.title.empty() ? data.y_label + " over " + data.x_label : data.title};
+                 data.title.empty() ? data.y_label + " over " + data.x_label : data.title};
 }
 
 }  // namespace

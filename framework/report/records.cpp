@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "yaml/document.h"
 
 namespace assay::report {
 namespace {
@@ -17,6 +18,16 @@ std::optional<double> number_of(std::string_view text) {
   const double value = std::strtod(copy.c_str(), &end);
   if (copy.empty() || *end != '\0') return std::nullopt;
   return value;
+}
+
+// Axes in the order the experiment gives them.
+std::vector<std::string> matrix_of(const std::string& experiment_text) {
+  std::vector<std::string> names;
+  const auto experiment = yaml::parse(experiment_text, "");
+  const yaml::Node* matrix = experiment ? experiment->find("matrix") : nullptr;
+  if (!matrix) return names;
+  for (const auto& [key, value] : matrix->entries) names.push_back(key.text);
+  return names;
 }
 
 }  // namespace
@@ -42,6 +53,11 @@ void Records::collect_axes() {
   for (const std::string_view name : series_axes) {
     names.erase(std::string(name));
     axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
+  }
+  for (const store::Run* run : sources_) {
+    for (const std::string& name : matrix_of(run->info.experiment_text)) {
+      if (names.erase(name) > 0) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+    }
   }
   for (const std::string& name : names) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
 }

@@ -16,7 +16,9 @@ namespace assay::report {
 inline constexpr std::string_view series_axes[] = {"pass", "part", "rank", "source", "run"};
 
 // All series of the sources side by side, each with its case's parameters: a matrix of codes, one
-// column an axis, so that selecting compares small integers. Holds references into the sources.
+// column an axis, so that selecting compares small integers. After the axes of every series come
+// those of the experiments' matrices in their order, then the other parameters by name. Holds
+// references into the sources.
 class Records {
  public:
   explicit Records(const std::vector<const store::Run*>& sources);
@@ -45,8 +47,8 @@ class Records {
   const Value& value(std::size_t record, std::size_t axis) const {
     return axes_[axis].values[code(record, axis)];
   }
-  // Sources are counted from 0; a case that produced nothing at all has no place in the matrix of
-  // its own pass: it stands once for each pass its run knows, with an empty metric.
+  // `source` counts them from 0. A case that failed without any series stands once for each pass
+  // its run knows, with an empty metric.
   const std::vector<const store::Run*>& sources() const { return sources_; }
 
   // Names of the metrics, in the order they first appear, with their unit.

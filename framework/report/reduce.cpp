@@ -36,6 +36,16 @@ double combine(const std::vector<double>& values, RankRule rule, Statistic stati
   return *std::max_element(values.begin(), values.end());
 }
 
+std::optional<double> imported_figure(const store::Series& series, Statistic statistic) {
+  const auto find = [&](Statistic wanted) -> std::optional<double> {
+    const auto at = series.statistics.find(std::string(statistic_name(wanted)));
+    return at == series.statistics.end() ? std::nullopt : std::optional(at->second);
+  };
+  if (statistic != Statistic::sum || find(Statistic::sum)) return find(statistic);
+  const auto mean = find(Statistic::mean), count = find(Statistic::n);
+  return mean && count ? std::optional(*mean * *count) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<double> over_ranks(const std::vector<const store::Series*>& ranks, RankRule rule) {
@@ -89,8 +99,7 @@ std::optional<double> reduce(const std::vector<const store::Series*>& ranks, Ran
                              Statistic statistic) {
   std::vector<double> imported;
   for (const store::Series* rank : ranks) {
-    const auto at = rank->statistics.find(std::string(statistic_name(statistic)));
-    if (at != rank->statistics.end()) imported.push_back(at->second);
+    if (const auto figure = imported_figure(*rank, statistic)) imported.push_back(*figure);
   }
   if (imported.size() == ranks.size()) return combine(imported, rule, statistic);
   const std::vector<double> samples = over_ranks(ranks, rule);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/text.h"
@@ -232,7 +233,9 @@ Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
     cell.integral = true;
     return cell;
   }
-  return Cell::of(convert(*figure, unit, shown), shown);
+  Cell cell = Cell::of(convert(*figure, unit, shown), shown);
+  cell.integral = unit == "count" && cell.number == std::floor(cell.number);
+  return cell;
 }
 
 tl::unexpected<Error> MeasureIndex::ambiguous(const RecordIds& ids) const {

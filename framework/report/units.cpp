@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace assay::report {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 constexpr int digits_a_double_keeps = 15;
 
 bool is_short(double value) {
-  const std::string text = fmt::format("{:e}", value);
-  return text.find('e') <= digits_a_double_keeps + 1;
+  const std::string text = fmt::format("{:.{}e}", value, digits_a_double_keeps - 1);
+  return std::strtod(text.c_str(), nullptr) == value;
 }
 
 bool is_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
@@ -31,17 +32,19 @@ double convert(double value, std::string_view from, std::string_view to) {
   step.decimal -= source.decimal;
   step.binary -= source.binary;
   const double shifted = store::in_unit(value, step);
-  if (step.decimal == 0 || is_short(shifted)) return shifted;
-  const double scaled = std::ldexp(value, -step.binary);
+  if (step.decimal == 0 || !std::isfinite(value)) return shifted;
   const double power = std::pow(10.0, std::abs(step.decimal));
   const bool up = step.decimal < 0;
+  const double scaled = std::ldexp(value, -step.binary);
   const double result = up ? scaled * power : scaled / power;
+  const store::Unit back{step.base, -step.decimal, 0};
   for (const double near :
        {result, std::nextafter(result, -HUGE_VAL), std::nextafter(result, HUGE_VAL)}) {
-    const double back = up ? near / power : near * power;
-    if (is_float(near) && back == scaled) return near;
+    const bool same =
+        store::in_unit(near, back) == scaled || (up ? near / power : near * power) == scaled;
+    if (is_float(near) && same) return near;
   }
-  return result;
+  return is_short(shifted) ? shifted : result;
 }
 
 bool same_dimension(std::string_view from, std::string_view to) {

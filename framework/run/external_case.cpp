@@ -65,8 +65,9 @@ class ExternalCase {
   }
 
   void follow() {
-    const auto limit = std::chrono::steady_clock::now() +
-                       std::chrono::milliseconds(static_cast<std::int64_t>(case_.time_limit_s * 1e3));
+    const auto limit =
+        std::chrono::steady_clock::now() +
+        std::chrono::milliseconds(static_cast<std::int64_t>(case_.time_limit_s * 1e3));
     doing_("external");
     bool open = true;
     while (open) {

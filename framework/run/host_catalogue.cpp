@@ -82,7 +82,8 @@ Result<catalogue::Catalogue> load_catalogue(const Installation& installation,
   for (const auto& file : more) {
     std::error_code error;
     if (!std::filesystem::exists(file, error)) {
-      return tl::unexpected(Error{ExitCode::bad_input, {{{file.string()}, "there is no such plugin", ""}}});
+      return tl::unexpected(
+          Error{ExitCode::bad_input, {{{file.string()}, "there is no such plugin", ""}}});
     }
     (file.extension() == ".yaml" ? descriptors : files).push_back(std::filesystem::absolute(file));
   }

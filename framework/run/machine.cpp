@@ -4,7 +4,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-
 #include <fstream>
 
 #include "base/shared_library.h"
@@ -28,8 +27,7 @@ class Nvml {
 
   void probe() {
     std::error_code error;
-    library_.load("libnvidia-ml.so.1",
-                  boost::dll::load_mode::search_system_folders, error);
+    library_.load("libnvidia-ml.so.1", boost::dll::load_mode::search_system_folders, error);
     if (error) {
       machine_.gpu_problem = "no NVIDIA driver (libnvidia-ml.so.1 is not found)";
       return;
@@ -70,7 +68,7 @@ class Nvml {
     int major = 0;
     int minor = 0;
     function<int(NvmlDevice, int*, int*)>("nvmlDeviceGetCudaComputeCapability")(device, &major,
-                                                                               &minor);
+                                                                                &minor);
     gpu.compute_capability = std::to_string(major) + "." + std::to_string(minor);
     machine_.gpus.push_back(std::move(gpu));
   }
@@ -84,7 +82,8 @@ std::string after_colon(const char* file, std::string_view key) {
   for (std::string line; std::getline(stream, line);) {
     if (line.starts_with(key)) {
       const std::size_t colon = line.find_first_of(":=");
-      if (colon != std::string::npos) return std::string(trim(std::string_view(line).substr(colon + 1)));
+      if (colon != std::string::npos)
+        return std::string(trim(std::string_view(line).substr(colon + 1)));
     }
   }
   return {};
@@ -126,9 +125,9 @@ nlohmann::json to_json(const Machine& machine) {
                     {"memory_bytes", gpu.memory_bytes},
                     {"compute_capability", gpu.compute_capability}});
   }
-  return {{"host", machine.host},         {"cpu", machine.cpu},
-          {"cores", machine.cores},       {"memory_bytes", machine.memory_bytes},
-          {"system", machine.system},     {"gpu_driver", machine.gpu_driver},
+  return {{"host", machine.host},     {"cpu", machine.cpu},
+          {"cores", machine.cores},   {"memory_bytes", machine.memory_bytes},
+          {"system", machine.system}, {"gpu_driver", machine.gpu_driver},
           {"gpus", std::move(gpus)}};
 }
 

@@ -24,7 +24,8 @@ struct Pipe {
 Result<Pipe> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return fail(ExitCode::machine_lacks, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    return fail(ExitCode::machine_lacks,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
   return Pipe{wire::Descriptor(ends[0]), wire::Descriptor(ends[1])};
 }

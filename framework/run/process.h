@@ -24,7 +24,7 @@ struct ProcessEnd {
 class Process {
  public:
   struct Command {
-    std::vector<std::string> arguments;             // [0]: the program, searched in PATH
+    std::vector<std::string> arguments;              // [0]: the program, searched in PATH
     std::map<std::string, std::string> environment;  // added to this process' own
     bool standard_input = false;                     // a pipe to write to, else /dev/null
   };

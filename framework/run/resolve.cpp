@@ -73,7 +73,8 @@ class Resolver {
 
   void settle_clock() {
     if (text_of(parameters_, "measure.clock") != "auto") return;
-    const bool device_clock = on_cuda() && workload_ != nullptr && !workload_->default_clock.empty();
+    const bool device_clock =
+        on_cuda() && workload_ != nullptr && !workload_->default_clock.empty();
     parameters_["measure.clock"] = device_clock ? workload_->default_clock : std::string("wall");
   }
 
@@ -163,14 +164,15 @@ std::optional<double> estimate_memory(const Surroundings& surroundings,
     return {};
   };
   const auto evaluate = [&](std::string_view kind) -> std::optional<double> {
-    const auto* plugin =
-        surroundings.catalogue.find(kind, text_of(parameters, std::string(kind)));
+    const auto* plugin = surroundings.catalogue.find(kind, text_of(parameters, std::string(kind)));
     if (plugin == nullptr || plugin->memory_estimate.empty()) return {};
     const auto expression = Expression::compile(plugin->memory_estimate);
-    const auto value = expression ? expression->evaluate(lookup) : tl::unexpected(expression.error());
+    const auto value =
+        expression ? expression->evaluate(lookup) : tl::unexpected(expression.error());
     if (!value) return {};
     if (const auto* real = std::get_if<double>(&*value)) return *real;
-    if (const auto* integer = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*integer);
+    if (const auto* integer = std::get_if<std::int64_t>(&*value))
+      return static_cast<double>(*integer);
     return {};
   };
   other_memory = evaluate("attention").value_or(0);

@@ -23,14 +23,16 @@ struct ResolvedCase {
   wire::CaseRequest request;
   const catalogue::PluginInfo* external = nullptr;  // set when another process measures it
   double time_limit_s = 0;
-  bool fresh_workers = false;           // `measure.isolation: case`
-  std::optional<std::string> skipped;   // why this machine cannot run it
+  bool fresh_workers = false;          // `measure.isolation: case`
+  std::optional<std::string> skipped;  // why this machine cannot run it
 };
 
 ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
                      const store::Parameters& parameters);
 
-// Bytes a case needs by the workload's and the attention's own expressions; empty where they give none.
-std::optional<double> estimate_memory(const Surroundings& surroundings, const ResolvedCase& resolved);
+// Bytes a case needs by the workload's and the attention's own expressions; empty where they give
+// none.
+std::optional<double> estimate_memory(const Surroundings& surroundings,
+                                      const ResolvedCase& resolved);
 
 }  // namespace assay::run

@@ -72,8 +72,8 @@ class Run {
   }
 
   Result<void> run_case(std::size_t index) {
-    const ResolvedCase resolved = resolve(surroundings_, static_cast<std::int64_t>(index),
-                                          request_.plan.parameters(index));
+    const ResolvedCase resolved =
+        resolve(surroundings_, static_cast<std::int64_t>(index), request_.plan.parameters(index));
     store::CaseResult result;
     result.ordinal = static_cast<std::int64_t>(index);
     result.parameters = resolved.request.parameters;
@@ -113,8 +113,9 @@ class Run {
     if (resolved.external != nullptr) {
       if (!request_.allow_external) {
         end.outcome = Outcome::skipped;
-        end.reason = fmt::format("{} runs a program of its own ({}); allow it with --allow-external",
-                                 resolved.external->name, join(resolved.external->command, " "));
+        end.reason =
+            fmt::format("{} runs a program of its own ({}); allow it with --allow-external",
+                        resolved.external->name, join(resolved.external->command, " "));
         return end;
       }
       // Its program needs the memory that our idle workers may still hold.

@@ -33,7 +33,8 @@ int milliseconds_until(Clock::time_point moment) {
 // The last lines a worker printed, for the reason of a crash.
 std::string last_lines(const std::string& output) {
   const std::vector<std::string> lines = split(std::string(trim(output)), '\n');
-  std::vector<std::string> last(lines.end() - std::min<std::ptrdiff_t>(3, std::ssize(lines)), lines.end());
+  std::vector<std::string> last(lines.end() - std::min<std::ptrdiff_t>(3, std::ssize(lines)),
+                                lines.end());
   return join(last, " | ");
 }
 
@@ -168,7 +169,8 @@ void WorkerGroup::send_to_all(const wire::CaseRequest& request) {
 
 // Sleeps until a rank or the user has something to say, and takes it up.
 void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms, std::int64_t ordinal,
-                                CaseEnd& end, const std::function<void(const std::string&)>& doing) {
+                                CaseEnd& end,
+                                const std::function<void(const std::string&)>& doing) {
   std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0}};
   for (Worker& worker : workers_) {
     if (!worker.done) watched.push_back({worker.channel.descriptor(), POLLIN, 0});
@@ -190,11 +192,10 @@ void WorkerGroup::conclude(CaseEnd& end, bool after_failure, double time_limit_s
     Worker& worker = workers_[rank];
     if (!worker.done) {
       const std::string who = workers_.size() > 1 ? fmt::format("rank {}", rank) : "the case";
-      worker.status = {Outcome::timeout,
-                       after_failure
-                           ? who + " did not finish after another rank had failed"
-                           : fmt::format("{} did not finish within {}", who,
-                                         human_duration(time_limit_s))};
+      worker.status = {Outcome::timeout, after_failure
+                                             ? who + " did not finish after another rank had failed"
+                                             : fmt::format("{} did not finish within {}", who,
+                                                           human_duration(time_limit_s))};
     }
     // A failing rank says more than those that waited for it.
     const bool more_telling =

@@ -96,9 +96,9 @@ Result<std::optional<nlohmann::json>> Channel::next() {
   std::memcpy(&length, received_.data(), sizeof length);
   length = ntohl(length);
   if (length > message_limit_bytes) {
-    return fail(ExitCode::machine_lacks,
-                fmt::format("a message of {} bytes is over the limit of {}", length,
-                            message_limit_bytes));
+    return fail(
+        ExitCode::machine_lacks,
+        fmt::format("a message of {} bytes is over the limit of {}", length, message_limit_bytes));
   }
   if (received_.size() < sizeof length + length) return std::optional<nlohmann::json>();
   auto message = nlohmann::json::parse(received_.begin() + sizeof length,

@@ -68,7 +68,8 @@ class CaseRun {
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
   }
 
-  // Checked before it is timed, on fresh memory filled with NaN so that an output nobody wrote shows.
+  // Checked before it is timed, on fresh memory filled with NaN so that an output nobody wrote
+  // shows.
   void verify() {
     sink_.progress("verifying");
     at::globalContext().setDeterministicFillUninitializedMemory(true);
@@ -80,10 +81,10 @@ class CaseRun {
       if (!status.ok() || !verification.checked) continue;
       report({.pass = pass, .metric = "error", .samples = {verification.error}});
       if (!(verification.error <= verification.tolerance)) {
-        verified_[pass] = {Outcome::wrong,
-                           fmt::format("{} differs from the reference by {:.3g}, more than {:.3g}",
-                                       verification.worst, verification.error,
-                                       verification.tolerance)};
+        verified_[pass] = {
+            Outcome::wrong,
+            fmt::format("{} differs from the reference by {:.3g}, more than {:.3g}",
+                        verification.worst, verification.error, verification.tolerance)};
       }
     }
     at::globalContext().setDeterministicFillUninitializedMemory(false);
@@ -103,8 +104,8 @@ class CaseRun {
   void measure_pass(const std::string& pass) {
     GuardedStep step;
     // Replays of a captured step allocate nothing: what it needs shows while it is captured.
-    const measure::MemoryUse preparing = measure::observe_memory(
-        *device_, [&] { throw_unless_ok(prepare(pass, step)); });
+    const measure::MemoryUse preparing =
+        measure::observe_memory(*device_, [&] { throw_unless_ok(prepare(pass, step)); });
     const measure::Call call = {[&] { throw_unless_ok(step.before()); },
                                 [&] { throw_unless_ok(step.run()); }};
     const auto clock = measure::make_clock(
@@ -115,9 +116,15 @@ class CaseRun {
         integer_setting(request_.parameters, "measure.calls_per_sample")};
     const measure::Timing timing = measure::time_call(
         *clock, call, *device_, settings, [&] { barrier(composition_->context.group); });
-    report({.pass = pass, .metric = "time", .unit = "s", .clock = clock->name(),
+    report({.pass = pass,
+            .metric = "time",
+            .unit = "s",
+            .clock = clock->name(),
             .samples = timing.samples_s});
-    report({.pass = pass, .metric = "first_call_time", .unit = "s", .clock = "wall",
+    report({.pass = pass,
+            .metric = "first_call_time",
+            .unit = "s",
+            .clock = "wall",
             .samples = {timing.first_call_s}});
     report_memory(pass, call, preparing.peak_bytes);
     report_counts(pass);
@@ -136,9 +143,13 @@ class CaseRun {
                      std::int64_t preparing_peak_bytes) {
     call.before();
     const measure::MemoryUse use = measure::observe_memory(*device_, call.run);
-    report({.pass = pass, .metric = "memory_before", .unit = "byte",
+    report({.pass = pass,
+            .metric = "memory_before",
+            .unit = "byte",
             .samples = {static_cast<double>(use.before_bytes)}});
-    report({.pass = pass, .metric = "peak_memory", .unit = "byte",
+    report({.pass = pass,
+            .metric = "peak_memory",
+            .unit = "byte",
             .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
   }
 
@@ -146,8 +157,12 @@ class CaseRun {
     std::vector<Count> counts;
     throw_unless_ok(program_->counts(pass, counts));
     for (const Count& count : counts) {
-      report({.pass = pass, .metric = count.metric, .part = count.part,
-              .unit = count.metric == "flops" ? "FLOP" : count.metric == "bytes" ? "byte" : "count",
+      report({.pass = pass,
+              .metric = count.metric,
+              .part = count.part,
+              .unit = count.metric == "flops"   ? "FLOP"
+                      : count.metric == "bytes" ? "byte"
+                                                : "count",
               .samples = {count.value}});
     }
   }
@@ -158,7 +173,10 @@ class CaseRun {
   }
 
   void report_failure(const std::string& pass, const Status& status) {
-    report({.pass = pass, .metric = "time", .unit = "s", .outcome = status.outcome,
+    report({.pass = pass,
+            .metric = "time",
+            .unit = "s",
+            .outcome = status.outcome,
             .reason = status.reason});
   }
 

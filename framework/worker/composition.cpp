@@ -34,7 +34,8 @@ std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Paramete
   if (name.empty()) return nullptr;
   const PluginEntry* entry = loader.find(kind, name);
   if (entry == nullptr) {
-    throw PluginFailure({Outcome::error, fmt::format("no plugin library holds {} '{}'", kind, name)});
+    throw PluginFailure(
+        {Outcome::error, fmt::format("no plugin library holds {} '{}'", kind, name)});
   }
   std::unique_ptr<Boundary> made;
   throw_unless_ok(entry->create(options, made));

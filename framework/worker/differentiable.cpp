@@ -37,7 +37,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     auto& attention = *reinterpret_cast<AttentionBoundary*>(context->saved_data["plugin"].toInt());
     const variable_list saved = context->get_saved_variables();
-    const AttentionInputs in = {saved[0], saved[1], saved[2], context->saved_data["causal"].toBool(),
+    const AttentionInputs in = {saved[0], saved[1], saved[2],
+                                context->saved_data["causal"].toBool(),
                                 context->saved_data["scale"].toDouble()};
     AttentionGradients out;
     throw_unless_ok(attention.backward(in, saved[3], saved[4], gradients[0], out));

@@ -5,7 +5,8 @@
 namespace assay::worker {
 
 // The plugin as an operation of a model. One with a backward of its own becomes an autograd
-// function; one without either answers a backward pass with Unsupported. The plugin must outlive it.
+// function; one without either answers a backward pass with Unsupported. The plugin must outlive
+// it.
 std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBoundary& attention);
 
 // Puts the norm, and residual addition followed by it, into the operations.

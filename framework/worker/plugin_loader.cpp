@@ -10,8 +10,8 @@ namespace {
 
 tl::unexpected<Error> refuse(const std::filesystem::path& file, std::string message,
                              std::string hint) {
-  return tl::unexpected(Error{ExitCode::machine_lacks,
-                              {{{file.string()}, std::move(message), std::move(hint)}}});
+  return tl::unexpected(
+      Error{ExitCode::machine_lacks, {{{file.string()}, std::move(message), std::move(hint)}}});
 }
 
 Result<void> check(const PluginLibrary& library, const std::filesystem::path& file) {
@@ -51,8 +51,7 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
     return refuse(path, "the library has no entry point 'assay_plugin_library'",
                   "end the source with ASSAY_PLUGIN(Type, \"name\", \"What it does.\")");
   }
-  const PluginLibrary* descriptor =
-      library->get<const PluginLibrary*()>("assay_plugin_library")();
+  const PluginLibrary* descriptor = library->get<const PluginLibrary*()>("assay_plugin_library")();
   if (const auto checked = check(*descriptor, path); !checked) {
     return tl::unexpected(checked.error());
   }
@@ -77,9 +76,10 @@ Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library
     const PluginEntry& entry = library.entries[i];
     PluginDescription description;
     if (const Status status = entry.describe(description); !status.ok()) {
-      return refuse(file, fmt::format("{} '{}' cannot describe itself: {}", entry.kind, entry.name,
-                                      status.reason),
-                    "");
+      return refuse(
+          file,
+          fmt::format("{} '{}' cannot describe itself: {}", entry.kind, entry.name, status.reason),
+          "");
     }
     catalogue::PluginInfo plugin;
     plugin.kind = entry.kind;

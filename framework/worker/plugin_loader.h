@@ -2,7 +2,6 @@
 
 #include <assay/plugin.h>
 
-
 #include <filesystem>
 #include <memory>
 #include <string>

@@ -19,7 +19,8 @@ struct Placement {
 
 Placement placement_from_environment();
 
-// The ranks' process groups, one a backend, made when first asked for and kept for the worker's life.
+// The ranks' process groups, one a backend, made when first asked for and kept for the worker's
+// life.
 class ProcessGroups {
  public:
   explicit ProcessGroups(Placement placement);

@@ -9,7 +9,8 @@ template <class T>
 const T& option(const Options& options, std::string_view name) {
   const auto found = options.find(std::string(name));
   if (found == options.end()) {
-    throw std::out_of_range(fmt::format("the plugin asks for an option '{}' it has not declared", name));
+    throw std::out_of_range(
+        fmt::format("the plugin asks for an option '{}' it has not declared", name));
   }
   const T* held = std::get_if<T>(&found->second);
   if (held == nullptr) {
@@ -29,7 +30,8 @@ bool means_out_of_memory(std::string_view message) {
   return false;
 }
 
-// LibTorch appends a C++ stack trace and advice about environment variables: keep what it says first.
+// LibTorch appends a C++ stack trace and advice about environment variables: keep what it says
+// first.
 std::string first_line(std::string message) {
   const std::size_t end = message.find('\n');
   if (end != std::string::npos) message.resize(end);

@@ -24,7 +24,8 @@ TEST(CatalogueTest, SortsByKindThenName) {
                                         named("workload", "w"), named("attention", "a")});
   ASSERT_TRUE(catalogue);
   std::vector<std::string> order;
-  for (const PluginInfo& plugin : catalogue->plugins) order.push_back(plugin.kind + "/" + plugin.name);
+  for (const PluginInfo& plugin : catalogue->plugins)
+    order.push_back(plugin.kind + "/" + plugin.name);
   EXPECT_THAT(order, ::testing::ElementsAre("workload/w", "attention/a", "attention/z", "norm/b"));
 }
 
@@ -65,9 +66,9 @@ class DescriptorTest : public ::testing::Test {
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
   }
-  std::filesystem::path folder_ =
-      std::filesystem::path(::testing::TempDir()) /
-      (std::string("descriptor-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
+                                  (std::string("descriptor-") +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(DescriptorTest, FilesBesideItAreResolvedInTheCommand) {

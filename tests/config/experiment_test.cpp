@@ -53,7 +53,8 @@ TEST(Experiment, FillsInEveryDefault) {
   EXPECT_EQ(key_text(experiment.fixed),
             "architecture=swiglu, attention=naive, backend=auto, batch=4, communication=none, "
             "compile=eager, device=auto, measure.calls_per_sample=1, measure.clock=auto, "
-            "measure.isolation=shared, measure.samples=10, measure.seed=0, measure.timeout=600, measure.warmup=5, "
+            "measure.isolation=shared, measure.samples=10, measure.seed=0, measure.timeout=600, "
+            "measure.warmup=5, "
             "model=small, nodes=1, norm=rmsnorm, precision=fp32, repeat=0, seq_len=256, "
             "workload=model_step, world_size=1");
   EXPECT_EQ(experiment.presets.at("model/small")["d_model"], 768);
@@ -295,12 +296,13 @@ TEST(Expand, GivesEveryCaseOnceInOrder) {
                                          axis("d_head", 1, 50) + axis("batch", 1, 20)));
   ASSERT_EQ(plan.size(), 100'000u);
   for (std::size_t i = 0; i < plan.size(); i += 997) {
-    EXPECT_EQ(cases(plan, {"seq_len"}).size(), plan.size());
     EXPECT_EQ(plan.get(i, "seq_len"), Value(static_cast<std::int64_t>(1 + i / 1000)));
     EXPECT_EQ(plan.get(i, "d_head"), Value(static_cast<std::int64_t>(1 + i / 20 % 50)));
     EXPECT_EQ(plan.get(i, "batch"), Value(static_cast<std::int64_t>(1 + i % 20)));
-    break;
   }
+}
+
+TEST(Expand, RefusesTooManyCasesWithoutExpandingThem) {
   const auto huge = expand([] {
     Experiment experiment;
     experiment.fixed["workload"] = std::string("w");

@@ -46,9 +46,9 @@ std::vector<std::string> lines_of(const std::string& text, bool blank_lines) {
 
 // The unit inside a power of ten is set in several ways within one document.
 std::string one_way(std::string cell) {
-  for (const char* spelled : {"\\text{ s}", " \\text{s}"}) {
+  for (const char* spelled : {"\\text{ s}$", " \\text{s}$", "$ s"}) {
     if (const auto at = cell.find(spelled); at != std::string::npos) {
-      cell.replace(at, std::string(spelled).size(), "\\text{s}");
+      cell.replace(at, std::string(spelled).size(), "\\text{s}$");
     }
   }
   return cell;
@@ -130,26 +130,89 @@ TEST_P(GoldenTable, ComesOutAsPrinted) {
 
 std::string test_name(const testing::TestParamInfo<Golden>& info) { return info.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(
-    ModelTiming, GoldenTable,
-    testing::Values(Golden{"A2", "model_summary", Compare::lines},
-                    Golden{"A3", "model_summary_by_model"},
-                    Golden{"A4", "model_totals"}, Golden{"A4_backward", "model_totals_backward"},
-                    Golden{"A7_warm", "model_passes", Compare::cells},
-                    Golden{"A7_cold", "model_passes", Compare::cells},
-                    Golden{"A8_pipe", "model_precision"},
-                    Golden{"A8_ruled", "model_summary_precision", Compare::lines},
-                    Golden{"A8_step", "train_step_summary", Compare::lines},
-                    Golden{"A8_sci", "", Compare::cells}),
-    test_name);
+constexpr Compare lines = Compare::lines, rows = Compare::rows, cells = Compare::cells;
 
-INSTANTIATE_TEST_SUITE_P(Attention, GoldenTable,
-                         testing::Values(Golden{"E1", "attention_times"},
-                                         Golden{"E2", "attention_summary", Compare::lines}),
-                         test_name);
+const std::vector<Golden> model_timing{
+    {"A2", "model_summary", lines},
+    {"A3", "model_summary_by_model"},
+    {"A4", "model_totals"},
+    {"A4_backward", "model_totals_backward"},
+    {"A5_warm0", "step_sums", cells},
+    {"A5_warm1", "step_sums", cells},
+    {"A5_warm5", "step_sums", cells},
+    {"A6", "two_machines_precision", cells, 2},
+    {"A7_warm", "model_passes", cells},
+    {"A7_cold", "model_passes", cells},
+    {"A8_pipe", "model_precision"},
+    {"A8_ruled", "model_summary_precision", lines},
+    {"A8_step", "train_step_summary", lines},
+    {"A8_sci", "", cells},
+    {"A9_pipe", "compiled_models"},
+    {"A9_sci", "compiled_models_sci", cells},
+    {"A9_sums", "compiled_sums", cells},
+    {"A9_forward", "pass_summary_forward", lines},
+    {"A9_forward_backward", "pass_summary_forward_backward", lines},
+    {"A9_step", "pass_summary_train_step", lines},
+};
 
-INSTANTIATE_TEST_SUITE_P(Collectives, GoldenTable,
-                         testing::Values(Golden{"G2", "collective_blocks"}), test_name);
+const std::vector<Golden> studies{
+    {"B3", "kernels", cells},
+    {"C1", ""},
+    {"C1_larger", ""},
+    {"D2", "peak_memory", cells},
+    {"F1", "", cells},
+    {"F2_first", "", cells},
+    {"F2_fused", "", cells},
+    {"F2_compiled", "", cells},
+    {"F2_backward", "", cells},
+    {"F3", "model_norms", cells},
+    {"F3_forward", "model_norms", cells},
+};
+
+const std::vector<Golden> attention{
+    {"E1", "attention_times"},
+    {"E2", "attention_summary", lines},
+    {"E3", "memory_scaling", lines},
+    {"E4", "attention_compact", lines},
+    {"E5", "attention_lines", lines},
+    {"E6_pipe", "attention_compiled"},
+    {"E6_ruled", "attention_summary_compiled", lines},
+    {"E6_lines", "attention_lines", lines},
+    {"E7", "", lines},
+    {"E8", "attention_flash"},
+    {"E9", ""},
+    {"E10", "tile_sizes"},
+};
+
+const std::vector<Golden> communication{
+    {"G1", "collective_lists", lines},
+    {"G2", "collective_blocks"},
+    {"G3", "", lines},
+    {"G4_gloo", "collective_totals"},
+    {"G4_mi300x", "collective_totals"},
+    {"G4_v100", "collective_totals"},
+    {"G4_h100", "collective_totals"},
+    {"G5", "collective_times", cells},
+    {"H1", "ddp_blocks"},
+    {"H1_1", "ddp_blocks"},
+    {"H1_2", "ddp_blocks"},
+    {"H1_3", "ddp_blocks"},
+    {"H2_naive", "nodes", cells},
+    {"H2_flat", "", cells},
+    {"H2_individual", "", cells},
+    {"H2_overlap", "", cells},
+    {"H3_50", "ddp_toy"},
+    {"H3_1000", "ddp_toy"},
+    {"H3_5000", "ddp_toy"},
+    {"H4", "bucket_sizes", cells},
+    {"I2_one_node", "sharded_optimizer", cells},
+    {"I2_two_nodes", "sharded_optimizer", cells},
+};
+
+INSTANTIATE_TEST_SUITE_P(ModelTiming, GoldenTable, testing::ValuesIn(model_timing), test_name);
+INSTANTIATE_TEST_SUITE_P(Studies, GoldenTable, testing::ValuesIn(studies), test_name);
+INSTANTIATE_TEST_SUITE_P(Attention, GoldenTable, testing::ValuesIn(attention), test_name);
+INSTANTIATE_TEST_SUITE_P(Communication, GoldenTable, testing::ValuesIn(communication), test_name);
 
 }  // namespace
 }  // namespace assay::report

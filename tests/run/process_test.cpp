@@ -32,7 +32,8 @@ TEST(ProcessTest, NamesTheSignalThatEndedIt) {
 }
 
 TEST(ProcessTest, AddsToTheEnvironmentAndPassesInput) {
-  auto process = Process::start({{"sh", "-c", "cat; echo $ASSAY_TEST"}, {{"ASSAY_TEST", "here"}}, true});
+  auto process =
+      Process::start({{"sh", "-c", "cat; echo $ASSAY_TEST"}, {{"ASSAY_TEST", "here"}}, true});
   ASSERT_TRUE(process);
   ASSERT_EQ(::write(process->input().number(), "in ", 3), 3);
   process->input().close();

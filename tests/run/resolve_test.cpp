@@ -30,10 +30,10 @@ class ResolveTest : public ::testing::Test {
     catalogue_ = *catalogue::assemble("f", {workload, attention, peer});
     experiment_.passes = {"forward"};
     experiment_.presets["model/small"] = {{"d_model", 768}};
-    parameters_ = {{"workload", std::string("w")},    {"attention", std::string("a")},
-                   {"model", std::string("small")},   {"batch", std::int64_t{2}},
-                   {"device", std::string("auto")},   {"backend", std::string("auto")},
-                   {"world_size", std::int64_t{1}},   {"nodes", std::int64_t{1}},
+    parameters_ = {{"workload", std::string("w")},        {"attention", std::string("a")},
+                   {"model", std::string("small")},       {"batch", std::int64_t{2}},
+                   {"device", std::string("auto")},       {"backend", std::string("auto")},
+                   {"world_size", std::int64_t{1}},       {"nodes", std::int64_t{1}},
                    {"measure.clock", std::string("auto")}};
   }
 

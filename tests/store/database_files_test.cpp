@@ -171,6 +171,17 @@ TEST_F(StoreFiles, AFolderThatCannotBeWrittenIsReadAllTheSame) {
   fs::permissions(folder_, fs::perms(0755));
 }
 
+TEST_F(StoreFiles, AFileThatCannotBeWrittenIsNotOpenedToWrite) {
+  const fs::path path = make_database();
+  fs::permissions(path, fs::perms(0444));
+  fs::permissions(folder_, fs::perms(0777));
+  const AsOrdinaryUser user;
+  if (!user.is_ordinary()) GTEST_SKIP() << "there is no ordinary user here";
+  EXPECT_TRUE(Database::open(path, Access::read_only));
+  const Error error = refused(path, Access::read_write);
+  EXPECT_NE(error.text().find("it can only be read"), std::string::npos) << error.text();
+}
+
 TEST_F(StoreFiles, AFileThatCannotBeReadIsRefused) {
   const fs::path path = make_database();
   fs::permissions(folder_, fs::perms(0755));

@@ -59,7 +59,8 @@ TEST(ChannelTest, BytesThatAreNotUtf8DoNotStopAMessage) {
 }
 
 TEST(ChannelTest, AFrameBeyondTheLimitOrNotJsonIsAnError) {
-  for (const std::string& frame : {std::string("\xff\xff\xff\xff", 4), std::string("\0\0\0\x03{{{", 7)}) {
+  for (const std::string& frame :
+       {std::string("\xff\xff\xff\xff", 4), std::string("\0\0\0\x03{{{", 7)}) {
     Pair pair = connected();
     ASSERT_EQ(::send(pair.worker.descriptor(), frame.data(), frame.size(), 0),
               static_cast<ssize_t>(frame.size()));

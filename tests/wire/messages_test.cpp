@@ -8,7 +8,10 @@ namespace {
 TEST(MessagesTest, ACaseRequestComesBackAsItWas) {
   CaseRequest request;
   request.ordinal = 7;
-  request.parameters = {{"seq_len", std::int64_t{128}}, {"lr", 0.5}, {"causal", true}, {"model", std::string("small")}};
+  request.parameters = {{"seq_len", std::int64_t{128}},
+                        {"lr", 0.5},
+                        {"causal", true},
+                        {"model", std::string("small")}};
   request.passes = {"forward", "backward"};
   request.pinned = {"attention"};
   request.presets["model"] = {{"d_model", std::int64_t{768}}};

@@ -166,7 +166,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"bomb_of_text",
             "a: &a '" + std::string(100'000, 'x') + "'\nb: [" + repeated("*a, ", 100) + "]\n",
             "2:41", "bytes of text"},
-        Bad{"deep_lists", std::string(1'000, '['), "1:33", "more than 64 levels"},
+        Bad{"deep_lists", std::string(1'000, '[') + std::string(1'000, ']'), "1:65",
+            "more than 64 levels"},
         Bad{"deep_blocks", repeated("- ", 1'000), "1:129", "more than 64 levels"},
         Bad{"deep_through_aliases",
             "a: &a " + std::string(40, '[') + std::string(40, ']') +

@@ -56,9 +56,7 @@ class Compile::Guard final : public CompileBoundary {
                  GuardedStep& step) noexcept override {
     return guarded([&] {
       Step made = plugin_.prepare(program, pass, context);
-      step.before = [call = std::move(made.before)] {
-        return call ? guarded(call) : Status{};
-      };
+      step.before = [call = std::move(made.before)] { return call ? guarded(call) : Status{}; };
       step.run = [call = std::move(made.run)] { return guarded(call); };
     });
   }

@@ -14,7 +14,8 @@ namespace assay {
 
 // AdamW over lists of tensors of equal length; steps are float tensors on the parameters' device.
 // grad_scale and found_inf are undefined without loss scaling; with it, gradients are divided by
-// grad_scale and the step is left out where found_inf is 1. Loshchilov and Hutter 2019, algorithm 2.
+// grad_scale and the step is left out where found_inf is 1. Loshchilov and Hutter 2019,
+// algorithm 2.
 struct OptimizerInputs {
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> gradients;
@@ -50,7 +51,8 @@ struct Ops {
   std::function<at::Tensor(const at::Tensor& x)> gelu;
   // tokens: [batch, seq] int64, table: [vocabulary, d_model] → [batch, seq, d_model].
   std::function<at::Tensor(const at::Tensor& tokens, const at::Tensor& table)> embedding;
-  // logits: [batch · seq, vocabulary], targets: [batch · seq] int64 → mean cross-entropy, scalar fp32.
+  // logits: [batch · seq, vocabulary], targets: [batch · seq] int64 → mean cross-entropy, scalar
+  // fp32.
   std::function<at::Tensor(const at::Tensor& logits, const at::Tensor& targets)> loss;
   std::function<void(const OptimizerInputs&)> optimizer;
 };

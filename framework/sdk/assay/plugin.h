@@ -117,11 +117,17 @@ struct PluginLibrary {
 namespace detail {
 
 template <class T>
-concept HasOptions = requires { T::options(); };
+concept HasOptions = requires {
+  T::options();
+};
 template <class T>
-concept HasMemoryEstimate = requires { T::memory_estimate(); };
+concept HasMemoryEstimate = requires {
+  T::memory_estimate();
+};
 template <class T>
-concept HasWorkloadInfo = requires { T::info(); };
+concept HasWorkloadInfo = requires {
+  T::info();
+};
 
 template <class T>
 Status describe(PluginDescription& description) noexcept {
@@ -156,14 +162,14 @@ constexpr PluginEntry plugin(const char* name, const char* description) {
 }  // namespace assay
 
 // The library's entry point, for one or for several registrations.
-#define ASSAY_PLUGINS(...)                                                                    \
-  extern "C" __attribute__((visibility("default"))) const ::assay::PluginLibrary*             \
-  assay_plugin_library() noexcept {                                                           \
-    static constexpr ::assay::PluginEntry entries[] = {__VA_ARGS__};                          \
-    static constexpr ::assay::PluginLibrary library = {                                       \
-        sizeof(::assay::PluginLibrary), ASSAY_SDK_VERSION, ASSAY_BUILD_FINGERPRINT, entries,  \
-        sizeof(entries) / sizeof(entries[0])};                                                \
-    return &library;                                                                          \
+#define ASSAY_PLUGINS(...)                                                                   \
+  extern "C" __attribute__((visibility("default"))) const ::assay::PluginLibrary*            \
+  assay_plugin_library() noexcept {                                                          \
+    static constexpr ::assay::PluginEntry entries[] = {__VA_ARGS__};                         \
+    static constexpr ::assay::PluginLibrary library = {                                      \
+        sizeof(::assay::PluginLibrary), ASSAY_SDK_VERSION, ASSAY_BUILD_FINGERPRINT, entries, \
+        sizeof(entries) / sizeof(entries[0])};                                               \
+    return &library;                                                                         \
   }
 #define ASSAY_PLUGIN(Type, name, description) \
   ASSAY_PLUGINS(::assay::plugin<Type>(name, description))

@@ -8,10 +8,10 @@
 namespace assay {
 
 struct PrecisionPolicy {
-  at::ScalarType parameters = at::kFloat;   // dtype of the stored parameters
-  std::optional<at::ScalarType> autocast;   // dtype of matrix products under autocast
-  bool tf32 = false;                        // allow TF32 in fp32 matrix products
-  bool loss_scaling = false;                // dynamic: doubled every 2000 good steps, halved on overflow
+  at::ScalarType parameters = at::kFloat;  // dtype of the stored parameters
+  std::optional<at::ScalarType> autocast;  // dtype of matrix products under autocast
+  bool tf32 = false;                       // allow TF32 in fp32 matrix products
+  bool loss_scaling = false;  // dynamic: doubled every 2000 good steps, halved on overflow
   double initial_loss_scale = 65536;
 
   // The dtype single operations (one attention call, one norm) are measured in.

@@ -76,7 +76,7 @@ class Math final : public assay::Attention {
 
   static std::string memory_estimate() {
     return "batch * heads * seq_len^2 * if(workload == model_step,"
-           " if(runs_backward, layers * 4, 0) + 3 * 4, 4 * if(runs_backward, 4, 2))";
+           " if(runs_backward > 0, layers * 4, 0) + 3 * 4, 4 * if(runs_backward > 0, 4, 2))";
   }
 };
 

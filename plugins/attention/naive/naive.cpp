@@ -5,6 +5,7 @@
 #include <assay/attention.h>
 
 #include <limits>
+#include <map>
 
 namespace {
 
@@ -22,8 +23,8 @@ class Naive final : public assay::Attention {
   // In a model every block keeps its probabilities; under autocast they are fp32 and a copy.
   static std::string memory_estimate() {
     return "batch * heads * seq_len^2 * if(workload == model_step,"
-           " if(runs_backward, layers * if(element_size < 4, 6, 4), 0) + 3 * 4,"
-           " element_size * if(runs_backward, 4, 2))";
+           " if(runs_backward > 0, layers * if(element_size < 4, 6, 4), 0) + 3 * 4,"
+           " element_size * if(runs_backward > 0, 4, 2))";
   }
 
  private:
@@ -34,21 +35,20 @@ class Naive final : public assay::Attention {
   }
 
   // [seq_q, seq_k], true where the key lies in the query's future. Kept from call to call, as a
-  // model keeps its mask.
+  // model keeps its mask; a captured step goes on reading it.
   const at::Tensor& hidden(const assay::AttentionInputs& in) {
     const auto seq_q = in.q.size(2);
     const auto seq_k = in.k.size(2);
-    const bool fits = hidden_.defined() && hidden_.size(0) == seq_q && hidden_.size(1) == seq_k &&
-                      hidden_.device() == in.q.device();
-    if (!fits) {
+    at::Tensor& mask = hidden_[{seq_q, seq_k}];
+    if (!mask.defined() || mask.device() != in.q.device()) {
       const auto options = at::TensorOptions().dtype(at::kLong).device(in.q.device());
       const auto last_seen = at::arange(seq_q, options) + (seq_k - seq_q);
-      hidden_ = at::arange(seq_k, options).unsqueeze(0) > last_seen.unsqueeze(1);
+      mask = at::arange(seq_k, options).unsqueeze(0) > last_seen.unsqueeze(1);
     }
-    return hidden_;
+    return mask;
   }
 
-  at::Tensor hidden_;
+  std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> hidden_;
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ class CapturedCall {
     try {
       call();
     } catch (...) {
-      abandon();
+      abandon(pool);
       throw;
     }
     // A part that launches nothing gives an empty graph, about which LibTorch warns.
@@ -53,11 +53,16 @@ class CapturedCall {
   void replay() { graph_.replay(); }
 
  private:
-  // The stream must leave capture mode, whatever state the graph is in.
-  void abandon() {
+  // The stream must leave capture mode and the allocator its private pool. CUDAGraph does both,
+  // unless what failed was CUDA itself: then the pool is left to us.
+  void abandon(at::cuda::MempoolId_t pool) {
     try {
       graph_.capture_end();
     } catch (...) {
+      try {
+        c10::cuda::CUDACachingAllocator::endAllocateToPool(c10::cuda::current_device(), pool);
+      } catch (...) {
+      }
     }
   }
 

@@ -187,7 +187,8 @@ class AttentionWorkload final : public Workload {
   // q, k, v and the output's gradient, the output, and the three gradients; the attention adds its
   // own.
   static std::string memory_estimate() {
-    return "batch * heads * seq_len * d_head * element_size * (5 + 3 * runs_backward)";
+    return "batch * heads * seq_len * d_head * element_size * (5 + 3 * runs_backward) + "
+           "attention_memory";
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {

@@ -36,22 +36,25 @@ class ModelStep final : public Workload {
     return info;
   }
 
-  // Bytes: parameters (1), gradients (1) and moments (2) at 4 each; copies of the weights that
-  // autocast makes; what the blocks save for the backward, beside the attention's own; logits.
+  // Bytes: parameters and, training, two moments, in fp32; beside them either the gradients, at the
+  // end of a backward, or what is saved for it, at its beginning: autocast's copies of the weights,
+  // what the blocks keep for their own part and for the attention's, and the logits.
   static std::string memory_estimate() {
     const std::string block =
         "(4 * d_model^2 + if(architecture == gelu, 2, 3) * d_model * d_ff + 2 * d_model)";
     const std::string ends =
         "if(architecture == gelu, (vocab_size + seq_len) * d_model, 2 * vocab_size * d_model)";
     const std::string parameters = "(layers * " + block + " + " + ends + " + d_model)";
-    const std::string state = "4 * (1 + runs_backward + 2 * runs_train_step)";
-    const std::string casts = "if(element_size < 4, element_size * runs_backward, 0)";
-    const std::string saved =
-        "(20 * d_model + element_size * (10 * d_model +"
-        " if(architecture == gelu, 2, 4) * d_ff))";
-    const std::string activations = "batch * seq_len * (if(runs_backward, layers, 1) * " + saved +
-                                    " + vocab_size * (element_size + 4 + 8 * runs_backward))";
-    return parameters + " * (" + state + " + " + casts + ") + " + activations;
+    const std::string state = parameters + " * (4 + 8 * runs_train_step)";
+    const std::string gradients = parameters + " * 4 * runs_backward";
+    const std::string casts =
+        parameters + " * if(element_size < 4, element_size * runs_backward, 0)";
+    const std::string kept =
+        "(20 * d_model + element_size * (10 * d_model + if(architecture == gelu, 2, 4) * d_ff))";
+    const std::string logits = "vocab_size * (element_size + 4 + 8 * runs_backward)";
+    const std::string saved = casts + " + batch * seq_len * (if(runs_backward > 0, layers, 1) * " +
+                              kept + " + " + logits + ") + attention_memory";
+    return state + " + max(" + gradients + ", " + saved + ")";
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include "test_catalogue.h"
+#include "yaml/values.h"
+
+namespace assay::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the schema objects to, "" when nothing.
+std::string objections(const std::string& text) {
+  const nlohmann::json written = experiment_schema(test_environment());
+  valijson::Schema schema;
+  valijson::SchemaParser parser;
+  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(written), schema);
+  const auto document = yaml::parse(text, "test.yaml");
+  if (!document) return document.error().text();
+  const nlohmann::json json = yaml::to_json(*document);
+  const valijson::adapters::NlohmannJsonAdapter target(json);
+  valijson::Validator validator;
+  valijson::ValidationResults results;
+  if (validator.validate(schema, target, &results)) return "";
+  std::string text_of_all;
+  valijson::ValidationResults::Error error;
+  while (results.popError(error)) {
+    for (const std::string& step : error.context) text_of_all += step;
+    text_of_all += " " + error.description + "\n";
+  }
+  return text_of_all;
+}
+
+std::vector<fs::path> shipped() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(fs::path(ASSAY_SOURCE_DIR) / "experiments")) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  return files;
+}
+
+TEST(ShippedExperiments, AreReadAndExpanded) {
+  ASSERT_GE(shipped().size(), 6u);
+  for (const fs::path& file : shipped()) {
+    const auto experiment = read_experiment(file.string(), test_environment());
+    ASSERT_TRUE(experiment) << experiment.error().text();
+    EXPECT_EQ(experiment->name, file.stem().string());
+    EXPECT_NE(experiment->title, experiment->name) << "a title of its own";
+    const auto plan = expand(*experiment);
+    ASSERT_TRUE(plan) << plan.error().text();
+    EXPECT_GE(plan->size(), 2u);
+  }
+}
+
+TEST(ShippedExperiments, SatisfyTheSchema) {
+  for (const fs::path& file : shipped()) {
+    const auto experiment = read_experiment(file.string(), test_environment());
+    ASSERT_TRUE(experiment) << experiment.error().text();
+    EXPECT_EQ(objections(experiment->text), "") << file;
+    EXPECT_EQ(experiment->text.rfind("# yaml-language-server: $schema=../configs/"
+                                     "experiment.schema.json\n",
+                                     0),
+              0u)
+        << file;
+  }
+}
+
+struct Sample {
+  const char* name;
+  const char* text;
+};
+
+void PrintTo(const Sample& sample, std::ostream* out) { *out << sample.name; }
+
+const auto name_of = [](const testing::TestParamInfo<Sample>& tested) {
+  return std::string(tested.param.name);
+};
+
+class SchemaAccepts : public testing::TestWithParam<Sample> {};
+
+TEST_P(SchemaAccepts, WhatTheReaderAccepts) {
+  const auto experiment = parse_experiment(GetParam().text, "test.yaml", test_environment());
+  EXPECT_TRUE(experiment) << experiment.error().text();
+  EXPECT_EQ(objections(GetParam().text), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Experiments, SchemaAccepts,
+    testing::Values(
+        Sample{"smallest", "{experiment: a, workload: attention}"},
+        Sample{"empty_sections", "experiment: a\nworkload: attention\nmatrix:\nfixed:\nzip:\n"},
+        Sample{"options",
+               "experiment: a\nworkload: attention\nmatrix:\n  attention: [naive, {tiled: "
+               "{block_m: [64, 128], workspace: 1 MiB}}, {flash: }]\n  attention.block_n: 32\n"},
+        Sample{"entries",
+               "experiment: a\nworkload: attention\nmatrix: {seq_len: [1, 2]}\n"
+               "exclude: [{seq_len: [1], attention: naive}]\n"
+               "include: [{attention: {tiled: {block_m: 64}}, seq_len: 3}]\n"},
+        Sample{"quantities",
+               "experiment: a\nworkload: transfer\nmatrix: {size: [1 B, 1.5 GB, 512KiB]}\n"
+               "measure: {timeout: 5 min, passes: send, clock: wall}\nlimits: {cases: 10}\n"},
+        Sample{"zip_and_host_axes",
+               "experiment: a\nworkload: model_step\nmatrix: {model: [small, 2.7B], batch: [4, 2], "
+               "world_size: [1, 2], measure.warmup: [5, 0]}\nzip: [[model, batch]]\n"}),
+    name_of);
+
+class SchemaRefuses : public testing::TestWithParam<Sample> {};
+
+TEST_P(SchemaRefuses, WhatTheReaderRefuses) {
+  EXPECT_FALSE(parse_experiment(GetParam().text, "test.yaml", test_environment()));
+  EXPECT_NE(objections(GetParam().text), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Experiments, SchemaRefuses,
+    testing::Values(
+        Sample{"unknown_key", "{experiment: a, workload: attention, matrx: {}}"},
+        Sample{"missing_workload", "{experiment: a}"},
+        Sample{"unknown_workload", "{experiment: a, workload: atention}"},
+        Sample{"bad_name", "{experiment: A B, workload: attention}"},
+        Sample{"unknown_axis", "{experiment: a, workload: attention, matrix: {sq_len: [1]}}"},
+        Sample{"unknown_variant", "{experiment: a, workload: attention, fixed: {attention: fls}}"},
+        Sample{"unknown_option",
+               "{experiment: a, workload: attention, fixed: {attention: {tiled: {blok: 1}}}}"},
+        Sample{"external_of_another_workload",
+               "{experiment: a, workload: attention, fixed: {compile: torch_eager}}"},
+        Sample{"unused_kind", "{experiment: a, workload: attention, matrix: {norm: rmsnorm}}"},
+        Sample{"wrong_type", "{experiment: a, workload: attention, fixed: {batch: many}}"},
+        Sample{"out_of_bounds", "{experiment: a, workload: attention, matrix: {seq_len: [0]}}"},
+        Sample{"empty_axis", "{experiment: a, workload: attention, matrix: {seq_len: []}}"},
+        Sample{"duplicate_value",
+               "{experiment: a, workload: attention, matrix: {seq_len: [1, 1]}}"},
+        Sample{"bare_size", "{experiment: a, workload: transfer, fixed: {size: 100}}"},
+        Sample{"bare_duration", "{experiment: a, workload: attention, measure: {timeout: 3}}"},
+        Sample{"unknown_model", "{experiment: a, workload: model_step, fixed: {model: smal}}"},
+        Sample{"unknown_pass",
+               "{experiment: a, workload: attention, measure: {passes: [train_step]}}"},
+        Sample{"list_in_fixed", "{experiment: a, workload: attention, fixed: {batch: [1, 2]}}"}),
+    name_of);
+
+TEST(Schema, DescribesWhatAnEditorShows) {
+  const nlohmann::json schema = experiment_schema(test_environment());
+  EXPECT_EQ(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+  const nlohmann::json& attention = schema["allOf"][0];
+  EXPECT_EQ(attention["if"]["properties"]["workload"]["const"], "attention");
+  const nlohmann::json& axes = attention["then"]["properties"]["matrix"]["properties"];
+  EXPECT_EQ(axes["batch"]["description"], "Sequences.");
+  EXPECT_NE(axes["attention"]["description"].get<std::string>().find("tiled: What tiled is."),
+            std::string::npos);
+  EXPECT_TRUE(axes.contains("attention.block_m"));
+  EXPECT_FALSE(axes.contains("norm"));
+}
+
+}  // namespace
+}  // namespace assay::config

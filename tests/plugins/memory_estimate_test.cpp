@@ -1,0 +1,98 @@
+#include <cmath>
+#include <map>
+
+#include "base/expression.h"
+#include "support.h"
+
+namespace assay {
+namespace {
+
+using Names = std::map<std::string, Value>;
+
+double evaluate(const std::string& kind, const std::string& library, const std::string& name,
+                const Names& names) {
+  PluginDescription description;
+  throw_unless_ok(test::entry(kind, library, name).describe(description));
+  const auto expression = Expression::compile(description.memory_estimate);
+  if (!expression) throw std::runtime_error(expression.error().text());
+  const auto value = expression->evaluate([&](const std::string& wanted) {
+    const auto found = names.find(wanted);
+    return found == names.end() ? Value() : found->second;
+  });
+  if (!value) throw std::runtime_error(value.error().text());
+  if (const auto* whole = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*whole);
+  return std::get<double>(*value);
+}
+
+std::int64_t integer(std::int64_t value) { return value; }
+
+// The 2.7B model of the catalogue, batch 4, 512 tokens, bf16.
+Names model_names(const std::string& architecture, bool backward, bool train_step) {
+  return {{"workload", std::string("model_step")},
+          {"architecture", architecture},
+          {"d_model", integer(2560)},
+          {"d_ff", integer(10240)},
+          {"layers", integer(32)},
+          {"heads", integer(32)},
+          {"vocab_size", integer(10000)},
+          {"batch", integer(4)},
+          {"seq_len", integer(512)},
+          {"element_size", integer(2)},
+          {"runs_backward", integer(backward)},
+          {"runs_train_step", integer(train_step)},
+          {"attention_memory", integer(0)}};
+}
+
+constexpr double gib = 1024.0 * 1024 * 1024;
+
+TEST(ModelStepMemory, InferenceIsTheParametersAndLittleElse) {
+  const double swiglu =
+      evaluate("workload", "model_step", "model_step", model_names("swiglu", false, false));
+  EXPECT_GT(swiglu, 4 * 3'406'809'600.0);
+  EXPECT_LT(swiglu, 4 * 3'406'809'600.0 + gib);
+  const double gelu =
+      evaluate("workload", "model_step", "model_step", model_names("gelu", false, false));
+  EXPECT_GT(gelu, 4 * (2'542'348'800.0 + 2560 * 512));
+  EXPECT_LT(gelu, 4 * 2'542'348'800.0 + gib);
+}
+
+// Parameters, gradients and moments alone are 50.8 GiB.
+TEST(ModelStepMemory, TrainingIsTheStateAndWhatTheBackwardNeeds) {
+  auto names = model_names("swiglu", true, true);
+  const double without = evaluate("workload", "model_step", "model_step", names);
+  EXPECT_GT(without, 50.7 * gib);
+  EXPECT_LT(without, 65 * gib);
+  names["attention_memory"] =
+      static_cast<std::int64_t>(evaluate("attention", "naive", "naive", names));
+  EXPECT_GT(evaluate("workload", "model_step", "model_step", names), without);
+}
+
+// Batch 8 at 16,384 in fp32: the probabilities alone are 8 GiB, and the scores stand beside them.
+TEST(NaiveAttentionMemory, GrowsWithTheSquareOfTheLength) {
+  Names names = {{"workload", std::string("attention")},
+                 {"batch", integer(8)},
+                 {"heads", integer(1)},
+                 {"seq_len", integer(16384)},
+                 {"d_head", integer(64)},
+                 {"element_size", integer(4)},
+                 {"runs_backward", integer(0)}};
+  EXPECT_EQ(evaluate("attention", "naive", "naive", names), 16 * gib);
+  names["runs_backward"] = integer(1);
+  EXPECT_EQ(evaluate("attention", "naive", "naive", names), 32 * gib);
+  names["seq_len"] = integer(8192);
+  EXPECT_EQ(evaluate("attention", "naive", "naive", names), 8 * gib);
+}
+
+TEST(AttentionMemory, IsItsTensorsAndWhatTheVariantAdds) {
+  const Names names = {{"batch", integer(8)},
+                       {"heads", integer(1)},
+                       {"seq_len", integer(1024)},
+                       {"d_head", integer(64)},
+                       {"element_size", integer(2)},
+                       {"runs_backward", integer(1)},
+                       {"attention_memory", integer(100)}};
+  EXPECT_EQ(evaluate("workload", "attention", "attention", names), 8.0 * 1024 * 64 * 2 * 8 + 100);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "report/report.h"
+#include "store/import.h"
+#include "yaml/document.h"
+
+namespace assay::report::testing_support {
+
+inline store::Run run_of(const std::string& csv, const std::string& name = "run") {
+  auto run = store::import_text(csv, name + ".csv");
+  if (!run) {
+    ADD_FAILURE() << run.error().text();
+    return {};
+  }
+  run->info.name = name;
+  return std::move(*run);
+}
+
+// The same as a result, for errors.
+inline Result<Document> built(const std::vector<const store::Run*>& runs, const std::string& yaml) {
+  Inputs inputs;
+  inputs.sources = runs;
+  inputs.with_context = false;
+  auto spec = yaml::parse(yaml, "spec.yaml");
+  if (!spec) return tl::unexpected(spec.error());
+  inputs.spec = std::move(*spec);
+  return build(inputs);
+}
+
+inline std::string markdown(const std::vector<const store::Run*>& runs, const std::string& yaml) {
+  const auto document = built(runs, yaml);
+  if (!document) return "ERROR " + document.error().text();
+  return *to_markdown(*document);
+}
+
+inline std::string markdown(const std::string& csv, const std::string& yaml) {
+  const store::Run run = run_of(csv);
+  return markdown({&run}, yaml);
+}
+
+}  // namespace assay::report::testing_support
