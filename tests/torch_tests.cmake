@@ -17,8 +17,9 @@ function(assay_torch_test name)
   if(TEST_DEPENDS)
     add_dependencies(test_${name} ${TEST_DEPENDS})
   endif()
+  # One thread: tests run beside each other, and waiting OpenMP threads would take each other's cores.
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT 300)
+    PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)
 endfunction()
 
 get_property(plugin_targets GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)

@@ -83,7 +83,7 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
     }
   }
   if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
-  return Catalogue{std::move(fingerprint), std::move(plugins)};
+  return Catalogue{std::move(fingerprint), {}, std::move(plugins)};
 }
 
 }  // namespace assay::catalogue

@@ -44,6 +44,7 @@ struct PluginInfo {
 
 struct Catalogue {
   std::string fingerprint;          // of the build that wrote it
+  nlohmann::json versions;          // of LibTorch, CUDA, cuDNN and NCCL, as that build sees them
   std::vector<PluginInfo> plugins;  // sorted by kind (in the order of `kinds`), then name
 
   const PluginInfo* find(std::string_view kind, std::string_view name) const;

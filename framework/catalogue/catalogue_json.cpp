@@ -128,14 +128,18 @@ nlohmann::json to_json(const PluginInfo& plugin) {
 nlohmann::json to_json(const Catalogue& catalogue) {
   nlohmann::json plugins = nlohmann::json::array();
   for (const PluginInfo& plugin : catalogue.plugins) plugins.push_back(to_json(plugin));
-  return {{"fingerprint", catalogue.fingerprint}, {"plugins", std::move(plugins)}};
+  return {{"fingerprint", catalogue.fingerprint},
+          {"versions", catalogue.versions},
+          {"plugins", std::move(plugins)}};
 }
 
 Result<Catalogue> catalogue_from_json(const nlohmann::json& json) {
   try {
     std::vector<PluginInfo> plugins;
     for (const auto& plugin : json.at("plugins")) plugins.push_back(plugin_from_json(plugin));
-    return assemble(json.at("fingerprint"), std::move(plugins));
+    auto catalogue = assemble(json.at("fingerprint"), std::move(plugins));
+    if (catalogue) catalogue->versions = json.at("versions");
+    return catalogue;
   } catch (const std::exception& exception) {
     return fail(ExitCode::machine_lacks,
                 fmt::format("the catalogue of plugins cannot be read: {}", exception.what()),

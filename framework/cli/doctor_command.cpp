@@ -89,6 +89,12 @@ void check_build(Checkup& checkup, const run::Installation& installation) {
         "put LibTorch's lib folder into LD_LIBRARY_PATH, or build again with tools/assay");
   }
   checkup.good("build", catalogue->fingerprint);
+  for (const auto& [name, version] : catalogue->versions.items()) {
+    checkup.good(name, version.is_string() ? version.get<std::string>() : version.dump());
+  }
+  if (!catalogue->versions.contains("nccl")) {
+    checkup.absent("nccl", "not in this build", "collectives between GPUs need the CUDA build");
+  }
   checkup.good("plugins",
                fmt::format("{} in {}", catalogue->plugins.size(), installation.plugins.string()));
   checkup.good("configs", installation.configs().string());

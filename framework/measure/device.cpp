@@ -8,6 +8,9 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <cuda_runtime_api.h>
+#ifdef USE_C10D_NCCL
+#include <torch/csrc/cuda/nccl.h>
+#endif
 #endif
 
 namespace assay::measure {
@@ -42,6 +45,11 @@ void add_cuda_versions(nlohmann::json& versions) {
   };
   versions["cuda_runtime"] = dotted(runtime);
   versions["cuda_driver_api"] = dotted(driver);
+#ifdef USE_C10D_NCCL
+  const std::uint64_t nccl = torch::cuda::nccl::version();  // major << 32 | minor << 16 | patch
+  versions["nccl"] = std::to_string(nccl >> 32) + "." + std::to_string(nccl >> 16 & 0xffff) + "." +
+                     std::to_string(nccl & 0xffff);
+#endif
   if (cuda_available()) {
     versions["cudnn"] = at::globalContext().versionCuDNN();
     const cudaDeviceProp* properties = at::cuda::getCurrentDeviceProperties();

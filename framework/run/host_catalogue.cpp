@@ -98,7 +98,9 @@ Result<catalogue::Catalogue> load_catalogue(const Installation& installation,
     if (!plugin) return tl::unexpected(plugin.error());
     plugins.push_back(std::move(*plugin));
   }
-  return catalogue::assemble(std::move(known->fingerprint), std::move(plugins));
+  auto catalogue = catalogue::assemble(std::move(known->fingerprint), std::move(plugins));
+  if (catalogue) catalogue->versions = std::move(known->versions);
+  return catalogue;
 }
 
 }  // namespace assay::run

@@ -88,9 +88,10 @@ int write_catalogue(const std::filesystem::path& output, const std::filesystem::
     }
     plugins.insert(plugins.end(), described->begin(), described->end());
   }
-  const auto catalogue = catalogue::assemble(ASSAY_BUILD_FINGERPRINT, std::move(plugins));
+  auto catalogue = catalogue::assemble(ASSAY_BUILD_FINGERPRINT, std::move(plugins));
   if (!catalogue) note(catalogue.error());
   if (!error.diagnostics.empty()) return complain(error);
+  catalogue->versions = measure::versions();
   const auto written = write_file(output.string(), catalogue::to_json(*catalogue).dump(1));
   return written ? 0 : complain(written.error());
 }

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
                  3,
                  "already the name of a plugin"},
         BadInput{"missing_import", "", {"import", "absent.csv"}, 2, "absent.csv"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(ReadmeTest, TheSmallestPluginIsListed) {
   const Folder folder;

@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Misbehaviour{"test_hangs", "timeout", "did not finish within 5"},
                       Misbehaviour{"test_fails_to_start", "error", "cannot be made"},
                       Misbehaviour{"test_runs_out_of_memory", "oom", "memory"}),
-    [](const auto& info) { return std::string(info.param.variant); });
+    [](const auto& tested) { return std::string(tested.param.variant); });
 
 TEST(OutcomeTest, LastWordsOfAWorkerStandInTheReason) {
   const Folder folder;

@@ -33,7 +33,9 @@ void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
 const std::filesystem::path root = ASSAY_SOURCE_DIR;
 const std::filesystem::path layouts = root / "configs/layouts";
 
-std::string folder_of(const Golden& golden) { return (root / "tests/golden" / golden.name).string(); }
+std::string folder_of(const Golden& golden) {
+  return (root / "tests/golden" / golden.name).string();
+}
 
 std::vector<std::string> lines_of(const std::string& text, bool blank_lines) {
   std::vector<std::string> lines;
@@ -79,7 +81,8 @@ std::vector<std::string> cells_of_tabs(const std::string& text) {
 Document rendered(const Golden& golden) {
   std::vector<store::Run> runs;
   for (int i = 0; i < golden.sources; ++i) {
-    const std::string file = golden.sources == 1 ? "data.csv" : "data_" + std::to_string(i) + ".csv";
+    const std::string file =
+        golden.sources == 1 ? "data.csv" : "data_" + std::to_string(i) + ".csv";
     auto run = store::import_file(folder_of(golden) + "/" + file);
     if (!run) ADD_FAILURE() << run.error().text();
     if (run) runs.push_back(std::move(*run));

@@ -27,16 +27,19 @@ TEST_P(Formats, WriteTheNumber) {
 // Expectations of g, repr and {…} are what C and Python print.
 INSTANTIATE_TEST_SUITE_P(
     Numbers, Formats,
-    testing::Values(
-        Case{"g6", 0.06352345, "ms", "0.0635235"}, Case{"g6", 16.5, "GiB", "16.5"},
-        Case{"g6", 1023.86, "ms", "1023.86"}, Case{"g6", 1234567, "", "1.23457e+06"},
-        Case{"g6", 0.00001234, "", "1.234e-05"}, Case{"g6", -0.5, "", "-0.5"}, Case{"g(3)", 0.12345, "", "0.123"},
-        Case{"g6(3)", 0.0304, "", "0.03"}, Case{"g6(3)", 64.6368, "", "64.637"},
-        Case{"repr", 4, "", "4.0"}, Case{"repr", 0.1, "", "0.1"}, Case{"repr", 0.06979474425315857, "", "0.06979474425315857"},
-        Case{"repr", 0.000133514404296875, "", "0.000133514404296875"}, Case{"repr", 1e16, "", "1e+16"},
-        Case{"repr", 0.00001, "", "1e-05"}, Case{"plain", 4, "", "4"}, Case{"plain", 2.5, "", "2.5"},
-        Case{"thousands", 128625408, "count", "128,625,408"}, Case{"thousands", 999, "", "999"},
-        Case{"thousands", -1000, "", "-1,000"}, Case{"thousands", 219848638464.0, "", "219,848,638,464"}));
+    testing::Values(Case{"g6", 0.06352345, "ms", "0.0635235"}, Case{"g6", 16.5, "GiB", "16.5"},
+                    Case{"g6", 1023.86, "ms", "1023.86"}, Case{"g6", 1234567, "", "1.23457e+06"},
+                    Case{"g6", 0.00001234, "", "1.234e-05"}, Case{"g6", -0.5, "", "-0.5"},
+                    Case{"g(3)", 0.12345, "", "0.123"}, Case{"g6(3)", 0.0304, "", "0.03"},
+                    Case{"g6(3)", 64.6368, "", "64.637"}, Case{"repr", 4, "", "4.0"},
+                    Case{"repr", 0.1, "", "0.1"},
+                    Case{"repr", 0.06979474425315857, "", "0.06979474425315857"},
+                    Case{"repr", 0.000133514404296875, "", "0.000133514404296875"},
+                    Case{"repr", 1e16, "", "1e+16"}, Case{"repr", 0.00001, "", "1e-05"},
+                    Case{"plain", 4, "", "4"}, Case{"plain", 2.5, "", "2.5"},
+                    Case{"thousands", 128625408, "count", "128,625,408"},
+                    Case{"thousands", 999, "", "999"}, Case{"thousands", -1000, "", "-1,000"},
+                    Case{"thousands", 219848638464.0, "", "219,848,638,464"}));
 
 INSTANTIATE_TEST_SUITE_P(
     PowersOfTen, Formats,
@@ -56,10 +59,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"si3", 0.0361, "s", "36.1 ms"}, Case{"si3", 0.072, "s", "72.0 ms"},
                     Case{"si3", 0.9999, "s", "1.00 s"}, Case{"si3", 90.1, "ms", "90.1 ms"},
                     Case{"si3", 0.0000123, "s", "12.3 µs"}, Case{"si3", 4200, "s", "4200 s"},
-                    Case{"si3", 3.1e12, "FLOP", "3.10 TFLOP"}, Case{"eng(3)", 0.168334, "s", "168.334 ms"},
-                    Case{"eng(3)", 0.000834659, "s", "834.659 µs"}, Case{"iec", 732944138.24, "byte", "698.99 MiB"},
+                    Case{"si3", 3.1e12, "FLOP", "3.10 TFLOP"},
+                    Case{"eng(3)", 0.168334, "s", "168.334 ms"},
+                    Case{"eng(3)", 0.000834659, "s", "834.659 µs"},
+                    Case{"iec", 732944138.24, "byte", "698.99 MiB"},
                     Case{"iec", 2.81, "GiB", "2.81 GiB"}, Case{"iec", 512, "byte", "512 B"},
-                    Case{"iec", 1048575, "byte", "1.00 MiB"}, Case{"iec(0)", 20971520, "byte", "20 MiB"}));
+                    Case{"iec", 1048575, "byte", "1.00 MiB"},
+                    Case{"iec(0)", 20971520, "byte", "20 MiB"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Patterns, Formats,
@@ -77,13 +83,15 @@ TEST(Format, WholeNumbersStayWhole) {
 }
 
 TEST(Format, BesideTextEveryDigitIsWritten) {
-  EXPECT_EQ(apply(*parse_format("g6"), 0.06979474425315857, false, "ms", true), "0.06979474425315857");
+  EXPECT_EQ(apply(*parse_format("g6"), 0.06979474425315857, false, "ms", true),
+            "0.06979474425315857");
   EXPECT_EQ(apply(*parse_format("g6(3)"), 0.68, false, "ms", true), "0.680");
 }
 
 TEST(Format, WhatIsNotFiniteIsStillText) {
   EXPECT_EQ(apply(*parse_format("{:.3f}"), std::nan(""), false, ""), "nan");
-  EXPECT_EQ(apply(*parse_format("sci(2)"), std::numeric_limits<double>::infinity(), false, "s"), "inf s");
+  EXPECT_EQ(apply(*parse_format("sci(2)"), std::numeric_limits<double>::infinity(), false, "s"),
+            "inf s");
 }
 
 class RefusedFormats : public testing::TestWithParam<const char*> {};
@@ -91,12 +99,15 @@ class RefusedFormats : public testing::TestWithParam<const char*> {};
 TEST_P(RefusedFormats, AreErrors) { EXPECT_FALSE(parse_format(GetParam())) << GetParam(); }
 
 INSTANTIATE_TEST_SUITE_P(All, RefusedFormats,
-                         testing::Values("g7", "fixed", "sci(x)", "sci(2, above)", "repr(3)", "{:.f}", "{:q}",
-                                         "{:.3f", "{:.3f}{:.2f}", "{name}", "", "sci(99)"));
+                         testing::Values("g7", "fixed", "sci(x)", "sci(2, above)", "repr(3)",
+                                         "{:.f}", "{:q}", "{:.3f", "{:.3f}{:.2f}", "{name}", "",
+                                         "sci(99)"));
 
 TEST(Format, NumbersAreTold) {
-  for (const char* text : {"12", "-0.5", "1e-05", "128,625,408", "+3."}) EXPECT_TRUE(looks_like_number(text)) << text;
-  for (const char* text : {"", "OOM", "1.5x", "-", "1 2", "e5", "."}) EXPECT_FALSE(looks_like_number(text)) << text;
+  for (const char* text : {"12", "-0.5", "1e-05", "128,625,408", "+3."})
+    EXPECT_TRUE(looks_like_number(text)) << text;
+  for (const char* text : {"", "OOM", "1.5x", "-", "1 2", "e5", "."})
+    EXPECT_FALSE(looks_like_number(text)) << text;
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ TEST(Units, MillisecondsOfADeviceClockComeBackAsTheyWere) {
 
 TEST(Units, ShortDecimalsComeBackAsTheyWere) {
   for (const double milliseconds : {0.1, 0.3, 12.3, 121.235, 1023.86, 0.0635338}) {
-    const double seconds = *store::parse_in_unit(std::to_string(milliseconds), *store::unit_named("ms"));
+    const double seconds =
+        *store::parse_in_unit(std::to_string(milliseconds), *store::unit_named("ms"));
     EXPECT_EQ(convert(seconds, "s", "ms"), std::stod(std::to_string(milliseconds)));
   }
 }

@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <cmath>
+
+#include "rendering.h"
+
+namespace assay::report {
+namespace {
+
+using testing_support::markdown;
+
+const char* const nothing = "The results support no finding of the kinds asked for.\n";
+
+TEST(Speedup, GeometricMeanRangeAndWhereTheSignChanges) {
+  // Ratios naive / flash: 0.5, 2, 8: geometric mean 2.
+  EXPECT_EQ(markdown("seq_len,attention,pass,time.mean [ms]\n"
+                     "128,naive,forward,1\n128,flash,forward,2\n"
+                     "256,naive,forward,4\n256,flash,forward,2\n"
+                     "512,naive,forward,16\n512,flash,forward,2\n",
+                     "- findings: [speedup]"),
+            "- **flash against naive, forward**: 2× as fast (geometric mean of 3 pairs; least 0.5× "
+            "at seq_len 128, "
+            "most 8× at seq_len 512); slower up to seq_len 128, faster from 256.\n");
+}
+
+TEST(Speedup, WithoutAClearTurnItCountsTheSlowerOnes) {
+  const std::string text = markdown(
+      "seq_len,attention,pass,time.mean [ms]\n"
+      "128,naive,forward,4\n128,flash,forward,2\n"
+      "256,naive,forward,1\n256,flash,forward,2\n"
+      "512,naive,forward,4\n512,flash,forward,2\n",
+      "- findings: [speedup]");
+  EXPECT_NE(text.find("; slower in 1 of them."), std::string::npos) << text;
+}
+
+TEST(Speedup, NothingWithinTheNoise) {
+  // Means 1.00 and 1.01, standard errors 0.1 each.
+  EXPECT_EQ(markdown("attention,pass,time.mean [ms],time.std "
+                     "[ms],time.n\nnaive,forward,1,0.3,9\nflash,forward,1.01,0.3,9\n",
+                     "- findings: [speedup]"),
+            nothing);
+}
+
+TEST(Speedup, NothingWhereAVariantHasNoCounterpart) {
+  EXPECT_EQ(
+      markdown("seq_len,attention,pass,time.mean [ms]\n128,naive,forward,1\n256,flash,forward,2\n",
+               "- findings: [speedup]"),
+      nothing);
+}
+
+TEST(Speedup, OptionsOfTheVariantDoNotKeepPairsApart) {
+  const std::string text = markdown(
+      "attention,attention.block_m,pass,time.mean "
+      "[ms]\nnaive,,forward,6\nflash,64,forward,3\nflash,128,forward,2\n",
+      "- findings: [speedup]");
+  EXPECT_NE(text.find("**flash (block_m 64) against naive, forward**: 2× as fast."),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("**flash (block_m 128) against naive, forward**: 3× as fast."),
+            std::string::npos)
+      << text;
+}
+
+TEST(Speedup, AxisAndBaselineCanBeNamed) {
+  const std::string text = markdown("model,pass,time.mean [ms]\nsmall,forward,1\nxl,forward,4\n",
+                                    "- findings: [{speedup: {axis: model, baseline: xl}}]");
+  EXPECT_NE(text.find("**small against xl, forward**: 4× as fast."), std::string::npos) << text;
+}
+
+std::string power_law(double exponent, double overhead) {
+  std::string csv = "seq_len,pass,time.mean [s]\n";
+  for (double n = 128; n <= 8192; n *= 2) {
+    csv += fmt::format("{},forward,{}\n", n, overhead + 1e-6 * std::pow(n, exponent));
+  }
+  return csv;
+}
+
+TEST(Scaling, ExponentOfAPowerLaw) {
+  EXPECT_EQ(markdown(power_law(1.5, 0), "- findings: [scaling]"),
+            "- **forward time over seq_len**: grows as seq_len^1.50 from 128 to 8192, R² 1.000.\n");
+}
+
+TEST(Scaling, OverheadAtSmallSizesIsLeftOut) {
+  const std::string text = markdown(power_law(2, 0.5), "- findings: [scaling]");
+  EXPECT_NE(text.find(" to 8192, R²"), std::string::npos) << text;
+  EXPECT_EQ(text.find("from 128 "), std::string::npos) << text;
+}
+
+TEST(Scaling, NothingForWhatStaysTheSame) {
+  EXPECT_EQ(markdown("seq_len,pass,time.mean "
+                     "[s]\n128,forward,1\n256,forward,1.01\n512,forward,1.02\n1024,forward,1.03\n",
+                     "- findings: [scaling]"),
+            nothing);
+}
+
+TEST(Scaling, NothingFromTwoPointsOrNoise) {
+  EXPECT_EQ(markdown("seq_len,pass,time.mean [s]\n128,forward,1\n1024,forward,64\n",
+                     "- findings: [scaling]"),
+            nothing);
+  EXPECT_EQ(markdown("seq_len,pass,time.mean "
+                     "[s]\n128,forward,1\n256,forward,9\n512,forward,2\n1024,forward,7\n",
+                     "- findings: [scaling]"),
+            nothing);
+}
+
+TEST(Warmup, SpreadAndMeanWithoutIt) {
+  EXPECT_EQ(markdown("model,measure.warmup,pass,time.mean [ms],time.std [ms]\n"
+                     "small,0,forward,30,8\nsmall,5,forward,20,1\n"
+                     "xl,0,forward,60,4\nxl,5,forward,40,2\n",
+                     "- findings: [warmup]"),
+            "- **warm-up, forward**: with 0 warm-up steps instead of 5 the standard deviation is "
+            "4× and the mean 1.5× "
+            "as large (geometric mean of 2 pairs).\n");
+}
+
+TEST(Warmup, NothingWhereItMakesNoDifference) {
+  EXPECT_EQ(
+      markdown("measure.warmup,pass,time.mean [ms],time.std [ms]\n0,forward,20,1\n5,forward,20,1\n",
+               "- findings: [warmup]"),
+      nothing);
+}
+
+TEST(Failures, WhichAndWhy) {
+  EXPECT_EQ(
+      markdown("seq_len,attention,pass,time.mean [ms],outcome,reason\n"
+               "128,naive,forward,1,,\n128,flash,forward,1,,\n"
+               "256,naive,forward,,oom,2 GiB requested\n256,flash,forward,1,,\n"
+               "512,naive,forward,,oom,8 GiB requested\n512,flash,forward,1,,\n",
+               "- findings: [failures]"),
+      "- **oom**: 2 of 6 results (seq_len 256|512, attention naive), such as: 2 GiB requested.\n");
+}
+
+TEST(Failures, NothingWhenAllIsWell) {
+  EXPECT_EQ(markdown("model,pass,time.mean [ms]\nsmall,forward,1\n", "- findings: [failures]"),
+            nothing);
+}
+
+TEST(Findings, CanBeNarrowed) {
+  EXPECT_EQ(markdown("model,pass,time.mean [ms],outcome\nsmall,forward,1,\nxl,forward,,oom\n",
+                     "- findings: [{failures: {where: {model: small}}}]"),
+            nothing);
+}
+
+}  // namespace
+}  // namespace assay::report

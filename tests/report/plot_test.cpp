@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "rendering.h"
+#include "report/gnuplot.h"
+
+namespace assay::report {
+namespace {
+
+PlotData two_lines() {
+  PlotData data;
+  data.title = "it's a plot";
+  data.x_label = "seq_len";
+  data.y_label = "time [ms]";
+  data.log_x = data.log_y = true;
+  data.lines = {{"naive", {{128, 1, 0.5, 1.5}, {256, 4, 3, 5}}},
+                {"flash", {{128, 2, 2, 2}, {256, 3, 3, 3}}}};
+  return data;
+}
+
+TEST(Script, HasAxesLinesAndBars) {
+  const std::string script = gnuplot_script(two_lines(), "out.svg");
+  EXPECT_NE(script.find("set title 'it''s a plot'"), std::string::npos);
+  EXPECT_NE(script.find("set logscale x\nset logscale y\n"), std::string::npos);
+  EXPECT_NE(script.find("set xtics ('128' 128, '256' 256)"), std::string::npos) << script;
+  EXPECT_NE(
+      script.find("using 1:2:3:4 with yerrorlines lw 2 lc rgb '#0072B2' pt 7 ps 0.7 title 'naive'"),
+      std::string::npos);
+  EXPECT_NE(script.find("using 1:2 with linespoints"), std::string::npos);
+  EXPECT_NE(script.find("128 1 0.5 1.5\n"), std::string::npos);
+}
+
+TEST(Script, LeavesOutWhatALogAxisCannotShow) {
+  PlotData data = two_lines();
+  data.lines = {{"a", {{0, 1, 1, 1}, {1, 5, -1, 6}, {2, 0, 0, 0}}}};
+  const std::string script = gnuplot_script(data, "out.svg");
+  EXPECT_EQ(script.find("\n0 1 "), std::string::npos);
+  EXPECT_EQ(script.find("\n2 0 "), std::string::npos);
+  EXPECT_NE(script.find("\n1 5 0.5 6\n"), std::string::npos)
+      << "a bar ends a decade below its point";
+}
+
+TEST(Script, CategoriesAreNamed) {
+  PlotData data = two_lines();
+  data.x_categories = {"small", "xl"};
+  data.log_x = false;
+  EXPECT_NE(
+      gnuplot_script(data, "o.svg").find("set xtics ('small' 0, 'xl' 1)\nset xrange [-0.5:1.5]"),
+      std::string::npos);
+}
+
+TEST(Data, IsWrittenAsCsv) {
+  EXPECT_EQ(plot_csv(two_lines()),
+            "seq_len,line,time [ms],low,high\n"
+            "128,naive,1,0.5,1.5\n256,naive,4,3,5\n128,flash,2,2,2\n256,flash,3,3,3\n");
+}
+
+class Plots : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("assay_plots_" +
+               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string rendered(const std::string& csv, const std::string& yaml) {
+    const store::Run run = testing_support::run_of(csv);
+    Inputs inputs;
+    inputs.sources = {&run};
+    inputs.with_context = false;
+    inputs.folder = folder_;
+    inputs.spec = *yaml::parse(yaml, "spec.yaml");
+    const auto document = build(inputs);
+    return document ? *to_markdown(*document) : "ERROR " + document.error().text();
+  }
+
+  std::filesystem::path folder_;
+};
+
+const char* const lengths =
+    "seq_len,attention,pass,time.mean [ms],time.std [ms]\n"
+    "128,naive,forward,1,0.1\n128,flash,forward,2,0.1\n256,naive,forward,4,0.2\n256,flash,forward,"
+    "3,0.2\n";
+
+TEST_F(Plots, ArePicturesWithTheirData) {
+  const std::string text = rendered(lengths,
+                                    "- plot: {x: seq_len, y: {metric: time, pass: forward}, "
+                                    "series: [attention], scale: log-log}");
+  if (text.find("gnuplot is not installed") != std::string::npos)
+    GTEST_SKIP() << "gnuplot is not installed";
+  EXPECT_EQ(text, "![forward time [ms] over seq_len](plot-1.svg)\n");
+  const auto svg = read_file((folder_ / "plot-1.svg").string());
+  ASSERT_TRUE(svg);
+  for (const char* shown : {"naive", "flash", "forward time [ms]", "seq_len", ">128<", ">256<"}) {
+    EXPECT_NE(svg->find(shown), std::string::npos) << shown;
+  }
+  EXPECT_EQ(*read_file((folder_ / "plot-1.csv").string()),
+            "seq_len,line,forward time [ms],low,high\n"
+            "128,naive,1,0.9,1.1\n256,naive,4,3.8,4.2\n128,flash,2,1.9,2.1\n256,flash,3,2.8,3.2\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "plot-1.gnuplot"));
+}
+
+TEST_F(Plots, AreTheSameForTheSameData) {
+  const char* const spec = "- plot: {x: seq_len, y: {metric: time}, series: [attention]}";
+  if (rendered(lengths, spec).find("gnuplot is not") != std::string::npos)
+    GTEST_SKIP() << "gnuplot is not installed";
+  const auto first = read_file((folder_ / "plot-1.svg").string());
+  std::filesystem::remove_all(folder_);
+  rendered(lengths, spec);
+  EXPECT_EQ(*first, *read_file((folder_ / "plot-1.svg").string()));
+}
+
+TEST_F(Plots, ComeOneForEachValue) {
+  const std::string text = rendered(
+      lengths,
+      "- plot: {x: seq_len, y: {metric: time}, for_each: [attention], title: 'with {attention}'}");
+  if (text.find("gnuplot is not") != std::string::npos) GTEST_SKIP() << "gnuplot is not installed";
+  EXPECT_EQ(text, "![with naive](plot-1.svg)\n\n![with flash](plot-2.svg)\n");
+}
+
+TEST_F(Plots, WithoutGnuplotTheReportSaysSo) {
+  const std::string path = getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  const std::string text =
+      rendered(lengths, "- plot: {x: seq_len, y: {metric: time}, series: [attention]}");
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(text.rfind("No plot: gnuplot is not installed", 0), 0u) << text;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "plot-1.csv")) << "the data is kept";
+}
+
+TEST_F(Plots, OfSeveralCasesAreErrors) {
+  const std::string text = rendered(lengths, "- plot: {x: seq_len, y: {metric: time}}");
+  EXPECT_NE(text.find("they differ in attention (naive, flash)"), std::string::npos) << text;
+}
+
+TEST_F(Plots, OfNothingSaySo) {
+  EXPECT_EQ(
+      rendered(lengths,
+               "- plot: {x: seq_len, y: {metric: time}, series: [attention], where: {seq_len: 7}}"),
+      "No result matches this plot.\n");
+}
+
+}  // namespace
+}  // namespace assay::report

@@ -1,0 +1,185 @@
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "rendering.h"
+
+namespace assay::report {
+namespace {
+
+using testing_support::run_of;
+
+store::Run measured_run() {
+  store::Run run = run_of(
+      "seq_len,attention,measure.warmup,pass,time.samples [ms],peak_memory.mean [MiB]\n"
+      "128,naive,5,forward,1 1.1 0.9,10\n128,flash,5,forward,0.5 0.5 0.5,4\n"
+      "256,naive,5,forward,4 4.1 3.9,40\n256,flash,5,forward,1 1 1,8\n"
+      "512,naive,5,forward,16 16.2 15.8,160\n512,flash,5,forward,2 2 2,16\n",
+      "2031-02-03_attention");
+  run.info.experiment = "attention";
+  run.info.title = "Is the fused attention faster?";
+  run.info.experiment_file = "experiments/attention.yaml";
+  run.info.experiment_text =
+      "experiment: attention\nmatrix:\n  seq_len: [128]\n  attention: [naive, flash]\n";
+  run.info.started = "2031-02-03T04:05:06Z";
+  run.info.finished = "2031-02-03T04:06:06Z";
+  run.info.machine = {
+      {"host", "node1"},
+      {"cpu", "A CPU"},
+      {"cores", 8},
+      {"memory_bytes", 17179869184},
+      {"gpu_driver", "580.1"},
+      {"gpus",
+       {{{"name", "A GPU"}, {"memory_bytes", 85899345920}, {"compute_capability", "9.0"}},
+        {{"name", "A GPU"}, {"memory_bytes", 85899345920}, {"compute_capability", "9.0"}}}}};
+  run.info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
+  for (auto& result : run.cases) {
+    result.context = {{"versions", {{"libtorch", "2.11.0"}}}};
+    for (auto& series : result.series) series.clock = series.metric == "time" ? "wall" : "";
+  }
+  return run;
+}
+
+std::string report_of(const std::vector<const store::Run*>& runs, const std::string& yaml = "") {
+  Inputs inputs;
+  inputs.sources = runs;
+  if (!yaml.empty()) inputs.spec = *yaml::parse(yaml, "spec.yaml");
+  const auto document = build(inputs);
+  return document ? *to_markdown(*document) : "ERROR " + document.error().text();
+}
+
+TEST(Report, BeginsWithQuestionEnvironmentAndExperiment) {
+  const store::Run run = measured_run();
+  const std::string text = report_of({&run}, "- heading: Results");
+  EXPECT_EQ(text,
+            "# attention\n"
+            "\n"
+            "Is the fused attention faster?\n"
+            "\n"
+            "## Environment\n"
+            "\n"
+            "- **run**: 2031-02-03_attention, 2031-02-03T04:05:06Z\n"
+            "- **cases**: 6 cases (6 ok)\n"
+            "- **host**: node1\n"
+            "- **CPU**: A CPU, 8 cores, 16.00 GiB\n"
+            "- **GPU**: 2 × A GPU, 80.00 GiB, compute capability 9.0, driver 580.1\n"
+            "- **versions**: libtorch 2.11.0, assay 0123456789ab\n"
+            "- **measured with**: warmup 5, clock wall\n"
+            "\n"
+            "<details>\n"
+            "<summary>Experiment: experiments/attention.yaml</summary>\n"
+            "\n"
+            "```yaml\n"
+            "experiment: attention\n"
+            "matrix:\n"
+            "  seq_len: [128]\n"
+            "  attention: [naive, flash]\n"
+            "```\n"
+            "\n"
+            "</details>\n"
+            "\n"
+            "## Results\n");
+}
+
+TEST(Report, ByDefaultHasATableAPlotAndFindings) {
+  const store::Run run = measured_run();
+  const std::string text = report_of({&run});
+  EXPECT_NE(
+      text.find(
+          "|   seq_len | attention   |   forward time [ms] |   forward peak_memory [MiB] |\n"
+          "|----------:|:------------|--------------------:|----------------------------:|\n"
+          "|       128 | naive       |             1 ± 0.1 |                          10 |\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("No plot: this report has no folder"), std::string::npos) << text;
+  EXPECT_NE(text.find("## Findings\n\n- **flash against naive, forward**: 4× as fast"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Report, ByDefaultOfSeveralRunsHasARowASource) {
+  const store::Run a = measured_run(), b = measured_run();
+  const std::string text = report_of({&a, &b});
+  EXPECT_NE(text.find("### Source 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("|   source |   seq_len | attention   |"), std::string::npos) << text;
+}
+
+TEST(Report, OfARunWithoutResultsSaysSo) {
+  store::Run run;
+  run.info.name = run.info.experiment = "empty";
+  store::CaseResult skipped;
+  skipped.parameters["model"] = std::string("xl");
+  skipped.outcome = Outcome::skipped;
+  skipped.reason = "no GPU";
+  run.cases.push_back(skipped);
+  const std::string text = report_of({&run});
+  EXPECT_NE(text.find("No case of this run has a result."), std::string::npos) << text;
+  EXPECT_NE(text.find("- **skipped**: 1 of 1 results (model xl): no GPU."), std::string::npos)
+      << text;
+}
+
+TEST(Report, WithoutARunIsAnError) { EXPECT_FALSE(build(Inputs())); }
+
+TEST(Report, ForTheTerminalKeepsOnlyTables) {
+  const store::Run run = measured_run();
+  Inputs inputs;
+  inputs.sources = {&run};
+  inputs.spec = *yaml::parse(
+      "- heading: Times\n- prose: Words.\n- table: {where: {attention: flash}, rows: [seq_len], "
+      "columns: {ms: {metric: time, pass: forward, unit: ms}}}\n",
+      "spec.yaml");
+  EXPECT_EQ(to_terminal(*build(inputs), 0),
+            "Times\n"
+            "\n"
+            "seq_len   ms\n"
+            "    128  0.5\n"
+            "    256  1\n"
+            "    512  2\n");
+}
+
+TEST(Report, TellsEveryMistakeOfItsSpec) {
+  const store::Run run = measured_run();
+  const std::string text =
+      report_of({&run}, "- table: {columns: {x: {metric: tiem, unit: s}}}\n- prose: [1]\n");
+  EXPECT_NE(text.find("spec.yaml:1:"), std::string::npos) << text;
+  EXPECT_NE(text.find("spec.yaml:2:"), std::string::npos) << text;
+}
+
+TEST(Report, KnowsMetricsThatTheRunLacks) {
+  const store::Run run = measured_run();
+  Inputs inputs;
+  inputs.sources = {&run};
+  inputs.with_context = false;
+  inputs.metrics = {{"energy", "J", Direction::lower_is_better, ""}};
+  inputs.spec = *yaml::parse(
+      "- table: {where: {attention: flash}, rows: [seq_len], columns: {ms: {metric: time, pass: "
+      "forward, unit: ms}, J: {metric: energy, unit: J}}}",
+      "spec.yaml");
+  const auto document = build(inputs);
+  ASSERT_TRUE(document) << document.error().text();
+  EXPECT_NE(to_markdown(*document)->find("|       128 |  0.5 |     |"), std::string::npos)
+      << *to_markdown(*document);
+}
+
+TEST(Report, TenThousandSeriesAreOneTable) {
+  std::string csv = "seq_len,batch,attention,pass,time.mean [ms]\n";
+  for (int length = 1; length <= 500; ++length) {
+    for (int batch = 1; batch <= 5; ++batch) {
+      for (const char* attention : {"naive", "flash"}) {
+        for (const char* pass : {"forward", "backward"}) {
+          csv += fmt::format("{},{},{},{},{}\n", length, batch, attention, pass, length * batch);
+        }
+      }
+    }
+  }
+  const std::string text = testing_support::markdown(csv, R"(
+- table:
+    rows: [seq_len, batch]
+    pivot: {by: [pass, attention], metric: time, unit: ms, name: "{attention}_{pass}"}
+)");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2502);
+  EXPECT_NE(text.find("|       500 |       5 |"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::report
