@@ -77,7 +77,7 @@ Result<Database> Database::open(const std::filesystem::path& path, Access access
 }
 
 Result<void> Database::begin_run(const RunInfo& info) {
-  if (const auto named = check_name(info.name); !named) return named;
+  if (auto named = check_name(info.name); !named) return named;
   return guarded(connection_->path(), [&]() -> Result<void> {
     SQLite::Database& database = connection_->database();
     SQLite::Transaction transaction(database, immediate);

@@ -86,8 +86,8 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
   line["unit"] = series.unit;
   line["outcome"] = to_text(exchanged.outcome);
   line["reason"] = exchanged.reason;
-  line["samples"] = std::move(samples);
-  line["statistics"] = std::move(statistics);
+  line["samples"] = samples;
+  line["statistics"] = statistics;
   return line;
 }
 
@@ -124,7 +124,7 @@ class LineWriter {
     if (first_of_run_) provenance["run"] = rest_of_run(info_);
     line["machine"] = first_of_run_ ? info_.machine : machine_;
     line["when"] = result.when;
-    line["provenance"] = std::move(provenance);
+    line["provenance"] = provenance;
     out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
     first_of_case_ = first_of_run_ = false;
   }

@@ -27,6 +27,7 @@ Outcome read_outcome(const CsvCell& cell, Problems& problems) {
   if (cell.text.empty()) return Outcome::ok;
   if (const std::optional<Outcome> outcome = outcome_from_text(cell.text)) return *outcome;
   std::vector<std::string> names;
+  names.reserve(all_outcomes.size());
   for (const Outcome outcome : all_outcomes) names.emplace_back(to_text(outcome));
   problems.add(cell.line, cell.column,
                fmt::format("unknown outcome '{}'{}", cell.text, suggestion(cell.text, names)));

@@ -4,9 +4,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <thread>
 
 #include "model/random.h"
 #include "model/reference.h"
+#include "model/training_state.h"
 #include "plugins/support.h"
 
 namespace assay {
@@ -181,6 +183,17 @@ TEST_F(Gpu, ACaptureThatFailsLeavesTheDeviceUsable) {
   const auto sum = at::ones({1000}, at::TensorOptions().device(cuda)).sum();
   EXPECT_EQ(sum.item<float>(), 1000);
   EXPECT_TRUE(tested.compile->prepare(*program, "forward", tested.context, step).ok());
+}
+
+// Autograd would run a GPU's backward on a thread of its own.
+TEST_F(Gpu, GradientsBecomeReadyOnTheCallingThread) {
+  const std::vector<at::Tensor> parameters = {
+      at::ones({4}, at::TensorOptions().device(cuda)).requires_grad_()};
+  model::TrainingState state(parameters, {}, {});
+  std::thread::id thread;
+  state.on_gradient_ready([&](std::size_t) { thread = std::this_thread::get_id(); });
+  state.backward(parameters[0].sum());
+  EXPECT_EQ(thread, std::this_thread::get_id());
 }
 
 TEST_F(Gpu, MoreMemoryThanThereIsIsOutOfMemory) {

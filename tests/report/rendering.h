@@ -32,7 +32,8 @@ inline Result<Document> built(const std::vector<const store::Run*>& runs, const 
   return build(inputs);
 }
 
-inline std::string markdown(const std::vector<const store::Run*>& runs, const std::string& yaml) {
+inline std::string markdown_of(const std::vector<const store::Run*>& runs,
+                               const std::string& yaml) {
   const auto document = built(runs, yaml);
   if (!document) return "ERROR " + document.error().text();
   return *to_markdown(*document);
@@ -40,7 +41,7 @@ inline std::string markdown(const std::vector<const store::Run*>& runs, const st
 
 inline std::string markdown(const std::string& csv, const std::string& yaml) {
   const store::Run run = run_of(csv);
-  return markdown({&run}, yaml);
+  return markdown_of({&run}, yaml);
 }
 
 }  // namespace assay::report::testing_support

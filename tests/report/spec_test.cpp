@@ -29,6 +29,10 @@ Vocabulary vocabulary() {
   return known;
 }
 
+std::string mistake_name(const testing::TestParamInfo<Mistake>& mistake) {
+  return mistake.param.name;
+}
+
 class Mistakes : public testing::TestWithParam<Mistake> {};
 
 TEST_P(Mistakes, AreRefusedWithTheirLineAndWhatExists) {
@@ -92,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "- table:\n    rows: [model]\n    pivot: {by: [pass], metric: time, unit: s, name: "
                 "'{attention}'}\n",
                 3, "not in its `by`", "pass"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    mistake_name);
 
 INSTANTIATE_TEST_SUITE_P(
     Units, Mistakes,
@@ -113,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "- table:\n    columns:\n      a: {metric: time, unit: ms}\n"
                 "      b: {metric: peak_memory, unit: MiB}\n      c: {expr: 'a + b'}\n",
                 5, "mixes MiB and ms", "one unit"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    mistake_name);
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Mistakes,
@@ -156,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"condition_without_axis",
                 "- table:\n    columns: {s: {metric: time, unit: s}}\n    where: '1 < 2'\n", 3,
                 "names no axis", "model"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    mistake_name);
 
 TEST(Spec, AllMistakesAreReportedTogether) {
   const auto spec = yaml::parse(

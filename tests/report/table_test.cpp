@@ -7,6 +7,7 @@ namespace {
 
 using testing_support::built;
 using testing_support::markdown;
+using testing_support::markdown_of;
 using testing_support::run_of;
 
 // Two variants at two lengths; the slow one runs out of memory at the larger.
@@ -184,7 +185,7 @@ TEST(Table, JoinPutsCellsOfSeveralRunsInOne) {
       run_of("model,pass,time.mean [ms],outcome\nsmall,forward,3,\nxl,forward,,oom\n", "a");
   const store::Run b =
       run_of("model,pass,time.mean [ms],outcome\nsmall,forward,2.5,\nxl,forward,9,\n", "b");
-  EXPECT_EQ(markdown({&a, &b}, R"(
+  EXPECT_EQ(markdown_of({&a, &b}, R"(
 - table:
     rows: [model]
     columns:
@@ -373,15 +374,16 @@ TEST(Table, ACaseThatCrashedHasARow) {
   crashed.outcome = Outcome::crashed;
   crashed.reason = "signal 11";
   run.cases.push_back(crashed);
-  EXPECT_EQ(markdown({&run},
-                     "- table:\n    rows: [model]\n    columns: {s: {metric: time, pass: forward, "
-                     "unit: s}}\n"),
-            "| model   | s       |\n"
-            "|:--------|:--------|\n"
-            "| small   | 1.0     |\n"
-            "| xl      | CRASHED |\n"
-            "\n"
-            "- **crashed** (1 cell: model xl): signal 11\n");
+  EXPECT_EQ(
+      markdown_of({&run},
+                  "- table:\n    rows: [model]\n    columns: {s: {metric: time, pass: forward, "
+                  "unit: s}}\n"),
+      "| model   | s       |\n"
+      "|:--------|:--------|\n"
+      "| small   | 1.0     |\n"
+      "| xl      | CRASHED |\n"
+      "\n"
+      "- **crashed** (1 cell: model xl): signal 11\n");
 }
 
 TEST(Table, OtherMetricsOfAFailedPassShowItsOutcome) {
@@ -395,7 +397,7 @@ TEST(Table, OtherMetricsOfAFailedPassShowItsOutcome) {
   series.outcome = Outcome::oom;
   failed.series.push_back(series);
   run.cases.push_back(failed);
-  const std::string text = markdown({&run}, R"(
+  const std::string text = markdown_of({&run}, R"(
 - table:
     rows: [model]
     columns: {MiB: {metric: peak_memory, pass: forward, unit: MiB}}

@@ -6,6 +6,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/full.h>
 #include <assay/attention.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <limits>
 
@@ -69,6 +70,8 @@ void throw_if(const Reason& reason) {
 class Math final : public assay::Attention {
  public:
   at::Tensor forward(const AttentionInputs& in) override {
+    // What happens inside stays in q's dtype, as when LibTorch dispatches to it under autocast.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto mask = mask_if_needed(in);
     return std::get<0>(at::_scaled_dot_product_attention_math(
         in.q, in.k, in.v, mask, /*dropout_p=*/0, in.causal && !mask, std::nullopt, in.scale));
