@@ -44,7 +44,7 @@ void add_cuda_versions(nlohmann::json& versions) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   };
   versions["cuda_runtime"] = dotted(runtime);
-  versions["cuda_driver_api"] = dotted(driver);
+  if (driver > 0) versions["cuda_driver_api"] = dotted(driver);
 #ifdef USE_C10D_NCCL
   const std::uint64_t nccl = torch::cuda::nccl::version();  // major << 32 | minor << 16 | patch
   versions["nccl"] = std::to_string(nccl >> 32) + "." + std::to_string(nccl >> 16 & 0xffff) + "." +

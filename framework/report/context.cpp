@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "base/text.h"
@@ -115,7 +116,8 @@ std::string outcomes_of(const store::Run& run) {
   std::vector<std::string> parts;
   for (const auto& [outcome, count] : counts)
     parts.push_back(fmt::format("{} {}", count, to_text(outcome)));
-  std::string text = fmt::format("{} cases ({})", run.cases.size(), join(parts, ", "));
+  std::string text = fmt::format("{} case{} ({})", run.cases.size(),
+                                 run.cases.size() == 1 ? "" : "s", join(parts, ", "));
   if (seconds > 0) text += " in " + human_duration(seconds);
   if (run.info.finished.empty() && !run.info.started.empty()) text += "; the run was not finished";
   return text;
@@ -177,7 +179,9 @@ std::vector<Section> opening_sections(const std::vector<const store::Run*>& sour
     const std::string& text = run->info.experiment_text;
     if (text.empty() || std::count(shown.begin(), shown.end(), text)) continue;
     shown.push_back(text);
-    const std::string& file = run->info.experiment_file;
+    // A report is read elsewhere: where the file lay on this machine says nothing there.
+    const std::filesystem::path path(run->info.experiment_file);
+    const std::string file = path.is_absolute() ? path.filename().string() : path.string();
     sections.push_back(Details{file.empty() ? "Experiment" : "Experiment: " + file, "yaml", text});
   }
   return sections;

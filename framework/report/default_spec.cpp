@@ -13,7 +13,8 @@
 namespace assay::report {
 namespace {
 
-constexpr std::size_t most_columns_of_series = 8;
+constexpr std::size_t most_lines = 8;
+constexpr std::size_t most_pictures = 6;
 
 bool numeric(const Records::Axis& axis) {
   return std::all_of(axis.values.begin() + 1, axis.values.end(), [](const Value& value) {
@@ -23,6 +24,7 @@ bool numeric(const Records::Axis& axis) {
 
 std::vector<std::string> passes_of(const Records& records, const std::string& metric) {
   std::vector<std::string> passes;
+  if (metric.empty()) return passes;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const store::Series& series = *records[i].series;
     if (series.metric == metric && series.part.empty() &&
@@ -73,6 +75,26 @@ void add_plain(const std::string& metric, const std::string& pass, const std::st
   columns.push_back(figure(with_unit(name, unit), metric, pass, unit, Statistic::mean));
 }
 
+// Axes become lines of one picture while there are few, then pictures of their own; false when
+// there would be too many of those.
+bool share_out(const Records& records, const std::vector<std::string>& axes, PlotSpec& plot) {
+  std::size_t lines = 1, pictures = 1;
+  std::string title;
+  for (const std::string& name : axes) {
+    const std::size_t values = records.axes()[*records.axis(name)].values.size() - 1;
+    if (lines * values <= most_lines) {
+      lines *= values;
+      plot.series.push_back(name);
+    } else {
+      pictures *= values;
+      plot.for_each.push_back(name);
+      title += (title.empty() ? "" : ", ") + name + " {" + name + "}";
+    }
+  }
+  plot.title = *Template::parse(title);
+  return pictures <= most_pictures;
+}
+
 std::optional<PlotSpec> default_plot(const Records& records, const std::string& metric) {
   const auto passes = passes_of(records, metric);
   if (passes.empty()) return std::nullopt;
@@ -97,22 +119,15 @@ std::optional<PlotSpec> default_plot(const Records& records, const std::string& 
   plot.log_x = low > 0 && high / low >= 8;
   plot.log_y = plot.log_x;
   plot.y.metric = metric;
-  std::size_t lines = 1;
+  std::vector<std::string> others;
   for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
-    if (!records.varies(axis) || records.axes()[axis].name == plot.x) continue;
-    plot.series.push_back(records.axes()[axis].name);
-    lines *= records.axes()[axis].values.size() - 1;
+    const std::string& name = records.axes()[axis].name;
+    if (records.varies(axis) && name != plot.x) others.push_back(name);
   }
-  if (records.sources().size() > 1) plot.series.push_back("source");
-  // Few lines leave room for every pass in one picture.
-  if (lines * passes.size() <= most_columns_of_series) {
-    plot.series.push_back("pass");
-    plot.y.where.conditions.push_back({"pass", passes});
-  } else {
-    plot.for_each.push_back("pass");
-    plot.where.conditions.push_back({"pass", passes});
-    plot.title = *Template::parse("{pass}");
-  }
+  if (records.sources().size() > 1) others.push_back("source");
+  if (passes.size() > 1) others.push_back("pass");
+  plot.where.conditions.push_back({"pass", passes});
+  if (!share_out(records, others, plot)) return std::nullopt;
   return plot;
 }
 
@@ -168,7 +183,7 @@ ReportSpec default_spec(const Records& records) {
   }
   spec.blocks.push_back(HeadingSpec{2, "Findings"});
   FindingsSpec findings;
-  for (const char* kind : {"speedup", "scaling", "warmup", "failures"}) {
+  for (const char* kind : {"speedup", "scaling", "warmup", "noise", "failures"}) {
     FindingSpec finding;
     finding.kind = kind;
     findings.findings.push_back(std::move(finding));

@@ -42,6 +42,9 @@ std::vector<std::string> scaling_findings(const Records& records, const RecordId
 // What leaving out the warm-up does to spread and mean. None where both barely change.
 std::vector<std::string> warmup_findings(const Records& records, const RecordIds& ids);
 
+// Times whose standard deviation is more than a fifth of their mean. None where all are steadier.
+std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids);
+
 // Which results are not ok, and why. None where all are.
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
 

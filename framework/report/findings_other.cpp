@@ -14,6 +14,7 @@ namespace {
 
 constexpr double spread_matters = 1.5;
 constexpr double mean_matters = 1.05;
+constexpr double steady = 0.2;
 
 struct Effect {
   std::vector<double> spreads, means;
@@ -56,7 +57,7 @@ std::string where_it_fails(const Records& records, const std::vector<std::uint32
     for (const std::uint32_t code : codes) {
       if (code != 0) values.push_back(to_text(records.axes()[axis].values[code]));
     }
-    if (!values.empty()) parts.push_back(name + " " + join(values, "|"));
+    if (!values.empty()) parts.push_back(name + " " + join(values, " or "));
   }
   return join(parts, ", ");
 }
@@ -95,6 +96,27 @@ std::vector<std::string> warmup_findings(const Records& records, const RecordIds
     add_effect(by_pass, few, many, sentences);
   }
   return sentences;
+}
+
+std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids) {
+  const std::vector<Figure> figures = figures_of(records, ids, "time");
+  const Figure* worst = nullptr;
+  std::size_t unsteady = 0;
+  const auto share = [](const Figure& figure) { return figure.std / figure.mean; };
+  for (const Figure& figure : figures) {
+    if (!(figure.mean > 0) || !(share(figure) > steady)) continue;
+    ++unsteady;
+    if (!worst || share(figure) > share(*worst)) worst = &figure;
+  }
+  if (!worst) return {};
+  std::vector<std::string> parts{to_text(records.value(worst->record, *records.axis("pass"))),
+                                 place_of(records, worst->record, {})};
+  parts.erase(std::remove(parts.begin(), parts.end(), ""), parts.end());
+  return {fmt::format(
+      "**spread**: the standard deviation is over {:.0f} % of the mean in {} of {} times, at most "
+      "{:.0f} %{}.",
+      100 * steady, unsteady, figures.size(), 100 * share(*worst),
+      parts.empty() ? "" : " (" + join(parts, ", ") + ")")};
 }
 
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids) {

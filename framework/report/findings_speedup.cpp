@@ -190,9 +190,9 @@ std::vector<std::string> speedup_findings(const Records& records, const RecordId
     const std::uint32_t baseline = baseline_code(records, axis, spec.baseline);
     if (baseline == 0) continue;
     for (const Comparison& comparison : compare(records, figures, axis, baseline)) {
-      const bool any_certain = std::any_of(comparison.pairs.begin(), comparison.pairs.end(),
-                                           [](const Pair& pair) { return pair.certain; });
-      if (!any_certain) continue;
+      const auto certain_pairs = std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
+                                               [](const Pair& pair) { return pair.certain; });
+      if (2 * certain_pairs < static_cast<std::ptrdiff_t>(comparison.pairs.size())) continue;
       sentences.push_back(
           sentence(records, comparison, to_text(records.axes()[axis].values[baseline]), axis));
     }

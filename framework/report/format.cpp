@@ -17,6 +17,9 @@ namespace {
 
 // Digits of `value` with trailing zeros kept: 1.1 to three digits is "1.10", 216 is "216".
 std::string significant(double value, int digits) {
+  if (std::isfinite(value) && std::abs(value) >= std::pow(10.0, digits)) {
+    return fmt::format("{:.0f}", value);
+  }
   std::array<char, 64> buffer;
   const int length = std::snprintf(buffer.data(), buffer.size(), "%#.*g", digits, value);
   std::string text(buffer.data(), static_cast<std::size_t>(length));

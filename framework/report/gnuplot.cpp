@@ -24,6 +24,8 @@ constexpr std::array colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                              "#E69F00", "#56B4E9", "#000000", "#999999"};
 constexpr std::array point_types{7, 5, 9, 11, 13, 6, 4, 8};
 constexpr std::size_t most_ticks = 12;
+constexpr std::size_t most_label_characters = 56;
+constexpr double place_width = 0.6;
 
 std::string quoted(const std::string& text) {
   std::string result = "'";
@@ -44,22 +46,33 @@ double bar_end(const PlotData& data, const PlotPoint& point) {
   return data.log_y ? std::max(point.low, point.y / 10) : point.low;
 }
 
-std::string x_ticks(const PlotData& data) {
+// Labels that would run into each other are turned.
+std::string ticks_of(const std::vector<std::pair<std::string, double>>& labels) {
   std::vector<std::string> ticks;
+  std::size_t characters = 0;
+  for (const auto& [label, at] : labels) {
+    ticks.push_back(fmt::format("{} {}", quoted(label), at));
+    characters += display_width(label) + 2;
+  }
+  return fmt::format("set xtics {}({})\n",
+                     characters > most_label_characters ? "rotate by -40 " : "", join(ticks, ", "));
+}
+
+std::string x_ticks(const PlotData& data) {
+  std::vector<std::pair<std::string, double>> labels;
   if (!data.x_categories.empty()) {
-    for (std::size_t i = 0; i < data.x_categories.size(); ++i) {
-      ticks.push_back(fmt::format("{} {}", quoted(data.x_categories[i]), i));
+    for (const std::string& name : data.x_categories) {
+      labels.emplace_back(name, static_cast<double>(labels.size()));
     }
-    return fmt::format("set xtics ({})\nset xrange [-0.5:{}.5]\n", join(ticks, ", "),
-                       data.x_categories.size() - 1);
+    return ticks_of(labels) + fmt::format("set xrange [-0.5:{}.5]\n", labels.size() - 1);
   }
   std::set<double> values;
   for (const PlotLine& line : data.lines) {
     for (const PlotPoint& point : line.points) values.insert(point.x);
   }
   if (values.empty() || values.size() > most_ticks) return "";
-  for (const double value : values) ticks.push_back(fmt::format("'{:.6g}' {}", value, value));
-  return fmt::format("set xtics ({})\n", join(ticks, ", "));
+  for (const double value : values) labels.emplace_back(fmt::format("{:.6g}", value), value);
+  return ticks_of(labels);
 }
 
 std::string closing_read(int descriptor) {
@@ -123,26 +136,36 @@ std::string gnuplot_script(const PlotData& data, const std::filesystem::path& sv
   script += "set grid xtics ytics lt 1 lw 0.5 lc rgb '#DDDDDD'\nset border 3\nset tics nomirror\n";
   script +=
       data.lines.size() > 1 ? "set key outside right top vertical Left reverse\n" : "set key off\n";
-  script += "set offsets graph 0.02, graph 0.02, graph 0.05, graph 0.05\nset format y '%g'\n";
+  script += "set offsets graph 0.02, graph 0.02, graph 0.05, 0\nset format y '%g'\n";
   if (data.log_x) script += "set logscale x\n";
   if (data.log_y) script += "set logscale y\n";
   if (!data.log_y) script += "set yrange [0:*]\n";
   script += x_ticks(data);
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < data.lines.size(); ++i) {
+    // Places have no order: lines between them would say nothing, so lines stand beside each other.
+    const bool places = !data.x_categories.empty();
+    const double beside =
+        places ? place_width *
+                     ((static_cast<double>(i) + 0.5) / static_cast<double>(data.lines.size()) - 0.5)
+               : 0;
     script += fmt::format("$line{} << EOD\n", i);
     bool bars = false;
     for (const PlotPoint& point : data.lines[i].points) {
       if (!drawable(data, point)) continue;
       bars = bars || point.high > point.low;
-      script += fmt::format("{} {} {} {}\n", point.x, point.y, bar_end(data, point), point.high);
+      script +=
+          fmt::format("{} {} {} {}\n", point.x + beside, point.y, bar_end(data, point), point.high);
     }
     script += "EOD\n";
     const std::string style =
-        fmt::format("lw 2 lc rgb '{}' pt {} ps 0.7 title {}", colours[i % colours.size()],
-                    point_types[i % point_types.size()], quoted(data.lines[i].name));
-    plots.push_back(bars ? fmt::format("$line{} using 1:2:3:4 with yerrorlines {}", i, style)
-                         : fmt::format("$line{} using 1:2 with linespoints {}", i, style));
+        fmt::format("lw 2{} lc rgb '{}' pt {} ps 0.7 title {}", i < colours.size() ? "" : " dt 2",
+                    colours[i % colours.size()], point_types[i % point_types.size()],
+                    quoted(data.lines[i].name));
+    const std::string_view with =
+        places ? (bars ? "yerrorbars" : "points") : (bars ? "yerrorlines" : "linespoints");
+    plots.push_back(
+        fmt::format("$line{} using {} with {} {}", i, bars ? "1:2:3:4" : "1:2", with, style));
   }
   script += "plot " + join(plots, ", \\\n     ") + "\n";
   return script;

@@ -127,15 +127,14 @@ class PlotBuilder {
                                 : convert(number, unit_of_data(spec_.x_unit).base, spec_.x_unit);
   }
 
-  // The spec's unit, or what suits the middle of the figures.
+  // The spec's unit, or what suits the upper figures.
   std::string choose_unit() const {
     if (!spec_.y.unit.empty() || points_.empty()) return unit_;
     std::vector<double> figures;
     for (const auto& [key, point] : points_) figures.push_back(point.y);
-    std::nth_element(figures.begin(),
-                     figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2),
-                     figures.end());
-    return sensible_unit(figures[figures.size() / 2], unit_);
+    const auto high = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() * 4 / 5);
+    std::nth_element(figures.begin(), high, figures.end());
+    return sensible_unit(*high, unit_);
   }
 
   std::string label(const Value& value) const {

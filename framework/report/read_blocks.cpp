@@ -117,7 +117,7 @@ TableSpec read_table(Reader& reader, const Node& node) {
        }}};
   handlers.insert(handlers.end(), own.begin(), own.end());
   if (!reader.entries(node, "table", handlers)) return table;
-  if (table.grid.pivots.empty() && table.grid.columns.empty()) {
+  if (!node.find("columns") && !node.find("pivot")) {
     reader.complain(node, "a table needs `columns` or `pivot`");
   }
   NameCheck names(reader, table.grid, node);
@@ -201,7 +201,7 @@ PlotSpec read_plot(Reader& reader, const Node& node) {
 }
 
 FindingsSpec read_findings(Reader& reader, const Node& node) {
-  static const std::vector<std::string> kinds{"speedup", "scaling", "warmup", "failures"};
+  static const std::vector<std::string> kinds{"speedup", "scaling", "warmup", "noise", "failures"};
   FindingsSpec result;
   const auto add = [&](const Node& kind, const Node* options) {
     FindingSpec finding;

@@ -93,8 +93,10 @@ Result<Document> build(const Inputs& inputs) {
     spec = std::move(*read);
   }
   Document document;
-  document.title = title_of(inputs.sources);
-  if (inputs.with_context) document.sections = opening_sections(inputs.sources);
+  if (inputs.with_context) {
+    document.title = title_of(inputs.sources);
+    document.sections = opening_sections(inputs.sources);
+  }
   BlockRenderer render(records, inputs);
   for (const Block& block : spec.blocks) {
     auto sections = std::visit(render, block);

@@ -169,7 +169,7 @@ struct PlotSpec {
 };
 
 struct FindingSpec {
-  std::string kind;  // speedup, scaling, warmup, failures
+  std::string kind;  // speedup, scaling, warmup, noise, failures
   std::string axis;  // speedup: the variant axis; scaling: the numeric one; "": all
   std::string baseline;
   Filter where;

@@ -94,7 +94,10 @@ void default_rows(const Records& records, GridSpec& grid) {
     grid.keys.push_back(name);
     columns.push_back(std::move(column));
   }
-  grid.columns.insert(grid.columns.begin(), columns.begin(), columns.end());
+  const auto after_axes = std::find_if(
+      grid.columns.begin(), grid.columns.end(),
+      [](const Column& column) { return !std::holds_alternative<AxisContent>(column.content); });
+  grid.columns.insert(after_axes, columns.begin(), columns.end());
   grid.varying_rows = false;
 }
 

@@ -98,6 +98,7 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   context.device = device;
   context.group = group;
   context.communication = composition->communication.get();
+  context.compile = composition->compile.get();
   context.seed = seed_of(parameters);
 
   context.ops = model::textbook_ops();

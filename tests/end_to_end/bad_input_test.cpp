@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
                  "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n"
                  "e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n",
-                 run_it, 2, "limit"},
+                 run_it, 2, "more than 200000 values"},
         BadInput{"missing_file", "", {"run", "absent.yaml"}, 2, "absent.yaml"},
         BadInput{"bad_report", std::string(good_head) + "report: [{tabel: {}}]\n", run_it, 2,
                  "did you mean 'table'"},

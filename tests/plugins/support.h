@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -12,10 +13,16 @@
 
 namespace assay::test {
 
+// Where the plugins were built; ASSAY_BUILD_DIR in the environment names a copy on another machine.
+inline std::string build_folder() {
+  const char* moved = std::getenv("ASSAY_BUILD_DIR");
+  return moved == nullptr ? ASSAY_BUILD_DIR : moved;
+}
+
 // The registration of kind/name in build/…/plugins/<kind>/<library>.so; libraries stay loaded.
 inline const PluginEntry& entry(const std::string& kind, const std::string& library,
                                 const std::string& name) {
-  const std::string file = std::string(ASSAY_BUILD_DIR "/plugins/") + kind + "/" + library + ".so";
+  const std::string file = build_folder() + "/plugins/" + kind + "/" + library + ".so";
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) throw std::runtime_error(dlerror());
   using EntryPoint = const PluginLibrary* (*)() noexcept;

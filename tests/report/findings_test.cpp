@@ -121,14 +121,39 @@ TEST(Warmup, NothingWhereItMakesNoDifference) {
       nothing);
 }
 
-TEST(Failures, WhichAndWhy) {
+TEST(Noise, HowManyTimesAndTheWorst) {
+  EXPECT_EQ(markdown("model,pass,time.mean [ms],time.std "
+                     "[ms]\nsmall,forward,10,1\nmedium,forward,10,3\nxl,forward,10,5\n",
+                     "- findings: [noise]"),
+            "- **spread**: the standard deviation is over 20 % of the mean in 2 of 3 times, at "
+            "most 50 % (forward, "
+            "model xl).\n");
+}
+
+TEST(Noise, NothingWhereTimesAreSteadyOrTheirSpreadIsUnknown) {
   EXPECT_EQ(
-      markdown("seq_len,attention,pass,time.mean [ms],outcome,reason\n"
-               "128,naive,forward,1,,\n128,flash,forward,1,,\n"
-               "256,naive,forward,,oom,2 GiB requested\n256,flash,forward,1,,\n"
-               "512,naive,forward,,oom,8 GiB requested\n512,flash,forward,1,,\n",
-               "- findings: [failures]"),
-      "- **oom**: 2 of 6 results (seq_len 256|512, attention naive), such as: 2 GiB requested.\n");
+      markdown("model,pass,time.mean [ms],time.std [ms]\nsmall,forward,10,1\nxl,forward,10,\n",
+               "- findings: [noise]"),
+      nothing);
+}
+
+TEST(Speedup, NothingWhenMostDifferencesAreNoise) {
+  EXPECT_EQ(markdown("seq_len,attention,pass,time.mean [ms],time.std [ms],time.n\n"
+                     "1,naive,forward,1,0.3,9\n1,flash,forward,1.01,0.3,9\n"
+                     "2,naive,forward,1,0.3,9\n2,flash,forward,1.02,0.3,9\n"
+                     "3,naive,forward,9,0.3,9\n3,flash,forward,1,0.3,9\n",
+                     "- findings: [speedup]"),
+            nothing);
+}
+
+TEST(Failures, WhichAndWhy) {
+  EXPECT_EQ(markdown("seq_len,attention,pass,time.mean [ms],outcome,reason\n"
+                     "128,naive,forward,1,,\n128,flash,forward,1,,\n"
+                     "256,naive,forward,,oom,2 GiB requested\n256,flash,forward,1,,\n"
+                     "512,naive,forward,,oom,8 GiB requested\n512,flash,forward,1,,\n",
+                     "- findings: [failures]"),
+            "- **oom**: 2 of 6 results (attention naive, seq_len 256 or 512), such as: 2 GiB "
+            "requested.\n");
 }
 
 TEST(Failures, NothingWhenAllIsWell) {

@@ -15,6 +15,10 @@ struct Case {
   const char* expected;
 };
 
+void PrintTo(const Case& param, std::ostream* out) {
+  *out << param.format << " of " << param.value << " " << param.unit;
+}
+
 class Formats : public testing::TestWithParam<Case> {};
 
 TEST_P(Formats, WriteTheNumber) {
@@ -27,7 +31,7 @@ TEST_P(Formats, WriteTheNumber) {
 // Expectations of g, repr and {…} are what C and Python print.
 INSTANTIATE_TEST_SUITE_P(
     Numbers, Formats,
-    testing::Values(Case{"g6", 0.06352345, "ms", "0.0635235"}, Case{"g6", 16.5, "GiB", "16.5"},
+    testing::Values(Case{"g6", 0.063523456, "ms", "0.0635235"}, Case{"g6", 16.5, "GiB", "16.5"},
                     Case{"g6", 1023.86, "ms", "1023.86"}, Case{"g6", 1234567, "", "1.23457e+06"},
                     Case{"g6", 0.00001234, "", "1.234e-05"}, Case{"g6", -0.5, "", "-0.5"},
                     Case{"g(3)", 0.12345, "", "0.123"}, Case{"g6(3)", 0.0304, "", "0.03"},

@@ -125,11 +125,11 @@ TEST(TextBlock, NotesListWhatWasLeftOut) {
 - text:
     columns: {ms: {metric: time, unit: ms}}
     omit: [oom]
-    note: {each: "{model} {seq_len}", separator: ", ", last: " and ", text: "{rows} ran out of memory ({count})"}
+    note: {each: "{model} {seq_len}", separator: ", ", last: " and ", text: "{rows} ran out of memory: {count} of them"}
     row: "{model} {seq_len} {ms}"
 )");
-  EXPECT_NE(text.find("\n\nxl 256 ran out of memory (1)\n"), std::string::npos) << text;
-EXPECT_EQ(text.find("OOM"), std::string::npos);
+  EXPECT_NE(text.find("\n\nxl 256 ran out of memory: 1 of them\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("OOM"), std::string::npos);
 }
 
 TEST(TextBlock, FenceOutlastsBackticks) {
