@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "run/machine.h"
+#include "run/memory_estimate.h"
 #include "run/resolve.h"
 #include "run/runner.h"
 
@@ -30,41 +31,77 @@ Usage usage() {
   return usage;
 }
 
-// What a memory estimate is held against: the GPU's memory where the case runs on one.
-double memory_limit(const run::Machine& machine, const run::ResolvedCase& resolved) {
-  const Value& device = resolved.request.parameters.at("device");
-  const bool cuda = to_text(device) == "cuda" && !machine.gpus.empty();
-  return static_cast<double>(cuda ? machine.gpus[0].memory_bytes : machine.memory_bytes);
-}
+// What becomes of a case on this machine. Few things decide that, so that cases alike in them share
+// one answer.
+struct Outlook {
+  std::optional<std::string> skipped;
+  double memory_limit_bytes = 0;  // the GPU's memory where the case runs on one
+};
 
-void print_plan(const run::Surroundings& around, const config::Plan& plan) {
-  std::string page;
-  std::size_t skipped = 0;
-  std::size_t large = 0;
-  for (std::size_t index = 0; index < plan.size(); ++index) {
-    const run::ResolvedCase resolved =
-        run::resolve(around, static_cast<std::int64_t>(index), plan.parameters(index));
-    const auto memory = run::estimate_memory(around, resolved);
-    page += fmt::format("{:>6}  {:>11}  {}", index + 1, memory ? human_size(*memory) : "-",
-                        run::describe_case(plan, index));
-    if (resolved.skipped) {
-      page += "  [skipped: " + *resolved.skipped + "]";
-      ++skipped;
-    } else if (memory && *memory > memory_limit(around.machine, resolved)) {
-      page += "  [may not fit]";
-      ++large;
+class Planner {
+ public:
+  Planner(const run::Surroundings& around, const config::Plan& plan)
+      : around_(around), plan_(plan), estimator_(around) {}
+
+  void print() {
+    for (std::size_t index = 0; index < plan_.size(); ++index) {
+      print_case(index);
+      if (page_.size() > 1u << 16) flush();
     }
-    page += '\n';
-    if (page.size() > 1u << 16) {
-      std::fwrite(page.data(), 1, page.size(), stdout);
-      page.clear();
-    }
+    page_ += fmt::format(
+        "{} cases of {} passes each ({}); {} would be skipped here, {} may not fit\n", plan_.size(),
+        around_.experiment.passes.size(), join(around_.experiment.passes, ", "), skipped_, large_);
+    flush();
   }
-  page += fmt::format("{} cases of {} passes each ({}); {} would be skipped here, {} may not fit\n",
-                      plan.size(), around.experiment.passes.size(),
-                      join(around.experiment.passes, ", "), skipped, large);
-  std::fwrite(page.data(), 1, page.size(), stdout);
-}
+
+ private:
+  void print_case(std::size_t index) {
+    const auto memory =
+        estimator_.estimate([&](const std::string& name) { return plan_.get(index, name); });
+    const Outlook& outlook = outlook_of(index);
+    page_ += fmt::format("{:>6}  {:>11}  {}", index + 1, memory ? human_size(*memory) : "-",
+                         run::describe_case(plan_, index));
+    if (outlook.skipped) {
+      page_ += "  [skipped: " + *outlook.skipped + "]";
+      ++skipped_;
+    } else if (memory && *memory > outlook.memory_limit_bytes) {
+      page_ += "  [may not fit]";
+      ++large_;
+    }
+    page_ += '\n';
+  }
+
+  const Outlook& outlook_of(std::size_t index) {
+    std::string deciding;
+    for (const char* name : {"workload", "device", "backend", "world_size", "nodes"}) {
+      deciding += to_text(plan_.get(index, name)) + ' ';
+    }
+    const auto [entry, added] = outlooks_.try_emplace(std::move(deciding));
+    if (added) {
+      const run::ResolvedCase resolved =
+          run::resolve(around_, static_cast<std::int64_t>(index), plan_.parameters(index));
+      const bool cuda = to_text(resolved.request.parameters.at("device")) == "cuda" &&
+                        !around_.machine.gpus.empty();
+      entry->second = {resolved.skipped,
+                       static_cast<double>(cuda ? around_.machine.gpus[0].memory_bytes
+                                                : around_.machine.memory_bytes)};
+    }
+    return entry->second;
+  }
+
+  void flush() {
+    std::fwrite(page_.data(), 1, page_.size(), stdout);
+    page_.clear();
+  }
+
+  const run::Surroundings& around_;
+  const config::Plan& plan_;
+  run::MemoryEstimator estimator_;
+  std::map<std::string, Outlook> outlooks_;
+  std::string page_;
+  std::size_t skipped_ = 0;
+  std::size_t large_ = 0;
+};
 
 }  // namespace
 
@@ -82,8 +119,9 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   const auto plan = config::expand(*experiment);
   if (!plan) return tl::unexpected(plan.error());
   const run::Machine machine = run::probe_machine();
-  print_plan({session->catalogue, *experiment, machine, run::is_cuda_build(session->catalogue)},
-             *plan);
+  const run::Surroundings around = {session->catalogue, *experiment, machine,
+                                    run::is_cuda_build(session->catalogue)};
+  Planner(around, *plan).print();
   return ExitCode::ok;
 }
 

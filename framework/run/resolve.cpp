@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "base/expression.h"
-
 namespace assay::run {
 
 namespace {
@@ -137,46 +135,6 @@ ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
   resolved.request.pinned = surroundings.experiment.pinned;
   Resolver(surroundings, resolved).run();
   return resolved;
-}
-
-std::optional<double> estimate_memory(const Surroundings& surroundings,
-                                      const ResolvedCase& resolved) {
-  const store::Parameters& parameters = resolved.request.parameters;
-  const auto& passes = resolved.request.passes;
-  const auto runs = [&](const char* pass) {
-    return std::find(passes.begin(), passes.end(), pass) != passes.end();
-  };
-  double other_memory = 0;
-  const Expression::Lookup lookup = [&](const std::string& name) -> Value {
-    if (const auto found = parameters.find(name); found != parameters.end()) return found->second;
-    for (const auto& [preset, fields] : resolved.request.presets) {
-      if (const auto found = fields.find(name); found != fields.end()) return found->second;
-    }
-    if (name == "element_size") {
-      const std::string precision = text_of(parameters, "precision");
-      return std::int64_t{precision == "bf16" || precision == "fp16" ? 2 : 4};
-    }
-    if (name == "runs_train_step") return std::int64_t{runs("train_step")};
-    if (name == "runs_backward") {
-      return std::int64_t{runs("backward") || runs("forward_backward") || runs("train_step")};
-    }
-    if (name == "attention_memory") return other_memory;
-    return {};
-  };
-  const auto evaluate = [&](std::string_view kind) -> std::optional<double> {
-    const auto* plugin = surroundings.catalogue.find(kind, text_of(parameters, std::string(kind)));
-    if (plugin == nullptr || plugin->memory_estimate.empty()) return {};
-    const auto expression = Expression::compile(plugin->memory_estimate);
-    const auto value =
-        expression ? expression->evaluate(lookup) : tl::unexpected(expression.error());
-    if (!value) return {};
-    if (const auto* real = std::get_if<double>(&*value)) return *real;
-    if (const auto* integer = std::get_if<std::int64_t>(&*value))
-      return static_cast<double>(*integer);
-    return {};
-  };
-  other_memory = evaluate("attention").value_or(0);
-  return evaluate("workload");
 }
 
 }  // namespace assay::run

@@ -30,9 +30,4 @@ struct ResolvedCase {
 ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
                      const store::Parameters& parameters);
 
-// Bytes a case needs by the workload's and the attention's own expressions; empty where they give
-// none.
-std::optional<double> estimate_memory(const Surroundings& surroundings,
-                                      const ResolvedCase& resolved);
-
 }  // namespace assay::run

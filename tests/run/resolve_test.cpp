@@ -1,5 +1,7 @@
 #include "run/resolve.h"
 
+#include "run/memory_estimate.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,9 +94,14 @@ TEST_F(ResolveTest, AnExternalVariantIsFoundAndIsNoLibrary) {
 
 TEST_F(ResolveTest, MemoryIsEstimatedFromTheModelThePrecisionAndTheAttention) {
   const Surroundings around = {catalogue_, experiment_, machine_, true};
-  EXPECT_EQ(estimate_memory(around, resolved(true)), 2 * 768 * 4 + 2 * 100);
+  MemoryEstimator estimator(around);
+  const auto parameters = [&](const std::string& name) {
+    const auto found = parameters_.find(name);
+    return found == parameters_.end() ? Value() : found->second;
+  };
+  EXPECT_EQ(estimator.estimate(parameters), 2 * 768 * 4 + 2 * 100);
   parameters_["precision"] = std::string("bf16");
-  EXPECT_EQ(estimate_memory(around, resolved(true)), 2 * 768 * 2 + 2 * 100);
+  EXPECT_EQ(estimator.estimate(parameters), 2 * 768 * 2 + 2 * 100);
 }
 
 }  // namespace
