@@ -40,7 +40,8 @@ class Lexer {
 
   Result<std::vector<Token>> run() {
     while (true) {
-      while (at_ < text_.size() && std::string_view(" \t\n\r").find(text_[at_]) != text_.npos)
+      while (at_ < text_.size() &&
+             std::string_view(" \t\n\r").find(text_[at_]) != std::string_view::npos)
         ++at_;
       if (at_ == text_.size()) break;
       const char c = text_[at_];

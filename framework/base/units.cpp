@@ -39,6 +39,7 @@ std::optional<Quantity> split_quantity(std::string_view text) {
 template <std::size_t N>
 std::vector<std::string> names_of(const std::array<Unit, N>& units) {
   std::vector<std::string> names;
+  names.reserve(N);
   for (const Unit& unit : units) names.emplace_back(unit.name);
   return names;
 }

@@ -169,6 +169,7 @@ bool AxisReader::has_owner(const Setting& setting, const Meaning& option) {
   const bool excused = kind && kind->overridden && !setting.overridden;
   if (choices.empty() || excused) return false;
   std::vector<std::string> names;
+  names.reserve(choices.size());
   for (const Choice& choice : choices) names.push_back(to_text(choice.value));
   diagnostics_.add(setting.where,
                    fmt::format("'{}' applies to no {} of this experiment ({})", setting.name,

@@ -109,9 +109,6 @@ class Plan {
 // drop. An empty result and one beyond the case limit are errors.
 Result<Plan> expand(const Experiment& experiment);
 
-// "name=value" sorted by name and joined with ", ": the identity of a case in words.
-std::string key_text(const std::map<std::string, Value>& parameters);
-
 // JSON Schema (draft 7) of an experiment file, for editors.
 nlohmann::json experiment_schema(const Environment& environment);
 

@@ -61,7 +61,7 @@ void check_filter(const std::string& text, const std::string& origin, const Voca
     return;
   }
   std::vector<std::string> names = vocabulary.names(true);
-  names.push_back("workload");
+  names.emplace_back("workload");
   const auto known = [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };

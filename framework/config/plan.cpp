@@ -77,13 +77,4 @@ std::optional<std::uint32_t> Plan::index_of(std::size_t column, const Value& val
   return found->second;
 }
 
-std::string key_text(const std::map<std::string, Value>& parameters) {
-  std::string text;
-  for (const auto& [name, value] : parameters) {
-    if (!text.empty()) text += ", ";
-    text += name + "=" + to_text(value);
-  }
-  return text;
-}
-
 }  // namespace assay::config

@@ -80,4 +80,23 @@ std::vector<std::string> reasons(const Records& records, const Grid& grid, const
   return lines;
 }
 
+std::string unmet_conditions(const Records& records, const Filter& where) {
+  std::vector<std::string> sentences;
+  for (const Condition& condition : where.conditions) {
+    const auto axis = records.axis(condition.axis);
+    if (!axis) continue;
+    std::vector<std::string> known;
+    bool met = false;
+    for (const Value& value : records.axes()[*axis].values) {
+      const auto names = [&](const std::string& text) { return names_value(text, value); };
+      met = met || std::any_of(condition.values.begin(), condition.values.end(), names);
+      if (const std::string text = to_text(value); !text.empty()) known.push_back(text);
+    }
+    if (met) continue;
+    sentences.push_back(fmt::format("{} is {}, not '{}'", condition.axis, join(known, " or "),
+                                    join(condition.values, " or ")));
+  }
+  return join(sentences, "; ");
+}
+
 }  // namespace assay::report

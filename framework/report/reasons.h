@@ -11,4 +11,8 @@ namespace assay::report {
 // and why. Rows named by a note are left out.
 std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec);
 
+// "attention is naive or flash, not 'falsh'" for each condition that no value of its axis meets;
+// "".
+std::string unmet_conditions(const Records& records, const Filter& where);
+
 }  // namespace assay::report

@@ -57,7 +57,9 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
     if (grid->columns[i].shown) table.columns.push_back(written(*grid, i, spec.grid.cells));
   }
   if (grid->rows.empty()) {
-    sections.push_back(Paragraph{"No result matches this table."});
+    const std::string why = unmet_conditions(records, spec.grid.where);
+    sections.push_back(
+        Paragraph{"No result matches this table" + (why.empty() ? "." : ": " + why + ".")});
   } else {
     sections.push_back(std::move(table));
   }

@@ -28,6 +28,12 @@ class TextBlock {
     auto grid = build_grid(records_, spec_.grid, combination);
     if (!grid) return tl::unexpected(grid.error());
     grid_ = std::move(*grid);
+    if (grid_.rows.empty() && grid_.omitted.empty()) {
+      const std::string why = unmet_conditions(records_, spec_.grid.where);
+      sections.push_back(
+          Paragraph{"No result matches this text" + (why.empty() ? "." : ": " + why + ".")});
+      return {};
+    }
     if (auto done = build_each(combination); !done) return done;
     const Rows rows = pointers_to(grid_.rows);
     if (spec_.before) add(*spec_.before, rows);

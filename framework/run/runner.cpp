@@ -9,6 +9,7 @@
 #include "run/external_case.h"
 #include "run/provenance.h"
 #include "run/worker_group.h"
+#include "store/identity.h"
 
 namespace assay::run {
 
@@ -77,8 +78,7 @@ class Run {
     store::CaseResult result;
     result.ordinal = static_cast<std::int64_t>(index);
     result.parameters = resolved.request.parameters;
-    result.key_text = config::key_text(result.parameters);
-    result.key = sha256_hex(result.key_text);
+    store::set_key(result);
     result.build = build_.of(resolved);
     if (finished_.contains({result.key, result.build})) return {};
 

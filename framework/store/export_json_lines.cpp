@@ -4,6 +4,8 @@
 #include <ostream>
 
 #include "store/export.h"
+
+#include "base/case_key.h"
 #include "store/export_statistics.h"
 #include "store/identity.h"
 #include "store/json.h"

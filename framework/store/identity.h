@@ -6,9 +6,6 @@
 
 namespace assay::store {
 
-// "name=value" sorted by name and joined with ", "; what does not apply (monostate) is left out.
-std::string case_key_text(const Parameters& parameters);
-
 // Sets `key_text` and `key` from the parameters.
 void set_key(CaseResult& result);
 

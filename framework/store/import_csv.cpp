@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/case_key.h"
 #include "base/text.h"
 #include "store/csv.h"
 #include "store/csv_columns.h"

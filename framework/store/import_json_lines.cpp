@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/case_key.h"
 #include "base/text.h"
 #include "store/identity.h"
 #include "store/import_formats.h"

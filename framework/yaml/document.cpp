@@ -1,8 +1,7 @@
 #include "yaml/document.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml-cpp/yaml.h>
 
 #include <sstream>
 #include <string>
@@ -104,7 +103,7 @@ class Builder {
              fmt::format("first at line {}, column {}", first->second.line, first->second.column)});
         continue;
       }
-      mapping.entries.emplace_back(std::move(key), std::move(value));
+      mapping.entries.push_back({std::move(key), std::move(value)});
     }
   }
 

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -12,11 +11,13 @@ namespace assay::yaml {
 // A YAML value with the place it was written at. Aliases are expanded, merge keys refused.
 struct Node {
   enum class Kind { null, scalar, sequence, mapping };
+  struct Entry;
+
   Kind kind = Kind::null;
   std::string text;     // scalar
   bool quoted = false;  // scalar: quoted, so never a number, a boolean or null
   std::vector<Node> items;
-  std::vector<std::pair<Node, Node>> entries;  // in the order written, keys unique
+  std::vector<Entry> entries;  // in the order written, keys unique
   SourceLocation where;
 
   bool is_null() const { return kind == Kind::null; }
@@ -25,6 +26,12 @@ struct Node {
   bool is_mapping() const { return kind == Kind::mapping; }
   // The entry's value, or nullptr.
   const Node* find(std::string_view key) const;
+};
+
+// Of a mapping: the key, always a scalar, and its value.
+struct Node::Entry {
+  Node first;
+  Node second;
 };
 
 // What a document may grow to before it is refused.

@@ -1,4 +1,5 @@
 #include "config/experiment.h"
+#include "base/case_key.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ TEST(Experiment, FillsInEveryDefault) {
   EXPECT_TRUE(experiment.matrix.empty());
   EXPECT_TRUE(experiment.pinned.empty());
   EXPECT_TRUE(experiment.report.is_null());
-  EXPECT_EQ(key_text(experiment.fixed),
+  EXPECT_EQ(case_key_text(experiment.fixed),
             "architecture=swiglu, attention=naive, backend=auto, batch=4, communication=none, "
             "compile=eager, device=auto, measure.calls_per_sample=1, measure.clock=auto, "
             "measure.isolation=shared, measure.samples=10, measure.seed=0, measure.timeout=600, "
@@ -324,9 +325,9 @@ TEST(Plan, RowsKeepTheirValuesWhenColumnsAreAdded) {
   plan.add_case({{"b", std::string("x")}, {"a", std::int64_t{2}}});
   plan.add_case({{"b", std::string("x")}});
   ASSERT_EQ(plan.size(), 3u);
-  EXPECT_EQ(key_text(plan.parameters(0)), "a=1");
-  EXPECT_EQ(key_text(plan.parameters(1)), "a=2, b=x");
-  EXPECT_EQ(key_text(plan.parameters(2)), "b=x");
+  EXPECT_EQ(case_key_text(plan.parameters(0)), "a=1");
+  EXPECT_EQ(case_key_text(plan.parameters(1)), "a=2, b=x");
+  EXPECT_EQ(case_key_text(plan.parameters(2)), "b=x");
   EXPECT_EQ(plan.get(0, "b"), Value());
   EXPECT_EQ(plan.get(0, "c"), Value());
   EXPECT_EQ(plan.index_of(1, std::string("x")), 1u);
@@ -334,7 +335,8 @@ TEST(Plan, RowsKeepTheirValuesWhenColumnsAreAdded) {
 }
 
 TEST(KeyText, IsSortedByName) {
-  EXPECT_EQ(key_text({{"b", 0.5}, {"a", true}, {"c", std::string("x")}}), "a=true, b=0.5, c=x");
+  EXPECT_EQ(case_key_text({{"b", 0.5}, {"a", true}, {"c", std::string("x")}}),
+            "a=true, b=0.5, c=x");
 }
 
 TEST(HostParameters, DefaultsKeepTheirOwnBounds) {

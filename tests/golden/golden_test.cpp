@@ -212,6 +212,13 @@ const std::vector<Golden> communication{
     {"I2_two_nodes", "sharded_optimizer", cells},
 };
 
+TEST(GoldenNote, NamesWhatRanOutOfMemoryUnderA2) {
+  const Document document = rendered({"A2", "model_summary"});
+  ASSERT_EQ(document.sections.size(), 2u);
+  EXPECT_EQ(std::get<Paragraph>(document.sections[1]).text,
+            "xl 1024 and 2.7B 1024 ran out of memory");
+}
+
 INSTANTIATE_TEST_SUITE_P(ModelTiming, GoldenTable, testing::ValuesIn(model_timing), test_name);
 INSTANTIATE_TEST_SUITE_P(Studies, GoldenTable, testing::ValuesIn(studies), test_name);
 INSTANTIATE_TEST_SUITE_P(Attention, GoldenTable, testing::ValuesIn(attention), test_name);

@@ -406,12 +406,15 @@ TEST(Table, OtherMetricsOfAFailedPassShowItsOutcome) {
   EXPECT_NE(text.find("| xl      | OOM   |"), std::string::npos) << text;
 }
 
-TEST(Table, WithoutResultsSaysSo) {
-  EXPECT_EQ(
-      markdown(
-          attention,
-          "- table: {where: {seq_len: 9}, columns: {s: {metric: time, pass: forward, unit: s}}}"),
-      "No result matches this table.\n");
+TEST(Table, WithoutResultsSaysWhy) {
+  EXPECT_EQ(markdown(attention,
+                     "- table: {where: {attention: falsh}, columns: {s: {metric: time, pass: "
+                     "forward, unit: s}}}"),
+            "No result matches this table: attention is naive or flash, not 'falsh'.\n");
+  EXPECT_EQ(markdown(attention,
+                     "- table: {where: 'seq_len > 9999', columns: {s: {metric: time, pass: "
+                     "forward, unit: s}}}"),
+            "No result matches this table.\n");
 }
 
 TEST(Table, ConditionsMayBeExpressions) {
