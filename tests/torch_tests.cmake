@@ -18,7 +18,7 @@ function(assay_torch_test name)
     add_dependencies(test_${name} ${TEST_DEPENDS})
   endif()
   # One thread: tests run beside each other, and waiting OpenMP threads would take each other's cores.
-  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
     PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)
 endfunction()
 
