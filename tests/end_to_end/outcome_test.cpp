@@ -52,8 +52,10 @@ class OutcomeTest : public ::testing::TestWithParam<Misbehaviour> {};
 TEST_P(OutcomeTest, IsRecordedAndTheNextCaseStillRuns) {
   const Folder folder;
   const auto [variant, outcome, reason] = GetParam();
-  const std::string file = folder.write(
-      "e.yaml", attention_experiment(std::string(variant) + ", test_right", ", timeout: 5 s"));
+  const bool hangs = std::string_view(variant) == "test_hangs";
+  const std::string limit = hangs ? ", timeout: 15 s" : ", timeout: 2 min";
+  const std::string file =
+      folder.write("e.yaml", attention_experiment(std::string(variant) + ", test_right", limit));
   const Ended ended =
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   const bool counts_as_failure = std::string_view(outcome) != "unsupported";
@@ -79,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Misbehaviour{"test_wrong", "wrong", "differs from the reference"},
                       Misbehaviour{"test_unwritten", "wrong", "differs from the reference"},
                       Misbehaviour{"test_segfaults", "crashed", "signal 11"},
-                      Misbehaviour{"test_hangs", "timeout", "did not finish within 5"},
+                      Misbehaviour{"test_hangs", "timeout", "did not finish within 15"},
                       Misbehaviour{"test_fails_to_start", "error", "cannot be made"},
                       Misbehaviour{"test_runs_out_of_memory", "oom", "memory"}),
     [](const auto& tested) { return std::string(tested.param.variant); });

@@ -309,6 +309,17 @@ TEST(Table, TwoRunsWithoutASourceAreAmbiguous) {
       << document.error().text();
 }
 
+TEST(Table, TheSameCaseTwiceIsAnError) {
+  store::Run run = run_of("model,pass,time.mean [s]\nsmall,forward,1\n");
+  run.cases.push_back(run.cases.front());
+  const auto document =
+      built({&run}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
+  ASSERT_FALSE(document);
+  EXPECT_NE(document.error().text().find("several results of time with the same parameters"),
+            std::string::npos)
+      << document.error().text();
+}
+
 TEST(Table, PoolingTakesRepetitionsTogether) {
   EXPECT_EQ(
       markdown("model,repeat,pass,time.samples [s]\nsmall,0,forward,1 2\nsmall,1,forward,6\n", R"(

@@ -132,6 +132,13 @@ TEST(TextBlock, NotesListWhatWasLeftOut) {
   EXPECT_EQ(text.find("OOM"), std::string::npos);
 }
 
+TEST(TextBlock, LinesEndWithoutSpaces) {
+  EXPECT_EQ(markdown("model,pass,time.mean [ms]\nsmall,forward,1\n", R"(
+- text: {columns: {ms: {metric: time, unit: ms}}, header: "ms        ", row: "{ms:<8} "}
+)"),
+            "```\nms\n1\n```\n");
+}
+
 TEST(TextBlock, FenceOutlastsBackticks) {
   EXPECT_EQ(markdown("part,pass,time.mean [ms]\n```,forward,1\n", R"(
 - text: {columns: {ms: {metric: time, unit: ms}}, row: "{part} {ms}"}
