@@ -1,8 +1,9 @@
 #include "worker/differentiable.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "model/textbook_ops.h"
 
 namespace assay::worker {
 
@@ -77,12 +78,7 @@ void set_norm(Ops& ops, NormBoundary& norm) {
     throw_unless_ok(norm.forward(in, out));
     return out;
   };
-  ops.add_norm = [forward = ops.norm](const at::Tensor& residual, const NormInputs& in) {
-    NormInputs sum = in;
-    sum.x = residual + in.x;
-    at::Tensor normalised = forward(sum);
-    return std::pair(std::move(sum.x), std::move(normalised));
-  };
+  model::complete(ops);
 }
 
 }  // namespace assay::worker
