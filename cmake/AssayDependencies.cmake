@@ -5,6 +5,9 @@ find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
+if(fmt_VERSION VERSION_LESS 9 OR NOT fmt_VERSION VERSION_LESS 10)
+  set(ASSAY_FMT fmt::fmt-header-only)  # else: framework/base/fmt_library.cpp
+endif()
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 

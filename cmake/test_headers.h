@@ -1,0 +1,11 @@
+#pragma once
+
+// Read once for all torch-free tests; every source still includes what it uses.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
