@@ -41,16 +41,10 @@ class CaseRun {
       release();
       return built;
     }
-    Status worst;
-    for (const std::string& pass : request_.passes) {
-      const Status status = run_pass(pass);
-      if (status.ok()) continue;
-      report_failure(pass, status);
-      if (worst.ok() || worst.outcome == Outcome::unsupported) worst = status;
-      if (placement_.world_size > 1) break;
-    }
+    time_passes();
+    if (verify_last_) verify_timed();
     release();
-    return worst;
+    return conclude();
   }
 
  private:
@@ -63,38 +57,52 @@ class CaseRun {
     const Group group = groups_.get(
         backend == request_.parameters.end() ? "none" : to_text(backend->second), *device_);
     composition_ = compose(loader_, request_, *device_, group);
-    verify();
+    if (!verify_last_) verify();
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
   }
 
-  // A pass that fails is not timed.
+  void time_passes() {
+    for (const std::string& pass : request_.passes) {
+      if (failed_.contains(pass)) continue;
+      sink_.progress(pass);
+      const Status status = guarded([&] { measure_pass(pass); });
+      measure::empty_cache(*device_);
+      if (status.ok()) continue;
+      failed_[pass] = status;
+      if (placement_.world_size > 1) break;
+    }
+  }
+
+  // On the memory the program leaves free. What cannot be verified counts as not measured.
+  void verify_timed() {
+    const Status status = guarded([&] {
+      program_.reset();
+      measure::empty_cache(*device_);
+      verify();
+    });
+    if (status.ok()) return;
+    for (const std::string& pass : request_.passes) failed_.try_emplace(pass, status);
+  }
+
+  // A pass that fails here is not timed, or its times are not reported.
   void verify() {
     sink_.progress("verifying");
     for (const std::string& pass : request_.passes) {
       Verification verification;
       const Status status =
           composition_->workload->verify(composition_->context, pass, verification);
-      if (!status.ok()) verified_[pass] = status;
+      if (!status.ok()) failed_.try_emplace(pass, status);
       if (!status.ok() || !verification.checked) continue;
-      report({.pass = pass, .metric = "error", .samples = {verification.error}});
+      send({.pass = pass, .metric = "error", .samples = {verification.error}});
       if (!(verification.error <= verification.tolerance)) {
-        verified_[pass] = {
-            Outcome::wrong,
-            fmt::format("{} differs from the reference by {:.3g}, more than {:.3g}",
-                        verification.worst, verification.error, verification.tolerance)};
+        failed_.try_emplace(
+            pass,
+            Status{Outcome::wrong,
+                   fmt::format("{} differs from the reference by {:.3g}, more than {:.3g}",
+                               verification.worst, verification.error, verification.tolerance)});
       }
     }
     measure::empty_cache(*device_);
-  }
-
-  Status run_pass(const std::string& pass) {
-    if (const auto verdict = verified_.find(pass); verdict != verified_.end()) {
-      return verdict->second;
-    }
-    sink_.progress(pass);
-    const Status status = guarded([&] { measure_pass(pass); });
-    measure::empty_cache(*device_);
-    return status;
   }
 
   void measure_pass(const std::string& pass) {
@@ -164,16 +172,38 @@ class CaseRun {
   }
 
   void report(store::Series series) {
+    if (verify_last_) {
+      unverified_.push_back(std::move(series));
+    } else {
+      send(std::move(series));
+    }
+  }
+
+  void send(store::Series series) {
     series.rank = placement_.rank;
     sink_.measured(std::move(series));
   }
 
+  Status conclude() {
+    for (store::Series& series : unverified_) {
+      if (!failed_.contains(series.pass)) send(std::move(series));
+    }
+    Status worst;
+    for (const std::string& pass : request_.passes) {
+      const auto failed = failed_.find(pass);
+      if (failed == failed_.end()) continue;
+      report_failure(pass, failed->second);
+      if (worst.ok() || worst.outcome == Outcome::unsupported) worst = failed->second;
+    }
+    return worst;
+  }
+
   void report_failure(const std::string& pass, const Status& status) {
-    report({.pass = pass,
-            .metric = "time",
-            .unit = "s",
-            .outcome = status.outcome,
-            .reason = status.reason});
+    send({.pass = pass,
+          .metric = "time",
+          .unit = "s",
+          .outcome = status.outcome,
+          .reason = status.reason});
   }
 
   // In reverse order of building; the next case finds the memory it left.
@@ -194,7 +224,11 @@ class CaseRun {
   std::optional<measure::CpuMemoryScope> cpu_memory_;
   std::unique_ptr<Composition> composition_;
   std::unique_ptr<ProgramBoundary> program_;
-  std::map<std::string, Status> verified_;  // passes that must not be timed, and why
+  // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up
+  // call it follows the timing, and what was timed is reported only then.
+  const bool verify_last_ = integer_setting(request_.parameters, "measure.warmup") == 0;
+  std::map<std::string, Status> failed_;  // passes that have no time, and why
+  std::vector<store::Series> unverified_;
 };
 
 }  // namespace

@@ -13,14 +13,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string attention_experiment(const std::string& variants, const std::string& more = "") {
+std::string attention_experiment(const std::string& variants, const std::string& more = "",
+                                 int warmup = 1) {
   return "experiment: outcomes\nworkload: attention\n"
          "matrix:\n  attention: [" +
          variants +
          "]\n"
          "fixed: {batch: 1, heads: 2, seq_len: 17, d_head: 8, causal: true, device: cpu}\n"
-         "measure: {passes: [forward], warmup: 1, samples: 2" +
-         more + "}\n";
+         "measure: {passes: [forward], warmup: " +
+         std::to_string(warmup) + ", samples: 2" + more + "}\n";
 }
 
 // The exported objects of a run, one a series.
@@ -85,6 +86,20 @@ INSTANTIATE_TEST_SUITE_P(
                       Misbehaviour{"test_fails_to_start", "error", "cannot be made"},
                       Misbehaviour{"test_runs_out_of_memory", "oom", "memory"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
+
+TEST(OutcomeTest, WithoutWarmupTimingComesBeforeVerificationAndWhatFailsItHasNoTime) {
+  const Folder folder;
+  const std::string file =
+      folder.write("e.yaml", attention_experiment("test_wrong_later, test_right", "", 0));
+  const Ended ended =
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const auto lines = exported(folder.path());
+  const auto wrong = time_of(lines, "test_wrong_later");
+  EXPECT_EQ(wrong["outcome"], "wrong") << wrong;
+  EXPECT_TRUE(wrong["samples"].empty()) << wrong;
+  EXPECT_EQ(time_of(lines, "test_right")["samples"].size(), 2u);
+}
 
 TEST(OutcomeTest, LastWordsOfAWorkerStandInTheReason) {
   const Folder folder;
