@@ -43,8 +43,9 @@ endif()
 add_library(assay_torch INTERFACE)
 target_include_directories(assay_torch SYSTEM INTERFACE
   "${ASSAY_TORCH_DIR}/include" "${ASSAY_TORCH_DIR}/include/torch/csrc/api/include")
-# c10d's headers leave classes out unless these are defined.
-target_compile_definitions(assay_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
+# c10d's headers leave classes out unless the first two are defined. LibTorch brings fmt's headers of
+# a version of its own, but no library that has their functions.
+target_compile_definitions(assay_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO FMT_HEADER_ONLY)
 # --no-as-needed: LibTorch's libraries register themselves with each other when loaded, so they
 # must stay on the link line even where no symbol of theirs is used.
 target_link_libraries(assay_torch INTERFACE
