@@ -1,5 +1,7 @@
 # assay_add_plugin(<kind> <name> SOURCES <file>… [LINK <target>…]) builds plugins/<kind>/<name>.so
-# in the build folder, where `assay` looks for it. One library may register several plugins.
+# in the build folder: where `assay` looks for its own, and what --plugin names elsewhere. One
+# library may register several plugins. Outside assay's own tree it also adds the test
+# check.<kind>.<name>, which runs `assay check`, and installs beside assay's plugins.
 function(assay_add_plugin kind name)
   cmake_parse_arguments(PLUGIN "" "" "SOURCES;LINK" ${ARGN})
   set(target assay_plugin_${kind}_${name})
@@ -10,6 +12,12 @@ function(assay_add_plugin kind name)
     PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/plugins/${kind}
     BUILD_RPATH "$ORIGIN/../../lib;${CMAKE_BUILD_RPATH}"
-    CXX_VISIBILITY_PRESET hidden)
+    INSTALL_RPATH "$ORIGIN/../../..;${ASSAY_TORCH_RPATH}"
+    CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
+  install(TARGETS ${target} LIBRARY DESTINATION lib/assay/plugins/${kind})
   set_property(GLOBAL APPEND PROPERTY ASSAY_PLUGIN_TARGETS ${target})
+  if(ASSAY_PROGRAM)
+    add_test(NAME check.${kind}.${name}
+      COMMAND ${ASSAY_PROGRAM} check ${kind}/${name} --plugin $<TARGET_FILE:${target}>)
+  endif()
 endfunction()

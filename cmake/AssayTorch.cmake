@@ -1,10 +1,12 @@
 # LibTorch, taken straight from a Python wheel's `torch` folder. find_package(Torch) is not used:
 # it insists on a CUDA toolkit and adds flags of its own.
 #
+# The project's own build and, installed, find_package(assay) include this file; ASSAY_SDK_INCLUDE
+# names the folder of the plugin headers.
+#
 # Targets made here:
-#   assay_torch          headers and libraries of LibTorch, and of CUDA where this build has it
-#   assay_sdk            assay_torch and the plugin headers, with the build's fingerprint
-#   assay_torch_headers  compiles the precompiled header that assay_use_torch() shares
+#   assay_torch  headers and libraries of LibTorch, and of CUDA where this build has it
+#   assay_sdk    assay_torch and the plugin headers, with the build's fingerprint
 set(ASSAY_TORCH_DIR "" CACHE PATH "LibTorch: the `torch` folder in a site-packages folder")
 set(ASSAY_CUDA AUTO CACHE STRING "Build for CUDA: ON, OFF, or AUTO (when this LibTorch can)")
 set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -39,6 +41,30 @@ if(ASSAY_WITH_CUDA AND NOT assay_torch_has_cuda)
   message(FATAL_ERROR "ASSAY_CUDA=ON, but the LibTorch at ${ASSAY_TORCH_DIR} is not a CUDA build "
     "or lacks its CUDA libraries.")
 endif()
+
+# What kernels are compiled for: the GPUs of this machine, or H200's architecture where it has none.
+# From compute capability 9.0 on the variant with all of an architecture's features ("90a").
+function(assay_choose_cuda_architectures)
+  if(ASSAY_CUDA_ARCHITECTURES)
+    return()
+  endif()
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE capabilities ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]+" capabilities "${capabilities}")
+  list(REMOVE_DUPLICATES capabilities)
+  foreach(capability IN LISTS capabilities)
+    string(REPLACE "." "" architecture ${capability})
+    if(capability VERSION_GREATER_EQUAL 9.0)
+      string(APPEND architecture a)
+    endif()
+    list(APPEND architectures ${architecture})
+  endforeach()
+  if(NOT architectures)
+    set(architectures 90a)
+  endif()
+  set(ASSAY_CUDA_ARCHITECTURES "${architectures}" CACHE STRING
+    "GPU architectures that kernels are compiled for, such as 80;90a" FORCE)
+endfunction()
 
 add_library(assay_torch INTERFACE)
 target_include_directories(assay_torch SYSTEM INTERFACE
@@ -88,9 +114,14 @@ if(ASSAY_WITH_CUDA)
       enable_language(CUDA)
       set(CMAKE_CUDA_STANDARD 20)
       set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-      target_compile_options(assay_torch INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-gencode>
-        $<$<COMPILE_LANGUAGE:CUDA>:arch=compute_90a,code=sm_90a>
-        $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+      assay_choose_cuda_architectures()
+      set(assay_cuda_options --expt-relaxed-constexpr)
+      foreach(architecture IN LISTS ASSAY_CUDA_ARCHITECTURES)
+        list(APPEND assay_cuda_options
+          "--generate-code=arch=compute_${architecture},code=sm_${architecture}")
+      endforeach()
+      target_compile_options(assay_torch INTERFACE
+        "$<$<COMPILE_LANGUAGE:CUDA>:${assay_cuda_options}>")
     endif()
   endif()
 else()
@@ -102,7 +133,8 @@ file(GLOB assay_wheel_libs "${assay_site_packages}/nvidia/*/lib")
 foreach(folder IN LISTS assay_wheel_libs)
   target_link_options(assay_torch INTERFACE "-Wl,-rpath-link,${folder}")
 endforeach()
-set(CMAKE_BUILD_RPATH "\$ORIGIN" "${assay_torch_lib}" "${assay_cuda_wheel}/lib")
+set(ASSAY_TORCH_RPATH "${assay_torch_lib}" "${assay_cuda_wheel}/lib")
+set(CMAKE_BUILD_RPATH "\$ORIGIN" ${ASSAY_TORCH_RPATH})
 
 # What must be the same in a plugin and in the worker that loads it.
 include(CheckCXXSourceCompiles)
@@ -116,7 +148,7 @@ if(ASSAY_CXX11_ABI)
 else()
   set(assay_cxx_abi gcc4)
 endif()
-file(STRINGS "${PROJECT_SOURCE_DIR}/framework/sdk/assay/plugin.h" assay_sdk_line
+file(STRINGS "${ASSAY_SDK_INCLUDE}/assay/plugin.h" assay_sdk_line
   REGEX "^#define ASSAY_SDK_VERSION ")
 string(REGEX REPLACE "[^0-9]" "" assay_sdk_version "${assay_sdk_line}")
 set(ASSAY_BUILD_FINGERPRINT "SDK ${assay_sdk_version}, ${CMAKE_CXX_COMPILER_ID} \
@@ -125,21 +157,7 @@ ${assay_cuda_text}")
 message(STATUS "assay build: ${ASSAY_BUILD_FINGERPRINT}")
 
 add_library(assay_sdk INTERFACE)
-target_include_directories(assay_sdk INTERFACE "${PROJECT_SOURCE_DIR}/framework/sdk")
+target_include_directories(assay_sdk INTERFACE "${ASSAY_SDK_INCLUDE}")
 target_compile_definitions(assay_sdk INTERFACE
   "ASSAY_BUILD_FINGERPRINT=\"${ASSAY_BUILD_FINGERPRINT}\"")
 target_link_libraries(assay_sdk INTERFACE assay_torch)
-
-# LibTorch's headers take some 20 s to read, so they are read once. Everything that shares them
-# must be compiled alike: position independent, with assay_sdk's definitions.
-add_library(assay_torch_headers OBJECT "${PROJECT_SOURCE_DIR}/cmake/torch_headers.cpp")
-target_link_libraries(assay_torch_headers PRIVATE assay_sdk assay_options)
-target_precompile_headers(assay_torch_headers PRIVATE
-  "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/torch_headers.h>")
-
-# A library or object library of ours that includes LibTorch.
-function(assay_use_torch target)
-  target_link_libraries(${target} PUBLIC assay_sdk PRIVATE assay_options)
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/framework")
-  target_precompile_headers(${target} REUSE_FROM assay_torch_headers)
-endfunction()

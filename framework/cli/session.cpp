@@ -25,7 +25,8 @@ void add_experiment_options(po::options_description& options) {
       "device", po::value<std::string>()->value_name("NAME"),
       "cpu or cuda; short for --set device=NAME")(
       "plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
-      "one more plugin: a library (.so) or the descriptor of an external variant (.yaml)");
+      "one more plugin: a source (.cpp, .cu), which is built first, a library (.so) or the "
+      "descriptor of an external variant (.yaml)");
 }
 
 std::filesystem::path results_folder(const po::variables_map& values) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "run/plugin_source.h"
 #include "run/process.h"
 
 namespace assay::run {
@@ -39,19 +40,13 @@ Result<void> write_with_worker(const Installation& installation,
   command.arguments = {installation.executable.string(), "worker", "catalogue", output.string(),
                        installation.plugins.string()};
   for (const auto& file : more) command.arguments.push_back(file.string());
-  auto process = Process::start(command);
-  if (!process) return tl::unexpected(process.error());
-  std::string said;
-  while (drain(process->errors(), said) && !process->ended()) {
-    std::string ignored;
-    drain(process->output(), ignored);
-  }
-  const ProcessEnd end = process->wait();
-  drain(process->errors(), said);
-  if (end.signalled || end.number != 0) {
+  const auto worker = capture(command);
+  if (!worker) return tl::unexpected(worker.error());
+  if (!worker->ok()) {
     return fail(ExitCode::machine_lacks,
                 fmt::format("the plugins cannot be listed:\n{}",
-                            said.empty() ? "the worker ended with " + end.text() : trim(said)));
+                            worker->errors.empty() ? "the worker ended with " + worker->end.text()
+                                                   : trim(worker->errors)));
   }
   return {};
 }
@@ -73,27 +68,48 @@ Result<catalogue::Catalogue> libraries(const Installation& installation,
   return catalogue::catalogue_from_json(nlohmann::json::parse(*text, nullptr, false));
 }
 
+// The plugins of the command line, by what they are; sources have become libraries.
+struct Named {
+  std::vector<std::filesystem::path> libraries;
+  std::vector<std::filesystem::path> descriptors;
+};
+
+Result<Named> sort_out(const Installation& installation,
+                       const std::vector<std::filesystem::path>& more) {
+  Named named;
+  for (const auto& given : more) {
+    std::error_code error;
+    const auto file = std::filesystem::absolute(given, error);
+    if (!std::filesystem::is_regular_file(file, error)) {
+      return tl::unexpected(
+          Error{ExitCode::bad_input, {{{given.string()}, "there is no such plugin", ""}}});
+    }
+    if (file.extension() == ".yaml") {
+      named.descriptors.push_back(file);
+    } else if (is_plugin_source(file)) {
+      const auto library = build_plugin(installation, file);
+      if (!library) return tl::unexpected(library.error());
+      named.libraries.push_back(*library);
+    } else {
+      named.libraries.push_back(file);
+    }
+  }
+  return named;
+}
+
 }  // namespace
 
 Result<catalogue::Catalogue> load_catalogue(const Installation& installation,
                                             const std::vector<std::filesystem::path>& more) {
-  std::vector<std::filesystem::path> files;
-  std::vector<std::filesystem::path> descriptors;
-  for (const auto& file : more) {
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) {
-      return tl::unexpected(
-          Error{ExitCode::bad_input, {{{file.string()}, "there is no such plugin", ""}}});
-    }
-    (file.extension() == ".yaml" ? descriptors : files).push_back(std::filesystem::absolute(file));
-  }
-  auto known = libraries(installation, files);
+  auto named = sort_out(installation, more);
+  if (!named) return tl::unexpected(named.error());
+  auto known = libraries(installation, named->libraries);
   if (!known) return known;
   auto external = catalogue::read_external(installation.peers());
   if (!external) return tl::unexpected(external.error());
   std::vector<catalogue::PluginInfo> plugins = std::move(known->plugins);
   plugins.insert(plugins.end(), external->begin(), external->end());
-  for (const auto& descriptor : descriptors) {
+  for (const auto& descriptor : named->descriptors) {
     auto plugin = catalogue::read_descriptor(descriptor);
     if (!plugin) return tl::unexpected(plugin.error());
     plugins.push_back(std::move(*plugin));

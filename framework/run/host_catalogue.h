@@ -9,7 +9,8 @@
 namespace assay::run {
 
 // What the host knows of plugins: the shipped libraries and external descriptors, and any named
-// on the command line (a .so, or an external descriptor's .yaml). The libraries' part is written
+// on the command line: a library (.so), a source that is built first (run/plugin_source.h), or the
+// descriptor of an external variant (.yaml). The libraries' part is written
 // by a worker and kept beside the caches; it is made anew when a file has changed.
 Result<catalogue::Catalogue> load_catalogue(const Installation& installation,
                                             const std::vector<std::filesystem::path>& more = {});

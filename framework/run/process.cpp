@@ -160,4 +160,20 @@ bool drain(wire::Descriptor& descriptor, std::string& text) {
   }
 }
 
+Result<Captured> capture(const Process::Command& command) {
+  auto process = Process::start(command);
+  if (!process) return tl::unexpected(process.error());
+  Captured captured;
+  bool output_open = true, errors_open = true;
+  while (output_open || errors_open) {
+    pollfd watched[] = {{output_open ? process->output().number() : -1, POLLIN, 0},
+                        {errors_open ? process->errors().number() : -1, POLLIN, 0}};
+    ::poll(watched, 2, -1);
+    if (output_open) output_open = drain(process->output(), captured.output);
+    if (errors_open) errors_open = drain(process->errors(), captured.errors);
+  }
+  captured.end = process->wait();
+  return captured;
+}
+
 }  // namespace assay::run

@@ -59,4 +59,16 @@ class Process {
 // Reads what is there without blocking and appends it; false at the end of the stream.
 bool drain(wire::Descriptor& descriptor, std::string& text);
 
+// All a process said, and how it ended.
+struct Captured {
+  ProcessEnd end;
+  std::string output;
+  std::string errors;
+
+  bool ok() const { return !end.signalled && end.number == 0; }
+};
+
+// Runs a process to its end.
+Result<Captured> capture(const Process::Command& command);
+
 }  // namespace assay::run

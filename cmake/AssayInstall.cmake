@@ -1,0 +1,50 @@
+# `cmake --install build/release --prefix P`: the program, its worker and plugins, what experiments
+# name, and what plugins are built with. Run it from anywhere; LibTorch stays where it is.
+install(TARGETS assay RUNTIME DESTINATION bin)
+install(DIRECTORY configs experiments DESTINATION share/assay)
+install(DIRECTORY tools/peers DESTINATION share/assay/tools PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY tools/templates DESTINATION share/assay/tools)
+if(NOT ASSAY_TORCH)
+  return()
+endif()
+
+set_target_properties(assay_worker PROPERTIES INSTALL_RPATH "$ORIGIN;${ASSAY_TORCH_RPATH}")
+install(TARGETS assay_worker LIBRARY DESTINATION lib)
+install(DIRECTORY framework/sdk/assay DESTINATION include)
+
+include(CMakePackageConfigHelpers)
+configure_file(cmake/assayConfig.cmake.in assayConfig.cmake @ONLY)
+write_basic_package_version_file(assayConfigVersion.cmake COMPATIBILITY ExactVersion)
+install(FILES ${PROJECT_BINARY_DIR}/assayConfig.cmake ${PROJECT_BINARY_DIR}/assayConfigVersion.cmake
+  cmake/AssayTorch.cmake cmake/AssayPlugins.cmake DESTINATION lib/cmake/assay)
+
+# How `--plugin file.cpp` and `--plugin file.cu` compile; paths are absolute or relative to the file.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" assay_build_type)
+separate_arguments(assay_cxx_flags UNIX_COMMAND
+  "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${assay_build_type}}")
+function(assay_write_plugin_build file sdk_include worker precompiled_header)
+  foreach(list assay_cxx_flags assay_cuda_options)
+    list(JOIN ${list} "\", \"" ${list})
+  endforeach()
+  set(property "TARGET_PROPERTY:assay_torch,INTERFACE")
+  file(GENERATE OUTPUT ${file} CONTENT "{
+  \"fingerprint\": \"${ASSAY_BUILD_FINGERPRINT}\",
+  \"compiler\": \"${CMAKE_CXX_COMPILER}\",
+  \"flags\": [\"${assay_cxx_flags}\"],
+  \"cuda_compiler\": \"${CMAKE_CUDA_COMPILER}\",
+  \"cuda_flags\": [\"${assay_cuda_options}\"],
+  \"definitions\": [\"$<JOIN:$<${property}_COMPILE_DEFINITIONS>,\", \">\"],
+  \"include\": \"${sdk_include}\",
+  \"system_includes\": [\"$<JOIN:$<${property}_INCLUDE_DIRECTORIES>,\", \">\"],
+  \"precompiled_header\": \"${precompiled_header}\",
+  \"worker\": \"${worker}\",
+  \"link\": [\"$<JOIN:$<${property}_LINK_LIBRARIES>,\", \">\"]
+}
+")
+endfunction()
+assay_write_plugin_build(${PROJECT_BINARY_DIR}/lib/assay/plugin_build.json
+  ${ASSAY_SDK_INCLUDE} ../libassay_worker.so
+  ${PROJECT_BINARY_DIR}/CMakeFiles/assay_torch_headers.dir/cmake_pch.hxx)
+assay_write_plugin_build(${PROJECT_BINARY_DIR}/installed/plugin_build.json
+  ../../include ../libassay_worker.so "")
+install(FILES ${PROJECT_BINARY_DIR}/installed/plugin_build.json DESTINATION lib/assay)

@@ -1,0 +1,223 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+
+namespace assay::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Usage usage() {
+  Usage usage{"new",
+              "KIND/NAME",
+              "Writes a working variant of a kind, its CMake line and its test: in assay's source "
+              "tree when started inside it, elsewhere as a project of its own.",
+              "assay new attention/mine\n  assay new attention/mine --cuda",
+              po::options_description("Options"),
+              {}};
+  usage.options.add_options()("what", po::value<std::string>()->value_name("KIND/NAME"),
+                              "what to write; the same as the argument")(
+      "cuda", "with a CUDA kernel (attention and norm)")(
+      "folder", po::value<std::string>()->value_name("FOLDER"),
+      "start there instead of in the current folder");
+  usage.positions.add("what", 1);
+  return usage;
+}
+
+struct Variant {
+  std::string kind;
+  std::string name;
+  bool cuda = false;
+
+  std::string extension() const { return cuda ? ".cu" : ".cpp"; }
+  // "my_norm" → "MyNorm".
+  std::string class_name() const {
+    std::string text;
+    for (const std::string& word : split(name, '_')) {
+      if (word.empty()) continue;
+      text += static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
+      text += word.substr(1);
+    }
+    return text;
+  }
+};
+
+Result<Variant> read_variant(const std::string& what, bool cuda) {
+  const std::size_t slash = what.find('/');
+  Variant variant{what.substr(0, slash), slash == std::string::npos ? "" : what.substr(slash + 1),
+                  cuda};
+  if (!catalogue::is_kind(variant.kind)) {
+    return fail(ExitCode::bad_input,
+                fmt::format("unknown kind '{}'{}", variant.kind,
+                            suggestion(variant.kind,
+                                       {std::begin(catalogue::kinds), std::end(catalogue::kinds)})),
+                "for example: assay new attention/mine");
+  }
+  const bool plain = std::all_of(variant.name.begin(), variant.name.end(), [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
+  });
+  if (!plain || variant.name.empty() || variant.name[0] < 'a') {
+    return fail(ExitCode::bad_input, fmt::format("'{}' cannot be a variant's name", variant.name),
+                "a name is of lower-case letters, digits and '_', and begins with a letter");
+  }
+  if (cuda && variant.kind != "attention" && variant.kind != "norm") {
+    return fail(ExitCode::bad_input, fmt::format("a {} has no kernel to begin with", variant.kind),
+                "leave --cuda out; a .cu file can be added to its SOURCES later");
+  }
+  return variant;
+}
+
+// The source tree that `folder` lies in.
+std::optional<fs::path> source_tree(fs::path folder) {
+  std::error_code ignored;
+  while (true) {
+    if (fs::exists(folder / "framework" / "sdk" / "assay" / "plugin.h", ignored) &&
+        fs::exists(folder / "plugins" / "CMakeLists.txt", ignored)) {
+      return folder;
+    }
+    if (folder == folder.root_path()) return std::nullopt;
+    folder = folder.parent_path();
+  }
+}
+
+bool in_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+std::string replace_word(std::string text, std::string_view word, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
+    const bool starts = at == 0 || !in_word(text[at - 1]);
+    const bool ends = at + word.size() == text.size() || !in_word(text[at + word.size()]);
+    if (starts && ends) text.replace(at, word.size(), by);
+    at += starts && ends ? by.size() : word.size();
+  }
+  return text;
+}
+
+// Writes what `assay new` was asked for; nothing is overwritten.
+class Writer {
+ public:
+  Writer(Variant variant, fs::path templates)
+      : variant_(std::move(variant)), templates_(std::move(templates)) {}
+
+  Result<void> into_tree(const fs::path& tree) {
+    const std::string& kind = variant_.kind;
+    const std::string source =
+        fmt::format("{}/{}/{}{}", kind, variant_.name, variant_.name, variant_.extension());
+    const fs::path test = tree / "tests" / (variant_.cuda ? "gpu" : "plugins") /
+                          fmt::format("{}_{}_test.cpp", kind, variant_.name);
+    if (auto done = write(kind + variant_.extension(), tree / "plugins" / source); !done) {
+      return done;
+    }
+    if (auto done = write(kind + "_test.cpp", test); !done) return done;
+    return register_in(
+        tree / "plugins" / "CMakeLists.txt",
+        fmt::format("assay_add_plugin({} {} SOURCES {})", kind, variant_.name, source));
+  }
+
+  Result<void> project(const fs::path& folder) {
+    const std::string source = variant_.name + variant_.extension();
+    if (auto done = write(variant_.kind + variant_.extension(), folder / source); !done) {
+      return done;
+    }
+    return write("CMakeLists.txt", folder / "CMakeLists.txt");
+  }
+
+ private:
+  Result<void> write(const std::string& from, const fs::path& to) {
+    std::error_code error;
+    if (fs::exists(to, error)) {
+      return fail(ExitCode::bad_input, to.string() + " is there already",
+                  "choose another name, or remove it first");
+    }
+    auto text = read_file((templates_ / from).string());
+    if (!text) return tl::unexpected(text.error());
+    *text = replace_word(std::move(*text), "mine.cpp", variant_.name + variant_.extension());
+    *text = replace_word(std::move(*text), "mine", variant_.name);
+    *text = replace_word(std::move(*text), "Mine", variant_.class_name());
+    *text = replace_word(std::move(*text), "kind", variant_.kind);
+    if (variant_.cuda) *text = replace_word(std::move(*text), "kCPU", "kCUDA");
+    fs::create_directories(to.parent_path(), error);
+    if (auto written = write_file(to.string(), *text); !written) return written;
+    fmt::print("wrote {}\n", to.string());
+    return {};
+  }
+
+  // After the last line of its kind, so that the list stays ordered by kind.
+  Result<void> register_in(const fs::path& list, const std::string& line) {
+    const auto text = read_file(list.string());
+    if (!text) return tl::unexpected(text.error());
+    auto lines = split(*text, '\n');
+    auto after = lines.end();
+    for (auto at = lines.begin(); at != lines.end(); ++at) {
+      if (at->starts_with(fmt::format("assay_add_plugin({} ", variant_.kind))) after = at + 1;
+    }
+    while (after != lines.end() && after->starts_with(" "))
+      ++after;  // a statement of several lines
+    lines.insert(after, line);
+    if (auto written = write_file(list.string(), join(lines, "\n")); !written) return written;
+    fmt::print("added to {}: {}\n", list.string(), line);
+    return {};
+  }
+
+  Variant variant_;
+  fs::path templates_;
+};
+
+void print_next_in_tree(const Variant& variant) {
+  fmt::print(
+      "\nnext:\n  tools/assay check {0}/{1}    against the reference, over awkward shapes\n"
+      "  tools/test -R {2}\n",
+      variant.kind, variant.name, variant.class_name());
+  if (variant.kind != "workload") {
+    fmt::print("  {}: [{}] in an experiment measures it\n", variant.kind, variant.name);
+  }
+}
+
+void print_next_of_project(const Variant& variant, const fs::path& prefix) {
+  fmt::print(
+      "\nnext, as a single file:\n"
+      "  assay check {0}/{1} --plugin {1}/{1}{2}\n"
+      "  assay run EXPERIMENT --plugin {1}/{1}{2}\n"
+      "or with CMake, against an installed assay:\n"
+      "  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
+      "  ctest --test-dir {1}/build --output-on-failure\n",
+      variant.kind, variant.name, variant.extension(), prefix.string());
+}
+
+}  // namespace
+
+Result<ExitCode> new_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const std::string what = text_or(**values, "what", "");
+  const auto variant = read_variant(what, (*values)->count("cuda") > 0);
+  if (!variant) return tl::unexpected(variant.error());
+  const auto session = open_session();
+  if (!session) return tl::unexpected(session.error());
+  if (const auto* known = session->catalogue.find(variant->kind, variant->name)) {
+    return fail(ExitCode::bad_input,
+                fmt::format("there is a {} already, from {}", what, known->file),
+                "choose another name");
+  }
+  const fs::path start = fs::absolute(text_or(**values, "folder", "."));
+  const auto tree = source_tree(start.lexically_normal());
+  Writer writer(*variant, session->installation.data / "tools" / "templates");
+  const auto written = tree ? writer.into_tree(*tree) : writer.project(start / variant->name);
+  if (!written) return tl::unexpected(written.error());
+  if (tree) {
+    print_next_in_tree(*variant);
+  } else {
+    print_next_of_project(*variant, session->installation.executable.parent_path().parent_path());
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace assay::cli

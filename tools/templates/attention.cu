@@ -1,0 +1,124 @@
+#include <ATen/Dispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <assay/attention.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <limits>
+
+namespace {
+
+constexpr int warp = 32;
+constexpr int largest_d_head = 256;
+constexpr int elements = largest_d_head / warp;  // of a head that a lane holds
+
+struct Sizes {
+  int seq_q, seq_k, d_head;
+  float scale;
+  bool causal;
+};
+
+__device__ float sum_over_warp(float value) {
+  for (int step = warp / 2; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+  return value;
+}
+
+// Element i of a lane's part of a head, 0 beyond its end.
+template <class Scalar>
+__device__ float at_lane(const Scalar* head, int i, int d_head) {
+  const int element = i * warp + threadIdx.x;
+  return element < d_head ? static_cast<float>(head[element]) : 0;
+}
+
+// One warp a query; a lane holds every 32nd element of the head. The softmax is kept as the largest
+// score, the sum of exponentials and the weighted sum of values so far, in fp32.
+template <class Scalar>
+__global__ void attend(const Scalar* q, const Scalar* k, const Scalar* v, Scalar* out, float* lse,
+                       Sizes sizes) {
+  const int query = blockIdx.x, lane = threadIdx.x, d_head = sizes.d_head;
+  const long head = blockIdx.y;
+  q += (head * sizes.seq_q + query) * d_head;
+  k += head * sizes.seq_k * d_head;
+  v += head * sizes.seq_k * d_head;
+
+  float part[elements], sum[elements] = {};
+  for (int i = 0; i < elements; ++i) part[i] = at_lane(q, i, d_head) * sizes.scale;
+  float largest = -INFINITY, total = 0;
+  const int seen =
+      sizes.causal ? min(sizes.seq_k, query + 1 + sizes.seq_k - sizes.seq_q) : sizes.seq_k;
+  for (int key = 0; key < seen; ++key, k += d_head, v += d_head) {
+    float product = 0;
+    for (int i = 0; i < elements; ++i) product += part[i] * at_lane(k, i, d_head);
+    const float score = sum_over_warp(product);
+    const float next = fmaxf(largest, score);
+    const float kept = expf(largest - next), weight = expf(score - next);
+    largest = next;
+    total = total * kept + weight;
+    for (int i = 0; i < elements; ++i) sum[i] = sum[i] * kept + weight * at_lane(v, i, d_head);
+  }
+  out += (head * sizes.seq_q + query) * d_head;
+  for (int i = 0; i < elements; ++i) {
+    if (i * warp + lane < d_head) {
+      out[i * warp + lane] = static_cast<Scalar>(total > 0 ? sum[i] / total : 0);
+    }
+  }
+  if (lane == 0) lse[head * sizes.seq_q + query] = largest + logf(total);
+}
+
+at::Tensor hidden_keys(const assay::AttentionInputs& in) {
+  const auto seq_q = in.q.size(2), seq_k = in.k.size(2);
+  return at::ones({seq_q, seq_k}, in.q.options().dtype(at::kBool)).triu(1 + seq_k - seq_q);
+}
+
+class Mine final : public assay::Attention {
+ public:
+  bool has_backward() const override { return true; }
+
+  at::Tensor forward(const assay::AttentionInputs& in) override { return forward_with_lse(in).out; }
+
+  assay::AttentionOutput forward_with_lse(const assay::AttentionInputs& in) override {
+    const auto q = in.q.contiguous(), k = in.k.contiguous(), v = in.v.contiguous();
+    assay::AttentionOutput output = {at::empty_like(q), at::empty({q.size(0), q.size(1), q.size(2)},
+                                                                  q.options().dtype(at::kFloat))};
+    if (q.numel() == 0) return output;
+    const Sizes sizes = {static_cast<int>(q.size(2)), static_cast<int>(k.size(2)),
+                         static_cast<int>(q.size(3)), static_cast<float>(in.scale), in.causal};
+    const dim3 grid(sizes.seq_q, static_cast<unsigned>(q.size(0) * q.size(1)));
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, q.scalar_type(), "mine", [&] {
+      attend<<<grid, warp, 0, c10::cuda::getCurrentCUDAStream()>>>(
+          q.const_data_ptr<scalar_t>(), k.const_data_ptr<scalar_t>(), v.const_data_ptr<scalar_t>(),
+          output.out.mutable_data_ptr<scalar_t>(), output.lse.mutable_data_ptr<float>(), sizes);
+    });
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+    return output;
+  }
+
+  // From the probabilities, made again from the log-sum-exp. Dao 2023, section 2.3.2.
+  assay::AttentionGradients backward(const assay::AttentionInputs& in, const at::Tensor& out,
+                                     const at::Tensor& lse, const at::Tensor& dout) override {
+    const auto q = in.q.to(at::kFloat), k = in.k.to(at::kFloat), v = in.v.to(at::kFloat);
+    const auto d = dout.to(at::kFloat);
+    auto p = (at::matmul(q, k.transpose(-2, -1)) * in.scale - lse.unsqueeze(-1)).exp();
+    if (in.causal) p = p.masked_fill(hidden_keys(in), 0);
+    const auto dp = at::matmul(d, v.transpose(-2, -1));
+    const auto ds = p * (dp - (d * out.to(at::kFloat)).sum(-1, /*keepdim=*/true)) * in.scale;
+    const auto dtype = in.q.scalar_type();
+    return {at::matmul(ds, k).to(dtype), at::matmul(ds.transpose(-2, -1), q).to(dtype),
+            at::matmul(p.transpose(-2, -1), d).to(dtype)};
+  }
+
+  std::optional<std::string> unsupported(const assay::AttentionInputs& in) const override {
+    if (!in.q.is_cuda()) return "it needs a CUDA device";
+    if (in.q.scalar_type() == at::kDouble) return "it computes in fp32";
+    if (in.q.size(3) > largest_d_head) return "d_head is over 256";
+    if (in.q.size(0) * in.q.size(1) > 65535) return "batch * heads is over 65,535";
+    return {};
+  }
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(Mine, "mine", "One warp a query, with a softmax made as the keys are read.")

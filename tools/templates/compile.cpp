@@ -1,0 +1,16 @@
+#include <assay/compile.h>
+
+namespace {
+
+class Mine final : public assay::Compile {
+ public:
+  assay::Step prepare(assay::ProgramBoundary& program, const std::string& pass,
+                      const assay::CaseContext&) override {
+    return {[&program, pass] { assay::throw_unless_ok(program.before(pass)); },
+            [&program, pass] { assay::throw_unless_ok(program.run(pass)); }};
+  }
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(Mine, "mine", "Every operation launched on its own, as it is reached.")
