@@ -12,6 +12,8 @@
 #include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
 
+#include <utility>
+
 namespace assay::model {
 
 namespace {
@@ -63,11 +65,10 @@ Ops textbook_ops() {
 
 void complete(Ops& ops) {
   if (ops.add_norm) return;
-  ops.add_norm = [norm = ops.norm](const at::Tensor& residual, const NormInputs& x) {
-    NormInputs sum = x;
-    sum.x = residual + x.x;
-    at::Tensor normed = norm(sum);
-    return std::pair(std::move(sum.x), std::move(normed));
+  ops.add_norm = [norm = ops.norm](at::Tensor residual, NormInputs x) {
+    x.x = std::exchange(residual, {}) + x.x;
+    at::Tensor normed = norm(x);
+    return std::pair(std::move(x.x), std::move(normed));
   };
 }
 

@@ -97,11 +97,11 @@ void Transformer::load(const std::vector<NamedTensor>& parameters) {
   }
 }
 
-NormInputs Transformer::norm_inputs(const at::Tensor& x, const NormWeights& weights) const {
-  return {x, weights.weight, weights.bias, config_.norm_eps};
+NormInputs Transformer::norm_inputs(at::Tensor x, const NormWeights& weights) const {
+  return {std::move(x), weights.weight, weights.bias, config_.norm_eps};
 }
 
-at::Tensor Transformer::attend(const Block& block, const at::Tensor& x) const {
+at::Tensor Transformer::mix(const Block& block, at::Tensor x) const {
   const auto heads_first = [&](const at::Tensor& projected) {
     return projected.unflatten(-1, {config_.heads, config_.d_head()}).transpose(1, 2);
   };
@@ -117,10 +117,14 @@ at::Tensor Transformer::attend(const Block& block, const at::Tensor& x) const {
   }
   in.causal = true;
   in.scale = 1 / std::sqrt(static_cast<double>(config_.d_head()));
-  return ops_.linear(ops_.attention(in).transpose(1, 2).flatten(-2), block.o);
+  return ops_.attention(in).transpose(1, 2).flatten(-2);
 }
 
-at::Tensor Transformer::feed_forward(const Block& block, const at::Tensor& x) const {
+at::Tensor Transformer::attend(const Block& block, at::Tensor x) const {
+  return ops_.linear(mix(block, std::move(x)), block.o);
+}
+
+at::Tensor Transformer::feed_forward(const Block& block, at::Tensor x) const {
   if (config_.architecture == Architecture::gelu) {
     return ops_.linear(ops_.gelu(ops_.linear(x, block.w1)), block.w2);
   }
@@ -131,22 +135,25 @@ at::Tensor Transformer::forward(const at::Tensor& tokens) const {
   at::Tensor residual = ops_.embedding(tokens, embedding_);
   if (positions_.defined()) residual = residual + positions_.narrow(0, 0, tokens.size(1));
 
+  // Each value is handed on, not kept: freed early, its memory is used again while the L2 cache
+  // still holds it.
   at::Tensor normed;
   at::Tensor pending;  // what the last block adds; it joins the residual with the next norm
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
     if (hooks_.before) hooks_.before(static_cast<int>(i));
     if (pending.defined()) {
-      std::tie(residual, normed) = ops_.add_norm(residual, norm_inputs(pending, block.norm1));
+      std::tie(residual, normed) =
+          ops_.add_norm(std::move(residual), norm_inputs(std::move(pending), block.norm1));
     } else {
       normed = ops_.norm(norm_inputs(residual, block.norm1));
     }
-    const auto attended = attend(block, normed);
-    std::tie(residual, normed) = ops_.add_norm(residual, norm_inputs(attended, block.norm2));
-    pending = feed_forward(block, normed);
+    std::tie(residual, normed) = ops_.add_norm(
+        std::move(residual), norm_inputs(attend(block, std::move(normed)), block.norm2));
+    pending = feed_forward(block, std::move(normed));
     if (hooks_.after) hooks_.after(static_cast<int>(i));
   }
-  normed = ops_.add_norm(residual, norm_inputs(pending, final_norm_)).second;
+  normed = ops_.add_norm(std::move(residual), norm_inputs(std::move(pending), final_norm_)).second;
   return ops_.linear(normed, head_);
 }
 

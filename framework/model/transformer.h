@@ -53,9 +53,11 @@ class Transformer {
   void make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed);
   void make_rope_tables(at::Device device, at::ScalarType dtype);
   void name_parameters();
-  NormInputs norm_inputs(const at::Tensor& x, const NormWeights& weights) const;
-  at::Tensor attend(const Block& block, const at::Tensor& x) const;
-  at::Tensor feed_forward(const Block& block, const at::Tensor& x) const;
+  NormInputs norm_inputs(at::Tensor x, const NormWeights& weights) const;
+  // Attention before its output projection.
+  at::Tensor mix(const Block& block, at::Tensor x) const;
+  at::Tensor attend(const Block& block, at::Tensor x) const;
+  at::Tensor feed_forward(const Block& block, at::Tensor x) const;
 
   ModelConfig config_;
   Ops ops_;

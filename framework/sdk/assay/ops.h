@@ -38,9 +38,9 @@ struct Ops {
   std::function<at::Tensor(const AttentionInputs&)> attention;
   std::function<at::Tensor(const NormInputs&)> norm;
   bool norm_has_bias = false;
-  // (residual, x) → (residual + x, norm(residual + x)).
-  std::function<std::pair<at::Tensor, at::Tensor>(const at::Tensor& residual, const NormInputs& x)>
-      add_norm;
+  // (residual, x) → (residual + x, norm(residual + x)). By value, so that what is moved in can be
+  // freed before the norm: the next allocation then finds memory that is still in the L2 cache.
+  std::function<std::pair<at::Tensor, at::Tensor>(at::Tensor residual, NormInputs x)> add_norm;
   // x: [..., in], weight: [out, in] → [..., out].
   std::function<at::Tensor(const at::Tensor& x, const at::Tensor& weight)> linear;
   // x: [batch, heads, seq, d_head]; cos, sin: [seq, d_head / 2]; pairs (2i, 2i+1). Su 2021, eq. 34.
