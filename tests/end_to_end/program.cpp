@@ -14,23 +14,10 @@ Ended assay(const std::filesystem::path& folder, const std::vector<std::string>&
   command.arguments = {"env", "-C", folder.string(), ASSAY_BUILD_DIR "/bin/assay"};
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
   command.environment["ASSAY_CACHE"] = (folder / "cache").string();
-  auto process = run::Process::start(command);
-  if (!process) return {-1, {}, process.error().text()};
-  Ended ended;
-  bool output_open = true;
-  bool errors_open = true;
-  while (output_open || errors_open) {
-    output_open = output_open && run::drain(process->output(), ended.output);
-    errors_open = errors_open && run::drain(process->errors(), ended.errors);
-    if (process->ended()) {
-      run::drain(process->output(), ended.output);
-      run::drain(process->errors(), ended.errors);
-      break;
-    }
-  }
-  const run::ProcessEnd end = process->wait();
-  ended.exit_code = end.signalled ? 128 + end.number : end.number;
-  return ended;
+  const auto done = run::capture(command);
+  if (!done) return {-1, {}, done.error().text()};
+  return {done->end.signalled ? 128 + done->end.number : done->end.number, done->output,
+          done->errors};
 }
 
 Folder::Folder() {
