@@ -477,8 +477,11 @@ TEST(Table, NamesTimesThatNobodyHasVerified) {
   EXPECT_NE(markdown_of({&run}, rows + "{metric: time, relative_to: {attention: naive}}}}")
                 .find("**not verified** (1 cell: seq_len 128, attention mine)"),
             std::string::npos);
-  EXPECT_EQ(markdown_of({&run}, rows + "{metric: bytes}}}").find("not verified"),
-            std::string::npos);
+  EXPECT_EQ(markdown_of({&run}, rows + "{metric: bytes, unit: byte, where: {attention: mine}}}}"),
+            "|   seq_len | attention   |   x |\n"
+            "|----------:|:------------|----:|\n"
+            "|       128 | mine        |   8 |\n"
+            "|       256 | mine        |   8 |\n");
 }
 
 }  // namespace
