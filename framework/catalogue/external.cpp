@@ -1,17 +1,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <type_traits>
+#include <variant>
 
 #include "base/text.h"
 #include "catalogue/catalogue.h"
 #include "yaml/document.h"
+#include "yaml/values.h"
 
 namespace assay::catalogue {
 
 namespace {
 
-const std::vector<std::string> descriptor_keys = {"kind", "name", "description", "command",
-                                                  "workloads"};
+const std::vector<std::string> descriptor_keys = {"kind",    "name",      "description",
+                                                  "command", "workloads", "options"};
+const std::vector<std::string> option_keys = {"default", "description", "minimum", "maximum",
+                                              "choices"};
 
 class DescriptorReader {
  public:
@@ -23,13 +29,7 @@ class DescriptorReader {
       return fail_at(root_.where, "a descriptor is a mapping",
                      "known keys: " + join(descriptor_keys, ", "));
     }
-    for (const auto& [key, value] : root_.entries) {
-      if (std::find(descriptor_keys.begin(), descriptor_keys.end(), key.text) ==
-          descriptor_keys.end()) {
-        complain(key.where, fmt::format("unknown key '{}'{}", key.text,
-                                        suggestion(key.text, descriptor_keys)));
-      }
-    }
+    look_for_unknown_keys(root_, descriptor_keys);
     PluginInfo plugin;
     plugin.file = file_.string();
     plugin.kind = required_text("kind");
@@ -37,6 +37,7 @@ class DescriptorReader {
     plugin.description = required_text("description");
     plugin.command = list("command", true);
     plugin.workloads = list("workloads", false);
+    plugin.parameters = options();
     if (!plugin.kind.empty() && !is_kind(plugin.kind)) {
       complain(root_.find("kind")->where,
                fmt::format("unknown kind '{}'{}", plugin.kind,
@@ -50,6 +51,70 @@ class DescriptorReader {
  private:
   void complain(const SourceLocation& where, std::string message) {
     error_.diagnostics.push_back({where, std::move(message), {}});
+  }
+
+  void look_for_unknown_keys(const yaml::Node& mapping, const std::vector<std::string>& known) {
+    for (const auto& [key, value] : mapping.entries) {
+      if (std::find(known.begin(), known.end(), key.text) == known.end()) {
+        complain(key.where,
+                 fmt::format("unknown key '{}'{}", key.text, suggestion(key.text, known)));
+      }
+    }
+  }
+
+  std::vector<ParameterInfo> options() {
+    std::vector<ParameterInfo> options;
+    const yaml::Node* node = root_.find("options");
+    if (node == nullptr) return options;
+    if (!node->is_mapping()) complain(node->where, "'options' is a mapping of names to options");
+    for (const auto& [name, fields] : node->entries) options.push_back(option(name, fields));
+    return options;
+  }
+
+  // Its type is that of its default; text with choices is one of them.
+  ParameterInfo option(const yaml::Node& name, const yaml::Node& fields) {
+    ParameterInfo option;
+    option.name = name.text;
+    look_for_unknown_keys(fields, option_keys);
+    const yaml::Node* value = fields.find("default");
+    if (value == nullptr || !value->is_scalar()) {
+      complain(name.where, fmt::format("option '{}' needs a 'default'", name.text));
+      return option;
+    }
+    option.default_value = yaml::to_value(*value);
+    option.type = std::visit(
+        [](const auto& held) {
+          using Held = std::decay_t<decltype(held)>;
+          return std::is_same_v<Held, bool>           ? ParameterType::boolean
+                 : std::is_same_v<Held, std::int64_t> ? ParameterType::integer
+                 : std::is_same_v<Held, double>       ? ParameterType::real
+                                                      : ParameterType::text;
+        },
+        option.default_value);
+    if (const yaml::Node* text = fields.find("description")) option.description = text->text;
+    option.minimum = bound(fields, "minimum");
+    option.maximum = bound(fields, "maximum");
+    if (const yaml::Node* choices = fields.find("choices")) {
+      for (const yaml::Node& choice : choices->items) option.choices.push_back(choice.text);
+      if (std::find(option.choices.begin(), option.choices.end(), value->text) ==
+          option.choices.end()) {
+        complain(choices->where,
+                 fmt::format("'choices' is a list of text with the default '{}'", value->text));
+      }
+      option.type = ParameterType::choice;
+      option.default_value = value->text;
+    }
+    return option;
+  }
+
+  std::optional<double> bound(const yaml::Node& fields, std::string_view key) {
+    const yaml::Node* node = fields.find(key);
+    if (node == nullptr) return {};
+    const Value value = yaml::to_value(*node);
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    complain(node->where, fmt::format("'{}' is a number", key));
+    return {};
   }
 
   std::string required_text(std::string_view key) {

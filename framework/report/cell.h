@@ -29,6 +29,7 @@ struct Cell {
   std::vector<double> list;
   Outcome outcome = Outcome::ok;
   std::string reason;
+  std::string unverified;  // of a time whose pass nobody has checked: why
 
   bool is_number() const { return kind == Kind::number; }
 

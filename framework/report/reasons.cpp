@@ -35,19 +35,21 @@ void collect(const Records& records, const Grid& grid, const std::vector<GridRow
   for (const GridRow& row : rows) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const Cell& cell = row.cells[i];
-      if (cell.kind != Cell::Kind::outcome ||
+      const bool failed = cell.kind == Cell::Kind::outcome;
+      if ((!failed && cell.unverified.empty()) ||
           !std::holds_alternative<Measure>(grid.columns[i].content)) {
         continue;
       }
-      const std::string kind = without_numbers(cell.reason);
+      const std::string& reason = failed ? cell.reason : cell.unverified;
+      const std::string kind = without_numbers(reason);
       auto cause = std::find_if(causes.begin(), causes.end(), [&](const Cause& known) {
         return known.outcome == cell.outcome && without_numbers(known.reason) == kind;
       });
       if (cause == causes.end()) {
-        causes.push_back({cell.outcome, cell.reason, false, 0, {}});
+        causes.push_back({cell.outcome, reason, false, 0, {}});
         cause = std::prev(causes.end());
       }
-      cause->alike = cause->alike || cause->reason != cell.reason;
+      cause->alike = cause->alike || cause->reason != reason;
       ++cause->cells;
       std::string name = row_name(records, grid, row);
       if (cause->rows.empty() || cause->rows.back() != name) cause->rows.push_back(std::move(name));
@@ -69,8 +71,9 @@ std::vector<std::string> reasons(const Records& records, const Grid& grid, const
     if (cause.rows.size() > named)
       rows += fmt::format("; and {} more rows", cause.rows.size() - named);
     const auto text = spec.cells.find(std::string(to_text(cause.outcome)));
-    const std::string shown =
-        text == spec.cells.end() ? std::string(to_text(cause.outcome)) : text->second;
+    const std::string shown = cause.outcome == Outcome::ok ? "not verified"
+                              : text == spec.cells.end()   ? std::string(to_text(cause.outcome))
+                                                           : text->second;
     lines.push_back(fmt::format(
         "**{}** ({} cell{}: {}): {}", shown, cause.cells, cause.cells == 1 ? "" : "s",
         escape_cell(rows),

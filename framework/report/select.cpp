@@ -159,12 +159,30 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
   return index;
 }
 
+namespace {
+
+// What an external program has timed and nobody has checked (docs/external.md).
+std::string why_unverified(const Records& records, const RecordIds& ids) {
+  for (const std::uint32_t id : ids) {
+    const auto& [series, result, number] = records[id];
+    if (series->clock.empty() || !result->context.is_object()) continue;
+    const auto passes = result->context.find("unverified");
+    if (passes == result->context.end() || !passes->is_object()) continue;
+    const auto reason = passes->find(series->pass);
+    if (reason != passes->end() && reason->is_string()) return reason->get<std::string>();
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Cell> MeasureIndex::at(const Key& key) const {
   Cell cell;
   if (const auto found = found_.find(key); found != found_.end()) {
     auto one = value(found->second);
     if (!one) return one;
     cell = std::move(*one);
+    cell.unverified = why_unverified(*records_, found->second);
   } else if (const auto failed = failed_.find(key); failed != failed_.end()) {
     const store::Series& series = *(*records_)[failed->second.front()].series;
     cell = Cell::of_outcome(series.outcome, series.reason);
@@ -180,7 +198,11 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
 Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
   const double above = measure_->inverse ? base.number : cell.number;
   const double below = measure_->inverse ? cell.number : base.number;
-  if (base.is_number() && below != 0) return Cell::of(above / below);
+  if (base.is_number() && below != 0) {
+    Cell ratio = Cell::of(above / below);
+    ratio.unverified = cell.unverified.empty() ? base.unverified : cell.unverified;
+    return ratio;
+  }
   Cell undefined;
   undefined.kind = Cell::Kind::undefined;
   return undefined;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -18,34 +19,40 @@ constexpr std::size_t kept_output_bytes = 8192;
 
 class ExternalCase {
  public:
-  ExternalCase(const ResolvedCase& resolved, Interrupt& interrupt,
+  ExternalCase(const ResolvedCase& resolved, const std::filesystem::path& modules,
+               const std::filesystem::path& folder, Interrupt& interrupt,
                const std::function<void(const std::string&)>& doing)
-      : case_(resolved), interrupt_(interrupt), doing_(doing) {}
+      : case_(resolved), modules_(modules), folder_(folder), interrupt_(interrupt), doing_(doing) {}
 
-  CaseEnd run() {
+  ExternalEnd run() {
     Process::Command command;
     command.arguments = words();
+    command.environment["PYTHONPATH"] = python_path();
     command.standard_input = true;
     auto process = Process::start(command);
-    if (!process) return ended(Outcome::unsupported, process.error().text());
+    if (!process) {
+      ended_with(Outcome::unsupported, process.error().text());
+      return std::move(left_);
+    }
     process_ = std::move(*process);
     send_case();
     follow();
-    return std::move(end_);
+    if (end_.outcome == Outcome::ok && !end_.interrupted) look_for_every_pass();
+    return std::move(left_);
   }
 
  private:
-  CaseEnd ended(Outcome outcome, std::string reason) {
-    end_.outcome = outcome;
-    end_.reason = std::move(reason);
-    return std::move(end_);
-  }
-
   std::vector<std::string> words() const {
     std::vector<std::string> words = case_.external->command;
     const char* python = std::getenv("ASSAY_PYTHON");
     if (words.front() == "python3" && python != nullptr && *python != '\0') words.front() = python;
     return words;
+  }
+
+  std::string python_path() const {
+    const char* own = std::getenv("PYTHONPATH");
+    return own == nullptr || *own == '\0' ? modules_.string()
+                                          : fmt::format("{}:{}", modules_.string(), own);
   }
 
   void send_case() {
@@ -56,7 +63,8 @@ class ExternalCase {
                        {"variant", case_.external->name},
                        {"parameters", store::to_json(case_.request.parameters)},
                        {"presets", std::move(presets)},
-                       {"passes", case_.request.passes}}
+                       {"passes", case_.request.passes},
+                       {"exchange", {{"folder", folder_.string()}}}}
             .dump() +
         "\n";
     // The case is far smaller than a pipe's buffer; a program that has ended shows below.
@@ -120,9 +128,25 @@ class ExternalCase {
                         fmt::format("the program printed a line that is not a JSON object: {}",
                                     line.substr(0, 120)));
     }
-    if (!json->contains("series")) return;
-    auto series = store::series_from_json((*json)["series"]);
+    if (json->contains("series")) take_series((*json)["series"]);
+    if (json->contains("check")) take_check((*json)["check"]);
+    if (json->contains("unchecked")) take_unchecked((*json)["unchecked"]);
+    if (json->contains("done") && (*json)["done"].contains("versions")) {
+      end_.context["versions"] = (*json)["done"]["versions"];
+    }
+  }
+
+  void take_series(const nlohmann::json& json) {
+    auto series = store::series_from_json(json);
     if (!series) return ended_with(Outcome::error, series.error().text());
+    const auto& clock = case_.request.parameters.at("measure.clock");
+    if (series->metric == "time" && series->outcome == Outcome::ok &&
+        series->clock != to_text(clock)) {
+      return ended_with(
+          Outcome::error,
+          fmt::format("the program timed pass '{}' with the clock '{}', the case asks for '{}'",
+                      series->pass, series->clock, to_text(clock)));
+    }
     if (series->outcome != Outcome::ok && end_.outcome == Outcome::ok) {
       ended_with(series->outcome, series->reason);
     }
@@ -130,20 +154,59 @@ class ExternalCase {
     end_.series.push_back(std::move(*series));
   }
 
+  // The file lies in the folder that this case was given, and nowhere else.
+  void take_check(const nlohmann::json& json) {
+    const std::string pass = text_at(json, "pass");
+    const std::string file = text_at(json, "file");
+    if (file.empty() || file.find('/') != std::string::npos || file == "..") {
+      return ended_with(Outcome::error,
+                        fmt::format("the program exchanged '{}', which is not the name of a file "
+                                    "in the folder it was given",
+                                    file));
+    }
+    left_.exchanged.push_back({pass, (folder_ / file).string()});
+  }
+
+  void take_unchecked(const nlohmann::json& json) {
+    left_.unverified[text_at(json, "pass")] = text_at(json, "reason");
+  }
+
+  static std::string text_at(const nlohmann::json& json, const char* name) {
+    const auto found = json.find(name);
+    return json.is_object() && found != json.end() && found->is_string() ? found->get<std::string>()
+                                                                         : std::string();
+  }
+
+  void look_for_every_pass() {
+    for (const std::string& pass : case_.request.passes) {
+      const auto times_it = [&](const store::Series& series) {
+        return series.pass == pass && series.metric == "time";
+      };
+      if (std::none_of(end_.series.begin(), end_.series.end(), times_it)) {
+        ended_with(Outcome::error,
+                   fmt::format("the program ended without a time for pass '{}'", pass));
+      }
+    }
+  }
+
   const ResolvedCase& case_;
+  const std::filesystem::path& modules_;
+  const std::filesystem::path& folder_;
   Interrupt& interrupt_;
   const std::function<void(const std::string&)>& doing_;
   Process process_;
   std::string output_;
   std::string errors_;
-  CaseEnd end_;
+  ExternalEnd left_;
+  CaseEnd& end_ = left_.end;
 };
 
 }  // namespace
 
-CaseEnd run_external_case(const ResolvedCase& resolved, Interrupt& interrupt,
-                          const std::function<void(const std::string&)>& doing) {
-  return ExternalCase(resolved, interrupt, doing).run();
+ExternalEnd run_external_case(const ResolvedCase& resolved, const std::filesystem::path& modules,
+                              const std::filesystem::path& folder, Interrupt& interrupt,
+                              const std::function<void(const std::string&)>& doing) {
+  return ExternalCase(resolved, modules, folder, interrupt, doing).run();
 }
 
 }  // namespace assay::run

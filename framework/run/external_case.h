@@ -1,14 +1,25 @@
 #pragma once
 
+#include <filesystem>
+
 #include "run/resolve.h"
 #include "run/worker_group.h"
 
 namespace assay::run {
 
+// What an external program left of a case.
+struct ExternalEnd {
+  CaseEnd end;
+  std::vector<wire::ExchangeFile> exchanged;      // files it says it has written, by pass
+  std::map<std::string, std::string> unverified;  // passes it exchanges nothing of, and why
+};
+
 // Runs a case whose variant lives in another program: the case as JSON on its standard input,
-// series as JSON lines on its standard output. No shell is involved. `python3` in a descriptor's
-// command stands for $ASSAY_PYTHON where that is set.
-CaseEnd run_external_case(const ResolvedCase& resolved, Interrupt& interrupt,
-                          const std::function<void(const std::string&)>& doing);
+// JSON lines on its standard output (docs/external.md). No shell is involved. `python3` in a
+// descriptor's command stands for $ASSAY_PYTHON where that is set, and Python finds the modules in
+// `modules`. Tensors are exchanged through files in `folder`.
+ExternalEnd run_external_case(const ResolvedCase& resolved, const std::filesystem::path& modules,
+                              const std::filesystem::path& folder, Interrupt& interrupt,
+                              const std::function<void(const std::string&)>& doing);
 
 }  // namespace assay::run

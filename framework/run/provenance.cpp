@@ -1,5 +1,6 @@
 #include "run/provenance.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/text.h"
@@ -57,8 +58,21 @@ std::string BuildIdentity::of(const ResolvedCase& resolved) {
       std::error_code ignored;
       if (std::filesystem::is_regular_file(word, ignored)) joined += hash(word);
     }
+    for (const std::string& file : helper_files()) joined += hash(file);
   }
   return sha256_hex(joined);
+}
+
+// Of the module that Python programs are timed by.
+std::vector<std::string> BuildIdentity::helper_files() const {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(installation_.peers() / "assay_peer", ignored)) {
+    if (entry.path().extension() == ".py") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 const std::string& BuildIdentity::hash(const std::string& file) {

@@ -13,7 +13,8 @@ namespace assay::run {
 nlohmann::json collect_provenance(const Installation& installation,
                                   const catalogue::Catalogue& catalogue);
 
-// Identity of the binaries that measure a case: the worker library and the plugins' files.
+// Identity of the binaries that measure a case: the worker library and the plugins' files;
+// of an external variant its program and the helper module.
 class BuildIdentity {
  public:
   explicit BuildIdentity(const Installation& installation) : installation_(installation) {}
@@ -21,6 +22,7 @@ class BuildIdentity {
 
  private:
   const std::string& hash(const std::string& file);
+  std::vector<std::string> helper_files() const;
 
   const Installation& installation_;
   std::map<std::string, std::string> hashes_;

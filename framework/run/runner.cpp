@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "base/text.h"
-#include "run/external_case.h"
+#include "run/exchange.h"
 #include "run/provenance.h"
 #include "run/worker_group.h"
 #include "store/identity.h"
@@ -16,6 +16,7 @@ namespace assay::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Doing = std::function<void(const std::string&)>;
 
 class Run {
  public:
@@ -97,6 +98,7 @@ class Run {
     result.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
     result.context = {{"passes", resolved.request.passes}};
     if (workers_) result.context["versions"] = workers_->versions();
+    result.context.update(end.context);
     ++end_.outcomes[result.outcome];
     observer_.case_finished(result);
     return database_.record_case(end_.run, result);
@@ -109,7 +111,7 @@ class Run {
       end.reason = *resolved.skipped;
       return end;
     }
-    const auto doing = [this](const std::string& what) { observer_.case_doing(what); };
+    const Doing doing = [this](const std::string& what) { observer_.case_doing(what); };
     if (resolved.external != nullptr) {
       if (!request_.allow_external) {
         end.outcome = Outcome::skipped;
@@ -118,24 +120,41 @@ class Run {
                         resolved.external->name, join(resolved.external->command, " "));
         return end;
       }
-      // Its program needs the memory that our idle workers may still hold.
-      workers_.reset();
-      return run_external_case(resolved, interrupt_, doing);
+      return execute_external(resolved, doing);
     }
-    if (auto ready = ready_workers(resolved); !ready) {
+    return execute_on_workers(resolved.request, resolved, doing);
+  }
+
+  CaseEnd execute_external(const ResolvedCase& resolved, const Doing& doing) {
+    // Its program needs the memory that our idle workers may still hold.
+    workers_.reset();
+    const ExchangeFolder folder;
+    auto external = run_external_case(resolved, request_.installation.peers(), folder.path(),
+                                      interrupt_, doing);
+    CaseEnd found;
+    if (!external.end.interrupted && !external.exchanged.empty()) {
+      found = execute_on_workers(exchange_request(resolved, external.exchanged), resolved, doing);
+    }
+    return with_findings(std::move(external), found, resolved.external->name);
+  }
+
+  CaseEnd execute_on_workers(const wire::CaseRequest& request, const ResolvedCase& resolved,
+                             const Doing& doing) {
+    CaseEnd end;
+    if (auto ready = ready_workers(request, resolved.fresh_workers); !ready) {
       end.outcome = Outcome::crashed;
       end.reason = ready.error().text();
       return end;
     }
-    end = workers_->run_case(resolved.request, resolved.time_limit_s, interrupt_, doing);
+    end = workers_->run_case(request, resolved.time_limit_s, interrupt_, doing);
     if (!end.reusable) workers_.reset();
     return end;
   }
 
-  Result<void> ready_workers(const ResolvedCase& resolved) {
-    const Value& size = resolved.request.parameters.at("world_size");
+  Result<void> ready_workers(const wire::CaseRequest& request, bool fresh) {
+    const Value& size = request.parameters.at("world_size");
     const int world_size = static_cast<int>(std::get<std::int64_t>(size));
-    if (workers_ && workers_->world_size() == world_size && !resolved.fresh_workers) return {};
+    if (workers_ && workers_->world_size() == world_size && !fresh) return {};
     workers_.reset();
     auto started = WorkerGroup::start(request_.installation, world_size);
     if (!started) return tl::unexpected(started.error());

@@ -17,8 +17,9 @@ struct CaseEnd {
   Outcome outcome = Outcome::ok;
   std::string reason;
   std::vector<store::Series> series;
-  bool reusable = false;     // the workers may take another case
-  bool interrupted = false;  // stopped by the user: not a result
+  bool reusable = false;                              // the workers may take another case
+  bool interrupted = false;                           // stopped by the user: not a result
+  nlohmann::json context = nlohmann::json::object();  // joins CaseResult::context
 };
 
 // The worker processes of one case, one a rank, which serve case after case.

@@ -36,13 +36,18 @@ nlohmann::json to_json(const Hello& message) {
 nlohmann::json to_json(const CaseRequest& message) {
   nlohmann::json presets = nlohmann::json::object();
   for (const auto& [name, fields] : message.presets) presets[name] = store::to_json(fields);
+  nlohmann::json exchanged = nlohmann::json::array();
+  for (const auto& [pass, file] : message.exchanged) {
+    exchanged.push_back({{"pass", pass}, {"file", file}});
+  }
   return {{"type", "case"},
           {"ordinal", message.ordinal},
           {"parameters", store::to_json(message.parameters)},
           {"passes", message.passes},
           {"pinned", message.pinned},
           {"presets", std::move(presets)},
-          {"plugin_files", message.plugin_files}};
+          {"plugin_files", message.plugin_files},
+          {"exchanged", std::move(exchanged)}};
 }
 
 nlohmann::json to_json(const Progress& message) {
@@ -92,6 +97,9 @@ Result<CaseRequest> case_request_from_json(const nlohmann::json& message) {
       request.presets[name] = std::move(*preset);
     }
     request.plugin_files = message.at("plugin_files").get<std::vector<std::string>>();
+    for (const auto& exchange : message.at("exchanged")) {
+      request.exchanged.push_back({exchange.at("pass"), exchange.at("file")});
+    }
     return request;
   });
 }

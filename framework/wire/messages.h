@@ -25,7 +25,13 @@ struct Hello {
   nlohmann::json versions;  // libtorch, cuda, cudnn, nccl, fingerprint
 };
 
-// Host → worker: measure this.
+// One call of a pass that an external program has written to a file of tensors.
+struct ExchangeFile {
+  std::string pass;
+  std::string file;
+};
+
+// Host → worker: measure this, or verify what another program did.
 struct CaseRequest {
   std::int64_t ordinal = 0;
   store::Parameters parameters;  // nothing is "auto" any more
@@ -33,6 +39,9 @@ struct CaseRequest {
   std::set<std::string> pinned;
   std::map<std::string, store::Parameters> presets;  // "model" → its fields
   std::vector<std::string> plugin_files;             // libraries to take the variants from
+  // Where these are given nothing is measured; they are verified. The parameters then lack the kind
+  // of the program that wrote them.
+  std::vector<ExchangeFile> exchanged;
 };
 
 // Worker → host, while a case runs.

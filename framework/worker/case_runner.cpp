@@ -9,20 +9,11 @@
 #include "measure/device.h"
 #include "measure/memory.h"
 #include "worker/composition.h"
+#include "worker/verdict.h"
 
 namespace assay::worker {
 
 namespace {
-
-at::Device device_of(const store::Parameters& parameters, const Placement& placement) {
-  const auto* name = std::get_if<std::string>(&parameters.at("device"));
-  if (name == nullptr || *name != "cuda") return at::Device(at::kCPU);
-  if (placement.local_rank >= measure::cuda_device_count()) {
-    throw Unsupported(fmt::format("rank {} needs a CUDA device of its own; there are {}",
-                                  placement.local_rank, measure::cuda_device_count()));
-  }
-  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(placement.local_rank));
-}
 
 int integer_setting(const store::Parameters& parameters, const char* name) {
   return static_cast<int>(std::get<std::int64_t>(parameters.at(name)));
@@ -94,13 +85,7 @@ class CaseRun {
       if (!status.ok()) failed_.try_emplace(pass, status);
       if (!status.ok() || !verification.checked) continue;
       send({.pass = pass, .metric = "error", .samples = {verification.error}});
-      if (!(verification.error <= verification.tolerance)) {
-        failed_.try_emplace(
-            pass,
-            Status{Outcome::wrong,
-                   fmt::format("{} differs from the reference by {:.3g}, more than {:.3g}",
-                               verification.worst, verification.error, verification.tolerance)});
-      }
+      if (const Status found = verdict(verification); !found.ok()) failed_.try_emplace(pass, found);
     }
     measure::empty_cache(*device_);
   }
@@ -232,6 +217,16 @@ class CaseRun {
 };
 
 }  // namespace
+
+at::Device device_of(const store::Parameters& parameters, const Placement& placement) {
+  const auto* name = std::get_if<std::string>(&parameters.at("device"));
+  if (name == nullptr || *name != "cuda") return at::Device(at::kCPU);
+  if (placement.local_rank >= measure::cuda_device_count()) {
+    throw Unsupported(fmt::format("rank {} needs a CUDA device of its own; there are {}",
+                                  placement.local_rank, measure::cuda_device_count()));
+  }
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(placement.local_rank));
+}
 
 Status run_case(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
                 const wire::CaseRequest& request, const CaseSink& sink) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
 
 #include "wire/messages.h"
@@ -13,6 +15,9 @@ struct CaseSink {
   std::function<void(const std::string& doing)> progress;
   std::function<void(store::Series series)> measured;
 };
+
+// The device this rank measures the case on. Throws Unsupported where there is none for it.
+at::Device device_of(const store::Parameters& parameters, const Placement& placement);
 
 // Runs one case on this rank: compose, verify, build, then each pass: warm-up, memory, samples.
 // A pass that fails has a `time` series with its outcome; the next pass is tried all the same,

@@ -11,6 +11,7 @@
 #include "measure/device.h"
 #include "wire/channel.h"
 #include "worker/case_runner.h"
+#include "worker/exchange_check.h"
 
 namespace assay::worker {
 
@@ -37,7 +38,9 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         static_cast<void>(
             channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
       }};
-  const Status status = run_case(loader, groups, placement, request, sink);
+  const Status status = request.exchanged.empty()
+                            ? run_case(loader, groups, placement, request, sink)
+                            : verify_exchanges(loader, placement, request, sink);
   static_cast<void>(channel.send(
       wire::to_json(wire::CaseDone{request.ordinal, status.outcome, status.reason, {}})));
 }

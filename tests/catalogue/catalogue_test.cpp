@@ -95,6 +95,43 @@ TEST_F(DescriptorTest, MistakesOfAllFilesAreReportedTogetherWithTheirPlaces) {
   EXPECT_THAT(text, HasSubstr("b.yaml:4:10: 'command' must be a list of text"));
 }
 
+TEST_F(DescriptorTest, OptionsHaveTheTypeOfTheirDefault) {
+  write("peer.yaml",
+        "kind: attention\nname: peer\ndescription: A peer.\ncommand: [x]\noptions:\n"
+        "  block: {default: 64, minimum: 16, maximum: 256, description: Rows of a tile.}\n"
+        "  share: {default: 0.5}\n  exact: {default: true}\n  label: {default: \"7\"}\n"
+        "  mode: {default: fast, choices: [fast, exact]}\n");
+  const auto plugins = read_external(folder_);
+  ASSERT_TRUE(plugins) << plugins.error().text();
+  const auto& options = plugins->at(0).parameters;
+  ASSERT_EQ(options.size(), 5u);
+  EXPECT_EQ(options[0].name, "block");
+  EXPECT_EQ(options[0].type, ParameterType::integer);
+  EXPECT_EQ(options[0].default_value, Value(std::int64_t{64}));
+  EXPECT_EQ(options[0].minimum, 16);
+  EXPECT_EQ(options[0].maximum, 256);
+  EXPECT_EQ(options[0].description, "Rows of a tile.");
+  EXPECT_EQ(options[1].type, ParameterType::real);
+  EXPECT_EQ(options[2].type, ParameterType::boolean);
+  EXPECT_EQ(options[3].type, ParameterType::text);
+  EXPECT_EQ(options[4].type, ParameterType::choice);
+  EXPECT_THAT(options[4].choices, ::testing::ElementsAre("fast", "exact"));
+}
+
+TEST_F(DescriptorTest, MistakenOptionsAreNamed) {
+  write("peer.yaml",
+        "kind: attention\nname: peer\ndescription: A peer.\ncommand: [x]\noptions:\n"
+        "  block: {minimum: 1}\n  mode: {default: fast, choices: [slow]}\n"
+        "  tile: {defualt: 1}\n  wide: {default: 1, maximum: much}\n");
+  const auto plugins = read_external(folder_);
+  ASSERT_FALSE(plugins);
+  const std::string text = plugins.error().text();
+  EXPECT_THAT(text, HasSubstr("peer.yaml:6:3: option 'block' needs a 'default'"));
+  EXPECT_THAT(text, HasSubstr("'choices' is a list of text with the default 'fast'"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'default'"));
+  EXPECT_THAT(text, HasSubstr("'maximum' is a number"));
+}
+
 TEST_F(DescriptorTest, AFolderThatDoesNotExistHoldsNone) {
   const auto plugins = read_external(folder_ / "absent");
   ASSERT_TRUE(plugins);

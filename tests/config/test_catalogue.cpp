@@ -61,6 +61,18 @@ PluginInfo attention() {
   return workload;
 }
 
+PluginInfo norm() {
+  PluginInfo workload = variant("workload", "norm",
+                                {integer_parameter("rows", 8192, 1, 1 << 24, "Vectors."),
+                                 integer_parameter("n_cols", 1024, 8, 1 << 20, "Elements.")});
+  workload.uses = {"norm", "precision", "compile"};
+  workload.passes = {"inference", "forward", "backward", "forward_backward"};
+  workload.default_passes = {"forward", "backward"};
+  workload.metrics = {{"bytes", "byte", Direction::neither, "Bytes.", {}}};
+  workload.default_clock = "cuda_event";
+  return workload;
+}
+
 // A workload with a parameter that has no default and one of every unit-carrying sort.
 PluginInfo transfer() {
   ParameterInfo size = quantity("size", ParameterType::size, {}, 1, 1e12);
@@ -78,6 +90,7 @@ std::vector<PluginInfo> plugins() {
   std::vector<PluginInfo> plugins = {
       model_step(),
       attention(),
+      norm(),
       transfer(),
       variant("attention", "naive"),
       variant("attention", "math"),
@@ -108,6 +121,10 @@ std::vector<PluginInfo> plugins() {
     external.workloads = {"model_step"};
     plugins.push_back(std::move(external));
   }
+  PluginInfo triton = variant("norm", "rmsnorm_triton");
+  triton.command = {"python3", "triton_rmsnorm.py"};
+  triton.workloads = {"norm"};
+  plugins.push_back(std::move(triton));
   return plugins;
 }
 

@@ -16,9 +16,10 @@ except ImportError as problem:
     sys.exit(SKIPPED)
 sys.path.insert(0, str(PEERS))
 import assay_peer
-from torch_model import ModelStep
+from torch_model import ModelStep, Sizes
 from transformer import (
-    NORMS, future_keys, library_attention, naive_attention, rotary_tables, rotate, rotate_in_reals)
+    NORMS, Transformer, future_keys, library_attention, naive_attention, rotary_tables, rotate,
+    rotate_in_reals)
 
 torch.set_num_threads(1)
 PASSES = ["inference", "forward", "backward", "forward_backward", "train_step"]
@@ -29,7 +30,8 @@ def toy_case(parameters=None, passes=None, protocol=1):
     return {
         "protocol": protocol,
         "parameters": {
-            "model": "toy", "architecture": "swiglu", "batch": 2, "seq_len": 8,
+            "workload": "model_step", "model": "toy", "architecture": "swiglu", "batch": 2,
+            "seq_len": 8,
             "attention": "naive", "norm": "rmsnorm", "precision": "fp32", "compile": "torch_eager",
             "device": "cpu", "world_size": 1, "measure.warmup": 2, "measure.samples": 3,
             "measure.calls_per_sample": 2, "measure.clock": "wall", "measure.seed": 1,
@@ -150,6 +152,43 @@ class TorchModel(unittest.TestCase):
         series, _ = run(passes=["inference"], protocol=99)
         self.assertEqual(series["inference", "time"]["outcome"], "unsupported")
         self.assertIn("99", series["inference", "time"]["reason"])
+
+
+class Exchange(unittest.TestCase):
+    def test_hands_over_a_call_and_the_model_it_was_made_on(self):
+        for precision in ("fp32", "fp16"):
+            for pass_name in PASSES[1:]:
+                case = assay_peer.Case(toy_case({"precision": precision}))
+                handed = ModelStep(case, "eager").exchange(pass_name)
+                inputs, outputs = handed["inputs"], handed["outputs"]
+                model = Transformer(SIZE, "swiglu", 8, naive_attention, NORMS["rmsnorm"])
+                model.load_state_dict({name: tensor for name, tensor in inputs.items()
+                                       if name not in ("tokens", "targets")})
+                logits = model(inputs["tokens"])
+                loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1),
+                                                         inputs["targets"].flatten())
+                tolerance = {"fp32": 1e-5, "fp16": 1e-2}[precision]
+                given = outputs["losses"][0] if pass_name == "train_step" else outputs["loss"]
+                self.assertAlmostEqual(given.item(), loss.item(), delta=tolerance)
+                if pass_name == "forward":
+                    self.assertNotIn("grad.head.weight", outputs)
+                    continue
+                loss.backward()
+                for name, parameter in model.named_parameters():
+                    off = (outputs[f"grad.{name}"] - parameter.grad).norm()
+                    self.assertLess(off, 10 * tolerance * parameter.grad.norm(), (pass_name, name))
+                if pass_name == "train_step":
+                    self.assertEqual(outputs["losses"].shape, (5,))
+                    self.assertLess(outputs["losses"][4], outputs["losses"][0])
+
+    def test_a_large_model_is_checked_on_a_small_one(self):
+        sizes = Sizes({"d_model": 2560, "d_ff": 10240, "layers": 32, "heads": 32,
+                       "vocab_size": 10000}, batch=4, length=512)
+        on_gpu = sizes.reduced(on_cpu=False)
+        self.assertEqual(on_gpu.model, {"d_model": 480, "heads": 6, "d_ff": 1920, "layers": 2,
+                                        "vocab_size": 1000})
+        self.assertEqual((on_gpu.batch, on_gpu.length), (2, 256))
+        self.assertEqual(sizes.reduced(on_cpu=True).model["d_model"], 240)
 
 
 class Model(unittest.TestCase):

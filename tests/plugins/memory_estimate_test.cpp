@@ -83,6 +83,17 @@ TEST(NaiveAttentionMemory, GrowsWithTheSquareOfTheLength) {
   EXPECT_EQ(evaluate("attention", "naive", "naive", names), 8 * gib);
 }
 
+// x, out and dout of 10 · 100 elements, then dx and two tensors in fp32.
+TEST(NormMemory, IsItsTensorsAndWhatTheBackwardKeeps) {
+  Names names = {{"rows", integer(10)},
+                 {"n_cols", integer(100)},
+                 {"element_size", integer(2)},
+                 {"runs_backward", integer(0)}};
+  EXPECT_EQ(evaluate("workload", "norm", "norm", names), 3 * 2000);
+  names["runs_backward"] = integer(1);
+  EXPECT_EQ(evaluate("workload", "norm", "norm", names), 4 * 2000 + 2 * 4000);
+}
+
 TEST(AttentionMemory, IsItsTensorsAndWhatTheVariantAdds) {
   const Names names = {{"batch", integer(8)},
                        {"heads", integer(1)},

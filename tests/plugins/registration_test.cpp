@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
         Registered{"communication", "naive", "naive"}, Registered{"compile", "eager", "eager"},
         Registered{"compile", "cuda_graph", "cuda_graph"},
         Registered{"workload", "model_step", "model_step"},
-        Registered{"workload", "attention", "attention"}),
+        Registered{"workload", "attention", "attention"}, Registered{"workload", "norm", "norm"}),
     registered_name);
 
 TEST(Precision, PoliciesAreWhatTheirNamesSay) {

@@ -455,5 +455,34 @@ TEST(Table, SizesAreChosenAndShownWithUnits) {
             "|    10 | ten    |    5 |\n");
 }
 
+TEST(Table, NamesTimesThatNobodyHasVerified) {
+  store::Run run = run_of(
+      "seq_len,attention,pass,time.mean [ms],bytes.mean [byte]\n"
+      "128,naive,forward,2,8\n128,mine,forward,1,8\n256,mine,forward,1.5,8\n");
+  for (store::CaseResult& result : run.cases) {
+    for (store::Series& series : result.series) {
+      if (series.metric == "time") series.clock = "wall";
+    }
+    if (to_text(result.parameters.at("attention")) == "mine") {
+      result.context["unverified"] = {{"forward", "mine: too large"}};
+    }
+  }
+  const std::string rows = "- table: {rows: [seq_len, attention], columns: {x: ";
+  EXPECT_NE(
+      markdown_of({&run}, rows + "{metric: time, unit: ms}}}")
+          .find("**not verified** (2 cells: seq_len 128, attention mine; seq_len 256, attention "
+                "mine): mine: too large"),
+      std::string::npos);
+  // A ratio of an unverified time is no better; what is counted needs no verifying.
+  EXPECT_NE(markdown_of({&run}, rows + "{metric: time, relative_to: {attention: naive}}}}")
+                .find("**not verified** (1 cell: seq_len 128, attention mine)"),
+            std::string::npos);
+  EXPECT_EQ(markdown_of({&run}, rows + "{metric: bytes, unit: byte, where: {attention: mine}}}}"),
+            "|   seq_len | attention   |   x |\n"
+            "|----------:|:------------|----:|\n"
+            "|       128 | mine        |   8 |\n"
+            "|       256 | mine        |   8 |\n");
+}
+
 }  // namespace
 }  // namespace assay::report

@@ -4,9 +4,11 @@
 """
 
 import contextlib
+import dataclasses
+import functools
 import sys
 
-from assay_peer import Program, Unsupported, serve  # first: it answers where there is no torch
+from assay_peer import Program, Unsupported, poison, serve  # first: answers where torch is missing
 
 import torch
 from torch.nn import functional as F
@@ -25,29 +27,64 @@ AUTOCAST = {"fp32": None, "tf32": None, "bf16": torch.bfloat16, "fp16": torch.fl
 PASSES = ("inference", "forward", "backward", "forward_backward", "train_step")
 
 
+# How much of a model is checked: as much as of assay's own.
+CHECKED_STEPS = 5  # of a train step
+
+
+@dataclasses.dataclass
+class Sizes:
+    model: dict  # d_model, d_ff, layers, heads, vocab_size
+    batch: int
+    length: int
+    loss_scale: float = 65536.0
+
+    def reduced(self, on_cpu):
+        """Two layers, at most 512 wide (256 on a CPU) with the head size kept, little data, and a
+        loss scale at which two tokens do not overflow."""
+        d_head = self.model["d_model"] // self.model["heads"]
+        heads = min(self.model["heads"], max(1, (256 if on_cpu else 512) // d_head))
+        model = {
+            "d_model": heads * d_head, "heads": heads,
+            "d_ff": max(8, self.model["d_ff"] * heads // self.model["heads"] // 8 * 8),
+            "layers": min(2, self.model["layers"]),
+            "vocab_size": min(1000, self.model["vocab_size"]),
+        }
+        return Sizes(model, min(2, self.batch), min(128 if on_cpu else 256, self.length), 1024.0)
+
+
 class ModelStep(Program):
-    def __init__(self, case, mode):
+    def __init__(self, case, mode, sizes=None):
+        self.case = case
+        self.mode = mode
         self.compiled = mode != "eager"
         self.device = case.device
+        case.require("workload", "model_step")
         precision = case.require("precision", *AUTOCAST)
         self.autocast = AUTOCAST[precision]
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         self.attention = case.require("attention", "naive", *LIBRARY_ATTENTION)
-        batch, length = int(case.require("batch")), int(case.require("seq_len"))
-        size = case.presets["model"]
+        self.sizes = sizes or Sizes(case.presets["model"], int(case.require("batch")),
+                                    int(case.require("seq_len")))
+        batch, length = self.sizes.batch, self.sizes.length
         with self.device:
             self.model = Transformer(
-                size, case.require("architecture", "swiglu", "gelu"), length,
+                self.sizes.model, case.require("architecture", "swiglu", "gelu"), length,
                 naive_attention if self.attention == "naive" else library_attention,
                 NORMS[case.require("norm", *NORMS)],
                 rotate_in_reals if self.compiled else rotate)
-            self.tokens = torch.randint(size["vocab_size"], (batch, length))
-            self.targets = torch.randint(size["vocab_size"], (batch, length))
+            self.tokens = torch.randint(self.sizes.model["vocab_size"], (batch, length))
+            self.targets = torch.randint(self.sizes.model["vocab_size"], (batch, length))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, fused=True)
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.autocast == torch.float16)
+        self.scaler = torch.amp.GradScaler(self.device.type, init_scale=self.sizes.loss_scale,
+                                           enabled=self.autocast == torch.float16)
         self.logits_of = torch.compile(self.model, mode=mode) if self.compiled else self.model
         self.loss_of = torch.compile(self.loss, mode=mode) if self.compiled else self.loss
-        self.pending = None  # the loss a backward pass starts from
+        self.pending = None  # the loss a backward starts from
+
+    # A model of its own, made when the first pass is checked.
+    @functools.cached_property
+    def checked(self):
+        return ModelStep(self.case, self.mode, self.sizes.reduced(self.device.type == "cpu"))
 
     def loss(self, tokens, targets):
         logits = self.model(tokens)
@@ -84,10 +121,40 @@ class ModelStep(Program):
         elif pass_name == "backward":
             self.scaler.scale(self.pending).backward()
         else:
-            self.scaler.scale(self.forward()).backward()
+            self.pending = self.forward()
+            self.scaler.scale(self.pending).backward()
         if pass_name == "train_step":
             self.scaler.step(self.optimizer)
             self.scaler.update()
+
+    def exchange(self, pass_name):
+        poison(self.device, 256 << 20)
+        return self.checked.one_call(pass_name)
+
+    def one_call(self, pass_name):
+        """What a call starts from and leaves: of a train step five calls' losses."""
+        inputs = {name: parameter.detach().clone()
+                  for name, parameter in self.model.named_parameters()}
+        inputs |= {"tokens": self.tokens, "targets": self.targets}
+        self.before(pass_name)
+        if pass_name == "inference":
+            with torch.no_grad(), self.settings():
+                logits = self.logits_of(self.tokens).clone()
+            return {"inputs": inputs, "outputs": {"logits": logits}}
+        self.run(pass_name)
+        losses = [self.pending.detach().clone()]
+        # A train step leaves its gradients unscaled.
+        scale = 1.0 if pass_name == "train_step" else self.scaler.get_scale()
+        outputs = {f"grad.{name}": parameter.grad / scale
+                   for name, parameter in self.model.named_parameters()
+                   if parameter.grad is not None}
+        if pass_name != "train_step":
+            return {"inputs": inputs, "outputs": {"loss": losses[0], **outputs}}
+        for _ in range(CHECKED_STEPS - 1):
+            self.before(pass_name)
+            self.run(pass_name)
+            losses.append(self.pending.detach().clone())
+        return {"inputs": inputs, "outputs": {"losses": torch.stack(losses), **outputs}}
 
     def counts(self, pass_name):
         return {"parameters": sum(parameter.numel() for parameter in self.model.parameters())}

@@ -1,4 +1,5 @@
-"""The decoder-only transformer of assay's models, in plain PyTorch: pre-norm blocks, no biases.
+"""The decoder-only transformer of assay's models, in plain PyTorch: pre-norm blocks, no biases, and
+parameters of the same names.
 
 swiglu: rotary positions, SwiGLU with three matrices, a head of its own.
 gelu: learned positions, GELU with two matrices, the head tied to the token embedding.
@@ -71,56 +72,56 @@ class SelfAttention(nn.Module):
         self.heads = heads
         self.attend = attend
         self.turn = turn
-        self.query = nn.Linear(d_model, d_model, bias=False)
-        self.key = nn.Linear(d_model, d_model, bias=False)
-        self.value = nn.Linear(d_model, d_model, bias=False)
-        self.output = nn.Linear(d_model, d_model, bias=False)
+        self.q = nn.Linear(d_model, d_model, bias=False)
+        self.k = nn.Linear(d_model, d_model, bias=False)
+        self.v = nn.Linear(d_model, d_model, bias=False)
+        self.o = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, x, tables):
         batch, length, width = x.shape
         q, k, v = (
             project(x).view(batch, length, self.heads, -1).transpose(1, 2)
-            for project in (self.query, self.key, self.value)
+            for project in (self.q, self.k, self.v)
         )
         if self.turn is not None:
             q, k = (self.turn(part, tables["cos"], tables["sin"]) for part in (q, k))
         mixed = self.attend(q, k, v, tables["hidden"]).transpose(1, 2).reshape(batch, length, width)
-        return self.output(mixed)
+        return self.o(mixed)
 
 
 class SwiGlu(nn.Module):
     def __init__(self, d_model, d_ff):
         super().__init__()
-        self.gate = nn.Linear(d_model, d_ff, bias=False)
-        self.up = nn.Linear(d_model, d_ff, bias=False)
-        self.down = nn.Linear(d_ff, d_model, bias=False)
+        self.w1 = nn.Linear(d_model, d_ff, bias=False)
+        self.w2 = nn.Linear(d_ff, d_model, bias=False)
+        self.w3 = nn.Linear(d_model, d_ff, bias=False)
 
     def forward(self, x):
-        return self.down(F.silu(self.gate(x)) * self.up(x))
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
 
 
 class Gelu(nn.Module):
     def __init__(self, d_model, d_ff):
         super().__init__()
-        self.up = nn.Linear(d_model, d_ff, bias=False)
-        self.down = nn.Linear(d_ff, d_model, bias=False)
+        self.w1 = nn.Linear(d_model, d_ff, bias=False)
+        self.w2 = nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x):
-        return self.down(F.gelu(self.up(x)))
+        return self.w2(F.gelu(self.w1(x)))
 
 
 class Block(nn.Module):
     def __init__(self, size, architecture, attend, norm, turn):
         super().__init__()
         swiglu = architecture == "swiglu"
-        self.attention_norm = norm(size["d_model"])
+        self.norm1 = norm(size["d_model"])
         self.attention = SelfAttention(size["d_model"], size["heads"], attend, turn if swiglu else None)
-        self.feed_forward_norm = norm(size["d_model"])
+        self.norm2 = norm(size["d_model"])
         self.feed_forward = (SwiGlu if swiglu else Gelu)(size["d_model"], size["d_ff"])
 
     def forward(self, x, tables):
-        x = x + self.attention(self.attention_norm(x), tables)
-        return x + self.feed_forward(self.feed_forward_norm(x))
+        x = x + self.attention(self.norm1(x), tables)
+        return x + self.feed_forward(self.norm2(x))
 
 
 class Transformer(nn.Module):

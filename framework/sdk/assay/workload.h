@@ -59,6 +59,13 @@ struct Verification {
   std::string worst;     // the output with the largest error
 };
 
+// One call of a pass as a program in another process made it: the tensors it started from and what
+// came out, on the case's device, under the names that Program::outputs() gives.
+struct Exchange {
+  std::vector<NamedTensor> inputs;
+  std::vector<NamedTensor> outputs;
+};
+
 class Workload {
  public:
   static constexpr const char* kind = "workload";
@@ -69,6 +76,13 @@ class Workload {
   virtual std::unique_ptr<Program> build(const CaseContext& context) = 0;
   // Before timing, within affordable bounds; `pass` says how far it must go.
   virtual Verification verify(const CaseContext&, const std::string& /*pass*/) { return {}; }
+  // The same for a call that another process made; `context` then lacks that program's kind. Throws
+  // std::invalid_argument where the exchange lacks a tensor, or has one of another shape or dtype
+  // than the case asks for.
+  virtual Verification verify_exchange(const CaseContext&, const std::string& /*pass*/,
+                                       const Exchange&) {
+    return {};
+  }
 };
 
 class ProgramBoundary : public Boundary {
@@ -85,6 +99,8 @@ class WorkloadBoundary : public Boundary {
                        std::unique_ptr<ProgramBoundary>& program) noexcept = 0;
   virtual Status verify(const CaseContext& context, const std::string& pass,
                         Verification& verification) noexcept = 0;
+  virtual Status verify_exchange(const CaseContext& context, const std::string& pass,
+                                 const Exchange& exchange, Verification& verification) noexcept = 0;
 };
 
 namespace detail {
@@ -127,6 +143,10 @@ class Workload::Guard final : public WorkloadBoundary {
   Status verify(const CaseContext& context, const std::string& pass,
                 Verification& verification) noexcept override {
     return guarded([&] { verification = plugin_.verify(context, pass); });
+  }
+  Status verify_exchange(const CaseContext& context, const std::string& pass,
+                         const Exchange& exchange, Verification& verification) noexcept override {
+    return guarded([&] { verification = plugin_.verify_exchange(context, pass, exchange); });
   }
 
  private:

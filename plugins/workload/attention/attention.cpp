@@ -1,15 +1,16 @@
-#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
-#include <assay/compile.h>
+#include <ATen/ops/zeros_like.h>
 #include <assay/workload.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 
+#include "model/operation_program.h"
 #include "model/poisoned_memory.h"
 #include "model/random.h"
 #include "model/reference.h"
+#include "model/safetensors.h"
 
 namespace assay {
 
@@ -34,123 +35,106 @@ Shape shape_of(const CaseContext& context) {
           boolean_option(parameters, "causal")};
 }
 
-class AttentionProgram final : public Program {
+std::vector<std::int64_t> sizes_of(const Shape& shape) {
+  return {shape.batch, shape.heads, shape.seq_len, shape.d_head};
+}
+
+AttentionInputs with_mask(const Shape& shape) {
+  AttentionInputs in;
+  in.causal = shape.causal;
+  in.scale = 1 / std::sqrt(static_cast<double>(shape.d_head));
+  return in;
+}
+
+// q, k, v and the output's gradient, drawn from the case's seed.
+struct Drawn {
+  AttentionInputs in;
+  at::Tensor dout;
+};
+
+// The output's gradient is 0 outside `rows`, where they are given.
+Drawn draw(const CaseContext& context, const at::Tensor& rows = {}) {
+  const auto shape = shape_of(context);
+  const auto generator = model::seeded_generator(context.device, context.seed);
+  const auto random = [&] {
+    return at::randn(sizes_of(shape), generator, at::TensorOptions().device(context.device))
+        .to(context.precision.compute());
+  };
+  Drawn drawn{with_mask(shape), {}};
+  drawn.in.q = random().requires_grad_();
+  drawn.in.k = random().requires_grad_();
+  drawn.in.v = random().requires_grad_();
+  drawn.dout = random();
+  if (!rows.defined() || rows.size(0) == shape.seq_len) return drawn;
+  const auto device_rows = rows.to(context.device);
+  drawn.dout = at::zeros_like(drawn.dout)
+                   .index_copy_(2, device_rows, drawn.dout.index_select(2, device_rows));
+  return drawn;
+}
+
+class AttentionProgram final : public model::OperationProgram {
  public:
-  // The output's gradient is 0 outside `rows`, where they are given.
-  explicit AttentionProgram(const CaseContext& context, const at::Tensor& rows = {})
-      : attention_(context.ops.attention), shape_(shape_of(context)) {
-    const auto generator = model::seeded_generator(context.device, context.seed);
-    const auto random = [&] {
-      const std::vector<std::int64_t> sizes = {shape_.batch, shape_.heads, shape_.seq_len,
-                                               shape_.d_head};
-      return at::randn(sizes, generator, at::TensorOptions().device(context.device))
-          .to(context.precision.compute());
-    };
-    in_.q = random().requires_grad_();
-    in_.k = random().requires_grad_();
-    in_.v = random().requires_grad_();
-    in_.causal = shape_.causal;
-    in_.scale = 1 / std::sqrt(static_cast<double>(shape_.d_head));
-    dout_ = random();
-    if (!rows.defined() || rows.size(0) == shape_.seq_len) return;
-    const auto device_rows = rows.to(context.device);
-    dout_ = at::zeros_like(dout_).index_copy_(2, device_rows, dout_.index_select(2, device_rows));
-  }
-
-  void before(const std::string& pass) override {
-    out_ = at::Tensor();
-    for (auto* input : {&in_.q, &in_.k, &in_.v}) input->mutable_grad() = at::Tensor();
-    if (pass == "backward") forward();
-  }
-
-  void run(const std::string& pass) override {
-    if (pass == "inference") {
-      const at::NoGradGuard no_grad;
-      out_ = attention_(in_);
-    } else if (pass == "forward") {
-      forward();
-    } else if (pass == "backward") {
-      backward();
-    } else if (pass == "forward_backward") {
-      forward();
-      backward();
-    } else {
-      throw std::invalid_argument("attention has no pass '" + pass + "'");
-    }
-  }
-
-  std::vector<NamedTensor> outputs(const std::string&) override {
-    std::vector<NamedTensor> outputs = {{"out", out_.detach()}};
-    const std::pair<const char*, const at::Tensor*> inputs[] = {
-        {"grad.q", &in_.q}, {"grad.k", &in_.k}, {"grad.v", &in_.v}};
-    for (const auto& [name, input] : inputs) {
-      if (input->grad().defined()) outputs.push_back({name, input->grad()});
-    }
-    return outputs;
-  }
+  AttentionProgram(const CaseContext& context, const Drawn& drawn)
+      : OperationProgram(
+            "attention",
+            [attention = context.ops.attention, in = drawn.in] { return attention(in); },
+            {{"q", drawn.in.q}, {"k", drawn.in.k}, {"v", drawn.in.v}}, drawn.dout),
+        shape_(shape_of(context)),
+        element_size_(drawn.in.q.element_size()) {}
 
   // FLOPs: QKᵀ and PV forward; backward the recomputed QKᵀ and the products for dV, dP, dQ and dK
   // (Dao 2023, section 4.1). Bytes: each tensor that must be read or written, once.
   std::vector<Count> counts(const std::string& pass) override {
     const double product = 2 * shape_.pairs() * static_cast<double>(shape_.d_head);
-    const auto tensor = static_cast<double>(shape_.elements() * in_.q.element_size());
-    double products = 0;
-    double tensors = 0;
-    if (pass != "backward") {
-      products += 2;
-      tensors += 4;
-    }
-    if (pass == "backward" || pass == "forward_backward") {
-      products += 5;
-      tensors += 8;
-    }
-    return {{"flops", "", products * product}, {"bytes", "", tensors * tensor}};
+    const auto tensor = static_cast<double>(shape_.elements() * element_size_);
+    const double forwards = model::runs_forward(pass) ? 1 : 0;
+    const double backwards = model::runs_backward(pass) ? 1 : 0;
+    return {{"flops", "", (2 * forwards + 5 * backwards) * product},
+            {"bytes", "", (4 * forwards + 8 * backwards) * tensor}};
   }
-
-  const AttentionInputs& inputs() const { return in_; }
-  const at::Tensor& dout() const { return dout_; }
 
  private:
-  void forward() { out_ = attention_(in_); }
-
-  void backward() {
-    if (!out_.requires_grad()) throw Unsupported("this attention has no backward");
-    torch::autograd::backward({out_}, {dout_});
-  }
-
-  std::function<at::Tensor(const AttentionInputs&)> attention_;
   Shape shape_;
-  AttentionInputs in_;
-  at::Tensor dout_;
-  at::Tensor out_;
+  std::int64_t element_size_;
 };
 
-// A program after one call of a pass, launched as the case launches it.
-struct Launched {
-  std::unique_ptr<ProgramBoundary> owner;
-  const AttentionProgram* program = nullptr;
-  std::vector<NamedTensor> outputs;
-};
+// The output at `rows` and, where `dout` is given, the gradients of a dout that is 0 outside them;
+// in float64, a block of rows at a time.
+std::vector<NamedTensor> references(const AttentionInputs& in, const at::Tensor& rows,
+                                    const at::Tensor& dout) {
+  const bool backward = dout.defined();
+  const auto wide = at::TensorOptions().dtype(at::kDouble);
+  std::vector<at::Tensor> out;
+  at::Tensor dq, dk, dv;
+  if (backward) {
+    for (auto* gradient : {&dq, &dk, &dv}) *gradient = at::zeros_like(dout, wide);
+  }
+  for (const auto& block : rows.split(model::whole_rows)) {
+    const auto device_rows = block.to(in.q.device());
+    const auto reference = model::attention_reference(
+        in, block, backward ? dout.index_select(2, device_rows) : at::Tensor());
+    out.push_back(reference.out);
+    if (!backward) continue;
+    dq.index_copy_(2, device_rows, reference.dq);
+    dk += reference.dk;
+    dv += reference.dv;
+  }
+  std::vector<NamedTensor> references = {{"out", at::cat(out, 2)}};
+  if (!backward) return references;
+  references.push_back({"grad.q", dq});
+  references.push_back({"grad.k", dk});
+  references.push_back({"grad.v", dv});
+  return references;
+}
 
-Launched launch(const CaseContext& context, const std::string& pass, const at::Tensor& rows) {
-  auto made = std::make_unique<AttentionProgram>(context, rows);
-  AttentionProgram* program = made.get();
-  Launched launched{std::make_unique<detail::ProgramGuard>(std::move(made)), program, {}};
-  if (context.compile == nullptr) {
-    program->before(pass);
-    program->run(pass);
-    launched.outputs = program->outputs(pass);
-    return launched;
-  }
-  GuardedStep step;
-  throw_unless_ok(context.compile->prepare(*launched.owner, pass, context, step));
-  throw_unless_ok(step.before());
-  throw_unless_ok(step.run());
-  // Copies: a captured step's memory goes back with the step.
-  for (const auto& output : program->outputs(pass)) {
-    launched.outputs.push_back({output.name, output.tensor.clone()});
-  }
-  return launched;
+// values: "out" whole, and the gradients.
+Verification compare(const CaseContext& context, const AttentionInputs& in, const at::Tensor& rows,
+                     const at::Tensor& dout, std::vector<NamedTensor> values) {
+  values.at(0).tensor = values[0].tensor.index_select(2, rows.to(context.device));
+  Verification verification;
+  model::compare_all(verification, values, references(in, rows, dout),
+                     model::tolerance(context.precision), /*gradient_allowance=*/2);
+  return verification;
 }
 
 class AttentionWorkload final : public Workload {
@@ -192,7 +176,7 @@ class AttentionWorkload final : public Workload {
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {
-    return std::make_unique<AttentionProgram>(context);
+    return std::make_unique<AttentionProgram>(context, draw(context));
   }
 
   // The whole result up to 4096 queries, above that 64 seeded ones a head: then the output's
@@ -203,26 +187,34 @@ class AttentionWorkload final : public Workload {
     const model::PoisonedMemory poisoned(
         context.device, 8 * shape.elements() * static_cast<std::int64_t>(sizeof(float)));
 
-    auto launched = launch(context, pass, rows);
-    const auto device_rows = rows.to(context.device);
-    const auto at_rows = [&](const at::Tensor& x) { return x.index_select(2, device_rows); };
-    launched.outputs.at(0).tensor = at_rows(launched.outputs[0].tensor);
+    const auto drawn = draw(context, rows);
+    detail::ProgramGuard program(std::make_unique<AttentionProgram>(context, drawn));
+    return compare(context, drawn.in, rows, model::runs_backward(pass) ? drawn.dout : at::Tensor(),
+                   model::call_once(context, program, pass));
+  }
 
-    const bool backward = pass == "backward" || pass == "forward_backward";
-    const auto& dout = launched.program->dout();
-    const auto reference = model::attention_reference(launched.program->inputs(), rows,
-                                                      backward ? at_rows(dout) : at::Tensor());
-    std::vector<NamedTensor> references = {{"out", reference.out}};
-    if (backward) {
-      auto dq = at::zeros_like(dout, at::TensorOptions().dtype(at::kDouble));
-      references.push_back({"grad.q", dq.index_copy_(2, device_rows, reference.dq)});
-      references.push_back({"grad.k", reference.dk});
-      references.push_back({"grad.v", reference.dv});
+  // Of a backward every query, since all of them make the gradients of the keys.
+  Verification verify_exchange(const CaseContext& context, const std::string& pass,
+                               const Exchange& exchange) override {
+    const auto shape = shape_of(context);
+    const auto dtype = context.precision.compute();
+    const auto input = [&](const char* name) {
+      return model::exchanged(exchange.inputs, name, sizes_of(shape), dtype);
+    };
+    const auto output = [&](const char* name) {
+      return NamedTensor{name, model::exchanged(exchange.outputs, name, sizes_of(shape), dtype)};
+    };
+    auto in = with_mask(shape);
+    in.q = input("q");
+    in.k = input("k");
+    in.v = input("v");
+    std::vector<NamedTensor> values = {output("out")};
+    if (!model::runs_backward(pass)) {
+      return compare(context, in, model::rows_to_check(shape.seq_len, context.seed), {}, values);
     }
-    Verification verification;
-    model::compare_all(verification, launched.outputs, references,
-                       model::tolerance(context.precision), /*gradient_allowance=*/2);
-    return verification;
+    for (const char* name : {"grad.q", "grad.k", "grad.v"}) values.push_back(output(name));
+    const auto rows = at::arange(shape.seq_len, at::TensorOptions().dtype(at::kLong));
+    return compare(context, in, rows, input("dout"), values);
   }
 };
 

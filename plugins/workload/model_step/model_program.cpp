@@ -135,4 +135,9 @@ void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {
   state_.reset();
 }
 
+void ModelProgram::use_batch(const at::Tensor& tokens, const at::Tensor& targets) {
+  tokens_.copy_(tokens);
+  targets_.copy_(targets);
+}
+
 }  // namespace assay::model_step

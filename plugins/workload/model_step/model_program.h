@@ -31,6 +31,8 @@ class ModelProgram final : public Program {
   const std::vector<NamedTensor>& parameters() const { return model_.parameters(); }
   // Takes these parameters and forgets all training, in place.
   void restart_from(const std::vector<NamedTensor>& parameters);
+  // Takes these tokens and targets, [batch, seq_len] int64, in place.
+  void use_batch(const at::Tensor& tokens, const at::Tensor& targets);
 
  private:
   void forward();

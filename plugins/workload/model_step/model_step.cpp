@@ -65,6 +65,11 @@ class ModelStep final : public Workload {
     return verify_model(context, config(context), shape(context), pass);
   }
 
+  Verification verify_exchange(const CaseContext& context, const std::string& pass,
+                               const Exchange& exchange) override {
+    return verify_exchanged_model(context, config(context), pass, exchange);
+  }
+
  private:
   static Shape shape(const CaseContext& context) {
     return {integer_option(context.parameters, "batch"),

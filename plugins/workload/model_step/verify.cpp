@@ -3,10 +3,13 @@
 #include <assay/compile.h>
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
+#include "exchanged_model.h"
 #include "model/poisoned_memory.h"
 #include "model/reference.h"
+#include "model/safetensors.h"
 
 namespace assay::model_step {
 
@@ -34,11 +37,11 @@ model::ModelConfig reduced(model::ModelConfig config, bool on_cpu) {
   return config;
 }
 
-CaseContext reference_context(const CaseContext& context) {
+CaseContext reference_context(const CaseContext& context, bool norm_has_bias) {
   CaseContext reference;
   reference.device = context.device;
   reference.seed = context.seed;
-  reference.ops = model::reference_ops(context.ops.norm_has_bias);
+  reference.ops = model::reference_ops(norm_has_bias);
   reference.precision.parameters = at::kDouble;
   return reference;
 }
@@ -105,30 +108,14 @@ class LossFall {
   at::Tensor first_;
 };
 
-}  // namespace
-
-Verification verify_model(const CaseContext& case_context, const model::ModelConfig& config,
-                          const Shape& shape, const std::string& pass) {
-  CaseContext context = case_context;
-  context.communication = nullptr;
-  context.group = {};
-  context.precision.initial_loss_scale = loss_scale;
-  const bool on_cpu = context.device.is_cpu();
-  const auto small = reduced(config, on_cpu);
-  const Shape small_shape = {std::min(shape.batch, largest_batch),
-                             std::min<std::int64_t>(shape.seq_len, on_cpu ? 128 : 256)};
-  const double tolerance = model::tolerance(context.precision);
-
-  const model::PoisonedMemory poisoned(context.device, poisoned_bytes);
-  Subject subject(context, small, small_shape, pass);
-  ModelProgram reference(reference_context(context), small, small_shape, /*keep_logits=*/true);
-  reference.restart_from(subject.initial());
-
+// Calls both once, or five times where they train, and compares what they leave.
+Verification compare_calls(const std::function<std::vector<NamedTensor>(int step)>& subject,
+                           ModelProgram& reference, const std::string& pass, double tolerance) {
   Verification verification;
   LossFall fall, reference_fall;
   const bool trains = pass == "train_step";
   for (int step = 0; step < (trains ? optimizer_steps : 1); ++step) {
-    const auto values = subject.call();
+    const auto values = subject(step);
     reference.before(pass);
     reference.run(pass);
     const auto references = reference.outputs(pass);
@@ -144,6 +131,53 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
     }
   }
   return verification;
+}
+
+}  // namespace
+
+Verification verify_model(const CaseContext& case_context, const model::ModelConfig& config,
+                          const Shape& shape, const std::string& pass) {
+  CaseContext context = case_context;
+  context.communication = nullptr;
+  context.group = {};
+  context.precision.initial_loss_scale = loss_scale;
+  const bool on_cpu = context.device.is_cpu();
+  const auto small = reduced(config, on_cpu);
+  const Shape small_shape = {std::min(shape.batch, largest_batch),
+                             std::min<std::int64_t>(shape.seq_len, on_cpu ? 128 : 256)};
+
+  const model::PoisonedMemory poisoned(context.device, poisoned_bytes);
+  Subject subject(context, small, small_shape, pass);
+  ModelProgram reference(reference_context(context, context.ops.norm_has_bias), small, small_shape,
+                         /*keep_logits=*/true);
+  reference.restart_from(subject.initial());
+  return compare_calls([&](int) { return subject.call(); }, reference, pass,
+                       model::tolerance(context.precision));
+}
+
+Verification verify_exchanged_model(const CaseContext& context, const model::ModelConfig& config,
+                                    const std::string& pass, const Exchange& exchange) {
+  const auto model = exchanged_model(config, exchange.inputs);
+  ModelProgram reference(reference_context(context, model.config.norm_has_bias), model.config,
+                         model.shape, /*keep_logits=*/pass == "inference");
+  reference.restart_from(model.parameters);
+  reference.use_batch(model.tokens, model.targets);
+
+  auto values = exchange.outputs;
+  at::Tensor losses;
+  if (pass == "train_step") {
+    losses = model::exchanged(values, "losses", {optimizer_steps}, at::kFloat);
+    values.push_back({"loss", losses[0]});
+  }
+  reference.before(pass);
+  reference.run(pass);
+  for (const auto& [name, tensor] : reference.outputs(pass)) require(values, name, tensor.sizes());
+  reference.restart_from(model.parameters);
+
+  const auto call = [&](int step) {
+    return step == 0 ? values : std::vector<NamedTensor>{{"loss", losses[step]}};
+  };
+  return compare_calls(call, reference, pass, model::tolerance(context.precision));
 }
 
 }  // namespace assay::model_step

@@ -10,4 +10,11 @@ namespace assay::model_step {
 Verification verify_model(const CaseContext& context, const model::ModelConfig& config,
                           const Shape& shape, const std::string& pass);
 
+// The same for what another program exchanged of a model of its own making, of the case's
+// architecture, head size and at least two layers (exchanged_model.h): "logits" of an inference;
+// otherwise "loss" and the gradients, or, of a train step, the "losses" of five in a row and the
+// first one's gradients. Throws std::invalid_argument where a tensor is missing or does not fit.
+Verification verify_exchanged_model(const CaseContext& context, const model::ModelConfig& config,
+                                    const std::string& pass, const Exchange& exchange);
+
 }  // namespace assay::model_step

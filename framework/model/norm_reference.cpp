@@ -1,0 +1,47 @@
+#include "model/norm_reference.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+
+#include "model/reference.h"
+
+namespace assay::model {
+
+namespace {
+
+constexpr std::int64_t block_elements = std::int64_t{1} << 24;
+
+at::Tensor wide_leaf(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.detach().to(at::kDouble).clone().requires_grad_() : at::Tensor();
+}
+
+}  // namespace
+
+NormReference norm_reference(const NormInputs& in, bool centred, const at::Tensor& dout) {
+  const at::AutoGradMode recorded(dout.defined());
+  const auto rows = in.x.size(0);
+  const auto block = std::max<std::int64_t>(1, block_elements / in.x.size(1));
+  NormInputs wide{{}, wide_leaf(in.weight), wide_leaf(in.bias), in.eps};
+  std::vector<at::Tensor> out, dx;
+  for (std::int64_t first = 0; first < rows; first += block) {
+    const auto count = std::min(block, rows - first);
+    wide.x = wide_leaf(in.x.narrow(0, first, count));
+    const auto result = reference_norm(wide, centred);
+    out.push_back(result.detach());
+    if (!dout.defined()) continue;
+    torch::autograd::backward({result}, {dout.narrow(0, first, count).to(at::kDouble)});
+    dx.push_back(wide.x.grad());
+  }
+  NormReference reference;
+  reference.out = at::cat(out);
+  if (!dout.defined()) return reference;
+  reference.dx = at::cat(dx);
+  reference.dweight = wide.weight.grad();
+  if (wide.bias.defined()) reference.dbias = wide.bias.grad();
+  return reference;
+}
+
+}  // namespace assay::model

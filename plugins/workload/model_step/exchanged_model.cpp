@@ -1,0 +1,105 @@
+#include "exchanged_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "model/safetensors.h"
+
+namespace assay::model_step {
+
+namespace {
+
+const at::Tensor* find(const std::vector<NamedTensor>& tensors, const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const NamedTensor& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &found->tensor;
+}
+
+// Its size along one of `dimensions` dimensions.
+std::int64_t size_of(const std::vector<NamedTensor>& inputs, const std::string& name,
+                     std::int64_t dimensions, std::int64_t along) {
+  const at::Tensor* tensor = find(inputs, name);
+  if (tensor == nullptr) {
+    throw std::invalid_argument(fmt::format("the exchange lacks '{}'", name));
+  }
+  if (tensor->dim() != dimensions) {
+    throw std::invalid_argument(fmt::format("the exchange's '{}' has {} dimensions, not {}", name,
+                                            tensor->dim(), dimensions));
+  }
+  return tensor->size(along);
+}
+
+std::int64_t count_layers(const std::vector<NamedTensor>& inputs) {
+  std::int64_t layers = 0;
+  while (find(inputs, fmt::format("blocks.{}.norm1.weight", layers)) != nullptr) ++layers;
+  return layers;
+}
+
+model::ModelConfig config_of(const model::ModelConfig& wanted,
+                             const std::vector<NamedTensor>& inputs) {
+  model::ModelConfig config = wanted;
+  config.vocab_size = size_of(inputs, "embedding.weight", 2, 0);
+  config.d_model = size_of(inputs, "embedding.weight", 2, 1);
+  config.d_ff = size_of(inputs, "blocks.0.feed_forward.w1.weight", 2, 0);
+  config.layers = count_layers(inputs);
+  config.heads = config.d_model / wanted.d_head();
+  config.context = wanted.architecture == model::Architecture::gelu
+                       ? size_of(inputs, "positions.weight", 2, 0)
+                       : size_of(inputs, "tokens", 2, 1);
+  config.norm_has_bias = find(inputs, "norm.bias") != nullptr;
+  if (config.d_model == 0 || config.d_model % wanted.d_head() != 0) {
+    throw std::invalid_argument(
+        fmt::format("the exchanged model is {} wide, which heads of {} do "
+                    "not divide",
+                    config.d_model, wanted.d_head()));
+  }
+  if (config.layers < std::min<std::int64_t>(2, wanted.layers)) {
+    throw std::invalid_argument(
+        fmt::format("the exchanged model has {} layer, two are needed", config.layers));
+  }
+  return config;
+}
+
+}  // namespace
+
+ExchangedModel exchanged_model(const model::ModelConfig& config,
+                               const std::vector<NamedTensor>& inputs) {
+  ExchangedModel exchanged;
+  exchanged.config = config_of(config, inputs);
+  const auto batch = size_of(inputs, "tokens", 2, 0);
+  const auto seq_len = size_of(inputs, "tokens", 2, 1);
+  exchanged.shape = {batch, seq_len};
+  exchanged.tokens = model::exchanged(inputs, "tokens", {batch, seq_len}, at::kLong);
+  exchanged.targets = model::exchanged(inputs, "targets", {batch, seq_len}, at::kLong);
+  for (const auto* tokens : {&exchanged.tokens, &exchanged.targets}) {
+    if (tokens->numel() == 0 || tokens->min().item<std::int64_t>() < 0 ||
+        tokens->max().item<std::int64_t>() >= exchanged.config.vocab_size) {
+      throw std::invalid_argument("the exchange has tokens or targets outside the vocabulary");
+    }
+  }
+  if (seq_len > exchanged.config.context) {
+    throw std::invalid_argument("the exchange has more tokens than positions");
+  }
+  for (const auto& [name, sizes, initial] : model::parameter_shapes(exchanged.config)) {
+    exchanged.parameters.push_back({name, model::exchanged(inputs, name, sizes, at::kFloat)});
+  }
+  return exchanged;
+}
+
+void require(const std::vector<NamedTensor>& tensors, const std::string& name,
+             at::IntArrayRef sizes) {
+  const at::Tensor* tensor = find(tensors, name);
+  if (tensor == nullptr) {
+    throw std::invalid_argument(fmt::format("the exchange lacks '{}'", name));
+  }
+  if (tensor->sizes() != sizes) {
+    throw std::invalid_argument(
+        fmt::format("the exchange's '{}' has another shape than the model "
+                    "gives it",
+                    name));
+  }
+}
+
+}  // namespace assay::model_step

@@ -1,0 +1,181 @@
+// External variants: the page's own example from an empty directory, and what becomes of programs
+// that compute something else or hand over nothing.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/text.h"
+#include "program.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What the page shows under `<!-- file: NAME -->`, by name; its command under "command".
+std::map<std::string, std::string> example() {
+  const auto page = read_file(ASSAY_SOURCE_DIR "/docs/external.md");
+  EXPECT_TRUE(page);
+  std::map<std::string, std::string> blocks;
+  const auto lines = split(*page, '\n');
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool file = lines[i].starts_with("<!-- file: ");
+    if (!file && lines[i] != "<!-- command -->") continue;
+    const std::string name = file ? lines[i].substr(11, lines[i].size() - 15) : "command";
+    for (i += 2; lines[i] != "```"; ++i) blocks[name] += lines[i] + "\n";
+  }
+  return blocks;
+}
+
+// The results of the latest run by attention, pass and metric.
+std::map<std::string, nlohmann::json> results(const std::filesystem::path& folder) {
+  const Ended ended = assay(folder, {"export", "latest"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  std::map<std::string, nlohmann::json> results;
+  std::istringstream stream(ended.output);
+  for (std::string line; std::getline(stream, line);) {
+    auto json = nlohmann::json::parse(line);
+    const std::string name =
+        fmt::format("{} {} {}", json["case"]["attention"].get<std::string>(),
+                    json["pass"].get<std::string>(), json["metric"].get<std::string>());
+    results[name] = std::move(json);
+  }
+  return results;
+}
+
+class ExternalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* named = std::getenv("ASSAY_PYTHON");
+    const std::string python = named == nullptr || *named == '\0' ? "python3" : named;
+    if (std::system((python + " -c 'import torch' 2> /dev/null").c_str()) != 0) {
+      GTEST_SKIP() << python << " has no torch; ASSAY_PYTHON names another Python";
+    }
+    for (auto& [name, text] : example()) {
+      if (name == "command") {
+        command_ = text;
+      } else if (name == "chunked.py") {
+        program_ = text;
+      } else {
+        folder_.write(name, text);
+      }
+    }
+  }
+
+  // The page's example with its program changed in one place.
+  Ended run(const std::string& from = {}, const std::string& to = {}) {
+    std::string program = program_;
+    if (!from.empty()) {
+      const auto at = program.find(from);
+      EXPECT_NE(at, std::string::npos) << from;
+      program.replace(at, from.size(), to);
+    }
+    folder_.write("chunked.py", program);
+    std::vector<std::string> words = split(std::string(trim(command_)), ' ');
+    EXPECT_EQ(words.front(), "assay");
+    words.erase(words.begin());
+    words.insert(words.end(), {"--device", "cpu"});
+    return assay(folder_.path(), words);
+  }
+
+  Folder folder_;
+  std::string command_;
+  std::string program_;
+};
+
+TEST_F(ExternalTest, TheExampleOfThePageIsMeasuredAndVerified) {
+  const Ended ended = run();
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  auto found = results(folder_.path());
+  for (const char* pass : {"forward", "backward"}) {
+    const auto& time = found[fmt::format("chunked {} time", pass)];
+    EXPECT_EQ(time["outcome"], "ok") << time;
+    EXPECT_EQ(time["provenance"]["clock"], "wall");
+    EXPECT_EQ(time["samples"].size(), 5u);
+    const double error = found[fmt::format("chunked {} error", pass)]["samples"][0];
+    EXPECT_GT(error, 0);
+    EXPECT_LT(error, 1e-5);
+    // The same figures that the built-in variant counts.
+    for (const char* metric : {"flops", "bytes"}) {
+      EXPECT_EQ(found[fmt::format("chunked {} {}", pass, metric)]["samples"],
+                found[fmt::format("naive {} {}", pass, metric)]["samples"]);
+    }
+  }
+  EXPECT_THAT(folder_.read("results/try-1/report.md"), Not(HasSubstr("not verified")));
+}
+
+TEST_F(ExternalTest, AWrongResultIsNoTime) {
+  const Ended ended = run("* self.scale", "* self.scale * 1.1");
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  auto found = results(folder_.path());
+  const auto& time = found["chunked forward time"];
+  EXPECT_EQ(time["outcome"], "wrong");
+  EXPECT_TRUE(time["samples"].empty());
+  EXPECT_THAT(time["reason"], HasSubstr("out differs from the reference by"));
+  EXPECT_GT(found["chunked forward error"]["samples"][0].get<double>(), 1e-3);
+  EXPECT_FALSE(found.contains("chunked forward bytes"));
+  const std::string report = folder_.read("results/try-1/report.md");
+  EXPECT_THAT(report, HasSubstr("WRONG"));
+}
+
+TEST_F(ExternalTest, WithoutAnExchangeItIsMarkedUnverified) {
+  const Ended ended =
+      run("serve(Chunked)", "Chunked.exchange = lambda self, pass_name: None\nserve(Chunked)");
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_EQ(results(folder_.path())["chunked forward time"]["outcome"], "ok");
+  EXPECT_THAT(folder_.read("results/try-1/report.md"),
+              HasSubstr("chunked: the program exchanges no tensors"));
+}
+
+TEST_F(ExternalTest, AFileThatIsNoExchangeIsAnError) {
+  const Ended ended = run("serve(Chunked)",
+                          "import assay_peer.serving as s\n"
+                          "def write(folder, name, tensors):\n"
+                          "    open(folder + '/x', 'wb').write(b'\\xff' * 20)\n"
+                          "    return 'x'\n"
+                          "s.write_exchange = write\n"
+                          "serve(Chunked)");
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const auto time = results(folder_.path())["chunked forward time"];
+  EXPECT_EQ(time["outcome"], "error");
+  EXPECT_THAT(time["reason"], HasSubstr("x: the header's length"));
+}
+
+TEST_F(ExternalTest, AModelOfPyTorchIsVerifiedInEveryPass) {
+  const Ended ended = assay(
+      folder_.path(),
+      {"run",
+       folder_.write("model.yaml",
+                     "experiment: model\nworkload: model_step\n"
+                     "matrix: {architecture: [swiglu, gelu], norm: [rmsnorm, layernorm], "
+                     "precision: [fp32, bf16]}\n"
+                     "exclude: [{architecture: gelu, norm: rmsnorm}, {architecture: swiglu, norm: "
+                     "layernorm}]\n"
+                     "fixed: {compile: torch_eager, model: toy, batch: 2, seq_len: 16, "
+                     "attention: naive}\n"
+                     "measure: {passes: [inference, forward, backward, forward_backward, "
+                     "train_step], warmup: 1, samples: 1}\n"),
+       "--device", "cpu", "--allow-external"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  const Ended exported = assay(folder_.path(), {"export", "latest"});
+  std::istringstream stream(exported.output);
+  int verified = 0;
+  for (std::string line; std::getline(stream, line);) {
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["outcome"], "ok") << line;
+    if (json["metric"] != "error") continue;
+    ++verified;
+    EXPECT_GT(json["samples"][0].get<double>(), 0) << line;
+  }
+  EXPECT_EQ(verified, 4 * 5);
+}
+
+}  // namespace
+}  // namespace assay::test

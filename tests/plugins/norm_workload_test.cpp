@@ -1,0 +1,98 @@
+#include <map>
+
+#include "support.h"
+
+namespace assay {
+namespace {
+
+const std::vector<std::string> passes = {"inference", "forward", "backward", "forward_backward"};
+
+test::Case norm_case(const std::string& norm, const std::string& precision, std::int64_t rows,
+                     std::int64_t n_cols) {
+  auto made = test::make_case({"norm", "naive", norm, precision});
+  made.context.parameters = {{"rows", rows}, {"n_cols", n_cols}};
+  return made;
+}
+
+Verification verify(const test::Case& tested, const std::string& pass) {
+  Verification verification;
+  throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
+  return verification;
+}
+
+TEST(NormWorkload, AcceptsWhatIsRight) {
+  for (const char* norm : {"rmsnorm", "rmsnorm_libtorch", "layernorm"}) {
+    for (const char* precision : {"fp32", "bf16", "fp16"}) {
+      const auto tested = norm_case(norm, precision, 37, 129);
+      for (const auto& pass : passes) {
+        const auto verification = verify(tested, pass);
+        EXPECT_TRUE(verification.checked);
+        EXPECT_LE(verification.error, verification.tolerance)
+            << norm << " " << precision << " " << pass << " " << verification.worst;
+      }
+    }
+  }
+}
+
+TEST(NormWorkload, RefusesWhatIsWrong) {
+  using Norm = std::function<at::Tensor(const NormInputs&)>;
+  const std::map<std::string, Norm> wrong = {
+      {"weight forgotten",
+       [](const NormInputs& in) {
+         return (in.x / (in.x.square().mean(-1, true) + in.eps).sqrt()) * (in.weight * 0 + 1);
+       }},
+      {"mean over the rows",
+       [](const NormInputs& in) {
+         return in.x / (in.x.square().mean(0, true) + in.eps).sqrt() * in.weight;
+       }},
+      {"memory never written",
+       [](const NormInputs& in) { return in.x * in.weight * 0 + at::empty_like(in.x.detach()); }},
+  };
+  for (const auto& [name, norm] : wrong) {
+    auto tested = norm_case("rmsnorm", "fp32", 16, 64);
+    tested.context.ops.norm = norm;
+    for (const auto& pass : passes) {
+      const auto verification = verify(tested, pass);
+      EXPECT_GT(verification.error, verification.tolerance) << name << " " << pass;
+    }
+  }
+}
+
+// Right forward, and a gradient that lacks the part through the mean square.
+TEST(NormWorkload, FindsAWrongGradient) {
+  auto tested = norm_case("rmsnorm", "fp32", 16, 64);
+  tested.context.ops.norm = [](const NormInputs& in) {
+    return in.x * (in.x.detach().square().mean(-1, true) + in.eps).rsqrt() * in.weight;
+  };
+  const auto forward = verify(tested, "forward");
+  EXPECT_LE(forward.error, forward.tolerance);
+  const auto backward = verify(tested, "backward");
+  EXPECT_GT(backward.error, backward.tolerance);
+  EXPECT_EQ(backward.worst, "grad.x");
+}
+
+// By hand: 3 · 8 elements of 2 bytes are 48 a tensor.
+TEST(NormWorkload, CountsTheBytesOfItsTensors) {
+  const auto tested = norm_case("rmsnorm", "bf16", 3, 8);
+  std::unique_ptr<ProgramBoundary> program;
+  throw_unless_ok(tested.workload->build(tested.context, program));
+  const std::map<std::string, double> expected = {
+      {"inference", 96}, {"forward", 96}, {"backward", 144}, {"forward_backward", 240}};
+  for (const auto& [pass, bytes] : expected) {
+    std::vector<Count> counts;
+    throw_unless_ok(program->counts(pass, counts));
+    ASSERT_EQ(counts.size(), 1u);
+    EXPECT_EQ(counts[0].metric, "bytes");
+    EXPECT_EQ(counts[0].value, bytes) << pass;
+  }
+}
+
+TEST(NormWorkload, UnknownPassIsAnError) {
+  const auto tested = norm_case("rmsnorm", "fp32", 3, 8);
+  std::unique_ptr<ProgramBoundary> program;
+  throw_unless_ok(tested.workload->build(tested.context, program));
+  EXPECT_EQ(program->run("train_step").outcome, Outcome::error);
+}
+
+}  // namespace
+}  // namespace assay

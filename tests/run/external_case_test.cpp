@@ -1,0 +1,188 @@
+#include "run/external_case.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run/exchange.h"
+
+namespace assay::run {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+constexpr const char* timed =
+    R"({"series": {"pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [1]}})";
+
+// A program that prints what it is told, as a shell script.
+class External : public ::testing::Test {
+ protected:
+  External() {
+    plugin_.kind = "attention";
+    plugin_.name = "mine";
+    resolved_.external = &plugin_;
+    resolved_.request.parameters = {{"measure.clock", std::string("wall")},
+                                    {"attention", std::string("mine")},
+                                    {"precision", std::string("fp32")},
+                                    {"world_size", std::int64_t{1}}};
+    resolved_.request.passes = {"forward"};
+    resolved_.time_limit_s = 60;
+  }
+
+  ExternalEnd run(const std::string& script) {
+    plugin_.command = {"sh", "-c", script};
+    return run_external_case(resolved_, "/modules", folder_.path(), interrupt_,
+                             [](const std::string&) {});
+  }
+  ExternalEnd printing(const std::string& lines) {
+    return run("cat > /dev/null; cat <<'END'\n" + lines + "\nEND");
+  }
+
+  catalogue::PluginInfo plugin_;
+  ResolvedCase resolved_;
+  ExchangeFolder folder_;
+  Interrupt interrupt_;
+};
+
+TEST_F(External, TakesSeriesChecksAndVersions) {
+  const auto left = printing(std::string(timed) + R"(
+{"check": {"pass": "forward", "file": "f.safetensors"}}
+{"unchecked": {"pass": "backward", "reason": "too large"}}
+{"done": {"versions": {"torch": "2"}}})");
+  EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
+  ASSERT_EQ(left.end.series.size(), 1u);
+  ASSERT_EQ(left.exchanged.size(), 1u);
+  EXPECT_EQ(left.exchanged[0].pass, "forward");
+  EXPECT_EQ(left.exchanged[0].file, (folder_.path() / "f.safetensors").string());
+  EXPECT_EQ(left.unverified.at("backward"), "too large");
+  EXPECT_EQ(left.end.context["versions"]["torch"], "2");
+}
+
+TEST_F(External, IsGivenItsFolderAndTheModules) {
+  const auto left = run("read case; echo \"$PYTHONPATH\" >&2; echo \"$case\" >&2; exit 3");
+  EXPECT_EQ(left.end.outcome, Outcome::crashed);
+  EXPECT_THAT(left.end.reason, HasSubstr(R"("exchange":{"folder":")" + folder_.path().string()));
+  const auto path = run("read case; echo \"$PYTHONPATH\" >&2; exit 3");
+  EXPECT_THAT(path.end.reason, HasSubstr("exit code 3: /modules"));
+}
+
+TEST_F(External, MustUseTheClockOfTheCaseAndAnswerEveryPass) {
+  resolved_.request.parameters["measure.clock"] = std::string("cuda_event");
+  auto left = printing(timed);
+  EXPECT_EQ(left.end.outcome, Outcome::error);
+  EXPECT_EQ(left.end.reason,
+            "the program timed pass 'forward' with the clock 'wall', the case asks for "
+            "'cuda_event'");
+  EXPECT_TRUE(left.end.series.empty());
+
+  resolved_.request.parameters["measure.clock"] = std::string("wall");
+  resolved_.request.passes = {"forward", "backward"};
+  left = printing(timed);
+  EXPECT_EQ(left.end.outcome, Outcome::error);
+  EXPECT_EQ(left.end.reason, "the program ended without a time for pass 'backward'");
+}
+
+TEST_F(External, ExchangesFilesOfItsFolderOnly) {
+  for (const char* file : {"/etc/passwd", "../x", "", ".."}) {
+    const auto left = printing(
+        std::string(timed) + "\n{\"check\": {\"pass\": \"forward\", \"file\": \"" + file + "\"}}");
+    EXPECT_EQ(left.end.outcome, Outcome::error);
+    EXPECT_THAT(left.end.reason, HasSubstr("not the name of a file"));
+    EXPECT_TRUE(left.exchanged.empty());
+  }
+}
+
+TEST_F(External, TheWorkerIsAskedWithoutTheProgramsKind) {
+  resolved_.request.parameters["world_size"] = std::int64_t{2};
+  const auto request = exchange_request(resolved_, {{"forward", "f"}});
+  EXPECT_EQ(request.parameters.count("attention"), 0u);
+  EXPECT_EQ(request.parameters.at("precision"), Value(std::string("fp32")));
+  EXPECT_EQ(request.parameters.at("world_size"), Value(std::int64_t{1}));
+  ASSERT_EQ(request.exchanged.size(), 1u);
+}
+
+TEST(ExchangeFolder, GoesWithWhatIsInIt) {
+  std::filesystem::path path;
+  {
+    const ExchangeFolder folder;
+    path = folder.path();
+    ASSERT_TRUE(std::filesystem::is_directory(path));
+    std::filesystem::create_directory(path / "more");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// Three passes: `a` verified, `b` not, `c` without an exchange.
+class Findings : public ::testing::Test {
+ protected:
+  Findings() {
+    for (const char* pass : {"a", "b", "c"}) {
+      external_.end.series.push_back(
+          {.pass = pass, .metric = "time", .unit = "s", .clock = "wall", .samples = {1}});
+      external_.end.series.push_back({.pass = pass, .metric = "bytes", .samples = {8}});
+    }
+    external_.exchanged = {{"a", "a.safetensors"}, {"b", "b.safetensors"}};
+    found_.series.push_back({.pass = "a", .metric = "error", .samples = {1e-7}});
+  }
+
+  static std::vector<std::string> told(const CaseEnd& end, const std::string& pass) {
+    std::vector<std::string> told;
+    for (const auto& series : end.series) {
+      if (series.pass == pass) {
+        told.push_back(series.metric + " " + std::string(to_text(series.outcome)));
+      }
+    }
+    return told;
+  }
+
+  ExternalEnd external_;
+  CaseEnd found_;
+};
+
+TEST_F(Findings, AWrongPassLosesItsFigures) {
+  found_.series.push_back({.pass = "b", .metric = "error", .samples = {0.5}});
+  found_.series.push_back(
+      {.pass = "b", .metric = "time", .outcome = Outcome::wrong, .reason = "out differs"});
+  const CaseEnd end = with_findings(std::move(external_), found_, "mine");
+  EXPECT_EQ(end.outcome, Outcome::wrong);
+  EXPECT_EQ(end.reason, "out differs");
+  EXPECT_THAT(told(end, "a"), UnorderedElementsAre("time ok", "bytes ok", "error ok"));
+  EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time wrong", "error ok"));
+  EXPECT_THAT(told(end, "c"), UnorderedElementsAre("time ok", "bytes ok"));
+  EXPECT_EQ(end.context["unverified"],
+            nlohmann::json({{"c", "mine: the program exchanges no tensors"}}));
+}
+
+TEST_F(Findings, WhatNobodyCanVerifyIsMarked) {
+  found_.series.push_back({.pass = "b",
+                           .metric = "error",
+                           .outcome = Outcome::unsupported,
+                           .reason = "TF32 needs a CUDA device"});
+  external_.unverified["c"] = "9 GiB";
+  const CaseEnd end = with_findings(std::move(external_), found_, "mine");
+  EXPECT_EQ(end.outcome, Outcome::ok);
+  EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time ok", "bytes ok"));
+  EXPECT_EQ(end.context["unverified"],
+            nlohmann::json({{"b", "mine: TF32 needs a CUDA device"}, {"c", "mine: 9 GiB"}}));
+}
+
+TEST_F(Findings, AWorkerThatDiesVerifiesNothing) {
+  found_.outcome = Outcome::crashed;
+  found_.reason = "signal 9";
+  const CaseEnd end = with_findings(std::move(external_), found_, "mine");
+  EXPECT_EQ(end.outcome, Outcome::crashed);
+  EXPECT_THAT(told(end, "a"), UnorderedElementsAre("time ok", "bytes ok", "error ok"));
+  EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time crashed"));
+  EXPECT_EQ(end.context["unverified"].size(), 1u);
+}
+
+// A figure of the program's own proves nothing.
+TEST_F(Findings, ItsOwnErrorDoesNotCount) {
+  external_.exchanged.clear();
+  external_.end.series.push_back({.pass = "c", .metric = "error", .samples = {0}});
+  const CaseEnd end = with_findings(std::move(external_), {}, "mine");
+  EXPECT_EQ(end.context["unverified"].size(), 3u);
+}
+
+}  // namespace
+}  // namespace assay::run

@@ -1,0 +1,145 @@
+"""Answers the case on standard input."""
+
+import contextlib
+import gc
+import json
+import os
+import platform
+import sys
+import traceback
+
+import torch
+
+from .case import Case, Unsupported
+from .clocks import CLOCKS, observe_memory, time_pass
+from .tensors import write_exchange
+
+# What PyTorch raises as a plain RuntimeError but means more by.
+MEANT_BY_MESSAGE = (
+    ("No available kernel", "unsupported"),
+    ("No viable backend", "unsupported"),
+    ("can't allocate memory", "oom"),
+)
+UNITS = {"flops": "FLOP", "bytes": "byte"}  # of counts; others are plain
+
+
+class Output:
+    """The lines the host reads, written to `stream`."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def series(self, pass_name, metric, unit, samples=(), outcome="ok", reason="", clock=""):
+        self._write({"series": {
+            "pass": pass_name, "metric": metric, "part": "", "rank": 0, "unit": unit,
+            "outcome": outcome, "reason": reason, "clock": clock, "samples": list(samples),
+        }})
+
+    def check(self, pass_name, file):
+        self._write({"check": {"pass": pass_name, "file": file}})
+
+    def unchecked(self, pass_name, reason):
+        self._write({"unchecked": {"pass": pass_name, "reason": reason}})
+
+    def done(self):
+        versions = {"python": platform.python_version(), "torch": torch.__version__}
+        if torch.version.cuda:
+            versions["cuda"] = torch.version.cuda
+        self._write({"done": {"versions": versions}})
+
+    def _write(self, line):
+        print(json.dumps(line), file=self._stream, flush=True)
+
+
+def take_standard_output():
+    """The standard output for the host alone; what else is printed goes to standard error."""
+    sys.stdout.flush()
+    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return stream
+
+
+def measure_pass(case, program, pass_name, output):
+    clock = CLOCKS[case.require("measure.clock", *CLOCKS)](case.device)
+    first, first_clock, samples = time_pass(
+        clock, case.device, program, pass_name, warmup=int(case.get("measure.warmup", 5)),
+        samples=int(case.get("measure.samples", 10)),
+        calls_per_sample=int(case.get("measure.calls_per_sample", 1)))
+    output.series(pass_name, "time", "s", samples, clock=clock.name)
+    output.series(pass_name, "first_call_time", "s", [first], clock=first_clock)
+    if case.device.type == "cuda":
+        before, peak = observe_memory(case.device, program, pass_name)
+        output.series(pass_name, "memory_before", "byte", [before])
+        output.series(pass_name, "peak_memory", "byte", [peak])
+    for metric, value in program.counts(pass_name).items():
+        output.series(pass_name, metric, UNITS.get(metric, "count"), [value])
+
+
+def exchange_pass(case, program, pass_name, output):
+    """What cannot be handed over is measured all the same, and marked unchecked."""
+    try:
+        exchanged = program.exchange(pass_name)
+        if exchanged is None:
+            output.unchecked(pass_name, "the program exchanges no tensors")
+        else:
+            output.check(pass_name, write_exchange(case.exchange_folder, pass_name, exchanged))
+    except Exception as problem:  # whatever it is, the pass has been measured
+        traceback.print_exc()
+        first_line = (str(problem).splitlines() or [type(problem).__name__])[0]
+        output.unchecked(pass_name, f"no tensors were exchanged: {first_line}")
+
+
+@contextlib.contextmanager
+def reported_as_outcome(passes, output):
+    """Turns what is raised inside into the outcome of `passes`."""
+    try:
+        yield
+    except Unsupported as problem:
+        outcome, reason = "unsupported", str(problem)
+    except torch.OutOfMemoryError as problem:
+        outcome, reason = "oom", str(problem).splitlines()[0]
+    except Exception as problem:  # anything a variant raises is its own outcome
+        traceback.print_exc()
+        first_line = (str(problem).splitlines() or [""])[0]
+        outcome = next((named for text, named in MEANT_BY_MESSAGE if text in first_line), "error")
+        reason = f"{type(problem).__name__}: {first_line}"
+    else:
+        return
+    for pass_name in passes:
+        output.series(pass_name, "time", "s", outcome=outcome, reason=reason)
+
+
+def free_memory(case, program):
+    program.release()
+    gc.collect()
+    if case.device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def answer(message, build, output):
+    """Measures the case of one message with the program that `build(case)` makes, and hands over
+    one call of each pass for checking."""
+    program = None
+    with reported_as_outcome(message.get("passes", []), output):
+        case = Case(message)
+        CLOCKS[case.require("measure.clock", *CLOCKS)](case.device)
+        if int(case.get("world_size", 1)) > 1:
+            raise Unsupported("this variant runs on one rank only")
+        torch.manual_seed(case.seed)
+        program = build(case)
+    measured = []
+    for pass_name in case.passes if program else []:
+        with reported_as_outcome([pass_name], output):
+            measure_pass(case, program, pass_name, output)
+            measured.append(pass_name)
+        free_memory(case, program)
+    for pass_name in measured if program and case.exchange_folder else []:
+        exchange_pass(case, program, pass_name, output)
+        free_memory(case, program)
+    output.done()
+
+
+def serve(build):
+    """Answers the case on standard input; what a variant's script ends with."""
+    output = Output(take_standard_output())
+    answer(json.load(sys.stdin), build, output)

@@ -1,0 +1,51 @@
+"""Tensors handed to the host for checking, as .safetensors files."""
+
+import contextlib
+import json
+import os
+
+import torch
+
+LIMIT_BYTES = 4 << 30  # of one pass
+
+DTYPES = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
+    torch.int64: "I64", torch.int32: "I32",
+}
+
+
+def write_safetensors(path, tensors):
+    """The length of the header (u64, little-endian), the header (JSON), the tensors' bytes."""
+    header, reached = {}, 0
+    for name, tensor in tensors.items():
+        end = reached + tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape),
+                        "data_offsets": [reached, end]}
+        reached = end
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for tensor in tensors.values():
+            whole = tensor.detach().cpu().contiguous().reshape(-1)
+            file.write(whole.view(torch.uint8).numpy())
+
+
+def poison(device, size):
+    """Fills memory that the allocator keeps free with NaN, so that a kernel which reads what
+    nothing has written is found out."""
+    if device.type == "cuda":
+        with contextlib.suppress(torch.OutOfMemoryError):
+            torch.full((size // 4,), float("nan"), device=device)
+
+
+def write_exchange(folder, pass_name, exchanged):
+    """Writes the file and returns its name; raises ValueError where there is too much to write."""
+    tensors = {f"{side[:-1]}.{name}": tensor
+               for side in ("inputs", "outputs") for name, tensor in exchanged[side].items()}
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    if size > LIMIT_BYTES:
+        raise ValueError(f"its tensors take {size / 2**30:.1f} GiB, more than the "
+                         f"{LIMIT_BYTES >> 30} GiB that are exchanged")
+    name = f"{pass_name}.safetensors"
+    write_safetensors(os.path.join(folder, name), tensors)
+    return name
