@@ -151,7 +151,17 @@ endif()
 file(STRINGS "${ASSAY_SDK_INCLUDE}/assay/plugin.h" assay_sdk_line
   REGEX "^#define ASSAY_SDK_VERSION ")
 string(REGEX REPLACE "[^0-9]" "" assay_sdk_version "${assay_sdk_line}")
-set(ASSAY_BUILD_FINGERPRINT "SDK ${assay_sdk_version}, ${CMAKE_CXX_COMPILER_ID} \
+# The headers themselves: whoever changes one need not remember to count the version up.
+file(GLOB assay_sdk_headers "${ASSAY_SDK_INCLUDE}/assay/*.h")
+set(assay_sdk_text "")
+foreach(header IN LISTS assay_sdk_headers)
+  file(SHA256 "${header}" assay_header_hash)
+  string(APPEND assay_sdk_text "${assay_header_hash}")
+endforeach()
+string(SHA256 assay_sdk_hash "${assay_sdk_text}")
+string(SUBSTRING "${assay_sdk_hash}" 0 8 assay_sdk_hash)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${assay_sdk_headers})
+set(ASSAY_BUILD_FINGERPRINT "SDK ${assay_sdk_version}-${assay_sdk_hash}, ${CMAKE_CXX_COMPILER_ID} \
 ${CMAKE_CXX_COMPILER_VERSION}, libstdc++ ${assay_cxx_abi}, LibTorch ${ASSAY_TORCH_VERSION}, \
 ${assay_cuda_text}")
 message(STATUS "assay build: ${ASSAY_BUILD_FINGERPRINT}")

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/text.h"
+#include "page.h"
 #include "program.h"
 
 namespace assay::test {
@@ -18,21 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// What the page shows under `<!-- file: NAME -->`, by name; its command under "command".
-std::map<std::string, std::string> example() {
-  const auto page = read_file(ASSAY_SOURCE_DIR "/docs/external.md");
-  EXPECT_TRUE(page);
-  std::map<std::string, std::string> blocks;
-  const auto lines = split(*page, '\n');
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool file = lines[i].starts_with("<!-- file: ");
-    if (!file && lines[i] != "<!-- command -->") continue;
-    const std::string name = file ? lines[i].substr(11, lines[i].size() - 15) : "command";
-    for (i += 2; lines[i] != "```"; ++i) blocks[name] += lines[i] + "\n";
-  }
-  return blocks;
-}
 
 // The results of the latest run by attention, pass and metric.
 std::map<std::string, nlohmann::json> results(const std::filesystem::path& folder) {
@@ -58,15 +43,10 @@ class ExternalTest : public ::testing::Test {
     if (std::system((python + " -c 'import torch' 2> /dev/null").c_str()) != 0) {
       GTEST_SKIP() << python << " has no torch; ASSAY_PYTHON names another Python";
     }
-    for (auto& [name, text] : example()) {
-      if (name == "command") {
-        command_ = text;
-      } else if (name == "chunked.py") {
-        program_ = text;
-      } else {
-        folder_.write(name, text);
-      }
-    }
+    const Page page = read_page("docs/external.md");
+    for (const auto& [name, text] : page.files) folder_.write(name, text);
+    program_ = page.files.at("chunked.py");
+    command_ = page.commands.at(0);
   }
 
   // The page's example with its program changed in one place.
@@ -78,15 +58,13 @@ class ExternalTest : public ::testing::Test {
       program.replace(at, from.size(), to);
     }
     folder_.write("chunked.py", program);
-    std::vector<std::string> words = split(std::string(trim(command_)), ' ');
-    EXPECT_EQ(words.front(), "assay");
-    words.erase(words.begin());
+    std::vector<std::string> words = command_;
     words.insert(words.end(), {"--device", "cpu"});
     return assay(folder_.path(), words);
   }
 
   Folder folder_;
-  std::string command_;
+  std::vector<std::string> command_;
   std::string program_;
 };
 
