@@ -19,13 +19,14 @@ struct Command {
   Result<ExitCode> (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 10> commands = {{
+constexpr std::array<Command, 11> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
     {"plan", "Show every case of an experiment, and what would be skipped here and why.",
      plan_command},
     {"report", "Make the report of stored runs again, also with another layout.", report_command},
     {"list", "Plugins, experiments, models and runs.", list_command},
     {"show", "Everything known of one plugin, model or run.", show_command},
+    {"check", "Check one plugin with the conformance suite of its kind.", check_command},
     {"schema", "The JSON Schema of experiments, for editors.", schema_command},
     {"doctor", "What this machine has, what is missing, and how to get it.", doctor_command},
     {"export", "Write a run as JSON Lines or CSV.", export_command},
