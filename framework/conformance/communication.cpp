@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
@@ -200,6 +201,9 @@ class Outcomes {
 
 // Every rank is a thread with a plugin of its own; several meet over Gloo and stay on the CPU.
 Verdict on_ranks(const Subject& subject, const Setup& setup, const Body& body) {
+  // c10d's flight recorder, one a process, is not safe where several groups enqueue at once; it
+  // reads this when the first group is made.
+  ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
   const auto store = c10::make_intrusive<c10d::HashStore>();
   const auto device = setup.ranks == 1 ? subject.device() : at::Device(at::kCPU);
   std::vector<c10::intrusive_ptr<c10d::Backend>> backends(static_cast<std::size_t>(setup.ranks));
