@@ -68,11 +68,13 @@ INSTANTIATE_TEST_SUITE_P(
               "d_head]",
               "out is not finite; at [0, 0, 64, 0] it is nan"},
         Fault{"attention/overflows_fp16", "magnitudes",
-              "batch 1, heads 2, seq 3, d_head 64, not causal, fp16, scale 0.001, q and k all 40: q kᵀ is "
+              "batch 1, heads 2, seq 3, d_head 64, not causal, fp16, scale 0.001, q and k all 40: "
+              "q kᵀ is "
               "beyond fp16's range, scale · q kᵀ is not",
               "out is not finite"},
         Fault{"attention/ignores_scale", "scale",
-              "batch 1, heads 2, seq 3, d_head 64, not causal, fp32, scale 0.01", "out is off by "},
+              "batch 1, heads 2, seq 3, d_head 64, not causal, fp32, scale 0.01",
+              "more than 0.0002; at ["},
         Fault{"attention/leaks", "memory",
               "batch 1, heads 2, seq 1, d_head 64, causal, fp32, stored as [batch, seq, heads, "
               "d_head]",
