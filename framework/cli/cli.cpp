@@ -19,7 +19,7 @@ struct Command {
   Result<ExitCode> (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 11> commands = {{
+constexpr std::array<Command, 12> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
     {"plan", "Show every case of an experiment, and what would be skipped here and why.",
      plan_command},
@@ -27,6 +27,7 @@ constexpr std::array<Command, 11> commands = {{
     {"list", "Plugins, experiments, models and runs.", list_command},
     {"show", "Everything known of one plugin, model or run.", show_command},
     {"new", "Write a working variant with its test.", new_command},
+    {"check", "Check one plugin with the conformance suite of its kind.", check_command},
     {"schema", "The JSON Schema of experiments, for editors.", schema_command},
     {"doctor", "What this machine has, what is missing, and how to get it.", doctor_command},
     {"export", "Write a run as JSON Lines or CSV.", export_command},

@@ -12,6 +12,7 @@ Result<ExitCode> report_command(const Arguments& arguments);
 Result<ExitCode> list_command(const Arguments& arguments);
 Result<ExitCode> show_command(const Arguments& arguments);
 Result<ExitCode> new_command(const Arguments& arguments);
+Result<ExitCode> check_command(const Arguments& arguments);
 Result<ExitCode> schema_command(const Arguments& arguments);
 Result<ExitCode> doctor_command(const Arguments& arguments);
 Result<ExitCode> export_command(const Arguments& arguments);

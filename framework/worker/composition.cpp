@@ -1,10 +1,10 @@
 #include "worker/composition.h"
 
-#include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include "model/differentiable.h"
+#include "model/numeric_modes.h"
 #include "model/textbook_ops.h"
-#include "worker/differentiable.h"
 
 namespace assay::worker {
 
@@ -56,12 +56,6 @@ void load_libraries(PluginLoader& loader, const std::vector<std::string>& files)
   }
 }
 
-void set_numeric_modes(const PrecisionPolicy& policy, const at::Device& device) {
-  if (policy.tf32 && !device.is_cuda()) throw Unsupported("TF32 needs a CUDA device");
-  at::globalContext().setAllowTF32CuBLAS(policy.tf32);
-  at::globalContext().setAllowTF32CuDNN(policy.tf32);
-}
-
 // Parameters without a dot belong to the workload, unless they name a kind or are the host's own.
 Options workload_parameters(const store::Parameters& parameters) {
   Options own;
@@ -102,11 +96,12 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   context.seed = seed_of(parameters);
 
   context.ops = model::textbook_ops();
-  if (composition->attention) context.ops.attention = differentiable(*composition->attention);
-  if (composition->norm) set_norm(context.ops, *composition->norm);
+  if (composition->attention)
+    context.ops.attention = model::differentiable(*composition->attention);
+  if (composition->norm) model::set_norm(context.ops, *composition->norm);
   if (composition->precision) {
     throw_unless_ok(composition->precision->policy(context.precision));
-    throw_unless_ok(guarded([&] { set_numeric_modes(context.precision, device); }));
+    throw_unless_ok(guarded([&] { model::set_numeric_modes(context.precision, device); }));
     throw_unless_ok(composition->precision->wrap(context.ops));
   }
   if (composition->compile) {

@@ -3,10 +3,11 @@
 
 #include <string_view>
 
+#include "worker/check.h"
 #include "worker/serve.h"
 
 // The one symbol the host takes from this library.
-// Arguments: `serve`, or `catalogue OUTPUT FOLDER [FILE…]`.
+// Arguments: `serve`, `catalogue OUTPUT FOLDER [FILE…]`, or `check OUTPUT REQUEST`.
 extern "C" __attribute__((visibility("default"))) int assay_worker_main(int argc, char** argv) {
   const std::string_view role = argc > 0 ? argv[0] : "";
   int code = 2;
@@ -14,8 +15,12 @@ extern "C" __attribute__((visibility("default"))) int assay_worker_main(int argc
     code = assay::worker::serve();
   } else if (role == "catalogue" && argc >= 3) {
     code = assay::worker::write_catalogue(argv[1], argv[2], {argv + 3, argv + argc});
+  } else if (role == "check" && argc == 3) {
+    code = assay::worker::check(argv[1], argv[2]);
   } else {
-    fmt::print(stderr, "a worker is started as `serve` or `catalogue OUTPUT FOLDER [FILE…]`\n");
+    fmt::print(stderr,
+               "a worker is started as `serve`, `catalogue OUTPUT FOLDER [FILE…]` or "
+               "`check OUTPUT REQUEST`\n");
   }
   // Static destructors of LibTorch and of plugins would run in an order nobody controls.
   std::fflush(nullptr);

@@ -6,6 +6,8 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "measure/gloo.h"
+
 #ifdef USE_C10D_NCCL
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
@@ -66,7 +68,7 @@ Group ProcessGroups::get(const std::string& backend, const at::Device& device) {
     auto store = c10::make_intrusive<c10d::PrefixStore>(backend, store_);
     if (backend == "nccl" && !device.is_cuda()) throw Unsupported("NCCL needs CUDA devices");
     made = backend == "nccl" ? make_nccl(store, group.rank, group.size)
-                             : make_gloo(store, group.rank, group.size);
+                             : measure::make_gloo(store, group.rank, group.size);
   }
   group.backend = made;
   return group;

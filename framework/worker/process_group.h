@@ -37,10 +37,6 @@ class ProcessGroups {
   std::map<std::string, c10::intrusive_ptr<c10d::Backend>> backends_;
 };
 
-// Made in a translation unit of its own: LibTorch ships no Gloo headers.
-c10::intrusive_ptr<c10d::Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                            int size);
-
 // Returns when all ranks have called it.
 void barrier(const Group& group);
 

@@ -81,8 +81,8 @@ class Notes final : public CommunicationBoundary {
   Status backward_finished() noexcept override { return note("finished", -1); }
   Status owned_parameters(std::vector<std::size_t>&) noexcept override { return {}; }
   Status after_step() noexcept override { return note("stepped", -1); }
-  Status traits(bool& wants_gradient_ready, bool&) noexcept override {
-    wants_gradient_ready = true;
+  Status traits(CommunicationTraits& traits) noexcept override {
+    traits.wants_gradient_ready = true;
     return {};
   }
 

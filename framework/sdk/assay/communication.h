@@ -32,13 +32,22 @@ class Communication {
   // Only called when wants_gradient_ready() is true.
   virtual void gradient_ready(std::size_t /*parameter*/) {}
   virtual bool wants_gradient_ready() const { return false; }
-  // Afterwards every rank's gradients must be the mean over ranks.
+  // Afterwards every rank's gradients must be the mean over ranks: those of the parameters it owns,
+  // where a gradient that a rank does not have counts as 0.
   virtual void backward_finished() {}
   // Indices of the parameters this rank's optimizer updates; empty: all of them.
   virtual std::vector<std::size_t> owned_parameters() const { return {}; }
   virtual void after_step() {}
+  // Whether gradients travel at all; where they do not, each rank trains apart.
+  virtual bool synchronizes() const { return true; }
   // Whether its calls may be captured in a CUDA graph.
   virtual bool capturable() const { return false; }
+};
+
+struct CommunicationTraits {
+  bool wants_gradient_ready = false;
+  bool synchronizes = true;
+  bool capturable = false;
 };
 
 class CommunicationBoundary : public Boundary {
@@ -50,7 +59,7 @@ class CommunicationBoundary : public Boundary {
   virtual Status backward_finished() noexcept = 0;
   virtual Status owned_parameters(std::vector<std::size_t>& owned) noexcept = 0;
   virtual Status after_step() noexcept = 0;
-  virtual Status traits(bool& wants_gradient_ready, bool& capturable) noexcept = 0;
+  virtual Status traits(CommunicationTraits& traits) noexcept = 0;
 };
 
 template <class T>
@@ -80,10 +89,9 @@ class Communication::Guard final : public CommunicationBoundary {
   Status after_step() noexcept override {
     return guarded([&] { plugin_.after_step(); });
   }
-  Status traits(bool& wants_gradient_ready, bool& capturable) noexcept override {
+  Status traits(CommunicationTraits& traits) noexcept override {
     return guarded([&] {
-      wants_gradient_ready = plugin_.wants_gradient_ready();
-      capturable = plugin_.capturable();
+      traits = {plugin_.wants_gradient_ready(), plugin_.synchronizes(), plugin_.capturable()};
     });
   }
 

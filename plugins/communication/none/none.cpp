@@ -5,6 +5,7 @@ namespace {
 class None final : public assay::Communication {
  public:
   void attach(const std::vector<at::Tensor>&, const assay::Group&) override {}
+  bool synchronizes() const override { return false; }
   bool capturable() const override { return true; }
 };
 

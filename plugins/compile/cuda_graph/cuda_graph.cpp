@@ -14,10 +14,9 @@ namespace {
 void check_capturable(const assay::CaseContext& context) {
   if (!context.device.is_cuda()) throw assay::Unsupported("cuda_graph needs a CUDA device");
   if (context.communication == nullptr || context.group.size == 1) return;
-  bool wants_gradient_ready = false;
-  bool capturable = false;
-  assay::throw_unless_ok(context.communication->traits(wants_gradient_ready, capturable));
-  if (!capturable) {
+  assay::CommunicationTraits traits;
+  assay::throw_unless_ok(context.communication->traits(traits));
+  if (!traits.capturable) {
     throw assay::Unsupported("this communication cannot be captured in a CUDA graph");
   }
 }

@@ -53,10 +53,9 @@ model::TrainingState ModelProgram::make_state(const model::Transformer& model,
 
 void ModelProgram::connect_communication() {
   if (communication_ == nullptr) return;
-  bool wants_gradient_ready = false;
-  bool capturable = false;
-  throw_unless_ok(communication_->traits(wants_gradient_ready, capturable));
-  if (!wants_gradient_ready) return;
+  CommunicationTraits traits;
+  throw_unless_ok(communication_->traits(traits));
+  if (!traits.wants_gradient_ready) return;
   state_.on_gradient_ready([communication = communication_](std::size_t parameter) {
     throw_unless_ok(communication->gradient_ready(parameter));
   });

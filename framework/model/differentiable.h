@@ -2,7 +2,7 @@
 
 #include <assay/ops.h>
 
-namespace assay::worker {
+namespace assay::model {
 
 // The plugin as an operation of a model. One with a backward of its own becomes an autograd
 // function; one without either answers a backward pass with Unsupported. The plugin must outlive
@@ -12,4 +12,4 @@ std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBounda
 // Puts the norm, and residual addition followed by it, into the operations.
 void set_norm(Ops& ops, NormBoundary& norm);
 
-}  // namespace assay::worker
+}  // namespace assay::model

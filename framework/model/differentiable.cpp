@@ -1,24 +1,21 @@
-#include "worker/differentiable.h"
+#include "model/differentiable.h"
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "model/textbook_ops.h"
 
-namespace assay::worker {
+namespace assay::model {
 
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor checked_forward(AttentionBoundary& attention, const AttentionInputs& in) {
+void throw_if_unsupported(AttentionBoundary& attention, const AttentionInputs& in) {
   std::optional<std::string> reason;
   throw_unless_ok(attention.unsupported(in, reason));
   if (reason) throw Unsupported(*reason);
-  at::Tensor out;
-  throw_unless_ok(attention.forward(in, out));
-  return out;
 }
 
 // Autograd around a plugin's own forward_with_lse and backward.
@@ -59,6 +56,7 @@ std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBounda
   bool through_autograd = false;
   throw_unless_ok(attention.traits(has_backward, through_autograd));
   return [&attention, has_backward, through_autograd](const AttentionInputs& in) {
+    throw_if_unsupported(attention, in);
     if (has_backward && wants_gradient(in)) {
       return AttentionFunction::apply(in.q, in.k, in.v, reinterpret_cast<std::int64_t>(&attention),
                                       in.causal, in.scale);
@@ -66,7 +64,9 @@ std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBounda
     if (!has_backward && !through_autograd && wants_gradient(in)) {
       throw Unsupported("this attention has no backward");
     }
-    return checked_forward(attention, in);
+    at::Tensor out;
+    throw_unless_ok(attention.forward(in, out));
+    return out;
   };
 }
 
@@ -78,7 +78,7 @@ void set_norm(Ops& ops, NormBoundary& norm) {
     throw_unless_ok(norm.forward(in, out));
     return out;
   };
-  model::complete(ops);
+  complete(ops);
 }
 
-}  // namespace assay::worker
+}  // namespace assay::model

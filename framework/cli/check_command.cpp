@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/check_report.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "config/value_check.h"
+#include "run/check_runner.h"
+#include "run/machine.h"
+#include "run/runner.h"
+
+namespace assay::cli {
+
+namespace {
+
+Usage usage() {
+  Usage usage{"check",
+              "KIND/NAME",
+              "Checks one plugin with the conformance suite of its kind: results and gradients "
+              "against float64 over\nawkward shapes, strides, dtypes and magnitudes, determinism, "
+              "memory. Each failure with the smallest\ncase that shows it.",
+              "assay check attention/naive\n"
+              "  assay check attention/mine --plugin mine.so --device cuda --filter strides",
+              po::options_description("Options"),
+              {}};
+  usage.options.add_options()("what", po::value<std::string>()->value_name("KIND/NAME"),
+                              "what to check; the same as the argument")(
+      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
+      "one more plugin library (.so); may be repeated")(
+      "device", po::value<std::string>()->value_name("NAME"),
+      "cpu or cuda (default: cuda where there is a GPU)")(
+      "filter", po::value<std::vector<std::string>>()->value_name("CHECK"),
+      "only this check; may be repeated")(
+      "set", po::value<std::vector<std::string>>()->value_name("NAME=VALUE"),
+      "an option of the plugin; may be repeated")("timeout",
+                                                  po::value<std::string>()->value_name("DURATION"),
+                                                  "how long one case may take (default: 2 min)");
+  usage.positions.add("what", 1);
+  return usage;
+}
+
+Result<const catalogue::PluginInfo*> find_plugin(const catalogue::Catalogue& catalogue,
+                                                 const std::string& what) {
+  const std::size_t slash = what.find('/');
+  const std::string kind = what.substr(0, slash);
+  if (!catalogue::is_kind(kind)) {
+    const std::vector<std::string> kinds(std::begin(catalogue::kinds), std::end(catalogue::kinds));
+    return fail(ExitCode::bad_input,
+                fmt::format("there is no kind '{}'{}", kind, suggestion(kind, kinds)));
+  }
+  const std::string name = slash == std::string::npos ? "" : what.substr(slash + 1);
+  const catalogue::PluginInfo* plugin = catalogue.find(kind, name);
+  if (plugin == nullptr) {
+    std::vector<std::string> known;
+    for (const auto* other : catalogue.of_kind(kind)) {
+      if (!other->external()) known.push_back(other->name);
+    }
+    return fail(ExitCode::bad_input,
+                fmt::format("there is no {} '{}'{}", kind, name, suggestion(name, known)),
+                fmt::format("for example `assay check {}/{}`", kind,
+                            known.empty() ? "NAME" : known.front()));
+  }
+  if (plugin->external()) {
+    return fail(
+        ExitCode::bad_input,
+        fmt::format("{} is external: it runs a program, whose results cannot be checked", what));
+  }
+  return plugin;
+}
+
+Result<Value> option_value(const Session& session, const ParameterInfo& option,
+                           const std::string& text) {
+  const std::string origin = "--set " + option.name;
+  const auto node = yaml::parse(text, origin);
+  if (!node) return tl::unexpected(node.error());
+  const config::Presets presets(session.installation.configs(), ".");
+  config::Diagnostics diagnostics(origin);
+  config::ValueChecker checker(presets, diagnostics);
+  const auto value = checker.check(option.name, *node, option);
+  if (!value) return tl::unexpected(diagnostics.take());
+  return *value;
+}
+
+// Defaults, and what --set says.
+Result<store::Parameters> plugin_options(const Session& session,
+                                         const catalogue::PluginInfo& plugin,
+                                         const std::vector<std::string>& settings) {
+  store::Parameters options;
+  std::vector<std::string> names;
+  for (const ParameterInfo& option : plugin.parameters) {
+    options[option.name] = option.default_value;
+    names.push_back(option.name);
+  }
+  if (plugin.kind == "workload" && !settings.empty()) {
+    return fail(ExitCode::bad_input, "--set does not apply to workloads",
+                "the suite chooses small parameters itself");
+  }
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    const std::string name(trim(setting.substr(0, equals)));
+    const auto option = std::find_if(plugin.parameters.begin(), plugin.parameters.end(),
+                                     [&](const ParameterInfo& each) { return each.name == name; });
+    if (equals == std::string::npos || option == plugin.parameters.end()) {
+      return fail(ExitCode::bad_input, fmt::format("{}/{} has no option '{}'{}", plugin.kind,
+                                                   plugin.name, name, suggestion(name, names)));
+    }
+    auto value = option_value(session, *option, setting.substr(equals + 1));
+    if (!value) return tl::unexpected(value.error());
+    options[name] = std::move(*value);
+  }
+  for (const auto& [name, value] : options) {
+    if (value.index() == 0 && plugin.kind != "workload") {
+      return fail(ExitCode::bad_input, fmt::format("option '{}' has no default", name),
+                  fmt::format("give it with --set {}=VALUE", name));
+    }
+  }
+  if (plugin.kind == "workload") options.clear();
+  return options;
+}
+
+Result<std::string> device_name(const Session& session, const po::variables_map& values) {
+  const std::string asked = text_or(values, "device", "");
+  if (asked == "cpu" || asked == "cuda") return asked;
+  if (asked.empty()) {
+    const bool usable = run::is_cuda_build(session.catalogue) && !run::probe_machine().gpus.empty();
+    return std::string(usable ? "cuda" : "cpu");
+  }
+  return fail(ExitCode::bad_input, fmt::format("there is no device '{}'", asked), "cpu or cuda");
+}
+
+Result<double> case_limit_s(const po::variables_map& values) {
+  auto limit = parse_duration(text_or(values, "timeout", "2 min"));
+  if (limit && !(*limit > 0)) return fail(ExitCode::bad_input, "--timeout must be above 0 s");
+  return limit;
+}
+
+Result<ExitCode> check_plugin(const Session& session, const catalogue::PluginInfo& plugin,
+                              const po::variables_map& values) {
+  const auto options = plugin_options(session, plugin, texts(values, "set"));
+  if (!options) return tl::unexpected(options.error());
+  const auto device = device_name(session, values);
+  if (!device) return tl::unexpected(device.error());
+  const auto limit = case_limit_s(values);
+  if (!limit) return tl::unexpected(limit.error());
+
+  wire::CheckRequest request;
+  request.kind = plugin.kind;
+  request.name = plugin.name;
+  request.device = *device;
+  request.options = *options;
+  request.checks = texts(values, "filter");
+  request.plugin_files = {plugin.file};
+  CheckReport report(fmt::format("{}/{} on {}", plugin.kind, plugin.name, *device),
+                     ::isatty(STDERR_FILENO) != 0);
+  const run::CheckListener listener = {
+      [&](const wire::CheckSuite& suite) { report.started(suite); },
+      [&](const wire::CheckBegins& begins) { report.doing(begins); },
+      [&](const wire::CheckResult& result) { report.finished(result); }};
+  const auto done = run::run_checks(session.installation, request, *limit, listener);
+  if (!done) return tl::unexpected(done.error());
+  report.conclude();
+  return report.failed() ? ExitCode::some_case_not_ok : ExitCode::ok;
+}
+
+}  // namespace
+
+Result<ExitCode> check_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  const std::string what = text_or(**values, "what", "");
+  if (what.empty()) {
+    return fail(ExitCode::bad_input, "say what to check",
+                "for example `assay check attention/naive`");
+  }
+  const auto session = open_session(texts(**values, "plugin"));
+  if (!session) return tl::unexpected(session.error());
+  const auto plugin = find_plugin(session->catalogue, what);
+  if (!plugin) return tl::unexpected(plugin.error());
+  return check_plugin(*session, **plugin, **values);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,119 @@
+#include "cli/check_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/text.h"
+
+namespace assay::cli {
+
+namespace {
+
+constexpr std::size_t status_width = 30;
+
+bool passed(const wire::CheckResult& result) { return result.failed == 0 && result.passed > 0; }
+
+std::string cases(std::int64_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "case" : "cases");
+}
+
+std::string status(const wire::CheckResult& result) {
+  if (result.failed > 0) {
+    const auto ran = result.failed + result.passed;
+    return ran == result.failed ? fmt::format("FAILED  {}", cases(result.failed))
+                                : fmt::format("FAILED  {} of {}", result.failed, cases(ran));
+  }
+  if (result.passed == 0) return "not applicable";
+  std::string text = "ok      " + cases(result.passed);
+  if (result.declined > 0) text += fmt::format(", {} declined", result.declined);
+  return text;
+}
+
+}  // namespace
+
+void CheckReport::started(const wire::CheckSuite& suite) {
+  titles_ = suite.checks;
+  for (const auto& title : titles_) name_width_ = std::max(name_width_, title.name.size());
+  fmt::print("{}\n", title_);
+  std::fflush(stdout);
+}
+
+void CheckReport::doing(const wire::CheckBegins& begins) {
+  if (!terminal_) return;
+  std::string line = fmt::format("  {} {}", begins.check, begins.text);
+  if (line.size() > 78) line.resize(78);
+  fmt::print(stderr, "\r\033[K{}", line);
+  std::fflush(stderr);
+}
+
+void CheckReport::finished(const wire::CheckResult& result) {
+  // A worker that dies behind a check takes back what it said of it.
+  std::erase_if(results_, [&](const auto& before) { return before.check == result.check; });
+  results_.push_back(result);
+  if (terminal_) fmt::print(stderr, "\r\033[K");
+  print_line(result);
+  std::fflush(stdout);
+}
+
+void CheckReport::print_line(const wire::CheckResult& result) {
+  std::string rest;
+  if (result.tolerance > 0) {
+    rest = fmt::format("worst error {:.2g}, allowed {:.2g}", result.error, result.tolerance);
+  } else if (result.passed == 0 && result.failed == 0) {
+    rest = join(result.reasons, "; ");
+  }
+  std::string line = fmt::format("  {:<{}}  {:<{}}  {}", result.check, name_width_, status(result),
+                                 status_width, rest);
+  line.erase(line.find_last_not_of(' ') + 1);
+  fmt::print("{}\n", line);
+}
+
+std::string CheckReport::sentence(const std::string& check) const {
+  for (const auto& title : titles_) {
+    if (title.name == check) return title.sentence;
+  }
+  return {};
+}
+
+void CheckReport::print_failure(const wire::CheckResult& result) const {
+  fmt::print("\n{} does not hold: {}\n  smallest case: {}\n  {}\n", result.check,
+             sentence(result.check), result.smallest, result.complaint);
+}
+
+// What is not wrong and yet worth knowing.
+void CheckReport::print_remarks() const {
+  std::vector<std::string> reasons;
+  for (const auto& result : results_) {
+    for (const std::string& reason : result.reasons) {
+      const bool told = std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+      if (!told && (result.passed > 0 || result.failed > 0)) reasons.push_back(reason);
+    }
+  }
+  if (!reasons.empty()) fmt::print("\ndeclined:\n  {}\n", join(reasons, "\n  "));
+  for (const auto& result : results_) {
+    if (!result.note.empty()) fmt::print("\nnote on {}: {}\n", result.check, result.note);
+  }
+}
+
+bool CheckReport::failed() const {
+  return std::any_of(results_.begin(), results_.end(),
+                     [](const auto& result) { return result.failed > 0; });
+}
+
+void CheckReport::conclude() {
+  for (const auto& result : results_) {
+    if (result.failed > 0) print_failure(result);
+  }
+  print_remarks();
+  const auto count = [&](auto&& holds) {
+    return std::count_if(results_.begin(), results_.end(), holds);
+  };
+  const auto ok = count([](const auto& result) { return passed(result); });
+  const auto wrong = count([](const auto& result) { return result.failed > 0; });
+  fmt::print("\n{} ok, {} failed, {} not applicable\n", ok, wrong,
+             static_cast<std::int64_t>(results_.size()) - ok - wrong);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,254 @@
+#include <ATen/ops/arange.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+#include <assay/attention.h>
+
+#include <algorithm>
+
+#include "conformance/attention_operation.h"
+#include "model/reference.h"
+
+namespace assay::conformance {
+
+namespace {
+
+using Layout = AttentionLayout;
+using Values = AttentionValues;
+using Shape = AttentionShape;
+
+Shape square(std::int64_t seq, bool causal, at::ScalarType dtype) {
+  return {.seq_q = seq, .seq_k = seq, .causal = causal, .dtype = dtype};
+}
+
+// Shared by every case.
+struct Tested {
+  Shared<AttentionBoundary> plugin;
+
+  Operation on(const Shape& shape) const {
+    return attention_operation(plugin.get(), shape, plugin.device());
+  }
+};
+
+Check over(std::string name, std::string sentence, std::vector<Shape> shapes,
+           const std::function<Verdict(const Shape&)>& judge) {
+  std::stable_sort(shapes.begin(), shapes.end(),
+                   [](const Shape& a, const Shape& b) { return a.elements() < b.elements(); });
+  Check check{std::move(name), std::move(sentence), {}};
+  for (const Shape& shape : shapes) {
+    check.cases.push_back({text(shape), [judge, shape] { return judge(shape); }});
+  }
+  return check;
+}
+
+Check compared(const Tested& tested, std::string name, std::string sentence,
+               std::vector<Shape> shapes, bool with_gradients = true) {
+  return over(std::move(name), std::move(sentence), std::move(shapes),
+              [tested, with_gradients](const Shape& shape) {
+                return agrees(tested.on(shape), with_gradients);
+              });
+}
+
+constexpr at::ScalarType dtypes[] = {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble};
+// On CPUs fp32, on GPUs often one of the others alone: what only needs some dtype tries two.
+constexpr at::ScalarType usual_dtypes[] = {at::kFloat, at::kBFloat16};
+
+std::vector<Shape> lengths() {
+  std::vector<Shape> shapes;
+  for (const std::int64_t seq : {1, 2, 3, 17, 64, 65, 127, 128, 129, 257, 1031}) {
+    for (const bool causal : {false, true}) {
+      for (const auto dtype : dtypes) shapes.push_back(square(seq, causal, dtype));
+    }
+  }
+  return shapes;
+}
+
+// Every shape as it is, causal and not, in the usual dtypes.
+std::vector<Shape> varied(const std::vector<Shape>& shapes) {
+  std::vector<Shape> all;
+  for (Shape shape : shapes) {
+    for (const bool causal : {false, true}) {
+      for (const auto dtype : usual_dtypes) {
+        shape.causal = causal;
+        shape.dtype = dtype;
+        all.push_back(shape);
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<Shape> unequal_lengths() {
+  return varied({{.seq_q = 1, .seq_k = 2},
+                 {.seq_q = 3, .seq_k = 17},
+                 {.seq_q = 1, .seq_k = 129},
+                 {.seq_q = 64, .seq_k = 65},
+                 {.seq_q = 65, .seq_k = 128},
+                 {.seq_q = 127, .seq_k = 257},
+                 {.seq_q = 1, .seq_k = 1031}});
+}
+
+std::vector<Shape> more_queries() {
+  return varied({{.seq_q = 2, .seq_k = 1},
+                 {.seq_q = 17, .seq_k = 3},
+                 {.seq_q = 65, .seq_k = 64},
+                 {.seq_q = 129, .seq_k = 65},
+                 {.seq_q = 257, .seq_k = 1}});
+}
+
+std::vector<Shape> head_sizes() {
+  std::vector<Shape> shapes;
+  for (const std::int64_t d_head : {8, 16, 24, 32, 64, 80, 96, 128, 192, 256}) {
+    for (const std::int64_t seq : {17, 128}) {
+      shapes.push_back({.seq_q = seq, .seq_k = seq, .d_head = d_head});
+    }
+  }
+  return varied(shapes);
+}
+
+std::vector<Shape> batches() {
+  std::vector<Shape> shapes;
+  const std::pair<std::int64_t, std::int64_t> counts[] = {{1, 1}, {2, 1}, {1, 3},
+                                                          {3, 5}, {7, 2}, {2, 33}};
+  for (const auto& [batch, heads] : counts) {
+    shapes.push_back({.batch = batch, .heads = heads, .seq_q = 33, .seq_k = 33, .d_head = 32});
+  }
+  return varied(shapes);
+}
+
+std::vector<Shape> layouts() {
+  std::vector<Shape> shapes;
+  for (const std::int64_t seq : {5, 65, 128}) {
+    for (const auto layout : {Layout::heads_last, Layout::packed, Layout::every_second,
+                              Layout::padded, Layout::expanded, Layout::mixed}) {
+      shapes.push_back({.batch = 2, .heads = 3, .seq_q = seq, .seq_k = seq, .layout = layout});
+    }
+  }
+  return varied(shapes);
+}
+
+std::vector<Shape> scales() {
+  std::vector<Shape> shapes;
+  for (const double scale : {0.01, 0.3, 1.0}) {
+    for (const std::int64_t seq : {3, 65}) {
+      shapes.push_back({.seq_q = seq, .seq_k = seq, .scale = scale});
+    }
+  }
+  return varied(shapes);
+}
+
+std::vector<Shape> magnitudes() {
+  std::vector<Shape> shapes;
+  for (const std::int64_t seq : {3, 65, 128}) {
+    for (const auto values : {Values::tiny, Values::large, Values::beyond_fp16, Values::constant,
+                              Values::zero, Values::large_key, Values::shifted}) {
+      for (const bool causal : {false, true}) {
+        for (const auto dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
+          Shape shape = square(seq, causal, dtype);
+          shape.values = values;
+          // Scores of 100: those of 10,000 would cost any fp32 log-sum-exp its last digits.
+          if (values == Values::beyond_fp16) shape.scale = 1e-3;
+          shapes.push_back(shape);
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+// lse of a variant with a backward of its own, where a query sees a key at all.
+Verdict log_sum_exp(const Tested& tested, const Shape& shape) {
+  AttentionBoundary& plugin = tested.plugin.get();
+  bool has_backward = false;
+  bool differentiable = false;
+  throw_unless_ok(plugin.traits(has_backward, differentiable));
+  if (!has_backward) throw Unsupported("it has no backward of its own");
+  const Operation on = tested.on(shape);
+  const AttentionInputs in = {on.inputs[0].tensor, on.inputs[1].tensor, on.inputs[2].tensor,
+                              shape.causal, shape.used_scale()};
+  std::optional<std::string> reason;
+  throw_unless_ok(plugin.unsupported(in, reason));
+  if (reason) throw Unsupported(*reason);
+  const auto rows = at::arange(shape.seq_q, at::TensorOptions(at::kLong));
+  const auto reference = model::attention_reference(in, rows, {});
+  AttentionOutput output;
+  throw_unless_ok(plugin.forward_with_lse(in, output));
+  Verdict verdict;
+  const double tolerance = dtype_tolerance(shape.dtype);
+  compare(verdict, {"out", reference.out, 0}, output.out, tolerance);
+  const auto sees = reference.lse.isfinite();
+  const auto seen = [&](const at::Tensor& lse) {
+    const bool like = lse.defined() && lse.sizes() == reference.lse.sizes();
+    return like ? at::where(sees, lse.to(at::kDouble), at::zeros_like(reference.lse)) : lse;
+  };
+  // In fp32 and around log(seq_k), where it may be 0.
+  compare(verdict, {"lse", seen(reference.lse), 1}, seen(output.lse), tolerance);
+  return verdict;
+}
+
+// Whatever the plugin keeps from one call must not show in the next, on another shape.
+Verdict after_others(const Tested& tested, const Shape& shape) {
+  Shape longer = shape;
+  longer.seq_q += 40;
+  longer.seq_k += 40;
+  Shape other = shape;
+  other.causal = !shape.causal;
+  Verdict verdict = agrees(tested.on(longer), true);
+  for (const Shape& next : {shape, other, longer, shape}) {
+    if (verdict.complaint.empty()) verdict = agrees(tested.on(next), true);
+  }
+  return verdict;
+}
+
+std::vector<NamedOperation> few_operations(const Tested& tested) {
+  std::vector<NamedOperation> operations;
+  for (const std::int64_t seq : {1, 17, 65, 128}) {
+    for (const auto dtype : usual_dtypes) {
+      Shape shape = square(seq, true, dtype);
+      shape.layout = Layout::heads_last;
+      operations.push_back({text(shape), [tested, shape] { return tested.on(shape); }});
+    }
+  }
+  return operations;
+}
+
+}  // namespace
+
+std::vector<Check> attention_checks(const Subject& subject) {
+  const Tested tested{Shared<AttentionBoundary>(subject)};
+  std::vector<Check> checks = {
+      compared(tested, "forward", "The output agrees with float64 at awkward lengths.", lengths(),
+               false),
+      compared(tested, "gradients", "dq, dk and dv agree with float64 at awkward lengths.",
+               lengths()),
+      compared(tested, "unequal_lengths",
+               "More keys than queries: the last query sees the last "
+               "key.",
+               unequal_lengths()),
+      compared(tested, "more_queries",
+               "More queries than keys: under a mask a query that sees no key gives 0.",
+               more_queries()),
+      compared(tested, "head_sizes", "Head sizes from 8 to 256, 24 and 80 among them.",
+               head_sizes()),
+      compared(tested, "batches", "Batches and heads do not mix.", batches()),
+      compared(tested, "strides", "Inputs and output gradient with any strides.", layouts()),
+      compared(tested, "scale", "The scale it is given is the one it uses.", scales()),
+      compared(tested, "magnitudes",
+               "Tiny, large and constant values, and one key far larger than the others.",
+               magnitudes()),
+      over("log_sum_exp", "The lse of forward_with_lse agrees with float64.",
+           varied({{.seq_q = 1, .seq_k = 1},
+                   {.seq_q = 17, .seq_k = 3},
+                   {.seq_q = 65, .seq_k = 65},
+                   {.seq_q = 128, .seq_k = 129}}),
+           [tested](const Shape& shape) { return log_sum_exp(tested, shape); }),
+      over("changing_shapes", "A call does not depend on the calls before it.",
+           varied({{.seq_q = 3, .seq_k = 3}, {.seq_q = 65, .seq_k = 65}}),
+           [tested](const Shape& shape) { return after_others(tested, shape); }),
+  };
+  for (Check& check : common_operation_checks(few_operations(tested), subject.device())) {
+    checks.push_back(std::move(check));
+  }
+  return checks;
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,189 @@
+#include <ATen/core/grad_mode.h>
+#include <assay/compile.h>
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "conformance/operation.h"
+#include "conformance/tiny_model.h"
+#include "measure/device.h"
+#include "measure/memory.h"
+
+namespace assay::conformance {
+
+namespace {
+
+constexpr int calls = 4;
+// Fused operations may round differently.
+constexpr double tolerance = 1e-4;
+// An optimizer divides by what may be next to nothing: parameters are compared as a whole.
+constexpr double gradient_allowance = 10;
+
+enum class Change { nothing, tokens, parameters };
+
+// A program launched by the plugin, beside the same program called directly.
+class Pair {
+ public:
+  Pair(CompileBoundary& plugin, const at::Device& device, const std::string& pass)
+      : pass_(pass), eager_(textbook_context(device)) {
+    CaseContext context = textbook_context(device);
+    throw_unless_ok(plugin.select(context.ops, {}));
+    context.compile = &plugin;
+    auto program = std::make_unique<TinyModel>(context);
+    tested_ = program.get();
+    boundary_ = std::make_unique<detail::ProgramGuard>(std::move(program));
+    throw_unless_ok(plugin.prepare(*boundary_, pass, context, step_));
+    // Preparing may have trained already.
+    tested_->restart_from(eager_);
+  }
+
+  void change(Change what, int call) {
+    for (TinyModel* each : {tested_, &eager_}) {
+      if (what == Change::tokens) each->draw_tokens(static_cast<std::uint64_t>(call));
+      if (what == Change::parameters) each->scale_parameters(1 + 0.1 * call);
+    }
+  }
+
+  void call(Verdict& verdict) {
+    call_tested();
+    eager_.before(pass_);
+    eager_.run(pass_);
+    const auto values = tested_->outputs(pass_);
+    for (const auto& [name, reference] : eager_.outputs(pass_)) {
+      at::Tensor value;
+      for (const auto& each : values) {
+        if (each.name == name) value = each.tensor;
+      }
+      const bool loose = name.starts_with("grad.") || name.starts_with("parameter.");
+      compare(verdict, {name, reference.to(at::kDouble), 0}, value,
+              loose ? gradient_allowance * tolerance : tolerance);
+    }
+  }
+
+  void call_tested() {
+    throw_unless_ok(step_.before());
+    throw_unless_ok(step_.run());
+  }
+
+ private:
+  std::string pass_;
+  TinyModel eager_;
+  TinyModel* tested_ = nullptr;
+  std::unique_ptr<ProgramBoundary> boundary_;
+  GuardedStep step_;  // destroyed first: it refers to the program
+};
+
+Verdict follows(const Subject& subject, const std::string& pass, Change change) {
+  const auto plugin = subject.make<CompileBoundary>();
+  Pair pair(*plugin, subject.device(), pass);
+  Verdict verdict;
+  for (int call = 0; call < calls && verdict.complaint.empty(); ++call) {
+    pair.change(change, call);
+    pair.call(verdict);
+    if (!verdict.complaint.empty()) {
+      verdict.complaint = fmt::format("call {}: {}", call + 1, verdict.complaint);
+    }
+  }
+  return verdict;
+}
+
+// Two steps of one plugin, called in turn.
+Verdict do_not_mix(const Subject& subject, const std::string& pass) {
+  const auto plugin = subject.make<CompileBoundary>();
+  Pair first(*plugin, subject.device(), pass);
+  Pair second(*plugin, subject.device(), pass);
+  second.change(Change::tokens, 7);
+  Verdict verdict;
+  for (int call = 0; call < 2 && verdict.complaint.empty(); ++call) {
+    first.call(verdict);
+    second.call(verdict);
+  }
+  return verdict;
+}
+
+Verdict frees_memory(const Subject& subject, const std::string& pass) {
+  std::optional<measure::CpuMemoryScope> counted;
+  if (subject.device().is_cpu()) counted.emplace();
+  const auto plugin = subject.make<CompileBoundary>();
+  Pair pair(*plugin, subject.device(), pass);
+  for (int call = 0; call < 2; ++call) pair.call_tested();
+  const std::int64_t before = measure::allocated_bytes(subject.device());
+  for (int call = 0; call < 8; ++call) pair.call_tested();
+  const std::int64_t kept = measure::allocated_bytes(subject.device()) - before;
+  if (kept <= 0) return {};
+  return {.complaint = fmt::format("8 more calls left {} bytes allocated", kept)};
+}
+
+class Throws final : public Program {
+ public:
+  void run(const std::string&) override { throw std::runtime_error("thrown on purpose"); }
+};
+
+Verdict hands_on_failures(const Subject& subject) {
+  const auto plugin = subject.make<CompileBoundary>();
+  detail::ProgramGuard program(std::make_unique<Throws>());
+  GuardedStep step;
+  Status status = plugin->prepare(program, "forward", textbook_context(subject.device()), step);
+  if (status.ok()) status = step.before();
+  if (status.ok()) status = step.run();
+  if (status.outcome == Outcome::unsupported) throw Unsupported(status.reason);
+  if (status.ok()) return {.complaint = "the program threw, and the step says that all is well"};
+  if (status.reason.find("thrown on purpose") != std::string::npos) return {};
+  return {.complaint = "the program's own reason is lost; it says: " + status.reason};
+}
+
+// With every operation pinned, a call that still reaches none of ours has replaced one.
+Verdict respects_pins(const Subject& subject) {
+  const auto plugin = subject.make<CompileBoundary>();
+  Ops ops = textbook_context(subject.device()).ops;
+  int norms = 0;
+  int attentions = 0;
+  ops.norm = [&](const NormInputs& in) { return ++norms, in.x; };
+  ops.attention = [&](const AttentionInputs& in) { return ++attentions, in.q; };
+  throw_unless_ok(plugin->select(ops, {"attention", "norm", "precision", "communication"}));
+  const auto x = at::ones({1, 1, 2, 4}, at::TensorOptions().device(subject.device()));
+  if (!ops.norm || !ops.attention) return {.complaint = "select() took an operation away"};
+  ops.norm({x, x[0][0][0], {}, 1e-5});
+  ops.attention({x, x, x, false, 1});
+  if (norms == 0) return {.complaint = "select() replaced the norm though it is pinned"};
+  if (attentions == 0) return {.complaint = "select() replaced the attention though it is pinned"};
+  return {};
+}
+
+Check over_passes(std::string name, std::string sentence,
+                  const std::function<Verdict(const std::string&)>& judge) {
+  Check check{std::move(name), std::move(sentence), {}};
+  for (const std::string& pass : TinyModel::passes()) {
+    check.cases.push_back(
+        {fmt::format("{}: {}", pass, tiny_model_text), [judge, pass] { return judge(pass); }});
+  }
+  return check;
+}
+
+}  // namespace
+
+std::vector<Check> compile_checks(const Subject& subject) {
+  const auto follow = [&](Change change) {
+    return [subject, change](const std::string& pass) { return follows(subject, pass, change); };
+  };
+  return {
+      over_passes("results", "Every pass gives what the same operations give one by one.",
+                  follow(Change::nothing)),
+      over_passes("changed_inputs", "A call reads the tokens as they are then.",
+                  follow(Change::tokens)),
+      over_passes("changed_parameters", "A call reads the parameters as they are then.",
+                  follow(Change::parameters)),
+      over_passes("two_programs", "Steps of two programs do not disturb each other.",
+                  [subject](const std::string& pass) { return do_not_mix(subject, pass); }),
+      {"pinned",
+       "What an experiment names is not replaced.",
+       {{"attention and norm pinned", [subject] { return respects_pins(subject); }}}},
+      {"failures",
+       "What a program throws comes back as its reason.",
+       {{"a program that throws", [subject] { return hands_on_failures(subject); }}}},
+      over_passes("memory", "Repeated calls leave no memory allocated.",
+                  [subject](const std::string& pass) { return frees_memory(subject, pass); }),
+  };
+}
+
+}  // namespace assay::conformance

@@ -1,0 +1,309 @@
+#include <assay/workload.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "base/expression.h"
+#include "catalogue/catalogue.h"
+#include "conformance/operation.h"
+#include "conformance/tiny_model.h"
+#include "measure/memory.h"
+
+namespace assay::conformance {
+
+namespace {
+
+// Whole numbers are made this small, where their bounds allow.
+constexpr std::int64_t small = 24;
+
+PluginDescription description_of(const Subject& subject) {
+  PluginDescription description;
+  throw_unless_ok(subject.entry().describe(description));
+  return description;
+}
+
+Value small_value(const ParameterInfo& parameter) {
+  const auto* number = std::get_if<std::int64_t>(&parameter.default_value);
+  if (number == nullptr || parameter.type != ParameterType::integer) {
+    return parameter.default_value;
+  }
+  const auto least = static_cast<std::int64_t>(parameter.minimum.value_or(1));
+  return std::min(*number, std::max(least, small));
+}
+
+// A small model stands for whichever the default names.
+Options small_preset(const ParameterInfo& parameter) {
+  if (parameter.config_folder != "models") {
+    throw Unsupported("the suite has no small file of configs/" + parameter.config_folder);
+  }
+  return {{"d_model", std::int64_t{32}},
+          {"d_ff", std::int64_t{48}},
+          {"layers", std::int64_t{2}},
+          {"heads", std::int64_t{2}},
+          {"vocab_size", std::int64_t{61}}};
+}
+
+// The defaults, made small, with textbook variants of every kind.
+CaseContext small_case(const Subject& subject, const PluginDescription& description) {
+  CaseContext context = textbook_context(subject.device());
+  for (const ParameterInfo& parameter : description.parameters) {
+    if (parameter.default_value.index() == 0) {
+      throw Unsupported("parameter '" + parameter.name + "' has no default");
+    }
+    context.parameters[parameter.name] = small_value(parameter);
+    if (!parameter.config_folder.empty()) {
+      context.presets[parameter.name] = small_preset(parameter);
+    }
+  }
+  return context;
+}
+
+std::string outside_bounds(const ParameterInfo& parameter) {
+  double number = 0;
+  if (const auto* whole = std::get_if<std::int64_t>(&parameter.default_value)) {
+    number = static_cast<double>(*whole);
+  } else if (const auto* real = std::get_if<double>(&parameter.default_value)) {
+    number = *real;
+  } else {
+    const auto& choices = parameter.choices;
+    const bool listed =
+        choices.empty() || std::find(choices.begin(), choices.end(),
+                                     to_text(parameter.default_value)) != choices.end();
+    return listed ? "" : "the default of '" + parameter.name + "' is none of its choices";
+  }
+  const bool inside =
+      number >= parameter.minimum.value_or(number) && number <= parameter.maximum.value_or(number);
+  return inside ? "" : "the default of '" + parameter.name + "' is outside its own bounds";
+}
+
+std::string wrong_in_passes(const WorkloadInfo& info) {
+  if (info.passes.empty()) return "info() names no pass";
+  if (info.default_passes.empty()) return "info() names no default pass";
+  const std::set<std::string> known(info.passes.begin(), info.passes.end());
+  if (known.size() != info.passes.size()) return "info() names a pass twice";
+  for (const auto& pass : info.default_passes) {
+    if (!known.contains(pass)) return "the default pass '" + pass + "' is not among the passes";
+  }
+  return {};
+}
+
+std::string wrong_in_metrics(const WorkloadInfo& info) {
+  static const std::set<std::string> units = {"s", "byte", "FLOP", "count", ""};
+  std::set<std::string> names;
+  for (const MetricInfo& metric : info.metrics) {
+    if (!units.contains(metric.unit)) {
+      return fmt::format("metric '{}' is in '{}': base units are s, byte, FLOP, count and none",
+                         metric.name, metric.unit);
+    }
+    if (metric.description.empty()) return "metric '" + metric.name + "' has no description";
+    if (!names.insert(metric.name).second) return "metric '" + metric.name + "' is named twice";
+  }
+  return {};
+}
+
+Verdict consistent(const Subject& subject) {
+  const PluginDescription description = description_of(subject);
+  const WorkloadInfo& info = description.workload;
+  const auto wrong = [&]() -> std::string {
+    if (auto found = wrong_in_passes(info); !found.empty()) return found;
+    if (auto found = wrong_in_metrics(info); !found.empty()) return found;
+    for (const std::string& kind : info.uses) {
+      if (!catalogue::is_kind(kind)) return "info() uses '" + kind + "', which is no kind";
+    }
+    if (info.default_clock != "wall" && info.default_clock != "cuda_event") {
+      return "the default clock is wall or cuda_event, not '" + info.default_clock + "'";
+    }
+    for (const ParameterInfo& parameter : description.parameters) {
+      if (parameter.description.empty()) {
+        return "parameter '" + parameter.name + "' has no description";
+      }
+      if (auto found = outside_bounds(parameter); !found.empty()) return found;
+    }
+    if (description.memory_estimate.empty()) return {};
+    const auto estimate = Expression::compile(description.memory_estimate);
+    return estimate ? "" : "the memory estimate: " + estimate.error().text();
+  };
+  return {.complaint = wrong()};
+}
+
+// A workload's program for one pass, on the small case.
+class Built {
+ public:
+  Built(const Subject& subject, std::string pass) : pass_(std::move(pass)) {
+    workload_ = subject.make<WorkloadBoundary>();
+    context_ = small_case(subject, description_of(subject));
+    throw_unless_ok(workload_->build(context_, program_));
+  }
+
+  void call() {
+    throw_unless_ok(program_->before(pass_));
+    throw_unless_ok(program_->run(pass_));
+  }
+  // Copies, which the next call cannot change.
+  std::vector<NamedTensor> outputs() {
+    std::vector<NamedTensor> tensors;
+    throw_unless_ok(program_->outputs(pass_, tensors));
+    for (auto& each : tensors) {
+      if (each.tensor.defined()) each.tensor = each.tensor.detach().clone();
+    }
+    return tensors;
+  }
+  std::vector<NamedTensor> called() {
+    call();
+    return outputs();
+  }
+  std::vector<Count> counts() {
+    std::vector<Count> counts;
+    throw_unless_ok(program_->counts(pass_, counts));
+    return counts;
+  }
+  ProgramBoundary& program() { return *program_; }
+
+ private:
+  std::string pass_;
+  std::unique_ptr<WorkloadBoundary> workload_;
+  CaseContext context_;
+  std::unique_ptr<ProgramBoundary> program_;
+};
+
+std::string not_finite(const std::vector<NamedTensor>& outputs) {
+  for (const auto& [name, tensor] : outputs) {
+    if (!tensor.defined()) return name + " is undefined";
+    if (!tensor.isfinite().all().item<bool>()) return name + " holds NaN or infinity";
+  }
+  return {};
+}
+
+Verdict runs_twice(const Subject& subject, const std::string& pass) {
+  Built built(subject, pass);
+  for (int call = 1; call <= 2; ++call) {
+    const std::string wrong = not_finite(built.called());
+    if (!wrong.empty()) return {.complaint = fmt::format("after call {} {}", call, wrong)};
+  }
+  return {};
+}
+
+Verdict same_outputs(const std::vector<NamedTensor>& first, const std::vector<NamedTensor>& second,
+                     const char* what) {
+  Verdict verdict;
+  if (first.size() != second.size()) {
+    verdict.complaint =
+        fmt::format("{} leave {} and {} outputs", what, first.size(), second.size());
+    return verdict;
+  }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const double tolerance = dtype_tolerance(first[i].tensor.scalar_type());
+    compare(verdict, {first[i].name, first[i].tensor.to(at::kDouble), 0}, second[i].tensor,
+            tolerance);
+  }
+  if (!verdict.complaint.empty()) {
+    verdict.complaint = fmt::format("{} differ: {}", what, verdict.complaint);
+  }
+  return verdict;
+}
+
+Verdict same_program_twice(const Subject& subject, const std::string& pass) {
+  return same_outputs(Built(subject, pass).called(), Built(subject, pass).called(),
+                      "two programs built alike");
+}
+
+Verdict calls_are_isolated(const Subject& subject, const std::string& pass) {
+  if (pass == "train_step") throw Unsupported("train_step: a step changes the parameters");
+  Built built(subject, pass);
+  const auto first = built.called();
+  return same_outputs(first, built.called(), "two calls of one program");
+}
+
+Verdict verified(const Subject& subject, const std::string& pass) {
+  const auto workload = subject.make<WorkloadBoundary>();
+  const CaseContext context = small_case(subject, description_of(subject));
+  Verification verification;
+  throw_unless_ok(workload->verify(context, pass, verification));
+  if (!verification.checked) return {.complaint = "verify() checks nothing"};
+  Verdict verdict{verification.error, verification.tolerance, {}, {}};
+  if (!(verification.error <= verification.tolerance)) {
+    verdict.complaint = fmt::format("{} is off by {:.2g}, more than {:.2g}, with textbook variants",
+                                    verification.worst, verification.error, verification.tolerance);
+  }
+  return verdict;
+}
+
+Verdict counted(const Subject& subject, const std::string& pass) {
+  const PluginDescription description = description_of(subject);
+  Built built(subject, pass);
+  built.call();
+  for (const Count& count : built.counts()) {
+    if (!std::isfinite(count.value) || count.value <= 0) {
+      return {.complaint = fmt::format("{} is {:g}", count.metric, count.value)};
+    }
+    const auto& metrics = description.workload.metrics;
+    const bool declared =
+        std::any_of(metrics.begin(), metrics.end(),
+                    [&](const MetricInfo& metric) { return metric.name == count.metric; });
+    if (!declared) return {.complaint = "info() does not declare the metric " + count.metric};
+  }
+  return {};
+}
+
+Verdict frees_memory(const Subject& subject, const std::string& pass) {
+  std::optional<measure::CpuMemoryScope> memory;
+  if (subject.device().is_cpu()) memory.emplace();
+  Built built(subject, pass);
+  for (int call = 0; call < 2; ++call) built.call();
+  const std::int64_t before = measure::allocated_bytes(subject.device());
+  for (int call = 0; call < 8; ++call) built.call();
+  const std::int64_t kept = measure::allocated_bytes(subject.device()) - before;
+  if (kept <= 0) return {};
+  return {.complaint = fmt::format("8 more calls left {} bytes allocated", kept)};
+}
+
+Verdict refuses_unknown_pass(const Subject& subject) {
+  Built built(subject, "forward");
+  Status status = built.program().before("no such pass");
+  if (status.ok()) status = built.program().run("no such pass");
+  if (!status.ok()) return {};
+  return {.complaint = "it runs a pass that it does not have, and says that all is well"};
+}
+
+// The plugin's passes are its own word: a check that cannot have them says why when it runs.
+Check over_passes(const Subject& subject, std::string name, std::string sentence,
+                  Verdict (*judge)(const Subject&, const std::string&)) {
+  Check check{std::move(name), std::move(sentence), {}};
+  PluginDescription description;
+  const Status described = subject.entry().describe(description);
+  if (!described.ok()) {
+    check.cases.push_back({"info()", [described]() -> Verdict { throw PluginFailure(described); }});
+  }
+  for (const std::string& pass : description.workload.passes) {
+    check.cases.push_back({pass + " with every parameter small",
+                           [subject, judge, pass] { return judge(subject, pass); }});
+  }
+  return check;
+}
+
+}  // namespace
+
+std::vector<Check> workload_checks(const Subject& subject) {
+  return {
+      {"description",
+       "What it says of its passes, parameters and metrics goes together.",
+       {{"info() and options()", [subject] { return consistent(subject); }}}},
+      over_passes(subject, "passes", "Every pass runs twice and leaves finite outputs.",
+                  runs_twice),
+      over_passes(subject, "repeatable", "Two programs built alike give the same outputs.",
+                  same_program_twice),
+      over_passes(subject, "isolation", "What ran before does not show in a call's outputs.",
+                  calls_are_isolated),
+      over_passes(subject, "verification", "It is verified, and textbook variants pass.", verified),
+      over_passes(subject, "counts", "Counts are positive, finite and declared.", counted),
+      over_passes(subject, "memory", "Repeated calls leave no memory allocated.", frees_memory),
+      {"unknown_pass",
+       "A pass it does not have is refused.",
+       {{"a pass named 'no such pass'", [subject] { return refuses_unknown_pass(subject); }}}},
+  };
+}
+
+}  // namespace assay::conformance

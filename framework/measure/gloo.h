@@ -1,0 +1,16 @@
+#pragma once
+
+#include <chrono>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+namespace assay::measure {
+
+// One rank of a Gloo group on this machine; returns once all ranks have met at the store. Each call
+// on the group throws when the other ranks have not joined it within `timeout`. Made in a
+// translation unit of its own: LibTorch ships no Gloo headers.
+c10::intrusive_ptr<c10d::Backend> make_gloo(
+    const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+    std::chrono::milliseconds timeout = kBackendDefaultTimeout);
+
+}  // namespace assay::measure

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <assay/precision.h>
+#include <c10/core/Device.h>
+
+namespace assay::model {
+
+// Allows or forbids TF32 in the process's matrix products and convolutions. Throws Unsupported for
+// TF32 on a CPU.
+void set_numeric_modes(const PrecisionPolicy& policy, const at::Device& device);
+
+}  // namespace assay::model

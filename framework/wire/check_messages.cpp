@@ -1,0 +1,117 @@
+#include "wire/check_messages.h"
+
+#include <fmt/format.h>
+
+#include "store/json.h"
+
+namespace assay::wire {
+
+namespace {
+
+tl::unexpected<Error> malformed(const char* type, const nlohmann::json::exception& exception) {
+  return fail(ExitCode::machine_lacks,
+              fmt::format("a '{}' message is not well formed: {}", type, exception.what()));
+}
+
+// An error may be infinite, which JSON's numbers cannot be.
+double number_at(const nlohmann::json& message, const char* name) {
+  const auto value = store::value_from_json(message.at(name));
+  const double* number = value ? std::get_if<double>(&*value) : nullptr;
+  return number == nullptr ? 0 : *number;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const CheckRequest& message) {
+  return {{"type", "check"},
+          {"kind", message.kind},
+          {"name", message.name},
+          {"device", message.device},
+          {"options", store::to_json(message.options)},
+          {"checks", message.checks},
+          {"skip", message.skip},
+          {"plugin_files", message.plugin_files}};
+}
+
+nlohmann::json to_json(const CheckSuite& message) {
+  nlohmann::json checks = nlohmann::json::array();
+  for (const auto& [name, sentence] : message.checks) {
+    checks.push_back({{"name", name}, {"sentence", sentence}});
+  }
+  return {{"type", "check_suite"}, {"checks", std::move(checks)}};
+}
+
+nlohmann::json to_json(const CheckBegins& message) {
+  return {{"type", "check_begins"}, {"check", message.check}, {"text", message.text}};
+}
+
+nlohmann::json to_json(const CheckResult& message) {
+  return {{"type", "check_result"},
+          {"check", message.check},
+          {"passed", message.passed},
+          {"failed", message.failed},
+          {"declined", message.declined},
+          {"reasons", message.reasons},
+          {"error", store::to_json(Value(message.error))},
+          {"tolerance", store::to_json(Value(message.tolerance))},
+          {"smallest", message.smallest},
+          {"complaint", message.complaint},
+          {"note", message.note}};
+}
+
+Result<CheckRequest> check_request_from_json(const nlohmann::json& message) {
+  try {
+    auto options = store::parameters_from_json(message.at("options"));
+    if (!options) return tl::unexpected(options.error());
+    return CheckRequest{message.at("kind"),
+                        message.at("name"),
+                        message.at("device"),
+                        std::move(*options),
+                        message.at("checks").get<std::vector<std::string>>(),
+                        message.at("skip"),
+                        message.at("plugin_files").get<std::vector<std::string>>()};
+  } catch (const nlohmann::json::exception& exception) {
+    return malformed("check", exception);
+  }
+}
+
+Result<CheckSuite> check_suite_from_json(const nlohmann::json& message) {
+  try {
+    CheckSuite suite;
+    for (const auto& check : message.at("checks")) {
+      suite.checks.push_back({check.at("name"), check.at("sentence")});
+    }
+    return suite;
+  } catch (const nlohmann::json::exception& exception) {
+    return malformed("check_suite", exception);
+  }
+}
+
+Result<CheckBegins> check_begins_from_json(const nlohmann::json& message) {
+  try {
+    return CheckBegins{message.at("check"), message.at("text")};
+  } catch (const nlohmann::json::exception& exception) {
+    return malformed("check_begins", exception);
+  }
+}
+
+Result<CheckResult> check_result_from_json(const nlohmann::json& message) {
+  try {
+    CheckResult result;
+    result.check = message.at("check");
+    result.passed = message.at("passed");
+    result.failed = message.at("failed");
+    result.declined = message.at("declined");
+    result.reasons = message.at("reasons").get<std::vector<std::string>>();
+    result.error = number_at(message, "error");
+    result.tolerance = number_at(message, "tolerance");
+    result.smallest = message.at("smallest");
+    result.complaint = message.at("complaint");
+    result.note = message.at("note");
+    return result;
+  } catch (const nlohmann::json::exception& exception) {
+    return malformed("check_result", exception);
+  }
+}
+
+}  // namespace assay::wire

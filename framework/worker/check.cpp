@@ -1,0 +1,101 @@
+#include "worker/check.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "conformance/check.h"
+#include "measure/device.h"
+#include "store/json.h"
+#include "worker/plugin_loader.h"
+
+namespace assay::worker {
+
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+Result<wire::CheckRequest> read_request(const std::string& text) {
+  const auto json = store::parse_json(text);
+  return json ? wire::check_request_from_json(*json) : tl::unexpected(json.error());
+}
+
+Result<at::Device> device_named(const std::string& name) {
+  if (name != "cuda") return at::Device(at::kCPU);
+  if (!measure::cuda_available()) {
+    return fail(ExitCode::machine_lacks, "there is no CUDA device that this build can use",
+                "`assay doctor` says what is missing");
+  }
+  return at::Device(at::kCUDA, 0);
+}
+
+Result<const PluginEntry*> find_plugin(PluginLoader& loader, const wire::CheckRequest& request) {
+  for (const std::string& file : request.plugin_files) {
+    if (const auto loaded = loader.load(file); !loaded) return tl::unexpected(loaded.error());
+  }
+  const PluginEntry* entry = loader.find(request.kind, request.name);
+  if (entry == nullptr) {
+    return fail(ExitCode::bad_input,
+                fmt::format("no plugin library holds {} '{}'", request.kind, request.name));
+  }
+  return entry;
+}
+
+Result<void> run_checks(const wire::CheckRequest& request, std::FILE* output) {
+  const auto device = device_named(request.device);
+  if (!device) return tl::unexpected(device.error());
+  measure::use_device(*device);
+  PluginLoader loader;
+  const auto entry = find_plugin(loader, request);
+  if (!entry) return tl::unexpected(entry.error());
+
+  const auto say = [&](const nlohmann::json& message) {
+    const std::string line = store::dump(message) + "\n";
+    std::fwrite(line.data(), 1, line.size(), output);
+    std::fflush(output);
+  };
+  const auto suite = conformance::suite({**entry, request.options, *device});
+  wire::CheckSuite titles;
+  for (const auto& check : suite) titles.checks.push_back({check.name, check.sentence});
+  say(wire::to_json(titles));
+  for (std::size_t i = request.skip; i < suite.size(); ++i) {
+    const auto& wanted = request.checks;
+    const bool named = std::find(wanted.begin(), wanted.end(), suite[i].name) != wanted.end();
+    if (!wanted.empty() && !named) continue;
+    const auto result = conformance::run(suite[i], [&](const std::string& text) {
+      say(wire::to_json(wire::CheckBegins{suite[i].name, text}));
+    });
+    say(wire::to_json(result));
+    // What cannot be made cannot be checked.
+    if (i == 0 && result.failed > 0) break;
+  }
+  return {};
+}
+
+}  // namespace
+
+int check(const std::filesystem::path& output, const std::string& request_text) {
+  // A worker whose host has died must not stay behind.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto complain = [](const Error& error) {
+    fmt::print(stderr, "{}\n", error.text());
+    return static_cast<int>(error.exit_code);
+  };
+  const auto request = read_request(request_text);
+  if (!request) return complain(request.error());
+  const File file(std::fopen(output.c_str(), "a"), std::fclose);
+  if (!file) {
+    fmt::print(stderr, "{} cannot be written\n", output.string());
+    return static_cast<int>(ExitCode::machine_lacks);
+  }
+  Result<void> done;
+  const Status status = guarded([&] { done = run_checks(*request, file.get()); });
+  if (!status.ok()) return complain({ExitCode::machine_lacks, {{{}, status.reason, {}}}});
+  return done ? 0 : complain(done.error());
+}
+
+}  // namespace assay::worker

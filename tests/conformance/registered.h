@@ -1,0 +1,71 @@
+#pragma once
+
+#include <ATen/Context.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "conformance/check.h"
+#include "worker/plugin_loader.h"
+
+namespace assay::test {
+
+struct Registered {
+  std::string file, kind, name;
+};
+
+inline void PrintTo(const Registered& plugin, std::ostream* stream) {
+  *stream << plugin.kind << "/" << plugin.name;
+}
+
+// What every library under build/…/plugins registers. ASSAY_BUILD_DIR in the environment names a
+// copy on another machine.
+inline std::vector<Registered> registered_plugins() {
+  const char* moved = std::getenv("ASSAY_BUILD_DIR");
+  const std::string build = moved == nullptr ? ASSAY_BUILD_DIR : moved;
+  std::vector<Registered> plugins;
+  worker::PluginLoader loader;
+  for (const auto& file : worker::plugin_files(build + "/plugins")) {
+    const auto library = loader.load(file);
+    if (!library) throw std::runtime_error(library.error().text());
+    for (std::size_t i = 0; i < (*library)->entry_count; ++i) {
+      const PluginEntry& entry = (*library)->entries[i];
+      plugins.push_back({file.string(), entry.kind, entry.name});
+    }
+  }
+  return plugins;
+}
+
+inline std::string registered_name(const testing::TestParamInfo<Registered>& tested) {
+  return tested.param.kind + "_" + tested.param.name;
+}
+
+// The default of every option.
+inline Options default_options(const PluginEntry& entry) {
+  PluginDescription description;
+  throw_unless_ok(entry.describe(description));
+  Options options;
+  for (const auto& option : description.parameters) options[option.name] = option.default_value;
+  return options;
+}
+
+inline void expect_conformance(const Registered& plugin, at::Device device) {
+  worker::PluginLoader loader;
+  const auto library = loader.load(plugin.file);
+  ASSERT_TRUE(library) << library.error().text();
+  const PluginEntry* entry = loader.find(plugin.kind, plugin.name);
+  ASSERT_NE(entry, nullptr);
+  std::int64_t cases = 0;
+  const auto suite = conformance::suite({*entry, default_options(*entry), device});
+  for (const auto& check : suite) {
+    const auto result = conformance::run(check, [](const std::string&) {});
+    cases += result.passed + result.declined;
+    EXPECT_EQ(result.failed, 0) << check.name << " does not hold: " << check.sentence << "\n"
+                                << result.smallest << ": " << result.complaint;
+  }
+  EXPECT_GT(cases, 0);
+}
+
+}  // namespace assay::test

@@ -1,0 +1,183 @@
+// `assay check` on variants with one fault each: the check that finds it, and the smallest case.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "program.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Ended check(const Folder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "check");
+  arguments.insert(arguments.end(),
+                   {"--plugin", fixture("conformance_variants"), "--device", "cpu"});
+  return assay(folder.path(), arguments);
+}
+
+struct Fault {
+  const char* plugin;
+  const char* check;      // that finds it
+  const char* smallest;   // the smallest case, in words
+  const char* complaint;  // what the report says of it
+};
+
+class CheckTest : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(CheckTest, FindsTheFaultAndItsSmallestCase) {
+  const Folder folder;
+  const auto [plugin, name, smallest, complaint] = GetParam();
+  const Ended ended = check(folder, {plugin, "--filter", name});
+  EXPECT_EQ(ended.exit_code, 1) << ended.output << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr(std::string(name) + " does not hold: "));
+  EXPECT_THAT(ended.output, HasSubstr(std::string("smallest case: ") + smallest + "\n"));
+  EXPECT_THAT(ended.output, HasSubstr(complaint));
+  EXPECT_THAT(ended.output, HasSubstr("0 ok, 1 failed, 0 not applicable"));
+}
+
+std::string fault_name(const ::testing::TestParamInfo<Fault>& tested) {
+  const std::string plugin = tested.param.plugin;
+  return plugin.substr(plugin.find('/') + 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, CheckTest,
+    ::testing::Values(
+        Fault{"attention/forgets_tail", "forward",
+              "batch 1, heads 2, seq 65, d_head 64, not causal, fp32", "out is off by "},
+        Fault{"attention/ignores_strides", "strides",
+              "batch 2, heads 3, seq 5, d_head 64, not causal, fp32, stored as [batch, seq, heads, "
+              "d_head]",
+              "out is off by "},
+        Fault{"attention/wrong_dk", "gradients",
+              "batch 1, heads 2, seq 2, d_head 64, not causal, fp32", "grad.k is off by 1,"},
+        Fault{"attention/wavers", "determinism",
+              "batch 1, heads 2, seq 1, d_head 64, causal, fp32, stored as [batch, seq, heads, "
+              "d_head]",
+              "two calls on the same inputs give different out"},
+        Fault{"attention/scales_in_place", "inputs_unchanged",
+              "batch 1, heads 2, seq 1, d_head 64, causal, fp32, stored as [batch, seq, heads, "
+              "d_head]",
+              "its call changed the input q"},
+        Fault{"attention/leaves_rows", "unwritten_memory",
+              "batch 1, heads 2, seq 65, d_head 64, causal, fp32, stored as [batch, seq, heads, "
+              "d_head]",
+              "out is not finite; at [0, 0, 64, 0] it is nan"},
+        Fault{"attention/overflows_fp16", "magnitudes",
+              "batch 1, heads 2, seq 3, d_head 64, not causal, fp16, scale 0.001, q and k all 40: "
+              "q kᵀ is "
+              "beyond fp16's range, scale · q kᵀ is not",
+              "out is not finite"},
+        Fault{"attention/ignores_scale", "scale",
+              "batch 1, heads 2, seq 3, d_head 64, not causal, fp32, scale 0.01",
+              "more than 0.0002; at ["},
+        Fault{"attention/leaks", "memory",
+              "batch 1, heads 2, seq 1, d_head 64, causal, fp32, stored as [batch, seq, heads, "
+              "d_head]",
+              "16 more calls on the same inputs left 1024 bytes allocated"},
+        Fault{"attention/dies_at_17", "forward",
+              "batch 1, heads 2, seq 17, d_head 64, not causal, fp32",
+              "the worker ended with signal 11 (Segmentation fault); it said: seventeen"},
+        Fault{"attention/wrong_lse", "log_sum_exp",
+              "batch 1, heads 2, seq 1, d_head 64, not causal, fp32", "lse is off by "},
+        Fault{"attention/cannot_be_made", "creation", "made twice", "error: no such luck"},
+        Fault{"norm/wrong_dweight", "gradients", "x [3, 1], fp32", "grad.weight is off by 1,"},
+        Fault{"communication/sums", "mean", "2 ranks, parameters [1]", "gradient 0 is off by 1,"},
+        Fault{"compile/remembers", "changed_inputs",
+              "inference: 2 layers, d_model 32, 2 heads, vocabulary 61, batch 2, seq 17",
+              "call 2: logits is off by "},
+        Fault{"precision/promises", "dtype", "x [16, 32], weight [48, 32]",
+              "comes out in fp32, and the policy says bf16"},
+        Fault{"workload/accumulates", "isolation", "forward with every parameter small",
+              "two calls of one program differ: total is off by 1,"}),
+    fault_name);
+
+TEST(CheckTest, ACrashFailsItsChecksAndTheOthersStillRun) {
+  const Folder folder;
+  const Ended ended = check(folder, {"attention/dies_at_17", "--filter", "forward", "--filter",
+                                     "scale", "--filter", "memory", "--filter", "creation"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("  creation  "));
+  EXPECT_THAT(ended.output, HasSubstr("forward does not hold"));
+  EXPECT_THAT(ended.output, HasSubstr("memory does not hold"));
+  EXPECT_THAT(ended.output, Not(HasSubstr("scale does not hold")));
+  EXPECT_THAT(ended.output, HasSubstr("2 ok, 2 failed, 0 not applicable"));
+}
+
+TEST(CheckTest, ACaseThatHangsIsNamed) {
+  const Folder folder;
+  const Ended ended =
+      check(folder, {"attention/hangs_at_2", "--filter", "forward", "--timeout", "5 s"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  EXPECT_THAT(
+      ended.output,
+      AllOf(HasSubstr("smallest case: batch 1, heads 2, seq 2, d_head 64, not causal, fp32"),
+            HasSubstr("it did not finish within 5")));
+}
+
+TEST(CheckTest, WhatCannotBeMadeIsNotCheckedFurther) {
+  const Folder folder;
+  const Ended ended = check(folder, {"attention/cannot_be_made"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("0 ok, 1 failed, 0 not applicable"));
+}
+
+TEST(CheckTest, WhatAPluginDeclinesIsNoFailureAndItsReasonStandsThere) {
+  const Folder folder;
+  const Ended ended = check(folder, {"attention/modest", "--filter", "magnitudes", "--filter",
+                                     "output", "--filter", "stream"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
+  // 21 value patterns and lengths in fp32 without a mask; as many with one, and twice both in fp16
+  // and bf16.
+  EXPECT_THAT(ended.output, HasSubstr("21 cases, 105 declined"));
+  EXPECT_THAT(ended.output, HasSubstr("declined:\n  only fp32\n  no mask\n"));
+  EXPECT_THAT(ended.output, HasSubstr("1 ok, 0 failed, 2 not applicable"));
+}
+
+TEST(CheckTest, ARightPluginPassesEverythingThatApplies) {
+  const Folder folder;
+  const Ended ended = check(folder, {"norm/rmsnorm"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("norm/rmsnorm on cpu\n"));
+  EXPECT_THAT(ended.output, HasSubstr("0 failed, 1 not applicable"));
+}
+
+struct Mistake {
+  const char* name;
+  std::vector<std::string> arguments;
+  int exit_code;
+  const char* said;
+};
+
+class BadCheckTest : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(BadCheckTest, IsRefusedInWords) {
+  const Folder folder;
+  const Ended ended = check(folder, GetParam().arguments);
+  EXPECT_EQ(ended.exit_code, GetParam().exit_code) << ended.output;
+  EXPECT_THAT(ended.errors, HasSubstr(GetParam().said));
+  EXPECT_THAT(ended.output, Not(HasSubstr("failed")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, BadCheckTest,
+    ::testing::Values(
+        Mistake{"Nothing", {}, 2, "say what to check"},
+        Mistake{"Kind",
+                {"atention/naive"},
+                2,
+                "there is no kind 'atention'; did you mean "
+                "'attention'?"},
+        Mistake{"Name", {"attention/niave"}, 2, "did you mean 'naive'?"},
+        Mistake{"Check", {"norm/rmsnorm", "--filter", "strydes"}, 2, "did you mean 'strides'?"},
+        Mistake{"Option", {"norm/rmsnorm", "--set", "block=4"}, 2, "has no option 'block'"},
+        Mistake{"Time", {"norm/rmsnorm", "--timeout", "5"}, 2, "5"},
+        Mistake{"External", {"compile/torch_compile"}, 2, "is external"}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace assay::test
