@@ -53,10 +53,10 @@ json cells() {
 json where() { return described(refer("filter"), "Which results: values by axis, or conditions."); }
 
 json look() {
-  return {{"format", described(suggested(format_names()), "How a number is written.")},
+  return {{"format", refer("format")},
           {"labels", described(texts_by_name(), "What is shown for a value.")},
           {"other", described(text(), "What is shown for a value without a label.")},
-          {"cells", cells()},
+          {"cells", refer("cells")},
           {"align", words({"left", "right", "center"})},
           {"show", described(boolean(), "false: only other columns use it.")}};
 }
@@ -68,8 +68,8 @@ json measure() {
           {"source", described(text(), "Number or name of a run, where several are shown.")},
           {"rank", described(text(), "max, min, mean, all, or the number of one.")},
           {"where", where()},
-          {"stat", one_or_list(words(statistic_names()))},
-          {"unit", suggested(store::known_units())},
+          {"stat", one_or_list(refer("statistic"))},
+          {"unit", refer("unit")},
           {"relative_to", described(refer("filter"), "Divided by the same figure of that case.")},
           {"ratio", words({"relative", "speedup"})},
           {"pool", described(one_or_list(text()), "Axes whose samples are taken together.")}};
@@ -92,9 +92,8 @@ json column() {
 
 json row_axis() {
   return {{"anyOf",
-           {text(), object(with(look(), {{"axis", text()},
-                                         {"name", text()},
-                                         {"unit", suggested(store::known_units())}}))}}};
+           {text(),
+            object(with(look(), {{"axis", text()}, {"name", text()}, {"unit", refer("unit")}}))}}};
 }
 
 json pivot() {
@@ -128,7 +127,7 @@ json grid() {
           {"note", described(note(), "Names the omitted rows below.")},
           {"keep", described(text(), "Condition over columns.")},
           {"limit", {{"type", "integer"}, {"minimum", 0}}},
-          {"cells", cells()},
+          {"cells", refer("cells")},
           {"reasons", described(boolean(), "Why cells are no numbers, below.")}};
 }
 
@@ -162,7 +161,7 @@ json text_block() {
 json plot() {
   return object(with(repeated("A picture for each value of these axes."),
                      {{"x", described(text(), "An axis.")},
-                      {"x_unit", suggested(store::known_units())},
+                      {"x_unit", refer("unit")},
                       {"y", described(object(with(look(), measure())), "A figure.")},
                       {"y_title", text()},
                       {"series", described(one_or_list(text()), "Axes that make lines.")},
@@ -176,7 +175,7 @@ json timeline() {
   return object(
       with(repeated("A picture for each value of these axes."),
            {{"values", described(one_or_list(text()), "Metrics over time, of one quantity.")},
-            {"unit", suggested(store::known_units())},
+            {"unit", refer("unit")},
             {"lanes", described(one_or_list(text()), "Parts, a row of spans each.")},
             {"phases", described(one_or_list(text()), "Parts marked behind.")},
             {"overlap", described(object({{"of", text()}, {"with", text()}}),
@@ -228,7 +227,11 @@ json report_schema() {
             {"timeline", timeline()},
             {"column", column()},
             {"pivot", pivot()},
-            {"filter", filter}}}};
+            {"filter", filter},
+            {"cells", cells()},
+            {"statistic", words(statistic_names())},
+            {"unit", suggested(store::known_units())},
+            {"format", described(suggested(format_names()), "How a number is written.")}}}};
 }
 
 }  // namespace assay::report

@@ -10,10 +10,10 @@ namespace assay::report {
 namespace {
 
 constexpr int picture_width = 880, lines_height = 520;
-constexpr int lane_height = 44, around_lanes = 150;
+constexpr int lane_height = 44, around_lanes = 170;
 constexpr double half_bar = 0.36;
 constexpr double narrowest_named = 0.04;  // of the picture, for the name of a phase
-constexpr const char* overlapped_colour = "#000000";
+constexpr const char* overlapped_colour = "#444444";
 
 double end_of(const TimelineData& data) {
   double end = 0;
@@ -86,12 +86,12 @@ std::string lanes_of(const TimelineData& data) {
   for (std::size_t i = 0; i < legends.size(); ++i) {
     add(blocks[i], legends[i], colours[i % colours.size()], 0.8);
   }
-  add(overlapped, data.overlapped_legend, overlapped_colour, 0.45);
+  add(overlapped, data.overlapped_legend, overlapped_colour, 1);
   return script + "plot " + join(plots, ", \\\n     ") + "\n";
 }
 
 std::string lines_of(const TimelineData& data) {
-  std::string script = "set yrange [0:*]\nset format y '%g'\n";
+  std::string script = "set yrange [0:*]\nset offsets 0, 0, graph 0.05, 0\nset format y '%g'\n";
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < data.lines.size(); ++i) {
     const TimelineLine& line = data.lines[i];
@@ -120,7 +120,8 @@ std::string timeline_script(const TimelineData& data, const std::filesystem::pat
   }
   script += "set xlabel " + quoted(data.x_label) + "\n";
   if (!data.y_label.empty()) script += "set ylabel " + quoted(data.y_label) + "\n";
-  script += "set key outside right top vertical Left reverse\n";
+  script += data.lanes.empty() ? "set key outside right top vertical Left reverse\n"
+                               : "set key bmargin center horizontal Left reverse\n";
   if (end > 0) script += fmt::format("set xrange [0:{:.9g}]\n", end);
   script += phases_of(data, end);
   return script + (data.lanes.empty() ? lines_of(data) : lanes_of(data));

@@ -18,6 +18,7 @@ const std::filesystem::path root = ASSAY_SOURCE_DIR;
 //   <!-- data: NAME -->       the block below holds figures
 //   <!-- example: NAME… -->   the block below is a report of them; its result stands between
 //   <!-- result --> and <!-- end -->
+//   <!-- refused: NAME… -->   the same of a report with mistakes; the result says which
 //   <!-- layouts -->          a table of the shipped layouts, up to <!-- end -->
 class Page {
  public:
@@ -29,8 +30,9 @@ class Page {
       if (const auto names = comment(i, "data"); !names.empty()) {
         read_data(names.front(), block_after(i));
       } else if (const auto used = comment(i, "example"); !used.empty()) {
-        names_ = used;
-        yaml_ = block_after(i);
+        read_example(i, used, false);
+      } else if (const auto mistaken = comment(i, "refused"); !mistaken.empty()) {
+        read_example(i, mistaken, true);
       } else if (lines_[i] == "<!-- result -->") {
         ++examples;
         replace(i, rendered(i + 1));
@@ -74,6 +76,12 @@ class Page {
     runs_[name] = std::move(*run);
   }
 
+  void read_example(std::size_t i, const std::vector<std::string>& names, bool refused) {
+    names_ = names;
+    yaml_ = block_after(i);
+    refused_ = refused;
+  }
+
   // What stood up to <!-- end --> is left out.
   void replace(std::size_t& i, const std::string& text) {
     written_ += "\n" + std::string(trim(text)) + "\n\n";
@@ -87,14 +95,21 @@ class Page {
     inputs.with_context = false;
     inputs.layouts = root / "configs/layouts";
     inputs.folder = folder;
-    const auto spec = yaml::parse(yaml_, "docs/reports.md");
-    if (!spec) return "ERROR " + spec.error().text();
+    const auto spec = yaml::parse(yaml_, "report.yaml");
+    if (!spec) return unexpected(line, spec.error().text());
     inputs.spec = *spec;
     const auto document = build(inputs);
-    if (!document) return "ERROR " + document.error().text();
+    if (!document && refused_) return "```\n" + document.error().text() + "\n```";
+    if (!document) return unexpected(line, document.error().text());
+    if (refused_) return unexpected(line, "this is not refused");
     std::string text = *to_markdown(*document);
     if (text.find("gnuplot is not installed") != std::string::npos) drawn = false;
     return with_pictures_of_the_page(text, folder);
+  }
+
+  static std::string unexpected(std::size_t line, const std::string& what) {
+    ADD_FAILURE() << "docs/reports.md:" << line << ": " << what;
+    return what;
   }
 
   std::string with_pictures_of_the_page(const std::string& text,
@@ -138,6 +153,7 @@ class Page {
   std::map<std::string, store::Run> runs_;
   std::vector<std::string> names_;
   std::string yaml_, written_;
+  bool refused_ = false;
   std::map<std::string, int> numbers_;
 };
 
@@ -190,7 +206,7 @@ TEST(Documentation, EveryExampleGivesWhatThePageShows) {
     std::filesystem::remove_all(work);
     GTEST_SKIP() << "gnuplot is not installed";
   }
-  if (write) {
+  if (write && !HasFailure()) {
     keep_pictures(page.pictures, root / "docs/reports");
     ASSERT_TRUE(write_file(file, page.written()));
   } else {
