@@ -160,8 +160,11 @@ void NameCheck::name(const std::string& name, const std::vector<std::string>& ex
   for (const Column& column : grid_.columns) {
     if (column.name.find('#') == std::string::npos) known.push_back(column.name);
   }
-  known.insert(known.end(), extra.begin(), extra.end());
-  known.insert(known.end(), axes.begin(), axes.end());
+  for (const auto* more : {&extra, &axes}) {
+    std::copy_if(
+        more->begin(), more->end(), std::back_inserter(known),
+        [&](const std::string& one) { return !std::count(known.begin(), known.end(), one); });
+  }
   reader_.complain(at, fmt::format("column '{}' does not exist", name), known_names(name, known));
 }
 
