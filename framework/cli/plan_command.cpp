@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/render.h"
 #include "cli/session.h"
 #include "run/machine.h"
 #include "run/memory_estimate.h"
@@ -118,6 +119,8 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (!experiment) return tl::unexpected(experiment.error());
   const auto plan = config::expand(*experiment);
   if (!plan) return tl::unexpected(plan.error());
+  const auto checked = check_report(*session, *experiment, *plan);
+  if (!checked) return tl::unexpected(checked.error());
   const run::Machine machine = run::probe_machine();
   const run::Surroundings around = {session->catalogue, *experiment, machine,
                                     run::is_cuda_build(session->catalogue)};

@@ -83,7 +83,12 @@ Result<void> check_report(const Session& session, const config::Experiment& expe
                           const config::Plan& plan) {
   if (experiment.report.is_null()) return {};
   report::Vocabulary known;
-  for (const config::Plan::Column& column : plan.columns()) known.axes.push_back(column.name);
+  for (const config::Plan::Column& column : plan.columns()) {
+    known.axes.push_back(column.name);
+    known.add_values(column.name, column.values);
+  }
+  // What --set and --filter left out may still be named.
+  report::add_written_values(experiment.text, known);
   known.metrics = all_metrics(session.catalogue);
   known.passes = experiment.passes;
   known.layouts = session.installation.configs() / "layouts";

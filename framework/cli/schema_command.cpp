@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "report/schema.h"
 
 namespace assay::cli {
 
@@ -31,7 +32,8 @@ Result<ExitCode> schema_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
-  const std::string text = config::experiment_schema(session->environment()).dump(2) + "\n";
+  const std::string text =
+      config::experiment_schema(session->environment(), report::report_schema()).dump(2) + "\n";
   const std::string output = text_or(**values, "output", "");
   if (output.empty()) {
     fmt::print("{}", text);

@@ -109,7 +109,8 @@ class Plan {
 // drop. An empty result and one beyond the case limit are errors.
 Result<Plan> expand(const Experiment& experiment);
 
-// JSON Schema (draft 7) of an experiment file, for editors.
-nlohmann::json experiment_schema(const Environment& environment);
+// JSON Schema (draft 7) of an experiment file, for editors. `report` is that of its section of this
+// name, which this room knows nothing of; its `definitions` become those of the whole.
+nlohmann::json experiment_schema(const Environment& environment, nlohmann::json report = {});
 
 }  // namespace assay::config

@@ -205,6 +205,15 @@ class SchemaWriter {
 
 }  // namespace
 
-json experiment_schema(const Environment& environment) { return SchemaWriter(environment).write(); }
+json experiment_schema(const Environment& environment, json report) {
+  json schema = SchemaWriter(environment).write();
+  if (report.is_null()) return schema;
+  if (report.contains("definitions")) {
+    schema["definitions"] = std::move(report["definitions"]);
+    report.erase("definitions");
+  }
+  schema["properties"]["report"].update(report);
+  return schema;
+}
 
 }  // namespace assay::config

@@ -17,6 +17,8 @@ Result<std::vector<Section>> text_sections(const Records& records, TextSpec spec
 // Files go to `folder`; `number` tells the plots of one report apart.
 Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
                                            const std::filesystem::path& folder, int& number);
+Result<std::vector<Section>> timeline_sections(const Records& records, const TimelineSpec& spec,
+                                               const std::filesystem::path& folder, int& number);
 Result<std::vector<Section>> findings_sections(const Records& records, const FindingsSpec& spec);
 
 // Where nothing says what tells rows apart: every axis of the cases that varies and is not chosen

@@ -8,6 +8,7 @@
 
 #include "report/cell.h"
 #include "report/reduce.h"
+#include "report/timeline.h"
 #include "report/units.h"
 
 namespace assay::report {
@@ -131,6 +132,14 @@ std::optional<PlotSpec> default_plot(const Records& records, const std::string& 
   return plot;
 }
 
+// "" where there is none: when things happen is no figure of a case.
+std::string first_figure(const Records& records) {
+  for (const auto& [name, unit] : records.metrics()) {
+    if (name != sample_time && name != span_start && name != span_end) return name;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string fitting_unit(const Records& records, const std::string& metric) {
@@ -157,9 +166,7 @@ ReportSpec default_spec(const Records& records) {
   TableSpec table;
   table.grid.varying_rows = true;
   if (records.sources().size() > 1) table.grid.keys.push_back("source");
-  const std::string main = present.count("time") ? "time"
-                           : present.empty()     ? ""
-                                                 : records.metrics().front().first;
+  const std::string main = present.count("time") ? "time" : first_figure(records);
   for (const std::string& pass : passes_of(records, main)) {
     add_spread(main, pass, fitting_unit(records, main), table.grid.columns);
   }

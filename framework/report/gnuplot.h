@@ -1,40 +1,28 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
 
 namespace assay::report {
 
-struct PlotPoint {
-  double x = 0;
-  double y = 0;
-  double low = 0, high = 0;  // ends of the error bar; both y where there is none
-};
+// Okabe and Ito's colours, which stay apart for colour-blind readers.
+inline constexpr std::array colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                    "#E69F00", "#56B4E9", "#000000", "#999999"};
 
-struct PlotLine {
-  std::string name;
-  std::vector<PlotPoint> points;  // ascending x
-};
+// A text as a script has it.
+std::string quoted(const std::string& text);
 
-struct PlotData {
-  std::string title;
-  std::string x_label, y_label;  // with their units
-  bool log_x = false, log_y = false;
-  std::vector<std::string> x_categories;  // names of x = 0, 1, …; empty: x is a number
-  std::vector<PlotLine> lines;
-};
-
-// The same data always gives the same script.
-std::string gnuplot_script(const PlotData& data, const std::filesystem::path& svg);
+// What every script begins with: an SVG of this many pixels on white, a light grid, two axes.
+std::string script_opening(const std::filesystem::path& svg, int width, int height);
 
 // Runs the gnuplot found on PATH, without a shell, over a script kept beside the picture meanwhile.
 // An error says what gnuplot said, or that there is none.
-Result<void> draw(const PlotData& data, const std::filesystem::path& svg);
+Result<void> draw(const std::string& script, const std::filesystem::path& svg);
 
-// Columns x, line, y, low, high, named as on the axes.
-std::string plot_csv(const PlotData& data);
+// A cell of a CSV file, in quotes where it needs them.
+std::string csv_cell(const std::string& text);
 
 }  // namespace assay::report

@@ -7,17 +7,15 @@
 #include "base/text.h"
 #include "report/blocks.h"
 #include "report/cell.h"
-#include "report/gnuplot.h"
+#include "report/picture.h"
 #include "report/pivot.h"
+#include "report/plot_script.h"
 #include "report/reduce.h"
 #include "report/select.h"
 #include "report/units.h"
-#include "store/statistics.h"
 
 namespace assay::report {
 namespace {
-
-constexpr std::uint64_t bootstrap_seed = 1;
 
 class PlotBuilder {
  public:
@@ -35,25 +33,14 @@ class PlotBuilder {
 
     auto figures = index(*candidates, spec_.y);
     if (!figures) return tl::unexpected(figures.error());
-    Measure samples_measure = spec_.y;
-    samples_measure.statistic = Statistic::samples;
-    Measure spread_measure = spec_.y;
-    spread_measure.statistic = Statistic::std;
-    auto samples = index(*candidates, samples_measure);
-    auto spreads = index(*candidates, spread_measure);
-    if (!samples || !spreads) return tl::unexpected((samples ? spreads : samples).error());
-
     for (const auto& [key, ids] : figures->found()) {
       const auto cell = figures->at(key);
       if (!cell) return tl::unexpected(cell.error());
       if (!cell->is_number()) continue;
       unit_ = cell->unit;
-      PlotPoint point{0, cell->number, cell->number, cell->number};
-      if (spec_.bars != PlotSpec::Bars::none && !spec_.y.relative_to) {
-        set_bar(point, *samples->at(key), *spreads->at(key));
-      }
-      points_.emplace_back(key, point);
+      points_.emplace_back(key, PlotPoint{0, cell->number, cell->number, cell->number});
     }
+    if (auto done = add_bars(*candidates); !done) return tl::unexpected(done.error());
     return finish();
   }
 
@@ -62,15 +49,41 @@ class PlotBuilder {
     return MeasureIndex::build(records_, candidates, measure, axes_, "plot", spec_.at);
   }
 
-  void set_bar(PlotPoint& point, const Cell& samples, const Cell& spread) const {
-    if (spec_.bars == PlotSpec::Bars::interval && samples.list.size() > 1) {
-      const auto interval = store::bootstrap_mean(samples.list, bootstrap_seed);
-      point.low = interval.low;
-      point.high = interval.high;
-    } else if (spec_.bars == PlotSpec::Bars::std && spread.is_number()) {
-      point.low = point.y - spread.number;
-      point.high = point.y + spread.number;
+  // Calls `set` with each point and what the statistic is there; whether it is known anywhere.
+  template <class Set>
+  Result<bool> for_statistic(const RecordIds& candidates, Statistic statistic, const Set& set) {
+    Measure measure = spec_.y;
+    measure.statistic = statistic;
+    const auto figures = index(candidates, measure);
+    if (!figures) return tl::unexpected(figures.error());
+    bool any = false;
+    for (auto& [key, point] : points_) {
+      const auto cell = figures->at(key);
+      if (!cell) return tl::unexpected(cell.error());
+      if (cell->is_number()) set(point, cell->number);
+      any = any || cell->is_number();
     }
+    return any;
+  }
+
+  Result<void> add_bars(const RecordIds& candidates) {
+    using Bars = PlotSpec::Bars;
+    if (spec_.bars == Bars::none || spec_.y.relative_to) return {};
+    if (spec_.bars != Bars::interval) {
+      const auto any = for_statistic(candidates, Statistic::std, [](PlotPoint& point, double std) {
+        point.low = point.y - std;
+        point.high = point.y + std;
+      });
+      if (!any) return tl::unexpected(any.error());
+      if (*any || spec_.bars == Bars::std) return {};
+    }
+    const auto low = for_statistic(candidates, Statistic::ci_low,
+                                   [](PlotPoint& point, double end) { point.low = end; });
+    if (!low) return tl::unexpected(low.error());
+    const auto high = for_statistic(candidates, Statistic::ci_high,
+                                    [](PlotPoint& point, double end) { point.high = end; });
+    if (!high) return tl::unexpected(high.error());
+    return {};
   }
 
   PlotData finish() {
@@ -146,12 +159,15 @@ class PlotBuilder {
   std::string line_name(const Key& key) const {
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < key.size(); ++i) {
+      // One run's name tells no line from another.
+      const std::string& axis = spec_.series[i];
+      if ((axis == "run" || axis == "source") && records_.sources().size() == 1) continue;
       const Value& value = records_.axes()[axes_[i + 1]].values[key[i]];
       std::string text = label(value);
       const bool bare_number =
           Cell::of_value(value).is_number() && !spec_.labels.count(to_text(value));
       if (text.empty()) continue;
-      parts.push_back(bare_number ? spec_.series[i] + " " + text : text);
+      parts.push_back(bare_number ? axis + " " + text : text);
     }
     return join(parts, ", ");
   }
@@ -175,36 +191,6 @@ class PlotBuilder {
   std::vector<std::pair<Key, PlotPoint>> points_;
 };
 
-std::string title_of(const PlotSpec& spec, const Filter& combination) {
-  if (!spec.title.empty()) {
-    return spec.title.render([&](const Template::Field& field) {
-      const Condition* condition = combination.on(field.name);
-      return pad(condition ? condition->values.front() : "", field.spec);
-    });
-  }
-  std::vector<std::string> parts;
-  for (const Condition& condition : combination.conditions)
-    parts.push_back(condition.values.front());
-  return join(parts, ", ");
-}
-
-Section drawn(const PlotData& data, const std::filesystem::path& folder, int number) {
-  if (data.lines.empty()) return Paragraph{"No result matches this plot."};
-  if (folder.empty()) return Paragraph{"No plot: this report has no folder to keep one in."};
-  const std::string name = fmt::format("plot-{}", number);
-  const auto problem = [&](const Error& error) {
-    return Paragraph{"No plot: " + error.text() + "."};
-  };
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  const auto written = write_file((folder / (name + ".csv")).string(), plot_csv(data));
-  if (!written) return problem(written.error());
-  const auto done = draw(data, folder / (name + ".svg"));
-  if (!done) return problem(done.error());
-  return Picture{name + ".svg",
-                 data.title.empty() ? data.y_label + " over " + data.x_label : data.title};
-}
-
 }  // namespace
 
 Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
@@ -215,8 +201,16 @@ Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpe
   for (const Filter& combination : *repeats) {
     auto data = PlotBuilder(records, spec).build(combination);
     if (!data) return tl::unexpected(data.error());
-    data->title = title_of(spec, combination);
-    sections.push_back(drawn(*data, folder, ++number));
+    if (data->lines.empty()) {
+      sections.push_back(Paragraph{"No result matches this plot."});
+      continue;
+    }
+    data->title = picture_title(spec.title, combination);
+    const std::string alternative =
+        data->title.empty() ? data->y_label + " over " + data->x_label : data->title;
+    sections.push_back(
+        picture(folder, fmt::format("plot-{}", ++number), alternative, plot_csv(*data),
+                [&](const std::filesystem::path& svg) { return gnuplot_script(*data, svg); }));
   }
   return sections;
 }

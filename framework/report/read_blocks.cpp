@@ -13,17 +13,6 @@ namespace {
 using Handlers = std::vector<std::pair<std::string, Reader::Handler>>;
 using yaml::Node;
 
-// Titles of repeated blocks may only name the axes they are repeated over.
-void check_title(Reader& reader, const Node& node, const Template& title,
-                 const std::vector<std::string>& for_each) {
-  for (const std::string& name : title.names()) {
-    if (!std::count(for_each.begin(), for_each.end(), name)) {
-      reader.complain(node, fmt::format("the title uses '{}', which is not in `for_each`", name),
-                      known_names(name, for_each));
-    }
-  }
-}
-
 std::vector<Each> read_each(Reader& reader, const Node& node) {
   std::vector<Each> all;
   if (!node.is_mapping()) {
@@ -103,6 +92,16 @@ void check_text_names(Reader& reader, TextSpec& text, const Node& node) {
 
 }  // namespace
 
+void check_title(Reader& reader, const Template& title, const std::vector<std::string>& for_each) {
+  for (const std::string& name : title.names()) {
+    if (!std::count(for_each.begin(), for_each.end(), name)) {
+      reader.complain(title.where,
+                      fmt::format("the title uses '{}', which is not in `for_each`", name),
+                      known_names(name, for_each));
+    }
+  }
+}
+
 TableSpec read_table(Reader& reader, const Node& node) {
   TableSpec table;
   Handlers handlers = grid_handlers(reader, table.grid);
@@ -124,7 +123,7 @@ TableSpec read_table(Reader& reader, const Node& node) {
   names.columns();
   for (const Template& line : table.summary) names.rows_template(line);
   table.grid.varying_rows = table.grid.keys.empty();
-  check_title(reader, node, table.title, table.for_each);
+  check_title(reader, table.title, table.for_each);
   return table;
 }
 
@@ -157,7 +156,7 @@ TextSpec read_text(Reader& reader, const Node& node) {
   if (!text.row) reader.complain(node, "a text block needs `row`: the template of one row");
   check_text_names(reader, text, node);
   text.grid.varying_rows = text.grid.keys.empty();
-  check_title(reader, node, text.title, text.for_each);
+  check_title(reader, text.title, text.for_each);
   return text;
 }
 
@@ -196,7 +195,7 @@ PlotSpec read_plot(Reader& reader, const Node& node) {
     if (!node.find(key)) reader.complain(node, fmt::format("a plot needs `{}`", key));
   }
   if (const auto* measure = std::get_if<Measure>(&y.content)) plot.y = *measure;
-  check_title(reader, node, plot.title, plot.for_each);
+  check_title(reader, plot.title, plot.for_each);
   return plot;
 }
 
@@ -213,6 +212,9 @@ FindingsSpec read_findings(Reader& reader, const Node& node) {
            {"baseline",
             [&](const Node& value) { finding.baseline = reader.text(value, "baseline"); }},
            {"where", [&](const Node& value) { finding.where = reader.filter(value); }}});
+    }
+    if (options && !finding.axis.empty() && options->find("baseline")) {
+      reader.value(*options->find("baseline"), finding.axis, finding.baseline);
     }
     if (!finding.kind.empty()) result.findings.push_back(std::move(finding));
   };

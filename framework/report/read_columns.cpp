@@ -51,6 +51,7 @@ void read_rank(Reader& reader, const Node& node, Measure& measure) {
     reader.complain(node, fmt::format("rank '{}' does not exist", word),
                     "a number, max, min, mean or all");
   }
+  reader.value(node, "rank", word);
   measure.where.conditions.push_back({"rank", {word}});
 }
 
@@ -62,12 +63,15 @@ Handlers selection(Reader& reader, Measure& measure, std::vector<Statistic>& sta
        }},
       {"part",
        [&](const Node& node) {
-         measure.where.conditions.push_back({"part", reader.texts(node, "part")});
+         std::vector<std::string> parts = reader.texts(node, "part");
+         for (const std::string& part : parts) reader.value(node, "part", part);
+         measure.where.conditions.push_back({"part", std::move(parts)});
        }},
       {"source",
        [&](const Node& node) {
          const std::string word = reader.text(node, "source");
          const bool number = word.find_first_not_of("0123456789") == std::string::npos;
+         reader.value(node, number ? "source" : "run", word);
          measure.where.conditions.push_back({number ? "source" : "run", {word}});
        }},
       {"rank", [&](const Node& node) { read_rank(reader, node, measure); }},

@@ -111,12 +111,15 @@ void NameCheck::columns() {
       expression(content->expression, column.where, false);
     } else if (const auto* text = std::get_if<TemplateContent>(&column.content)) {
       for (const std::string& field : text->text.names())
-        name(field, {"reason", "outcome"}, column.where);
+        name(field, {"reason", "outcome"}, text->text.where);
     } else if (const auto* parts = std::get_if<JoinContent>(&column.content)) {
       for (const std::string& part : parts->parts) name(part, {}, column.where);
     }
   }
-  if (grid_.keep) expression(*grid_.keep, at_.where, true);
+  if (grid_.keep) {
+    const auto* node = at_.find("keep");
+    expression(*grid_.keep, node ? node->where : at_.where, true);
+  }
   for (const SortKey& key : grid_.sort) {
     const auto* node = at_.find("sort");
     name(key.name, {}, node ? node->where : at_.where);
@@ -157,19 +160,36 @@ void NameCheck::name(const std::string& name, const std::vector<std::string>& ex
   for (const Column& column : grid_.columns) {
     if (column.name.find('#') == std::string::npos) known.push_back(column.name);
   }
-  known.insert(known.end(), extra.begin(), extra.end());
-  known.insert(known.end(), axes.begin(), axes.end());
+  for (const auto* more : {&extra, &axes}) {
+    std::copy_if(
+        more->begin(), more->end(), std::back_inserter(known),
+        [&](const std::string& one) { return !std::count(known.begin(), known.end(), one); });
+  }
   reader_.complain(at, fmt::format("column '{}' does not exist", name), known_names(name, known));
 }
 
-void NameCheck::column_name(const std::string& wanted) {
+void NameCheck::column_name(const std::string& wanted, const SourceLocation& at) {
   std::vector<std::string> known;
   for (const Column& column : grid_.columns) {
     if (column.name.find('#') == std::string::npos) known.push_back(column.name);
   }
   if (std::count(known.begin(), known.end(), wanted) || pivoted(wanted)) return;
-  reader_.complain(at_, fmt::format("column '{}' does not exist", wanted),
+  reader_.complain(at, fmt::format("column '{}' does not exist", wanted),
                    known_names(wanted, known));
+}
+
+// A bare word that is compared with a column or an axis, and is neither, is text.
+bool NameCheck::is_word(const Expression& expression, const std::string& name) const {
+  const auto exists = [&](const std::string& wanted) {
+    if (wanted.empty()) return false;
+    return reader_.known().has_axis(wanted) || pivoted(wanted) ||
+           std::any_of(grid_.columns.begin(), grid_.columns.end(),
+                       [&](const Column& column) { return column.name == wanted; });
+  };
+  if (exists(name)) return false;
+  return std::all_of(
+      expression.uses().begin(), expression.uses().end(),
+      [&](const Expression::Use& use) { return use.name != name || exists(use.beside); });
 }
 
 void NameCheck::expression(const Expression& expression, const SourceLocation& at, bool comparing) {
@@ -190,8 +210,7 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
         unit = axis->unit;
       }
     }
-    // A bare word in a comparison is text, so only a plain calculation must know all its names.
-    if (!is_column && !comparing) name(used, {}, at);
+    if (!is_column && !(comparing && is_word(expression, used))) name(used, {}, at);
     units.push_back(unit == "count" ? "" : unit);
   }
   if (comparing) return;
@@ -203,9 +222,9 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
 void NameCheck::row_template(const Template& text, const std::vector<std::string>& extra) {
   std::vector<std::string> allowed = extra;
   allowed.insert(allowed.end(), {"reason", "outcome", "index"});
-  for (const std::string& field : text.names()) name(field, allowed, at_.where);
+  for (const std::string& field : text.names()) name(field, allowed, text.where);
   if (!text.function_names().empty()) {
-    reader_.complain(at_,
+    reader_.complain(text.where,
                      fmt::format("a row has nothing to take {{mean(…)}} of '{}' over",
                                  text.function_names().front()),
                      "use it in before, after, summary or a group");
@@ -215,8 +234,8 @@ void NameCheck::row_template(const Template& text, const std::vector<std::string
 void NameCheck::rows_template(const Template& text, const std::vector<std::string>& extra) {
   std::vector<std::string> allowed = extra;
   allowed.insert(allowed.end(), {"reason", "outcome"});
-  for (const std::string& field : text.names()) name(field, allowed, at_.where);
-  for (const std::string& field : text.function_names()) column_name(field);
+  for (const std::string& field : text.names()) name(field, allowed, text.where);
+  for (const std::string& field : text.function_names()) column_name(field, text.where);
 }
 
 }  // namespace assay::report

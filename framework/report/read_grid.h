@@ -26,8 +26,9 @@ class NameCheck {
  private:
   void name(const std::string& name, const std::vector<std::string>& extra,
             const SourceLocation& at);
-  void column_name(const std::string& name);
+  void column_name(const std::string& name, const SourceLocation& at);
   void expression(const Expression& expression, const SourceLocation& at, bool comparing);
+  bool is_word(const Expression& expression, const std::string& name) const;
   bool pivoted(const std::string& name) const;
 
   Reader& reader_;

@@ -38,7 +38,7 @@ class ReportReader {
 
  private:
   static std::vector<std::string> kinds() {
-    return {"heading", "prose", "table", "text", "plot", "findings", "layout"};
+    return {"heading", "prose", "table", "text", "plot", "timeline", "findings", "layout"};
   }
 
   void block(const Node& key, const Node& value, const Filter& where, int depth) {
@@ -59,6 +59,10 @@ class ReportReader {
       PlotSpec plot = read_plot(reader_, value);
       plot.where.add(where);
       spec.blocks.push_back(std::move(plot));
+    } else if (kind == "timeline") {
+      TimelineSpec timeline = read_timeline(reader_, value);
+      timeline.where.add(where);
+      spec.blocks.push_back(std::move(timeline));
     } else if (kind == "findings") {
       FindingsSpec findings = read_findings(reader_, value);
       for (FindingSpec& finding : findings.findings) finding.where.add(where);

@@ -92,9 +92,13 @@ std::map<std::string, std::string> Reader::text_map(const yaml::Node& node, std:
 
 std::string Reader::choice(const yaml::Node& node, std::string_view what,
                            const std::vector<std::string>& choices) {
-  if (node.is_scalar() && std::count(choices.begin(), choices.end(), node.text)) return node.text;
-  complain(node, fmt::format("{} '{}' does not exist", what, node.text),
-           known_names(node.text, choices));
+  return choice(node, what, node.is_scalar() ? node.text : "", choices);
+}
+
+std::string Reader::choice(const yaml::Node& at, std::string_view what, const std::string& word,
+                           const std::vector<std::string>& choices) {
+  if (std::count(choices.begin(), choices.end(), word)) return word;
+  complain(at, fmt::format("{} '{}' does not exist", what, word), known_names(word, choices));
   return "";
 }
 
@@ -134,7 +138,10 @@ Template Reader::text_template(const yaml::Node& node, std::string_view what) {
   std::string source = text(node, what);
   if (!source.empty() && source.back() == '\n') source.pop_back();
   auto result = Template::parse(source);
-  if (result) return std::move(*result);
+  if (result) {
+    result->where = node.where;
+    return std::move(*result);
+  }
   const Diagnostic& problem = result.error().diagnostics.front();
   complain(node, fmt::format("{}: {}", what, problem.message), problem.hint);
   return {};
@@ -174,35 +181,6 @@ std::vector<Outcome> Reader::outcomes(const yaml::Node& node) {
                known_names(name, {"ok", "oom", "unsupported", "wrong", "error", "crashed",
                                   "timeout", "skipped"}));
     }
-  }
-  return result;
-}
-
-Filter Reader::filter(const yaml::Node& node) {
-  Filter result;
-  if (node.is_mapping()) {
-    for (const auto& [key, value] : node.entries) {
-      const std::string name = axis(key);
-      std::vector<std::string> values = texts(value, "a value to choose");
-      if (name == "pass") {
-        for (const yaml::Node& item : value.is_sequence() ? value.items : std::vector{value})
-          pass(item);
-      }
-      if (!name.empty()) result.conditions.push_back({name, std::move(values)});
-    }
-    return result;
-  }
-  for (const yaml::Node& item : node.is_sequence() ? node.items : std::vector{node}) {
-    auto condition = expression(item, "where");
-    if (!condition) continue;
-    const auto& names = condition->names();
-    const auto is_axis = [&](const std::string& name) {
-      return std::count(known_.axes.begin(), known_.axes.end(), name) > 0;
-    };
-    if (std::none_of(names.begin(), names.end(), is_axis)) {
-      complain(item, "this condition names no axis", "known: " + join(known_.axes, ", "));
-    }
-    result.expressions.push_back(std::move(*condition));
   }
   return result;
 }

@@ -41,6 +41,8 @@ class Reader {
   // One of `choices`.
   std::string choice(const yaml::Node& node, std::string_view what,
                      const std::vector<std::string>& choices);
+  std::string choice(const yaml::Node& at, std::string_view what, const std::string& word,
+                     const std::vector<std::string>& choices);
 
   std::string axis(const yaml::Node& node);
   std::vector<std::string> axes(const yaml::Node& node);
@@ -52,10 +54,14 @@ class Reader {
   CellTexts cells(const yaml::Node& node);
   std::vector<Outcome> outcomes(const yaml::Node& node);
 
+  // A value that the axis must have, where its values are known.
+  void value(const yaml::Node& at, const std::string& axis, const std::string& text);
   // {axis: value or list}, or an expression over axes, or a list of expressions.
   Filter filter(const yaml::Node& node);
 
  private:
+  void check_words(const yaml::Node& at, const Expression& condition);
+
   const Vocabulary& known_;
   std::vector<Diagnostic>& diagnostics_;
 };

@@ -10,7 +10,7 @@
 namespace assay::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Statistic>, 11> statistics{{
+constexpr std::array<std::pair<std::string_view, Statistic>, 13> statistics{{
     {"mean", Statistic::mean},
     {"std", Statistic::std},
     {"std_population", Statistic::std_population},
@@ -19,10 +19,19 @@ constexpr std::array<std::pair<std::string_view, Statistic>, 11> statistics{{
     {"max", Statistic::max},
     {"p5", Statistic::p5},
     {"p95", Statistic::p95},
+    {"ci_low", Statistic::ci_low},
+    {"ci_high", Statistic::ci_high},
     {"n", Statistic::n},
     {"sum", Statistic::sum},
     {"samples", Statistic::samples},
 }};
+
+// One sample, or none, says nothing of where the mean lies.
+store::Interval interval_of(const std::vector<double>& samples) {
+  constexpr std::uint64_t seed = 1;
+  if (samples.size() < 2) return {std::nan(""), std::nan("")};
+  return store::bootstrap_mean(samples, seed);
+}
 
 double combine(const std::vector<double>& values, RankRule rule, Statistic statistic) {
   if (rule == RankRule::pool) {
@@ -86,6 +95,10 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
       return summary.p5;
     case Statistic::p95:
       return summary.p95;
+    case Statistic::ci_low:
+      return interval_of(samples).low;
+    case Statistic::ci_high:
+      return interval_of(samples).high;
     case Statistic::n:
       return static_cast<double>(summary.n);
     case Statistic::sum:

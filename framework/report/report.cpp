@@ -7,20 +7,10 @@
 #include "report/default_spec.h"
 #include "report/read_blocks.h"
 #include "report/records.h"
+#include "report/vocabulary.h"
 
 namespace assay::report {
 namespace {
-
-Vocabulary vocabulary_of_records(const Records& records, const std::vector<MetricInfo>& metrics) {
-  Vocabulary known;
-  for (const Records::Axis& axis : records.axes()) known.axes.push_back(axis.name);
-  known.passes = records.passes();
-  known.metrics = metrics;
-  for (const auto& [name, unit] : records.metrics()) {
-    if (!known.metric(name)) known.metrics.push_back({name, unit, Direction::lower_is_better, ""});
-  }
-  return known;
-}
 
 Result<ReportSpec> read_spec(const yaml::Node& node, const Vocabulary& known) {
   Error error;
@@ -50,6 +40,9 @@ class BlockRenderer {
   Result<std::vector<Section>> operator()(const PlotSpec& spec) {
     return plot_sections(records_, spec, inputs_.folder, plots_);
   }
+  Result<std::vector<Section>> operator()(const TimelineSpec& spec) {
+    return timeline_sections(records_, spec, inputs_.folder, timelines_);
+  }
   Result<std::vector<Section>> operator()(const FindingsSpec& spec) {
     return findings_sections(records_, spec);
   }
@@ -58,6 +51,7 @@ class BlockRenderer {
   const Records& records_;
   const Inputs& inputs_;
   int plots_ = 0;
+  int timelines_ = 0;
 };
 
 }  // namespace
@@ -72,11 +66,6 @@ std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known) {
   }
   const auto read = read_spec(spec, with_series_axes);
   return read ? std::vector<Diagnostic>() : read.error().diagnostics;
-}
-
-Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
-                         const std::vector<MetricInfo>& metrics) {
-  return vocabulary_of_records(Records(sources), metrics);
 }
 
 Result<Document> build(const Inputs& inputs) {

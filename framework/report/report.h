@@ -26,11 +26,15 @@ struct Inputs {
 };
 
 // Everything that is wrong with a spec, judged by what `known` says exists: unknown block, key,
-// column, axis, metric, pass, statistic, unit, format or layout, a unit that a metric cannot be
-// shown in, an expression that mixes units. Empty: it can be rendered.
+// column, axis, value of an axis, metric, pass, statistic, unit, format or layout, a unit that a
+// metric cannot be shown in, an expression that mixes units. Empty: it can be rendered.
 std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known);
 
-// What the runs themselves hold, and `metrics`.
+// The values that an experiment's text gives its axes, those that a run of it may have left out
+// too: of matrix, fixed, include and measure.
+void add_written_values(const std::string& experiment_text, Vocabulary& known);
+
+// What the runs themselves hold, with the values their experiments' texts name, and `metrics`.
 Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
                          const std::vector<MetricInfo>& metrics = {});
 

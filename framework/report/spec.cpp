@@ -1,5 +1,7 @@
 #include "report/spec.h"
 
+#include <algorithm>
+
 namespace assay::report {
 
 const Condition* Filter::on(std::string_view axis) const {
@@ -12,6 +14,22 @@ const Condition* Filter::on(std::string_view axis) const {
 void Filter::add(const Filter& other) {
   conditions.insert(conditions.end(), other.conditions.begin(), other.conditions.end());
   expressions.insert(expressions.end(), other.expressions.begin(), other.expressions.end());
+}
+
+bool Vocabulary::has_axis(std::string_view name) const {
+  return std::find(axes.begin(), axes.end(), name) != axes.end();
+}
+
+void Vocabulary::add_values(const std::string& axis, const std::vector<Value>& distinct) {
+  std::vector<Value>& known = values[axis];
+  std::copy_if(distinct.begin(), distinct.end(), std::back_inserter(known),
+               [](const Value& value) { return !std::holds_alternative<std::monostate>(value); });
+}
+
+void Vocabulary::add_value(const std::string& axis, const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) return;
+  std::vector<Value>& known = values[axis];
+  if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
 }
 
 const MetricInfo* Vocabulary::metric(std::string_view name) const {

@@ -34,7 +34,21 @@ struct Filter {
   void add(const Filter& other);
 };
 
-enum class Statistic { mean, std, std_population, median, min, max, p5, p95, n, sum, samples };
+enum class Statistic {
+  mean,
+  std,
+  std_population,
+  median,
+  min,
+  max,
+  p5,
+  p95,
+  ci_low,  // ends of the 95 % confidence interval of the mean
+  ci_high,
+  n,
+  sum,
+  samples
+};
 
 // How the ranks of one measurement become one number.
 enum class RankRule {
@@ -162,7 +176,27 @@ struct PlotSpec {
   std::map<std::string, std::string> labels;
   Filter where;
   bool log_x = false, log_y = false;
-  enum class Bars { none, std, interval } bars = Bars::std;
+  // known: the standard deviation, or where no point has one the interval.
+  enum class Bars { known, none, std, interval } bars = Bars::known;
+  Template title;
+  std::vector<std::string> for_each;
+  SourceLocation at;
+};
+
+// How much of the time of one part lies within that of another.
+struct OverlapSpec {
+  std::string of, with;
+};
+
+// One case over time: values, or lanes of spans. framework/report/timeline.h says which series.
+struct TimelineSpec {
+  std::vector<std::string> values;  // metrics
+  std::string unit;                 // of the values; "": what suits them
+  std::vector<std::string> lanes;   // parts, from the top
+  std::vector<std::string> phases;  // parts marked behind
+  std::optional<OverlapSpec> overlap;
+  std::map<std::string, std::string> labels;  // metric or part → what is shown
+  Filter where;
   Template title;
   std::vector<std::string> for_each;
   SourceLocation at;
@@ -186,7 +220,8 @@ struct FindingsSpec {
   std::vector<FindingSpec> findings;
 };
 
-using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, FindingsSpec>;
+using Block =
+    std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, TimelineSpec, FindingsSpec>;
 
 struct ReportSpec {
   std::vector<Block> blocks;
@@ -195,11 +230,17 @@ struct ReportSpec {
 // What a spec may name.
 struct Vocabulary {
   std::vector<std::string> axes;
+  // Of an axis whose values are all known; any value may be named of the others.
+  std::map<std::string, std::vector<Value>> values;
   std::vector<MetricInfo> metrics;
   std::vector<std::string> passes;
   std::filesystem::path layouts;  // folder of NAME.yaml; empty: none
 
   const MetricInfo* metric(std::string_view name) const;
+  bool has_axis(std::string_view name) const;
+  // Those of `distinct` are new to the axis; monostate is passed over.
+  void add_values(const std::string& axis, const std::vector<Value>& distinct);
+  void add_value(const std::string& axis, const Value& value);
 };
 
 }  // namespace assay::report

@@ -26,6 +26,8 @@ class Template {
   // Errors name the field that cannot be read.
   static Result<Template> parse(std::string_view text);
 
+  SourceLocation where;  // of the text in its file
+
   bool empty() const { return parts_.empty(); }
   const std::vector<Part>& parts() const { return parts_; }
 

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <set>
+#include <regex>
 
 #include "base/text.h"
 #include "rendering.h"
@@ -12,27 +14,43 @@ namespace {
 
 const std::filesystem::path root = ASSAY_SOURCE_DIR;
 
-// The page as a reader of its comments sees it: figures by name, examples with their results.
+// The page read from top to bottom: figures by name, and every result made anew from them.
+//   <!-- data: NAME -->       the block below holds figures
+//   <!-- example: NAME… -->   the block below is a report of them; its result stands between
+//   <!-- result --> and <!-- end -->
+//   <!-- refused: NAME… -->   the same of a report with mistakes; the result says which
+//   <!-- layouts -->          a table of the shipped layouts, up to <!-- end -->
 class Page {
  public:
-  struct Example {
-    std::vector<std::string> data;
-    std::string yaml, result;
-    std::size_t line;
-  };
-
-  explicit Page(const std::string& text) : lines_(split(text, '\n')) {
+  // Pictures are made in `work` and belong in the page's folder under `pictures`.
+  Page(const std::string& text, std::filesystem::path work)
+      : lines_(split(text, '\n')), work_(std::move(work)) {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
+      written_ += lines_[i] + (i + 1 < lines_.size() ? "\n" : "");
       if (const auto names = comment(i, "data"); !names.empty()) {
-        data[names.front()] = testing_support::run_of(block_after(i), names.front());
+        read_data(names.front(), block_after(i));
       } else if (const auto used = comment(i, "example"); !used.empty()) {
-        examples.push_back({used, block_after(i), result_after(i), i + 1});
+        read_example(i, used, false);
+      } else if (const auto mistaken = comment(i, "refused"); !mistaken.empty()) {
+        read_example(i, mistaken, true);
+      } else if (lines_[i] == "<!-- result -->") {
+        ++examples;
+        replace(i, rendered(i + 1));
+      } else if (lines_[i] == "<!-- layouts -->") {
+        replace(i, table_of_layouts());
       }
     }
   }
 
-  std::map<std::string, store::Run> data;
-  std::vector<Example> examples;
+  const std::string& written() const { return written_; }
+
+  struct MadePicture {
+    std::string name;            // in the page's folder
+    std::filesystem::path file;  // both without extension
+  };
+  std::vector<MadePicture> pictures;
+  std::size_t examples = 0;
+  bool drawn = true;  // gnuplot is there
 
  private:
   std::vector<std::string> comment(std::size_t i, const std::string& kind) const {
@@ -48,27 +66,158 @@ class Page {
     return text;
   }
 
-  std::string result_after(std::size_t i) const {
-    while (lines_[i] != "<!-- result -->") ++i;
-    std::string text;
-    while (lines_[++i] != "<!-- end -->") text += lines_[i] + "\n";
-    return std::string(trim(text));
+  void read_data(const std::string& name, const std::string& text) {
+    auto run = store::import_text(text, name + (text.front() == '{' ? ".jsonl" : ".csv"));
+    if (!run) {
+      ADD_FAILURE() << run.error().text();
+      return;
+    }
+    run->info.name = name;
+    runs_[name] = std::move(*run);
+  }
+
+  void read_example(std::size_t i, const std::vector<std::string>& names, bool refused) {
+    names_ = names;
+    yaml_ = block_after(i);
+    refused_ = refused;
+  }
+
+  // What stood up to <!-- end --> is left out.
+  void replace(std::size_t& i, const std::string& text) {
+    written_ += "\n" + std::string(trim(text)) + "\n\n";
+    while (lines_.at(i + 1) != "<!-- end -->") ++i;
+  }
+
+  std::string rendered(std::size_t line) {
+    const std::filesystem::path folder = work_ / std::to_string(line);
+    Inputs inputs;
+    for (const std::string& name : names_) inputs.sources.push_back(&runs_.at(name));
+    inputs.with_context = false;
+    inputs.layouts = root / "configs/layouts";
+    inputs.folder = folder;
+    const auto spec = yaml::parse(yaml_, "report.yaml");
+    if (!spec) return unexpected(line, spec.error().text());
+    inputs.spec = *spec;
+    const auto document = build(inputs);
+    if (!document && refused_) return "```\n" + document.error().text() + "\n```";
+    if (!document) return unexpected(line, document.error().text());
+    if (refused_) return unexpected(line, "this is not refused");
+    std::string text = *to_markdown(*document);
+    if (text.find("gnuplot is not installed") != std::string::npos) drawn = false;
+    return with_pictures_of_the_page(text, folder);
+  }
+
+  static std::string unexpected(std::size_t line, const std::string& what) {
+    ADD_FAILURE() << "docs/reports.md:" << line << ": " << what;
+    return what;
+  }
+
+  std::string with_pictures_of_the_page(const std::string& text,
+                                        const std::filesystem::path& folder) {
+    static const std::regex link("\\]\\(((plot|timeline)-[0-9]+)\\.svg\\)");
+    std::string result;
+    auto at = text.cbegin();
+    std::smatch found;
+    while (std::regex_search(at, text.cend(), found, link)) {
+      const std::string name = found[2].str() + "-" + std::to_string(++numbers_[found[2].str()]);
+      pictures.push_back({name, folder / found[1].str()});
+      result += found.prefix().str() + "](reports/" + name + ".svg)";
+      at = found[0].second;
+    }
+    return result + std::string(at, text.cend());
+  }
+
+  // The comment a layout begins with says what it makes.
+  static std::string table_of_layouts() {
+    std::map<std::string, std::string> sentences;
+    for (const auto& entry : std::filesystem::directory_iterator(root / "configs/layouts")) {
+      const auto text = read_file(entry.path().string());
+      if (!text) continue;
+      std::vector<std::string> words;
+      for (const std::string& line : split(*text, '\n')) {
+        if (line.rfind("# ", 0) != 0) break;
+        words.push_back(line.substr(2));
+      }
+      sentences[entry.path().stem().string()] = join(words, " ");
+    }
+    std::string table = "| layout | makes |\n|:-------|:------|\n";
+    for (const auto& [name, sentence] : sentences) {
+      EXPECT_FALSE(sentence.empty()) << name << " does not begin with what it makes";
+      table += "| `" + name + "` | " + sentence + " |\n";
+    }
+    return table;
   }
 
   std::vector<std::string> lines_;
+  std::filesystem::path work_;
+  std::map<std::string, store::Run> runs_;
+  std::vector<std::string> names_;
+  std::string yaml_, written_;
+  bool refused_ = false;
+  std::map<std::string, int> numbers_;
 };
 
-TEST(Documentation, EveryExampleGivesWhatThePageShows) {
-  const auto text = read_file((root / "docs/reports.md").string());
-  ASSERT_TRUE(text) << text.error().text();
-  const Page page(*text);
-  ASSERT_GE(page.examples.size(), 10u);
-  for (const Page::Example& example : page.examples) {
-    std::vector<const store::Run*> runs;
-    for (const std::string& name : example.data) runs.push_back(&page.data.at(name));
-    EXPECT_EQ(trim(testing_support::markdown_of(runs, example.yaml)), example.result)
-        << "docs/reports.md:" << example.line;
+// Pictures of another version of gnuplot differ in how they are written.
+std::string drawn_by(const std::string& svg) {
+  const std::size_t at = svg.find("Produced by ");
+  return at == std::string::npos ? "" : svg.substr(at, svg.find('\n', at) - at);
+}
+
+void compare_pictures(const std::vector<Page::MadePicture>& pictures,
+                      const std::filesystem::path& folder) {
+  for (const Page::MadePicture& picture : pictures) {
+    const auto stored = [&](const char* extension) {
+      return read_file((folder / (picture.name + extension)).string());
+    };
+    const auto made = [&](const char* extension) {
+      return *read_file(picture.file.string() + extension);
+    };
+    ASSERT_TRUE(stored(".csv") && stored(".svg")) << picture.name << ": run tools/docs";
+    EXPECT_EQ(made(".csv"), *stored(".csv")) << picture.name << ": run tools/docs";
+    if (drawn_by(made(".svg")) == drawn_by(*stored(".svg"))) {
+      EXPECT_TRUE(made(".svg") == *stored(".svg")) << picture.name << ": run tools/docs";
+    }
   }
+}
+
+void keep_pictures(const std::vector<Page::MadePicture>& pictures,
+                   const std::filesystem::path& folder) {
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  for (const Page::MadePicture& picture : pictures) {
+    for (const char* extension : {".csv", ".svg"}) {
+      std::filesystem::copy_file(picture.file.string() + extension,
+                                 folder / (picture.name + extension));
+    }
+  }
+}
+
+// With ASSAY_WRITE_DOCS set (tools/docs) the page and its pictures are written instead.
+TEST(Documentation, EveryExampleGivesWhatThePageShows) {
+  const std::string file = (root / "docs/reports.md").string();
+  const auto text = read_file(file);
+  ASSERT_TRUE(text) << text.error().text();
+  const std::filesystem::path work =
+      std::filesystem::temp_directory_path() / ("assay_docs_" + std::to_string(::getpid()));
+  const Page page(*text, work);
+  EXPECT_GE(page.examples, 20u);
+  const bool write = std::getenv("ASSAY_WRITE_DOCS") != nullptr;
+  if (!page.drawn) {
+    std::filesystem::remove_all(work);
+    GTEST_SKIP() << "gnuplot is not installed";
+  }
+  if (write && !HasFailure()) {
+    keep_pictures(page.pictures, root / "docs/reports");
+    ASSERT_TRUE(write_file(file, page.written()));
+  } else {
+    const auto expected = split(*text, '\n'), made = split(page.written(), '\n');
+    for (std::size_t i = 0; i < std::min(expected.size(), made.size()); ++i) {
+      ASSERT_EQ(made[i], expected[i]) << "docs/reports.md:" << i + 1 << ": run tools/docs";
+    }
+    EXPECT_EQ(made.size(), expected.size()) << "run tools/docs";
+    compare_pictures(page.pictures, root / "docs/reports");
+  }
+  std::filesystem::remove_all(work);
 }
 
 Vocabulary everything_a_workload_has() {
@@ -101,6 +250,8 @@ Vocabulary everything_a_workload_has() {
                                                                      {"total_time", "s"},
                                                                      {"memory_before", "byte"},
                                                                      {"peak_memory", "byte"},
+                                                                     {"allocated_memory", "byte"},
+                                                                     {"reserved_memory", "byte"},
                                                                      {"parameters", "count"},
                                                                      {"parameter_bytes", "byte"},
                                                                      {"elements", "count"},
@@ -113,9 +264,7 @@ Vocabulary everything_a_workload_has() {
   return known;
 }
 
-TEST(ShippedLayouts, AreWellFormedAndDescribed) {
-  const auto text = read_file((root / "docs/reports.md").string());
-  ASSERT_TRUE(text) << text.error().text();
+TEST(ShippedLayouts, AreWellFormed) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root / "configs/layouts")) {
     if (entry.path().extension() != ".yaml") continue;
@@ -124,8 +273,6 @@ TEST(ShippedLayouts, AreWellFormedAndDescribed) {
     ASSERT_TRUE(spec) << spec.error().text();
     for (const Diagnostic& diagnostic : check(*spec, everything_a_workload_has()))
       ADD_FAILURE() << diagnostic.text();
-    EXPECT_NE(text->find("| `" + entry.path().stem().string() + "` |"), std::string::npos)
-        << entry.path().filename() << " is not in docs/reports.md";
   }
   EXPECT_GT(count, 20u);
 }

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "rendering.h"
-#include "report/gnuplot.h"
+#include "report/plot_script.h"
 
 namespace assay::report {
 namespace {
@@ -133,6 +133,58 @@ TEST_F(Plots, WithoutGnuplotTheReportSaysSo) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "plot-1.csv")) << "the data is kept";
 }
 
+std::string data_of(const std::filesystem::path& folder, const std::string& name = "plot-1") {
+  const auto text = read_file((folder / (name + ".csv")).string());
+  return text ? *text : text.error().text();
+}
+
+// Figures of which only a mean and a confidence interval are known.
+TEST_F(Plots, ImportedIntervalsAreErrorBars) {
+  const char* const figures =
+      "seq_len,pass,time.mean [ms],time.ci_low [ms],time.ci_high [ms]\n"
+      "128,forward,1,0.75,1.5\n256,forward,4,3.5,5\n";
+  const char* const shown =
+      "seq_len,line,forward time [ms],low,high\n128,,1,0.75,1.5\n256,,4,3.5,5\n";
+  rendered(figures, "- plot: {x: seq_len, y: {metric: time, pass: forward, unit: ms}}");
+  EXPECT_EQ(data_of(folder_), shown) << "where no standard deviation is known";
+  rendered(figures,
+           "- plot: {x: seq_len, y: {metric: time, pass: forward, unit: ms}, bars: interval}");
+  EXPECT_EQ(data_of(folder_), shown);
+  rendered(figures, "- plot: {x: seq_len, y: {metric: time, pass: forward, unit: ms}, bars: std}");
+  EXPECT_EQ(data_of(folder_), "seq_len,line,forward time [ms],low,high\n128,,1,1,1\n256,,4,4,4\n");
+}
+
+// The interval of the mean lies within the samples and around their mean, 2.
+TEST_F(Plots, IntervalsOfSamplesAreBootstrapped) {
+  rendered("seq_len,pass,time.samples [s]\n128,forward,1 2 3 2 1 3 2 2\n",
+           "- plot: {x: seq_len, y: {metric: time, unit: s}, bars: interval}");
+  const auto cells = split(split(data_of(folder_), '\n').at(1), ',');
+  ASSERT_EQ(cells.size(), 5u);
+  const double low = std::stod(cells[3]), high = std::stod(cells[4]);
+  EXPECT_EQ(cells[2], "2");
+  EXPECT_GT(low, 1);
+  EXPECT_LT(low, 2);
+  EXPECT_GT(high, 2);
+  EXPECT_LT(high, 3);
+}
+
+// The figures of writeup 004's collectives (tests/golden/G5): a picture for each transport.
+TEST_F(Plots, OfCollectivesAreOneATransport) {
+  const auto csv = read_file(ASSAY_SOURCE_DIR "/tests/golden/G5/data.csv");
+  const auto layout = read_file(ASSAY_SOURCE_DIR "/configs/layouts/collective_times.yaml");
+  ASSERT_TRUE(csv && layout);
+  const std::string text = rendered(*csv, *layout);
+  if (text.find("gnuplot is not") != std::string::npos) GTEST_SKIP() << "gnuplot is not installed";
+  EXPECT_NE(text.find("![gloo on cpu](plot-1.svg)\n\n![gloo on cuda](plot-2.svg)\n\n"
+                      "![nccl on cuda](plot-3.svg)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(data_of(folder_).rfind(
+                "size [MiB],line,all_reduce time [ms],low,high\n0.5,world_size 2,0.833,", 0),
+            0u)
+      << data_of(folder_);
+}
+
 TEST_F(Plots, OfSeveralCasesAreErrors) {
   const std::string text = rendered(lengths, "- plot: {x: seq_len, y: {metric: time}}");
   EXPECT_NE(text.find("they differ in attention (naive, flash)"), std::string::npos) << text;
@@ -140,8 +192,9 @@ TEST_F(Plots, OfSeveralCasesAreErrors) {
 
 TEST_F(Plots, OfNothingSaySo) {
   EXPECT_EQ(
-      rendered(lengths,
-               "- plot: {x: seq_len, y: {metric: time}, series: [attention], where: {seq_len: 7}}"),
+      rendered(
+          lengths,
+          "- plot: {x: seq_len, y: {metric: time}, series: [attention], where: 'seq_len > 999'}"),
       "No result matches this plot.\n");
 }
 

@@ -1,0 +1,118 @@
+#include "report/plot_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "report/gnuplot.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::array point_types{7, 5, 9, 11, 13, 6, 4, 8};
+constexpr std::size_t most_ticks = 12;
+constexpr std::size_t most_label_characters = 56;
+constexpr double place_width = 0.6;
+
+bool drawable(const PlotData& data, const PlotPoint& point) {
+  return std::isfinite(point.x) && std::isfinite(point.y) && (!data.log_x || point.x > 0) &&
+         (!data.log_y || point.y > 0);
+}
+
+// On a log axis a bar cannot reach zero: it is cut a decade below its point.
+double bar_end(const PlotData& data, const PlotPoint& point) {
+  return data.log_y ? std::max(point.low, point.y / 10) : point.low;
+}
+
+// Labels that would run into each other are turned.
+std::string ticks_of(const std::vector<std::pair<std::string, double>>& labels) {
+  std::vector<std::string> ticks;
+  std::size_t characters = 0;
+  for (const auto& [label, at] : labels) {
+    ticks.push_back(fmt::format("{} {}", quoted(label), at));
+    characters += display_width(label) + 2;
+  }
+  return fmt::format("set xtics {}({})\n",
+                     characters > most_label_characters ? "rotate by -40 " : "", join(ticks, ", "));
+}
+
+std::string x_ticks(const PlotData& data) {
+  std::vector<std::pair<std::string, double>> labels;
+  if (!data.x_categories.empty()) {
+    for (const std::string& name : data.x_categories) {
+      labels.emplace_back(name, static_cast<double>(labels.size()));
+    }
+    return ticks_of(labels) + fmt::format("set xrange [-0.5:{}.5]\n", labels.size() - 1);
+  }
+  std::set<double> values;
+  for (const PlotLine& line : data.lines) {
+    for (const PlotPoint& point : line.points) values.insert(point.x);
+  }
+  if (values.empty() || values.size() > most_ticks) return "";
+  for (const double value : values) labels.emplace_back(fmt::format("{:.6g}", value), value);
+  return ticks_of(labels);
+}
+
+}  // namespace
+
+std::string gnuplot_script(const PlotData& data, const std::filesystem::path& svg) {
+  std::string script = script_opening(svg, 880, 520);
+  if (!data.title.empty()) script += "set title " + quoted(data.title) + "\n";
+  script += "set xlabel " + quoted(data.x_label) + "\nset ylabel " + quoted(data.y_label) + "\n";
+  script +=
+      data.lines.size() > 1 ? "set key outside right top vertical Left reverse\n" : "set key off\n";
+  script += "set offsets graph 0.02, graph 0.02, graph 0.05, 0\nset format y '%g'\n";
+  if (data.log_x) script += "set logscale x\n";
+  if (data.log_y) script += "set logscale y\n";
+  if (!data.log_y) script += "set yrange [0:*]\n";
+  script += x_ticks(data);
+  std::vector<std::string> plots;
+  for (std::size_t i = 0; i < data.lines.size(); ++i) {
+    // Places have no order: lines between them would say nothing, so lines stand beside each other.
+    const bool places = !data.x_categories.empty();
+    const double beside =
+        places ? place_width *
+                     ((static_cast<double>(i) + 0.5) / static_cast<double>(data.lines.size()) - 0.5)
+               : 0;
+    script += fmt::format("$line{} << EOD\n", i);
+    bool bars = false;
+    for (const PlotPoint& point : data.lines[i].points) {
+      if (!drawable(data, point)) continue;
+      bars = bars || point.high > point.low;
+      script += fmt::format("{:.15g} {:.15g} {:.15g} {:.15g}\n", point.x + beside, point.y,
+                            bar_end(data, point), point.high);
+    }
+    script += "EOD\n";
+    const std::string style =
+        fmt::format("lw 2{} lc rgb '{}' pt {} ps 0.7 title {}", i < colours.size() ? "" : " dt 2",
+                    colours[i % colours.size()], point_types[i % point_types.size()],
+                    quoted(data.lines[i].name));
+    const std::string_view with =
+        places ? (bars ? "yerrorbars" : "points") : (bars ? "yerrorlines" : "linespoints");
+    plots.push_back(
+        fmt::format("$line{} using {} with {} {}", i, bars ? "1:2:3:4" : "1:2", with, style));
+  }
+  script += "plot " + join(plots, ", \\\n     ") + "\n";
+  return script;
+}
+
+std::string plot_csv(const PlotData& data) {
+  std::string text =
+      fmt::format("{},line,{},low,high\n", csv_cell(data.x_label), csv_cell(data.y_label));
+  for (const PlotLine& line : data.lines) {
+    for (const PlotPoint& point : line.points) {
+      const std::string x = data.x_categories.empty()
+                                ? fmt::format("{:.15g}", point.x)
+                                : csv_cell(data.x_categories[static_cast<std::size_t>(point.x)]);
+      text += fmt::format("{},{},{:.15g},{:.15g},{:.15g}\n", x, csv_cell(line.name), point.y,
+                          point.low, point.high);
+    }
+  }
+  return text;
+}
+
+}  // namespace assay::report

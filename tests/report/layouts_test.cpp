@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "rendering.h"
+
+// Shipped layouts that no golden table shows, over small figures.
+namespace assay::report {
+namespace {
+
+const std::filesystem::path root = ASSAY_SOURCE_DIR;
+
+class ShippedLayout : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("assay_shipped_" +
+               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Each text is a run.
+  std::string rendered(const std::vector<std::string>& texts, const std::string& layout) {
+    std::vector<store::Run> runs;
+    for (const std::string& text : texts) {
+      auto run = store::import_text(text, text.front() == '{' ? "a.jsonl" : "a.csv");
+      if (!run) return "IMPORT " + run.error().text();
+      run->info.name = "machine" + std::to_string(runs.size());
+      runs.push_back(std::move(*run));
+    }
+    Inputs inputs;
+    for (const store::Run& run : runs) inputs.sources.push_back(&run);
+    inputs.with_context = false;
+    inputs.folder = folder_;
+    inputs.spec = *yaml::parse_file((root / "configs/layouts" / (layout + ".yaml")).string());
+    const auto document = build(inputs);
+    return document ? *to_markdown(*document) : "ERROR " + document.error().text();
+  }
+
+  std::string data(const std::string& name) const {
+    const auto text = read_file((folder_ / (name + ".csv")).string());
+    return text ? *text : text.error().text();
+  }
+
+  std::filesystem::path folder_;
+};
+
+// 25 − 10 ms; 0.5 of 10 is 5 %, 0.5 of 25 is 2 %.
+TEST_F(ShippedLayout, PassDifference) {
+  EXPECT_EQ(rendered({"model,pass,time.mean [ms],time.std [ms]\n"
+                      "small,forward,10,0.5\nsmall,forward_backward,25,0.5\n"},
+                     "pass_difference"),
+            "```\n"
+            "small: forward 10.00 ms (standard deviation 5.0 % of the mean), with backward\n"
+            "  25.00 ms (2.0 %), so 15.00 ms for the backward pass by subtraction.\n"
+            "```\n");
+}
+
+// 4 byte · 8 · 1 · 16384² = 8 GiB, half of 16.
+TEST_F(ShippedLayout, AttentionProbabilities) {
+  EXPECT_EQ(
+      rendered({"attention,batch,heads,d_head,seq_len,precision,pass,peak_memory.max [GiB]\n"
+                "naive,8,1,64,16384,fp32,forward,16\n"},
+               "attention_probabilities"),
+      "| attention   |   d_head |   seq_len |   probabilities (GiB) |   peak (GiB) |   share "
+      "(%) |\n"
+      "|:------------|---------:|----------:|----------------------:|-------------:|----------"
+      "--:|\n"
+      "| naive       |       64 |     16384 |                     8 |           16 |        50.0 "
+      "|\n");
+}
+
+TEST_F(ShippedLayout, TimeOverLengthOfTwoMachines) {
+  rendered({"seq_len,attention,pass,time.mean [ms],time.std [ms]\n"
+            "128,naive,forward,1,0.5\n256,naive,forward,4,0.5\n128,flash,forward,2,0.25\n",
+            "seq_len,attention,pass,time.mean [ms],time.std [ms]\n128,naive,forward,8,1\n"},
+           "time_over_length");
+  EXPECT_EQ(data("plot-1"),
+            "seq_len,line,time [ms],low,high\n"
+            "128,\"naive, machine0\",1,0.5,1.5\n256,\"naive, machine0\",4,3.5,4.5\n"
+            "128,\"naive, machine1\",8,7,9\n128,\"flash, machine0\",2,1.75,2.25\n");
+}
+
+std::string series(const std::string& of, const std::string& rest) {
+  return R"({"case":)" + of + R"(,"pass":"train_step",)" + rest + "}\n";
+}
+
+TEST_F(ShippedLayout, MemoryTimeline) {
+  const std::string of = R"({"model":"small"})";
+  std::string text = series(of, R"("metric":"sample_time","unit":"s","samples":[0,1,3])");
+  text += series(of, R"("metric":"allocated_memory","unit":"byte","samples":[1024,3072,2048])");
+  text += series(of, R"("metric":"reserved_memory","unit":"byte","samples":[4096,4096,4096])");
+  double start = 0;
+  for (const char* phase : {"forward", "backward", "optimizer"}) {
+    const std::string part = R"("unit":"s","part":")" + std::string(phase) + R"(","samples":[)";
+    text += series(of, R"("metric":"span_start",)" + part + std::to_string(start) + "]");
+    text += series(of, R"("metric":"span_end",)" + part + std::to_string(++start) + "]");
+  }
+  rendered({text}, "memory_timeline");
+  EXPECT_EQ(data("timeline-1"),
+            "line,start time [s],end time [s],[KiB]\n"
+            "allocated,0,1,1\nallocated,1,3,3\nallocated,3,3,2\n"
+            "reserved,0,1,4\nreserved,1,3,4\nreserved,3,3,4\n"
+            "forward,0,1,\nbackward,1,2,\noptimizer,2,3,\n");
+}
+
+// Of 4 s of communication 1 s lies within the compute of the overlapping case, none of the other's.
+TEST_F(ShippedLayout, OverlapTimeline) {
+  std::string text;
+  for (const auto& [communication, start] :
+       std::vector<std::pair<std::string, int>>{{"overlapped", 3}, {"flat", 4}}) {
+    const std::string of = R"({"communication":")" + communication + R"("})";
+    const auto spans = [&](const char* metric, const char* part, int at) {
+      return series(of, R"("unit":"s","metric":")" + std::string(metric) + R"(","part":")" + part +
+                            R"(","samples":[)" + std::to_string(at) + "]");
+    };
+    text += spans("span_start", "compute", 0) + spans("span_end", "compute", 4) +
+            spans("span_start", "communication", start) +
+            spans("span_end", "communication", start + 4);
+  }
+  const std::string report = rendered({text}, "overlap_timeline");
+  EXPECT_NE(report.find("|      0 |                   4 |                    1 |          25.0 |"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(report.find("|      0 |                   4 |                    0 |           0.0 |"),
+            std::string::npos)
+      << report;
+}
+
+}  // namespace
+}  // namespace assay::report

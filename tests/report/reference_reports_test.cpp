@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "report/report.h"
+#include "store/import.h"
+#include "yaml/document.h"
+
+// reports/ keeps reports beside the results they were made from.
+namespace assay::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path root = ASSAY_SOURCE_DIR;
+
+std::string rendered(const store::Run& run, const fs::path& folder) {
+  const auto experiment = yaml::parse(run.info.experiment_text, run.info.experiment_file);
+  if (!experiment) return experiment.error().text();
+  Inputs inputs;
+  inputs.sources = {&run};
+  if (const yaml::Node* report = experiment->find("report")) inputs.spec = *report;
+  inputs.layouts = root / "configs/layouts";
+  inputs.folder = folder;
+  const auto document = build(inputs);
+  return document ? *to_markdown(*document) : document.error().text();
+}
+
+TEST(ReferenceReports, AreWhatTheirResultsGive) {
+  const fs::path folder = fs::temp_directory_path() / ("assay_kept_" + std::to_string(::getpid()));
+  std::size_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "reports")) {
+    if (entry.path().filename() != "results.jsonl") continue;
+    ++count;
+    const auto run = store::import_file(entry.path());
+    ASSERT_TRUE(run) << run.error().text();
+    const auto kept = read_file((entry.path().parent_path() / "report.md").string());
+    ASSERT_TRUE(kept) << kept.error().text();
+    const std::string made = rendered(*run, folder);
+    if (made.find("gnuplot is not installed") != std::string::npos) {
+      GTEST_SKIP() << "gnuplot is not installed";
+    }
+    const auto made_lines = split(made, '\n'), kept_lines = split(*kept, '\n');
+    for (std::size_t i = 0; i < std::min(made_lines.size(), kept_lines.size()); ++i) {
+      ASSERT_EQ(made_lines[i], kept_lines[i]) << entry.path().parent_path() / "report.md"
+                                              << ":" << i + 1;
+    }
+    EXPECT_EQ(made_lines.size(), kept_lines.size()) << entry.path();
+  }
+  fs::remove_all(folder);
+  EXPECT_GE(count, 5u);
+}
+
+}  // namespace
+}  // namespace assay::report

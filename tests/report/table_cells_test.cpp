@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+
+#include "attention_figures.h"
+#include "rendering.h"
+
+namespace assay::report {
+namespace {
+
+using testing_support::attention;
+using testing_support::built;
+using testing_support::markdown;
+using testing_support::markdown_of;
+using testing_support::run_of;
+
+TEST(TableCells, ReasonsStandBelow) {
+  const std::string text = markdown(attention, R"(
+- table:
+    rows: [seq_len]
+    pivot: {by: [attention], where: {pass: forward}, metric: time, unit: ms}
+)");
+  EXPECT_NE(text.find("- **oom** (1 cell: seq_len 256): 2 GiB requested\n"), std::string::npos)
+      << text;
+}
+
+TEST(TableCells, CellTextsAndOutcomes) {
+  EXPECT_EQ(markdown(attention, R"(
+- table:
+    where: {attention: naive}
+    rows: [seq_len]
+    columns:
+      ms: {metric: time, pass: forward, unit: ms, format: "{:.2f}"}
+      state: {outcome: row, labels: {ok: fits}}
+    cells: {oom: Out of memory}
+    reasons: false
+)"),
+            "|   seq_len | ms            | state         |\n"
+            "|----------:|:--------------|:--------------|\n"
+            "|       128 | 2.00          | fits          |\n"
+            "|       256 | Out of memory | Out of memory |\n");
+}
+
+TEST(TableCells, OmittedRowsAreNamedByTheNote) {
+  const std::string text = markdown(attention, R"(
+- table:
+    where: {attention: naive}
+    rows: [seq_len]
+    columns: {ms: {metric: time, pass: forward, unit: ms}}
+    omit: [oom]
+    note: "{seq_len} ran out: {reason}"
+)");
+  EXPECT_EQ(text,
+            "|   seq_len |   ms |\n"
+            "|----------:|-----:|\n"
+            "|       128 |    2 |\n"
+            "\n"
+            "256 ran out: 2 GiB requested\n");
+}
+
+TEST(TableCells, RatioWithoutABaseIsNotANumber) {
+  EXPECT_EQ(markdown(attention, R"(
+- table:
+    where: {seq_len: 256}
+    rows: [seq_len]
+    columns:
+      gain: {metric: time, pass: forward, where: {attention: flash}, relative_to: {attention: naive}, ratio: speedup, format: "{:.1f}x"}
+)"),
+            "|   seq_len | gain   |\n"
+            "|----------:|:-------|\n"
+            "|       256 | N/A    |\n");
+}
+
+TEST(TableCells, ExpressionOverWhatIsNoNumberIsNone) {
+  const std::string text = markdown(attention, R"(
+- table:
+    where: {attention: naive}
+    rows: [seq_len]
+    columns:
+      fwd: {metric: time, pass: forward, unit: ms}
+      twice: {expr: "2 * fwd", format: "{:.1f}"}
+    reasons: false
+)");
+  EXPECT_NE(text.find("|       256 | OOM   | N/A     |"), std::string::npos) << text;
+}
+
+TEST(TableCells, ACellOfTwoCasesIsAnErrorThatNamesTheDifference) {
+  const store::Run run =
+      run_of("model,batch,pass,time.mean [s]\nsmall,4,forward,1\nsmall,8,forward,2\n");
+  const auto document =
+      built({&run}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
+  ASSERT_FALSE(document);
+  const std::string text = document.error().text();
+  EXPECT_NE(text.find("spec.yaml:3:"), std::string::npos) << text;
+  EXPECT_NE(text.find("model=small"), std::string::npos) << text;
+  EXPECT_NE(text.find("they differ in batch (4, 8)"), std::string::npos) << text;
+}
+
+TEST(TableCells, ACellOfTwoPassesIsAnErrorToo) {
+  const store::Run run = run_of("model,pass,time.mean [s]\nsmall,forward,1\nsmall,backward,2\n");
+  const auto document =
+      built({&run}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
+  ASSERT_FALSE(document);
+  EXPECT_NE(document.error().text().find("pass (forward, backward)"), std::string::npos);
+}
+
+TEST(TableCells, TwoRunsWithoutASourceAreAmbiguous) {
+  const store::Run a = run_of("model,pass,time.mean [s]\nsmall,forward,1\n", "a");
+  const store::Run b = run_of("model,pass,time.mean [s]\nsmall,forward,2\n", "b");
+  const auto document =
+      built({&a, &b}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
+  ASSERT_FALSE(document);
+  EXPECT_NE(document.error().text().find("source (0, 1)"), std::string::npos)
+      << document.error().text();
+}
+
+TEST(TableCells, TheSameCaseTwiceIsAnError) {
+  store::Run run = run_of("model,pass,time.mean [s]\nsmall,forward,1\n");
+  run.cases.push_back(run.cases.front());
+  const auto document =
+      built({&run}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
+  ASSERT_FALSE(document);
+  EXPECT_NE(document.error().text().find("several results of time with the same parameters"),
+            std::string::npos)
+      << document.error().text();
+}
+
+TEST(TableCells, ACaseThatCrashedHasARow) {
+  store::Run run = run_of("model,pass,time.mean [s]\nsmall,forward,1\n");
+  store::CaseResult crashed;
+  crashed.parameters["model"] = std::string("xl");
+  crashed.outcome = Outcome::crashed;
+  crashed.reason = "signal 11";
+  run.cases.push_back(crashed);
+  EXPECT_EQ(
+      markdown_of({&run},
+                  "- table:\n    rows: [model]\n    columns: {s: {metric: time, pass: forward, "
+                  "unit: s}}\n"),
+      "| model   | s       |\n"
+      "|:--------|:--------|\n"
+      "| small   | 1.0     |\n"
+      "| xl      | CRASHED |\n"
+      "\n"
+      "- **crashed** (1 cell: model xl): signal 11\n");
+}
+
+TEST(TableCells, OtherMetricsOfAFailedPassShowItsOutcome) {
+  store::Run run = run_of("model,pass,time.mean [s],peak_memory.mean [MiB]\nsmall,forward,1,7\n");
+  store::CaseResult failed;
+  failed.parameters["model"] = std::string("xl");
+  store::Series series;
+  series.pass = "forward";
+  series.metric = "time";
+  series.unit = "s";
+  series.outcome = Outcome::oom;
+  failed.series.push_back(series);
+  run.cases.push_back(failed);
+  const std::string text = markdown_of({&run}, R"(
+- table:
+    rows: [model]
+    columns: {MiB: {metric: peak_memory, pass: forward, unit: MiB}}
+    reasons: false
+)");
+  EXPECT_NE(text.find("| xl      | OOM   |"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace assay::report
