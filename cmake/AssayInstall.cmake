@@ -13,9 +13,10 @@ install(TARGETS assay_worker LIBRARY DESTINATION lib)
 install(DIRECTORY framework/sdk/assay DESTINATION include)
 
 include(CMakePackageConfigHelpers)
-configure_file(cmake/assayConfig.cmake.in assayConfig.cmake @ONLY)
-write_basic_package_version_file(assayConfigVersion.cmake COMPATIBILITY ExactVersion)
-install(FILES ${PROJECT_BINARY_DIR}/assayConfig.cmake ${PROJECT_BINARY_DIR}/assayConfigVersion.cmake
+set(assay_config ${PROJECT_BINARY_DIR}/installed/assayConfig)
+configure_file(cmake/assayConfig.cmake.in ${assay_config}.cmake @ONLY)
+write_basic_package_version_file(${assay_config}Version.cmake COMPATIBILITY ExactVersion)
+install(FILES ${assay_config}.cmake ${assay_config}Version.cmake
   cmake/AssayTorch.cmake cmake/AssayPlugins.cmake DESTINATION lib/cmake/assay)
 
 # How `--plugin file.cpp` and `--plugin file.cu` compile; paths are absolute or relative to the file.

@@ -23,13 +23,11 @@ Usage usage() {
               "against float64 over\nawkward shapes, strides, dtypes and magnitudes, determinism, "
               "memory. Each failure with the smallest\ncase that shows it.",
               "assay check attention/naive\n"
-              "  assay check attention/mine --plugin mine.so --device cuda --filter strides",
+              "  assay check attention/mine --plugin mine.cpp --device cuda --filter strides",
               po::options_description("Options"),
               {}};
   usage.options.add_options()("what", po::value<std::string>()->value_name("KIND/NAME"),
                               "what to check; the same as the argument")(
-      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
-      "one more plugin library (.so); may be repeated")(
       "device", po::value<std::string>()->value_name("NAME"),
       "cpu or cuda (default: cuda where there is a GPU)")(
       "filter", po::value<std::vector<std::string>>()->value_name("CHECK"),
@@ -38,6 +36,7 @@ Usage usage() {
       "an option of the plugin; may be repeated")("timeout",
                                                   po::value<std::string>()->value_name("DURATION"),
                                                   "how long one case may take (default: 2 min)");
+  add_plugin_option(usage.options);
   usage.positions.add("what", 1);
   return usage;
 }
@@ -100,10 +99,14 @@ Result<store::Parameters> plugin_options(const Session& session,
   }
   for (const std::string& setting : settings) {
     const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos) {
+      return fail(ExitCode::bad_input, fmt::format("--set {} has no '='", setting),
+                  "write --set NAME=VALUE");
+    }
     const std::string name(trim(setting.substr(0, equals)));
     const auto option = std::find_if(plugin.parameters.begin(), plugin.parameters.end(),
                                      [&](const ParameterInfo& each) { return each.name == name; });
-    if (equals == std::string::npos || option == plugin.parameters.end()) {
+    if (option == plugin.parameters.end()) {
       return fail(ExitCode::bad_input, fmt::format("{}/{} has no option '{}'{}", plugin.kind,
                                                    plugin.name, name, suggestion(name, names)));
     }
@@ -162,7 +165,12 @@ Result<ExitCode> check_plugin(const Session& session, const catalogue::PluginInf
   const auto done = run::run_checks(session.installation, request, *limit, listener);
   if (!done) return tl::unexpected(done.error());
   report.conclude();
-  return report.failed() ? ExitCode::some_case_not_ok : ExitCode::ok;
+  if (report.failed()) return ExitCode::some_case_not_ok;
+  if (report.applied()) return ExitCode::ok;
+  return fail(
+      ExitCode::machine_lacks,
+      fmt::format("nothing of {}/{} could be checked on {}", plugin.kind, plugin.name, *device),
+      "the reasons stand above; --device names another device");
 }
 
 }  // namespace

@@ -102,6 +102,12 @@ bool CheckReport::failed() const {
                      [](const auto& result) { return result.failed > 0; });
 }
 
+bool CheckReport::applied() const {
+  return std::any_of(results_.begin(), results_.end(), [](const auto& result) {
+    return result.check != "creation" && result.passed + result.failed > 0;
+  });
+}
+
 void CheckReport::conclude() {
   for (const auto& result : results_) {
     if (result.failed > 0) print_failure(result);

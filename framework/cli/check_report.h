@@ -19,6 +19,8 @@ class CheckReport {
   void conclude();
 
   bool failed() const;
+  // Whether anything but making the plugin could be tried on this device.
+  bool applied() const;
 
  private:
   void print_line(const wire::CheckResult& result);

@@ -22,8 +22,8 @@ Usage usage() {
       {}};
   add_results_option(usage.options);
   usage.options.add_options()("topic", po::value<std::string>()->value_name("WHAT"),
-                              "what to list; the same as the argument")(
-      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+                              "what to list; the same as the argument");
+  add_plugin_option(usage.options);
   usage.positions.add("topic", 1);
   return usage;
 }

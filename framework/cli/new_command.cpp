@@ -14,13 +14,14 @@ namespace {
 namespace fs = std::filesystem;
 
 Usage usage() {
-  Usage usage{"new",
-              "KIND/NAME",
-              "Writes a working variant of a kind, its CMake line and its test: in assay's source "
-              "tree when started inside it, elsewhere as a project of its own.",
-              "assay new attention/mine\n  assay new attention/mine --cuda",
-              po::options_description("Options"),
-              {}};
+  Usage usage{
+      "new",
+      "KIND/NAME",
+      "Writes a working variant of a kind. In assay's source tree: the source, its CMake line "
+      "and its test.\nElsewhere: a project of its own, whose test is `assay check`.",
+      "assay new attention/mine\n  assay new attention/mine --cuda",
+      po::options_description("Options"),
+      {}};
   usage.options.add_options()("what", po::value<std::string>()->value_name("KIND/NAME"),
                               "what to write; the same as the argument")(
       "cuda", "with a CUDA kernel (attention and norm)")(
@@ -90,12 +91,16 @@ bool in_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-std::string replace_word(std::string text, std::string_view word, std::string_view by) {
+enum class Ends { word, anywhere };
+
+// Replaces `word` where a word begins with it and, unless anywhere is good, ends with it.
+std::string replace(std::string text, std::string_view word, std::string_view by, Ends ends) {
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
-    const bool starts = at == 0 || !in_word(text[at - 1]);
-    const bool ends = at + word.size() == text.size() || !in_word(text[at + word.size()]);
-    if (starts && ends) text.replace(at, word.size(), by);
-    at += starts && ends ? by.size() : word.size();
+    const std::size_t after = at + word.size();
+    const bool whole = (at == 0 || !in_word(text[at - 1])) &&
+                       (ends == Ends::anywhere || after == text.size() || !in_word(text[after]));
+    if (whole) text.replace(at, word.size(), by);
+    at += whole ? by.size() : word.size();
   }
   return text;
 }
@@ -112,6 +117,9 @@ class Writer {
         fmt::format("{}/{}/{}{}", kind, variant_.name, variant_.name, variant_.extension());
     const fs::path test = tree / "tests" / (variant_.cuda ? "gpu" : "plugins") /
                           fmt::format("{}_{}_test.cpp", kind, variant_.name);
+    for (const fs::path& file : {tree / "plugins" / source, test}) {
+      if (auto absent = refuse_if_there(file); !absent) return absent;
+    }
     if (auto done = write(kind + variant_.extension(), tree / "plugins" / source); !done) {
       return done;
     }
@@ -123,6 +131,9 @@ class Writer {
 
   Result<void> project(const fs::path& folder) {
     const std::string source = variant_.name + variant_.extension();
+    for (const fs::path& file : {folder / source, folder / "CMakeLists.txt"}) {
+      if (auto absent = refuse_if_there(file); !absent) return absent;
+    }
     if (auto done = write(variant_.kind + variant_.extension(), folder / source); !done) {
       return done;
     }
@@ -130,19 +141,27 @@ class Writer {
   }
 
  private:
+  static Result<void> refuse_if_there(const fs::path& file) {
+    std::error_code error;
+    if (!fs::exists(file, error)) return {};
+    return fail(ExitCode::bad_input, file.string() + " is there already",
+                "choose another name, or remove it first");
+  }
+
   Result<void> write(const std::string& from, const fs::path& to) {
     std::error_code error;
-    if (fs::exists(to, error)) {
-      return fail(ExitCode::bad_input, to.string() + " is there already",
-                  "choose another name, or remove it first");
-    }
     auto text = read_file((templates_ / from).string());
     if (!text) return tl::unexpected(text.error());
-    *text = replace_word(std::move(*text), "mine.cpp", variant_.name + variant_.extension());
-    *text = replace_word(std::move(*text), "mine", variant_.name);
-    *text = replace_word(std::move(*text), "Mine", variant_.class_name());
-    *text = replace_word(std::move(*text), "kind", variant_.kind);
-    if (variant_.cuda) *text = replace_word(std::move(*text), "kCPU", "kCUDA");
+    const auto put = [&](std::string_view word, const std::string& by, Ends ends = Ends::word) {
+      *text = replace(std::move(*text), word, by, ends);
+    };
+    if (from == "CMakeLists.txt") {
+      put("kind", variant_.kind);
+      put("mine.cpp", variant_.name + variant_.extension());
+    }
+    if (variant_.cuda) put("kCPU", "kCUDA");
+    put("mine", variant_.name);
+    put("Mine", variant_.class_name(), Ends::anywhere);  // MineProgram as well
     fs::create_directories(to.parent_path(), error);
     if (auto written = write_file(to.string(), *text); !written) return written;
     fmt::print("wrote {}\n", to.string());
@@ -185,10 +204,15 @@ void print_next_of_project(const Variant& variant, const fs::path& prefix) {
       "\nnext, as a single file:\n"
       "  assay check {0}/{1} --plugin {1}/{1}{2}\n"
       "  assay run EXPERIMENT --plugin {1}/{1}{2}\n"
-      "or with CMake, against an installed assay:\n"
-      "  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
-      "  ctest --test-dir {1}/build --output-on-failure\n",
-      variant.kind, variant.name, variant.extension(), prefix.string());
+      "or with CMake, against an installed assay:\n",
+      variant.kind, variant.name, variant.extension());
+  std::error_code ignored;
+  const bool installed = fs::exists(prefix / "lib" / "cmake" / "assay", ignored);
+  if (!installed) fmt::print("  cmake --install {} --prefix PREFIX\n", prefix.string());
+  fmt::print(
+      "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={1} && cmake --build {0}/build\n"
+      "  ctest --test-dir {0}/build --output-on-failure\n",
+      variant.name, installed ? prefix.string() : "PREFIX");
 }
 
 }  // namespace
@@ -198,13 +222,16 @@ Result<ExitCode> new_command(const Arguments& arguments) {
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string what = text_or(**values, "what", "");
+  if (what.empty()) {
+    return fail(ExitCode::bad_input, "a variant to write must be named",
+                "for example: assay new attention/mine");
+  }
   const auto variant = read_variant(what, (*values)->count("cuda") > 0);
   if (!variant) return tl::unexpected(variant.error());
   const auto session = open_session();
   if (!session) return tl::unexpected(session.error());
   if (const auto* known = session->catalogue.find(variant->kind, variant->name)) {
-    return fail(ExitCode::bad_input,
-                fmt::format("there is a {} already, from {}", what, known->file),
+    return fail(ExitCode::bad_input, fmt::format("{} is there already, from {}", what, known->file),
                 "choose another name");
   }
   const fs::path start = fs::absolute(text_or(**values, "folder", "."));

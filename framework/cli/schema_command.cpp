@@ -19,8 +19,8 @@ Usage usage() {
       po::options_description("Options"),
       {}};
   usage.options.add_options()("output", po::value<std::string>()->value_name("FILE"),
-                              "write it there instead of printing it")(
-      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+                              "write it there instead of printing it");
+  add_plugin_option(usage.options);
   return usage;
 }
 

@@ -17,16 +17,21 @@ void add_results_option(po::options_description& options) {
                         "where results are kept (default: results)");
 }
 
+void add_plugin_option(po::options_description& options) {
+  options.add_options()(
+      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
+      "one more plugin: a source (.cpp, .cu), which is built first, a library (.so) or the "
+      "descriptor of an external variant (.yaml); may be repeated");
+}
+
 void add_experiment_options(po::options_description& options) {
   options.add_options()("set", po::value<std::vector<std::string>>()->value_name("NAME=YAML"),
                         "replace an axis or a fixed value, such as model=[small]; may be repeated")(
       "filter", po::value<std::vector<std::string>>()->value_name("EXPRESSION"),
       "keep the cases for which it holds, such as 'seq_len<=256'; may be repeated")(
       "device", po::value<std::string>()->value_name("NAME"),
-      "cpu or cuda; short for --set device=NAME")(
-      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
-      "one more plugin: a source (.cpp, .cu), which is built first, a library (.so) or the "
-      "descriptor of an external variant (.yaml)");
+      "cpu or cuda; short for --set device=NAME");
+  add_plugin_option(options);
 }
 
 std::filesystem::path results_folder(const po::variables_map& values) {

@@ -25,6 +25,7 @@ Result<Session> open_session(const std::vector<std::string>& more = {});
 
 // The options that several commands share.
 void add_results_option(po::options_description& options);
+void add_plugin_option(po::options_description& options);
 void add_experiment_options(po::options_description& options);
 
 std::filesystem::path results_folder(const po::variables_map& values);

@@ -19,8 +19,8 @@ Usage usage() {
               {}};
   add_results_option(usage.options);
   usage.options.add_options()("what", po::value<std::string>()->value_name("NAME"),
-                              "what to show; the same as the argument")(
-      "plugin", po::value<std::vector<std::string>>()->value_name("FILE"), "one more plugin");
+                              "what to show; the same as the argument");
+  add_plugin_option(usage.options);
   usage.positions.add("what", 1);
   return usage;
 }

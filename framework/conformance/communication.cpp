@@ -39,7 +39,8 @@ std::string text(const Setup& setup) {
   for (const auto& sizes : setup.parameters) {
     shapes.push_back(fmt::format("[{}]", fmt::join(sizes, ", ")));
   }
-  std::string words = fmt::format("{} rank{}, ", setup.ranks, setup.ranks == 1 ? "" : "s");
+  std::string words =
+      setup.ranks == 1 ? "1 rank, " : fmt::format("{} ranks on the CPU over Gloo, ", setup.ranks);
   words += shapes.size() <= 4 ? fmt::format("parameters {}", fmt::join(shapes, " "))
                               : fmt::format("{} parameters, {} … {}", shapes.size(), shapes.front(),
                                             shapes.back());

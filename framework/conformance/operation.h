@@ -45,7 +45,7 @@ double relative_error(const at::Tensor& value, const Expected& expected);
 // much and where `value` is farthest off.
 void compare(Verdict& verdict, const Expected& expected, const at::Tensor& value, double allowed);
 
-// Each result may be off by its tolerance, or by twice what the textbook's is off.
+// Each result may be off by its tolerance, or by twice what the textbook's is off, never by half.
 Verdict agrees(const Operation& operation, bool with_gradients);
 // Two calls give the same bits. Gradients that differ within their tolerance are only noted: sums
 // by atomic additions are common.
@@ -59,7 +59,7 @@ Verdict same_without_gradients(const Operation& operation);
 Verdict agrees_on_poisoned_memory(const Operation& operation);
 // Calls leave no memory allocated.
 Verdict frees_memory(const Operation& operation);
-// As agrees(), on a stream other than the default one, with inputs that are still being written.
+// All results on a stream other than the default one, with inputs that are still being written.
 Verdict agrees_on_another_stream(const std::function<Operation()>& make, const at::Device& device);
 
 // The checks that need nothing but a few operations to run on.

@@ -174,7 +174,7 @@ class CheckedWorker {
     result.failed = 1;
     result.smallest = begun_ ? begun_->text : "after its last case";
     result.complaint = end ? "the worker ended with " + end->text()
-                           : "it did not finish within " + human_duration(case_limit_s_);
+                           : "it did not finish within " + human_duration(limit_s());
     if (!words.empty()) result.complaint += "; it said: " + last_line(words);
     listener_.result(result);
     const auto place = std::find(names_.begin(), names_.end(), result.check) - names_.begin();

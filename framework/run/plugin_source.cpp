@@ -55,7 +55,9 @@ Result<PluginBuild> read_plugin_build(const Installation& installation) {
 }
 
 void append(Words& words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
+  for (const std::string& word : more) {
+    if (!word.empty()) words.push_back(word);
+  }
 }
 
 Words compile_command(const PluginBuild& build, const std::filesystem::path& source,
@@ -66,7 +68,7 @@ Words compile_command(const PluginBuild& build, const std::filesystem::path& sou
   append(words, build.flags);
   if (cuda) {
     append(words, build.cuda_flags);
-    append(words, {"-Xcompiler=-fPIC,-fvisibility=hidden"});
+    append(words, {"-ccbin", build.compiler, "-Xcompiler=-fPIC,-fvisibility=hidden"});
   } else {
     append(words, {"-fPIC", "-fvisibility=hidden"});
     std::error_code ignored;
@@ -91,7 +93,10 @@ Words link_command(const PluginBuild& build, const std::filesystem::path& object
 }
 
 Result<void> execute(const Words& words, const std::filesystem::path& source) {
-  const auto done = capture({words, {}, false});
+  Process::Command command;
+  command.arguments = words;
+  command.dies_with_parent = true;
+  const auto done = capture(command);
   if (!done) {
     return fail(ExitCode::machine_lacks, done.error().text(),
                 "building a plugin needs the compiler that built assay; `assay doctor` tells more");
@@ -153,18 +158,26 @@ class CachedLibrary {
     return true;
   }
 
+  // `started`: when the compiler was.
   Result<void> keep(const std::filesystem::path& built,
-                    const std::vector<std::filesystem::path>& made_from) const {
-    std::string lines;
-    for (const auto& file : made_from) lines += hash(file) + " " + file.string() + "\n";
-    if (auto written = write_file(manifest().string(), lines); !written) return written;
+                    const std::vector<std::filesystem::path>& made_from,
+                    std::filesystem::file_time_type started) const {
+    // The old list goes first and the new one comes last: whatever interrupts this, a library is
+    // never taken for one made from other files.
     std::error_code error;
+    std::filesystem::remove(manifest(), error);
     std::filesystem::rename(built, library_, error);
     if (error) {
       return fail(ExitCode::machine_lacks,
                   fmt::format("{} cannot be written: {}", library_.string(), error.message()));
     }
-    return {};
+    std::string lines;
+    for (const auto& file : made_from) {
+      // What was edited while the compiler ran is not what it read.
+      if (std::filesystem::last_write_time(file, error) > started) return {};
+      lines += hash(file) + " " + file.string() + "\n";
+    }
+    return write_file(manifest().string(), lines);
   }
 
  private:
@@ -209,11 +222,13 @@ Result<std::filesystem::path> build_plugin(const Installation& installation,
   const auto scratch = [&](const char* extension) {
     return cached.folder() / fmt::format("{}{}", ::getpid(), extension);
   };
+  const auto started = std::filesystem::file_time_type::clock::now();
   const auto object = scratch(".o"), dependencies = scratch(".d"), library = scratch(".so");
   auto done = execute(compile_command(*build, source, object, dependencies), source);
   if (done) done = execute(link_command(*build, object, library), source);
   if (done) {
-    done = cached.keep(library, files_of_rule(read_file(dependencies.string()).value_or("")));
+    done =
+        cached.keep(library, files_of_rule(read_file(dependencies.string()).value_or("")), started);
   }
   for (const auto& file : {object, dependencies, library}) std::filesystem::remove(file, error);
   if (!done) return tl::unexpected(done.error());

@@ -27,6 +27,7 @@ class Process {
     std::vector<std::string> arguments;              // [0]: the program, searched in PATH
     std::map<std::string, std::string> environment;  // added to this process' own
     bool standard_input = false;                     // a pipe to write to, else /dev/null
+    bool dies_with_parent = false;  // killed when the thread that started it ends, however it ends
   };
 
   static Result<Process> start(const Command& command);

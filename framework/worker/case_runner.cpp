@@ -33,7 +33,8 @@ class CaseRun {
       return built;
     }
     time_passes();
-    if (verify_last_) verify_timed();
+    // Ranks that went on wait for one that failed: it must say so at once.
+    if (verify_last_ && (placement_.world_size == 1 || failed_.empty())) verify_timed();
     release();
     return conclude();
   }
@@ -79,6 +80,7 @@ class CaseRun {
   void verify() {
     sink_.progress("verifying");
     for (const std::string& pass : request_.passes) {
+      if (failed_.contains(pass)) continue;
       Verification verification;
       const Status status =
           composition_->workload->verify(composition_->context, pass, verification);

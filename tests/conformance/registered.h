@@ -57,15 +57,17 @@ inline void expect_conformance(const Registered& plugin, at::Device device) {
   ASSERT_TRUE(library) << library.error().text();
   const PluginEntry* entry = loader.find(plugin.kind, plugin.name);
   ASSERT_NE(entry, nullptr);
-  std::int64_t cases = 0;
+  std::int64_t passed = 0;
   const auto suite = conformance::suite({*entry, default_options(*entry), device});
   for (const auto& check : suite) {
     const auto result = conformance::run(check, [](const std::string&) {});
-    cases += result.passed + result.declined;
+    if (check.name != "creation") passed += result.passed;
     EXPECT_EQ(result.failed, 0) << check.name << " does not hold: " << check.sentence << "\n"
                                 << result.smallest << ": " << result.complaint;
   }
-  EXPECT_GT(cases, 0);
+  if (passed == 0 && !testing::Test::HasFailure()) {
+    GTEST_SKIP() << "it declines everything on " << device.str();
+  }
 }
 
 }  // namespace assay::test

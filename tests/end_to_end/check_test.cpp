@@ -175,7 +175,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"Name", {"attention/niave"}, 2, "did you mean 'naive'?"},
         Mistake{"Check", {"norm/rmsnorm", "--filter", "strydes"}, 2, "did you mean 'strides'?"},
         Mistake{"Option", {"norm/rmsnorm", "--set", "block=4"}, 2, "has no option 'block'"},
-        Mistake{"Time", {"norm/rmsnorm", "--timeout", "5"}, 2, "5"},
+        Mistake{"Assignment", {"norm/rmsnorm", "--set", "block"}, 2, "--set block has no '='"},
+        Mistake{"Time", {"norm/rmsnorm", "--timeout", "0 s"}, 2, "--timeout must be above 0 s"},
+        Mistake{"Device", {"norm/rmsnorm", "--device", "gpu"}, 2, "there is no device 'gpu'"},
         Mistake{"External", {"compile/torch_compile"}, 2, "is external"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

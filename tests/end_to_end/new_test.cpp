@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "program.h"
 #include "run/process.h"
 
@@ -11,6 +13,7 @@ namespace assay::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Runs a program in `folder`, and fails with what it said unless it ends with 0.
 void succeed(const std::filesystem::path& folder, std::vector<std::string> words) {
@@ -48,7 +51,7 @@ TEST_F(InstalledTest, AProjectOfItsOwnIsFoundBuiltAndChecked) {
 
   const auto program = prefix() / "bin" / "assay";
   succeed(folder_.path(), {program.string(), "list"});
-  succeed(project, {ASSAY_CMAKE, "--install", "build", "--prefix", prefix().string()});
+  succeed(project, {ASSAY_CMAKE, "--install", "build"});
   const auto listed = run::capture({{program.string(), "show", "norm/my_norm"}, {}, false});
   ASSERT_TRUE(listed && listed->ok()) << listed->errors;
   EXPECT_THAT(listed->output, HasSubstr("RMSNorm from basic operations"));
@@ -72,6 +75,35 @@ TEST_F(InstalledTest, ASourceTreeGetsTheVariantItsCMakeLineAndItsTest) {
   EXPECT_THAT(folder_.read("tree/tests/plugins/precision_mine_test.cpp"), HasSubstr("TEST(Mine, "));
   build_and_test(tree);
 }
+
+// No word of the template is left, whatever the kind.
+class NewKinds : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NewKinds, TakeTheNameThroughout) {
+  const Folder folder;
+  const std::string kind = GetParam();
+  std::vector<std::string> words = {"new", kind.substr(0, kind.find('.')) + "/my_own"};
+  if (kind.ends_with(".cu")) words.emplace_back("--cuda");
+  const Ended written = assay(folder.path(), words);
+  ASSERT_EQ(written.exit_code, 0) << written.errors;
+  const std::string source = kind.ends_with(".cu") ? "my_own.cu" : "my_own.cpp";
+  const std::string text = folder.read("my_own/" + source);
+  EXPECT_THAT(text, HasSubstr("ASSAY_PLUGIN(MyOwn, \"my_own\""));
+  EXPECT_THAT(text, Not(HasSubstr("mine")));
+  EXPECT_THAT(text, Not(HasSubstr("Mine")));
+  EXPECT_THAT(folder.read("my_own/CMakeLists.txt"),
+              HasSubstr("assay_add_plugin(" + words[1].substr(0, words[1].find('/')) +
+                        " my_own SOURCES " + source + ")"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NewKinds,
+                         ::testing::Values("attention", "norm", "precision", "communication",
+                                           "compile", "workload", "attention.cu", "norm.cu"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
 
 TEST(New, OverwritesNothing) {
   const Folder folder;
@@ -102,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Refused{"atention/mine", "did you mean 'attention'?"},
                       Refused{"attention", "cannot be a variant's name"},
                       Refused{"attention/../mine", "cannot be a variant's name"},
-                      Refused{"attention/flash", "there is a attention/flash already"}));
+                      Refused{"attention/flash", "attention/flash is there already"}));
 
 }  // namespace
 }  // namespace assay::test

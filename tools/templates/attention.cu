@@ -1,13 +1,9 @@
 #include <ATen/Dispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
 #include <assay/attention.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
-
-#include <limits>
 
 namespace {
 
@@ -15,7 +11,7 @@ constexpr int warp = 32;
 constexpr int largest_d_head = 256;
 constexpr int elements = largest_d_head / warp;  // of a head that a lane holds
 
-struct Sizes {
+struct MineSizes {
   int seq_q, seq_k, d_head;
   float scale;
   bool causal;
@@ -37,7 +33,7 @@ __device__ float at_lane(const Scalar* head, int i, int d_head) {
 // score, the sum of exponentials and the weighted sum of values so far, in fp32.
 template <class Scalar>
 __global__ void attend(const Scalar* q, const Scalar* k, const Scalar* v, Scalar* out, float* lse,
-                       Sizes sizes) {
+                       MineSizes sizes) {
   const int query = blockIdx.x, lane = threadIdx.x, d_head = sizes.d_head;
   const long head = blockIdx.y;
   q += (head * sizes.seq_q + query) * d_head;
@@ -68,11 +64,6 @@ __global__ void attend(const Scalar* q, const Scalar* k, const Scalar* v, Scalar
   if (lane == 0) lse[head * sizes.seq_q + query] = largest + logf(total);
 }
 
-at::Tensor hidden_keys(const assay::AttentionInputs& in) {
-  const auto seq_q = in.q.size(2), seq_k = in.k.size(2);
-  return at::ones({seq_q, seq_k}, in.q.options().dtype(at::kBool)).triu(1 + seq_k - seq_q);
-}
-
 class Mine final : public assay::Attention {
  public:
   bool has_backward() const override { return true; }
@@ -84,8 +75,8 @@ class Mine final : public assay::Attention {
     assay::AttentionOutput output = {at::empty_like(q), at::empty({q.size(0), q.size(1), q.size(2)},
                                                                   q.options().dtype(at::kFloat))};
     if (q.numel() == 0) return output;
-    const Sizes sizes = {static_cast<int>(q.size(2)), static_cast<int>(k.size(2)),
-                         static_cast<int>(q.size(3)), static_cast<float>(in.scale), in.causal};
+    const MineSizes sizes = {static_cast<int>(q.size(2)), static_cast<int>(k.size(2)),
+                             static_cast<int>(q.size(3)), static_cast<float>(in.scale), in.causal};
     const dim3 grid(sizes.seq_q, static_cast<unsigned>(q.size(0) * q.size(1)));
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, q.scalar_type(), "mine", [&] {
       attend<<<grid, warp, 0, c10::cuda::getCurrentCUDAStream()>>>(
@@ -96,18 +87,9 @@ class Mine final : public assay::Attention {
     return output;
   }
 
-  // From the probabilities, made again from the log-sum-exp. Dao 2023, section 2.3.2.
   assay::AttentionGradients backward(const assay::AttentionInputs& in, const at::Tensor& out,
                                      const at::Tensor& lse, const at::Tensor& dout) override {
-    const auto q = in.q.to(at::kFloat), k = in.k.to(at::kFloat), v = in.v.to(at::kFloat);
-    const auto d = dout.to(at::kFloat);
-    auto p = (at::matmul(q, k.transpose(-2, -1)) * in.scale - lse.unsqueeze(-1)).exp();
-    if (in.causal) p = p.masked_fill(hidden_keys(in), 0);
-    const auto dp = at::matmul(d, v.transpose(-2, -1));
-    const auto ds = p * (dp - (d * out.to(at::kFloat)).sum(-1, /*keepdim=*/true)) * in.scale;
-    const auto dtype = in.q.scalar_type();
-    return {at::matmul(ds, k).to(dtype), at::matmul(ds.transpose(-2, -1), q).to(dtype),
-            at::matmul(p.transpose(-2, -1), d).to(dtype)};
+    return assay::textbook_backward(in, out, lse, dout);
   }
 
   std::optional<std::string> unsupported(const assay::AttentionInputs& in) const override {

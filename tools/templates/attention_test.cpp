@@ -1,7 +1,7 @@
 #include <ATen/Context.h>
 #include <ATen/ops/rand.h>
 
-#include "support.h"
+#include "plugins/support.h"
 
 namespace assay {
 namespace {

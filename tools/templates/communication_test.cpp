@@ -1,6 +1,6 @@
 #include <ATen/ops/ones.h>
 
-#include "support.h"
+#include "plugins/support.h"
 
 namespace assay {
 namespace {

@@ -1,11 +1,11 @@
-#include "support.h"
+#include "plugins/support.h"
 
 namespace assay {
 namespace {
 
-class Counting final : public Program {
+class MineProgram final : public Program {
  public:
-  explicit Counting(std::vector<std::string>& calls) : calls_(calls) {}
+  explicit MineProgram(std::vector<std::string>& calls) : calls_(calls) {}
   void before(const std::string& pass) override { calls_.push_back("before " + pass); }
   void run(const std::string& pass) override { calls_.push_back("run " + pass); }
 
@@ -16,7 +16,7 @@ class Counting final : public Program {
 TEST(Mine, CallsThePassItWasPreparedFor) {
   const auto plugin = test::load<CompileBoundary>("compile", "mine", "mine");
   std::vector<std::string> calls;
-  detail::ProgramGuard program(std::make_unique<Counting>(calls));
+  detail::ProgramGuard program(std::make_unique<MineProgram>(calls));
   GuardedStep step;
   throw_unless_ok(plugin->prepare(program, "forward", {}, step));
   throw_unless_ok(step.before());

@@ -7,9 +7,9 @@
 namespace {
 
 // a b of two n × n matrices.
-class Product final : public assay::Program {
+class MineProgram final : public assay::Program {
  public:
-  explicit Product(const assay::CaseContext& context)
+  explicit MineProgram(const assay::CaseContext& context)
       : n_(assay::integer_option(context.parameters, "n")) {
     const auto options =
         at::TensorOptions().device(context.device).dtype(context.precision.compute());
@@ -61,14 +61,14 @@ class Mine final : public assay::Workload {
   static std::string memory_estimate() { return "3 * n^2 * element_size"; }
 
   std::unique_ptr<assay::Program> build(const assay::CaseContext& context) override {
-    return std::make_unique<Product>(context);
+    return std::make_unique<MineProgram>(context);
   }
 
   assay::Verification verify(const assay::CaseContext& context, const std::string& pass) override {
-    Product product(context);
-    product.run(pass);
-    const auto reference = at::matmul(product.a().to(at::kDouble), product.b().to(at::kDouble));
-    const auto error = at::linalg_vector_norm(product.out().to(at::kDouble) - reference) /
+    MineProgram program(context);
+    program.run(pass);
+    const auto reference = at::matmul(program.a().to(at::kDouble), program.b().to(at::kDouble));
+    const auto error = at::linalg_vector_norm(program.out().to(at::kDouble) - reference) /
                        at::linalg_vector_norm(reference);
     return {true, error.item<double>(), 1e-2, "out"};
   }

@@ -1,4 +1,4 @@
-#include "support.h"
+#include "plugins/support.h"
 
 namespace assay {
 namespace {

@@ -30,6 +30,11 @@ struct AttentionGradients {
   at::Tensor dv;
 };
 
+// dq, dk and dv in plain operations, the probabilities made again from lse: for a kernel that has
+// no backward of its own. Takes memory for seq_q × seq_k a head. Dao 2023, section 2.3.2.
+AttentionGradients textbook_backward(const AttentionInputs& in, const at::Tensor& out,
+                                     const at::Tensor& lse, const at::Tensor& dout);
+
 // Derive from this. Calls come from one thread at a time, on the current CUDA stream.
 class Attention {
  public:

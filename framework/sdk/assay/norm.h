@@ -3,18 +3,25 @@
 #include <ATen/core/Tensor.h>
 #include <assay/plugin.h>
 
+#include <functional>
 #include <optional>
 
 namespace assay {
 
 // Normalisation over the last dimension. x: [..., n_cols]; weight, bias: [n_cols]; bias is
-// undefined unless the variant has one. Statistics are taken in fp32 whatever x's dtype is.
+// undefined unless the variant has one. Any strides, those of the last dimension included.
+// Statistics are taken in fp32, for fp64 in fp64.
 struct NormInputs {
   at::Tensor x;
   at::Tensor weight;
   at::Tensor bias;
   double eps = 1e-5;
 };
+
+// `forward` with the gradients of the textbook's norm, in plain operations: for a kernel that has
+// no backward. `forward` is called without recording a graph.
+at::Tensor with_textbook_backward(const NormInputs& in, bool centred,
+                                  const std::function<at::Tensor(const NormInputs&)>& forward);
 
 class Norm {
  public:
