@@ -178,7 +178,8 @@ class Writer {
       if (at->starts_with(fmt::format("assay_add_plugin({} ", variant_.kind))) after = at + 1;
     }
     while (after != lines.end() && after->starts_with(" "))
-      ++after;  // a statement of several lines
+      ++after;                                                  // a statement of several lines
+    if (after == lines.end() && lines.back().empty()) --after;  // before the last line's end
     lines.insert(after, line);
     if (auto written = write_file(list.string(), join(lines, "\n")); !written) return written;
     fmt::print("added to {}: {}\n", list.string(), line);

@@ -108,12 +108,18 @@ double root_mean_square(const at::Tensor& tensor) {
   return tensor.detach().to(at::kDouble).square().mean().sqrt().item<double>();
 }
 
+// fp16 has steps of 2⁻²⁴ around 0. Rounding to them is no fault, so that results which are not
+// large against a step are measured against what makes half a step the tolerance.
+double step_floor(at::ScalarType dtype) {
+  return dtype == at::kHalf ? std::ldexp(0.5, -24) / dtype_tolerance(dtype) : 0;
+}
+
 double relative_error(const at::Tensor& value, const Expected& expected) {
   const double distance = (value.detach().to(at::kDouble) - expected.value).norm().item<double>();
   if (!std::isfinite(distance)) return infinity;
-  const double scale =
-      std::max(expected.value.norm().item<double>(),
-               expected.floor * std::sqrt(static_cast<double>(expected.value.numel())));
+  const double floor = std::max(expected.floor, step_floor(value.scalar_type()));
+  const double scale = std::max(expected.value.norm().item<double>(),
+                                floor * std::sqrt(static_cast<double>(expected.value.numel())));
   return scale > 0 ? distance / scale : distance;
 }
 

@@ -21,13 +21,13 @@ at::ScalarType wide(const at::Tensor& x) {
 // A norm's forward by somebody else; the backward is worked out from its inputs.
 struct NormFunction : torch::autograd::Function<NormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, double eps, bool centred,
+                            const std::optional<at::Tensor>& bias, double eps, bool centred,
                             const std::function<at::Tensor(const NormInputs&)>& call) {
     context->save_for_backward({x, weight});
     context->saved_data["eps"] = eps;
     context->saved_data["centred"] = centred;
-    context->saved_data["biased"] = bias.defined();
-    return call({x, weight, bias, eps});
+    context->saved_data["biased"] = bias.has_value();
+    return call({x, weight, bias.value_or(at::Tensor()), eps});
   }
 
   // With y the normalised x and dy = dout · weight: dx = (dy − y · mean(dy · y)) · scale, from
@@ -78,7 +78,8 @@ AttentionGradients textbook_backward(const AttentionInputs& in, const at::Tensor
 
 at::Tensor with_textbook_backward(const NormInputs& in, bool centred,
                                   const std::function<at::Tensor(const NormInputs&)>& forward) {
-  return NormFunction::apply(in.x, in.weight, in.bias, in.eps, centred, forward);
+  const auto bias = in.bias.defined() ? std::optional(in.bias) : std::nullopt;
+  return NormFunction::apply(in.x, in.weight, bias, in.eps, centred, forward);
 }
 
 }  // namespace assay

@@ -17,7 +17,8 @@ class MineProgram final : public assay::Program {
     b_ = at::ones({n_, n_}, options).triu();
   }
 
-  void run(const std::string&) override {
+  void run(const std::string& pass) override {
+    if (pass != "forward") throw std::invalid_argument("there is no pass '" + pass + "'");
     const at::NoGradGuard no_grad;
     out_ = at::matmul(a_, b_);
   }

@@ -87,6 +87,7 @@ class Efficient final : public assay::Attention {
  public:
   Reason unsupported(const AttentionInputs& in) const override {
     if (!in.q.is_cuda()) return "LibTorch's memory-efficient attention needs a CUDA device";
+    if (in.q.scalar_type() == at::kDouble) return "it takes fp32, fp16 and bf16";
     if (needs_explicit_mask(in)) return "a causal mask needs as many queries as keys here";
     const int alignment = half_width(in) ? 8 : 4;
     if (in.q.size(3) % alignment != 0) {
@@ -148,6 +149,10 @@ class Cudnn final : public assay::Attention {
     const int largest = compute_capability(in) >= 90 ? 256 : 128;
     if (in.q.size(3) > largest) {
       return head_size(in) + " is above " + std::to_string(largest);
+    }
+    // The plan that failed stays in a cache, and the next call of that shape reads it.
+    if (needs_gradient(in) && in.q.size(2) == 1 && in.k.size(2) == 1) {
+      return "cuDNN has no gradients for a single query and key";
     }
     return {};
   }
