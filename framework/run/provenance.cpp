@@ -22,14 +22,14 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return end.signalled || end.number != 0 ? std::string() : std::string(trim(text));
 }
 
-// A copy without its history is told its commit in ASSAY_SOURCE_COMMIT.
+// The commit the program was built from: that of the source tree it lies in, unless
+// ASSAY_SOURCE_COMMIT states it, as whoever copies a build to another machine does.
 nlohmann::json source_state(const std::string& folder) {
-  const std::string commit = output_of({"git", "-C", folder, "rev-parse", "HEAD"});
-  if (commit.empty()) {
-    const char* stated = std::getenv("ASSAY_SOURCE_COMMIT");
-    if (stated == nullptr) return nullptr;
+  if (const char* stated = std::getenv("ASSAY_SOURCE_COMMIT")) {
     return {{"commit", stated}, {"clean", true}};
   }
+  const std::string commit = output_of({"git", "-C", folder, "rev-parse", "HEAD"});
+  if (commit.empty()) return nullptr;
   const std::string changes =
       output_of({"git", "-C", folder, "status", "--porcelain", "--untracked-files=no"});
   return {{"commit", commit}, {"clean", changes.empty()}};
