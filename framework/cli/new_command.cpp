@@ -235,10 +235,11 @@ Result<ExitCode> new_command(const Arguments& arguments) {
     return fail(ExitCode::bad_input, fmt::format("{} is there already, from {}", what, known->file),
                 "choose another name");
   }
-  const fs::path start = fs::absolute(text_or(**values, "folder", "."));
-  const auto tree = source_tree(start.lexically_normal());
+  const fs::path start = text_or(**values, "folder", ".");
+  const auto tree = source_tree(fs::absolute(start).lexically_normal());
   Writer writer(*variant, session->installation.data / "tools" / "templates");
-  const auto written = tree ? writer.into_tree(*tree) : writer.project(start / variant->name);
+  const auto written =
+      tree ? writer.into_tree(*tree) : writer.project((start / variant->name).lexically_normal());
   if (!written) return tl::unexpected(written.error());
   if (tree) {
     print_next_in_tree(*variant);
