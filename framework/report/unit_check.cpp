@@ -29,7 +29,7 @@ std::optional<double> power_of(const Expression& expression, const std::vector<s
   const auto one = evaluate(expression, units, unit, 1);
   const auto two = evaluate(expression, units, unit, 2);
   const auto four = evaluate(expression, units, unit, 4);
-  if (!one || !two || !four || *one == 0 || *two == 0) return 0;
+  if (!one || !two || !four || *one == 0 || *two == 0) return 0.0;
   if (std::abs(*two / *one - *four / *two) > 1e-9 * std::abs(*two / *one)) return std::nullopt;
   return std::log2(std::abs(*two / *one));
 }

@@ -244,7 +244,7 @@ TEST(Table, StatisticsThatAreNotThereGoWithTheirSeparator) {
   EXPECT_EQ(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3]\"\n",
                      "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, "
                      "std_population], unit: ms}}}"),
-            "|   n | x       |\n|----:|:--------|\n|   1 | 2 ± 0   |\n|   2 | 2 ± 1   |\n");
+            "|   n | x     |\n|----:|:------|\n|   1 | 2 ± 0 |\n|   2 | 2 ± 1 |\n");
   EXPECT_EQ(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3, 5]\"\n",
                      "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, std], unit: "
                      "ms}}}"),
