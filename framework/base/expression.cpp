@@ -22,6 +22,20 @@ const std::vector<std::string>& Expression::names() const { return names_; }
 
 const std::vector<Expression::Use>& Expression::uses() const { return uses_; }
 
+std::vector<Expression::Comparison> Expression::comparisons() const {
+  const auto side = [&](detail::Program program) {
+    Expression expression;
+    expression.names_ = names_;
+    expression.root_ = std::make_shared<const Node>(Node{std::move(program)});
+    return expression;
+  };
+  std::vector<Comparison> comparisons;
+  for (auto& [left, right] : detail::operands_of_comparisons(root_->program)) {
+    comparisons.push_back({side(std::move(left)), side(std::move(right))});
+  }
+  return comparisons;
+}
+
 Result<Value> Expression::evaluate(const Lookup& lookup) const {
   std::vector<Value> values;
   values.reserve(names_.size());

@@ -35,6 +35,10 @@ class Expression {
   };
   const std::vector<Use>& uses() const;
 
+  // Both sides of every comparison with an operator, each an expression over the same names().
+  struct Comparison;
+  std::vector<Comparison> comparisons() const;
+
   // monostate from `lookup` means the name has no value: arithmetic on it gives monostate,
   // a comparison with it false.
   using Lookup = std::function<Value(const std::string&)>;
@@ -49,6 +53,10 @@ class Expression {
   std::shared_ptr<const Node> root_;
   std::vector<std::string> names_;
   std::vector<Use> uses_;
+};
+
+struct Expression::Comparison {
+  Expression left, right;
 };
 
 }  // namespace assay

@@ -283,7 +283,38 @@ std::size_t operands_of(const Instruction& instruction) {
   }
 }
 
+bool compares(Operation operation) {
+  return operation >= Operation::equal && operation <= Operation::greater_equal;
+}
+
+Program piece_of(const Program& program, std::size_t begin, std::size_t end) {
+  Program piece = program;
+  const auto at = program.instructions.begin();
+  piece.instructions.assign(at + static_cast<std::ptrdiff_t>(begin),
+                            at + static_cast<std::ptrdiff_t>(end));
+  return piece;
+}
+
 }  // namespace
+
+std::vector<std::pair<Program, Program>> operands_of_comparisons(const Program& program) {
+  std::vector<std::pair<Program, Program>> pairs;
+  std::vector<std::size_t> starts;  // of the operands that are alive, the first instruction of each
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    const Instruction& instruction = program.instructions[i];
+    if (instruction.operation == Operation::constant || instruction.operation == Operation::name) {
+      starts.push_back(i);
+      continue;
+    }
+    const std::size_t count = operands_of(instruction);
+    if (compares(instruction.operation)) {
+      const std::size_t left = starts[starts.size() - 2], right = starts.back();
+      pairs.emplace_back(piece_of(program, left, right), piece_of(program, right, i));
+    }
+    starts.resize(starts.size() - count + 1);  // the result begins where its first operand does
+  }
+  return pairs;
+}
 
 Result<Value> run_program(const Program& program, const std::vector<Value>& values) {
   constexpr std::size_t usual = 16;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -58,6 +59,9 @@ struct Program {
   std::vector<Expression::Use> uses;
   std::size_t stack = 0;  // operands alive at once
 };
+
+// Both operands of every comparison with an operator, as programs over the same names.
+std::vector<std::pair<Program, Program>> operands_of_comparisons(const Program& program);
 
 Result<Program> compile_program(std::string_view text);
 

@@ -1,7 +1,7 @@
 #include "model/norm_reference.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -25,20 +25,20 @@ NormReference norm_reference(const NormInputs& in, bool centred, const at::Tenso
   const auto rows = in.x.size(0);
   const auto block = std::max<std::int64_t>(1, block_elements / in.x.size(1));
   NormInputs wide{{}, wide_leaf(in.weight), wide_leaf(in.bias), in.eps};
-  std::vector<at::Tensor> out, dx;
+  const auto wide_options = in.x.options().dtype(at::kDouble).requires_grad(false);
+  NormReference reference;
+  reference.out = at::empty(in.x.sizes(), wide_options);
+  if (dout.defined()) reference.dx = at::empty(in.x.sizes(), wide_options);
   for (std::int64_t first = 0; first < rows; first += block) {
     const auto count = std::min(block, rows - first);
     wide.x = wide_leaf(in.x.narrow(0, first, count));
     const auto result = reference_norm(wide, centred);
-    out.push_back(result.detach());
+    reference.out.narrow(0, first, count).copy_(result.detach());
     if (!dout.defined()) continue;
     torch::autograd::backward({result}, {dout.narrow(0, first, count).to(at::kDouble)});
-    dx.push_back(wide.x.grad());
+    reference.dx.narrow(0, first, count).copy_(wide.x.grad());
   }
-  NormReference reference;
-  reference.out = at::cat(out);
   if (!dout.defined()) return reference;
-  reference.dx = at::cat(dx);
   reference.dweight = wide.weight.grad();
   if (wide.bias.defined()) reference.dbias = wide.bias.grad();
   return reference;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t length_bytes = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // as in the format's own reader
+constexpr int deepest = 3;                             // header, tensor, shape
 
 struct Entry {
   std::string name;
@@ -41,14 +42,10 @@ constexpr std::array<Dtype, 6> dtypes = {{{"F64", at::kDouble},
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& file)
-      : name_(file.filename().string()), stream_(file, std::ios::binary) {
-    std::error_code missing;
-    size_ = std::filesystem::file_size(file, missing);
-    if (missing) size_ = 0;
-  }
+      : file_(file), name_(file.filename().string()) {}
 
   Result<std::vector<NamedTensor>> read() {
-    if (!stream_) return refuse("cannot be opened");
+    if (const auto opened = open(); !opened) return tl::unexpected(opened.error());
     const auto header = read_header();
     if (!header) return tl::unexpected(header.error());
     auto entries = read_entries(*header);
@@ -66,13 +63,26 @@ class Reader {
   }
 
  private:
+  // Opening a pipe would wait for somebody to write to it, and a link may lead anywhere.
+  Result<void> open() {
+    std::error_code problem;
+    const auto status = std::filesystem::symlink_status(file_, problem);
+    if (!std::filesystem::exists(status)) return refuse("cannot be opened");
+    if (!std::filesystem::is_regular_file(status)) return refuse("is no regular file");
+    stream_.open(file_, std::ios::binary);
+    size_ = std::filesystem::file_size(file_, problem);
+    if (!stream_ || problem) return refuse("cannot be opened");
+    return {};
+  }
+
   tl::unexpected<Error> refuse(const std::string& what) const {
     return fail(ExitCode::bad_input, fmt::format("{}: {}", name_, what));
   }
 
   Result<nlohmann::json> read_header() {
     std::array<unsigned char, length_bytes> bytes{};
-    if (!stream_.read(reinterpret_cast<char*>(bytes.data()), bytes.size())) {
+    if (size_ < length_bytes ||
+        !stream_.read(reinterpret_cast<char*>(bytes.data()), bytes.size())) {
       return refuse(
           fmt::format("{} bytes are no .safetensors file, which begins with the 8 of its "
                       "header's length",
@@ -86,7 +96,13 @@ class Reader {
     }
     std::string text(length, '\0');
     stream_.read(text.data(), static_cast<std::streamsize>(length));
-    auto header = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    bool too_deep = false;
+    const auto watch_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+      too_deep = too_deep || depth > deepest;
+      return !too_deep;
+    };
+    auto header = nlohmann::json::parse(text, watch_depth, /*allow_exceptions=*/false);
+    if (too_deep) return refuse("the header is nested deeper than that of a .safetensors file");
     if (!stream_ || !header.is_object()) return refuse("the header is not a JSON object");
     data_bytes_ = size_ - length_bytes - length;
     return header;
@@ -107,9 +123,9 @@ class Reader {
   }
 
   Result<Entry> read_entry(const std::string& name, const nlohmann::json& fields) const {
-    const auto shown = fields.dump().substr(0, 120);
     const auto malformed = [&, this](const char* what) {
-      return refuse(fmt::format("'{}' {}: {}", name, what, shown));
+      const auto shown = fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      return refuse(fmt::format("'{}' {}: {}", name, what, shown.substr(0, 120)));
     };
     if (!fields.is_object() || !fields.contains("dtype") || !fields.contains("shape") ||
         !fields.contains("data_offsets")) {
@@ -174,6 +190,7 @@ class Reader {
     return {};
   }
 
+  std::filesystem::path file_;
   std::string name_;
   std::ifstream stream_;
   std::uint64_t size_ = 0;
@@ -204,6 +221,18 @@ Result<Exchange> read_exchange(const std::filesystem::path& file, at::Device dev
     side.push_back({name.substr(name.find('.') + 1), tensor.to(device)});
   }
   return exchange;
+}
+
+bool exchanged_norm_has_bias(const Ops& ops, const std::vector<NamedTensor>& inputs,
+                             const std::string& name) {
+  const bool given = std::any_of(inputs.begin(), inputs.end(),
+                                 [&](const NamedTensor& input) { return input.name == name; });
+  if (ops.norm && given != ops.norm_has_bias) {
+    throw std::invalid_argument(
+        given ? fmt::format("the exchange has '{}', but the case's norm has no bias", name)
+              : fmt::format("the exchange lacks '{}', but the case's norm has a bias", name));
+  }
+  return given;
 }
 
 at::Tensor exchanged(const std::vector<NamedTensor>& tensors, const std::string& name,

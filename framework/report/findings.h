@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/records.h"
@@ -19,6 +20,7 @@ struct Figure {
   double mean = 0;                                          // base unit
   double std = std::numeric_limits<double>::quiet_NaN();    // of samples
   double error = std::numeric_limits<double>::quiet_NaN();  // of the mean; NaN: not known
+  bool unverified = false;                                  // a time that nobody has checked
 };
 
 // Ranks of one iteration count as the slowest.
@@ -47,6 +49,10 @@ std::vector<std::string> noise_findings(const Records& records, const RecordIds&
 
 // Which results are not ok, and why. None where all are.
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
+
+// What a sentence ends with when `unverified` of the `all` figures it rests on are times that
+// nobody has checked: "", " (not verified)" or " (2 of 5 pairs not verified)".
+std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what);
 
 // Codes on all axes but those named (and the options of those): what two cases must share to be
 // compared along an axis.

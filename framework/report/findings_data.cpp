@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -32,9 +34,16 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
     const auto n = reduce(ranks, RankRule::maximum, Statistic::n);
     if (std) figure.std = *std;
     if (std && n && *n > 1) figure.error = *std / std::sqrt(*n);
+    figure.unverified = !why_unverified(records, {id}).empty();
     figures.push_back(figure);
   }
   return figures;
+}
+
+std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what) {
+  if (unverified == 0) return "";
+  if (unverified == all) return " (not verified)";
+  return fmt::format(" ({} of {} {} not verified)", unverified, all, what);
 }
 
 std::vector<std::size_t> axis_and_options(const Records& records, std::size_t axis) {

@@ -18,6 +18,7 @@ constexpr double steady = 0.2;
 
 struct Effect {
   std::vector<double> spreads, means;
+  std::size_t unverified = 0;  // of the means
 };
 
 void add_effect(const std::map<std::string, Effect>& by_pass, double few, double many,
@@ -33,7 +34,7 @@ void add_effect(const std::map<std::string, Effect>& by_pass, double few, double
       text += fmt::format(" the standard deviation is {:.3g}× and", spread);
     text += fmt::format(" the mean {:.3g}× as large (geometric mean of {} pair{})", mean,
                         effect.means.size(), effect.means.size() == 1 ? "" : "s");
-    sentences.push_back(text + ".");
+    sentences.push_back(text + not_verified(effect.unverified, effect.means.size(), "pairs") + ".");
   }
 }
 
@@ -90,6 +91,7 @@ std::vector<std::string> warmup_findings(const Records& records, const RecordIds
       if (at == warm.end() || !(figure.mean > 0) || !(at->second->mean > 0)) continue;
       Effect& effect = by_pass[to_text(records.value(figure.record, pass))];
       effect.means.push_back(figure.mean / at->second->mean);
+      effect.unverified += figure.unverified || at->second->unverified ? 1 : 0;
       if (figure.std > 0 && at->second->std > 0)
         effect.spreads.push_back(figure.std / at->second->std);
     }
@@ -101,11 +103,12 @@ std::vector<std::string> warmup_findings(const Records& records, const RecordIds
 std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids) {
   const std::vector<Figure> figures = figures_of(records, ids, "time");
   const Figure* worst = nullptr;
-  std::size_t unsteady = 0;
+  std::size_t unsteady = 0, unverified = 0;
   const auto share = [](const Figure& figure) { return figure.std / figure.mean; };
   for (const Figure& figure : figures) {
     if (!(figure.mean > 0) || !(share(figure) > steady)) continue;
     ++unsteady;
+    unverified += figure.unverified ? 1 : 0;
     if (!worst || share(figure) > share(*worst)) worst = &figure;
   }
   if (!worst) return {};
@@ -114,9 +117,10 @@ std::vector<std::string> noise_findings(const Records& records, const RecordIds&
   parts.erase(std::remove(parts.begin(), parts.end(), ""), parts.end());
   return {fmt::format(
       "**spread**: the standard deviation is over {:.0f} % of the mean in {} of {} times, at most "
-      "{:.0f} %{}.",
+      "{:.0f} %{}{}.",
       100 * steady, unsteady, figures.size(), 100 * share(*worst),
-      parts.empty() ? "" : " (" + join(parts, ", ") + ")")};
+      parts.empty() ? "" : " (" + join(parts, ", ") + ")",
+      not_verified(unverified, unsteady, "times"))};
 }
 
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids) {

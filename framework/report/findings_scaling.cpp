@@ -21,10 +21,17 @@ constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision", 
 
 using Points = std::vector<std::pair<double, double>>;  // ascending x
 
+struct Curve {
+  std::uint32_t record = 0;  // one of its figures
+  Points points;
+  bool unverified = false;
+};
+
 struct Fit {
   double exponent = 0;
   double r2 = 0;
   double from = 0, to = 0;
+  bool unverified = false;
 };
 
 // log y = c + exponent · log x by least squares; R² is the share of the variance it explains.
@@ -62,18 +69,26 @@ std::optional<Fit> best_fit(const Points& points) {
   return std::nullopt;
 }
 
-// Series along the axis, by everything else that they share.
-std::map<Key, Points> curves(const Records& records, const std::vector<Figure>& figures,
-                             std::size_t axis, std::map<Key, std::uint32_t>& samples) {
-  std::map<Key, Points> result;
+// Series along the axis, one for everything else that their figures share, in the order of their
+// first figures.
+std::vector<Curve> curves(const Records& records, const std::vector<Figure>& figures,
+                          std::size_t axis) {
+  std::map<Key, Curve> by_rest;
   for (const Figure& figure : figures) {
     const double x = number_at(records, figure.record, axis);
     if (records.code(figure.record, axis) == 0 || !(x > 0) || !(figure.mean > 0)) continue;
-    const Key key = rest_of(records, figure.record, {axis});
-    result[key].emplace_back(x, figure.mean);
-    samples.try_emplace(key, figure.record);
+    Curve& curve = by_rest[rest_of(records, figure.record, {axis})];
+    if (curve.points.empty()) curve.record = figure.record;
+    curve.points.emplace_back(x, figure.mean);
+    curve.unverified = curve.unverified || figure.unverified;
   }
-  for (auto& [key, points] : result) std::sort(points.begin(), points.end());
+  std::vector<Curve> result;
+  for (auto& [key, curve] : by_rest) {
+    std::sort(curve.points.begin(), curve.points.end());
+    result.push_back(std::move(curve));
+  }
+  std::sort(result.begin(), result.end(),
+            [](const Curve& a, const Curve& b) { return a.record < b.record; });
   return result;
 }
 
@@ -91,7 +106,9 @@ std::string subject_of(const Records& records, std::uint32_t record, const std::
 std::string sentence(const std::string& subject, const std::string& axis,
                      const std::vector<Fit>& fits, std::size_t curves_seen) {
   double sum = 0, least = HUGE_VAL, most = -HUGE_VAL, r2 = 1, from = HUGE_VAL, to = 0;
+  std::size_t unverified = 0;
   for (const Fit& fit : fits) {
+    unverified += fit.unverified ? 1 : 0;
     sum += fit.exponent;
     least = std::min(least, fit.exponent);
     most = std::max(most, fit.exponent);
@@ -109,7 +126,7 @@ std::string sentence(const std::string& subject, const std::string& axis,
     text += fmt::format("; {} more follow{} no power law", curves_seen - fits.size(),
                         curves_seen - fits.size() == 1 ? "s" : "");
   }
-  return text + ".";
+  return text + not_verified(unverified, fits.size(), "fits") + ".";
 }
 
 }  // namespace
@@ -125,19 +142,15 @@ std::vector<std::string> scaling_findings(const Records& records, const RecordId
       if (spec.axis.empty() ? is_setting : name != spec.axis) continue;
       if (records.axes()[axis].values.size() <= least_points || !is_numeric_axis(records, axis))
         continue;
-      std::map<Key, std::uint32_t> samples;
       std::vector<std::pair<std::string, std::vector<Fit>>> subjects;
       std::map<std::string, std::size_t> seen;
-      std::vector<std::pair<std::uint32_t, const Points*>> ordered;
-      const auto all = curves(records, figures, axis, samples);
-      for (const auto& [key, points] : all) ordered.emplace_back(samples[key], &points);
-      std::sort(ordered.begin(), ordered.end());
-      for (const auto& [record, points] : ordered) {
-        if (points->size() < least_points) continue;
-        const std::string subject = subject_of(records, record, std::string(metric));
+      for (const Curve& curve : curves(records, figures, axis)) {
+        if (curve.points.size() < least_points) continue;
+        const std::string subject = subject_of(records, curve.record, std::string(metric));
         ++seen[subject];
-        const auto fit = best_fit(*points);
+        auto fit = best_fit(curve.points);
         if (!fit) continue;
+        fit->unverified = curve.unverified;
         auto at = std::find_if(subjects.begin(), subjects.end(),
                                [&](const auto& s) { return s.first == subject; });
         if (at == subjects.end()) at = subjects.insert(subjects.end(), {subject, {}});

@@ -21,6 +21,7 @@ struct Pair {
   std::uint32_t record;
   double ratio;  // baseline / variant: above 1 the variant is faster
   bool certain;
+  bool unverified;
 };
 
 // What one variant did against the baseline in one pass.
@@ -89,8 +90,9 @@ std::vector<Comparison> compare(const Records& records, const std::vector<Figure
       comparisons.push_back({name, pass_name, {}});
       at = std::prev(comparisons.end());
     }
-    at->pairs.push_back(
-        {figure.record, base->second->mean / figure.mean, certain(figure, *base->second)});
+    at->pairs.push_back({figure.record, base->second->mean / figure.mean,
+                         certain(figure, *base->second),
+                         figure.unverified || base->second->unverified});
   }
   return comparisons;
 }
@@ -150,10 +152,14 @@ std::string sentence(const Records& records, const Comparison& comparison, const
   const double mean = geometric_mean(ratios);
   const std::string subject = fmt::format("**{} against {}{}**", comparison.variant, base,
                                           comparison.pass.empty() ? "" : ", " + comparison.pass);
+  const std::string mark = not_verified(
+      static_cast<std::size_t>(std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
+                                             [](const Pair& pair) { return pair.unverified; })),
+      ratios.size(), "pairs");
   if (ratios.size() == 1) {
     const std::string place = place_of(records, comparison.pairs.front().record, own);
-    return fmt::format("{}: {} as fast{}.", subject, times(mean),
-                       place.empty() ? "" : " (" + place + ")");
+    return fmt::format("{}: {} as fast{}{}.", subject, times(mean),
+                       place.empty() ? "" : " (" + place + ")", mark);
   }
   std::string text = fmt::format(
       "{}: {} as fast (geometric mean of {} pairs; least {} at {}, most {} at {})", subject,
@@ -168,7 +174,7 @@ std::string sentence(const Records& records, const Comparison& comparison, const
   const auto unsure = std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
                                     [](const Pair& pair) { return !pair.certain; });
   if (unsure > 0) text += fmt::format("; {} of the differences are within their noise", unsure);
-  return text + ".";
+  return text + mark + ".";
 }
 
 }  // namespace

@@ -183,7 +183,10 @@ class Builder {
       return outcome ? *outcome : missing;
     }
     std::string text;
-    for (std::size_t i = 0; i < texts.size(); ++i) text += (i ? content.separator : "") + texts[i];
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (i > 0 && content.drops_undefined && texts[i].empty()) continue;
+      text += (i > 0 ? content.separator : "") + texts[i];
+    }
     return Cell::of_text(text);
   }
 

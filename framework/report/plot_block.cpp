@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "report/blocks.h"
 #include "report/cell.h"
+#include "report/findings.h"
 #include "report/picture.h"
 #include "report/pivot.h"
 #include "report/plot_script.h"
@@ -38,7 +39,8 @@ class PlotBuilder {
       if (!cell) return tl::unexpected(cell.error());
       if (!cell->is_number()) continue;
       unit_ = cell->unit;
-      points_.emplace_back(key, PlotPoint{0, cell->number, cell->number, cell->number});
+      points_.emplace_back(
+          key, PlotPoint{0, cell->number, cell->number, cell->number, !cell->unverified.empty()});
     }
     if (auto done = add_bars(*candidates); !done) return tl::unexpected(done.error());
     return finish();
@@ -119,10 +121,19 @@ class PlotBuilder {
     for (PlotLine& one : data.lines) {
       std::stable_sort(one.points.begin(), one.points.end(),
                        [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
+      mark_unverified(one);
     }
     data.x_label = spec_.x_unit.empty() ? spec_.x : spec_.x + " [" + spec_.x_unit + "]";
     data.y_label = y_label(shown);
     return data;
+  }
+
+  // In the legend, so that the picture says it wherever it is shown.
+  static void mark_unverified(PlotLine& line) {
+    const auto unverified = std::count_if(line.points.begin(), line.points.end(),
+                                          [](const PlotPoint& point) { return point.unverified; });
+    line.name += not_verified(static_cast<std::size_t>(unverified), line.points.size(), "points");
+    if (line.name.starts_with(' ')) line.name.erase(0, 1);
   }
 
   const std::vector<Value>& x_values() const { return records_.axes()[axes_[0]].values; }

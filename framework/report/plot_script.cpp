@@ -63,8 +63,14 @@ std::string gnuplot_script(const PlotData& data, const std::filesystem::path& sv
   std::string script = script_opening(svg, 880, 520);
   if (!data.title.empty()) script += "set title " + quoted(data.title) + "\n";
   script += "set xlabel " + quoted(data.x_label) + "\nset ylabel " + quoted(data.y_label) + "\n";
-  script +=
-      data.lines.size() > 1 ? "set key outside right top vertical Left reverse\n" : "set key off\n";
+  const bool any_unverified =
+      std::any_of(data.lines.begin(), data.lines.end(), [](const PlotLine& line) {
+        return std::any_of(line.points.begin(), line.points.end(),
+                           [](const PlotPoint& point) { return point.unverified; });
+      });
+  script += data.lines.size() > 1 || any_unverified
+                ? "set key outside right top vertical Left reverse\n"
+                : "set key off\n";
   script += "set offsets graph 0.02, graph 0.02, graph 0.05, 0\nset format y '%g'\n";
   if (data.log_x) script += "set logscale x\n";
   if (data.log_y) script += "set logscale y\n";

@@ -10,6 +10,7 @@ struct PlotPoint {
   double x = 0;
   double y = 0;
   double low = 0, high = 0;  // ends of the error bar; both y where there is none
+  bool unverified = false;   // a time that nobody has checked
 };
 
 struct PlotLine {

@@ -50,6 +50,7 @@ void read_rank(Reader& reader, const Node& node, Measure& measure) {
   if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos) {
     reader.complain(node, fmt::format("rank '{}' does not exist", word),
                     "a number, max, min, mean or all");
+    return;
   }
   reader.value(node, "rank", word);
   measure.where.conditions.push_back({"rank", {word}});
@@ -119,7 +120,7 @@ void check_unit(Reader& reader, const Node& node, const MetricInfo& metric, Colu
 // Several statistics of one measure: hidden columns, joined.
 void spread_statistics(const std::vector<Statistic>& statistics, const std::string& separator,
                        Column column, std::vector<Column>& columns) {
-  JoinContent content{{}, separator};
+  JoinContent content{{}, separator, true};
   for (std::size_t i = 0; i < statistics.size(); ++i) {
     Column part = column;
     part.name = fmt::format("{}#{}", column.name, i);
@@ -184,7 +185,7 @@ void read_expression_column(Reader& reader, const Node& node, Column column,
 
 void read_join_column(Reader& reader, const Node& node, Column column,
                       std::vector<Column>& columns) {
-  JoinContent content{{}, " "};
+  JoinContent content{{}, " ", false};
   const auto parts = [&](const Node& list) {
     if (!list.is_sequence() || list.items.empty()) {
       reader.complain(list, "join must be a list of columns");

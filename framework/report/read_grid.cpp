@@ -213,8 +213,9 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
     if (!is_column && !(comparing && is_word(expression, used))) name(used, {}, at);
     units.push_back(unit == "count" ? "" : unit);
   }
-  if (comparing) return;
-  if (const auto mixed = mixed_units(expression, units)) {
+  const auto mixed =
+      comparing ? mixed_comparison(expression, units) : mixed_units(expression, units);
+  if (mixed) {
     reader_.complain(at, "this expression mixes " + *mixed, "give its columns one unit");
   }
 }

@@ -41,6 +41,11 @@ void read_values(Reader& reader, const Node& node, TimelineSpec& timeline) {
 }
 
 void check_unit(Reader& reader, const Node& node, const TimelineSpec& timeline) {
+  if (node.find("unit") && node.find("lanes")) {
+    reader.complain(*node.find("unit"), "`unit` is of `values`; lanes have none",
+                    "the times' unit is chosen for the picture");
+    return;
+  }
   const MetricInfo* metric =
       timeline.values.empty() ? nullptr : reader.known().metric(timeline.values.front());
   if (timeline.unit.empty() || !metric || same_dimension(timeline.unit, metric->unit)) return;
@@ -84,6 +89,10 @@ TimelineSpec read_timeline(Reader& reader, const Node& node) {
                     "values: metrics over time; lanes: parts with their spans");
   }
   check_unit(reader, node, timeline);
+  if (timeline.overlap && !node.find("lanes")) {
+    reader.complain(*node.find("overlap"), "an overlap is of `lanes`",
+                    "lanes: [compute, communication]");
+  }
   check_title(reader, timeline.title, timeline.for_each);
   return timeline;
 }

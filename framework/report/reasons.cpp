@@ -52,7 +52,9 @@ void collect(const Records& records, const Grid& grid, const std::vector<GridRow
       cause->alike = cause->alike || cause->reason != reason;
       ++cause->cells;
       std::string name = row_name(records, grid, row);
-      if (cause->rows.empty() || cause->rows.back() != name) cause->rows.push_back(std::move(name));
+      if (!name.empty() && (cause->rows.empty() || cause->rows.back() != name)) {
+        cause->rows.push_back(std::move(name));
+      }
     }
   }
 }
@@ -65,18 +67,19 @@ std::vector<std::string> reasons(const Records& records, const Grid& grid, const
   if (!spec.note) collect(records, grid, grid.omitted, causes);
   std::vector<std::string> lines;
   for (const Cause& cause : causes) {
+    if (!spec.reasons && cause.outcome != Outcome::ok) continue;
     const std::size_t named = std::min(rows_named, cause.rows.size());
     std::string rows =
         join({cause.rows.begin(), cause.rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
     if (cause.rows.size() > named)
       rows += fmt::format("; and {} more rows", cause.rows.size() - named);
+    if (!rows.empty()) rows = ": " + escape_cell(rows);
     const auto text = spec.cells.find(std::string(to_text(cause.outcome)));
     const std::string shown = cause.outcome == Outcome::ok ? "not verified"
                               : text == spec.cells.end()   ? std::string(to_text(cause.outcome))
                                                            : text->second;
     lines.push_back(fmt::format(
-        "**{}** ({} cell{}: {}): {}", shown, cause.cells, cause.cells == 1 ? "" : "s",
-        escape_cell(rows),
+        "**{}** ({} cell{}{}): {}", shown, cause.cells, cause.cells == 1 ? "" : "s", rows,
         cause.reason.empty() ? "no reason was given"
                              : (cause.alike ? "such as: " : "") + escape_cell(cause.reason)));
   }

@@ -8,7 +8,8 @@
 namespace assay::report {
 
 // One line for each outcome and reason that cells of the grid have, and for times that nobody has
-// verified: how many cells, in which rows, and why. Rows named by a note are left out.
+// verified: how many cells, in which rows, and why. Rows named by a note are left out. Without
+// `reasons` in the spec only the unverified times are told: they look like any other.
 std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec);
 
 // "attention is naive or flash, not 'falsh'" for each condition that no value of its axis meets;

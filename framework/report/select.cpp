@@ -159,9 +159,6 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
   return index;
 }
 
-namespace {
-
-// What an external program has timed and nobody has checked (docs/external.md).
 std::string why_unverified(const Records& records, const RecordIds& ids) {
   for (const std::uint32_t id : ids) {
     const auto& [series, result, number] = records[id];
@@ -173,8 +170,6 @@ std::string why_unverified(const Records& records, const RecordIds& ids) {
   }
   return {};
 }
-
-}  // namespace
 
 Result<Cell> MeasureIndex::at(const Key& key) const {
   Cell cell;

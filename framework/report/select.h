@@ -22,6 +22,10 @@ struct KeyHash {
 // passes nothing.
 Result<RecordIds> select(const Records& records, const RecordIds& candidates, const Filter& filter);
 
+// Why nobody has checked a time among these, where an external program has taken it and its pass
+// was not verified (docs/external.md); "" otherwise.
+std::string why_unverified(const Records& records, const RecordIds& ids);
+
 // For each combination of codes on `axes`, the results of one measure.
 class MeasureIndex {
  public:

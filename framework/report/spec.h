@@ -81,6 +81,7 @@ struct ExpressionContent {
 struct JoinContent {
   std::vector<std::string> parts;  // names of columns or axes
   std::string separator;
+  bool drops_undefined = false;  // a part that is not there goes with its separator
 };
 struct TemplateContent {
   Template text;

@@ -70,9 +70,8 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
   if (std::string note = note_text(records, *grid, spec.grid); !note.empty()) {
     sections.push_back(Paragraph{std::move(note)});
   }
-  if (spec.grid.reasons) {
-    if (auto lines = reasons(records, *grid, spec.grid); !lines.empty())
-      sections.push_back(List{std::move(lines)});
+  if (auto lines = reasons(records, *grid, spec.grid); !lines.empty()) {
+    sections.push_back(List{std::move(lines)});
   }
   return {};
 }

@@ -48,10 +48,8 @@ class TextBlock {
     if (std::string note = note_text(records_, grid_, spec_.grid); !note.empty()) {
       sections.push_back(Paragraph{std::move(note)});
     }
-    if (spec_.grid.reasons) {
-      if (auto causes = reasons(records_, grid_, spec_.grid); !causes.empty()) {
-        sections.push_back(List{std::move(causes)});
-      }
+    if (auto causes = reasons(records_, grid_, spec_.grid); !causes.empty()) {
+      sections.push_back(List{std::move(causes)});
     }
     return {};
   }

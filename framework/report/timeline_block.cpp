@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "report/blocks.h"
+#include "report/format.h"
 #include "report/picture.h"
 #include "report/pivot.h"
 #include "report/timeline.h"
@@ -60,8 +61,8 @@ class TimelineBuilder {
       if (length == 0) continue;
       const double factor = convert(1, "s", time_unit_);
       table.columns[0].cells.push_back(fmt::format("{}", rank));
-      table.columns[1].cells.push_back(fmt::format("{:.4g}", length * factor));
-      table.columns[2].cells.push_back(fmt::format("{:.4g}", inside * factor));
+      table.columns[1].cells.push_back(apply(Format(), length * factor, false, time_unit_));
+      table.columns[2].cells.push_back(apply(Format(), inside * factor, false, time_unit_));
       table.columns[3].cells.push_back(fmt::format("{:.1f}", 100 * inside / length));
     }
     return table;

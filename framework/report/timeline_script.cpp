@@ -91,7 +91,13 @@ std::string lanes_of(const TimelineData& data) {
 }
 
 std::string lines_of(const TimelineData& data) {
-  std::string script = "set yrange [0:*]\nset offsets 0, 0, graph 0.05, 0\nset format y '%g'\n";
+  const bool from_zero =
+      std::all_of(data.lines.begin(), data.lines.end(), [](const TimelineLine& line) {
+        return std::all_of(line.values.begin(), line.values.end(),
+                           [](double value) { return value >= 0; });
+      });
+  std::string script = from_zero ? "set yrange [0:*]\n" : "";
+  script += "set offsets 0, 0, graph 0.05, 0\nset format y '%g'\n";
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < data.lines.size(); ++i) {
     const TimelineLine& line = data.lines[i];

@@ -1,8 +1,11 @@
 #include "run/exchange.h"
 
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 namespace assay::run {
 
@@ -56,9 +59,19 @@ void take_finding(ExternalEnd& external, const std::string& pass, const CaseEnd&
 }  // namespace
 
 ExchangeFolder::ExchangeFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "assay-exchange-XXXXXX").string();
-  // Without a folder the program finds that it cannot write, and says so.
-  if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  std::error_code missing;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(missing);
+  if (missing) {
+    problem_ = "the folder for temporary files (TMPDIR) is not a folder";
+    return;
+  }
+  std::string pattern = (parent / "assay-exchange-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) != nullptr) {
+    path_ = pattern;
+  } else {
+    problem_ = fmt::format("no folder can be made in {}: {}", parent.string(),
+                           std::error_code(errno, std::generic_category()).message());
+  }
 }
 
 ExchangeFolder::~ExchangeFolder() {
@@ -88,8 +101,7 @@ CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::str
     if (error != nullptr && error->outcome == Outcome::ok) continue;
     const auto reason = external.unverified.find(series.pass);
     const bool told = reason != external.unverified.end() && !reason->second.empty();
-    unverified[series.pass] =
-        variant + ": " + (told ? reason->second : "the program exchanges no tensors");
+    unverified[series.pass] = variant + ": " + (told ? reason->second : external.without_exchange);
   }
   if (!unverified.empty()) end.context["unverified"] = std::move(unverified);
   end.interrupted = end.interrupted || found.interrupted;

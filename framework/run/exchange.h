@@ -6,7 +6,8 @@
 
 namespace assay::run {
 
-// A folder of its own, readable by this user only, removed with everything in it.
+// A folder of its own among the temporary files, readable by this user only, removed with
+// everything in it.
 class ExchangeFolder {
  public:
   ExchangeFolder();
@@ -14,10 +15,14 @@ class ExchangeFolder {
   ExchangeFolder(const ExchangeFolder&) = delete;
   ExchangeFolder& operator=(const ExchangeFolder&) = delete;
 
+  // Empty where no folder could be made.
   const std::filesystem::path& path() const { return path_; }
+  // Why there is none.
+  const std::string& problem() const { return problem_; }
 
  private:
   std::filesystem::path path_;
+  std::string problem_;
 };
 
 // What a worker is asked about the exchanged calls of a case: on one rank, without the kind that

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <tuple>
 
 #include "base/text.h"
+#include "run/external_series.h"
 #include "store/json.h"
 
 namespace assay::run {
@@ -16,6 +19,18 @@ namespace assay::run {
 namespace {
 
 constexpr std::size_t kept_output_bytes = 8192;
+
+// What is there, up to a pipe's worth, without blocking; closes the stream at its end. False when
+// there was nothing.
+bool read_some(wire::Descriptor& stream, std::string& text) {
+  pollfd ready = {stream.number(), POLLIN, 0};
+  if (!stream.open() || ::poll(&ready, 1, 0) <= 0) return false;
+  char buffer[65536];
+  const ssize_t count = ::read(stream.number(), buffer, sizeof buffer);
+  if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
+  if (count == 0 || (count < 0 && errno != EINTR)) stream.close();
+  return count > 0;
+}
 
 class ExternalCase {
  public:
@@ -28,6 +43,7 @@ class ExternalCase {
     Process::Command command;
     command.arguments = words();
     command.environment["PYTHONPATH"] = python_path();
+    command.environment["ASSAY_PROTOCOL"] = "1";
     command.standard_input = true;
     auto process = Process::start(command);
     if (!process) {
@@ -38,6 +54,9 @@ class ExternalCase {
     send_case();
     follow();
     if (end_.outcome == Outcome::ok && !end_.interrupted) look_for_every_pass();
+    if (end_.outcome == Outcome::crashed || end_.outcome == Outcome::timeout) {
+      left_.without_exchange = "no tensors were exchanged: " + end_.reason;
+    }
     return std::move(left_);
   }
 
@@ -58,40 +77,32 @@ class ExternalCase {
   void send_case() {
     nlohmann::json presets = nlohmann::json::object();
     for (const auto& [name, fields] : case_.request.presets) presets[name] = store::to_json(fields);
-    const std::string text =
-        nlohmann::json{{"protocol", 1},
-                       {"variant", case_.external->name},
-                       {"parameters", store::to_json(case_.request.parameters)},
-                       {"presets", std::move(presets)},
-                       {"passes", case_.request.passes},
-                       {"exchange", {{"folder", folder_.string()}}}}
-            .dump() +
-        "\n";
+    nlohmann::json message = {{"protocol", 1},
+                              {"variant", case_.external->name},
+                              {"parameters", store::to_json(case_.request.parameters)},
+                              {"presets", std::move(presets)},
+                              {"passes", case_.request.passes}};
+    if (!folder_.empty()) message["exchange"]["folder"] = folder_.string();
+    const std::string text = message.dump() + "\n";
     // The case is far smaller than a pipe's buffer; a program that has ended shows below.
     static_cast<void>(!::write(process_.input().number(), text.data(), text.size()));
     process_.input().close();
   }
 
+  // Until the program has ended and what it printed has been read. A process that it has started
+  // may hold a pipe for longer; that is not waited for.
   void follow() {
     const auto limit =
         std::chrono::steady_clock::now() +
         std::chrono::milliseconds(static_cast<std::int64_t>(case_.time_limit_s * 1e3));
     doing_("external");
-    bool open = true;
-    while (open) {
-      pollfd watched[] = {{interrupt_.descriptor(), POLLIN, 0},
-                          {process_.output().number(), POLLIN, 0},
-                          {process_.errors().number(), POLLIN, 0}};
-      ::poll(watched, 3, 200);
+    while (!process_.ended()) {
+      wait_for_output();
       interrupt_.update();
       if (interrupt_.stop_now()) {
         end_.interrupted = true;
         return process_.kill();
       }
-      if (!drain(process_.errors(), errors_)) process_.errors().close();
-      if (errors_.size() > kept_output_bytes) errors_.erase(0, errors_.size() - kept_output_bytes);
-      open = drain(process_.output(), output_);
-      take_lines();
       if (std::chrono::steady_clock::now() > limit) {
         process_.kill();
         ended_with(Outcome::timeout, fmt::format("the case did not finish within {}",
@@ -100,12 +111,33 @@ class ExternalCase {
       }
     }
     const ProcessEnd how = process_.wait();
-    if (process_.errors().open()) drain(process_.errors(), errors_);
+    process_.kill();  // what it has started and left behind
+    while (read_output()) {
+    }
     if (how.signalled || how.number != 0) {
       const auto lines = split(std::string(trim(errors_)), '\n');
       ended_with(Outcome::crashed, fmt::format("the program ended with {}: {}", how.text(),
                                                lines.empty() ? "" : lines.back()));
     }
+  }
+
+  void wait_for_output() {
+    const bool listening = process_.output().open() || process_.errors().open();
+    pollfd watched[] = {{interrupt_.descriptor(), POLLIN, 0},
+                        {process_.output().number(), POLLIN, 0},
+                        {process_.errors().number(), POLLIN, 0}};
+    ::poll(watched, 3, listening ? 200 : 10);  // without pipes only the clock tells of its end
+    read_output();
+  }
+
+  // One piece of each stream, so that a program that never stops printing is still stopped. False
+  // when nothing was there.
+  bool read_output() {
+    const bool errors = read_some(process_.errors(), errors_);
+    if (errors_.size() > kept_output_bytes) errors_.erase(0, errors_.size() - kept_output_bytes);
+    const bool output = read_some(process_.output(), output_);
+    take_lines();
+    return errors || output;
   }
 
   void ended_with(Outcome outcome, std::string reason) {
@@ -124,9 +156,8 @@ class ExternalCase {
     if (trim(line).empty()) return;
     const auto json = store::parse_json(line);
     if (!json || !json->is_object()) {
-      return ended_with(Outcome::error,
-                        fmt::format("the program printed a line that is not a JSON object: {}",
-                                    line.substr(0, 120)));
+      return refuse(fmt::format("the program printed a line that is not a JSON object: {}",
+                                line.substr(0, 120)));
     }
     if (json->contains("series")) take_series((*json)["series"]);
     if (json->contains("check")) take_check((*json)["check"]);
@@ -138,15 +169,16 @@ class ExternalCase {
 
   void take_series(const nlohmann::json& json) {
     auto series = store::series_from_json(json);
-    if (!series) return ended_with(Outcome::error, series.error().text());
-    const auto& clock = case_.request.parameters.at("measure.clock");
-    if (series->metric == "time" && series->outcome == Outcome::ok &&
-        series->clock != to_text(clock)) {
-      return ended_with(
-          Outcome::error,
-          fmt::format("the program timed pass '{}' with the clock '{}', the case asks for '{}'",
-                      series->pass, series->clock, to_text(clock)));
+    if (!series) return refuse(series.error().text());
+    if (auto checked = check_external_series(*series, case_.request); !checked) {
+      return refuse(checked.error().text());
     }
+    const auto told =
+        std::find_if(end_.series.begin(), end_.series.end(), [&](const store::Series& earlier) {
+          return std::tie(earlier.pass, earlier.metric, earlier.part) ==
+                 std::tie(series->pass, series->metric, series->part);
+        });
+    if (told != end_.series.end()) return contradict(*told);
     if (series->outcome != Outcome::ok && end_.outcome == Outcome::ok) {
       ended_with(series->outcome, series->reason);
     }
@@ -154,15 +186,32 @@ class ExternalCase {
     end_.series.push_back(std::move(*series));
   }
 
+  // The first thing that is wrong is the reason.
+  void refuse(std::string reason) {
+    if (end_.outcome == Outcome::ok) ended_with(Outcome::error, std::move(reason));
+  }
+
+  // Neither of two answers counts.
+  void contradict(store::Series& told) {
+    const std::string reason =
+        fmt::format("the program reported '{}' of '{}' more than once", told.metric, told.pass);
+    told.outcome = Outcome::error;
+    told.reason = reason;
+    told.samples.clear();
+    told.statistics.clear();
+    refuse(reason);
+  }
+
   // The file lies in the folder that this case was given, and nowhere else.
   void take_check(const nlohmann::json& json) {
     const std::string pass = text_at(json, "pass");
     const std::string file = text_at(json, "file");
-    if (file.empty() || file.find('/') != std::string::npos || file == "..") {
-      return ended_with(Outcome::error,
-                        fmt::format("the program exchanged '{}', which is not the name of a file "
-                                    "in the folder it was given",
-                                    file));
+    if (folder_.empty() || file.empty() || file.find('/') != std::string::npos || file == "." ||
+        file == "..") {
+      return refuse(
+          fmt::format("the program exchanged '{}', which is not the name of a file in "
+                      "the folder it was given",
+                      file));
     }
     left_.exchanged.push_back({pass, (folder_ / file).string()});
   }
@@ -183,8 +232,7 @@ class ExternalCase {
         return series.pass == pass && series.metric == "time";
       };
       if (std::none_of(end_.series.begin(), end_.series.end(), times_it)) {
-        ended_with(Outcome::error,
-                   fmt::format("the program ended without a time for pass '{}'", pass));
+        refuse(fmt::format("the program ended without a time for pass '{}'", pass));
       }
     }
   }

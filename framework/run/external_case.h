@@ -12,12 +12,18 @@ struct ExternalEnd {
   CaseEnd end;
   std::vector<wire::ExchangeFile> exchanged;      // files it says it has written, by pass
   std::map<std::string, std::string> unverified;  // passes it exchanges nothing of, and why
+  // Why there is nothing of the passes it has not told of.
+  std::string without_exchange = "the program exchanges no tensors";
 };
 
 // Runs a case whose variant lives in another program: the case as JSON on its standard input,
 // JSON lines on its standard output (docs/external.md). No shell is involved. `python3` in a
 // descriptor's command stands for $ASSAY_PYTHON where that is set, and Python finds the modules in
-// `modules`. Tensors are exchanged through files in `folder`.
+// `modules`. Tensors are exchanged through files in `folder`; an empty path: none are.
+//
+// What the program prints counts until it ends, whether it closes its output before or not; the
+// case's time limit and the user's interrupts hold for as long. A series that is not one of the
+// case, or that is reported twice, makes the case an error.
 ExternalEnd run_external_case(const ResolvedCase& resolved, const std::filesystem::path& modules,
                               const std::filesystem::path& folder, Interrupt& interrupt,
                               const std::function<void(const std::string&)>& doing);

@@ -131,6 +131,7 @@ class Run {
     const ExchangeFolder folder;
     auto external = run_external_case(resolved, request_.installation.peers(), folder.path(),
                                       interrupt_, doing);
+    if (!folder.problem().empty()) external.without_exchange = folder.problem();
     CaseEnd found;
     if (!external.end.interrupted && !external.exchanged.empty()) {
       found = execute_on_workers(exchange_request(resolved, external.exchanged), resolved, doing);

@@ -11,11 +11,11 @@
 namespace assay::store {
 
 struct ImportOptions {
-  // Name of the experiment; "" takes the one in the file (JSON Lines) or the file's name (CSV).
+  // Name of the experiment; "" takes the one in the file (JSON Lines), or else the file's name.
   std::string experiment = {};
   // Name of the run; "" takes the one in the file (JSON Lines) or leaves it to Database::add_run.
   std::string run = {};
-  // When a CSV, which cannot say so, was measured or imported: start and end of the run.
+  // When it was measured or imported, where the file does not say so: start and end of the run.
   std::string when = {};
   std::size_t line_bytes = std::size_t{1} << 20;
   std::size_t file_bytes = std::size_t{256} << 20;

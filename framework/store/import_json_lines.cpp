@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <unordered_map>
 
@@ -53,7 +54,9 @@ Result<Line> read_line(const json& object) {
 class JsonLinesImport {
  public:
   JsonLinesImport(const std::string& file_name, const ImportOptions& options)
-      : problems_(file_name), options_(options) {}
+      : problems_(file_name),
+        options_(options),
+        stem_(std::filesystem::path(file_name).stem().string()) {}
 
   void add_line(std::string_view text, int number) {
     const Result<json> object = parse_json(text);
@@ -88,6 +91,8 @@ class JsonLinesImport {
               [](const CaseResult& a, const CaseResult& b) { return a.ordinal < b.ordinal; });
     if (!options_.run.empty()) run_.info.name = options_.run;
     if (!options_.experiment.empty()) run_.info.experiment = options_.experiment;
+    if (run_.info.experiment.empty()) run_.info.experiment = stem_;
+    if (run_.info.started.empty()) run_.info.started = run_.info.finished = options_.when;
     return std::move(run_);
   }
 
@@ -183,6 +188,7 @@ class JsonLinesImport {
 
   Problems problems_;
   const ImportOptions& options_;
+  std::string stem_;  // of the file's name
   Run run_;
   int first_line_ = 0;
   std::unordered_map<std::string, Place> place_;

@@ -163,6 +163,20 @@ TEST(Expression, UsesTellWhatStandsBesideAName) {
                                                                     {"b", "kind"}}));
 }
 
+// Both sides of each, as numbers for a = 2, b = 3, c = 5.
+TEST(Expression, ComparisonsAreTakenApart) {
+  const auto expression = Expression::compile(
+      "if(a + 1 > b * 2 && !(c == -a), min(a, b, c) <= sqrt(b ^ 2), c in [1, a])");
+  ASSERT_TRUE(expression);
+  std::vector<std::pair<Value, Value>> sides;
+  for (const auto& [left, right] : expression->comparisons()) {
+    const std::vector<Value> values{2.0, 3.0, 5.0};
+    sides.emplace_back(*left.evaluate(values), *right.evaluate(values));
+  }
+  EXPECT_EQ(sides, (std::vector<std::pair<Value, Value>>{{3.0, 6.0}, {5.0, -2.0}, {2.0, 3.0}}));
+  EXPECT_TRUE(Expression::compile("a + b")->comparisons().empty());
+}
+
 TEST(Expression, TakesValuesInTheOrderOfItsNames) {
   const auto expression = Expression::compile("a - b * a");
   ASSERT_TRUE(expression);

@@ -103,6 +103,13 @@ TEST_F(ExternalTest, AWrongResultIsNoTime) {
   EXPECT_THAT(report, HasSubstr("WRONG"));
 }
 
+TEST_F(ExternalTest, WhatItPrintsIsNotWhatTheHostReads) {
+  const Ended ended =
+      run("class Chunked", "print('ahead of everything', flush=True)\n\n\nclass Chunked");
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_EQ(results(folder_.path())["chunked forward time"]["outcome"], "ok");
+}
+
 TEST_F(ExternalTest, WithoutAnExchangeItIsMarkedUnverified) {
   const Ended ended =
       run("serve(Chunked)", "Chunked.exchange = lambda self, pass_name: None\nserve(Chunked)");

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -81,6 +82,24 @@ TEST_F(Safetensors, RefusesWhatIsNotSuchAFile) {
   EXPECT_NE(refusal_of(bytes_of("{\"a\"", "")).find("not a JSON object"), std::string::npos);
   std::filesystem::remove(file_);
   EXPECT_NE(read_safetensors(file_).error().text().find("cannot be opened"), std::string::npos);
+}
+
+TEST_F(Safetensors, RefusesAnythingButARegularFileWithoutOpeningIt) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);  // opening it would wait for a writer
+  EXPECT_NE(read_safetensors(file_).error().text().find("is no regular file"), std::string::npos);
+  std::filesystem::remove(file_);
+  std::filesystem::create_symlink("/dev/zero", file_);
+  EXPECT_NE(read_safetensors(file_).error().text().find("is no regular file"), std::string::npos);
+  std::filesystem::remove(file_);
+  EXPECT_NE(read_safetensors(file_.parent_path()).error().text().find("is no regular file"),
+            std::string::npos);
+}
+
+TEST_F(Safetensors, RefusesAHeaderThatIsNestedDeeply) {
+  const std::string deep(1'000'000, '[');
+  EXPECT_NE(refusal_of(bytes_of("{\"x\": " + deep + std::string(deep.size(), ']') + "}", ""))
+                .find("nested deeper"),
+            std::string::npos);
 }
 
 struct Malformed {

@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import pathlib
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -220,6 +222,69 @@ class Operations(unittest.TestCase):
         self.assertEqual(series["backward", "time"]["reason"], "this norm has no backward")
 
 
+class Failures(unittest.TestCase):
+    def test_a_pass_that_fails_late_has_one_outcome_and_no_figures(self):
+        class Uncounted(LibraryNorm):
+            def counts(self, pass_name):
+                raise RuntimeError("cannot count")
+
+        class Forgetful(LibraryNorm):
+            """Works as often as it is timed, and no more."""
+            calls = 0
+
+            def run(self, pass_name):
+                super().run(pass_name)
+                self.calls += 1
+
+            def counts(self, pass_name):
+                raise torch.OutOfMemoryError(f"after {self.calls} calls")
+
+        for build, outcome, reason in ((Uncounted, "error", "RuntimeError: cannot count"),
+                                       (Forgetful, "oom", "after 3 calls")):
+            text = io.StringIO()
+            message = {"protocol": 1, "parameters": SETTINGS | NORM, "passes": ["forward"]}
+            assay_peer.answer(message, build, assay_peer.Output(text))
+            lines = [json.loads(line) for line in text.getvalue().splitlines()]
+            told = [line["series"] for line in lines if "series" in line]
+            self.assertEqual([(one["metric"], one["outcome"], one["reason"]) for one in told],
+                             [("time", outcome, reason)])
+
+
+class StandardOutput(unittest.TestCase):
+    """What a program prints, before and after it serves, is not what the host reads."""
+
+    def run_program(self, script):
+        case = {"protocol": 1, "passes": ["forward"], "parameters": SETTINGS | NORM}
+        finished = subprocess.run(
+            [sys.executable, "-c", script], input=json.dumps(case), text=True, timeout=120,
+            env=os.environ | {"PYTHONPATH": str(PEERS), "ASSAY_PROTOCOL": "1",
+                              "PYTHONUNBUFFERED": ""},
+            capture_output=True, check=True)
+        return [json.loads(line) for line in finished.stdout.splitlines()], finished.stderr
+
+    def test_printing_anywhere(self):
+        lines, errors = self.run_program(
+            "print('first of all')\n"
+            "import assay_peer, subprocess, sys\n"
+            "print('ahead'); subprocess.run(['echo', 'by a child'])\n"
+            "class Mine(assay_peer.Norm):\n"
+            "    def forward(self, x, weight):\n"
+            "        print('inside'); return x * weight\n"
+            "assay_peer.serve(Mine)\n"
+            "print('afterwards ' * 20000)\n")
+        self.assertEqual(lines[0]["series"]["outcome"], "ok")
+        self.assertEqual(list(lines[-1]), ["done"])
+        for said in ("first of all", "ahead", "by a child", "inside", "afterwards"):
+            self.assertIn(said, errors)
+
+    def test_without_torch(self):
+        lines, errors = self.run_program(
+            "import sys; sys.modules['torch'] = None\nprint('ahead')\nimport assay_peer")
+        self.assertEqual(lines[0]["series"]["outcome"], "unsupported")
+        self.assertEqual(list(lines[1]), ["done"])
+        self.assertIn("ahead", errors)
+
+
 class Unchecked(unittest.TestCase):
     def lines(self, build, folder):
         series, lines = run(build, NORM, ["forward"], folder)
@@ -253,6 +318,17 @@ class Unchecked(unittest.TestCase):
                 self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
         finally:
             tensors.LIMIT_BYTES = original
+
+    def test_a_dtype_that_the_format_lacks(self):
+        class Complex(LibraryNorm):
+            def exchange(self, pass_name):
+                return {"inputs": {}, "outputs": {"out": torch.zeros(2, dtype=torch.complex64)}}
+
+        with tempfile.TemporaryDirectory() as folder:
+            reason = self.lines(Complex, folder)[0]["unchecked"]["reason"]
+            self.assertIn("output.out is torch.complex64", reason)
+            self.assertIn("torch.float32", reason)
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
 
     def test_a_failed_pass_is_not_exchanged(self):
         class Failing(LibraryNorm):

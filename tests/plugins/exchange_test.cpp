@@ -174,6 +174,23 @@ TEST(NormExchange, AcceptsBothNormsAndRefusesAWrongGradient) {
   }
 }
 
+// With a norm that the case names, what is exchanged is not verified against itself.
+TEST(NormExchange, MustAgreeWithTheNormThatTheCaseNames) {
+  for (const bool layernorm : {false, true}) {
+    auto tested = test::make_case({"norm", "naive", layernorm ? "layernorm" : "rmsnorm"});
+    tested.context.parameters = {{"rows", std::int64_t{19}}, {"n_cols", std::int64_t{40}}};
+    Verification found;
+    throw_unless_ok(
+        verify(tested, "forward", norm_exchange("forward", at::kFloat, layernorm), found));
+    EXPECT_LE(found.error, found.tolerance);
+    const auto other =
+        verify(tested, "forward", norm_exchange("forward", at::kFloat, !layernorm), found);
+    EXPECT_EQ(other.outcome, Outcome::error);
+    EXPECT_EQ(other.reason, layernorm ? "the exchange lacks 'bias', but the case's norm has a bias"
+                                      : "the exchange has 'bias', but the case's norm has no bias");
+  }
+}
+
 // A model of another program: two layers of the toy's head size, in fp32, one call.
 struct Model {
   explicit Model(const test::Case& tested, const std::string& architecture) {
@@ -256,8 +273,21 @@ TEST(ModelExchange, SaysWhatIsMissingAndWhatDoesNotFit) {
             "the exchange's 'norm.weight' is Float [3], the case asks for Float [16]");
   EXPECT_EQ(complaint("forward", "tokens", at::full({2, 12}, 50, at::kLong)),
             "the exchange has tokens or targets outside the vocabulary");
+  EXPECT_EQ(complaint("forward", "norm.bias", at::zeros({16})),
+            "the exchange has 'norm.bias', but the case's norm has no bias");
   EXPECT_EQ(complaint("forward", "embedding.weight", at::zeros({50, 12})),
             "the exchanged model is 12 wide, which heads of 8 do not divide");
+}
+
+TEST(ModelExchange, GradientsOfWholeNumbersAreNone) {
+  const auto tested = model_case("swiglu");
+  auto exchange = Model(tested, "swiglu").exchange;
+  auto& gradient = named(exchange.outputs, "grad.head.weight");
+  gradient = at::zeros(gradient.sizes(), at::kLong);
+  Verification found;
+  const auto status = verify(tested, "backward", exchange, found);
+  EXPECT_EQ(status.outcome, Outcome::error);
+  EXPECT_EQ(status.reason, "the exchange's 'grad.head.weight' is Long, not a floating-point dtype");
 }
 
 }  // namespace

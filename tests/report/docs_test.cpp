@@ -243,7 +243,17 @@ Vocabulary everything_a_workload_has() {
                 "world_size",
                 "nodes",
                 "size",
-                "repeat"};
+                "repeat",
+                "workload",
+                "tensor",
+                "dtype",
+                "statistic",
+                "magnitude",
+                "checkpoint_every",
+                "shards",
+                "tensor_parallel",
+                "parallelism",
+                "means"};
   known.passes = {"inference",  "forward",    "backward",  "forward_backward",
                   "train_step", "all_reduce", "rank_total"};
   for (const auto& [name, unit] : std::map<std::string, std::string>{{"time", "s"},
@@ -260,6 +270,25 @@ Vocabulary everything_a_workload_has() {
                                                                      {"overhead", ""},
                                                                      {"bus_bandwidth", "byte/s"}}) {
     known.metrics.push_back({name, unit, Direction::neither, ""});
+  }
+  // Of workloads that are still missing.
+  const std::map<std::string, std::vector<std::string>> by_unit = {
+      {"s",
+       {"profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
+        "call_overhead", "bound_time"}},
+      {"byte",
+       {"element_size", "tensor_size", "allocation_size", "predicted_memory", "saved_for_backward",
+        "gradient_size", "best_bucket_size", "state_memory", "communication_volume",
+        "device_memory"}},
+      {"byte/s", {"bandwidth", "link_bandwidth"}},
+      {"FLOP", {"flops"}},
+      {"FLOP/s", {"peak_flops"}},
+      {"token", {"bound_batch"}},
+      {"", {"error", "exponent_bits", "mantissa_bits", "largest", "smallest_normal", "epsilon"}}};
+  for (const auto& [unit, names] : by_unit) {
+    for (const std::string& name : names) {
+      known.metrics.push_back({name, unit, Direction::neither, ""});
+    }
   }
   return known;
 }

@@ -68,6 +68,41 @@ TEST(Speedup, AxisAndBaselineCanBeNamed) {
   EXPECT_NE(text.find("**small against xl, forward**: 4× as fast."), std::string::npos) << text;
 }
 
+TEST(Unverified, TimesMarkTheSentencesMadeOfThem) {
+  const auto findings = [](const std::string& csv, const std::string& axis,
+                           const std::string& value, const std::string& kind) {
+    const store::Run run = testing_support::unverified_run(csv, axis, value);
+    return testing_support::markdown_of({&run}, "- findings: [" + kind + "]");
+  };
+  const std::string pair =
+      "seq_len,attention,pass,time.mean [ms]\n128,naive,forward,4\n128,mine,forward,2\n";
+  for (const char* value : {"mine", "naive"}) {
+    EXPECT_EQ(findings(pair, "attention", value, "speedup"),
+              "- **mine against naive, forward**: 2× as fast (not verified).\n");
+  }
+  const std::string pairs = pair + "256,naive,forward,8\n256,mine,forward,2\n";
+  EXPECT_NE(findings(pairs, "attention", "mine", "speedup").find("seq_len 256) (not verified).\n"),
+            std::string::npos);
+  EXPECT_NE(findings(pairs, "seq_len", "128", "speedup").find(" (1 of 2 pairs not verified).\n"),
+            std::string::npos);
+
+  const std::string curve =
+      "seq_len,attention,pass,time.mean [ms]\n128,mine,forward,1\n256,mine,forward,2\n"
+      "512,mine,forward,4\n";
+  EXPECT_NE(findings(curve, "attention", "mine", "scaling").find("R² 1.000 (not verified).\n"),
+            std::string::npos);
+  EXPECT_NE(findings(curve, "seq_len", "256", "scaling").find("R² 1.000 (not verified).\n"),
+            std::string::npos);
+  const std::string spread =
+      "attention,measure.warmup,pass,time.mean [ms],time.std [ms]\nmine,0,forward,8,4\n"
+      "mine,5,forward,2,0.1\n";
+  EXPECT_NE(findings(spread, "attention", "mine", "warmup").find("of 1 pair) (not verified).\n"),
+            std::string::npos);
+  EXPECT_NE(findings(spread, "attention", "mine", "noise").find(" (not verified).\n"),
+            std::string::npos);
+  EXPECT_EQ(findings(pairs, "attention", "mine", "failures"), nothing);
+}
+
 std::string power_law(double exponent, double overhead) {
   std::string csv = "seq_len,pass,time.mean [s]\n";
   for (double n = 128; n <= 8192; n *= 2) {

@@ -69,7 +69,10 @@ class Plots : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string rendered(const std::string& csv, const std::string& yaml) {
-    const store::Run run = testing_support::run_of(csv);
+    return rendered(testing_support::run_of(csv), yaml);
+  }
+
+  std::string rendered(const store::Run& run, const std::string& yaml) {
     Inputs inputs;
     inputs.sources = {&run};
     inputs.with_context = false;
@@ -183,6 +186,28 @@ TEST_F(Plots, OfCollectivesAreOneATransport) {
                 "size [MiB],line,all_reduce time [ms],low,high\n0.5,world_size 2,0.833,", 0),
             0u)
       << data_of(folder_);
+}
+
+TEST_F(Plots, UnverifiedTimesAreNamedInTheLegend) {
+  const std::string plot =
+      "- plot: {x: seq_len, y: {metric: time, pass: forward}, series: [attention]";
+  rendered(testing_support::unverified_run(lengths, "attention", "flash"), plot + "}");
+  EXPECT_EQ(data_of(folder_),
+            "seq_len,line,forward time [ms],low,high\n"
+            "128,naive,1,0.9,1.1\n256,naive,4,3.8,4.2\n"
+            "128,flash (not verified),2,1.9,2.1\n256,flash (not verified),3,2.8,3.2\n");
+  rendered(testing_support::unverified_run(lengths, "seq_len", "128"),
+           plot + ", where: {attention: naive}}");
+  EXPECT_EQ(data_of(folder_),
+            "seq_len,line,forward time [ms],low,high\n"
+            "128,naive (1 of 2 points not verified),1,0.9,1.1\n"
+            "256,naive (1 of 2 points not verified),4,3.8,4.2\n");
+  PlotData one = two_lines();
+  one.lines.resize(1);
+  EXPECT_NE(gnuplot_script(one, "o.svg").find("set key off"), std::string::npos);
+  one.lines[0].points[0].unverified = true;
+  EXPECT_EQ(gnuplot_script(one, "o.svg").find("set key off"), std::string::npos)
+      << "a single line's legend says it too";
 }
 
 TEST_F(Plots, OfSeveralCasesAreErrors) {

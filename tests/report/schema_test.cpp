@@ -106,6 +106,41 @@ std::set<std::string> keys_of(const json& schema) {
   return keys;
 }
 
+// The first object within the schema that has this property.
+const json* object_with(const json& schema, const std::string& property) {
+  if (schema.is_object() && schema.contains("properties") &&
+      schema["properties"].contains(property)) {
+    return &schema;
+  }
+  if (!schema.is_structured()) return nullptr;
+  for (const json& item : schema) {
+    if (const json* found = object_with(item, property)) return found;
+  }
+  return nullptr;
+}
+
+TEST(ReportSchema, HasTheKeysOfPivotsNotesAndFindings) {
+  const json definitions = report_schema()["definitions"];
+  std::set<std::string> of_pivot =
+      keys_of_the_reader("- table: {pivot: {by: a, metric: a, zzzzzzzz: 1}}");
+  of_pivot.merge(std::set<std::string>{"by", "name"});  // read ahead of the rest
+  EXPECT_EQ(keys_of(definitions["pivot"]), of_pivot);
+
+  const json& table = definitions["table"]["properties"];
+  const json* note = object_with(table["note"], "each");
+  ASSERT_NE(note, nullptr);
+  EXPECT_EQ(keys_of(*note), keys_of_the_reader("- table: {note: {zzzzzzzz: 1}}"));
+
+  const json& findings = definitions["block"]["properties"]["findings"];
+  const json* kinds = object_with(findings, "speedup");
+  ASSERT_NE(kinds, nullptr);
+  for (const std::string& kind : keys_of(*kinds)) {
+    EXPECT_EQ(keys_of((*kinds)["properties"][kind]),
+              keys_of_the_reader("- findings: [{" + kind + ": {zzzzzzzz: 1}}]"))
+        << kind;
+  }
+}
+
 TEST(ReportSchema, HasTheKeysThatTheReaderTakes) {
   const json definitions = report_schema()["definitions"];
   for (const char* name : {"table", "text", "plot", "timeline"}) {

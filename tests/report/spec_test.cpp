@@ -123,8 +123,36 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"a_sum_of_quantities",
                 "- table:\n    columns:\n      a: {metric: time, unit: ms}\n"
                 "      b: {metric: peak_memory, unit: MiB}\n      c: {expr: 'a + b'}\n",
-                5, "mixes MiB and ms", "one unit"}),
+                5, "mixes MiB and ms", "one unit"},
+        Mistake{
+            "a_comparison_of_quantities",
+            "- table:\n    columns:\n      a: {metric: time, unit: ms}\n"
+            "      b: {metric: peak_memory, unit: MiB}\n      c: {expr: 'if(2 * a > b, 1, 0)'}\n",
+            5, "mixes MiB and ms", "one unit"},
+        Mistake{
+            "a_sum_inside_a_comparison",
+            "- table:\n    columns:\n      a: {metric: time, unit: ms}\n"
+            "      b: {metric: peak_memory, unit: MiB}\n      c: {expr: 'if(a + b > 2, 1, 0)'}\n",
+            5, "mixes MiB and ms", "one unit"},
+        Mistake{"a_condition_on_two_scales",
+                "- table:\n    columns:\n      a: {metric: time, pass: forward, unit: ms}\n"
+                "      b: {metric: time, pass: backward, unit: s}\n    keep: a < b\n",
+                5, "mixes ms and s", "one unit"}),
     mistake_name);
+
+// Each side has one unit, or is a plain number.
+TEST(Units, OfComparisonsThatAgreeAreAccepted) {
+  for (const char* line :
+       {"      c: {expr: 'if(a > 5 && b < 3, b / a, 0)'}\n",
+        "      c: {expr: 'if(a ^ 2 / b < 3 * a ^ 2 / b, 1, 2)'}\n", "    keep: a > 1 && b > 2\n"}) {
+    const std::string spec =
+        "- table:\n    columns:\n      a: {metric: time, unit: ms}\n"
+        "      b: {metric: peak_memory, unit: MiB}\n" +
+        std::string(line);
+    const auto diagnostics = check(*yaml::parse(spec, "spec.yaml"), vocabulary());
+    EXPECT_TRUE(diagnostics.empty()) << diagnostics.front().text();
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Mistakes,

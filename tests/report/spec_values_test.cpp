@@ -29,6 +29,7 @@ Vocabulary vocabulary() {
   known.add_values("attention", {Value(std::string("naive")), Value(std::string("flash"))});
   known.add_values("seq_len", {Value(std::int64_t{128}), Value(std::int64_t{256})});
   known.add_values("size", {Value(std::int64_t{1048576})});
+  known.add_values("rank", {Value(std::int64_t{0}), Value(std::int64_t{1})});
   known.add_values("part", {Value(std::string("compute")), Value(std::string("communication"))});
   return known;
 }
@@ -82,7 +83,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "time, unit: s}}\n",
                 2, 12, "axis 'seqlen' does not exist", "did you mean 'seq_len'"},
         Mistake{"part", "- table:\n    columns:\n      s: {metric: time, part: comput, unit: s}\n",
-                3, 31, "part 'comput' does not exist", "did you mean 'compute'"}),
+                3, 31, "part 'comput' does not exist", "did you mean 'compute'"},
+        Mistake{"rank", "- table:\n    columns:\n      s: {metric: time, rank: slowest, unit: s}\n",
+                3, 31, "rank 'slowest' does not exist", "a number, max, min, mean or all"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -101,6 +104,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"overlap_of_one",
                             "- timeline: {lanes: [compute], overlap: {of: compute}}\n", 1, 41,
                             "needs `of` and `with`", "with: compute"},
+                    Mistake{"unit_of_lanes", "- timeline: {lanes: [compute], unit: ms}\n", 1, 38,
+                            "`unit` is of `values`", "chosen for the picture"},
+                    Mistake{"overlap_of_values",
+                            "- timeline: {values: power, overlap: {of: compute, with: "
+                            "communication}}\n",
+                            1, 38, "an overlap is of `lanes`", "lanes: [compute, communication]"},
                     Mistake{"key", "- timeline: {lanes: [compute], phase: [compute]}\n", 1, 32,
                             "timeline has no key 'phase'", "did you mean 'phases'"}),
     [](const auto& tested) { return std::string(tested.param.name); });

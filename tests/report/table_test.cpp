@@ -192,17 +192,10 @@ TEST(Table, SizesAreChosenAndShownWithUnits) {
 }
 
 TEST(Table, NamesTimesThatNobodyHasVerified) {
-  store::Run run = run_of(
+  const store::Run run = testing_support::unverified_run(
       "seq_len,attention,pass,time.mean [ms],bytes.mean [byte]\n"
-      "128,naive,forward,2,8\n128,mine,forward,1,8\n256,mine,forward,1.5,8\n");
-  for (store::CaseResult& result : run.cases) {
-    for (store::Series& series : result.series) {
-      if (series.metric == "time") series.clock = "wall";
-    }
-    if (to_text(result.parameters.at("attention")) == "mine") {
-      result.context["unverified"] = {{"forward", "mine: too large"}};
-    }
-  }
+      "128,naive,forward,2,8\n128,mine,forward,1,8\n256,mine,forward,1.5,8\n",
+      "attention", "mine");
   const std::string rows = "- table: {rows: [seq_len, attention], columns: {x: ";
   EXPECT_NE(
       markdown_of({&run}, rows + "{metric: time, unit: ms}}}")
@@ -218,6 +211,44 @@ TEST(Table, NamesTimesThatNobodyHasVerified) {
             "|----------:|:------------|----:|\n"
             "|       128 | mine        |   8 |\n"
             "|       256 | mine        |   8 |\n");
+}
+
+// `reasons: false` leaves out why a cell is no number; an unverified time looks like any other.
+TEST(Table, UnverifiedTimesAreNamedEvenWithoutReasons) {
+  const std::string figures =
+      "attention,pass,time.mean [ms],outcome,reason\nmine,forward,1,ok,\nflash,forward,,oom,full\n";
+  const store::Run run = testing_support::unverified_run(figures, "attention", "mine");
+  const std::string line = "- **not verified** (1 cell: attention mine): mine: too large\n";
+  const std::string table = markdown_of(
+      {&run},
+      "- table: {rows: [attention], reasons: false, columns: {x: {metric: time, unit: ms}}}");
+  EXPECT_NE(table.find(line), std::string::npos) << table;
+  EXPECT_EQ(table.find("full"), std::string::npos) << table;
+  const std::string text = markdown_of(
+      {&run},
+      "- text: {rows: [attention], reasons: false, columns: {x: {metric: time, unit: ms}}, row: "
+      "'{attention} {x}'}");
+  EXPECT_NE(text.find(line), std::string::npos) << text;
+  EXPECT_EQ(text.find("full"), std::string::npos) << text;
+}
+
+// One case, so that there is no row to name.
+TEST(Table, AReasonWithoutRowsNamesNone) {
+  EXPECT_EQ(markdown("pass,time.mean [ms],outcome,reason\nforward,,oom,full\n",
+                     "- table: {columns: {x: {metric: time, unit: ms}}}"),
+            "| x   |\n|:----|\n| OOM |\n\n- **oom** (1 cell): full\n");
+}
+
+// A single sample has a mean and no deviation.
+TEST(Table, StatisticsThatAreNotThereGoWithTheirSeparator) {
+  EXPECT_EQ(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3]\"\n",
+                     "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, "
+                     "std_population], unit: ms}}}"),
+            "|   n | x     |\n|----:|:------|\n|   1 | 2 ± 0 |\n|   2 | 2 ± 1 |\n");
+  EXPECT_EQ(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3, 5]\"\n",
+                     "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, std], unit: "
+                     "ms}}}"),
+            "|   n | x     |\n|----:|:------|\n|   1 | 2     |\n|   2 | 3 ± 2 |\n");
 }
 
 }  // namespace

@@ -159,6 +159,24 @@ TEST_F(Timelines, OfSeriesThatDoNotFitTogetherAreErrors) {
          "- timeline: {values: [allocated_memory]}\n", "do not ascend");
 }
 
+// What lies below zero is not cut off.
+TEST(TimelineScript, BeginsAtZeroUnlessSomethingIsBelow) {
+  TimelineData data;
+  data.lines = {{"balance", {0, 1}, {1, 2}}};
+  EXPECT_NE(timeline_script(data, "o.svg").find("set yrange [0:*]"), std::string::npos);
+  data.lines[0].values[1] = -2;
+  EXPECT_EQ(timeline_script(data, "o.svg").find("set yrange"), std::string::npos);
+}
+
+// Six significant digits, as in any table: 1/3 ms.
+TEST_F(Timelines, OverlapIsWrittenAsOtherFiguresAre) {
+  const std::string text =
+      rendered(spans("compute", 0, "0", "0.002") + spans("communication", 0, "0", "0.0013333333"),
+               "- timeline: {lanes: [compute, communication], overlap: {of: communication, with: "
+               "compute}}\n");
+  EXPECT_NE(text.find("1.33333 |"), std::string::npos) << text;
+}
+
 TEST_F(Timelines, OfAFailedCaseSayWhy) {
   EXPECT_EQ(
       rendered(

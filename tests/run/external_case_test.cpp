@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include "run/exchange.h"
 
@@ -71,8 +72,8 @@ TEST_F(External, MustUseTheClockOfTheCaseAndAnswerEveryPass) {
   auto left = printing(timed);
   EXPECT_EQ(left.end.outcome, Outcome::error);
   EXPECT_EQ(left.end.reason,
-            "the program timed pass 'forward' with the clock 'wall', the case asks for "
-            "'cuda_event'");
+            "what the program reported as 'time' of 'forward' was taken with the clock 'wall', the "
+            "case asks for 'cuda_event'");
   EXPECT_TRUE(left.end.series.empty());
 
   resolved_.request.parameters["measure.clock"] = std::string("wall");
@@ -82,8 +83,104 @@ TEST_F(External, MustUseTheClockOfTheCaseAndAnswerEveryPass) {
   EXPECT_EQ(left.end.reason, "the program ended without a time for pass 'backward'");
 }
 
+// What is wrong is the reason, and nothing of it is kept.
+TEST_F(External, ASeriesMustBeOneOfTheCase) {
+  const std::map<std::string, std::string> refused = {
+      {R"("pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [])",
+       "'time' of 'forward' has no samples and the outcome ok"},
+      {R"("pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [1, null])",
+       "'time' of 'forward' has nan as sample 2"},
+      {R"("pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [-0.5])",
+       "'time' of 'forward' has -0.5 s as sample 1"},
+      {R"("pass": "forward", "metric": "time", "unit": "ms", "clock": "wall", "samples": [1])",
+       "'time' of 'forward' is in 'ms', not in s"},
+      {R"("pass": "forward", "metric": "time", "unit": "byte", "clock": "wall", "samples": [1])",
+       "'time' of 'forward' is in 'byte', not in s"},
+      {R"("pass": "forward", "metric": "peak_memory", "unit": "MiB", "samples": [1])",
+       "'peak_memory' of 'forward' is in 'MiB'; the base unit is 'byte'"},
+      {R"("pass": "forward", "metric": "length", "unit": "furlong", "samples": [1])",
+       "'length' of 'forward' is in 'furlong'; the base units are s, byte, FLOP"},
+      {R"("pass": "sideways", "metric": "bytes", "unit": "byte", "samples": [1])",
+       "'bytes' of 'sideways' was not asked for; the passes of the case are: forward"},
+      {R"("pass": "forward", "metric": "bytes", "unit": "byte", "rank": 1, "samples": [1])",
+       "'bytes' of 'forward' is of rank 1"},
+  };
+  for (const auto& [series, reason] : refused) {
+    const auto left = printing("{\"series\": {" + series + "}}");
+    EXPECT_EQ(left.end.outcome, Outcome::error) << series;
+    EXPECT_THAT(left.end.reason, HasSubstr(reason));
+    EXPECT_TRUE(left.end.series.empty()) << series;
+  }
+}
+
+TEST_F(External, UnitsAndOutcomesOfACase) {
+  for (const char* unit : {"", "s", "byte", "count", "FLOP/s", "J/token"}) {
+    const auto left = printing(std::string(timed) + R"(
+{"series": {"pass": "forward", "metric": "mine", "samples": [-1], "unit": ")" +
+                               unit + "\"}}");
+    EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
+    EXPECT_EQ(left.end.series.size(), 2u);
+  }
+  const auto left = printing(
+      R"({"series": {"pass": "forward", "metric": "time", "outcome": "oom", "reason": "9 GiB"}})");
+  EXPECT_EQ(left.end.outcome, Outcome::oom);
+  EXPECT_EQ(left.end.reason, "9 GiB");
+}
+
+TEST_F(External, TwoAnswersToOneQuestionAreNone) {
+  const auto left = printing(
+      std::string(timed) +
+      "\n{\"series\": {\"pass\": \"forward\", \"metric\": \"time\", \"outcome\": \"oom\"}}");
+  EXPECT_EQ(left.end.outcome, Outcome::error);
+  EXPECT_EQ(left.end.reason, "the program reported 'time' of 'forward' more than once");
+  ASSERT_EQ(left.end.series.size(), 1u);
+  EXPECT_EQ(left.end.series[0].outcome, Outcome::error);
+  EXPECT_TRUE(left.end.series[0].samples.empty());
+}
+
+TEST_F(External, ClosingItsOutputIsNotItsEnd) {
+  resolved_.time_limit_s = 1;
+  const std::string printed = "cat > /dev/null; echo '" + std::string(timed) + "'; ";
+  auto left = run(printed + "exec 1>&-; exec sleep 50");
+  EXPECT_EQ(left.end.outcome, Outcome::timeout);
+  EXPECT_EQ(left.end.reason, "the case did not finish within 1.0 s");
+  EXPECT_EQ(left.without_exchange, "no tensors were exchanged: " + left.end.reason);
+  left = run(printed + "exec 1>&- 2>&-; exec sleep 50");
+  EXPECT_EQ(left.end.outcome, Outcome::timeout);
+
+  resolved_.time_limit_s = 60;
+  left = run(printed + "exec 1>&-; yes | head -n 500000 >&2; echo last words >&2; exit 3");
+  EXPECT_EQ(left.end.outcome, Outcome::crashed);
+  EXPECT_EQ(left.end.reason, "the program ended with exit code 3: last words");
+}
+
+TEST_F(External, AProgramThatNeverStopsPrintingIsStopped) {
+  resolved_.time_limit_s = 1;
+  const auto left = run("cat > /dev/null; exec yes >&2");
+  EXPECT_EQ(left.end.outcome, Outcome::timeout);
+}
+
+// The limit is what a program that waits for its child's end would run into.
+TEST_F(External, WhatItLeavesBehindIsNotWaitedFor) {
+  const auto left = run("cat > /dev/null; sleep 3000 & echo '" + std::string(timed) + "'");
+  EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
+  EXPECT_EQ(left.end.series.size(), 1u);
+}
+
+TEST_F(External, WithoutAFolderThereIsNoExchange) {
+  plugin_.command = {"sh", "-c",
+                     "read case; case $case in *exchange*) exit 9;; esac; echo '" +
+                         std::string(timed) +
+                         "'; echo '{\"check\": {\"pass\": \"forward\", \"file\": \"f\"}}'"};
+  const auto left =
+      run_external_case(resolved_, "/modules", {}, interrupt_, [](const std::string&) {});
+  EXPECT_EQ(left.end.outcome, Outcome::error);
+  EXPECT_THAT(left.end.reason, HasSubstr("the program exchanged 'f'"));
+  EXPECT_TRUE(left.exchanged.empty());
+}
+
 TEST_F(External, ExchangesFilesOfItsFolderOnly) {
-  for (const char* file : {"/etc/passwd", "../x", "", ".."}) {
+  for (const char* file : {"/etc/passwd", "../x", "", ".", ".."}) {
     const auto left = printing(
         std::string(timed) + "\n{\"check\": {\"pass\": \"forward\", \"file\": \"" + file + "\"}}");
     EXPECT_EQ(left.end.outcome, Outcome::error);
@@ -110,6 +207,20 @@ TEST(ExchangeFolder, GoesWithWhatIsInIt) {
     std::filesystem::create_directory(path / "more");
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ExchangeFolder, SaysWhyThereIsNone) {
+  const char* own = std::getenv("TMPDIR");
+  const std::string before = own == nullptr ? "" : own;
+  ::setenv("TMPDIR", "/proc/absent", 1);
+  const ExchangeFolder absent;
+  ::setenv("TMPDIR", "/proc", 1);
+  const ExchangeFolder unwritable;
+  own == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
+  EXPECT_TRUE(absent.path().empty());
+  EXPECT_THAT(absent.problem(), HasSubstr("TMPDIR"));
+  EXPECT_TRUE(unwritable.path().empty());
+  EXPECT_THAT(unwritable.problem(), HasSubstr("no folder can be made in /proc: "));
 }
 
 // Three passes: `a` verified, `b` not, `c` without an exchange.
@@ -159,6 +270,7 @@ TEST_F(Findings, WhatNobodyCanVerifyIsMarked) {
                            .outcome = Outcome::unsupported,
                            .reason = "TF32 needs a CUDA device"});
   external_.unverified["c"] = "9 GiB";
+  external_.without_exchange = "not said of the others";
   const CaseEnd end = with_findings(std::move(external_), found_, "mine");
   EXPECT_EQ(end.outcome, Outcome::ok);
   EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time ok", "bytes ok"));
@@ -174,6 +286,13 @@ TEST_F(Findings, AWorkerThatDiesVerifiesNothing) {
   EXPECT_THAT(told(end, "a"), UnorderedElementsAre("time ok", "bytes ok", "error ok"));
   EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time crashed"));
   EXPECT_EQ(end.context["unverified"].size(), 1u);
+}
+
+TEST_F(Findings, WhyThereIsNoExchange) {
+  external_.exchanged.clear();
+  external_.without_exchange = "the program ended with signal 9";
+  const CaseEnd end = with_findings(std::move(external_), {}, "mine");
+  EXPECT_EQ(end.context["unverified"]["a"], "mine: the program ended with signal 9");
 }
 
 // A figure of the program's own proves nothing.

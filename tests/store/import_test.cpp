@@ -353,6 +353,17 @@ TEST_F(StoreImport, JsonLinesFromElsewhereNeedNoProvenance) {
   EXPECT_EQ(run.cases[1].reason, "full");
 }
 
+TEST_F(StoreImport, JsonLinesThatNameNothingAreNamedAfterTheirFile) {
+  const Run run =
+      import_text(R"({"case":{"n":1},"pass":"forward","metric":"time","unit":"s","samples":[1]})",
+                  "figures/peer.jsonl", {.when = "2026-01-31T12:34:56Z"})
+          .value();
+  EXPECT_EQ(run.info.experiment, "peer");
+  EXPECT_EQ(run.info.name, "");
+  EXPECT_EQ(run.info.started, "2026-01-31T12:34:56Z");
+  EXPECT_EQ(run.info.finished, "2026-01-31T12:34:56Z");
+}
+
 TEST_F(StoreImport, ManglingAGoodFileNeverCrashes) {
   const std::string good_csv =
       "n,pass,rank,time.mean [ms],time.samples [s],outcome,reason\n1,forward,0,1,[1 "

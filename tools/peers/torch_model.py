@@ -27,8 +27,7 @@ AUTOCAST = {"fp32": None, "tf32": None, "bf16": torch.bfloat16, "fp16": torch.fl
 PASSES = ("inference", "forward", "backward", "forward_backward", "train_step")
 
 
-# How much of a model is checked: as much as of assay's own.
-CHECKED_STEPS = 5  # of a train step
+CHECKED_STEPS = 5  # calls of a train step whose losses are handed over
 
 
 @dataclasses.dataclass
@@ -40,7 +39,7 @@ class Sizes:
 
     def reduced(self, on_cpu):
         """Two layers, at most 512 wide (256 on a CPU) with the head size kept, little data, and a
-        loss scale at which two tokens do not overflow."""
+        loss scale at which two tokens do not overflow: as much as is checked of assay's own."""
         d_head = self.model["d_model"] // self.model["heads"]
         heads = min(self.model["heads"], max(1, (256 if on_cpu else 512) // d_head))
         model = {

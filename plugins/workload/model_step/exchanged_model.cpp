@@ -37,7 +37,7 @@ std::int64_t count_layers(const std::vector<NamedTensor>& inputs) {
   return layers;
 }
 
-model::ModelConfig config_of(const model::ModelConfig& wanted,
+model::ModelConfig config_of(const model::ModelConfig& wanted, const Ops& ops,
                              const std::vector<NamedTensor>& inputs) {
   model::ModelConfig config = wanted;
   config.vocab_size = size_of(inputs, "embedding.weight", 2, 0);
@@ -48,7 +48,7 @@ model::ModelConfig config_of(const model::ModelConfig& wanted,
   config.context = wanted.architecture == model::Architecture::gelu
                        ? size_of(inputs, "positions.weight", 2, 0)
                        : size_of(inputs, "tokens", 2, 1);
-  config.norm_has_bias = find(inputs, "norm.bias") != nullptr;
+  config.norm_has_bias = model::exchanged_norm_has_bias(ops, inputs, "norm.bias");
   if (config.d_model == 0 || config.d_model % wanted.d_head() != 0) {
     throw std::invalid_argument(
         fmt::format("the exchanged model is {} wide, which heads of {} do "
@@ -64,10 +64,10 @@ model::ModelConfig config_of(const model::ModelConfig& wanted,
 
 }  // namespace
 
-ExchangedModel exchanged_model(const model::ModelConfig& config,
+ExchangedModel exchanged_model(const model::ModelConfig& config, const Ops& ops,
                                const std::vector<NamedTensor>& inputs) {
   ExchangedModel exchanged;
-  exchanged.config = config_of(config, inputs);
+  exchanged.config = config_of(config, ops, inputs);
   const auto batch = size_of(inputs, "tokens", 2, 0);
   const auto seq_len = size_of(inputs, "tokens", 2, 1);
   exchanged.shape = {batch, seq_len};
@@ -99,6 +99,10 @@ void require(const std::vector<NamedTensor>& tensors, const std::string& name,
         fmt::format("the exchange's '{}' has another shape than the model "
                     "gives it",
                     name));
+  }
+  if (!at::isFloatingType(tensor->scalar_type())) {
+    throw std::invalid_argument(fmt::format("the exchange's '{}' is {}, not a floating-point dtype",
+                                            name, c10::toString(tensor->scalar_type())));
   }
 }
 

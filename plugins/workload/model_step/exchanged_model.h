@@ -15,12 +15,14 @@ struct ExchangedModel {
 
 // inputs: "tokens", "targets" and every parameter under its name in model::parameter_shapes(),
 // fp32. Width, feed-forward width, vocabulary and layers are theirs; architecture and head size
-// must be `config`'s, and two layers at least unless that has fewer. Throws std::invalid_argument
-// for a tensor that is missing or has another shape.
-ExchangedModel exchanged_model(const model::ModelConfig& config,
+// must be `config`'s, the norm that of `ops` where the case names one, and two layers at least
+// unless the config has fewer. Throws std::invalid_argument for a tensor that is missing or has
+// another shape.
+ExchangedModel exchanged_model(const model::ModelConfig& config, const Ops& ops,
                                const std::vector<NamedTensor>& inputs);
 
-// Throws std::invalid_argument unless the tensor is there and has these sizes.
+// Throws std::invalid_argument unless the tensor is there, has these sizes and a floating-point
+// dtype.
 void require(const std::vector<NamedTensor>& tensors, const std::string& name,
              at::IntArrayRef sizes);
 

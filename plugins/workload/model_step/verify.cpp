@@ -157,7 +157,7 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
 
 Verification verify_exchanged_model(const CaseContext& context, const model::ModelConfig& config,
                                     const std::string& pass, const Exchange& exchange) {
-  const auto model = exchanged_model(config, exchange.inputs);
+  const auto model = exchanged_model(config, context.ops, exchange.inputs);
   ModelProgram reference(reference_context(context, model.config.norm_has_bias), model.config,
                          model.shape, /*keep_logits=*/pass == "inference");
   reference.restart_from(model.parameters);

@@ -2,8 +2,6 @@
 #include <ATen/ops/randn.h>
 #include <assay/workload.h>
 
-#include <algorithm>
-
 #include "model/norm_reference.h"
 #include "model/operation_program.h"
 #include "model/poisoned_memory.h"
@@ -134,7 +132,7 @@ class NormWorkload final : public Workload {
                    model::call_once(context, program, pass));
   }
 
-  // A norm that has a bias is taken for LayerNorm, one without for RMSNorm.
+  // Another program's norm that has a bias is taken for LayerNorm, one without for RMSNorm.
   Verification verify_exchange(const CaseContext& context, const std::string& pass,
                                const Exchange& exchange) override {
     const auto [rows, n_cols] = shape_of(context);
@@ -146,9 +144,7 @@ class NormWorkload final : public Workload {
     NormInputs in;
     in.x = model::exchanged(exchange.inputs, "x", whole, compute);
     in.weight = model::exchanged(exchange.inputs, "weight", vector, parameters);
-    const bool has_bias =
-        std::any_of(exchange.inputs.begin(), exchange.inputs.end(),
-                    [](const NamedTensor& input) { return input.name == "bias"; });
+    const bool has_bias = model::exchanged_norm_has_bias(context.ops, exchange.inputs, "bias");
     if (has_bias) in.bias = model::exchanged(exchange.inputs, "bias", vector, parameters);
 
     std::vector<NamedTensor> values;

@@ -6,6 +6,8 @@ derive from Attention or Norm, whose `forward` is all that is left to write, or 
 protocol is described in docs/external.md.
 """
 
+from . import standard_output  # first: what anything below prints is not for the host
+
 import json
 import platform
 import sys
@@ -14,12 +16,14 @@ try:
     import torch as _torch  # noqa: F401  (everything below needs it)
 except ImportError as missing:
     # The variant cannot run at all: say so for every pass rather than die with a traceback.
+    host = standard_output.stream()
     for name in json.load(sys.stdin)["passes"]:
         print(json.dumps({"series": {
             "pass": name, "metric": "time", "part": "", "rank": 0, "unit": "s", "clock": "",
             "outcome": "unsupported", "reason": f"{sys.executable}: {missing}", "samples": [],
-        }}))
-    print(json.dumps({"done": {"versions": {"python": platform.python_version()}}}))
+        }}), file=host)
+    print(json.dumps({"done": {"versions": {"python": platform.python_version()}}}), file=host,
+          flush=True)
     sys.exit(0)
 
 from .case import Case, Unsupported

@@ -3,13 +3,13 @@
 import contextlib
 import gc
 import json
-import os
 import platform
 import sys
 import traceback
 
 import torch
 
+from . import standard_output
 from .case import Case, Unsupported
 from .clocks import CLOCKS, observe_memory, time_pass
 from .tensors import write_exchange
@@ -51,27 +51,20 @@ class Output:
         print(json.dumps(line), file=self._stream, flush=True)
 
 
-def take_standard_output():
-    """The standard output for the host alone; what else is printed goes to standard error."""
-    sys.stdout.flush()
-    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return stream
-
-
 def measure_pass(case, program, pass_name, output):
+    """Reports when all of the pass has been measured: one that fails has one outcome, no figures."""
     clock = CLOCKS[case.require("measure.clock", *CLOCKS)](case.device)
     first, first_clock, samples = time_pass(
         clock, case.device, program, pass_name, warmup=int(case.get("measure.warmup", 5)),
         samples=int(case.get("measure.samples", 10)),
         calls_per_sample=int(case.get("measure.calls_per_sample", 1)))
+    memory = observe_memory(case.device, program, pass_name) if case.device.type == "cuda" else ()
+    counts = program.counts(pass_name)
     output.series(pass_name, "time", "s", samples, clock=clock.name)
     output.series(pass_name, "first_call_time", "s", [first], clock=first_clock)
-    if case.device.type == "cuda":
-        before, peak = observe_memory(case.device, program, pass_name)
-        output.series(pass_name, "memory_before", "byte", [before])
-        output.series(pass_name, "peak_memory", "byte", [peak])
-    for metric, value in program.counts(pass_name).items():
+    for metric, value in zip(("memory_before", "peak_memory"), memory):
+        output.series(pass_name, metric, "byte", [value])
+    for metric, value in counts.items():
         output.series(pass_name, metric, UNITS.get(metric, "count"), [value])
 
 
@@ -141,5 +134,5 @@ def answer(message, build, output):
 
 def serve(build):
     """Answers the case on standard input; what a variant's script ends with."""
-    output = Output(take_standard_output())
+    output = Output(standard_output.stream())
     answer(json.load(sys.stdin), build, output)

@@ -15,9 +15,13 @@ DTYPES = {
 
 
 def write_safetensors(path, tensors):
-    """The length of the header (u64, little-endian), the header (JSON), the tensors' bytes."""
+    """The length of the header (u64, little-endian), the header (JSON), the tensors' bytes. Raises
+    ValueError where the format lacks a dtype."""
     header, reached = {}, 0
     for name, tensor in tensors.items():
+        if tensor.dtype not in DTYPES:
+            raise ValueError(f"{name} is {tensor.dtype}; what is exchanged is one of: "
+                             f"{', '.join(str(dtype) for dtype in DTYPES)}")
         end = reached + tensor.numel() * tensor.element_size()
         header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape),
                         "data_offsets": [reached, end]}
@@ -39,7 +43,7 @@ def poison(device, size):
 
 
 def write_exchange(folder, pass_name, exchanged):
-    """Writes the file and returns its name; raises ValueError where there is too much to write."""
+    """Writes the file and returns its name; raises ValueError for what cannot be exchanged."""
     tensors = {f"{side[:-1]}.{name}": tensor
                for side in ("inputs", "outputs") for name, tensor in exchanged[side].items()}
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())

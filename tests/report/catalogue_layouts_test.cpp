@@ -1,0 +1,281 @@
+// Layouts of the catalogue's rows whose workload is missing, over small imported figures worked out
+// by hand.
+#include "shipped_layout.h"
+
+namespace assay::report {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// The cells of every table of a report, row by row, headers too.
+Rows cells_of(const std::string& report) {
+  Rows rows;
+  for (const std::string& line : split(report, '\n')) {
+    if (!line.starts_with('|') || line.find_first_not_of("|:-") == std::string::npos) continue;
+    std::vector<std::string> cells;
+    for (const std::string& cell : split(line.substr(1, line.size() - 2), '|')) {
+      cells.emplace_back(trim(cell));
+    }
+    rows.push_back(std::move(cells));
+  }
+  if (rows.empty()) ADD_FAILURE() << report;
+  return rows;
+}
+
+TEST_F(ShippedLayout, ProfilerAndTimer) {
+  EXPECT_EQ(cells_of(rendered({"model,seq_len,pass,time.mean [ms],profiled_time.value [ms]\n"
+                               "small,128,forward,20,15\nsmall,128,backward,40,39\n"},
+                              "profiler_and_timer")),
+            (Rows{{"model", "seq_len", "timer_ms", "profiler_ms", "profiler / timer"},
+                  {"small", "128", "20", "15", "0.75"}}));
+}
+
+const char* const kernels =
+    "pass,part,time.value [ms],share.value [%],calls.value []\n"
+    "forward,gemm_a,6,60,24\nforward,softmax,4,40,12\n"
+    "forward_backward,gemm_b,9,30,48\nforward_backward,gemm_a,21,70,72\n";
+
+// The same kernel leads in both passes.
+TEST_F(ShippedLayout, TopKernel) {
+  const std::string report = rendered({kernels}, "top_kernel");
+  EXPECT_EQ(cells_of(report), (Rows{{"Name", "Time", "Share", "Calls"},
+                                    {"gemm_a", "6.00 ms", "60.0%", "24"},
+                                    {"Name", "Time", "Share", "Calls"},
+                                    {"gemm_a", "21.0 ms", "70.0%", "72"}}));
+  EXPECT_NE(report.find("### forward_backward\n"), std::string::npos);
+}
+
+const char* const classes =
+    "pass,part,share.value [%]\n"
+    "inference,gemm,80\ninference,softmax,15\ninference,elementwise,5\n"
+    "train_step,gemm,60\ntrain_step,softmax,10\ntrain_step,elementwise,30\n";
+
+TEST_F(ShippedLayout, KernelClasses) {
+  EXPECT_EQ(cells_of(rendered({classes}, "kernel_classes")),
+            (Rows{{"class", "inference", "train_step"},
+                  {"softmax", "15.0%", "10.0%"},
+                  {"elementwise", "5.0%", "30.0%"}}));
+}
+
+TEST_F(ShippedLayout, MatmulShare) {
+  EXPECT_EQ(cells_of(rendered({classes}, "matmul_share")),
+            (Rows{{"class", "inference", "train_step", "difference"},
+                  {"gemm", "80.0", "60.0", "-20.0"},
+                  {"softmax", "15.0", "10.0", "-5.0"},
+                  {"elementwise", "5.0", "30.0", "+25.0"}}));
+}
+
+// 30 of 60 + 60 µs, 5 of 2 · 400 FLOPs.
+TEST_F(ShippedLayout, AttentionRanges) {
+  EXPECT_EQ(cells_of(rendered({"seq_len,pass,part,time.value [us],flops.value [FLOP]\n"
+                               "256,forward,scores,60,400\n256,forward,softmax,30,5\n"
+                               "256,forward,values,60,400\n"},
+                              "attention_ranges")),
+            (Rows{{"seq_len", "q kᵀ (µs)", "softmax (µs)", "p v (µs)", "ratio of times",
+                   "ratio of FLOPs"},
+                  {"256", "60", "30", "60", "0.250", "0.006"}}));
+}
+
+TEST_F(ShippedLayout, Operators) {
+  EXPECT_EQ(cells_of(rendered({"pass,part,calls.value [],self_cpu_time.value [us],cpu_time.value "
+                               "[us],self_device_time.value [us],device_time.value [us]\n"
+                               "forward,aten::linear,12,50,400,0,900\n"
+                               "forward,aten::mm,12,350,350,900,900\n"},
+                              "operators")),
+            (Rows{{"Operator", "Calls", "Self CPU", "CPU total", "Self device", "Device total"},
+                  {"aten::mm", "12", "350 µs", "350 µs", "900 µs", "900 µs"},
+                  {"aten::linear", "12", "50.0 µs", "400 µs", "0.00 s", "900 µs"}}));
+}
+
+TEST_F(ShippedLayout, DtypeTrace) {
+  const std::string report = rendered({"precision,tensor,dtype,element_size.value [byte]\n"
+                                       "fp16,parameters,fp32,4\nfp16,fc1 output,fp16,2\n"
+                                       "bf16,fc1 output,bf16,2\n"},
+                                      "dtype_trace");
+  EXPECT_EQ(cells_of(report), (Rows{{"Tensor", "Dtype", "Bytes"},
+                                    {"parameters", "fp32", "4"},
+                                    {"fc1 output", "fp16", "2"},
+                                    {"Tensor", "Dtype", "Bytes"},
+                                    {"fc1 output", "bf16", "2"}}));
+}
+
+// fp16: 5 exponent bits, largest (2 − 2⁻¹⁰) · 2¹⁵ = 65504, smallest normal 2⁻¹⁴, epsilon 2⁻¹⁰.
+TEST_F(ShippedLayout, NormSensitivity) {
+  const char* const figures =
+      "workload,precision,n_cols,magnitude,statistic,error.value "
+      "[],exponent_bits.value [],mantissa_bits.value [],largest.value [],smallest_normal.value "
+      "[],epsilon.value [],outcome\n"
+      "norm_statistics,fp16,1024,1,mean,0.002,,,,,,ok\n"
+      "norm_statistics,fp16,1024,1,variance,,,,,,,wrong\n"
+      "norm_statistics,fp32,1024,1,mean,0.0000003,,,,,,ok\n"
+      "norm_statistics,fp32,1024,1,variance,0.000001,,,,,,ok\n"
+      "number_format,fp16,,,,,5,10,65504,0.00006103515625,0.0009765625,ok\n";
+  EXPECT_EQ(
+      cells_of(rendered({figures}, "norm_sensitivity")),
+      (Rows{
+          {"n_cols", "magnitude", "mean, fp16", "mean, fp32", "variance, fp16", "variance, fp32"},
+          {"1024", "1", "2.0e-03", "3.0e-07", "overflow", "1.0e-06"},
+          {"precision", "exponent bits", "mantissa bits", "largest", "smallest normal", "epsilon"},
+          {"fp16", "5", "10", "6.550e+04", "6.104e-05", "9.766e-04"}}));
+}
+
+// 4 · 4 · 512 · 2560 byte = 20 MiB.
+TEST_F(ShippedLayout, ResidualStream) {
+  EXPECT_EQ(
+      cells_of(rendered({"model,batch,seq_len,d_model,part,tensor_size.value [MiB]\n"
+                         "2.7B,4,512,2560,residual_stream,20\n"},
+                        "residual_stream")),
+      (Rows{{"model", "batch", "seq_len", "d_model", "4 · batch · seq_len · d_model", "allocated"},
+            {"2.7B", "4", "512", "2560", "20.00 MiB", "20.00 MiB"}}));
+}
+
+// Eleven, of which ten are shown, the largest first.
+TEST_F(ShippedLayout, LargestAllocations) {
+  std::string figures = "part,allocation_size.value [MiB]\n";
+  for (int i = 1; i <= 11; ++i) {
+    figures += "aten::mm at blocks." + std::to_string(i) + "," + std::to_string(i) + "\n";
+  }
+  const Rows rows = cells_of(rendered({figures}, "largest_allocations"));
+  ASSERT_EQ(rows.size(), 11u);
+  EXPECT_EQ(rows[1], (std::vector<std::string>{"11.00 MiB", "aten::mm at blocks.11"}));
+  EXPECT_EQ(rows[10], (std::vector<std::string>{"2.00 MiB", "aten::mm at blocks.2"}));
+}
+
+// 2 + 2 + 4 + 3 = 11 GiB, 10 % more than 10.
+TEST_F(ShippedLayout, TrainingState) {
+  EXPECT_EQ(
+      cells_of(
+          rendered({"model,batch,seq_len,pass,part,predicted_memory.value "
+                    "[GiB],peak_memory.value [GiB]\n"
+                    "small,4,128,train_step,parameters,2,\nsmall,4,128,train_step,gradients,2,\n"
+                    "small,4,128,train_step,optimizer,4,\n"
+                    "small,4,128,train_step,activations,3,\nsmall,4,128,train_step,,,10\n"},
+                   "training_state")),
+      (Rows{{"model", "batch", "seq_len", "parameters", "gradients", "optimizer", "activations",
+             "predicted", "measured", "error"},
+            {"small", "4", "128", "2.00", "2.00", "4.00", "3.00", "11.00", "10.00", "+10.0 %"}}));
+}
+
+TEST_F(ShippedLayout, Checkpointing) {
+  const std::string report =
+      rendered({"model,checkpoint_every,pass,part,saved_for_backward.value [MiB],time.mean "
+                "[ms],peak_memory.value [GiB]\n"
+                "small,,backward,aten::mm,8,,\nsmall,,backward,aten::softmax,24,,\n"
+                "small,1,train_step,,,40,2\nsmall,4,train_step,,,32,4\n"},
+               "checkpointing");
+  EXPECT_EQ(
+      cells_of(report),
+      (Rows{{"operator", "saved"}, {"aten::softmax", "24.00 MiB"}, {"aten::mm", "8.00 MiB"}}));
+  EXPECT_EQ(data("plot-1"),
+            "checkpoint_every,line,train_step peak_memory [GiB],low,high\n1,small,2,2,2\n"
+            "4,small,4,4,4\n");
+  EXPECT_EQ(data("plot-2"),
+            "checkpoint_every,line,train_step time [ms],low,high\n1,small,40,40,40\n"
+            "4,small,32,32,32\n");
+}
+
+// s = 1e9 byte, o = 1e-5 s, w = 1e10 byte/s: √(s/(w·o)) = 100, √(s·o·w) = 1e7 byte = 9.54 MiB.
+TEST_F(ShippedLayout, BucketModel) {
+  EXPECT_EQ(cells_of(rendered({"backend,model,gradient_size.value [byte],call_overhead.value "
+                               "[us],bandwidth.value [GB/s],best_bucket_size.value [MiB]\n"
+                               "gloo,xl,1000000000,10,10,10\n"},
+                              "bucket_model")),
+            (Rows{{"backend", "model", "overhead", "bandwidth (GB/s)", "buckets", "predicted",
+                   "measured"},
+                  {"gloo", "xl", "10.0 µs", "10", "100.0", "9.54 MiB", "10.00 MiB"}}));
+}
+
+TEST_F(ShippedLayout, ShardedMemoryPeaks) {
+  const std::string figures =
+      "communication,rank,pass,part,peak_memory.value [GiB],state_memory.value [GiB]\n"
+      "none,0,train_step,after_init,4,\nnone,0,train_step,before_step,8,\n"
+      "none,0,train_step,after_step,16,\nsharded,0,train_step,after_init,4,\n"
+      "sharded,0,train_step,before_step,8,\nsharded,0,train_step,after_step,12,\n"
+      "sharded,1,train_step,after_init,4,\nsharded,1,train_step,before_step,8,\n"
+      "sharded,1,train_step,after_step,11,\nsharded,0,train_step,parameters,,4\n"
+      "sharded,0,train_step,gradients,,4\nsharded,0,train_step,optimizer,,4\n";
+  EXPECT_EQ(
+      cells_of(rendered({figures}, "sharded_memory_peaks")),
+      (Rows{{"communication", "rank", "after initialisation", "before the step", "after the step"},
+            {"none", "0", "4.00 GiB", "8.00 GiB", "16.00 GiB"},
+            {"sharded", "0", "4.00 GiB", "8.00 GiB", "12.00 GiB"},
+            {"sharded", "1", "4.00 GiB", "8.00 GiB", "11.00 GiB"},
+            {"communication", "rank", "parameters", "gradients", "optimizer"},
+            {"sharded", "0", "4.00 GiB", "4.00 GiB", "4.00 GiB"}}));
+}
+
+TEST_F(ShippedLayout, ShardingVolume) {
+  EXPECT_EQ(cells_of(rendered(
+                {"communication,world_size,pass,part,state_memory.value [GiB],peak_memory.value "
+                 "[GiB],communication_volume.value [GiB]\n"
+                 "zero_1,2,train_step,,10,14,\nzero_1,2,train_step,counted,,,2\n"
+                 "zero_1,2,train_step,measured,,,2.5\n"},
+                "sharding_volume")),
+            (Rows{{"communication", "world_size", "state counted", "peak measured",
+                   "volume counted", "volume measured"},
+                  {"zero_1", "2", "10.00 GiB", "14.00 GiB", "2.00 GiB", "2.50 GiB"}}));
+}
+
+TEST_F(ShippedLayout, FullySharded) {
+  EXPECT_EQ(
+      cells_of(rendered({"model,world_size,communication,pass,time.mean [ms],peak_memory.value "
+                         "[GiB]\nxl,2,ddp,train_step,400,32\nxl,2,fsdp,train_step,500,18\n"},
+                        "fully_sharded")),
+      (Rows{{"model", "world_size", "ddp time", "fsdp time", "ddp peak", "fsdp peak"},
+            {"xl", "2", "400 ms", "500 ms", "32.00 GiB", "18.00 GiB"}}));
+}
+
+// 16 · 219,848,638,464 byte = 3517.578 GB, in 80 GB 43.97 times.
+TEST_F(ShippedLayout, StateAccounting) {
+  const std::string report =
+      rendered({"model,batch,parameters.value [],saved_for_backward.value [GiB]\n"
+                "xxl,,219848638464,\nxxl,1,,512\nxxl,2,,1024\n"},
+               "state_accounting");
+  EXPECT_NE(report.find("xxl: 219,848,638,464 parameters;"), std::string::npos) << report;
+  EXPECT_NE(report.find("16 byte each, 3,517.58 GB in all: 44 GPUs of 80 GB."), std::string::npos)
+      << report;
+  EXPECT_EQ(cells_of(report),
+            (Rows{{"batch", "saved for backward"}, {"1", "512.00 GiB"}, {"2", "1.00 TiB"}}));
+}
+
+TEST_F(ShippedLayout, MemoryByShards) {
+  EXPECT_EQ(cells_of(rendered({"shards,device_memory.value [GB]\n16,190\n32,95\n64,47.5\n"},
+                              "memory_by_shards")),
+            (Rows{{"shards", "memory (GB)", "fits 95 GB"},
+                  {"16", "190.0", "no"},
+                  {"32", "95.0", "yes"},
+                  {"64", "47.5", "yes"}}));
+  EXPECT_NE(data("plot-1").find("32,,95,95,95\n"), std::string::npos) << data("plot-1");
+}
+
+TEST_F(ShippedLayout, ComputeBoundBatch) {
+  EXPECT_EQ(rendered({"shards,tensor_parallel,part,link_bandwidth.value [GB/s],peak_flops.value "
+                      "[TFLOP/s],bound_batch.value [token]\n"
+                      "16,4,,180,460,\n16,4,device,,,800\n16,4,overall,,,51200\n"},
+                     "compute_bound_batch"),
+            "```\n16 shards of data, 4 of tensors; links of 180 GB/s, 460 TFLOP/s a device:\n"
+            "  compute bound from 800 tokens a device, 51200 in all.\n```\n");
+}
+
+TEST_F(ShippedLayout, BatchReductions) {
+  EXPECT_EQ(cells_of(rendered({"means,part,bound_batch.value [token]\nplain,device,800\n"
+                               "two mesh axes,device,400\n"},
+                              "batch_reductions")),
+            (Rows{{"means", "tokens a device", "of the plain one"},
+                  {"plain", "800", "1.00x"},
+                  {"two mesh axes", "400", "0.50x"}}));
+}
+
+TEST_F(ShippedLayout, ParallelismBounds) {
+  rendered({"parallelism,batch,part,bound_time.value [ms]\nfsdp,1024,compute,2\n"
+            "fsdp,1024,communication,8\nfsdp,8192,compute,16\nfsdp,8192,communication,8\n"
+            "tensor,1024,compute,2\n"},
+           "parallelism_bounds");
+  EXPECT_EQ(data("plot-1"),
+            "batch,line,bound_time [ms],low,high\n1024,compute,2,2,2\n8192,compute,16,16,16\n"
+            "1024,communication,8,8,8\n8192,communication,8,8,8\n");
+  EXPECT_EQ(data("plot-2"), "batch,line,bound_time [ms],low,high\n1024,compute,2,2,2\n");
+}
+
+}  // namespace
+}  // namespace assay::report

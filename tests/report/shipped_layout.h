@@ -1,0 +1,50 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "rendering.h"
+
+namespace assay::report {
+
+// A layout under configs/layouts over small figures.
+class ShippedLayout : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("assay_shipped_" +
+               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Each text is a run.
+  std::string rendered(const std::vector<std::string>& texts, const std::string& layout) {
+    std::vector<store::Run> runs;
+    for (const std::string& text : texts) {
+      auto run = store::import_text(text, text.front() == '{' ? "a.jsonl" : "a.csv");
+      if (!run) return "IMPORT " + run.error().text();
+      run->info.name = "machine" + std::to_string(runs.size());
+      runs.push_back(std::move(*run));
+    }
+    Inputs inputs;
+    for (const store::Run& run : runs) inputs.sources.push_back(&run);
+    inputs.with_context = false;
+    inputs.folder = folder_;
+    inputs.spec =
+        *yaml::parse_file(std::string(ASSAY_SOURCE_DIR "/configs/layouts/") + layout + ".yaml");
+    const auto document = build(inputs);
+    return document ? *to_markdown(*document) : "ERROR " + document.error().text();
+  }
+
+  std::string data(const std::string& name) const {
+    const auto text = read_file((folder_ / (name + ".csv")).string());
+    return text ? *text : text.error().text();
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace assay::report
