@@ -18,6 +18,9 @@ if(ASSAY_SANITIZE)
     -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
+if(ASSAY_FUZZ)
+  target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # One static library a folder of framework/: assay_room(config DEPENDS catalogue). A library sees
 # only the rooms it names, so the direction of dependency is kept by the linker.

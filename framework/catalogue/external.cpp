@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <type_traits>
 #include <variant>
@@ -33,7 +34,7 @@ class DescriptorReader {
     PluginInfo plugin;
     plugin.file = file_.string();
     plugin.kind = required_text("kind");
-    plugin.name = required_text("name");
+    plugin.name = name();
     plugin.description = required_text("description");
     plugin.command = list("command", true);
     plugin.workloads = list("workloads", false);
@@ -119,11 +120,27 @@ class DescriptorReader {
 
   std::string required_text(std::string_view key) {
     const yaml::Node* node = root_.find(key);
-    if (node == nullptr || !node->is_scalar()) {
+    if (node == nullptr || !node->is_scalar() || node->text.empty()) {
       complain(node ? node->where : root_.where, fmt::format("'{}' must be given as text", key));
       return {};
     }
     return node->text;
+  }
+
+  // It stands in experiments, reports and dotted options.
+  std::string name() {
+    std::string name = required_text("name");
+    const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+      return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
+    });
+    if (plain && (name.empty() || std::isalpha(static_cast<unsigned char>(name[0])) != 0)) {
+      return name;  // an empty one has been told
+    }
+    complain(root_.find("name")->where,
+             fmt::format("'{}' cannot name a variant: a name has letters, digits, '_' and '-', and "
+                         "begins with a letter",
+                         name));
+    return {};
   }
 
   std::vector<std::string> list(std::string_view key, bool required) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <unordered_set>
 
 #include "base/expression.h"
@@ -12,6 +13,10 @@ namespace assay::config {
 namespace {
 
 using Row = std::vector<std::uint32_t>;
+
+std::string bytes_of(const Row& row) {
+  return {reinterpret_cast<const char*>(row.data()), row.size() * sizeof(Row::value_type)};
+}
 
 // One cell that a step of an axis sets.
 struct Assignment {
@@ -48,12 +53,7 @@ bool has_option(const Choice& choice, const std::string& name) {
 class SeenRows {
  public:
   // Whether the row is new.
-  bool add(const Row& row) {
-    return rows_
-        .insert(std::string(reinterpret_cast<const char*>(row.data()),
-                            row.size() * sizeof(Row::value_type)))
-        .second;
-  }
+  bool add(const Row& row) { return rows_.insert(bytes_of(row)).second; }
 
  private:
   std::unordered_set<std::string> rows_;
@@ -153,15 +153,16 @@ class Expander {
 
   void read_excludes() {
     for (const auto& entry : experiment_.exclude) {
-      std::vector<Assignment> cells;
-      bool possible = true;
+      std::vector<std::size_t> columns;
+      Row indices;
       for (const auto& [name, value] : entry) {
         const auto place = plan_.column(name);
         const auto index = place ? plan_.index_of(*place, value) : std::nullopt;
-        possible = possible && index;
-        if (index) cells.push_back({*place, *index});
+        if (!index) break;  // no case has all of it
+        columns.push_back(*place);
+        indices.push_back(*index);
       }
-      if (possible) excludes_.push_back(std::move(cells));
+      if (columns.size() == entry.size()) excludes_[columns].insert(bytes_of(indices));
     }
   }
 
@@ -179,9 +180,11 @@ class Expander {
   }
 
   bool excluded(const Row& row) const {
-    return std::any_of(excludes_.begin(), excludes_.end(), [&](const auto& cells) {
-      return std::all_of(cells.begin(), cells.end(),
-                         [&](const Assignment& cell) { return row[cell.column] == cell.index; });
+    return std::any_of(excludes_.begin(), excludes_.end(), [&](const auto& entries) {
+      const auto& [columns, excluded_values] = entries;
+      Row indices;
+      for (const std::size_t place : columns) indices.push_back(row[place]);
+      return excluded_values.contains(bytes_of(indices));
     });
   }
 
@@ -265,7 +268,8 @@ class Expander {
   Row base_;
   std::vector<std::vector<std::vector<Assignment>>> steps_;  // by axis and step
   std::vector<OptionAxis> option_axes_;
-  std::vector<std::vector<Assignment>> excludes_;
+  // By the columns they name: entries that name the same are one look-up, however many they are.
+  std::map<std::vector<std::size_t>, std::unordered_set<std::string>> excludes_;
   std::vector<CompiledFilter> filters_;
   SeenRows seen_;
 };

@@ -19,6 +19,10 @@ namespace assay::run {
 namespace {
 
 constexpr std::size_t kept_output_bytes = 8192;
+// Far more than a million samples: what prints more than this prints no results.
+constexpr std::size_t most_output_bytes = 256u << 20;
+constexpr std::size_t most_line_bytes = 64u << 20;
+constexpr std::size_t most_bad_lines = 100;
 
 // What is there, up to a pipe's worth, without blocking; closes the stream at its end. False when
 // there was nothing.
@@ -103,6 +107,7 @@ class ExternalCase {
         end_.interrupted = true;
         return process_.kill();
       }
+      if (is_flood()) return process_.kill();
       if (std::chrono::steady_clock::now() > limit) {
         process_.kill();
         ended_with(Outcome::timeout, fmt::format("the case did not finish within {}",
@@ -112,7 +117,7 @@ class ExternalCase {
     }
     const ProcessEnd how = process_.wait();
     process_.kill();  // what it has started and left behind
-    while (read_output()) {
+    while (read_output() && !is_flood()) {
     }
     if (how.signalled || how.number != 0) {
       const auto lines = split(std::string(trim(errors_)), '\n');
@@ -135,7 +140,9 @@ class ExternalCase {
   bool read_output() {
     const bool errors = read_some(process_.errors(), errors_);
     if (errors_.size() > kept_output_bytes) errors_.erase(0, errors_.size() - kept_output_bytes);
+    const std::size_t before = output_.size();
     const bool output = read_some(process_.output(), output_);
+    printed_bytes_ += output_.size() - before;
     take_lines();
     return errors || output;
   }
@@ -145,17 +152,36 @@ class ExternalCase {
     end_.reason = std::move(reason);
   }
 
-  void take_lines() {
-    for (std::size_t newline; (newline = output_.find('\n')) != std::string::npos;) {
-      take_line(std::string_view(output_).substr(0, newline));
-      output_.erase(0, newline + 1);
+  // A program that prints without end is stopped, not read to the end.
+  bool is_flood() {
+    if (output_.size() > most_line_bytes) {
+      ended_with(Outcome::error, "the program printed a line of more than 64 MiB");
+    } else if (printed_bytes_ > most_output_bytes) {
+      ended_with(Outcome::error, "the program printed more than 256 MiB");
+    } else {
+      return bad_lines_ > most_bad_lines;
     }
+    return true;
+  }
+
+  void take_lines() {
+    // What is left of the last call holds no newline: it is not searched again.
+    std::size_t start = 0;
+    for (std::size_t newline;
+         (newline = output_.find('\n', std::max(start, searched_bytes_))) != std::string::npos &&
+         bad_lines_ <= most_bad_lines;) {
+      take_line(std::string_view(output_).substr(start, newline - start));
+      start = newline + 1;
+    }
+    output_.erase(0, start);
+    searched_bytes_ = output_.size();
   }
 
   void take_line(std::string_view line) {
     if (trim(line).empty()) return;
     const auto json = store::parse_json(line);
     if (!json || !json->is_object()) {
+      ++bad_lines_;
       return refuse(fmt::format("the program printed a line that is not a JSON object: {}",
                                 line.substr(0, 120)));
     }
@@ -243,7 +269,10 @@ class ExternalCase {
   Interrupt& interrupt_;
   const std::function<void(const std::string&)>& doing_;
   Process process_;
-  std::string output_;
+  std::string output_;  // not yet taken: the beginning of a line
+  std::size_t searched_bytes_ = 0;
+  std::size_t printed_bytes_ = 0;
+  std::size_t bad_lines_ = 0;
   std::string errors_;
   ExternalEnd left_;
   CaseEnd& end_ = left_.end;

@@ -1,5 +1,8 @@
 #include "run/installation.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <cstdlib>
 
 namespace assay::run {
@@ -42,8 +45,13 @@ std::filesystem::path cache_folder() {
   if (const char* folder = std::getenv("XDG_CACHE_HOME")) {
     return std::filesystem::path(folder) / "assay";
   }
+  // What lies there is loaded: never a folder that others may write to.
   const char* home = std::getenv("HOME");
-  return std::filesystem::path(home == nullptr ? "/tmp" : home) / ".cache" / "assay";
+  if (home == nullptr) {
+    const passwd* user = ::getpwuid(::getuid());
+    home = user == nullptr ? "/" : user->pw_dir;
+  }
+  return std::filesystem::path(home) / ".cache" / "assay";
 }
 
 }  // namespace assay::run

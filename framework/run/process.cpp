@@ -151,8 +151,10 @@ void Process::kill() {
 }
 
 bool drain(wire::Descriptor& descriptor, std::string& text) {
+  constexpr std::size_t most_bytes = 1 << 20;  // more than a pipe holds
   char buffer[16384];
-  while (true) {
+  const std::size_t before = text.size();
+  while (text.size() - before < most_bytes) {
     pollfd ready = {descriptor.number(), POLLIN, 0};
     if (::poll(&ready, 1, 0) <= 0) return true;
     const ssize_t count = ::read(descriptor.number(), buffer, sizeof buffer);
@@ -160,6 +162,7 @@ bool drain(wire::Descriptor& descriptor, std::string& text) {
     if (count <= 0) return false;
     text.append(buffer, static_cast<std::size_t>(count));
   }
+  return true;
 }
 
 Result<Captured> capture(const Process::Command& command) {

@@ -57,7 +57,8 @@ class Process {
   wire::Descriptor errors_;
 };
 
-// Reads what is there without blocking and appends it; false at the end of the stream.
+// Appends what is there without blocking, at most about 1 MiB, so that a process that never stops
+// printing cannot hold its reader up; false at the end of the stream.
 bool drain(wire::Descriptor& descriptor, std::string& text);
 
 // All a process said, and how it ended.

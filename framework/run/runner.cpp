@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "run/exchange.h"
+#include "run/leave.h"
 #include "run/provenance.h"
 #include "run/worker_group.h"
 #include "store/identity.h"
@@ -113,11 +115,15 @@ class Run {
     }
     const Doing doing = [this](const std::string& what) { observer_.case_doing(what); };
     if (resolved.external != nullptr) {
-      if (!request_.allow_external) {
+      const char* trusted = std::getenv(trusted_variable);
+      if (!request_.allow_external &&
+          !is_trusted(resolved.external->file, trusted == nullptr ? "" : trusted)) {
         end.outcome = Outcome::skipped;
-        end.reason =
-            fmt::format("{} runs a program of its own ({}); allow it with --allow-external",
-                        resolved.external->name, join(resolved.external->command, " "));
+        end.reason = fmt::format(
+            "{} runs a program of its own ({}); allow it with --allow-external, or name the folder "
+            "of {} in {}",
+            resolved.external->name, join(resolved.external->command, " "), resolved.external->file,
+            trusted_variable);
         return end;
       }
       return execute_external(resolved, doing);

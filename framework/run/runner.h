@@ -28,7 +28,7 @@ struct RunRequest {
   const config::Plan& plan;
   std::vector<std::string> overrides;  // as given, for the record
   std::optional<std::string> resume;   // the run to complete; its finished cases are kept
-  bool allow_external = false;
+  bool allow_external = false;         // whatever ASSAY_TRUSTED says (run/leave.h)
 };
 
 struct RunEnd {

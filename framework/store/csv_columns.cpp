@@ -182,11 +182,15 @@ std::vector<CsvColumn> read_header(const CsvRow& header, Problems& problems) {
   return columns;
 }
 
-Unit base_unit(const std::vector<CsvColumn>& columns, const std::string& metric) {
+std::map<std::string, std::string> base_units(const std::vector<CsvColumn>& columns) {
+  std::map<std::string, std::string> units;
   for (const CsvColumn& column : columns) {
-    if (column.name == metric && has_unit_of_metric(column)) return Unit{column.unit.base};
+    if (has_unit_of_metric(column)) units.try_emplace(column.name, column.unit.base);
   }
-  return Unit{"count"};
+  for (const CsvColumn& column : columns) {
+    if (column.kind == Kind::figure) units.try_emplace(column.name, "count");
+  }
+  return units;
 }
 
 Value axis_value(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <assay/value.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ struct CsvColumn {
 // One column a cell. Mistakes go to `problems`; the columns are then of no use.
 std::vector<CsvColumn> read_header(const CsvRow& header, Problems& problems);
 
-// The unit of each metric, by the first of its columns that says one.
-Unit base_unit(const std::vector<CsvColumn>& columns, const std::string& metric);
+// The base unit of each metric: that of the first of its columns that says one, else "count".
+std::map<std::string, std::string> base_units(const std::vector<CsvColumn>& columns);
 
 // What stands for a value in an axis cell, by the rules of YAML 1.2's core schema for plain
 // scalars: true, 16, 0x10, 1.5, 1e-3, .inf, text; monostate for nothing, ~ and null.

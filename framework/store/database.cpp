@@ -18,18 +18,25 @@ constexpr auto immediate = SQLite::TransactionBehavior::IMMEDIATE;
 
 constexpr std::size_t longest_name = 200;
 
-// Run names become folders, and imported ones come from elsewhere.
+// Run names become folders beside the database, and imported ones come from elsewhere.
 Result<void> check_name(const std::string& name) {
   const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
     return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
   });
-  if (!name.empty() && name.size() <= longest_name && name[0] != '.' && !has_bad) return {};
+  // SQLite looks for its journals beside the file as assay.db-wal and the like.
+  const bool is_of_database = name.starts_with("assay.db");
+  if (!name.empty() && name.size() <= longest_name && name[0] != '.' && !has_bad &&
+      !is_of_database) {
+    return {};
+  }
   return fail(ExitCode::bad_input, fmt::format("'{}' cannot be the name of a run", name),
-              fmt::format("a run's name is a folder's: no slash, no leading dot, 1 to {} bytes",
+              fmt::format("a run's name is a folder's: no slash, no leading dot, not the "
+                          "database's, 1 to {} bytes",
                           longest_name));
 }
 
 std::string next_name(SQLite::Database& database, const std::string& experiment) {
+  constexpr std::int64_t highest_counted = 1'000'000'000'000;  // beyond it, a name somebody chose
   SQLite::Statement names(database, "SELECT name FROM runs WHERE substr(name, 1, length(?1)) = ?1");
   const std::string prefix = experiment + "-";
   names.bind(1, prefix);
@@ -39,7 +46,8 @@ std::string next_name(SQLite::Database& database, const std::string& experiment)
     std::int64_t number = 0;
     const char* end = name.data() + name.size();
     const auto read = std::from_chars(name.data() + prefix.size(), end, number);
-    if (read.ec == std::errc{} && read.ptr == end) highest = std::max(highest, number);
+    const bool is_number = read.ec == std::errc{} && read.ptr == end;
+    if (is_number && number <= highest_counted) highest = std::max(highest, number);
   }
   return fmt::format("{}{}", prefix, highest + 1);
 }
@@ -140,6 +148,9 @@ Result<std::string> Database::add_run(const Run& run) {
     SQLite::Database& database = connection_->database();
     SQLite::Transaction transaction(database, immediate);
     if (info.name.empty() || find_run(database, info.name)) {
+      // Now the experiment's name is the folder's.
+      const auto named = check_name(info.experiment);
+      if (!named) return tl::unexpected(named.error());
       info.name = next_name(database, info.experiment);
     }
     const std::int64_t run_id = insert_run(database, info);

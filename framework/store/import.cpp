@@ -19,17 +19,21 @@ Result<std::string> read_limited(const std::filesystem::path& path, std::size_t 
   if (std::filesystem::is_directory(path, problem)) {
     return fail_at({path.string()}, "this is a folder", "name a JSON Lines or CSV file");
   }
+  const auto too_long = [&] {
+    return fail_at({path.string()}, fmt::format("the file is longer than {} bytes", limit),
+                   "split it, or raise the limit");
+  };
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return fail_at({path.string()}, "the file cannot be opened", "is it there and readable?");
+  // Before anything is read; a pipe has no size.
+  const auto size = std::filesystem::file_size(path, problem);
+  if (!problem && size > limit) return too_long();
   std::string text;
   std::string block(std::size_t{1} << 16, '\0');
   while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
     text.append(block, 0, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > limit) {
-      return fail_at({path.string()}, fmt::format("the file is longer than {} bytes", limit),
-                     "split it, or raise the limit");
-    }
+    if (text.size() > limit) return too_long();
   }
   if (file.bad()) return fail_at({path.string()}, "reading the file failed");
   return text;

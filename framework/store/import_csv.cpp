@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "base/case_key.h"
@@ -81,12 +82,12 @@ std::vector<double> read_samples(const CsvCell& cell, const Unit& unit, Problems
 class CsvImport {
  public:
   CsvImport(std::vector<CsvColumn> columns, Problems& problems)
-      : columns_(std::move(columns)), problems_(problems) {
+      : columns_(std::move(columns)), problems_(problems), unit_of_(base_units(columns_)) {
+    std::set<std::string> known;
     for (const CsvColumn& column : columns_) {
       has_pass_column_ = has_pass_column_ || column.kind == Kind::pass;
-      if (column.kind != Kind::figure || unit_of_.count(column.name) > 0) continue;
-      unit_of_[column.name] = base_unit(columns_, column.name).base;
-      metrics_.push_back(column.name);
+      const bool is_metric = column.kind == Kind::figure && known.insert(column.name).second;
+      if (is_metric) metrics_.push_back(column.name);
     }
   }
 
@@ -216,9 +217,9 @@ class CsvImport {
 
   std::vector<CsvColumn> columns_;
   Problems& problems_;
+  std::map<std::string, std::string> unit_of_;
   bool has_pass_column_ = false;
   std::vector<std::string> metrics_;
-  std::map<std::string, std::string> unit_of_;
   std::vector<CaseResult> cases_;
   std::unordered_map<std::string, std::size_t> case_places_;
   std::unordered_map<std::string, SeriesPlace> series_places_;

@@ -132,6 +132,15 @@ class JsonLinesImport {
         return nullptr;
       }
     }
+    if (!has_ordinals_) has_ordinals_ = ordinal.has_value();
+    if (*has_ordinals_ != ordinal.has_value()) {
+      problems_.add(
+          number, 1,
+          fmt::format("'provenance.ordinal' is {} here and {} on line {}",
+                      ordinal ? "given" : "missing", ordinal ? "missing" : "given", first_line_),
+          "every line of a file numbers its case, or none does");
+      return nullptr;
+    }
     const std::string identity = ordinal ? fmt::format("#{}", *ordinal) : key_text;
     const auto [place, is_new] = place_.try_emplace(identity, Place{run_.cases.size(), number});
     if (is_new) {
@@ -191,6 +200,7 @@ class JsonLinesImport {
   std::string stem_;  // of the file's name
   Run run_;
   int first_line_ = 0;
+  std::optional<bool> has_ordinals_;  // whether the lines number their cases
   std::unordered_map<std::string, Place> place_;
   std::unordered_map<std::int64_t, bool> has_own_outcome_;
 };

@@ -14,6 +14,9 @@ using nlohmann::json;
 
 constexpr int nesting_limit = 64;
 
+// Thrown within parse_json.
+struct TooDeep {};
+
 void read_outcome(FieldReader& fields, Outcome& into) {
   std::string text(to_text(into));
   fields.text("outcome", text);
@@ -219,16 +222,14 @@ std::string dump(const json& json) {
 }
 
 Result<json> parse_json(std::string_view text) {
-  bool too_deep = false;
-  const auto watch_depth = [&](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > nesting_limit;
-    return !too_deep;
+  const auto watch_depth = [](int depth, json::parse_event_t, json&) {
+    if (depth > nesting_limit) throw TooDeep{};  // at once: the rest may be millions of levels
+    return true;
   };
   try {
-    json parsed = json::parse(text, watch_depth);
-    if (too_deep)
-      return fail(ExitCode::bad_input, fmt::format("nested deeper than {}", nesting_limit));
-    return parsed;
+    return json::parse(text, watch_depth);
+  } catch (const TooDeep&) {
+    return fail(ExitCode::bad_input, fmt::format("nested deeper than {}", nesting_limit));
   } catch (const json::parse_error& error) {
     const std::size_t offset = error.byte > 0 ? error.byte - 1 : 0;
     return fail_at(place_of(text, offset), "this is not JSON",

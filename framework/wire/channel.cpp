@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "store/json.h"
+
 namespace assay::wire {
 
 namespace {
@@ -101,13 +103,13 @@ Result<std::optional<nlohmann::json>> Channel::next() {
         fmt::format("a message of {} bytes is over the limit of {}", length, message_limit_bytes));
   }
   if (received_.size() < sizeof length + length) return std::optional<nlohmann::json>();
-  auto message = nlohmann::json::parse(received_.begin() + sizeof length,
-                                       received_.begin() + sizeof length + length, nullptr, false);
+  auto message = store::parse_json(std::string_view(received_).substr(sizeof length, length));
   received_.erase(0, sizeof length + length);
-  if (message.is_discarded()) {
-    return fail(ExitCode::machine_lacks, "a message between host and worker is not JSON");
+  if (!message) {
+    return fail(ExitCode::machine_lacks, "a message between host and worker cannot be read: " +
+                                             message.error().diagnostics[0].message);
   }
-  return std::optional(std::move(message));
+  return std::optional(std::move(*message));
 }
 
 Result<Listener> Listener::on_loopback() {

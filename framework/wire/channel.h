@@ -27,7 +27,9 @@ class Descriptor {
   int number_ = -1;
 };
 
-// JSON messages over a stream socket, each framed by its length (4 bytes, network order).
+// JSON messages over a stream socket, each framed by its length (4 bytes, network order). Whoever
+// is at the other end, a frame over the limit, one that is not JSON and one nested deeper than 64
+// is an error and the channel of no more use.
 // One way for one machine and for many: a worker connects to the address it is given.
 class Channel {
  public:

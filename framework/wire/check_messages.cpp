@@ -1,17 +1,11 @@
 #include "wire/check_messages.h"
 
-#include <fmt/format.h>
-
 #include "store/json.h"
+#include "wire/fields.h"
 
 namespace assay::wire {
 
 namespace {
-
-tl::unexpected<Error> malformed(const char* type, const nlohmann::json::exception& exception) {
-  return fail(ExitCode::machine_lacks,
-              fmt::format("a '{}' message is not well formed: {}", type, exception.what()));
-}
 
 // An error may be infinite, which JSON's numbers cannot be.
 double number_at(const nlohmann::json& message, const char* name) {
@@ -60,7 +54,7 @@ nlohmann::json to_json(const CheckResult& message) {
 }
 
 Result<CheckRequest> check_request_from_json(const nlohmann::json& message) {
-  try {
+  return parse_message("check", [&]() -> Result<CheckRequest> {
     auto options = store::parameters_from_json(message.at("options"));
     if (!options) return tl::unexpected(options.error());
     return CheckRequest{message.at("kind"),
@@ -68,40 +62,34 @@ Result<CheckRequest> check_request_from_json(const nlohmann::json& message) {
                         message.at("device"),
                         std::move(*options),
                         message.at("checks").get<std::vector<std::string>>(),
-                        message.at("skip"),
+                        integer_at<std::size_t>(message, "skip"),
                         message.at("plugin_files").get<std::vector<std::string>>()};
-  } catch (const nlohmann::json::exception& exception) {
-    return malformed("check", exception);
-  }
+  });
 }
 
 Result<CheckSuite> check_suite_from_json(const nlohmann::json& message) {
-  try {
+  return parse_message("check_suite", [&]() -> Result<CheckSuite> {
     CheckSuite suite;
     for (const auto& check : message.at("checks")) {
       suite.checks.push_back({check.at("name"), check.at("sentence")});
     }
     return suite;
-  } catch (const nlohmann::json::exception& exception) {
-    return malformed("check_suite", exception);
-  }
+  });
 }
 
 Result<CheckBegins> check_begins_from_json(const nlohmann::json& message) {
-  try {
+  return parse_message("check_begins", [&]() -> Result<CheckBegins> {
     return CheckBegins{message.at("check"), message.at("text")};
-  } catch (const nlohmann::json::exception& exception) {
-    return malformed("check_begins", exception);
-  }
+  });
 }
 
 Result<CheckResult> check_result_from_json(const nlohmann::json& message) {
-  try {
+  return parse_message("check_result", [&]() -> Result<CheckResult> {
     CheckResult result;
     result.check = message.at("check");
-    result.passed = message.at("passed");
-    result.failed = message.at("failed");
-    result.declined = message.at("declined");
+    result.passed = integer_at<std::int64_t>(message, "passed");
+    result.failed = integer_at<std::int64_t>(message, "failed");
+    result.declined = integer_at<std::int64_t>(message, "declined");
     result.reasons = message.at("reasons").get<std::vector<std::string>>();
     result.error = number_at(message, "error");
     result.tolerance = number_at(message, "tolerance");
@@ -109,9 +97,7 @@ Result<CheckResult> check_result_from_json(const nlohmann::json& message) {
     result.complaint = message.at("complaint");
     result.note = message.at("note");
     return result;
-  } catch (const nlohmann::json::exception& exception) {
-    return malformed("check_result", exception);
-  }
+  });
 }
 
 }  // namespace assay::wire

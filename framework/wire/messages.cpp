@@ -1,23 +1,11 @@
 #include "wire/messages.h"
 
-#include <fmt/format.h>
-
 #include "store/json.h"
+#include "wire/fields.h"
 
 namespace assay::wire {
 
 namespace {
-
-// Runs `read`, which may throw what nlohmann throws for a missing or wrong field.
-template <class Message, class Read>
-Result<Message> parse(const char* type, Read&& read) {
-  try {
-    return read();
-  } catch (const nlohmann::json::exception& exception) {
-    return fail(ExitCode::machine_lacks,
-                fmt::format("a '{}' message is not well formed: {}", type, exception.what()));
-  }
-}
 
 Result<store::Parameters> parameters_at(const nlohmann::json& message, const char* name) {
   return store::parameters_from_json(message.at(name));
@@ -76,16 +64,16 @@ std::string message_type(const nlohmann::json& message) {
 }
 
 Result<Hello> hello_from_json(const nlohmann::json& message) {
-  return parse<Hello>("hello", [&]() -> Result<Hello> {
-    return Hello{message.at("token"), message.at("rank"), message.at("pid"),
-                 message.at("versions")};
+  return parse_message("hello", [&]() -> Result<Hello> {
+    return Hello{message.at("token"), integer_at<int>(message, "rank"),
+                 integer_at<int>(message, "pid"), message.at("versions")};
   });
 }
 
 Result<CaseRequest> case_request_from_json(const nlohmann::json& message) {
-  return parse<CaseRequest>("case", [&]() -> Result<CaseRequest> {
+  return parse_message("case", [&]() -> Result<CaseRequest> {
     CaseRequest request;
-    request.ordinal = message.at("ordinal");
+    request.ordinal = integer_at<std::int64_t>(message, "ordinal");
     auto parameters = parameters_at(message, "parameters");
     if (!parameters) return tl::unexpected(parameters.error());
     request.parameters = std::move(*parameters);
@@ -105,24 +93,25 @@ Result<CaseRequest> case_request_from_json(const nlohmann::json& message) {
 }
 
 Result<Progress> progress_from_json(const nlohmann::json& message) {
-  return parse<Progress>("progress", [&]() -> Result<Progress> {
-    return Progress{message.at("ordinal"), message.at("doing")};
+  return parse_message("progress", [&]() -> Result<Progress> {
+    return Progress{integer_at<std::int64_t>(message, "ordinal"), message.at("doing")};
   });
 }
 
 Result<Measured> measured_from_json(const nlohmann::json& message) {
-  return parse<Measured>("measured", [&]() -> Result<Measured> {
+  return parse_message("measured", [&]() -> Result<Measured> {
     auto series = store::series_from_json(message.at("series"));
     if (!series) return tl::unexpected(series.error());
-    return Measured{message.at("ordinal"), std::move(*series)};
+    return Measured{integer_at<std::int64_t>(message, "ordinal"), std::move(*series)};
   });
 }
 
 Result<CaseDone> case_done_from_json(const nlohmann::json& message) {
-  return parse<CaseDone>("case_done", [&]() -> Result<CaseDone> {
+  return parse_message("case_done", [&]() -> Result<CaseDone> {
     const auto outcome = outcome_from_text(message.at("outcome").get<std::string>());
     if (!outcome) return fail(ExitCode::machine_lacks, "a case ended with an unknown outcome");
-    return CaseDone{message.at("ordinal"), *outcome, message.at("reason"), message.at("context")};
+    return CaseDone{integer_at<std::int64_t>(message, "ordinal"), *outcome, message.at("reason"),
+                    message.at("context")};
   });
 }
 

@@ -1,5 +1,6 @@
 #include "catalogue/catalogue.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,6 +94,15 @@ TEST_F(DescriptorTest, MistakesOfAllFilesAreReportedTogetherWithTheirPlaces) {
   EXPECT_THAT(text, HasSubstr("a.yaml:1:7: unknown kind 'compiler'"));
   EXPECT_THAT(text, HasSubstr("did you mean 'description'"));
   EXPECT_THAT(text, HasSubstr("b.yaml:4:10: 'command' must be a list of text"));
+}
+
+TEST_F(DescriptorTest, ANameIsAWord) {
+  for (const char* name : {"../../x", "'; rm -rf ~'", "\"it's\"", "a.b", "\"\"", "1st", "'a b'"}) {
+    write("peer.yaml", fmt::format("kind: norm\nname: {}\ndescription: A.\ncommand: [x]\n", name));
+    const auto plugins = read_external(folder_);
+    ASSERT_FALSE(plugins) << name;
+    EXPECT_THAT(plugins.error().text(), HasSubstr("peer.yaml:2:7: "));
+  }
 }
 
 TEST_F(DescriptorTest, OptionsHaveTheTypeOfTheirDefault) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "base/text.h"
 #include "config/host_parameters.h"
@@ -316,6 +317,35 @@ TEST(Expand, RefusesTooManyCasesWithoutExpandingThem) {
   }());
   ASSERT_FALSE(huge);
   EXPECT_NE(huge.error().text().find("more than 2^64 cases"), std::string::npos);
+}
+
+TEST(Expand, ManyExclusionsOfManyCases) {
+  std::string numbers = "1";
+  for (int i = 2; i <= 300; ++i) numbers += fmt::format(", {}", i);
+  const Plan plan = planned(on_attention(
+      "matrix:\n" + axis("seq_len", 1, 1000) + axis("batch", 1, 300) +
+      fmt::format("exclude: [{{seq_len: [{0}], batch: [{0}]}}, {{batch: 7}}]\n", numbers)));
+  EXPECT_EQ(plan.size(), 1000u * 300 - 300 * 300 - 700);
+}
+
+TEST(Expand, AGigabyteIsRefusedAndATrillionCasesToo) {
+  const auto file = std::filesystem::temp_directory_path() / "assay-gigabyte.yaml";
+  std::ofstream(file) << "experiment: ";
+  std::filesystem::resize_file(file, std::uintmax_t{1} << 30);  // of one line
+  const auto gigabyte = read_experiment(file.string(), test_environment());
+  std::filesystem::remove(file);
+  ASSERT_FALSE(gigabyte);
+  EXPECT_NE(gigabyte.error().text().find("it is larger than"), std::string::npos);
+
+  const auto trillion = parse_experiment(
+      on_attention("matrix:\n" + axis("seq_len", 1, 10'000) + axis("batch", 1, 10'000) +
+                   axis("measure.samples", 1, 10'000) + "limits: {cases: 100000000}\n"),
+      "test.yaml", test_environment());
+  ASSERT_FALSE(trillion);
+  EXPECT_NE(trillion.error().text().find("the matrix has 1000000000000 cases, the limit is "
+                                         "100000000"),
+            std::string::npos)
+      << trillion.error().text();
 }
 
 TEST(Plan, RowsKeepTheirValuesWhenColumnsAreAdded) {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "rendering.h"
+#include "report/gnuplot.h"
 #include "report/plot_script.h"
 
 namespace assay::report {
@@ -106,6 +107,25 @@ TEST_F(Plots, ArePicturesWithTheirData) {
             "seq_len,line,forward time [ms],low,high\n"
             "128,naive,1,0.9,1.1\n256,naive,4,3.8,4.2\n128,flash,2,1.9,2.1\n256,flash,3,2.8,3.2\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "plot-1.gnuplot"));
+}
+
+TEST_F(Plots, LabelsAreNeverCommands) {
+  const auto touched = folder_ / "touched";
+  const std::string command = "touch " + touched.string();
+  const std::string axis = "x'; system(\"" + command + "\"); y='`" + command + "`@m\\";
+  PlotData data = two_lines();
+  data.lines = {{"", {{0, 1, 0.5, 1.5}, {1, 4, 3, 5}}}};
+  data.title = data.x_label = data.y_label = data.lines[0].name = axis + "\n!" + command;
+  data.x_categories = {axis, "\n" + axis};
+  data.log_x = false;
+  std::filesystem::create_directories(folder_);
+  const auto svg = folder_ / "it's; a `touch`.svg";
+  const auto drawn = draw(gnuplot_script(data, svg), svg);
+  if (!drawn && drawn.error().text().find("not installed") != std::string::npos)
+    GTEST_SKIP() << "gnuplot is not installed";
+  EXPECT_TRUE(drawn) << drawn.error().text();
+  EXPECT_FALSE(std::filesystem::exists(touched));
+  EXPECT_TRUE(std::filesystem::exists(svg));
 }
 
 TEST_F(Plots, AreTheSameForTheSameData) {

@@ -283,5 +283,18 @@ TEST_F(Layouts, CannotLeaveTheirFolder) {
   EXPECT_NE(text.error().text().find("does not exist"), std::string::npos);
 }
 
+TEST(Layouts, AreNamesOfFilesInTheirFolder) {
+  Vocabulary known;
+  known.layouts = std::filesystem::path(ASSAY_SOURCE_DIR) / "configs/layouts";
+  for (const char* name : {"../layouts/attention_summary", "./attention_summary", "/etc/passwd",
+                           "..", "\"attention_summary\\0\"", "'; rm -rf ~'"}) {
+    const auto spec = yaml::parse(std::string("- layout: ") + name, "spec.yaml");
+    ASSERT_TRUE(spec) << name;
+    const auto diagnostics = check(*spec, known);
+    ASSERT_EQ(diagnostics.size(), 1u) << name;
+    EXPECT_NE(diagnostics[0].message.find("does not exist"), std::string::npos) << name;
+  }
+}
+
 }  // namespace
 }  // namespace assay::report

@@ -67,6 +67,28 @@ TEST_F(External, IsGivenItsFolderAndTheModules) {
   EXPECT_THAT(path.end.reason, HasSubstr("exit code 3: /modules"));
 }
 
+TEST_F(External, OneThatPrintsWithoutEndIsStopped) {
+  auto left = run("cat > /dev/null; yes");
+  EXPECT_EQ(left.end.outcome, Outcome::error);
+  EXPECT_THAT(left.end.reason, HasSubstr("not a JSON object: y"));
+  left = run("cat > /dev/null; tr '\\0' x < /dev/zero");
+  EXPECT_EQ(left.end.outcome, Outcome::error);
+  EXPECT_EQ(left.end.reason, "the program printed a line of more than 64 MiB");
+  left = run("cat > /dev/null; yes '{\"a\": \"" + std::string(5000, 'x') + "\"}'");
+  EXPECT_EQ(left.end.outcome, Outcome::error);
+  EXPECT_EQ(left.end.reason, "the program printed more than 256 MiB");
+}
+
+TEST_F(External, ALineLongerThanAPipeIsTakenWhole) {
+  const auto left =
+      run("cat > /dev/null; printf '%s' '" +
+          std::string(timed).substr(0, std::string(timed).size() - 3) +
+          "'; yes ', 2' | head -n 300000 | tr -d '\\n'; echo ']}}'; echo '{\"done\": {}}'");
+  EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
+  ASSERT_EQ(left.end.series.size(), 1u);
+  EXPECT_EQ(left.end.series[0].samples.size(), 300'001u);
+}
+
 TEST_F(External, MustUseTheClockOfTheCaseAndAnswerEveryPass) {
   resolved_.request.parameters["measure.clock"] = std::string("cuda_event");
   auto left = printing(timed);

@@ -31,6 +31,24 @@ TEST(ProcessTest, NamesTheSignalThatEndedIt) {
   EXPECT_EQ(process->wait().text(), "signal 11 (Segmentation fault)");
 }
 
+TEST(ProcessTest, OneThatPrintsWithoutEndDoesNotHoldItsReaderUp) {
+  auto process = Process::start({{"yes"}, {}, false});
+  ASSERT_TRUE(process);
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    const std::size_t before = text.size();
+    EXPECT_TRUE(drain(process->output(), text));
+    EXPECT_LE(text.size() - before, std::size_t{2} << 20);
+  }
+  process->kill();
+}
+
+TEST(ProcessTest, ArgumentsReachTheProgramAsTheyAreWithoutAShell) {
+  const auto captured = capture({{"echo", "; rm -rf ~", "$(id)", "`id`", "'\""}, {}, false});
+  ASSERT_TRUE(captured);
+  EXPECT_EQ(captured->output, "; rm -rf ~ $(id) `id` '\"\n");
+}
+
 TEST(ProcessTest, AddsToTheEnvironmentAndPassesInput) {
   auto process =
       Process::start({{"sh", "-c", "cat; echo $ASSAY_TEST"}, {{"ASSAY_TEST", "here"}}, true});

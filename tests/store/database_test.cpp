@@ -238,6 +238,43 @@ TEST_F(StoreDatabase, AddRunKeepsAFreeNameAndNumbersATakenOne) {
   EXPECT_FALSE(database.add_run(twin));
 }
 
+TEST_F(StoreDatabase, AnImportedRunCannotLeaveTheResultsFolder) {
+  Database database = open();
+  Run run = sample_run();
+  run.info.name = "taken";
+  run.info.experiment = "../../x";
+  ASSERT_TRUE(database.add_run(run));
+  // The name is taken now, and the experiment's would be the folder's.
+  const auto again = database.add_run(run);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().exit_code, ExitCode::bad_input);
+  for (const char* name : {"..", "/etc/cron.d/x", "a/../../b", "assay.db", "assay.db-wal"}) {
+    run.info.name = name;
+    EXPECT_FALSE(database.add_run(run)) << name;
+  }
+  EXPECT_EQ(database.runs().value().size(), 1u);
+}
+
+TEST_F(StoreDatabase, NamesAreNeverTakenForSql) {
+  const std::string nasty = "'; DROP TABLE runs; --\"`$(id)";
+  Database database = open();
+  const std::string name = database.begin_numbered_run(named("", nasty)).value();
+  EXPECT_EQ(name, nasty + "-1");
+  EXPECT_EQ(database.latest_run(nasty).value(), name);
+  EXPECT_FALSE(database.latest_run("' OR '1'='1").value());
+  ASSERT_TRUE(database.record_case(name, sample_case(0)));
+  ASSERT_TRUE(database.finish_run(name, nasty));
+  EXPECT_EQ(database.run_info(name).value().finished, nasty);
+  EXPECT_EQ(database.finished_cases(name).value().size(), 1u);
+  EXPECT_FALSE(database.load_run("' OR '1'='1"));
+}
+
+TEST_F(StoreDatabase, TheHighestNumberThereIsDoesNotStopTheCounting) {
+  Database database = open();
+  ASSERT_TRUE(database.begin_run(named("a-9223372036854775807")));
+  EXPECT_EQ(database.begin_numbered_run(named("", "a")).value(), "a-1");
+}
+
 TEST_F(StoreDatabase, TwoWritersDoNotDisturbEachOther) {
   constexpr int each = 40;
   std::vector<std::string> problems[2];

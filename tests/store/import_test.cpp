@@ -309,16 +309,6 @@ TEST_F(StoreImport, TheFirstTwentyMistakesAreReportedTogether) {
   EXPECT_NE(error.diagnostics[20].message.find("30 more"), std::string::npos);
 }
 
-TEST_F(StoreImport, LongLinesAndFilesAreRefused) {
-  const std::string line = "time.mean [s]\n" + std::string(5000, '1') + "\n";
-  const Result<Run> long_line = import_text(line, "f.csv", {.line_bytes = 4096});
-  ASSERT_FALSE(long_line);
-  EXPECT_NE(long_line.error().text().find("f.csv:2:1: the line has 5000 bytes"), std::string::npos);
-  const Result<Run> long_file = import_file(write("f.csv", line), {.file_bytes = 1000});
-  ASSERT_FALSE(long_file);
-  EXPECT_NE(long_file.error().text().find("longer than 1000 bytes"), std::string::npos);
-}
-
 TEST_F(StoreImport, MissingFilesAndFoldersAreRefused) {
   EXPECT_NE(import_file(file("none.csv")).error().text().find("cannot be opened"),
             std::string::npos);

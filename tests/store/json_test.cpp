@@ -121,7 +121,9 @@ TEST(StoreJson, ParsingSaysWhereItFailed) {
 TEST(StoreJson, DeepNestingIsRefused) {
   EXPECT_TRUE(parse_json(std::string(60, '[') + std::string(60, ']')));
   EXPECT_FALSE(parse_json(std::string(100'000, '[') + std::string(100'000, ']')));
-  EXPECT_FALSE(parse_json(std::string(100'000, '[')));
+  EXPECT_FALSE(parse_json(std::string(10'000'000, '[')));
+  EXPECT_NE(parse_json("{\"a\":" + std::string(70, '[')).error().text().find("nested deeper"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -58,9 +58,10 @@ TEST(ChannelTest, BytesThatAreNotUtf8DoNotStopAMessage) {
   EXPECT_EQ((**message)["reason"], "broken \xef\xbf\xbd text");
 }
 
-TEST(ChannelTest, AFrameBeyondTheLimitOrNotJsonIsAnError) {
+TEST(ChannelTest, AFrameTooLongTooDeepOrNotJsonIsAnError) {
   for (const std::string& frame :
-       {std::string("\xff\xff\xff\xff", 4), std::string("\0\0\0\x03{{{", 7)}) {
+       {std::string("\xff\xff\xff\xff", 4), std::string("\0\0\0\x03{{{", 7),
+        std::string("\0\0\0\xc8", 4) + std::string(100, '[') + std::string(100, ']')}) {
     Pair pair = connected();
     ASSERT_EQ(::send(pair.worker.descriptor(), frame.data(), frame.size(), 0),
               static_cast<ssize_t>(frame.size()));

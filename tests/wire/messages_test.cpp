@@ -48,5 +48,20 @@ TEST(MessagesTest, WhatIsMissingOrOfAnotherTypeIsAnErrorNotAnException) {
   EXPECT_EQ(message_type({{"type", 3}}), "");
 }
 
+TEST(MessagesTest, ANumberThatDoesNotFitIsAnErrorNotAnotherNumber) {
+  const nlohmann::json good = to_json(Hello{"token", 3, 42, {}});
+  ASSERT_TRUE(hello_from_json(good));
+  for (const char* number : {"1e300", "4294967296", "-1e10", "2.5", "true", "\"3\"", "null"}) {
+    nlohmann::json hello = good;
+    hello["rank"] = nlohmann::json::parse(number);
+    const auto read = hello_from_json(hello);
+    ASSERT_FALSE(read) << number;
+    EXPECT_NE(read.error().text().find("'rank'"), std::string::npos) << read.error().text();
+  }
+  EXPECT_FALSE(progress_from_json({{"ordinal", std::uint64_t{1} << 63}, {"doing", "x"}}));
+  EXPECT_FALSE(case_done_from_json(
+      {{"ordinal", 1e19}, {"outcome", "ok"}, {"reason", ""}, {"context", nullptr}}));
+}
+
 }  // namespace
 }  // namespace assay::wire
