@@ -19,11 +19,13 @@ struct Command {
   Result<ExitCode> (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 12> commands = {{
+constexpr std::array<Command, 13> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
     {"plan", "Show every case of an experiment, and what would be skipped here and why.",
      plan_command},
     {"report", "Make the report of stored runs again, also with another layout.", report_command},
+    {"compare", "Which cases are faster or slower than those of another run, and by how much.",
+     compare_command},
     {"list", "Plugins, experiments, models and runs.", list_command},
     {"show", "Everything known of one plugin, model or run.", show_command},
     {"new", "Write a working variant with its test.", new_command},

@@ -102,7 +102,7 @@ void check_unit(Reader& reader, const Node& node, const MetricInfo& metric, Colu
                 bool needs_unit) {
   auto& measure = std::get<Measure>(column.content);
   const bool plain = metric.unit.empty() || metric.unit == "count";
-  if (measure.statistic == Statistic::n || measure.relative_to) return;
+  if (!has_unit(measure.statistic) || measure.relative_to) return;
   if (!measure.unit.empty()) {
     if (same_dimension(measure.unit, metric.unit)) return;
     reader.complain(

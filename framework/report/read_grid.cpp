@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/read_columns.h"
+#include "report/reduce.h"
 #include "report/unit_check.h"
 
 namespace assay::report {
@@ -201,7 +202,7 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
       if (column.name != used) continue;
       is_column = true;
       if (const auto* measure = std::get_if<Measure>(&column.content)) {
-        const bool ratio = measure->relative_to || measure->statistic == Statistic::n;
+        const bool ratio = measure->relative_to || !has_unit(measure->statistic);
         const MetricInfo* metric = reader_.known().metric(measure->metric);
         unit = ratio ? "" : !measure->unit.empty() || !metric ? measure->unit : metric->unit;
       } else if (const auto* content = std::get_if<ExpressionContent>(&column.content)) {

@@ -10,7 +10,7 @@
 namespace assay::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Statistic>, 13> statistics{{
+constexpr std::array<std::pair<std::string_view, Statistic>, 16> statistics{{
     {"mean", Statistic::mean},
     {"std", Statistic::std},
     {"std_population", Statistic::std_population},
@@ -19,10 +19,13 @@ constexpr std::array<std::pair<std::string_view, Statistic>, 13> statistics{{
     {"max", Statistic::max},
     {"p5", Statistic::p5},
     {"p95", Statistic::p95},
+    {"iqr", Statistic::iqr},
     {"ci_low", Statistic::ci_low},
     {"ci_high", Statistic::ci_high},
     {"n", Statistic::n},
     {"sum", Statistic::sum},
+    {"autocorrelation", Statistic::autocorrelation},
+    {"drift", Statistic::drift},
     {"samples", Statistic::samples},
 }};
 
@@ -95,12 +98,18 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
       return summary.p5;
     case Statistic::p95:
       return summary.p95;
+    case Statistic::iqr:
+      return summary.iqr;
     case Statistic::ci_low:
       return interval_of(samples).low;
     case Statistic::ci_high:
       return interval_of(samples).high;
     case Statistic::n:
       return static_cast<double>(summary.n);
+    case Statistic::autocorrelation:
+      return store::examine_order(samples).autocorrelation;
+    case Statistic::drift:
+      return store::examine_order(samples).drift;
     case Statistic::sum:
     case Statistic::samples:
       return std::accumulate(samples.begin(), samples.end(), 0.0);
@@ -133,6 +142,11 @@ std::optional<Statistic> statistic_from_text(std::string_view text) {
     if (name == text) return value;
   }
   return std::nullopt;
+}
+
+bool has_unit(Statistic statistic) {
+  return statistic != Statistic::n && statistic != Statistic::autocorrelation &&
+         statistic != Statistic::drift;
 }
 
 const std::vector<std::string>& statistic_names() {

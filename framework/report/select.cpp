@@ -250,6 +250,7 @@ Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
     cell.integral = true;
     return cell;
   }
+  if (!has_unit(measure_->statistic)) return Cell::of(*figure);
   Cell cell = Cell::of(convert(*figure, unit, shown), shown);
   cell.integral = unit == "count" && cell.number == std::floor(cell.number);
   return cell;

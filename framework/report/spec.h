@@ -43,10 +43,13 @@ enum class Statistic {
   max,
   p5,
   p95,
+  iqr,
   ci_low,  // ends of the 95 % confidence interval of the mean
   ci_high,
   n,
   sum,
+  autocorrelation,
+  drift,
   samples
 };
 

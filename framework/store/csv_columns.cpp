@@ -27,8 +27,8 @@ constexpr std::array<std::pair<std::string_view, Kind>, 5> fixed_columns{
 
 const std::vector<std::string>& known_statistics() {
   static const std::vector<std::string> names{
-      "value", "mean", "std", "std_population", "median",  "min",    "max", "sum", "n", "p5",
-      "p95",   "q1",   "q3",  "ci_low",         "ci_high", "samples"};
+      "value", "mean", "std", "std_population", "median",  "min",    "max", "sum", "n", "p5", "p95",
+      "q1",    "q3",   "iqr", "ci_low",         "ci_high", "samples"};
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "store/identity.h"
 #include "store/json.h"
 #include "store/json_fields.h"
+#include "store/statistics.h"
 
 namespace assay::store {
 namespace {
@@ -76,6 +77,13 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
     const bool counts = name == "n" && std::isfinite(figure);
     statistics[name] = counts ? json(std::llround(figure)) : finite_or_null(figure);
   }
+  const SampleOrder order = examine_order(series.samples);
+  json flags = json::array();
+  if (!series.samples.empty()) statistics["iqr"] = finite_or_null(summarise(series.samples).iqr);
+  if (std::isfinite(order.autocorrelation)) statistics["autocorrelation"] = order.autocorrelation;
+  if (std::isfinite(order.drift)) statistics["drift"] = order.drift;
+  if (order.autocorrelated) flags.push_back("autocorrelated");
+  if (order.drifting) flags.push_back("drifting");
   const ExchangedOutcome exchanged = exchanged_outcome(series);
   nlohmann::ordered_json line;
   line["run"] = info.name;
@@ -90,6 +98,7 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
   line["reason"] = exchanged.reason;
   line["samples"] = samples;
   line["statistics"] = statistics;
+  line["flags"] = flags;
   return line;
 }
 

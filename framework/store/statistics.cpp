@@ -48,6 +48,67 @@ Interval bootstrap(std::span<const double> samples, std::uint64_t seed, int resa
   return {percentile(statistics, tail), percentile(statistics, 100.0 - tail)};
 }
 
+// Sorts, and counts the pairs that stood in descending order.
+double count_descending(std::vector<double>& values) {
+  std::vector<double> merged(values.size());
+  double descending = 0;
+  for (std::size_t width = 1; width < values.size(); width *= 2) {
+    for (std::size_t begin = 0; begin < values.size(); begin += 2 * width) {
+      const std::size_t middle = std::min(begin + width, values.size());
+      const std::size_t end = std::min(begin + 2 * width, values.size());
+      std::size_t left = begin, right = middle;
+      for (std::size_t i = begin; i < end; ++i) {
+        if (right == end || (left < middle && values[left] <= values[right])) {
+          merged[i] = values[left++];
+        } else {
+          descending += static_cast<double>(middle - left);
+          merged[i] = values[right++];
+        }
+      }
+    }
+    values.swap(merged);
+  }
+  return descending;
+}
+
+double two_sided_p(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
+
+double trend_p(std::span<const double> samples) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  const double descending = count_descending(sorted);
+  const auto n = static_cast<double>(sorted.size());
+  double equal_pairs = 0;
+  double variance = n * (n - 1) * (2 * n + 5);
+  for (auto group = sorted.begin(); group != sorted.end();) {
+    const auto end = std::upper_bound(group, sorted.end(), *group);
+    const auto t = static_cast<double>(end - group);
+    equal_pairs += t * (t - 1) / 2;
+    variance -= t * (t - 1) * (2 * t + 5);
+    group = end;
+  }
+  const double s = n * (n - 1) / 2 - equal_pairs - 2 * descending;
+  return two_sided_p(std::max(std::abs(s) - 1, 0.0) / std::sqrt(variance / 18));
+}
+
+double lag_one_autocorrelation(std::span<const double> samples) {
+  const double mean = mean_of(samples);
+  double products = 0, squares = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double deviation = samples[i] - mean;
+    squares += deviation * deviation;
+    if (i + 1 < samples.size()) products += deviation * (samples[i + 1] - mean);
+  }
+  return products / squares;
+}
+
+double drift_between_thirds(std::span<const double> samples) {
+  const std::size_t third = samples.size() / 3;
+  std::vector<double> first(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(third));
+  std::vector<double> last(samples.end() - static_cast<std::ptrdiff_t>(third), samples.end());
+  const double before = median_of(first);
+  return before == 0 ? not_a_number : median_of(last) / before - 1;
+}
+
 }  // namespace
 
 double percentile(std::span<const double> sorted, double p) {
@@ -66,7 +127,7 @@ Summary summarise(std::span<const double> samples) {
   summary.n = samples.size();
   if (samples.empty() || has_nan(samples)) {
     summary.mean = summary.std_sample = summary.std_population = summary.median = not_a_number;
-    summary.p5 = summary.p95 = summary.q1 = summary.q3 = not_a_number;
+    summary.p5 = summary.p95 = summary.q1 = summary.q3 = summary.iqr = not_a_number;
     summary.min = summary.max = not_a_number;
     return summary;
   }
@@ -83,6 +144,7 @@ Summary summarise(std::span<const double> samples) {
   summary.p95 = percentile(sorted, 95);
   summary.q1 = percentile(sorted, 25);
   summary.q3 = percentile(sorted, 75);
+  summary.iqr = summary.q3 - summary.q1;
   summary.min = sorted.front();
   summary.max = sorted.back();
   return summary;
@@ -97,6 +159,23 @@ Interval bootstrap_mean(std::span<const double> samples, std::uint64_t seed, int
 Interval bootstrap_median(std::span<const double> samples, std::uint64_t seed, int resamples,
                           double level) {
   return bootstrap(samples, seed, resamples, level, median_of);
+}
+
+SampleOrder examine_order(std::span<const double> samples) {
+  constexpr double significance = 0.01;
+  constexpr double least_drift = 0.01;
+  SampleOrder order{not_a_number, false, not_a_number, not_a_number, false};
+  const auto is_finite = [](double x) { return std::isfinite(x); };
+  if (samples.size() < 3 || !std::all_of(samples.begin(), samples.end(), is_finite)) return order;
+  const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+  if (*least == *most) return order;
+  const auto n = static_cast<double>(samples.size());
+  order.autocorrelation = lag_one_autocorrelation(samples);
+  order.autocorrelated = two_sided_p((order.autocorrelation + 1 / n) * std::sqrt(n)) < significance;
+  order.drift = drift_between_thirds(samples);
+  order.trend_p = trend_p(samples);
+  order.drifting = order.trend_p < significance && std::abs(order.drift) >= least_drift;
+  return order;
 }
 
 }  // namespace assay::store

@@ -65,9 +65,10 @@ TEST_F(StoreExport, ALineHasTheDocumentedFieldsInOrder) {
       nlohmann::ordered_json::parse(text.substr(0, text.find('\n')));
   std::vector<std::string> names;
   for (const auto& [name, value] : line.items()) names.push_back(name);
-  EXPECT_EQ(names, (std::vector<std::string>{"run", "experiment", "case", "pass", "metric", "part",
-                                             "rank", "unit", "outcome", "reason", "samples",
-                                             "statistics", "machine", "when", "provenance"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"run", "experiment", "case", "pass", "metric", "part", "rank",
+                                      "unit", "outcome", "reason", "samples", "statistics", "flags",
+                                      "machine", "when", "provenance"}));
   EXPECT_EQ(line["run"], "model_timing-1");
   EXPECT_EQ(line["case"]["seq_len"], 128);
   EXPECT_EQ(line["samples"], json({1e-3, 1.1e-3, 0.9e-3}));
@@ -75,6 +76,22 @@ TEST_F(StoreExport, ALineHasTheDocumentedFieldsInOrder) {
   EXPECT_DOUBLE_EQ(line["statistics"]["mean"].get<double>(), 1e-3);
   EXPECT_NEAR(line["statistics"]["std"].get<double>(), 1e-4, 1e-12);
   EXPECT_EQ(line["when"], "2026-01-31T12:34:56Z");
+}
+
+TEST_F(StoreExport, ALineSaysWhatItsSamplesDoOverTime) {
+  Run run = sample_run();
+  run.cases = {sample_case(0)};
+  run.cases[0].series = {testing::time_series("forward", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}),
+                         testing::time_series("backward", {1, 2})};
+  const std::vector<json> lines = parsed_lines(json_lines(run));
+  EXPECT_EQ(lines[0]["statistics"]["iqr"], 4.5);
+  EXPECT_EQ(lines[0]["statistics"]["drift"], 3.5);
+  // Deviations −4.5 to 4.5: products of neighbours add up to 57.75, squares to 82.5.
+  EXPECT_NEAR(lines[0]["statistics"]["autocorrelation"].get<double>(), 0.7, 1e-12);
+  EXPECT_EQ(lines[0]["flags"], json({"drifting"}));
+  EXPECT_EQ(lines[1]["flags"], json::array());
+  EXPECT_FALSE(lines[1]["statistics"].contains("drift"));
+  EXPECT_EQ(text_of(imported(json_lines(run), "x.jsonl")), text_of(run));
 }
 
 TEST_F(StoreExport, OnlyTheFirstLineCarriesTheWholeContextUnlessAsked) {

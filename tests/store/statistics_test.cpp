@@ -42,6 +42,7 @@ TEST(Summarise, HandWorkedFigures) {
   EXPECT_DOUBLE_EQ(summary.median, 4.5);
   EXPECT_DOUBLE_EQ(summary.q1, 4);
   EXPECT_DOUBLE_EQ(summary.q3, 5.5);
+  EXPECT_DOUBLE_EQ(summary.iqr, 1.5);
   EXPECT_DOUBLE_EQ(summary.min, 2);
   EXPECT_DOUBLE_EQ(summary.max, 9);
 }
@@ -128,6 +129,113 @@ TEST(Bootstrap, OfFewSamples) {
   EXPECT_EQ(one.high, 4);
   EXPECT_TRUE(std::isnan(bootstrap_mean({}, 1).low));
   EXPECT_TRUE(std::isnan(bootstrap_mean(std::vector<double>{1, std::nan("")}, 1).high));
+}
+
+TEST(SampleOrder, HandWorkedFigures) {
+  // Deviations −2 −1 0 1 2: products 2 + 0 + 0 + 2 over squares 10. All 10 pairs ascend, the
+  // variance of S is 5·4·15/18 = 50/3: z = 9/√(50/3) = 2.2045, two-sided p 0.0275.
+  const SampleOrder rising = examine_order(std::vector<double>{1, 2, 3, 4, 5});
+  EXPECT_DOUBLE_EQ(rising.autocorrelation, 0.4);
+  EXPECT_DOUBLE_EQ(rising.drift, 4);
+  EXPECT_NEAR(rising.trend_p, 0.0275, 5e-5);
+  EXPECT_FALSE(rising.drifting);
+  EXPECT_FALSE(rising.autocorrelated);
+}
+
+TEST(SampleOrder, TiesReduceTheVarianceOfTheTrend) {
+  // 8 pairs ascend, 2 are equal; (300 − 2·18)/18 = 44/3: z = 7/√(44/3) = 1.8278, p 0.0676.
+  EXPECT_NEAR(examine_order(std::vector<double>{1, 1, 2, 2, 3}).trend_p, 0.0676, 5e-5);
+  // The same pairs the other way round, and a shuffle in which as many ascend as descend.
+  EXPECT_NEAR(examine_order(std::vector<double>{3, 2, 2, 1, 1}).trend_p, 0.0676, 5e-5);
+  EXPECT_DOUBLE_EQ(examine_order(std::vector<double>{2, 1, 3, 2}).trend_p, 1);
+}
+
+TEST(SampleOrder, ATrendOfAtLeastOnePerCentIsADrift) {
+  // S = 45, variance 125, z = 44/√125 = 3.94; the thirds are 1 2 3 and 8 9 10.
+  const SampleOrder steep = examine_order(std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  EXPECT_DOUBLE_EQ(steep.drift, 3.5);
+  EXPECT_NEAR(steep.trend_p, 8.3e-5, 1e-6);
+  EXPECT_TRUE(steep.drifting);
+  std::vector<double> flat(1000);
+  for (std::size_t i = 0; i < flat.size(); ++i) flat[i] = 1 + 5e-6 * static_cast<double>(i);
+  const SampleOrder slight = examine_order(flat);
+  EXPECT_LT(slight.trend_p, 1e-6);
+  EXPECT_FALSE(slight.drifting);
+}
+
+TEST(SampleOrder, AlternatingSamplesAreAutocorrelatedAndDoNotDrift) {
+  std::vector<double> samples;
+  for (int i = 0; i < 50; ++i) samples.insert(samples.end(), {1.0, 2.0});
+  const SampleOrder order = examine_order(samples);
+  EXPECT_DOUBLE_EQ(order.autocorrelation, -0.99);
+  EXPECT_TRUE(order.autocorrelated);
+  EXPECT_FALSE(order.drifting);
+}
+
+TEST(SampleOrder, IsNotDefinedForFewEqualOrInfiniteSamples) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& samples : std::vector<std::vector<double>>{
+           {}, {1, 2}, {3, 3, 3, 3}, {1, std::nan(""), 2}, {1, infinity, 2}}) {
+    const SampleOrder order = examine_order(samples);
+    EXPECT_TRUE(std::isnan(order.autocorrelation));
+    EXPECT_TRUE(std::isnan(order.drift));
+    EXPECT_TRUE(std::isnan(order.trend_p));
+    EXPECT_FALSE(order.autocorrelated || order.drifting);
+  }
+}
+
+TEST(SampleOrder, NeitherUnitNorDirectionOfTimeMatter) {
+  std::mt19937_64 generator(3);
+  std::normal_distribution<double> normal(10, 1);
+  for (int set = 0; set < 50; ++set) {
+    std::vector<double> samples(21);
+    for (double& sample : samples) sample = normal(generator);
+    const SampleOrder order = examine_order(samples);
+    std::vector<double> scaled = samples;
+    for (double& sample : scaled) sample *= 1024;
+    EXPECT_DOUBLE_EQ(examine_order(scaled).autocorrelation, order.autocorrelation);
+    EXPECT_DOUBLE_EQ(examine_order(scaled).drift, order.drift);
+    const SampleOrder back = examine_order(std::vector<double>(samples.rbegin(), samples.rend()));
+    EXPECT_NEAR(back.autocorrelation, order.autocorrelation, 1e-12);
+    EXPECT_DOUBLE_EQ(back.trend_p, order.trend_p);
+    EXPECT_NEAR((1 + back.drift) * (1 + order.drift), 1, 1e-12);
+  }
+}
+
+// Of 1000 series of independent samples about 10 are marked; 25 is 4.8 standard errors above.
+TEST(SampleOrder, IndependentSamplesAreSeldomMarked) {
+  std::mt19937_64 generator(4);
+  std::normal_distribution<double> normal(100, 10);
+  for (const std::size_t n : {10u, 30u, 200u}) {
+    int autocorrelated = 0, trending = 0;
+    for (int set = 0; set < 1000; ++set) {
+      std::vector<double> samples(n);
+      for (double& sample : samples) sample = normal(generator);
+      const SampleOrder order = examine_order(samples);
+      autocorrelated += order.autocorrelated ? 1 : 0;
+      trending += order.trend_p < 0.01 ? 1 : 0;
+    }
+    EXPECT_LE(autocorrelated, 25) << n;
+    EXPECT_LE(trending, 25) << n;
+  }
+}
+
+TEST(SampleOrder, CorrelationAndDriftAreFoundInNoise) {
+  std::mt19937_64 generator(5);
+  std::normal_distribution<double> normal(0, 1);
+  int autocorrelated = 0, drifting = 0;
+  for (int set = 0; set < 100; ++set) {
+    std::vector<double> following(100), rising(50);
+    double last = normal(generator);
+    for (double& sample : following) sample = 100 + (last = 0.8 * last + 0.6 * normal(generator));
+    for (std::size_t i = 0; i < rising.size(); ++i) {
+      rising[i] = 100 + 0.1 * static_cast<double>(i) + normal(generator);
+    }
+    autocorrelated += examine_order(following).autocorrelated ? 1 : 0;
+    drifting += examine_order(rising).drifting ? 1 : 0;
+  }
+  EXPECT_GE(autocorrelated, 99);
+  EXPECT_GE(drifting, 95);
 }
 
 }  // namespace

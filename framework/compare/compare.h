@@ -1,0 +1,85 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "compare/judge.h"
+#include "store/records.h"
+
+namespace assay::compare {
+
+// Runs taken together: cases with the same parameters are one case, whose samples follow each other
+// in the order of the runs.
+struct Side {
+  std::string name;  // as the user wrote it
+  std::vector<store::Run> runs;
+};
+
+struct Question {
+  std::string metric = "time";
+  Criteria criteria;
+};
+
+// B against A. A time is faster when it is lower, a rate (a unit per second) when it is higher;
+// other metrics are lower or higher.
+enum class Verdict { faster, slower, lower, higher, same, inconclusive, not_compared };
+
+std::string_view to_text(Verdict verdict);
+
+// One side of a result: the samples of the slowest rank of each iteration, in `Result::unit`.
+struct Figures {
+  std::size_t n = 0;
+  double median = 0;  // NaN where there are no samples
+};
+
+// One pass (and part) of one case.
+struct Row {
+  store::Parameters parameters;  // of the case as A has it; as B has it where only B does
+  std::string pass;              // "" for a case that has nothing of the metric on either side
+  std::string part;
+  std::string unit;
+  Verdict verdict = Verdict::not_compared;
+  Figures a;
+  Figures b;
+  Judgement judgement;  // NaN all over where not compared
+  std::string reason;   // of what is inconclusive or not compared
+};
+
+// What was not the same when the two sides were measured: "GPU driver", "570.1", "580.2".
+struct Difference {
+  std::string what;
+  std::string a;  // several values are joined with ", "; "" where it is not known
+  std::string b;
+};
+
+struct Comparison {
+  std::string a;
+  std::string b;
+  Question question;
+  std::vector<Difference> differences;
+  std::vector<Row> rows;  // in A's order, then what only B has
+};
+
+// Pairs cases by their parameters (framework/base/case_key.h). What is then left over on both sides
+// is paired without its `measure.*` settings, where that names exactly one case on each; the
+// settings are then among the differences. Every case of either side has a row.
+//
+// Fails with ExitCode::bad_input when neither side has the metric, naming those that there are.
+Result<Comparison> compare(const Side& a, const Side& b, const Question& question);
+
+// A condition for which a comparison fails: "slower", "slower:5%", "inconclusive", "not-compared".
+struct Gate {
+  Verdict verdict = Verdict::slower;
+  double least = 0;  // of the ratio, as in Criteria
+};
+
+Result<Gate> parse_gate(std::string_view text);
+bool meets(const Row& row, const Gate& gate);
+
+// "5%" or "0.5 %" as a fraction.
+Result<double> parse_percentage(std::string_view text);
+
+}  // namespace assay::compare

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "compare/pairing.h"
+
+namespace assay::compare {
+namespace {
+
+using nlohmann::json;
+
+// What was the case on one side: names in the order they are shown, each with its values.
+class Facts {
+ public:
+  void add(const std::string& name, const std::string& value) {
+    const auto [at, added] = values_.try_emplace(name);
+    if (added) names_.push_back(name);
+    if (!value.empty()) at->second.insert(value);
+  }
+
+  void add(const std::string& name, const json& object, const char* field) {
+    if (!object.is_object()) return add(name, "");
+    const auto at = object.find(field);
+    if (at == object.end() || at->is_null()) return add(name, "");
+    add(name, at->is_string() ? at->get<std::string>() : at->dump());
+  }
+
+  // Every field of `object` whose value is no list and no object.
+  void add_fields(const std::string& prefix, const json& object) {
+    if (!object.is_object()) return;
+    for (const auto& [name, value] : object.items()) {
+      if (!value.is_structured()) add(prefix + name, object, name.c_str());
+    }
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+  std::set<std::string> values(const std::string& name) const {
+    const auto at = values_.find(name);
+    return at == values_.end() ? std::set<std::string>() : at->second;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::map<std::string, std::set<std::string>> values_;
+};
+
+std::string text_of(const std::set<std::string>& values) {
+  constexpr std::size_t shown = 4;
+  std::vector<std::string> texts(values.begin(), values.end());
+  if (texts.size() <= shown) return join(texts, ", ");
+  const std::size_t more = texts.size() - shown + 1;
+  texts.resize(shown - 1);
+  return fmt::format("{} and {} more", join(texts, ", "), more);
+}
+
+json field(const json& object, const char* name) {
+  return object.is_object() ? object.value(name, json()) : json();
+}
+
+std::string gpus_of(const json& machine) {
+  std::vector<std::string> names;
+  for (const json& gpu : field(machine, "gpus")) {
+    const json name = gpu.is_object() ? field(gpu, "name") : gpu;
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return join(names, " + ");
+}
+
+std::string commit_of(const json& source) {
+  const json commit = field(source, "commit");
+  if (!commit.is_string()) return {};
+  const bool changed = field(source, "clean") == json(false);
+  return commit.get<std::string>().substr(0, 12) + (changed ? " with uncommitted changes" : "");
+}
+
+void add_run(const store::RunInfo& info, Facts& facts) {
+  facts.add("experiment", info.experiment);
+  facts.add("host", info.machine, "host");
+  facts.add("system", info.machine, "system");
+  facts.add("CPU", info.machine, "cpu");
+  facts.add("cores", info.machine, "cores");
+  facts.add("GPU", gpus_of(info.machine));
+  facts.add("GPU driver", info.machine, "gpu_driver");
+  facts.add("commit", commit_of(field(info.provenance, "source")));
+  facts.add("fingerprint", info.provenance, "fingerprint");
+  facts.add_fields("environment ", field(info.provenance, "environment"));
+}
+
+void add_case(const store::CaseResult& result, Facts& facts) {
+  constexpr std::size_t shown = 12;
+  facts.add("build", result.build.substr(0, shown));
+  facts.add_fields("", field(result.context, "versions"));
+  for (const auto& [name, value] : result.parameters) {
+    if (name.starts_with("measure.")) facts.add(name, to_text(value));
+  }
+  for (const store::Series& series : result.series) {
+    if (!series.clock.empty()) facts.add("clock", series.clock);
+  }
+}
+
+}  // namespace
+
+std::vector<Difference> differences(const Side& a, const Side& b,
+                                    const std::vector<CasePair>& pairs) {
+  Facts of_a, of_b;
+  for (const store::Run& run : a.runs) add_run(run.info, of_a);
+  for (const store::Run& run : b.runs) add_run(run.info, of_b);
+  for (const CasePair& pair : pairs) {
+    if (pair.a.empty() || pair.b.empty()) continue;
+    for (const store::CaseResult* result : pair.a) add_case(*result, of_a);
+    for (const store::CaseResult* result : pair.b) add_case(*result, of_b);
+  }
+  std::vector<std::string> names = of_a.names();
+  for (const std::string& name : of_b.names()) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  std::vector<Difference> found;
+  for (const std::string& name : names) {
+    const auto a_values = of_a.values(name), b_values = of_b.values(name);
+    if (a_values != b_values) found.push_back({name, text_of(a_values), text_of(b_values)});
+  }
+  return found;
+}
+
+}  // namespace assay::compare

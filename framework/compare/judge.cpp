@@ -1,0 +1,156 @@
+#include "compare/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+namespace assay::compare {
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+struct Estimate {
+  double median = 0;
+  double variance = 0;  // of the logarithm of the median
+  double degrees = 0;   // of freedom, of that variance
+};
+
+Judgement undecided(std::string reason) {
+  return {Relation::inconclusive,
+          not_a_number,
+          {not_a_number, not_a_number},
+          not_a_number,
+          std::move(reason)};
+}
+
+// Of independent samples, in ascending order.
+double variance_of_log_median(const std::vector<double>& sorted) {
+  const auto n = static_cast<double>(sorted.size());
+  const double c = std::max(1.0, std::floor((n + 1) / 2 - std::sqrt(n) + 0.5));
+  const double outside = boost::math::cdf(boost::math::binomial(n, 0.5), c - 1);
+  const double z = boost::math::quantile(boost::math::normal(), 1 - outside);
+  const auto low = static_cast<std::size_t>(c) - 1;
+  const double width = std::log(sorted[sorted.size() - 1 - low] / sorted[low]);
+  return width * width / (4 * z * z);
+}
+
+// Of the signs about the median: their long-run variance over their variance, by `weights` cosines.
+double inflation(std::span<const double> samples, double median, std::size_t weights) {
+  const auto n = static_cast<double>(samples.size());
+  double variance = 0;
+  std::vector<double> signs;
+  signs.reserve(samples.size());
+  for (const double sample : samples) {
+    signs.push_back(static_cast<double>(sample > median) - static_cast<double>(sample < median));
+    variance += signs.back() * signs.back() / n;
+  }
+  if (variance == 0) return 1;
+  double squares = 0;
+  for (std::size_t j = 1; j <= weights; ++j) {
+    double sum = 0;
+    for (std::size_t t = 0; t < signs.size(); ++t) {
+      const double phase = static_cast<double>(j) * (static_cast<double>(t) + 0.5) / n;
+      sum += signs[t] * std::cos(std::numbers::pi * phase);
+    }
+    squares += 2 / n * sum * sum;
+  }
+  return squares / static_cast<double>(weights) / variance;
+}
+
+Estimate estimate(std::span<const double> samples) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const double size = 0.4 * std::pow(static_cast<double>(samples.size()), 2.0 / 3.0);
+  const auto weights = static_cast<std::size_t>(std::clamp(std::round(size), 2.0, 64.0));
+  const double median = store::percentile(sorted, 50);
+  return {median, variance_of_log_median(sorted) * inflation(samples, median, weights),
+          static_cast<double>(weights)};
+}
+
+// Welch–Satterthwaite; the larger where nothing varies.
+double degrees_of(const Estimate& a, const Estimate& b) {
+  const double sum = a.variance + b.variance;
+  if (sum == 0) return a.degrees + b.degrees;
+  return sum * sum / (a.variance * a.variance / a.degrees + b.variance * b.variance / b.degrees);
+}
+
+bool is_large(double log_ratio, const Criteria& criteria) {
+  return std::abs(log_ratio) >= std::log1p(criteria.least);
+}
+
+bool is_within(const store::Interval& interval, double least) {
+  return interval.high <= 1 + least && interval.low >= 1 / (1 + least);
+}
+
+void decide(const Criteria& criteria, Judgement& judgement) {
+  const double difference = std::log(judgement.ratio);
+  const bool significant = judgement.p < criteria.significance;
+  if (significant && is_large(difference, criteria)) {
+    judgement.relation = difference < 0 ? Relation::lower : Relation::higher;
+  } else if (is_within(judgement.interval, criteria.least)) {
+    judgement.relation = Relation::same;
+  } else if (significant) {
+    judgement.reason =
+        fmt::format("they differ, but by less than {:g} %, and the interval reaches further",
+                    criteria.least * 100);
+  } else {
+    judgement.reason = fmt::format(
+        "the interval holds 1 and reaches further than {:g} %: the samples are too few "
+        "or too noisy to tell",
+        criteria.least * 100);
+  }
+}
+
+std::string objection(std::span<const double> a, std::span<const double> b) {
+  if (std::min(a.size(), b.size()) < least_samples) {
+    return fmt::format("too few samples: {} and {}, and {} are needed on each side", a.size(),
+                       b.size(), least_samples);
+  }
+  const auto fits = [](double x) { return x > 0 && std::isfinite(x); };
+  if (std::all_of(a.begin(), a.end(), fits) && std::all_of(b.begin(), b.end(), fits)) return {};
+  return "not all samples are finite and above 0, so that there is no ratio";
+}
+
+}  // namespace
+
+Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria) {
+  if (std::string reason = objection(a, b); !reason.empty()) return undecided(std::move(reason));
+  const Estimate of_a = estimate(a);
+  const Estimate of_b = estimate(b);
+  const double difference = std::log(of_b.median / of_a.median);
+  const double error = std::sqrt(of_a.variance + of_b.variance);
+  const boost::math::students_t student(degrees_of(of_a, of_b));
+  const double reach =
+      error * boost::math::quantile(boost::math::complement(student, criteria.significance / 2));
+  Judgement judgement;
+  judgement.ratio = of_b.median / of_a.median;
+  judgement.interval = {std::exp(difference - reach), std::exp(difference + reach)};
+  const double t = std::abs(difference) / error;
+  judgement.p = difference == 0 ? 1
+                : error == 0    ? 0
+                                : 2 * boost::math::cdf(boost::math::complement(student, t));
+  decide(criteria, judgement);
+  return judgement;
+}
+
+Judgement judge_counts(double a, double b, const Criteria& criteria) {
+  if (a == b) return {Relation::same, 1, {1, 1}, 1, {}};
+  if (!(a > 0) || !(b > 0) || !std::isfinite(a) || !std::isfinite(b)) {
+    return undecided(fmt::format("{:g} and {:g} have no ratio", a, b));
+  }
+  const double ratio = b / a;
+  Judgement judgement{Relation::same, ratio, {ratio, ratio}, 0, {}};
+  if (is_large(std::log(ratio), criteria)) {
+    judgement.relation = ratio < 1 ? Relation::lower : Relation::higher;
+  }
+  return judgement;
+}
+
+}  // namespace assay::compare

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "store/statistics.h"
+
+namespace assay::compare {
+
+// When a difference counts: it must be both significant and large.
+struct Criteria {
+  double significance = 0.01;  // largest p of a difference, 0 to 1; the interval's level is 1 less
+  double least = 0.01;  // of the ratio of medians: it counts from 1 + least or 1 / (1 + least)
+};
+
+// How B stands to A.
+enum class Relation { lower, higher, same, inconclusive };
+
+struct Judgement {
+  Relation relation = Relation::inconclusive;
+  double ratio = 0;          // median of B over median of A; NaN where there is none
+  store::Interval interval;  // of the ratio; NaN where there is none
+  double p = 0;              // of "both medians are the same", two-sided; NaN where there is none
+  std::string reason;        // why it is inconclusive
+};
+
+// Samples fewer than this on a side say too little of their spread.
+inline constexpr std::size_t least_samples = 5;
+
+// Judges samples of the same thing measured twice, in the order they were taken.
+//
+// Samples of a benchmark follow each other: clocks, temperature and neighbours change slowly. Tests
+// for independent samples (Mann–Whitney, the ordinary bootstrap) then call two runs of one binary
+// different far too often, and Mann–Whitney has no remedy for few samples: corrected for a
+// correlation of 0.4, no ten samples a side reach 1 %, however far apart. So the ratio of medians
+// is judged by its interval, with a standard error that counts slow changes:
+//
+//   d  = ln(median of B / median of A)
+//   e² = of the logarithm of one side's median, for independent samples, from its order statistics
+//        x[c] and x[n−c+1], c = (n + 1)/2 − √n: ((ln x[n−c+1] − ln x[c]) / 2z)², where z is the
+//        normal quantile of 1 − P(binomial(n, ½) < c) (Price and Bonett, "Estimating the Variance
+//        of the Sample Median", Journal of Statistical Computation and Simulation, 2001);
+//   v  = how many times larger it is for samples that follow each other: the long-run variance of
+//        the signs of x − median over their variance, by the mean of k squared cosine weights
+//        √(2/n) Σ sign(x[t] − median) cos(πj(t − ½)/n), j = 1…k, k = 0.4 n^⅔ but 2 at least and 64
+//        at most (Lazarus, Lewis, Stock and Watson, "HAR Inference", Journal of Business & Economic
+//        Statistics, 2018): slow waves and drifts are what the first weights see;
+//   d is Student's t times √(v e² of A + v e² of B), with Welch's degrees of freedom from the k.
+//
+// k small makes t wide, which is what keeps few samples honest. Over A/A experiments with lag-1
+// correlation (normal and heavy-tailed noise) about 1 in 100 pairs or fewer differ at the
+// significance of 1 % up to a correlation of 0.5 and about 3 in 100 at 0.8. The price is power: at
+// ten samples a side the interval reaches 3.5 standard deviations of a sample either way, at fifty
+// 0.8.
+//
+//   lower, higher  p is below the significance, and the ratio at least `least` from 1
+//   same           the whole interval lies within 1 / (1 + least) and 1 + least
+//   inconclusive   neither, or the figures do not allow a ratio: the reason says which
+//
+// Scaling B scales ratio and interval and nothing else; exchanging A and B mirrors them.
+Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria);
+
+// Judges two figures that were counted, not timed, by their size alone.
+Judgement judge_counts(double a, double b, const Criteria& criteria);
+
+}  // namespace assay::compare

@@ -1,0 +1,264 @@
+#include "compare/compare.h"
+
+#include <gtest/gtest.h>
+
+#include "compare/render.h"
+#include "store/import.h"
+
+namespace assay::compare {
+namespace {
+
+const std::string tight = "[1.000 1.001 0.999 1.000 1.001 1.000 0.999 1.000 1.001 0.999 1.000]";
+const std::string slow = "[1.200 1.201 1.199 1.200 1.201 1.200 1.199 1.200 1.201 1.199 1.200]";
+
+store::Run run_of(const std::string& csv, const std::string& name = "run") {
+  auto run = store::import_text(csv, "figures.csv");
+  if (!run) {
+    ADD_FAILURE() << run.error().text();
+    return {};
+  }
+  run->info.name = name;
+  return std::move(*run);
+}
+
+Side side_of(const std::string& csv, const std::string& name = "run") {
+  return {name, {run_of(csv, name)}};
+}
+
+Comparison compared(const Side& a, const Side& b, const Question& question = {}) {
+  auto comparison = compare(a, b, question);
+  if (!comparison) {
+    ADD_FAILURE() << comparison.error().text();
+    return {};
+  }
+  return std::move(*comparison);
+}
+
+Comparison compared(const std::string& a, const std::string& b, const Question& question = {}) {
+  return compared(side_of(a, "one"), side_of(b, "two"), question);
+}
+
+std::string verdicts(const Comparison& comparison) {
+  std::string text;
+  for (const Row& row : comparison.rows) {
+    text += (text.empty() ? "" : ", ") + std::string(to_text(row.verdict));
+  }
+  return text;
+}
+
+TEST(Compare, PairsCasesByTheirParametersInAsOrder) {
+  const Comparison comparison =
+      compared("seq_len,pass,time.samples [ms]\n128,forward," + tight + "\n256,forward," + slow +
+                   "\n512,forward," + tight + "\n",
+               "seq_len,pass,time.samples [ms]\n512,forward," + slow + "\n256,forward," + tight +
+                   "\n128,forward," + tight + "\n");
+  EXPECT_EQ(verdicts(comparison), "same, faster, slower");
+  ASSERT_EQ(comparison.rows.size(), 3u);
+  EXPECT_EQ(comparison.rows[2].parameters.at("seq_len"), Value(std::int64_t{512}));
+  EXPECT_NEAR(comparison.rows[2].judgement.ratio, 1.2, 1e-12);
+  EXPECT_EQ(comparison.rows[2].b.n, 11u);
+  EXPECT_DOUBLE_EQ(comparison.rows[2].b.median, 1.2e-3);
+}
+
+TEST(Compare, EveryCaseHasARowWithTheReason) {
+  const Comparison comparison = compared(
+      "seq_len,pass,time.samples [ms],outcome,reason\n1,forward," + tight + ",ok,\n2,forward," +
+          tight + ",ok,\n3,forward,,wrong,off by 7\n",
+      "seq_len,pass,time.samples [ms],outcome,reason\n2,forward,,oom,\"needs 8 GiB\"\n3,forward," +
+          tight + ",ok,\n4,forward," + tight + ",ok,\n");
+  EXPECT_EQ(verdicts(comparison), "not-compared, not-compared, not-compared, not-compared");
+  ASSERT_EQ(comparison.rows.size(), 4u);
+  EXPECT_EQ(comparison.rows[0].reason, "B: there is no such case");
+  EXPECT_EQ(comparison.rows[1].reason, "B: oom: needs 8 GiB");
+  EXPECT_EQ(comparison.rows[1].a.n, 11u);
+  EXPECT_EQ(comparison.rows[2].reason, "A: wrong: off by 7");
+  EXPECT_EQ(comparison.rows[3].reason, "A: there is no such case");
+}
+
+TEST(Compare, APassThatOnlyOneSideHasIsListed) {
+  const Comparison comparison = compared(
+      "seq_len,pass,time.samples [ms]\n1,forward," + tight + "\n1,backward," + tight + "\n",
+      "seq_len,pass,time.samples [ms]\n1,forward," + tight + "\n");
+  EXPECT_EQ(verdicts(comparison), "same, not-compared");
+  EXPECT_EQ(comparison.rows[1].reason, "B: time was not measured");
+}
+
+TEST(Compare, OfSeveralRanksTheSlowestOfEachIterationCounts) {
+  // Each rank has the same median on both sides; the slowest of each iteration is 2 against 1.
+  const Comparison comparison = compared(
+      "world_size,pass,rank,time.samples [ms]\n2,step,0,[1 1 1 1 1 1]\n2,step,1,[1 1 1 1 1 1]\n",
+      "world_size,pass,rank,time.samples [ms]\n2,step,0,[1 2 1 2 1 2]\n2,step,1,[2 1 2 1 2 1]\n");
+  EXPECT_EQ(verdicts(comparison), "slower");
+  EXPECT_DOUBLE_EQ(comparison.rows[0].judgement.ratio, 2);
+}
+
+TEST(Compare, OfRatesTheLowestRankCountsAndHigherIsFaster) {
+  const Question question{.metric = "bandwidth"};
+  const Comparison comparison = compared(
+      "size,pass,rank,bandwidth.samples [GB/s]\n1,copy,0,[4 4 4 4 4]\n1,copy,1,[2 2 2 2 2]\n",
+      "size,pass,rank,bandwidth.samples [GB/s]\n1,copy,0,[3 3 3 3 3]\n1,copy,1,[3 3 3 3 3]\n",
+      question);
+  EXPECT_EQ(verdicts(comparison), "faster");
+  EXPECT_DOUBLE_EQ(comparison.rows[0].judgement.ratio, 1.5);
+}
+
+TEST(Compare, BytesAreCountedAndNotTimed) {
+  const Comparison comparison = compared(
+      "a,pass,peak_memory.max [MiB],peak_memory.samples [MiB]\n"
+      "1,step,100,[100]\n2,step,100,[100]\n",
+      "a,pass,peak_memory.max [MiB],peak_memory.samples [MiB]\n"
+      "1,step,120,[120]\n2,step,100,[100]\n",
+      {.metric = "peak_memory"});
+  EXPECT_EQ(verdicts(comparison), "higher, same");
+}
+
+TEST(Compare, TheSamplesOfSeveralRunsAreTakenTogether) {
+  const std::string header = "a,pass,time.samples [ms]\n1,step,";
+  const Side a{"a", {run_of(header + "[1.0 1.01 0.99]\n"), run_of(header + "[1.0 0.99 1.01]\n")}};
+  const Side b = side_of(header + tight + "\n");
+  const Comparison comparison = compared(a, b);
+  EXPECT_EQ(comparison.rows[0].a.n, 6u);
+  EXPECT_NE(comparison.rows[0].verdict, Verdict::not_compared);
+  const Side failing{"c",
+                     {a.runs[0], run_of("a,pass,time.samples [ms],outcome,reason\n"
+                                        "1,step,,crashed,SIGSEGV\n")}};
+  EXPECT_EQ(compared(failing, b).rows[0].reason, "A: crashed: SIGSEGV");
+}
+
+TEST(Compare, ImportedFiguresWithoutSamplesAreNotCompared) {
+  const Comparison comparison = compared("a,pass,time.mean [ms]\n1,step,1\n",
+                                         "a,pass,time.samples [ms]\n1,step," + tight + "\n");
+  EXPECT_EQ(comparison.rows[0].reason, "A: its samples are not known");
+}
+
+TEST(Compare, OtherSettingsDoNotKeepACaseFromItsPartner) {
+  const Comparison comparison = compared(
+      "a,measure.warmup,pass,time.samples [ms]\n1,5,step," + tight + "\n2,5,step," + tight + "\n",
+      "a,measure.warmup,measure.cache,pass,time.samples [ms]\n1,2,warm,step," + tight +
+          "\n2,5,,step," + tight + "\n");
+  EXPECT_EQ(verdicts(comparison), "same, same");
+  ASSERT_EQ(comparison.differences.size(), 2u);
+  EXPECT_EQ(comparison.differences[0].what, "measure.warmup");
+  EXPECT_EQ(comparison.differences[0].a, "5");
+  EXPECT_EQ(comparison.differences[0].b, "2, 5");
+  EXPECT_EQ(comparison.differences[1].what, "measure.cache");
+}
+
+TEST(Compare, SettingsThatAnExperimentVariesAreNotMixedUp) {
+  const std::string header = "measure.warmup,pass,time.samples [ms]\n";
+  const Comparison comparison = compared(header + "0,step," + tight + "\n1,step," + tight + "\n",
+                                         header + "2,step," + tight + "\n3,step," + tight + "\n");
+  EXPECT_EQ(verdicts(comparison), "not-compared, not-compared, not-compared, not-compared");
+}
+
+TEST(Compare, ListsWhatWasNotTheSame) {
+  const std::string csv = "a,pass,time.samples [ms]\n1,step," + tight + "\n";
+  Side a = side_of(csv), b = side_of(csv);
+  a.runs[0].info.machine = {
+      {"host", "lab1"}, {"gpu_driver", "570"}, {"gpus", {{{"name", "H100"}}}}};
+  b.runs[0].info.machine = {
+      {"host", "lab1"}, {"gpu_driver", "580"}, {"gpus", {{{"name", "H200"}}}}};
+  a.runs[0].info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
+  b.runs[0].info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", false}}},
+                               {"environment", {{"NCCL_ALGO", "Ring"}}}};
+  a.runs[0].cases[0].context = {{"versions", {{"libtorch", "2.10.0"}}}};
+  b.runs[0].cases[0].context = {{"versions", {{"libtorch", "2.11.0"}}}};
+  a.runs[0].cases[0].build = "aaaabbbbccccdddd";
+  b.runs[0].cases[0].build = "eeee";
+  a.runs[0].cases[0].series[0].clock = "wall";
+  b.runs[0].cases[0].series[0].clock = "cuda_event";
+  std::string text;
+  for (const Difference& each : compared(a, b).differences) {
+    text += each.what + ": " + each.a + " | " + each.b + "\n";
+  }
+  EXPECT_EQ(text,
+            "GPU: H100 | H200\nGPU driver: 570 | 580\n"
+            "commit: 0123456789ab | 0123456789ab with uncommitted changes\n"
+            "build: aaaabbbbcccc | eeee\nlibtorch: 2.10.0 | 2.11.0\nclock: wall | cuda_event\n"
+            "environment NCCL_ALGO:  | Ring\n");
+  EXPECT_TRUE(compared(a, a).differences.empty());
+}
+
+TEST(Compare, AnUnknownMetricIsAnError) {
+  const Side side = side_of("a,pass,time.samples [ms]\n1,step," + tight + "\n");
+  const auto comparison = compare(side, side, {.metric = "tiem"});
+  ASSERT_FALSE(comparison);
+  EXPECT_EQ(comparison.error().exit_code, ExitCode::bad_input);
+  EXPECT_NE(comparison.error().text().find("did you mean 'time'?"), std::string::npos);
+}
+
+TEST(Gates, AreAVerdictAndASize) {
+  const auto comparison = compared("a,pass,time.samples [ms]\n1,step," + tight + "\n",
+                                   "a,pass,time.samples [ms]\n1,step," + slow + "\n");
+  const Row& row = comparison.rows[0];
+  EXPECT_TRUE(meets(row, parse_gate("slower").value()));
+  EXPECT_TRUE(meets(row, parse_gate("slower:5%").value()));
+  EXPECT_TRUE(meets(row, parse_gate("slower: 19.9 %").value()));
+  EXPECT_FALSE(meets(row, parse_gate("slower:21%").value()));
+  EXPECT_FALSE(meets(row, parse_gate("faster").value()));
+  EXPECT_FALSE(meets(row, parse_gate("not-compared").value()));
+}
+
+TEST(Gates, SayWhatIsWrongWithThem) {
+  const auto complaint = [](const std::string& text) { return parse_gate(text).error().text(); };
+  EXPECT_NE(complaint("slow:5%").find("did you mean 'slower'?"), std::string::npos);
+  for (const char* size : {"slower:", "slower:5", "slower:%", "slower:-1%", "slower:nan%"}) {
+    EXPECT_NE(complaint(size).find("is not a percentage"), std::string::npos) << size;
+  }
+  EXPECT_NE(complaint("inconclusive:5%").find("has no size"), std::string::npos);
+}
+
+Comparison three_verdicts() {
+  Side a = side_of("attention,seq_len,pass,time.samples [ms]\nnaive,1,forward," + tight +
+                       "\nflash,1,forward," + tight + "\nfl|sh,1,forward,[1 1]\n",
+                   "main-1");
+  Side b = side_of("attention,seq_len,pass,time.samples [ms]\nnaive,1,forward," + tight +
+                       "\nflash,1,forward," + slow + "\nfl|sh,1,forward,[1 1]\n",
+                   "mine-1");
+  a.runs[0].info.machine = {{"host", "lab1"}};
+  b.runs[0].info.machine = {{"host", "lab2"}};
+  return compared(a, b);
+}
+
+TEST(Rendering, ForATerminal) {
+  const std::string text = to_terminal(three_verdicts());
+  EXPECT_EQ(text.substr(0, text.find("\n\n") + 1),
+            "A: main-1\nB: mine-1\n"
+            "time, B against A: a difference counts when it is significant at 1 % and at least 1 % "
+            "large.\n");
+  EXPECT_NE(text.find("\n  host: A lab1; B lab2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.2000"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 slower, 1 same, 1 inconclusive.\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("inconclusive: too few samples: 2 and 2, and 5 are needed on each side "
+                      "(attention fl|sh, forward)"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("seq_len"), std::string::npos) << "what does not vary is no column";
+}
+
+TEST(Rendering, InMarkdown) {
+  const std::string text = to_markdown(three_verdicts());
+  EXPECT_EQ(text.substr(0, text.find('\n')), "# mine-1 against main-1");
+  EXPECT_NE(text.find("| attention"), std::string::npos) << text;
+  EXPECT_NE(text.find("| flash "), std::string::npos) << text;
+  EXPECT_NE(text.find("- inconclusive: too few"), std::string::npos) << text;
+  EXPECT_NE(text.find("attention fl\\|sh"), std::string::npos) << text;
+}
+
+TEST(Rendering, AsJson) {
+  const auto json = to_json(three_verdicts());
+  EXPECT_EQ(json["counts"]["slower"], 1);
+  ASSERT_EQ(json["results"].size(), 3u);
+  const auto& flash = json["results"][1];
+  EXPECT_EQ(flash["case"]["attention"], "flash");
+  EXPECT_EQ(flash["verdict"], "slower");
+  EXPECT_NEAR(flash["ratio"].get<double>(), 1.2, 1e-12);
+  EXPECT_LT(flash["low"].get<double>(), 1.2);
+  EXPECT_GT(flash["high"].get<double>(), 1.2);
+  EXPECT_DOUBLE_EQ(flash["a"]["median"].get<double>(), 1e-3);
+  EXPECT_TRUE(json["results"][2]["ratio"].is_null());
+  EXPECT_EQ(json["differences"][0]["b"], "lab2");
+}
+
+}  // namespace
+}  // namespace assay::compare

@@ -1,0 +1,251 @@
+#include "compare/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace assay::compare {
+namespace {
+
+using Samples = std::vector<double>;
+
+// Times about `median` whose logarithms have deviation `spread` and follow each other with lag-1
+// correlation `correlation`.
+class Machine {
+ public:
+  explicit Machine(std::uint64_t seed) : generator_(seed) {}
+
+  Samples measure(std::size_t n, double median, double spread, double correlation = 0) {
+    Samples samples(n);
+    double state = normal_(generator_);
+    for (double& sample : samples) {
+      sample = median * std::exp(spread * state);
+      state = correlation * state + std::sqrt(1 - correlation * correlation) * normal_(generator_);
+    }
+    return samples;
+  }
+
+ private:
+  std::mt19937_64 generator_;
+  std::normal_distribution<double> normal_;
+};
+
+bool differs(const Judgement& judgement) {
+  return judgement.relation == Relation::lower || judgement.relation == Relation::higher;
+}
+
+int count_different(std::size_t n, double spread, double correlation, int pairs,
+                    std::uint64_t seed) {
+  Machine machine(seed);
+  int different = 0;
+  for (int pair = 0; pair < pairs; ++pair) {
+    const Samples a = machine.measure(n, 1e-3, spread, correlation);
+    const Samples b = machine.measure(n, 1e-3, spread, correlation);
+    different += differs(judge(a, b, {})) ? 1 : 0;
+  }
+  return different;
+}
+
+// Made by another implementation of the header's formulas (Student's t by numeric integration).
+TEST(Judge, GivesTheFiguresOfItsFormulas) {
+  const Samples a{10.1, 9.8, 10.4, 10.0, 9.9, 10.3, 10.2, 9.7, 10.6, 10.05};
+  const Samples b{11.0, 11.4, 10.9, 11.3, 11.1, 10.8, 11.5, 11.2, 11.6, 11.05, 10.95, 11.25};
+  const Judgement strict = judge(a, b, {});
+  EXPECT_EQ(strict.relation, Relation::higher);
+  EXPECT_NEAR(strict.ratio, 11.15 / 10.075, 1e-12);
+  EXPECT_NEAR(strict.interval.low, 1.0706932837, 1e-6);
+  EXPECT_NEAR(strict.interval.high, 1.1439170857, 1e-6);
+  EXPECT_NEAR(strict.p, 0.00062455964, 1e-8);
+  const Judgement lenient = judge(a, b, {.significance = 0.05});
+  EXPECT_NEAR(lenient.interval.low, 1.0885304544, 1e-6);
+  EXPECT_NEAR(lenient.interval.high, 1.1251723237, 1e-6);
+}
+
+// The noise is ten times the least difference, so that nothing but the test keeps pairs the same.
+TEST(Judge, TheSameThingTwiceIsSeldomDifferent) {
+  constexpr int pairs = 2000;
+  for (const std::size_t n : {5u, 10u, 20u, 50u, 200u}) {
+    for (const double correlation : {0.0, 0.3, 0.6}) {
+      EXPECT_LE(count_different(n, 0.1, correlation, pairs, n), 0.02 * pairs)
+          << n << " samples, correlation " << correlation;
+    }
+    if (n > 5) EXPECT_LE(count_different(n, 0.1, 0.8, pairs, n), 0.04 * pairs) << n;
+  }
+}
+
+TEST(Judge, AnExperimentOfAHundredEqualPairsHasAtMostThreeDifferent) {
+  for (const double correlation : {0.0, 0.3, 0.5}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      EXPECT_LE(count_different(30, 0.02, correlation, 100, seed), 3)
+          << "correlation " << correlation << ", seed " << seed;
+    }
+  }
+}
+
+// The ordinary way must fail the test above, or the test shows nothing.
+TEST(Judge, TheOrdinaryBootstrapWouldCallFarMoreDifferent) {
+  Machine machine(1);
+  int different = 0;
+  for (int pair = 0; pair < 200; ++pair) {
+    const auto a = store::bootstrap_median(machine.measure(30, 1, 0.1, 0.8), 1, 300, 0.99);
+    const auto b = store::bootstrap_median(machine.measure(30, 1, 0.1, 0.8), 1, 300, 0.99);
+    different += a.high < b.low || b.high < a.low ? 1 : 0;
+  }
+  EXPECT_GT(different, 20);
+}
+
+TEST(Judge, FindsShiftsItCanSee) {
+  struct Shift {
+    std::size_t n;
+    double spread;
+    double ratio;
+    Relation relation;
+  };
+  for (const Shift& shift :
+       {Shift{10, 0.005, 1.05, Relation::higher}, Shift{30, 0.01, 1.05, Relation::higher},
+        Shift{30, 0.01, 0.95, Relation::lower}, Shift{100, 0.05, 1.1, Relation::higher},
+        Shift{10, 0.02, 2, Relation::higher}}) {
+    Machine machine(7);
+    int found = 0;
+    for (int pair = 0; pair < 200; ++pair) {
+      const Samples a = machine.measure(shift.n, 1e-3, shift.spread, 0.3);
+      const Samples b = machine.measure(shift.n, shift.ratio * 1e-3, shift.spread, 0.3);
+      const Judgement judgement = judge(a, b, {});
+      found += judgement.relation == shift.relation ? 1 : 0;
+      EXPECT_TRUE(judgement.relation == shift.relation ||
+                  judgement.relation == Relation::inconclusive);
+    }
+    EXPECT_GE(found, 180) << shift.n << " samples, " << shift.ratio;
+  }
+}
+
+TEST(Judge, ItsIntervalHoldsTheTruth) {
+  Machine machine(8);
+  int held = 0;
+  for (int pair = 0; pair < 500; ++pair) {
+    const Samples a = machine.measure(25, 1, 0.05, 0.3);
+    const Samples b = machine.measure(40, 1.2, 0.02, 0.3);
+    const Judgement judgement = judge(a, b, {});
+    held += judgement.interval.low <= 1.2 && 1.2 <= judgement.interval.high ? 1 : 0;
+  }
+  EXPECT_GE(held, 485);
+}
+
+TEST(Judge, CallsSameWhatIsSignificantButTiny) {
+  Machine machine(9);
+  for (int pair = 0; pair < 20; ++pair) {
+    const Samples a = machine.measure(2000, 1e-3, 0.01);
+    const Samples b = machine.measure(2000, 1.004e-3, 0.01);
+    const Judgement judgement = judge(a, b, {});
+    EXPECT_LT(judgement.p, 0.01);
+    EXPECT_EQ(judgement.relation, Relation::same);
+    EXPECT_EQ(judge(a, b, {.least = 0.001}).relation, Relation::higher);
+  }
+}
+
+TEST(Judge, SaysInconclusiveInWideNoise) {
+  Machine machine(10);
+  int inconclusive = 0;
+  for (int pair = 0; pair < 100; ++pair) {
+    const Samples a = machine.measure(10, 1, 0.2);
+    const Samples b = machine.measure(10, 1.05, 0.2);
+    const Judgement judgement = judge(a, b, {});
+    if (judgement.relation != Relation::inconclusive) continue;
+    ++inconclusive;
+    EXPECT_NE(judgement.reason.find("too few or too noisy"), std::string::npos);
+  }
+  EXPECT_GE(inconclusive, 97);
+}
+
+TEST(Judge, ALargerEffectIsNeverLessOfADifference) {
+  Machine machine(11);
+  const Samples a = machine.measure(20, 1, 0.01, 0.3);
+  const Samples noise = machine.measure(20, 1, 0.01, 0.3);
+  const auto rank = [](Relation relation) {
+    return relation == Relation::lower ? -1 : relation == Relation::higher ? 1 : 0;
+  };
+  int last = -1;
+  double width = 0;
+  for (double scale = 0.9; scale < 1.1; scale += 0.005) {
+    Samples b = noise;
+    for (double& sample : b) sample *= scale;
+    const Judgement judgement = judge(a, b, {});
+    EXPECT_GE(rank(judgement.relation), last) << scale;
+    last = rank(judgement.relation);
+    const double now = judgement.interval.high / judgement.interval.low;
+    if (width > 0) EXPECT_NEAR(now, width, 1e-9);
+    width = now;
+  }
+  EXPECT_EQ(last, 1);
+}
+
+TEST(Judge, ExchangingTheSidesMirrorsIt) {
+  Machine machine(12);
+  for (int pair = 0; pair < 50; ++pair) {
+    const Samples a = machine.measure(15, 1, 0.02);
+    const Samples b = machine.measure(25, 1.03, 0.02);
+    const Judgement forth = judge(a, b, {});
+    const Judgement back = judge(b, a, {});
+    EXPECT_NEAR(forth.ratio * back.ratio, 1, 1e-12);
+    EXPECT_NEAR(forth.interval.low * back.interval.high, 1, 1e-9);
+    EXPECT_NEAR(forth.p, back.p, 1e-9);
+    EXPECT_EQ(forth.relation == Relation::higher, back.relation == Relation::lower);
+    EXPECT_EQ(forth.relation == Relation::same, back.relation == Relation::same);
+  }
+}
+
+TEST(Judge, AFewOutliersDoNotHideADifference) {
+  Machine machine(13);
+  Samples a = machine.measure(50, 1, 0.01);
+  const Samples b = machine.measure(50, 1.05, 0.01);
+  for (const std::size_t i : {3u, 17u, 31u}) a[i] *= 100;
+  EXPECT_EQ(judge(a, b, {}).relation, Relation::higher);
+}
+
+TEST(Judge, DriftWidensTheInterval) {
+  Machine machine(14);
+  Samples steady = machine.measure(60, 1, 0.03);
+  Samples drifting = steady;
+  std::sort(drifting.begin(), drifting.end());
+  const Judgement one = judge(steady, steady, {});
+  const Judgement other = judge(drifting, drifting, {});
+  EXPECT_GT(std::log(other.interval.high), 2 * std::log(one.interval.high));
+}
+
+TEST(Judge, WhatDoesNotVaryIsJudgedBySizeAlone) {
+  const Samples a(6, 2.0);
+  EXPECT_EQ(judge(a, Samples(6, 2.0), {}).relation, Relation::same);
+  EXPECT_EQ(judge(a, Samples(6, 2.01), {}).relation, Relation::same);
+  const Judgement judgement = judge(a, Samples(6, 2.1), {});
+  EXPECT_EQ(judgement.relation, Relation::higher);
+  EXPECT_NEAR(judgement.interval.low, 1.05, 1e-12);
+  EXPECT_NEAR(judgement.interval.high, 1.05, 1e-12);
+}
+
+TEST(Judge, NeedsFivePositiveSamplesASide) {
+  const Samples good{1, 1.1, 0.9, 1, 1.05};
+  const Judgement few = judge(good, {9, 9.1, 9, 9.2}, {});
+  EXPECT_EQ(few.relation, Relation::inconclusive);
+  EXPECT_EQ(few.reason, "too few samples: 5 and 4, and 5 are needed on each side");
+  EXPECT_TRUE(std::isnan(few.ratio));
+  for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    const Judgement judgement = judge(good, {9, 9.1, bad, 9.2, 9}, {});
+    EXPECT_EQ(judgement.relation, Relation::inconclusive);
+    EXPECT_NE(judgement.reason.find("above 0"), std::string::npos);
+  }
+}
+
+TEST(JudgeCounts, GoesBySize) {
+  EXPECT_EQ(judge_counts(100, 100, {}).relation, Relation::same);
+  EXPECT_EQ(judge_counts(0, 0, {}).relation, Relation::same);
+  EXPECT_EQ(judge_counts(1000, 1005, {}).relation, Relation::same);
+  EXPECT_EQ(judge_counts(1000, 1011, {}).relation, Relation::higher);
+  EXPECT_EQ(judge_counts(1000, 980, {}).relation, Relation::lower);
+  EXPECT_EQ(judge_counts(0, 5, {}).relation, Relation::inconclusive);
+}
+
+}  // namespace
+}  // namespace assay::compare
