@@ -94,7 +94,7 @@ void add_case(const store::CaseResult& result, Facts& facts) {
   facts.add("build", result.build.substr(0, shown));
   facts.add_fields("", field(result.context, "versions"));
   for (const auto& [name, value] : result.parameters) {
-    if (name.starts_with("measure.")) facts.add(name, to_text(value));
+    if (name.starts_with("measure.")) facts.add(name, assay::to_text(value));
   }
   for (const store::Series& series : result.series) {
     if (!series.clock.empty()) facts.add("clock", series.clock);

@@ -34,7 +34,7 @@ std::vector<std::string> varying(const std::vector<Row>& rows) {
   std::map<std::string, std::size_t> holders;
   for (const Row& row : rows) {
     for (const auto& [name, value] : row.parameters) {
-      values[name].insert(to_text(value));
+      values[name].insert(assay::to_text(value));
       ++holders[name];
     }
   }
@@ -47,7 +47,7 @@ std::vector<std::string> varying(const std::vector<Row>& rows) {
 
 std::string parameter(const Row& row, const std::string& name) {
   const auto at = row.parameters.find(name);
-  return at == row.parameters.end() ? "" : to_text(at->second);
+  return at == row.parameters.end() ? "" : assay::to_text(at->second);
 }
 
 std::string figure(double value, const std::string& unit) {

@@ -227,12 +227,12 @@ TEST(Judge, WhatDoesNotVaryIsJudgedBySizeAlone) {
 
 TEST(Judge, NeedsFivePositiveSamplesASide) {
   const Samples good{1, 1.1, 0.9, 1, 1.05};
-  const Judgement few = judge(good, {9, 9.1, 9, 9.2}, {});
+  const Judgement few = judge(good, Samples{9, 9.1, 9, 9.2}, {});
   EXPECT_EQ(few.relation, Relation::inconclusive);
   EXPECT_EQ(few.reason, "too few samples: 5 and 4, and 5 are needed on each side");
   EXPECT_TRUE(std::isnan(few.ratio));
   for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
-    const Judgement judgement = judge(good, {9, 9.1, bad, 9.2, 9}, {});
+    const Judgement judgement = judge(good, Samples{9, 9.1, bad, 9.2, 9}, {});
     EXPECT_EQ(judgement.relation, Relation::inconclusive);
     EXPECT_NE(judgement.reason.find("above 0"), std::string::npos);
   }
