@@ -72,7 +72,9 @@ TEST(Judge, TheSameThingTwiceIsSeldomDifferent) {
       EXPECT_LE(count_different(n, 0.1, correlation, pairs, n), 0.02 * pairs)
           << n << " samples, correlation " << correlation;
     }
-    if (n > 5) EXPECT_LE(count_different(n, 0.1, 0.8, pairs, n), 0.04 * pairs) << n;
+    if (n > 5) {
+      EXPECT_LE(count_different(n, 0.1, 0.8, pairs, n), 0.04 * pairs) << n;
+    }
   }
 }
 
@@ -176,7 +178,9 @@ TEST(Judge, ALargerEffectIsNeverLessOfADifference) {
     EXPECT_GE(rank(judgement.relation), last) << scale;
     last = rank(judgement.relation);
     const double now = judgement.interval.high / judgement.interval.low;
-    if (width > 0) EXPECT_NEAR(now, width, 1e-9);
+    if (width > 0) {
+      EXPECT_NEAR(now, width, 1e-9);
+    }
     width = now;
   }
   EXPECT_EQ(last, 1);
