@@ -201,7 +201,7 @@ TEST(Gates, AreAVerdictAndASize) {
 
 TEST(Gates, SayWhatIsWrongWithThem) {
   const auto complaint = [](const std::string& text) { return parse_gate(text).error().text(); };
-  EXPECT_NE(complaint("slow:5%").find("did you mean 'slower'?"), std::string::npos);
+  EXPECT_NE(complaint("slowr:5%").find("did you mean 'slower'?"), std::string::npos);
   for (const char* size : {"slower:", "slower:5", "slower:%", "slower:-1%", "slower:nan%"}) {
     EXPECT_NE(complaint(size).find("is not a percentage"), std::string::npos) << size;
   }

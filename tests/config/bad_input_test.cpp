@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(
             on_attention("matrix: {attention: [{tiled: {block_m: [16, 17, 18]}}, "
                          "{tiled: {block_m: [19, 20, 21]}}, {tiled: {block_m: [22, 23, 24]}}]}\n"
                          "limits: {cases: 8}\n"),
-            "3:90", "with the options of 'tiled' there are more than 8 combinations"},
+            "3:9", "the matrix has 9 cases, the limit is 8"},
         Bad{"zip_of_unequal_length",
             on_attention("matrix: {batch: [1, 2], heads: [1, 2, 3]}\nzip: [[batch, heads]]\n"),
             "4:7", "equally many values, not batch 2, heads 3"},

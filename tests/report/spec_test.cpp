@@ -283,7 +283,7 @@ TEST_F(Layouts, CannotLeaveTheirFolder) {
   EXPECT_NE(text.error().text().find("does not exist"), std::string::npos);
 }
 
-TEST(Layouts, AreNamesOfFilesInTheirFolder) {
+TEST(LayoutNames, AreThoseOfFilesInTheirFolder) {
   Vocabulary known;
   known.layouts = std::filesystem::path(ASSAY_SOURCE_DIR) / "configs/layouts";
   for (const char* name : {"../layouts/attention_summary", "./attention_summary", "/etc/passwd",
