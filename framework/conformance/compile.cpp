@@ -2,12 +2,10 @@
 #include <assay/compile.h>
 #include <fmt/format.h>
 
-#include <optional>
-
+#include "conformance/memory.h"
 #include "conformance/operation.h"
 #include "conformance/tiny_model.h"
 #include "measure/device.h"
-#include "measure/memory.h"
 
 namespace assay::conformance {
 
@@ -102,16 +100,9 @@ Verdict do_not_mix(const Subject& subject, const std::string& pass) {
 }
 
 Verdict frees_memory(const Subject& subject, const std::string& pass) {
-  std::optional<measure::CpuMemoryScope> counted;
-  if (subject.device().is_cpu()) counted.emplace();
   const auto plugin = subject.make<CompileBoundary>();
   Pair pair(*plugin, subject.device(), pass);
-  for (int call = 0; call < 2; ++call) pair.call_tested();
-  const std::int64_t before = measure::allocated_bytes(subject.device());
-  for (int call = 0; call < 8; ++call) pair.call_tested();
-  const std::int64_t kept = measure::allocated_bytes(subject.device()) - before;
-  if (kept <= 0) return {};
-  return {.complaint = fmt::format("8 more calls left {} bytes allocated", kept)};
+  return frees_memory(subject.device(), [&] { pair.call_tested(); });
 }
 
 class Throws final : public Program {

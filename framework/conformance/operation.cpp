@@ -7,10 +7,9 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
 
+#include "conformance/memory.h"
 #include "measure/device.h"
-#include "measure/memory.h"
 #include "model/poisoned_memory.h"
 #include "model/reference.h"
 
@@ -265,23 +264,11 @@ Verdict agrees_on_poisoned_memory(const Operation& operation) {
 }
 
 Verdict frees_memory(const Operation& operation) {
-  constexpr int calls = 8;
-  const auto device = operation.dout.device();
-  std::optional<measure::CpuMemoryScope> counted;
-  if (device.is_cpu()) counted.emplace();
-  const auto call = [&] {
+  return frees_memory(operation.dout.device(), [&] {
     evaluate(operation, operation.call, false);
     const Status status = guarded([&] { evaluate(operation, operation.call, true); });
     if (status.outcome != Outcome::unsupported) throw_unless_ok(status);
-  };
-  // What is kept from the first calls on, such as a mask, does not grow.
-  for (int i = 0; i < 2; ++i) call();
-  const std::int64_t before = measure::allocated_bytes(device);
-  for (int i = 0; i < calls; ++i) call();
-  const std::int64_t kept = measure::allocated_bytes(device) - before;
-  if (kept <= 0) return {};
-  return {.complaint = fmt::format("{} more calls on the same inputs left {} bytes allocated",
-                                   2 * calls, kept)};
+  });
 }
 
 #ifdef ASSAY_WITH_CUDA

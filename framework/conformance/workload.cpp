@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
 
 #include "base/expression.h"
 #include "catalogue/catalogue.h"
+#include "conformance/memory.h"
 #include "conformance/operation.h"
 #include "conformance/tiny_model.h"
-#include "measure/memory.h"
 
 namespace assay::conformance {
 
@@ -249,15 +248,8 @@ Verdict counted(const Subject& subject, const std::string& pass) {
 }
 
 Verdict frees_memory(const Subject& subject, const std::string& pass) {
-  std::optional<measure::CpuMemoryScope> memory;
-  if (subject.device().is_cpu()) memory.emplace();
   Built built(subject, pass);
-  for (int call = 0; call < 2; ++call) built.call();
-  const std::int64_t before = measure::allocated_bytes(subject.device());
-  for (int call = 0; call < 8; ++call) built.call();
-  const std::int64_t kept = measure::allocated_bytes(subject.device()) - before;
-  if (kept <= 0) return {};
-  return {.complaint = fmt::format("8 more calls left {} bytes allocated", kept)};
+  return frees_memory(subject.device(), [&] { built.call(); });
 }
 
 Verdict refuses_unknown_pass(const Subject& subject) {

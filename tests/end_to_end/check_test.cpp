@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"attention/leaks", "memory",
               "batch 1, heads 2, seq 1, d_head 64, causal, fp32, stored as [batch, seq, heads, "
               "d_head]",
-              "16 more calls on the same inputs left 1024 bytes allocated"},
+              "24 repetitions left 3072 bytes allocated"},
         Fault{"attention/dies_at_17", "forward",
               "batch 1, heads 2, seq 17, d_head 64, not causal, fp32",
               "the worker ended with signal 11 (Segmentation fault); it said: seventeen"},

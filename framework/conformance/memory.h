@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+#include "conformance/check.h"
+
+namespace assay::conformance {
+
+// Calls leave no memory allocated. What the first calls keep, such as a mask, is allowed.
+Verdict frees_memory(const at::Device& device, const std::function<void()>& call);
+
+}  // namespace assay::conformance
