@@ -1,0 +1,71 @@
+// What it costs to record a sample on its way from the worker to the database: the message, its
+// frame, reading it on the host, and the transaction.
+//   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_recording
+//   build/release/bin/microbench_recording
+
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "store/database.h"
+#include "wire/messages.h"
+
+namespace {
+
+using namespace assay;
+
+wire::Measured measured(std::int64_t samples) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> time_s(1.25e-3, 1e-5);
+  wire::Measured message;
+  message.series.pass = "forward";
+  message.series.metric = "time";
+  message.series.unit = "s";
+  message.series.clock = "cuda_event";
+  for (std::int64_t i = 0; i < samples; ++i) message.series.samples.push_back(time_s(random));
+  return message;
+}
+
+void record(benchmark::State& state, const std::filesystem::path& file) {
+  auto database = store::Database::open(file, store::Access::read_write);
+  if (!database) return state.SkipWithError(database.error().text().c_str());
+  const std::int64_t samples = state.range(0);
+  const wire::Measured message = measured(samples);
+  const auto run = database->begin_numbered_run({.experiment = "recording"});
+  if (!run) return state.SkipWithError(run.error().text().c_str());
+  store::CaseResult result;
+  for (auto _ : state) {
+    const std::string frame = wire::to_json(message).dump();
+    auto received = wire::measured_from_json(nlohmann::json::parse(frame));
+    if (!received) return state.SkipWithError(received.error().text().c_str());
+    result.series = {std::move(received->series)};
+    result.key = std::to_string(result.ordinal);
+    if (const auto done = database->record_case(*run, result); !done) {
+      return state.SkipWithError(done.error().text().c_str());
+    }
+    ++result.ordinal;
+  }
+  state.counters["per sample"] = benchmark::Counter(
+      static_cast<double>(state.iterations() * samples),
+      benchmark::Counter::kIsRate | benchmark::Counter::kInvert, benchmark::Counter::kIs1000);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("assay-recording-" + std::to_string(::getpid()));
+  benchmark::RegisterBenchmark("record a case of N samples", record, folder / "assay.db")
+      ->Arg(10)
+      ->Arg(1000)
+      ->Arg(100000)
+      ->Unit(benchmark::kMicrosecond)
+      ->UseRealTime();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  std::filesystem::remove_all(folder);
+}
