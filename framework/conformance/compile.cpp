@@ -102,7 +102,7 @@ Verdict do_not_mix(const Subject& subject, const std::string& pass) {
 Verdict frees_memory(const Subject& subject, const std::string& pass) {
   const auto plugin = subject.make<CompileBoundary>();
   Pair pair(*plugin, subject.device(), pass);
-  return frees_memory(subject.device(), [&] { pair.call_tested(); });
+  return conformance::frees_memory(subject.device(), [&] { pair.call_tested(); });
 }
 
 class Throws final : public Program {

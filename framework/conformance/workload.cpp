@@ -249,7 +249,7 @@ Verdict counted(const Subject& subject, const std::string& pass) {
 
 Verdict frees_memory(const Subject& subject, const std::string& pass) {
   Built built(subject, pass);
-  return frees_memory(subject.device(), [&] { built.call(); });
+  return conformance::frees_memory(subject.device(), [&] { built.call(); });
 }
 
 Verdict refuses_unknown_pass(const Subject& subject) {
