@@ -19,6 +19,8 @@ Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpe
                                            const std::filesystem::path& folder, int& number);
 Result<std::vector<Section>> timeline_sections(const Records& records, const TimelineSpec& spec,
                                                const std::filesystem::path& folder, int& number);
+Result<std::vector<Section>> flame_sections(const Records& records, const FlameSpec& spec,
+                                            const std::filesystem::path& folder, int& number);
 Result<std::vector<Section>> findings_sections(const Records& records, const FindingsSpec& spec);
 
 // Where nothing says what tells rows apart: every axis of the cases that varies and is not chosen

@@ -11,6 +11,7 @@ TableSpec read_table(Reader& reader, const yaml::Node& node);
 TextSpec read_text(Reader& reader, const yaml::Node& node);
 PlotSpec read_plot(Reader& reader, const yaml::Node& node);
 TimelineSpec read_timeline(Reader& reader, const yaml::Node& node);
+FlameSpec read_flame(Reader& reader, const yaml::Node& node);
 FindingsSpec read_findings(Reader& reader, const yaml::Node& node);
 
 // A whole report: a list of blocks, or {report: […]}. Layouts are read where they are named.

@@ -38,7 +38,7 @@ class ReportReader {
 
  private:
   static std::vector<std::string> kinds() {
-    return {"heading", "prose", "table", "text", "plot", "timeline", "findings", "layout"};
+    return {"heading", "prose", "table", "text", "plot", "timeline", "flame", "findings", "layout"};
   }
 
   void block(const Node& key, const Node& value, const Filter& where, int depth) {
@@ -63,6 +63,10 @@ class ReportReader {
       TimelineSpec timeline = read_timeline(reader_, value);
       timeline.where.add(where);
       spec.blocks.push_back(std::move(timeline));
+    } else if (kind == "flame") {
+      FlameSpec flame = read_flame(reader_, value);
+      flame.where.add(where);
+      spec.blocks.push_back(std::move(flame));
     } else if (kind == "findings") {
       FindingsSpec findings = read_findings(reader_, value);
       for (FindingSpec& finding : findings.findings) finding.where.add(where);

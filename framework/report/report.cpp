@@ -43,6 +43,9 @@ class BlockRenderer {
   Result<std::vector<Section>> operator()(const TimelineSpec& spec) {
     return timeline_sections(records_, spec, inputs_.folder, timelines_);
   }
+  Result<std::vector<Section>> operator()(const FlameSpec& spec) {
+    return flame_sections(records_, spec, inputs_.folder, flames_);
+  }
   Result<std::vector<Section>> operator()(const FindingsSpec& spec) {
     return findings_sections(records_, spec);
   }
@@ -52,6 +55,7 @@ class BlockRenderer {
   const Inputs& inputs_;
   int plots_ = 0;
   int timelines_ = 0;
+  int flames_ = 0;
 };
 
 }  // namespace

@@ -184,6 +184,15 @@ json timeline() {
             {"where", where()}}));
 }
 
+json flame() {
+  return object(
+      with(repeated("A picture for each value of these axes."),
+           {{"metric", described(text(), "What the widths are; `time` where nothing is said.")},
+            {"unit", refer("unit")},
+            {"shares", described(one_or_list(text()), "Frames with a row of a table each.")},
+            {"where", where()}}));
+}
+
 json findings() {
   const std::vector<std::string> kinds{"speedup", "scaling", "warmup", "noise", "failures"};
   const json options = object({{"axis", text()}, {"baseline", text()}, {"where", where()}});
@@ -205,6 +214,7 @@ json block() {
               {"text", described(refer("text"), "A code block made from templates.")},
               {"plot", described(refer("plot"), "A picture: a figure over an axis.")},
               {"timeline", described(refer("timeline"), "A picture: one case over time.")},
+              {"flame", described(refer("flame"), "A picture: where one case spends its time.")},
               {"findings", described(findings(), "Sentences made from the data.")},
               {"layout", described(layout, "The blocks of configs/layouts/NAME.yaml.")}});
   schema["minProperties"] = schema["maxProperties"] = 1;
@@ -225,6 +235,7 @@ json report_schema() {
             {"text", text_block()},
             {"plot", plot()},
             {"timeline", timeline()},
+            {"flame", flame()},
             {"column", column()},
             {"pivot", pivot()},
             {"filter", filter},

@@ -159,6 +159,22 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
   return index;
 }
 
+std::vector<std::string> differing_axes(const Records& records, const RecordIds& ids,
+                                        const std::vector<std::string_view>& aside) {
+  std::vector<std::string> differences;
+  for (std::size_t axis = 0; !ids.empty() && axis < records.axes().size(); ++axis) {
+    const std::string& name = records.axes()[axis].name;
+    if (std::count(aside.begin(), aside.end(), name) > 0) continue;
+    std::vector<std::string> values;
+    for (const std::uint32_t id : ids) {
+      std::string text = to_text(records.value(id, axis));
+      if (!std::count(values.begin(), values.end(), text)) values.push_back(std::move(text));
+    }
+    if (values.size() > 1) differences.push_back(fmt::format("{} ({})", name, join(values, ", ")));
+  }
+  return differences;
+}
+
 std::string why_unverified(const Records& records, const RecordIds& ids) {
   for (const std::uint32_t id : ids) {
     const auto& [series, result, number] = records[id];

@@ -22,6 +22,11 @@ struct KeyHash {
 // passes nothing.
 Result<RecordIds> select(const Records& records, const RecordIds& candidates, const Filter& filter);
 
+// The axes on which these records differ, with their values: "attention (naive, flash)"; those of
+// `aside` are not looked at.
+std::vector<std::string> differing_axes(const Records& records, const RecordIds& ids,
+                                        const std::vector<std::string_view>& aside);
+
 // Why nobody has checked a time among these, where an external program has taken it and its pass
 // was not verified (docs/external.md); "" otherwise.
 std::string why_unverified(const Records& records, const RecordIds& ids);

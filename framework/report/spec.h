@@ -206,6 +206,17 @@ struct TimelineSpec {
   SourceLocation at;
 };
 
+// Where one case spends a metric: its parts are stacks. framework/report/flame.h says how.
+struct FlameSpec {
+  std::string metric = "time";
+  std::string unit;                                            // "": what suits it
+  std::vector<std::pair<std::string, SourceLocation>> shares;  // frames with a row of a table each
+  Filter where;
+  Template title;
+  std::vector<std::string> for_each;
+  SourceLocation at;
+};
+
 struct FindingSpec {
   std::string kind;  // speedup, scaling, warmup, noise, failures
   std::string axis;  // speedup: the variant axis; scaling: the numeric one; "": all
@@ -224,8 +235,8 @@ struct FindingsSpec {
   std::vector<FindingSpec> findings;
 };
 
-using Block =
-    std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, TimelineSpec, FindingsSpec>;
+using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, TimelineSpec,
+                           FlameSpec, FindingsSpec>;
 
 struct ReportSpec {
   std::vector<Block> blocks;

@@ -111,18 +111,8 @@ class TimelineBuilder {
   }
 
   Result<void> one_case(const RecordIds& ids) const {
-    std::vector<std::string> differences;
-    for (std::size_t axis = 0; !ids.empty() && axis < records_.axes().size(); ++axis) {
-      const std::string& name = records_.axes()[axis].name;
-      if (name == "rank" || name == "part" || name == "run") continue;
-      std::vector<std::string> values;
-      for (const std::uint32_t id : ids) {
-        std::string text = to_text(records_.value(id, axis));
-        if (!std::count(values.begin(), values.end(), text)) values.push_back(std::move(text));
-      }
-      if (values.size() > 1)
-        differences.push_back(fmt::format("{} ({})", name, join(values, ", ")));
-    }
+    const std::vector<std::string> differences =
+        differing_axes(records_, ids, {"rank", "part", "run"});
     if (differences.empty()) return {};
     return fail_at(spec_.at,
                    "a timeline shows one case; here they differ in " + join(differences, ", "),

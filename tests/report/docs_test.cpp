@@ -114,7 +114,7 @@ class Page {
 
   std::string with_pictures_of_the_page(const std::string& text,
                                         const std::filesystem::path& folder) {
-    static const std::regex link("\\]\\(((plot|timeline)-[0-9]+)\\.svg\\)");
+    static const std::regex link("\\]\\(((plot|timeline|flame)-[0-9]+)\\.svg\\)");
     std::string result;
     auto at = text.cbegin();
     std::smatch found;
