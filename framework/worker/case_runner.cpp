@@ -2,22 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
-#include "measure/clock.h"
 #include "measure/device.h"
 #include "measure/memory.h"
 #include "worker/composition.h"
-#include "worker/verdict.h"
+#include "worker/pass_measurement.h"
+#include "worker/verification.h"
 
 namespace assay::worker {
 
 namespace {
-
-int integer_setting(const store::Parameters& parameters, const char* name) {
-  return static_cast<int>(std::get<std::int64_t>(parameters.at(name)));
-}
 
 class CaseRun {
  public:
@@ -57,7 +52,7 @@ class CaseRun {
     for (const std::string& pass : request_.passes) {
       if (failed_.contains(pass)) continue;
       sink_.progress(pass);
-      const Status status = guarded([&] { measure_pass(pass); });
+      const Status status = guarded([&] { time_pass(pass); });
       measure::empty_cache(*device_);
       if (status.ok()) continue;
       failed_[pass] = status;
@@ -81,81 +76,17 @@ class CaseRun {
     sink_.progress("verifying");
     for (const std::string& pass : request_.passes) {
       if (failed_.contains(pass)) continue;
-      Verification verification;
-      const Status status =
-          composition_->workload->verify(composition_->context, pass, verification);
+      const Status status = verify_pass(*composition_, pass,
+                                        [this](store::Series series) { send(std::move(series)); });
       if (!status.ok()) failed_.try_emplace(pass, status);
-      if (!status.ok() || !verification.checked) continue;
-      send({.pass = pass, .metric = "error", .samples = {verification.error}});
-      if (const Status found = verdict(verification); !found.ok()) failed_.try_emplace(pass, found);
     }
     measure::empty_cache(*device_);
   }
 
-  void measure_pass(const std::string& pass) {
-    GuardedStep step;
-    // Replays of a captured step allocate nothing: what it needs shows while it is captured.
-    const measure::MemoryUse preparing =
-        measure::observe_memory(*device_, [&] { throw_unless_ok(prepare(pass, step)); });
-    const measure::Call call = {[&] { throw_unless_ok(step.before()); },
-                                [&] { throw_unless_ok(step.run()); }};
-    const auto clock = measure::make_clock(
-        std::get<std::string>(request_.parameters.at("measure.clock")), *device_);
-    const measure::TimingSettings settings = {
-        integer_setting(request_.parameters, "measure.warmup"),
-        integer_setting(request_.parameters, "measure.samples"),
-        integer_setting(request_.parameters, "measure.calls_per_sample")};
-    const measure::Timing timing = measure::time_call(
-        *clock, call, *device_, settings, [&] { barrier(composition_->context.group); });
-    report({.pass = pass,
-            .metric = "time",
-            .unit = "s",
-            .clock = clock->name(),
-            .samples = timing.samples_s});
-    report({.pass = pass,
-            .metric = "first_call_time",
-            .unit = "s",
-            .clock = "wall",
-            .samples = {timing.first_call_s}});
-    report_memory(pass, call, preparing.peak_bytes);
-    report_counts(pass);
-  }
-
-  Status prepare(const std::string& pass, GuardedStep& step) {
-    if (composition_->compile) {
-      return composition_->compile->prepare(*program_, pass, composition_->context, step);
-    }
-    step.before = [this, pass] { return program_->before(pass); };
-    step.run = [this, pass] { return program_->run(pass); };
-    return {};
-  }
-
-  void report_memory(const std::string& pass, const measure::Call& call,
-                     std::int64_t preparing_peak_bytes) {
-    call.before();
-    const measure::MemoryUse use = measure::observe_memory(*device_, call.run);
-    report({.pass = pass,
-            .metric = "memory_before",
-            .unit = "byte",
-            .samples = {static_cast<double>(use.before_bytes)}});
-    report({.pass = pass,
-            .metric = "peak_memory",
-            .unit = "byte",
-            .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
-  }
-
-  void report_counts(const std::string& pass) {
-    std::vector<Count> counts;
-    throw_unless_ok(program_->counts(pass, counts));
-    for (const Count& count : counts) {
-      report({.pass = pass,
-              .metric = count.metric,
-              .part = count.part,
-              .unit = count.metric == "flops"   ? "FLOP"
-                      : count.metric == "bytes" ? "byte"
-                                                : "count",
-              .samples = {count.value}});
-    }
+  void time_pass(const std::string& pass) {
+    PassReport report = measure_pass(*composition_, *program_, pass, request_.parameters);
+    sink_.describe({{"timing", {{pass, std::move(report.timing)}}}});
+    for (store::Series& series : report.series) this->report(std::move(series));
   }
 
   void report(store::Series series) {
@@ -213,7 +144,7 @@ class CaseRun {
   std::unique_ptr<ProgramBoundary> program_;
   // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up
   // call it follows the timing, and what was timed is reported only then.
-  const bool verify_last_ = integer_setting(request_.parameters, "measure.warmup") == 0;
+  const bool verify_last_ = std::get<std::int64_t>(request_.parameters.at("measure.warmup")) == 0;
   std::map<std::string, Status> failed_;  // passes that have no time, and why
   std::vector<store::Series> unverified_;
 };
