@@ -83,6 +83,22 @@ const Comparison* Comparisons::of(std::size_t case_index) const {
   return &all_[of_case_[case_index]];
 }
 
+std::string name_in_comparison(const config::Experiment& experiment, const config::Plan& plan,
+                               const Comparison& comparison, std::size_t case_index) {
+  const std::set<std::string> names = tied_names(experiment, comparison.axis);
+  std::vector<std::string> words;
+  for (std::size_t column = 0; column < plan.columns().size(); ++column) {
+    const config::Plan::Column& info = plan.columns()[column];
+    const Value& value = plan.at(case_index, column);
+    // values[0] stands for "not applicable": an option is told where it has several values.
+    const bool tells = names.contains(info.name) || info.values.size() > 2;
+    if (belongs_to(info.name, names) && tells && value.index() != 0) {
+      words.push_back(info.name + "=" + to_text(value));
+    }
+  }
+  return join(words, " ");
+}
+
 namespace {
 
 struct Memory {

@@ -32,12 +32,16 @@ class Comparisons {
   std::vector<std::size_t> of_case_;  // place in all_, or none; empty where no case interleaves
 };
 
+// "attention=tiled attention.block_m=64": what tells a case from the others of its comparison.
+std::string name_in_comparison(const config::Experiment& experiment, const config::Plan& plan,
+                               const Comparison& comparison, std::size_t case_index);
+
 // What decides whether a case can take turns with others.
 struct Candidate {
   std::size_t case_index = 0;
   bool on_cuda = false;
   int world_size = 1;
-  std::optional<double> bytes;   // what a rank needs, by estimate
+  std::optional<double> bytes;        // what a rank needs, by estimate
   std::optional<std::string> cannot;  // why it cannot take turns, whatever it needs
 };
 
