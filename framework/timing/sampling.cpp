@@ -1,9 +1,9 @@
 #include "timing/sampling.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "timing/host_clock.h"
 #include "timing/median_interval.h"
 
 namespace assay::timing {
@@ -21,10 +21,6 @@ constexpr double fastest_growth = 16;  // of a group at a time: a reading near 0
 constexpr double margin = 1.25;        // over the shortest reading, so that noise stays above it
 constexpr double longest_probe_s = 0.05;
 
-double steady_now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -39,7 +35,11 @@ struct Reading {
 class Sampling {
  public:
   Sampling(Stopwatch& stopwatch, const SamplingSettings& settings, const Hooks& hooks)
-      : stopwatch_(stopwatch), settings_(settings), hooks_(hooks) {}
+      : stopwatch_(stopwatch), settings_(settings), hooks_(hooks) {
+    if (settings_.target > 0) {
+      shortest_s_ = std::max(shortest_s_, settings_.resolution_s / settings_.target);
+    }
+  }
 
   Taken run() {
     warm_up();
@@ -84,7 +84,7 @@ class Sampling {
 
   // Whether the next readings are made of more calls than this one was.
   bool grouped_further(const Reading& reading) {
-    if (settings_.shortest_reading_s <= 0) return false;
+    if (shortest_s_ <= 0) return false;
     const double agreed = worst(wanted_groups(reading));
     if (agreed <= groups_) return false;
     groups_ = static_cast<int>(agreed);
@@ -92,10 +92,9 @@ class Sampling {
   }
 
   double wanted_groups(const Reading& reading) const {
-    const double shortest_s = settings_.shortest_reading_s;
-    const bool affordable = reading.spent_s < std::max(longest_probe_s, 10 * shortest_s);
-    if (reading.timed_s >= shortest_s || !affordable) return groups_;
-    const double missing = margin * shortest_s / std::max(reading.timed_s, 1e-12);
+    const bool affordable = reading.spent_s < std::max(longest_probe_s, 10 * shortest_s_);
+    if (reading.timed_s >= shortest_s_ || !affordable) return groups_;
+    const double missing = margin * shortest_s_ / std::max(reading.timed_s, 1e-12);
     const double wanted = std::ceil(groups_ * std::clamp(missing, 1.0, fastest_growth));
     const double most = std::max(1, most_calls_in_reading / settings_.calls_per_sample);
     return std::clamp(wanted, static_cast<double>(groups_), std::max<double>(most, groups_));
@@ -109,8 +108,7 @@ class Sampling {
         worst(spent_s_ + spent_s_ / static_cast<double>(readings_)) > settings_.max_time_s;
     if (!full && !late && count < next_look()) return false;
     looked_at_ = count;
-    if (worst(relative_half_width_of_median(taken_.samples_s, level_of_a_look)) <=
-        settings_.target) {
+    if (known_within(level_of_a_look) <= settings_.target) {
       taken_.stopped_by = StoppedBy::target;
       return true;
     }
@@ -125,12 +123,19 @@ class Sampling {
 
   void conclude() {
     taken_.calls_in_reading = settings_.calls_per_sample * groups_;
-    const double reading_s = median_of(taken_.samples_s) * groups_;
-    taken_.too_short = reading_s < settings_.shortest_reading_s;
-    taken_.relative_interval = worst(relative_half_width_of_median(taken_.samples_s, level));
+    taken_.too_short = median_reading_s() < shortest_s_;
+    taken_.relative_interval = known_within(level);
   }
 
-  double now_s() const { return hooks_.now_s ? hooks_.now_s() : steady_now_s(); }
+  double known_within(double certainty) const {
+    const double step = settings_.resolution_s / 2 / median_reading_s();  // infinity for 0
+    return worst(relative_half_width_of_median(taken_.samples_s, certainty) +
+                 (settings_.resolution_s > 0 ? step : 0));
+  }
+
+  double median_reading_s() const { return median_of(taken_.samples_s) * groups_; }
+
+  double now_s() const { return hooks_.now_s ? hooks_.now_s() : host_now_s(); }
   double worst(double value) const {
     return hooks_.worst_of_ranks ? hooks_.worst_of_ranks(value) : value;
   }
@@ -140,6 +145,7 @@ class Sampling {
   const Hooks& hooks_;
   Taken taken_;
   std::size_t readings_ = 0;
+  double shortest_s_ = settings_.shortest_reading_s;
   int groups_ = 1;  // of calls_per_sample calls in one reading
   double spent_s_ = 0;
   int looked_at_ = 0;  // samples there were at the last look

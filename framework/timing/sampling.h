@@ -32,8 +32,10 @@ struct SamplingSettings {
   // Of readings and what goes with them. None is begun that would probably end later, but the
   // first.
   double max_time_s = 10;
-  // What a reading must come to for the clock to tell it precisely. Shorter ones are made of more
-  // calls. 0: never.
+  // The clock's step. Half of it is added to what the samples say of how well the median is known.
+  double resolution_s = 0;
+  // What a reading must come to for the clock to tell it precisely; 0: anything. Shorter ones are
+  // made of more calls. With a target it is at least resolution_s / target.
   double shortest_reading_s = 0;
 };
 
@@ -48,7 +50,7 @@ struct Hooks {
   // The largest of the ranks' values, for decisions that all must take alike. Called as often, and
   // in the same order, on each of them.
   std::function<double(double)> worst_of_ranks;
-  // A monotonic time in seconds; std::chrono::steady_clock where empty.
+  // A monotonic time in seconds; host_now_s where empty.
   std::function<double()> now_s;
 };
 
@@ -64,8 +66,8 @@ struct Taken {
   // The median reading is shorter than asked for: even grouped, or because it could not be grouped.
   bool too_short = false;
   StoppedBy stopped_by = StoppedBy::count;
-  // How well the median is known at 95 %, on the rank that knows it worst; infinity where the
-  // samples are too few to tell.
+  // How well the median is known at 95 %, as a share of it, on the rank that knows it worst;
+  // infinity where the samples are too few to tell.
   double relative_interval = 0;
 };
 
