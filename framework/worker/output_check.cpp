@@ -16,24 +16,30 @@ namespace assay::worker {
 
 namespace {
 
-constexpr std::int64_t most_elements = 16384;
+constexpr std::int64_t most_elements = 4096;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// All elements in a row, in the order of memory where that saves a copy.
-at::Tensor in_a_row(const at::Tensor& tensor) {
-  if (tensor.is_non_overlapping_and_dense()) return tensor.as_strided({tensor.numel()}, {1});
-  return tensor.reshape({-1});
+// Where in memory the element of that number lies, in units of elements.
+std::int64_t place_of(std::int64_t number, const at::Tensor& tensor) {
+  std::int64_t place = 0;
+  for (std::int64_t d = tensor.dim() - 1; d >= 0; --d) {
+    place += number % tensor.size(d) * tensor.stride(d);
+    number /= tensor.size(d);
+  }
+  return place;
 }
 
-// The same ones for every tensor of that size.
+// The same ones for every tensor of that size, whatever its layout; nothing large is copied.
 at::Tensor some_elements(const at::Tensor& tensor) {
-  const auto row = in_a_row(tensor);
-  if (row.numel() <= most_elements) return row;
-  const auto places =
-      at::randint(0, row.numel(), {most_elements},
-                  model::seeded_generator(at::kCPU, static_cast<std::uint64_t>(row.numel())),
-                  at::TensorOptions().dtype(at::kLong));
-  return row.index_select(0, places.to(row.device()));
+  if (tensor.numel() <= most_elements) return tensor.reshape({-1});
+  const auto options = at::TensorOptions().dtype(at::kLong);
+  auto places = at::randint(
+      0, tensor.numel(), {most_elements},
+      model::seeded_generator(at::kCPU, static_cast<std::uint64_t>(tensor.numel())), options);
+  auto* place = places.mutable_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < most_elements; ++i) place[i] = place_of(place[i], tensor);
+  const auto memory = tensor.as_strided({place_of(tensor.numel() - 1, tensor) + 1}, {1});
+  return memory.index_select(0, places.to(tensor.device()));
 }
 
 std::vector<double> in_host_memory(const at::Tensor& tensor) {

@@ -9,7 +9,7 @@
 namespace assay::worker {
 
 // What one call left behind, reduced to what tells another result from it and kept in host memory:
-// of each tensor its norm, and its elements, or 16384 seeded ones of them.
+// of each tensor its norm, and its elements, or 4096 seeded ones of them.
 struct OutputSummary {
   std::string name;
   std::vector<std::int64_t> sizes;
