@@ -71,6 +71,10 @@ const std::vector<ParameterInfo>& host_parameters() {
       choice_parameter("measure.clock", "auto", {"auto", "wall", "cuda_event", "cuda_graph"},
                        "What takes the time: wall includes the host's part, cuda_event is device "
                        "time, cuda_graph times replays of the captured call."),
+      choice_parameter("measure.cache", "warm", {"warm", "flush", "rotate"},
+                       "What a timed call finds in the last-level cache: what the call before left "
+                       "there (warm), nothing of its own (flush), or what calls on other copies of "
+                       "its inputs left (rotate)."),
       integer_parameter("measure.calls_per_sample", 1, 1, 1000000,
                         "Calls that one sample is the sum of."),
       choice_parameter("measure.isolation", "shared", {"shared", "case"},
