@@ -50,13 +50,20 @@ std::vector<double> rates_of(std::vector<double> times, double count) {
   return times;
 }
 
-// "all_reduce of 4 ranks over nccl", "matmul_bf16 on cuda".
-std::string ceiling_text(const std::string& name, const store::CaseResult& result) {
-  const std::string backend = parameter(result, "backend"), device = parameter(result, "device");
-  if (name != "copy" && !name.starts_with("matmul")) {
-    return fmt::format("{} of {} ranks over {}", name, parameter(result, "world_size"), backend);
+std::string not_measured(const std::string& name, const store::CaseResult& result) {
+  const std::string device = parameter(result, "device");
+  const std::string ranks = parameter(result, "world_size");
+  const std::string backend = parameter(result, "backend");
+  const bool matmul = name.starts_with("matmul");
+  std::string what = device.empty() ? name : fmt::format("{} on {}", name, device);
+  std::string command = fmt::format("{}{}{}", matmul ? "matmul" : "copy",
+                                    device.empty() ? "" : " --device ", device);
+  if (!matmul && name != "copy") {
+    what = fmt::format("{} of {} ranks over {}", name, ranks, backend);
+    command = fmt::format("all_reduce --set world_size={} --set backend={}", ranks, backend);
   }
-  return device.empty() ? name : fmt::format("{} on {}", name, device);
+  return fmt::format("no calibration of this machine has measured {}; `assay calibrate {}` does",
+                     what, command);
 }
 
 }  // namespace
@@ -124,10 +131,7 @@ auto RateOfRecords::ceiling_of(std::uint32_t id) const -> OrReason<const Ceiling
         parameter(result, "precision")));
   }
   const Ceiling* ceiling = known->find(*name, result.parameters);
-  if (ceiling == nullptr) {
-    return because(fmt::format("no calibration of this machine has measured {}; `assay calibrate` does",
-                               ceiling_text(*name, result)));
-  }
+  if (ceiling == nullptr) return because(not_measured(*name, result));
   return ceiling;
 }
 

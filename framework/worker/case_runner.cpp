@@ -151,9 +151,7 @@ class CaseRun {
       report({.pass = pass,
               .metric = count.metric,
               .part = count.part,
-              .unit = count.metric == "flops"   ? "FLOP"
-                      : count.metric == "bytes" ? "byte"
-                                                : "count",
+              .unit = composition_->units[count.metric],
               .samples = {count.value}});
     }
   }
