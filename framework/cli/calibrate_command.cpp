@@ -148,7 +148,7 @@ class Planner {
     const auto keep = [&](const char* axis, const char* filter) {
       if (!on_gpu_ && !is_set(axis)) given.filters.emplace_back(filter);
     };
-    if (thing == "copy") keep("size", "size <= 268435456");
+    if (thing == "copy") keep("size", "size <= 134217728");
     if (thing == "matmul") {
       keep("m", "m <= 1024");
       keep("dtype", "dtype != tf32");
@@ -172,6 +172,23 @@ class Planner {
   bool on_gpu_ = false;
 };
 
+// In the order of the things, dtypes as their ceilings are listed.
+std::vector<report::Ceiling> in_order(std::vector<report::Ceiling> ceilings) {
+  std::vector<std::string> order = {"copy"};
+  for (const std::string& name : report::ceiling_names("FLOP/s")) order.push_back(name);
+  for (const char* operation : {"launch_kernel", "launch_libtorch"}) {
+    order.emplace_back(operation);
+    order.push_back(std::string(operation) + "_graph");
+  }
+  for (const std::string& name : report::ceiling_names("byte/s")) order.push_back(name);
+  const auto place = [&](const report::Ceiling& ceiling) {
+    return std::find(order.begin(), order.end(), ceiling.name) - order.begin();
+  };
+  std::stable_sort(ceilings.begin(), ceilings.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return ceilings;
+}
+
 std::string label(const report::Ceiling& ceiling) {
   if (ceiling.backend.empty()) return ceiling.name;
   return fmt::format("{}, {} ranks, {}", ceiling.name, ceiling.ranks, ceiling.backend);
@@ -191,7 +208,7 @@ Result<void> print_ceilings(store::Database& database) {
                    {"value", {}, 'r'},
                    {"derived from", {}, 'l'},
                    {"run", {}, 'l'}};
-  for (const report::Ceiling& ceiling : ceilings->all()) {
+  for (const report::Ceiling& ceiling : in_order(ceilings->all())) {
     const std::string cells[] = {label(ceiling), ceiling.device, value_with_unit(ceiling),
                                  ceiling.formula, ceiling.run};
     for (std::size_t i = 0; i < table.columns.size(); ++i) {

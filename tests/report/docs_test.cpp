@@ -285,7 +285,7 @@ Vocabulary everything_a_workload_has() {
        {"profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
         "call_overhead", "bound_time"}},
       {"byte",
-       {"element_size", "tensor_size", "allocation_size", "predicted_memory", "saved_for_backward",
+       {"bytes", "element_size", "tensor_size", "allocation_size", "predicted_memory", "saved_for_backward",
         "gradient_size", "best_bucket_size", "state_memory", "communication_volume",
         "device_memory"}},
       {"byte/s", {"bandwidth", "link_bandwidth"}},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/ceilings.h"
+#include "base/text.h"
 #include "rendering.h"
 
 namespace assay::report {
@@ -355,6 +356,21 @@ TEST(Share, NeverAsksForCeilingsThatNothingIsAShareOf) {
   inputs.spec = *yaml::parse(share, "spec.yaml");
   ASSERT_TRUE(build(inputs));
   EXPECT_EQ(asked, 1);
+}
+
+std::string shipped(const std::string& name) {
+  return *read_file(ASSAY_SOURCE_DIR "/configs/layouts/" + name + ".yaml");
+}
+
+// 4 TFLOP/s: 2 are 50 %. 40 GB/s: 10 are 25 %.
+TEST(Share, IsWhatTheShippedLayoutsShow) {
+  const std::string arithmetic =
+      with_ceilings(two_samples, {matmul_calibration()}, shipped("arithmetic_share"));
+  EXPECT_THAT(arithmetic, HasSubstr("### forward\n"));
+  EXPECT_THAT(arithmetic, HasSubstr("|       3.000 |                 2.00 |      50.0 |\n"));
+  const std::string bandwidth =
+      with_ceilings(two_samples, {copy_calibration()}, shipped("bandwidth_share"));
+  EXPECT_THAT(bandwidth, HasSubstr("|       3.000 |              10.0 |      25.0 |\n"));
 }
 
 TEST(Share, FormulasCanBeLeftOut) {
