@@ -24,10 +24,12 @@ Usage usage() {
   Usage usage{
       "calibrate",
       "[copy|matmul|launch|all_reduce]…",
-      "Measures what this machine can do at most: copy bandwidth, rates of matrix products, launch\n"
+      "Measures what this machine can do at most: copy bandwidth, rates of matrix products, "
+      "launch\n"
       "latency, bandwidth of collectives. It runs the experiments calibrate_*.yaml as `assay run`\n"
       "does and prints the ceilings; reports show shares of the newest ones of their machine.\n"
-      "On a CPU it keeps to small sizes. Exit codes are those of `assay run`: 0 all measured; 1 some\n"
+      "On a CPU it keeps to small sizes. Exit codes are those of `assay run`: 0 all measured; 1 "
+      "some\n"
       "case was not; 2 wrong input; 3 this machine lacks something; 4 the results cannot be kept.",
       "assay calibrate\n"
       "  assay calibrate matmul --set dtype=[bf16] --set m=[4096, 8192]\n"
@@ -62,7 +64,10 @@ class Planner {
         given_(std::move(given)),
         asked_(std::move(asked)),
         machine_(run::probe_machine()) {
-    const bool kept_off = std::count(given_.settings.begin(), given_.settings.end(), "device=cpu");
+    const bool kept_off =
+        std::any_of(given_.settings.begin(), given_.settings.end(), [](const std::string& setting) {
+          return name_of_setting(setting) == "device" && setting.ends_with("cpu");
+        });
     on_gpu_ = run::is_cuda_build(session.catalogue) && !machine_.gpus.empty() && !kept_off;
   }
 
@@ -82,8 +87,9 @@ class Planner {
 
  private:
   bool is_set(const std::string& name) const {
-    return std::any_of(given_.settings.begin(), given_.settings.end(),
-                       [&](const std::string& setting) { return name_of_setting(setting) == name; });
+    return std::any_of(
+        given_.settings.begin(), given_.settings.end(),
+        [&](const std::string& setting) { return name_of_setting(setting) == name; });
   }
 
   std::string left_out(const std::string& thing) const {
@@ -98,7 +104,8 @@ class Planner {
     const std::string workload = thing == "all_reduce" ? "collective" : thing;
     config::Override given;
     for (const std::string& setting : given_.settings) {
-      if (applies_to(workload, [&](const auto& known) { return known(name_of_setting(setting)); })) {
+      if (applies_to(workload,
+                     [&](const auto& known) { return known(name_of_setting(setting)); })) {
         given.settings.push_back(setting);
       }
     }
@@ -227,7 +234,7 @@ struct Measured {
 };
 
 Result<Measured> measure(const Session& session, const po::variables_map& values,
-                     const Calibration& calibration, store::Database& database) {
+                         const Calibration& calibration, store::Database& database) {
   run::RunRequest request{session.installation,
                           session.catalogue,
                           calibration.experiment,
@@ -265,8 +272,8 @@ Result<ExitCode> calibrate_command(const Arguments& arguments) {
   std::vector<std::string> asked = texts(**values, "thing");
   for (const std::string& thing : asked) {
     if (std::find(things.begin(), things.end(), thing) != things.end()) continue;
-    return fail(ExitCode::bad_input, fmt::format("'{}' cannot be calibrated{}", thing,
-                                                 suggestion(thing, things)));
+    return fail(ExitCode::bad_input,
+                fmt::format("'{}' cannot be calibrated{}", thing, suggestion(thing, things)));
   }
   if (asked.empty()) asked = things;
   if ((**values)["show"].as<bool>()) {
@@ -279,6 +286,7 @@ Result<ExitCode> calibrate_command(const Arguments& arguments) {
   if (!session) return tl::unexpected(session.error());
   const auto planned = Planner(*session, overrides(**values), std::move(asked)).plan();
   if (!planned) return tl::unexpected(planned.error());
+  if (planned->empty()) return fail(ExitCode::machine_lacks, "nothing of it can be measured here");
   auto database = open_database(**values, store::Access::read_write);
   if (!database) return tl::unexpected(database.error());
   ExitCode code = ExitCode::ok;

@@ -52,9 +52,9 @@ Result<ExitCode> report_command(const Arguments& arguments) {
     return (*values)->count(name) > 0 ? std::optional((**values)[name].as<std::string>())
                                       : std::nullopt;
   };
-  const auto rendered = render_report(*session, *database, results_folder(**values), runs,
-                                      optional_text("layout"), optional_text("output"),
-                                      texts(**values, "ceilings"));
+  const auto rendered =
+      render_report(*session, *database, results_folder(**values), runs, optional_text("layout"),
+                    optional_text("output"), texts(**values, "ceilings"));
   if (!rendered) return tl::unexpected(rendered.error());
   fmt::print("{}\nreport: {}\n", rendered->tables, rendered->file.string());
   return ExitCode::ok;

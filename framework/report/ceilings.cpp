@@ -72,8 +72,8 @@ std::optional<Reached> named(const store::CaseResult& result, const store::Serie
     ceiling.ranks = ranks_of(parameters);
     reached.count = "bus_bytes";
   } else if (workload == "launch") {
-    ceiling.name = "launch_" + text_of(parameters, "operation") +
-                   (time.clock == "cuda_graph" ? "_graph" : "");
+    ceiling.name =
+        "launch_" + text_of(parameters, "operation") + (time.clock == "cuda_graph" ? "_graph" : "");
     ceiling.unit = "s";
     reached.count = "launches";
   } else {
@@ -125,9 +125,8 @@ std::string place_of(const Reached& best, const std::vector<const Reached*>& tri
 }
 
 std::string formula_of(const Reached& best, const std::vector<const Reached*>& tried) {
-  std::string text = best.ceiling.unit == "s"
-                         ? fmt::format("median time / {}", best.count)
-                         : fmt::format("{} / median time", best.count);
+  std::string text = best.ceiling.unit == "s" ? fmt::format("median time / {}", best.count)
+                                              : fmt::format("{} / median time", best.count);
   if (tried.size() < 2) return text;
   const std::string place = place_of(best, tried);
   return text + fmt::format(", best of {}{}{}", tried.size(), place.empty() ? "" : ": ", place);
@@ -156,10 +155,9 @@ void Ceilings::add(const store::Run& calibration) {
     for (const Reached& one : all) {
       if (same(one.ceiling)) tried.push_back(&one);
     }
-    const Reached& best =
-        **std::min_element(tried.begin(), tried.end(), [](const Reached* a, const Reached* b) {
-          return higher(a->ceiling, b->ceiling);
-        });
+    const Reached& best = **std::min_element(
+        tried.begin(), tried.end(),
+        [](const Reached* a, const Reached* b) { return higher(a->ceiling, b->ceiling); });
     Ceiling ceiling = best.ceiling;
     ceiling.formula = formula_of(best, tried);
     ceiling.run = calibration.info.name;
@@ -198,8 +196,7 @@ std::vector<std::string> ceiling_names(std::string_view unit) {
 }
 
 std::optional<std::string> ceiling_meant(std::string_view asked, std::string_view count,
-                                         std::string_view pass,
-                                         const store::Parameters& of_case) {
+                                         std::string_view pass, const store::Parameters& of_case) {
   if (asked != "auto" && asked != "matmul") return std::string(asked);
   if (asked == "auto" && count == "bus_bytes" && is_collective(pass)) return std::string(pass);
   if (asked == "auto" && count.ends_with("bytes")) return "copy";
@@ -214,8 +211,7 @@ std::optional<std::string> ceiling_meant(std::string_view asked, std::string_vie
 
 double calls_per_sample(const store::Parameters& of_case) {
   const auto found = of_case.find("measure.calls_per_sample");
-  const auto* calls =
-      found == of_case.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  const auto* calls = found == of_case.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
   return calls == nullptr || *calls < 1 ? 1.0 : static_cast<double>(*calls);
 }
 

@@ -12,21 +12,21 @@ namespace assay::report {
 
 // The most a machine does of one thing, as a calibration run measured it.
 struct Ceiling {
-  std::string name;       // one of ceiling_names(), or launch_<operation>, launch_<operation>_graph
-  std::string device;     // cpu, cuda
-  std::string backend;    // of collectives: gloo, nccl
-  std::int64_t ranks = 1; // likewise
-  double value = 0;       // in `unit`
-  std::string unit;       // byte/s, FLOP/s; of a launch s, and then the least is the ceiling
-  std::string formula;    // "bytes / median time, best of 6: size 1.00 GiB"
-  std::string run;        // that measured it
+  std::string name;     // one of ceiling_names(), or launch_<operation>, launch_<operation>_graph
+  std::string device;   // cpu, cuda
+  std::string backend;  // of collectives: gloo, nccl
+  std::int64_t ranks = 1;  // likewise
+  double value = 0;        // in `unit`
+  std::string unit;        // byte/s, FLOP/s; of a launch s, and then the least is the ceiling
+  std::string formula;     // "bytes / median time, best of 6: size 1.00 GiB"
+  std::string run;         // that measured it
 };
 
 // The ceilings of one machine.
 class Ceilings {
  public:
-  // What the cases of the workloads copy, matmul, launch and collective have reached. A ceiling that
-  // is known already stays as it is: add the newest run first.
+  // What the cases of the workloads copy, matmul, launch and collective have reached. A ceiling
+  // that is known already stays as it is: add the newest run first.
   void add(const store::Run& calibration);
 
   const std::vector<Ceiling>& all() const { return all_; }
@@ -54,8 +54,7 @@ std::vector<std::string> ceiling_names(std::string_view unit);
 // collective, bytes that of a copy, FLOPs that of a matrix product in the case's precision. Any
 // other name stands for itself. nullopt where the case says no dtype.
 std::optional<std::string> ceiling_meant(std::string_view asked, std::string_view count,
-                                         std::string_view pass,
-                                         const store::Parameters& of_case);
+                                         std::string_view pass, const store::Parameters& of_case);
 
 // Calls that one sample of the case's times is the sum of.
 double calls_per_sample(const store::Parameters& of_case);

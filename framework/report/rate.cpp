@@ -56,8 +56,8 @@ std::string not_measured(const std::string& name, const store::CaseResult& resul
   const std::string backend = parameter(result, "backend");
   const bool matmul = name.starts_with("matmul");
   std::string what = device.empty() ? name : fmt::format("{} on {}", name, device);
-  std::string command = fmt::format("{}{}{}", matmul ? "matmul" : "copy",
-                                    device.empty() ? "" : " --device ", device);
+  std::string command =
+      fmt::format("{}{}{}", matmul ? "matmul" : "copy", device.empty() ? "" : " --device ", device);
   if (!matmul && name != "copy") {
     what = fmt::format("{} of {} ranks over {}", name, ranks, backend);
     command = fmt::format("all_reduce --set world_size={} --set backend={}", ranks, backend);
@@ -70,10 +70,10 @@ std::string not_measured(const std::string& name, const store::CaseResult& resul
 
 const std::vector<Statistic>& statistics_of_rates() {
   static const std::vector<Statistic> statistics{
-      Statistic::mean,   Statistic::median,  Statistic::min, Statistic::max,
-      Statistic::p5,     Statistic::p95,     Statistic::std, Statistic::std_population,
-      Statistic::iqr,    Statistic::ci_low,  Statistic::ci_high,
-      Statistic::n,      Statistic::samples};
+      Statistic::mean,   Statistic::median, Statistic::min,     Statistic::max,
+      Statistic::p5,     Statistic::p95,    Statistic::std,     Statistic::std_population,
+      Statistic::iqr,    Statistic::ci_low, Statistic::ci_high, Statistic::n,
+      Statistic::samples};
   return statistics;
 }
 
@@ -126,9 +126,9 @@ auto RateOfRecords::ceiling_of(std::uint32_t id) const -> OrReason<const Ceiling
   const auto name = ceiling_meant(measure_.rate->share_of, measure_.rate->count,
                                   records_[id].series->pass, result.parameters);
   if (!name) {
-    return because(fmt::format(
-        "precision '{}' says no dtype; name the ceiling, such as share_of: matmul_bf16",
-        parameter(result, "precision")));
+    return because(
+        fmt::format("precision '{}' says no dtype; name the ceiling, such as share_of: matmul_bf16",
+                    parameter(result, "precision")));
   }
   const Ceiling* ceiling = known->find(*name, result.parameters);
   if (ceiling == nullptr) return because(not_measured(*name, result));

@@ -32,8 +32,8 @@ void read_measure_column(Reader& reader, const Node& node, Column column,
   std::string separator = " ± ";
   MeasureReader measure(reader, column);
   Handlers handlers = measure.handlers();
-  handlers += {
-      {"separator", [&](const Node& value) { separator = reader.text(value, "separator"); }}};
+  handlers +=
+      {{"separator", [&](const Node& value) { separator = reader.text(value, "separator"); }}};
   reader.entries(node, "column '" + column.name + "'", handlers);
   if (!measure.finish(node, true)) return;
   if (measure.statistics().size() > 1) {

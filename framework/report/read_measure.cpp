@@ -39,10 +39,9 @@ std::string read_unit(Reader& reader, const Node& node) {
   if (!store::unit_named(name) && reader.known().metric(name) == nullptr) {
     const auto& metrics = reader.known().metrics;
     const bool of_metric =
-        std::any_of(metrics.begin(), metrics.end(),
-                    [&](const MetricInfo& metric) {
-                      return metric.unit == name || metric.unit + "/s" == name;
-                    });
+        std::any_of(metrics.begin(), metrics.end(), [&](const MetricInfo& metric) {
+          return metric.unit == name || metric.unit + "/s" == name;
+        });
     if (!of_metric) {
       reader.complain(node, fmt::format("unit '{}' does not exist", name),
                       known_names(name, store::known_units()));
@@ -177,8 +176,7 @@ bool MeasureReader::finish_rate(const Node& node, bool needs_unit) {
 
 bool MeasureReader::is_counted() {
   const auto counted = [](const MetricInfo& metric) {
-    return !metric.unit.empty() && metric.unit != "s" &&
-           metric.unit.find('/') == std::string::npos;
+    return !metric.unit.empty() && metric.unit != "s" && metric.unit.find('/') == std::string::npos;
   };
   if (counted(*metric_)) return true;
   std::vector<std::string> names;
@@ -199,17 +197,17 @@ std::string MeasureReader::share_of() {
   const std::vector<std::string> names = ceiling_names(unit);
   const std::string word = reader_.text(*share_, "share_of");
   if (std::count(names.begin(), names.end(), word)) return word;
-  const bool of_another = std::any_of(
-      std::begin(ceiling_units), std::end(ceiling_units), [&](const std::string_view other) {
-        const auto known = ceiling_names(other);
-        return std::count(known.begin(), known.end(), word) > 0;
-      });
-  reader_.complain(*share_,
-                   of_another ? fmt::format("{} / time is in {}, which the ceiling '{}' is not",
-                                            metric_->name, unit, word)
-                              : fmt::format("ceiling '{}' does not exist", word),
-                   names.empty() ? fmt::format("none is measured in {}", unit)
-                                 : known_names(word, names));
+  const bool of_another = std::any_of(std::begin(ceiling_units), std::end(ceiling_units),
+                                      [&](const std::string_view other) {
+                                        const auto known = ceiling_names(other);
+                                        return std::count(known.begin(), known.end(), word) > 0;
+                                      });
+  reader_.complain(
+      *share_,
+      of_another ? fmt::format("{} / time is in {}, which the ceiling '{}' is not", metric_->name,
+                               unit, word)
+                 : fmt::format("ceiling '{}' does not exist", word),
+      names.empty() ? fmt::format("none is measured in {}", unit) : known_names(word, names));
   return word;
 }
 
@@ -219,11 +217,10 @@ void MeasureReader::check_unit(const Node& node, const std::string& what, const 
   if (!has_unit(measure().statistic) || measure().relative_to) return;
   if (!measure().unit.empty()) {
     if (same_dimension(measure().unit, unit)) return;
-    reader_.complain(
-        *node.find("unit"),
-        fmt::format("{} is measured in {}, which '{}' cannot show", what,
-                    plain ? "plain numbers" : unit, measure().unit),
-        plain ? "leave the unit out" : "units for it: " + join(units_for(unit), ", "));
+    reader_.complain(*node.find("unit"),
+                     fmt::format("{} is measured in {}, which '{}' cannot show", what,
+                                 plain ? "plain numbers" : unit, measure().unit),
+                     plain ? "leave the unit out" : "units for it: " + join(units_for(unit), ", "));
   } else if (needs_unit && !plain && !column_.format.carries_unit()) {
     reader_.complain(node, fmt::format("'{}' shows {} without naming a unit", column_.name, what),
                      "units for it: " + join(units_for(unit), ", "));

@@ -18,7 +18,8 @@ void read_measure(Reader& reader, const yaml::Node& node, Column& column, bool n
 // The name of a unit that exists or that some metric, or its rate, is measured in.
 std::string read_unit(Reader& reader, const yaml::Node& node);
 
-// Reads what a figure is chosen by into a column, which becomes one. `handlers` refer to the object.
+// Reads what a figure is chosen by into a column, which becomes one. `handlers` refer to the
+// object.
 class MeasureReader {
  public:
   MeasureReader(Reader& reader, Column& column);

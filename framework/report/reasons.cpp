@@ -102,10 +102,10 @@ std::vector<std::string> formulas(const Grid& grid, const GridSpec& spec) {
       if (formula.empty()) continue;
       const auto known = std::find_if(columns_by_formula.begin(), columns_by_formula.end(),
                                       [&](const auto& one) { return one.first == formula; });
-      auto& columns = known == columns_by_formula.end()
-                          ? columns_by_formula.emplace_back(formula, std::vector<std::string>())
-                                .second
-                          : known->second;
+      auto& columns =
+          known == columns_by_formula.end()
+              ? columns_by_formula.emplace_back(formula, std::vector<std::string>()).second
+              : known->second;
       if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
     }
   }

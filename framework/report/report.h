@@ -25,9 +25,9 @@ struct Inputs {
   // The ceilings of the machine that a source was measured on; asked for where a figure is a share
   // of one. Empty: none are known.
   std::function<Result<Ceilings>(const store::Run& source)> ceilings = {};
-  std::filesystem::path folder;            // of the report: plots are written here; empty: no plots
-  std::filesystem::path layouts;           // folder of the layouts a spec may name; empty: none
-  bool with_context = true;                // title, question, environment and experiment text
+  std::filesystem::path folder;   // of the report: plots are written here; empty: no plots
+  std::filesystem::path layouts;  // folder of the layouts a spec may name; empty: none
+  bool with_context = true;       // title, question, environment and experiment text
 };
 
 // Everything that is wrong with a spec, judged by what `known` says exists: unknown block, key,

@@ -70,7 +70,7 @@ struct Rate {
 
 // A figure of the stored results.
 struct Measure {
-  std::string metric;          // of a rate its time
+  std::string metric;  // of a rate its time
   std::optional<Rate> rate;
   Filter where;  // pass, part, source and a single rank are conditions like any other
   RankRule ranks = RankRule::maximum;

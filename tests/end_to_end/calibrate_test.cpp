@@ -13,12 +13,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // All four in small, on the CPU.
-const std::vector<std::string> small = {"--device", "cpu",          "--set",
-                                        "size=[1 MiB, 2 MiB]",      "--set",
-                                        "m=[64, 128]",              "--set",
-                                        "launches=[1, 100]",        "--set",
-                                        "measure.samples=3",        "--filter",
-                                        "dtype == fp32 || dtype == fp64"};
+const std::vector<std::string> small = {"--device", "cpu",
+                                        "--set",    "size=[1 MiB, 2 MiB]",
+                                        "--set",    "m=[64, 128]",
+                                        "--set",    "launches=[1, 100]",
+                                        "--set",    "measure.samples=3",
+                                        "--filter", "dtype == fp32 || dtype == fp64"};
 
 std::vector<std::string> calibrate(std::vector<std::string> things,
                                    const std::vector<std::string>& options = small) {
@@ -87,9 +87,8 @@ TEST(CalibrateTest, ACalibrationCanComeFromAFile) {
   const Folder here;
   const std::string file = here.write("attention.yaml", attention);
   ASSERT_EQ(assay(here.path(), {"run", file}).exit_code, 0);
-  const Ended report =
-      assay(here.path(),
-            {"report", "latest", "--ceilings", (there.path() / "there.jsonl").string()});
+  const Ended report = assay(
+      here.path(), {"report", "latest", "--ceilings", (there.path() / "there.jsonl").string()});
   ASSERT_EQ(report.exit_code, 0) << report.errors;
   EXPECT_THAT(report.output, HasSubstr("copy of calibrate_copy-1"));
 }

@@ -94,28 +94,23 @@ TEST(MatmulWorkload, AcceptsWhatIsRight) {
 
 // 2 · 3 · 5 · 7; and a square of 4, 2 · 64, with three matrices of 16 elements in bf16.
 TEST(MatmulWorkload, CountsOperationsAndBytes) {
-  const Options given = {{"m", integer(3)},
-                         {"n", integer(5)},
-                         {"k", integer(7)},
-                         {"dtype", std::string("fp64")}};
+  const Options given = {
+      {"m", integer(3)}, {"n", integer(5)}, {"k", integer(7)}, {"dtype", std::string("fp64")}};
   const auto tested = case_of("matmul", given);
   EXPECT_EQ(counts(*build(tested), "matmul"),
             (std::map<std::string, double>{{"flops", 210}, {"bytes", 8 * (21 + 35 + 15)}}));
   EXPECT_EQ(memory_estimate("matmul", given), 8 * (21 + 35 + 15));
-  const Options square = {{"m", integer(4)},
-                          {"n", integer(0)},
-                          {"k", integer(0)},
-                          {"dtype", std::string("bf16")}};
+  const Options square = {
+      {"m", integer(4)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("bf16")}};
   EXPECT_EQ(counts(*build(case_of("matmul", square)), "matmul"),
             (std::map<std::string, double>{{"flops", 128}, {"bytes", 96}}));
   EXPECT_EQ(memory_estimate("matmul", square), 96);
 }
 
 TEST(MatmulWorkload, Tf32NeedsAGpu) {
-  const auto tested = case_of("matmul", {{"m", integer(4)},
-                                         {"n", integer(0)},
-                                         {"k", integer(0)},
-                                         {"dtype", std::string("tf32")}});
+  const auto tested = case_of(
+      "matmul",
+      {{"m", integer(4)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("tf32")}});
   std::unique_ptr<ProgramBoundary> program;
   EXPECT_EQ(tested.workload->build(tested.context, program).outcome, Outcome::unsupported);
 }
@@ -204,10 +199,8 @@ TEST(CollectiveWorkload, LeavesTheSameAtEveryCall) {
 
 // Of 3 ranks and 1000 bytes: 83 elements each, 996 bytes in all; by 2 · 2/3, 2/3, 2/3 and 1.
 TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
-  const std::map<std::string, double> bus = {{"all_reduce", 1328},
-                                             {"all_gather", 664},
-                                             {"reduce_scatter", 664},
-                                             {"broadcast", 996}};
+  const std::map<std::string, double> bus = {
+      {"all_reduce", 1328}, {"all_gather", 664}, {"reduce_scatter", 664}, {"broadcast", 996}};
   on_ranks(3, [&](const Group& group) {
     auto tested = case_of("collective", {{"size", integer(1000)}});
     tested.context.group = group;
@@ -232,10 +225,7 @@ TEST(CeilingWorkloads, UnknownPassIsAnError) {
   const std::map<std::string, Options> all = {
       {"copy", {{"size", integer(8)}}},
       {"matmul",
-       {{"m", integer(2)},
-        {"n", integer(0)},
-        {"k", integer(0)},
-        {"dtype", std::string("fp32")}}},
+       {{"m", integer(2)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("fp32")}}},
       {"launch", {{"launches", integer(1)}, {"operation", std::string("libtorch")}}}};
   for (const auto& [workload, parameters] : all) {
     const auto tested = case_of(workload, parameters);

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/ceilings.h"
 #include "base/text.h"
 #include "rendering.h"
+#include "report/ceilings.h"
 
 namespace assay::report {
 namespace {
@@ -71,8 +71,9 @@ TEST(Rate, CountsEveryCallOfASample) {
       "precision,measure.calls_per_sample,pass,time.samples [ms],flops.value [GFLOP]\n"
       "bf16,10,forward,30,6\n";
   EXPECT_EQ(cell(ten_calls, "{rate: flops, unit: TFLOP/s}"), "2");
-  EXPECT_THAT(markdown(ten_calls, "- table:\n    columns:\n      precision: {axis: precision}\n"
-                                  "      speed: {rate: flops, unit: TFLOP/s}\n"),
+  EXPECT_THAT(markdown(ten_calls,
+                       "- table:\n    columns:\n      precision: {axis: precision}\n"
+                       "      speed: {rate: flops, unit: TFLOP/s}\n"),
               HasSubstr("- **speed** = flops * 10 calls / time\n"));
 }
 
@@ -85,13 +86,14 @@ TEST(Rate, OfRanksIsThatOfOneAtTheSlowestTime) {
 }
 
 TEST(Rate, IsTakenOfTheSamePass) {
-  EXPECT_EQ(markdown("pass,time.mean [ms],flops.value [GFLOP]\nforward,1,2\nbackward,2,8\n",
-                     "- table:\n    rows: [pass]\n    columns: {x: {rate: flops, unit: TFLOP/s}}\n"),
-            "| pass     |   x |\n"
-            "|:---------|----:|\n"
-            "| forward  |   2 |\n"
-            "| backward |   4 |\n\n"
-            "- **x** = flops / time\n");
+  EXPECT_EQ(
+      markdown("pass,time.mean [ms],flops.value [GFLOP]\nforward,1,2\nbackward,2,8\n",
+               "- table:\n    rows: [pass]\n    columns: {x: {rate: flops, unit: TFLOP/s}}\n"),
+      "| pass     |   x |\n"
+      "|:---------|----:|\n"
+      "| forward  |   2 |\n"
+      "| backward |   4 |\n\n"
+      "- **x** = flops / time\n");
 }
 
 TEST(Rate, CanBeComparedCalculatedWithAndSpread) {
@@ -122,23 +124,24 @@ TEST(Rate, CanBeComparedCalculatedWithAndSpread) {
 }
 
 TEST(Rate, WithoutACountIsNotAvailable) {
-  EXPECT_EQ(markdown("workload,n_cols,pass,time.mean [ms],bytes.value [MB],flops.value [GFLOP]\n"
-                     "norm,8,forward,1,5,\nmatmul,16,forward,1,,3\n",
-                     "- table:\n    rows: [n_cols]\n    columns: {x: {rate: flops, unit: TFLOP/s}}\n"),
-            "|   n_cols | x   |\n"
-            "|---------:|:----|\n"
-            "|        8 | N/A |\n"
-            "|       16 | 3.0 |\n\n"
-            "- **x** = flops / time\n"
-            "- **N/A** (1 cell: n_cols 8): flops are not counted in pass forward of norm\n");
+  EXPECT_EQ(
+      markdown("workload,n_cols,pass,time.mean [ms],bytes.value [MB],flops.value [GFLOP]\n"
+               "norm,8,forward,1,5,\nmatmul,16,forward,1,,3\n",
+               "- table:\n    rows: [n_cols]\n    columns: {x: {rate: flops, unit: TFLOP/s}}\n"),
+      "|   n_cols | x   |\n"
+      "|---------:|:----|\n"
+      "|        8 | N/A |\n"
+      "|       16 | 3.0 |\n\n"
+      "- **x** = flops / time\n"
+      "- **N/A** (1 cell: n_cols 8): flops are not counted in pass forward of norm\n");
 }
 
 // What failed is what it was; the rate does not hide it.
 TEST(Rate, OfAFailureIsItsOutcome) {
-  const std::string table =
-      markdown("n,pass,time.mean [ms],flops.value [GFLOP],outcome,reason\n1,forward,1,2,,\n"
-               "2,forward,,,oom,too large\n",
-               "- table:\n    rows: [n]\n    columns: {x: {rate: flops, unit: TFLOP/s}}\n");
+  const std::string table = markdown(
+      "n,pass,time.mean [ms],flops.value [GFLOP],outcome,reason\n1,forward,1,2,,\n"
+      "2,forward,,,oom,too large\n",
+      "- table:\n    rows: [n]\n    columns: {x: {rate: flops, unit: TFLOP/s}}\n");
   EXPECT_THAT(table, HasSubstr("OOM"));
   EXPECT_THAT(table, HasSubstr("too large"));
 }
@@ -242,10 +245,10 @@ TEST(CeilingsOfRuns, TheNewestCountsAndOlderOnesFillIn) {
 
 // 1000 launches in 2.5 ms are 2.5 us each; one alone takes 7 us. The least is the ceiling.
 TEST(CeilingsOfRuns, OfLaunchesTheLeastTimeOfOne) {
-  const Ceilings ceilings = ceilings_of({run_of(
-      "workload,device,operation,launches,pass,time.samples [us],launches.value [count]\n"
-      "launch,cuda,kernel,1,launch,7,1\nlaunch,cuda,kernel,1000,launch,2500,1000\n",
-      "calibrate_launch-1")});
+  const Ceilings ceilings = ceilings_of(
+      {run_of("workload,device,operation,launches,pass,time.samples [us],launches.value [count]\n"
+              "launch,cuda,kernel,1,launch,7,1\nlaunch,cuda,kernel,1000,launch,2500,1000\n",
+              "calibrate_launch-1")});
   ASSERT_EQ(ceilings.all().size(), 1u);
   EXPECT_EQ(ceilings.all()[0].name, "launch_kernel");
   EXPECT_DOUBLE_EQ(ceilings.all()[0].value, 2.5e-6);
@@ -281,8 +284,9 @@ TEST(Share, OfTheCeilingOfTheCasesPrecision) {
             "(bytes / median time, best of 2: size 1.00 GiB)\n");
 }
 
-const std::string share = "- table:\n    rows: [precision]\n    columns: {x: {rate: flops, "
-                          "share_of: auto}}\n";
+const std::string share =
+    "- table:\n    rows: [precision]\n    columns: {x: {rate: flops, "
+    "share_of: auto}}\n";
 
 TEST(Share, WithoutACalibrationIsNotAvailable) {
   const std::string reason =
@@ -300,12 +304,14 @@ TEST(Share, SaysWhichCeilingIsLacking) {
               HasSubstr("no calibration of this machine has measured matmul_bf16 on cuda; `assay "
                         "calibrate matmul --device cuda` does\n"));
   EXPECT_THAT(
-      with_ceilings("precision,device,pass,time.mean [ms],flops.value [GFLOP]\nmine,cuda,forward,1,1\n",
-                    {matmul_calibration()}, share),
+      with_ceilings(
+          "precision,device,pass,time.mean [ms],flops.value [GFLOP]\nmine,cuda,forward,1,1\n",
+          {matmul_calibration()}, share),
       HasSubstr("precision 'mine' says no dtype; name the ceiling, such as share_of: matmul_bf16"));
   EXPECT_THAT(
-      with_ceilings("precision,device,pass,time.mean [ms],flops.value [GFLOP]\nbf16,cpu,forward,1,1\n",
-                    {matmul_calibration()}, share),
+      with_ceilings(
+          "precision,device,pass,time.mean [ms],flops.value [GFLOP]\nbf16,cpu,forward,1,1\n",
+          {matmul_calibration()}, share),
       HasSubstr("has measured matmul_bf16 on cpu"));
 }
 
@@ -313,7 +319,8 @@ TEST(Share, SaysWhichCeilingIsLacking) {
 TEST(Share, OfCollectivesIsOfThoseRanksAndThatBackend) {
   const store::Run calibration = run_of(
       "workload,device,backend,world_size,size,pass,time.samples [ms],bus_bytes.value [MB]\n"
-      "collective,cuda,nccl,2,1048576,all_reduce,1,1\ncollective,cuda,nccl,2,4096,all_reduce,1,0.1\n",
+      "collective,cuda,nccl,2,1048576,all_reduce,1,1\ncollective,cuda,nccl,2,4096,all_reduce,1,0."
+      "1\n",
       "calibrate_all_reduce-1");
   const std::string cases =
       "workload,device,backend,world_size,pass,time.mean [ms],bus_bytes.value [MB]\n"
@@ -367,10 +374,10 @@ TEST(Share, IsWhatTheShippedLayoutsShow) {
   const std::string arithmetic =
       with_ceilings(two_samples, {matmul_calibration()}, shipped("arithmetic_share"));
   EXPECT_THAT(arithmetic, HasSubstr("### forward\n"));
-  EXPECT_THAT(arithmetic, HasSubstr("|       3.000 |                 2.00 |      50.0 |\n"));
+  EXPECT_THAT(arithmetic, HasSubstr("|       3.000 |                 2.00 |        50.0 |\n"));
   const std::string bandwidth =
       with_ceilings(two_samples, {copy_calibration()}, shipped("bandwidth_share"));
-  EXPECT_THAT(bandwidth, HasSubstr("|       3.000 |              10.0 |      25.0 |\n"));
+  EXPECT_THAT(bandwidth, HasSubstr("|       3.000 |              10.0 |        25.0 |\n"));
 }
 
 TEST(Share, FormulasCanBeLeftOut) {

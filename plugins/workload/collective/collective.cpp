@@ -41,8 +41,7 @@ const std::map<std::string, Collective>& collectives() {
 // Elements of the whole: a multiple of the number of ranks, one each at least.
 std::int64_t elements_of(const CaseContext& context) {
   const std::int64_t ranks = context.group.size;
-  const std::int64_t each =
-      integer_option(context.parameters, "size") / element_size / ranks;
+  const std::int64_t each = integer_option(context.parameters, "size") / element_size / ranks;
   return std::max<std::int64_t>(each, 1) * ranks;
 }
 
@@ -52,7 +51,8 @@ at::TensorOptions floats_on(at::Device device) {
 
 // Elements [first, first + count) of rank r's whole.
 at::Tensor drawn(const CaseContext& context, int rank, std::int64_t first, std::int64_t count) {
-  return (at::arange(first, first + count, at::TensorOptions().dtype(at::kLong).device(context.device))
+  return (at::arange(first, first + count,
+                     at::TensorOptions().dtype(at::kLong).device(context.device))
               .remainder(values) +
           rank)
       .to(at::kFloat);

@@ -87,8 +87,8 @@ class Copy final : public Workload {
     WorkloadInfo info;
     info.passes = {"copy"};
     info.default_passes = {"copy"};
-    info.metrics = {{"bytes", "byte", Direction::neither, "Bytes that are read and written.",
-                     "2 * size"}};
+    info.metrics = {
+        {"bytes", "byte", Direction::neither, "Bytes that are read and written.", "2 * size"}};
     info.default_clock = "cuda_event";
     return info;
   }

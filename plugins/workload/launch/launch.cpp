@@ -20,7 +20,8 @@ void launch_kernel(const at::Device& device) {
   static_cast<void>(device);
   launch_empty_kernel();
 #else
-  throw Unsupported("this build has no kernels (device " + device.str() + "): it was made without nvcc");
+  throw Unsupported("this build has no kernels (device " + device.str() +
+                    "): it was made without nvcc");
 #endif
 }
 
@@ -83,8 +84,7 @@ class Launch final : public Workload {
     WorkloadInfo info;
     info.passes = {"launch"};
     info.default_passes = {"launch"};
-    info.metrics = {
-        {"launches", "count", Direction::neither, "Launches in one call.", "launches"}};
+    info.metrics = {{"launches", "count", Direction::neither, "Launches in one call.", "launches"}};
     info.default_clock = "wall";
     return info;
   }

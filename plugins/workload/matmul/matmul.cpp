@@ -139,8 +139,7 @@ class Matmul final : public Workload {
       return {true, std::numeric_limits<double>::infinity(), tolerance, "c"};
     }
     const auto rows = model::rows_to_check(shape.m, context.seed).to(context.device);
-    const auto reference =
-        at::mm(a.index_select(0, rows).to(at::kDouble), b.to(at::kDouble).t());
+    const auto reference = at::mm(a.index_select(0, rows).to(at::kDouble), b.to(at::kDouble).t());
     model::compare(verification, "c", c.index_select(0, rows), reference, tolerance);
     return verification;
   }
