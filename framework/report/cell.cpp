@@ -68,6 +68,13 @@ Cell Cell::of_outcome(Outcome outcome, std::string reason) {
   return cell;
 }
 
+Cell Cell::undefined(std::string reason) {
+  Cell cell;
+  cell.kind = Kind::undefined;
+  cell.reason = std::move(reason);
+  return cell;
+}
+
 Cell Cell::of_value(const Value& value) {
   Cell cell;
   if (const auto* whole = std::get_if<std::int64_t>(&value)) {

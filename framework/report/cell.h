@@ -28,7 +28,8 @@ struct Cell {
   std::string text;       // Kind::text; for an axis its value in words
   std::vector<double> list;
   Outcome outcome = Outcome::ok;
-  std::string reason;
+  std::string reason;      // of an outcome, and of a rate that cannot be derived
+  std::string formula;     // how a rate was derived
   std::string unverified;  // of a time whose pass nobody has checked: why
 
   bool is_number() const { return kind == Kind::number; }
@@ -36,6 +37,8 @@ struct Cell {
   static Cell of(double number, std::string unit = {});
   static Cell of_text(std::string text);
   static Cell of_outcome(Outcome outcome, std::string reason);
+  // What could not be derived, and why.
+  static Cell undefined(std::string reason);
   static Cell of_value(const Value& value);
 };
 

@@ -12,6 +12,9 @@ namespace assay::report {
 // `reasons` in the spec only the unverified times are told: they look like any other.
 std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec);
 
+// One line for each way in which the grid's rates were derived: the columns, and their formula.
+std::vector<std::string> formulas(const Grid& grid, const GridSpec& spec);
+
 // "attention is naive or flash, not 'falsh'" for each condition that no value of its axis meets;
 // "".
 std::string unmet_conditions(const Records& records, const Filter& where);

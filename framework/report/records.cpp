@@ -134,6 +134,12 @@ std::optional<std::size_t> Records::axis(std::string_view name) const {
   return std::nullopt;
 }
 
+const Ceilings* Records::ceilings(std::size_t record) const {
+  const auto* source = std::get_if<std::int64_t>(&value(record, source_axis));
+  const auto number = source == nullptr ? ceilings_.size() : static_cast<std::size_t>(*source);
+  return number < ceilings_.size() && !ceilings_[number].empty() ? &ceilings_[number] : nullptr;
+}
+
 std::vector<std::string> Records::passes() const {
   std::vector<std::string> names;
   for (const Value& value : axes_[pass_axis].values) {

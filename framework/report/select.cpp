@@ -119,6 +119,7 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
     return std::find(index.axes_.begin(), index.axes_.end(), axis) != index.axes_.end();
   };
   index.rank_is_key_ = is_key(rank);
+  if (measure.rate) index.rate_ = std::make_shared<const RateOfRecords>(records, measure);
   Filter parts = only_about_parts(measure.where, true);
   const bool any_part =
       is_key(part) || std::count(measure.pool.begin(), measure.pool.end(), "part");
@@ -211,12 +212,11 @@ Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
   const double below = measure_->inverse ? cell.number : base.number;
   if (base.is_number() && below != 0) {
     Cell ratio = Cell::of(above / below);
+    ratio.formula = cell.formula;
     ratio.unverified = cell.unverified.empty() ? base.unverified : cell.unverified;
     return ratio;
   }
-  Cell undefined;
-  undefined.kind = Cell::Kind::undefined;
-  return undefined;
+  return Cell::undefined(base.kind == Cell::Kind::undefined ? base.reason : "");
 }
 
 Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
@@ -251,6 +251,7 @@ Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
   const std::string& unit = series.front()->unit;
   const std::string& shown = measure_->unit.empty() ? unit : measure_->unit;
   const RankRule rule = one ? measure_->ranks : RankRule::pool;
+  if (rate_ && measure_->statistic != Statistic::n) return rate_->cell(ids, series, rule);
   if (measure_->statistic == Statistic::samples) {
     Cell cell;
     cell.kind = Cell::Kind::list;

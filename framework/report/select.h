@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "report/cell.h"
+#include "report/rate.h"
 #include "report/records.h"
 #include "report/spec.h"
 
 namespace assay::report {
 
-using RecordIds = std::vector<std::uint32_t>;
 using Key = std::vector<std::uint32_t>;  // codes on the axes that tell rows apart
 
 struct KeyHash {
@@ -57,6 +57,7 @@ class MeasureIndex {
   std::string name_;
   SourceLocation where_;
   bool rank_is_key_ = false;
+  std::shared_ptr<const RateOfRecords> rate_;  // where the measure is one
   std::unordered_map<Key, RecordIds, KeyHash> found_;
   std::unordered_map<Key, RecordIds, KeyHash> failed_;  // not ok, of whatever metric
   std::shared_ptr<const MeasureIndex> base_;            // relative_to

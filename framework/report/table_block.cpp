@@ -70,9 +70,9 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
   if (std::string note = note_text(records, *grid, spec.grid); !note.empty()) {
     sections.push_back(Paragraph{std::move(note)});
   }
-  if (auto lines = reasons(records, *grid, spec.grid); !lines.empty()) {
-    sections.push_back(List{std::move(lines)});
-  }
+  std::vector<std::string> lines = formulas(*grid, spec.grid);
+  std::ranges::move(reasons(records, *grid, spec.grid), std::back_inserter(lines));
+  if (!lines.empty()) sections.push_back(List{std::move(lines)});
   return {};
 }
 

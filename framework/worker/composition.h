@@ -18,6 +18,7 @@ struct Composition {
   std::unique_ptr<CommunicationBoundary> communication;
   std::unique_ptr<CompileBoundary> compile;
   std::unique_ptr<WorkloadBoundary> workload;
+  std::map<std::string, std::string> units;  // of the metrics that the workload declares
   CaseContext context;
 };
 

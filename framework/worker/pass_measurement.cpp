@@ -168,12 +168,14 @@ void add_memory(const std::string& pass, const measure::Call& call, const at::De
        .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
 }
 
-std::string unit_of_count(const std::string& metric) {
+std::string unit_of_count(const std::map<std::string, std::string>& declared,
+                          const std::string& metric) {
+  if (const auto found = declared.find(metric); found != declared.end()) return found->second;
   if (metric == "flops") return "FLOP";
   return metric == "bytes" ? "byte" : "count";
 }
 
-void add_counts(const std::string& pass, ProgramBoundary& program,
+void add_counts(const std::string& pass, const Composition& composition, ProgramBoundary& program,
                 std::vector<store::Series>& series) {
   std::vector<Count> counts;
   throw_unless_ok(program.counts(pass, counts));
@@ -181,7 +183,7 @@ void add_counts(const std::string& pass, ProgramBoundary& program,
     series.push_back({.pass = pass,
                       .metric = count.metric,
                       .part = count.part,
-                      .unit = unit_of_count(count.metric),
+                      .unit = unit_of_count(composition.units, count.metric),
                       .samples = {count.value}});
   }
 }
@@ -231,7 +233,7 @@ PassReport measure_pass(const PassToMeasure& what) {
   report.outputs = outputs.status();
   report.output_facts = outputs.facts();
   add_memory(what.pass, call_of(step), device, preparing.peak_bytes, report.series);
-  add_counts(what.pass, what.program, report.series);
+  add_counts(what.pass, what.composition, what.program, report.series);
   return report;
 }
 
