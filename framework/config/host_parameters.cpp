@@ -49,6 +49,10 @@ const std::vector<ParameterInfo>& host_parameters() {
       choice_parameter("measure.isolation", "shared", {"shared", "case"},
                        "Whether workers serve case after case, or each case gets fresh ones, whose "
                        "first calls are cold."),
+      choice_parameter("measure.unhealthy", "mark", {"mark", "retry", "discard"},
+                       "What becomes of a case that was measured while the machine was not fit for "
+                       "it: its times are marked, it is measured again (three times at most, the "
+                       "best is kept), or its times are kept out of reports."),
       timeout_parameter(),
       integer_parameter("measure.seed", 0, 0, 4294967295.0,
                         "Seed of the random numbers a case is made from."),

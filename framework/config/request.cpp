@@ -13,8 +13,9 @@ namespace {
 const std::vector<std::string> top_keys = {"experiment", "title",   "workload", "matrix",
                                            "exclude",    "include", "zip",      "fixed",
                                            "measure",    "report",  "limits"};
-const std::vector<std::string> measure_keys = {"passes",           "warmup",    "samples", "clock",
-                                               "calls_per_sample", "isolation", "timeout", "seed"};
+const std::vector<std::string> measure_keys = {"passes",    "warmup",           "samples",
+                                               "clock",     "calls_per_sample", "isolation",
+                                               "unhealthy", "timeout",          "seed"};
 
 bool is_known(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/spec.h"
+#include "store/marks.h"
 
 namespace assay::report {
 
@@ -30,6 +31,10 @@ struct Cell {
   Outcome outcome = Outcome::ok;
   std::string reason;
   std::string unverified;  // of a time whose pass nobody has checked: why
+  // Of an outcome: "throttled", why a time that was measured is not shown.
+  std::string discarded;
+  // Why a figure deserves less trust; also of what is computed from such figures.
+  std::vector<store::Mark> marks;
 
   bool is_number() const { return kind == Kind::number; }
 
@@ -38,6 +43,9 @@ struct Cell {
   static Cell of_outcome(Outcome outcome, std::string reason);
   static Cell of_value(const Value& value);
 };
+
+// Those of `more` that are not among `marks` yet.
+void add_marks(const std::vector<store::Mark>& more, std::vector<store::Mark>& marks);
 
 // For expressions: numbers and text; monostate for everything else.
 Value to_value(const Cell& cell);

@@ -92,7 +92,11 @@ void Records::add_source(std::size_t number) {
       if (found != result.parameters.end()) codes[axis] = intern(axis, found->second);
     }
     for (const store::Series& series : result.series) {
-      add_series(series, result, codes, case_number);
+      if (const auto mark = store::discarded_for(result, series)) {
+        add_discarded(series, *mark, result, codes, case_number);
+      } else {
+        add_series(series, result, codes, case_number);
+      }
     }
     if (result.series.empty() && result.outcome != Outcome::ok) {
       for (const std::string& pass : passes) {
@@ -108,9 +112,25 @@ void Records::add_source(std::size_t number) {
   }
 }
 
+void Records::add_discarded(const store::Series& series, const store::Mark& mark,
+                            const store::CaseResult& result,
+                            const std::vector<std::uint32_t>& case_codes,
+                            std::uint32_t case_number) {
+  store::Series stand_in = series;
+  stand_in.samples.clear();
+  stand_in.statistics.clear();
+  if (stand_in.outcome == Outcome::ok) {
+    stand_in.outcome = Outcome::skipped;
+    stand_in.reason = mark.reason;
+  }
+  stand_ins_.push_back(std::move(stand_in));
+  add_series(stand_ins_.back(), result, case_codes, case_number);
+  if (series.outcome == Outcome::ok) records_.back().discarded = mark.mark;
+}
+
 void Records::add_series(const store::Series& series, const store::CaseResult& result,
                          const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number) {
-  records_.push_back({&series, &result, case_number});
+  records_.push_back({&series, &result, case_number, {}});
   const std::size_t first = codes_.size();
   codes_.insert(codes_.end(), case_codes.begin(), case_codes.end());
   codes_[first + pass_axis] = intern(pass_axis, Value(series.pass));

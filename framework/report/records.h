@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/marks.h"
 #include "store/records.h"
 
 namespace assay::report {
@@ -35,6 +36,9 @@ class Records {
     const store::Series* series;
     const store::CaseResult* result;
     std::uint32_t case_number;  // counts cases over all sources
+    // "throttled": why times that were measured are not shown (`measure.unhealthy: discard`); their
+    // series then stands here without samples, as `skipped`.
+    std::string discarded;
   };
 
   std::size_t size() const { return records_.size(); }
@@ -63,6 +67,9 @@ class Records {
   void add_source(std::size_t number);
   void add_series(const store::Series& series, const store::CaseResult& result,
                   const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number);
+  void add_discarded(const store::Series& series, const store::Mark& mark,
+                     const store::CaseResult& result, const std::vector<std::uint32_t>& case_codes,
+                     std::uint32_t case_number);
   std::uint32_t intern(std::size_t axis, const Value& value);
 
   std::vector<const store::Run*> sources_;

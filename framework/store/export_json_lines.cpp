@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 
@@ -10,6 +11,7 @@
 #include "store/identity.h"
 #include "store/json.h"
 #include "store/json_fields.h"
+#include "store/marks.h"
 #include "store/statistics.h"
 
 namespace assay::store {
@@ -84,6 +86,10 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
   if (std::isfinite(order.drift)) statistics["drift"] = order.drift;
   if (order.autocorrelated) flags.push_back("autocorrelated");
   if (order.drifting) flags.push_back("drifting");
+  for (const Mark& mark : marks_of(result, series)) {
+    if (std::find(flags.begin(), flags.end(), mark.mark) == flags.end()) flags.push_back(mark.mark);
+  }
+  if (discarded_for(result, series)) flags.push_back("discarded");
   const ExchangedOutcome exchanged = exchanged_outcome(series);
   nlohmann::ordered_json line;
   line["run"] = info.name;
