@@ -77,9 +77,7 @@ std::string why_missing(const store::CaseResult& result, const Place& place,
       return because(series.outcome, series.reason);
     }
     if (series.pass != place.pass || series.metric != metric) continue;
-    if (const auto mark = store::discarded_for(result, series)) {
-      return fmt::format("discarded, {}: {}", mark->mark, mark->reason);
-    }
+    if (const auto stand_in = store::stand_in_for(result, series)) return stand_in->reason;
   }
   if (result.outcome != Outcome::ok) return because(result.outcome, result.reason);
   return fmt::format("{} was not measured", metric);

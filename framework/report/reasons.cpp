@@ -43,7 +43,7 @@ std::vector<Cause> causes_of(const Cell& cell, const GridSpec& spec) {
                       text != spec.cells.end() ? text->second
                       : discarded              ? cell.discarded
                                                : outcome,
-                      discarded ? "discarded: " + cell.reason : cell.reason, false});
+                      cell.reason, false});
   } else if (!cell.unverified.empty()) {
     causes.push_back({Outcome::ok, "not verified", cell.unverified, true});
   }

@@ -92,11 +92,14 @@ void Records::add_source(std::size_t number) {
       if (found != result.parameters.end()) codes[axis] = intern(axis, found->second);
     }
     for (const store::Series& series : result.series) {
-      if (const auto mark = store::discarded_for(result, series)) {
-        add_discarded(series, *mark, result, codes, case_number);
-      } else {
+      auto stand_in = store::stand_in_for(result, series);
+      if (!stand_in) {
         add_series(series, result, codes, case_number);
+        continue;
       }
+      stand_ins_.push_back(std::move(*stand_in));
+      add_series(stand_ins_.back(), result, codes, case_number);
+      records_.back().discarded = store::discarded_for(result, series)->mark;
     }
     if (result.series.empty() && result.outcome != Outcome::ok) {
       for (const std::string& pass : passes) {
@@ -110,22 +113,6 @@ void Records::add_source(std::size_t number) {
     }
     ++case_number;
   }
-}
-
-void Records::add_discarded(const store::Series& series, const store::Mark& mark,
-                            const store::CaseResult& result,
-                            const std::vector<std::uint32_t>& case_codes,
-                            std::uint32_t case_number) {
-  store::Series stand_in = series;
-  stand_in.samples.clear();
-  stand_in.statistics.clear();
-  if (stand_in.outcome == Outcome::ok) {
-    stand_in.outcome = Outcome::skipped;
-    stand_in.reason = mark.reason;
-  }
-  stand_ins_.push_back(std::move(stand_in));
-  add_series(stand_ins_.back(), result, case_codes, case_number);
-  if (series.outcome == Outcome::ok) records_.back().discarded = mark.mark;
 }
 
 void Records::add_series(const store::Series& series, const store::CaseResult& result,

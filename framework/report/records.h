@@ -67,9 +67,6 @@ class Records {
   void add_source(std::size_t number);
   void add_series(const store::Series& series, const store::CaseResult& result,
                   const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number);
-  void add_discarded(const store::Series& series, const store::Mark& mark,
-                     const store::CaseResult& result, const std::vector<std::uint32_t>& case_codes,
-                     std::uint32_t case_number);
   std::uint32_t intern(std::size_t axis, const Value& value);
 
   std::vector<const store::Run*> sources_;

@@ -43,7 +43,8 @@ std::vector<Mark> marks_of(const CaseResult& result, const Series& series) {
 }
 
 std::optional<Mark> discarded_for(const CaseResult& result, const Series& series) {
-  const json* passes = series.clock.empty() ? nullptr : section(result, "discarded");
+  if (series.clock.empty()) return {};
+  const json* passes = section(result, "discarded");
   if (passes == nullptr || !passes->is_object()) return {};
   const std::string word = text_at(*passes, series.pass.c_str());
   if (word.empty()) return {};
@@ -51,6 +52,17 @@ std::optional<Mark> discarded_for(const CaseResult& result, const Series& series
     if (mark.mark == word && concerns(mark, series)) return mark;
   }
   return {};
+}
+
+std::optional<Series> stand_in_for(const CaseResult& result, const Series& series) {
+  const auto mark = series.outcome == Outcome::ok ? discarded_for(result, series) : std::nullopt;
+  if (!mark) return {};
+  Series stand_in = series;
+  stand_in.samples.clear();
+  stand_in.statistics.clear();
+  stand_in.outcome = Outcome::skipped;
+  stand_in.reason = "discarded: " + mark->reason;
+  return stand_in;
 }
 
 void add_marks(json& context, const std::vector<Mark>& marks) {

@@ -31,6 +31,10 @@ std::vector<Mark> marks_of(const CaseResult& result, const Series& series);
 // context).
 std::optional<Mark> discarded_for(const CaseResult& result, const Series& series);
 
+// What stands for such a series where it is shown: without figures, `skipped`, with the mark's
+// reason. Nothing for a series that is shown as it is.
+std::optional<Series> stand_in_for(const CaseResult& result, const Series& series);
+
 // Adds to those the context has.
 void add_marks(nlohmann::json& context, const std::vector<Mark>& marks);
 
