@@ -1,6 +1,7 @@
 #include "health/watch.h"
 
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +18,13 @@ constexpr std::size_t most_readings = 4096;
 constexpr double shortest_window_s = 0.5;
 
 double now_s() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+// Of the calling thread. Waiting for a core costs nothing.
+double cpu_s() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 Clock::time_point moment(double time_s) {
   return Clock::time_point(
@@ -61,9 +69,11 @@ Watch::Ticket Watch::begin(std::vector<int> devices) {
                                        [&](int device) { return processes_.contains(device); });
     if (start_s >= next_look_s_ || !all_known) depth = Depth::thorough;
   }
+  const double cpu_before_s = cpu_s();
   Reading reading = read(depth, devices);
+  const double cost_s = cpu_s() - cpu_before_s;
   const std::lock_guard lock(mutex_);
-  if (depth == Depth::thorough) looked(reading, devices);
+  if (depth == Depth::thorough) looked(reading, devices, cost_s);
   remember(reading);
   const Ticket ticket = next_ticket_++;
   Watched& watched = open_[ticket];
@@ -122,12 +132,13 @@ void Watch::take(std::unique_lock<std::mutex>& lock) {
   std::sort(devices.begin(), devices.end());
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
   lock.unlock();
+  const double cpu_before_s = cpu_s();
   const Reading reading = read(depth, devices);
-  const double cost_s = now_s() - reading.time_s;
+  const double cost_s = cpu_s() - cpu_before_s;
   lock.lock();
   next_glance_s_ = now_s() + std::max(settings_.glance_every_s, cost_s / settings_.share);
   if (depth == Depth::thorough) {
-    looked(reading, devices);
+    looked(reading, devices, cost_s);
     remember(reading);
   }
   for (auto& [ticket, watched] : open_) {
@@ -136,10 +147,8 @@ void Watch::take(std::unique_lock<std::mutex>& lock) {
 }
 
 // After a thorough reading.
-void Watch::looked(const Reading& reading, const std::vector<int>& devices) {
-  const double now = now_s();
-  const double cost_s = now - reading.time_s;
-  next_look_s_ = now + std::max(settings_.look_every_s, cost_s / settings_.share);
+void Watch::looked(const Reading& reading, const std::vector<int>& devices, double cost_s) {
+  next_look_s_ = now_s() + std::max(settings_.look_every_s, cost_s / settings_.share);
   for (const int device : devices) processes_[device] = {};
   for (const GpuReading& gpu : reading.gpus) processes_[gpu.device] = gpu;
 }

@@ -58,7 +58,7 @@ class Watch {
   Reading read(Depth depth, const std::vector<int>& devices);
   void run();
   void take(std::unique_lock<std::mutex>& lock);
-  void looked(const Reading& reading, const std::vector<int>& devices);
+  void looked(const Reading& reading, const std::vector<int>& devices, double cost_s);
   void remember(const Reading& reading);
   static void keep(Watched& watched, const Reading& reading, bool always);
 

@@ -158,8 +158,9 @@ class VisibleGpus : public GpuSourceTest {
     }
   }
   std::vector<std::string> names(const char* visible) {
+    const GpuSource shown = source(visible);
     std::vector<std::string> list;
-    for (const Gpu& gpu : source(visible).gpus()) list.push_back(gpu.name);
+    for (const Gpu& gpu : shown.gpus()) list.push_back(gpu.name);
     return list;
   }
 };

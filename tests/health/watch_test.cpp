@@ -66,7 +66,7 @@ std::vector<int> devices_of(const Reading& reading) {
 
 TEST(Watch, ReadsAtTheBeginInBetweenAndAtTheEnd) {
   const auto source = std::make_shared<CountingSource>();
-  Watch watch({source}, {.glance_every_s = 0.001, .look_every_s = never});
+  Watch watch({source}, {.glance_every_s = 0.001, .look_every_s = never, .share = never});
   const auto ticket = watch.begin({0});
   source->wait_for(20);
   const Observation seen = watch.end(ticket);
@@ -94,7 +94,7 @@ TEST(Watch, RestsBetweenCases) {
 
 TEST(Watch, CasesAtATimeSeeTheirOwnDevices) {
   const auto source = std::make_shared<CountingSource>();
-  Watch watch({source}, {.glance_every_s = 0.001, .look_every_s = never});
+  Watch watch({source}, {.glance_every_s = 0.001, .look_every_s = never, .share = never});
   const auto a = watch.begin({0});
   const auto b = watch.begin({1, 2});
   source->wait_for(20);
