@@ -46,13 +46,27 @@ struct Laid {
   char align;
 };
 
+// A sign behind a number stands outside the column of figures, so that their points stay under each
+// other.
+void add_signs(const TableColumn& column, bool numbers, std::vector<std::string>& cells) {
+  if (column.signs.empty()) return;
+  std::size_t widest = 0;
+  for (const std::string& sign : column.signs) widest = std::max(widest, display_width(sign));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i] += column.signs[i];
+    if (numbers) cells[i] += spaces(widest - display_width(column.signs[i]));
+  }
+}
+
 Laid lay_out(const TableColumn& column, std::size_t margin, bool escape) {
   Laid laid;
   laid.align = column.align ? column.align : column.numeric ? 'r' : 'l';
   laid.header = escape ? escape_cell(column.name) : column.name;
   for (const std::string& cell : column.cells)
     laid.cells.push_back(escape ? escape_cell(cell) : cell);
-  if (column.numeric && laid.align == 'r') laid.cells = on_the_point(laid.cells);
+  const bool numbers = column.numeric && laid.align == 'r';
+  if (numbers) laid.cells = on_the_point(laid.cells);
+  add_signs(column, numbers, laid.cells);
   laid.width = display_width(laid.header) + margin;
   for (const std::string& cell : laid.cells) laid.width = std::max(laid.width, display_width(cell));
   return laid;

@@ -15,9 +15,10 @@ constexpr std::size_t rows_named = 4;
 
 struct Cause {
   Outcome outcome;
-  bool undefined;  // a rate that could not be derived
+  std::string word;  // as the line begins
   std::string reason;
-  bool alike = false;  // stands for reasons that differ in figures only
+  bool always = false;  // told whatever the spec says of reasons
+  bool alike = false;   // stands for reasons that differ in figures only
   std::size_t cells = 0;
   std::vector<std::string> rows;
 };
@@ -31,33 +32,59 @@ std::string row_name(const Records& records, const Grid& grid, const GridRow& ro
   return join(parts, ", ");
 }
 
-void collect(const Records& records, const Grid& grid, const std::vector<GridRow>& rows,
-             std::vector<Cause>& causes) {
+// What there is to say of one cell.
+std::vector<Cause> causes_of(const Cell& cell, const GridSpec& spec) {
+  std::vector<Cause> causes;
+  if (cell.kind == Cell::Kind::outcome) {
+    const std::string outcome(to_text(cell.outcome));
+    const auto text = spec.cells.find(outcome);
+    const bool discarded = !cell.discarded.empty();
+    causes.push_back({cell.outcome,
+                      text != spec.cells.end() ? text->second
+                      : discarded              ? cell.discarded
+                                               : outcome,
+                      cell.reason, false});
+  } else if (cell.kind == Cell::Kind::undefined && !cell.reason.empty()) {
+    const auto text = spec.cells.find("undefined");
+    causes.push_back(
+        {Outcome::ok, text != spec.cells.end() ? text->second : "N/A", cell.reason, false});
+  } else if (!cell.unverified.empty()) {
+    causes.push_back({Outcome::ok, "not verified", cell.unverified, true});
+  }
+  for (const store::Mark& mark : cell.marks) {
+    causes.push_back({Outcome::ok, std::string(mark_sign) + " " + mark.mark, mark.reason, true});
+  }
+  return causes;
+}
+
+// One cell counts once for reasons that differ in figures only, such as those of two GPUs.
+void add(const std::vector<Cause>& of_cell, const std::string& row, std::vector<Cause>& causes) {
+  std::vector<std::size_t> counted;
+  for (const Cause& one : of_cell) {
+    const std::string kind = without_numbers(one.reason);
+    auto cause = std::find_if(causes.begin(), causes.end(), [&](const Cause& known) {
+      return known.outcome == one.outcome && known.word == one.word &&
+             without_numbers(known.reason) == kind;
+    });
+    if (cause == causes.end()) cause = causes.insert(cause, one);
+    const auto place = static_cast<std::size_t>(cause - causes.begin());
+    cause->alike = cause->alike || cause->reason != one.reason;
+    if (std::count(counted.begin(), counted.end(), place) > 0) continue;
+    counted.push_back(place);
+    ++cause->cells;
+    if (!row.empty() && (cause->rows.empty() || cause->rows.back() != row)) {
+      cause->rows.push_back(row);
+    }
+  }
+}
+
+void collect(const Records& records, const Grid& grid, const GridSpec& spec,
+             const std::vector<GridRow>& rows, std::vector<Cause>& causes) {
   for (const GridRow& row : rows) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
-      const bool failed = cell.kind == Cell::Kind::outcome;
-      const bool undefined = cell.kind == Cell::Kind::undefined && !cell.reason.empty();
-      if ((!failed && !undefined && cell.unverified.empty()) ||
-          !std::holds_alternative<Measure>(grid.columns[i].content)) {
-        continue;
-      }
-      const std::string& reason = failed || undefined ? cell.reason : cell.unverified;
-      const std::string kind = without_numbers(reason);
-      auto cause = std::find_if(causes.begin(), causes.end(), [&](const Cause& known) {
-        return known.outcome == cell.outcome && known.undefined == undefined &&
-               without_numbers(known.reason) == kind;
-      });
-      if (cause == causes.end()) {
-        causes.push_back({cell.outcome, undefined, reason, false, 0, {}});
-        cause = std::prev(causes.end());
-      }
-      cause->alike = cause->alike || cause->reason != reason;
-      ++cause->cells;
-      std::string name = row_name(records, grid, row);
-      if (!name.empty() && (cause->rows.empty() || cause->rows.back() != name)) {
-        cause->rows.push_back(std::move(name));
-      }
+      if (!std::holds_alternative<Measure>(grid.columns[i].content)) continue;
+      const std::vector<Cause> of_cell = causes_of(row.cells[i], spec);
+      if (!of_cell.empty()) add(of_cell, row_name(records, grid, row), causes);
     }
   }
 }
@@ -66,26 +93,19 @@ void collect(const Records& records, const Grid& grid, const std::vector<GridRow
 
 std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec) {
   std::vector<Cause> causes;
-  collect(records, grid, grid.rows, causes);
-  if (!spec.note) collect(records, grid, grid.omitted, causes);
+  collect(records, grid, spec, grid.rows, causes);
+  if (!spec.note) collect(records, grid, spec, grid.omitted, causes);
   std::vector<std::string> lines;
   for (const Cause& cause : causes) {
-    const bool is_number = cause.outcome == Outcome::ok && !cause.undefined;
-    if (!spec.reasons && !is_number) continue;
+    if (!spec.reasons && !cause.always) continue;
     const std::size_t named = std::min(rows_named, cause.rows.size());
     std::string rows =
         join({cause.rows.begin(), cause.rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
     if (cause.rows.size() > named)
       rows += fmt::format("; and {} more rows", cause.rows.size() - named);
     if (!rows.empty()) rows = ": " + escape_cell(rows);
-    const std::string key = cause.undefined ? "undefined" : std::string(to_text(cause.outcome));
-    const auto text = spec.cells.find(key);
-    const std::string shown = is_number                  ? "not verified"
-                              : text != spec.cells.end() ? text->second
-                              : cause.undefined          ? "N/A"
-                                                         : key;
     lines.push_back(fmt::format(
-        "**{}** ({} cell{}{}): {}", shown, cause.cells, cause.cells == 1 ? "" : "s", rows,
+        "**{}** ({} cell{}{}): {}", cause.word, cause.cells, cause.cells == 1 ? "" : "s", rows,
         cause.reason.empty() ? "no reason was given"
                              : (cause.alike ? "such as: " : "") + escape_cell(cause.reason)));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "report/ceilings.h"
+#include "store/marks.h"
 #include "store/records.h"
 
 namespace assay::report {
@@ -36,6 +37,9 @@ class Records {
     const store::Series* series;
     const store::CaseResult* result;
     std::uint32_t case_number;  // counts cases over all sources
+    // "throttled": why times that were measured are not shown (`measure.unhealthy: discard`); their
+    // series then stands here without samples, as `skipped`.
+    std::string discarded;
   };
 
   std::size_t size() const { return records_.size(); }

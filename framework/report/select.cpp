@@ -49,6 +49,12 @@ Key key_of(const Records& records, std::uint32_t id, const std::vector<std::size
   return key;
 }
 
+Cell failed_cell(const Records::Record& record) {
+  Cell cell = Cell::of_outcome(record.series->outcome, record.series->reason);
+  cell.discarded = record.discarded;
+  return cell;
+}
+
 bool names_option_of(const std::string& axis, const Filter& filter) {
   return std::any_of(filter.conditions.begin(), filter.conditions.end(), [&](const Condition& c) {
     return axis == c.axis || axis.rfind(c.axis + ".", 0) == 0;
@@ -188,6 +194,14 @@ std::string why_unverified(const Records& records, const RecordIds& ids) {
   return {};
 }
 
+std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids) {
+  std::vector<store::Mark> marks;
+  for (const std::uint32_t id : ids) {
+    add_marks(store::marks_of(*records[id].result, *records[id].series), marks);
+  }
+  return marks;
+}
+
 Result<Cell> MeasureIndex::at(const Key& key) const {
   Cell cell;
   if (const auto found = found_.find(key); found != found_.end()) {
@@ -195,9 +209,11 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
     if (!one) return one;
     cell = std::move(*one);
     cell.unverified = why_unverified(*records_, found->second);
+    if (cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list) {
+      cell.marks = marks_of(*records_, found->second);
+    }
   } else if (const auto failed = failed_.find(key); failed != failed_.end()) {
-    const store::Series& series = *(*records_)[failed->second.front()].series;
-    cell = Cell::of_outcome(series.outcome, series.reason);
+    cell = failed_cell((*records_)[failed->second.front()]);
   }
   if (!base_ || !cell.is_number()) return cell;
   Key base_key(base_keys_.size());
@@ -214,6 +230,8 @@ Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
     Cell ratio = Cell::of(above / below);
     ratio.formula = cell.formula;
     ratio.unverified = cell.unverified.empty() ? base.unverified : cell.unverified;
+    ratio.marks = cell.marks;
+    add_marks(base.marks, ratio.marks);
     return ratio;
   }
   return Cell::undefined(base.kind == Cell::Kind::undefined ? base.reason : "");
@@ -245,7 +263,7 @@ Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
   std::vector<const store::Series*> series;
   for (const std::uint32_t id : ids) {
     const store::Series* record = (*records_)[id].series;
-    if (record->outcome != Outcome::ok) return Cell::of_outcome(record->outcome, record->reason);
+    if (record->outcome != Outcome::ok) return failed_cell((*records_)[id]);
     series.push_back(record);
   }
   const std::string& unit = series.front()->unit;

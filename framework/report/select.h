@@ -31,6 +31,9 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
 // was not verified (docs/external.md); "" otherwise.
 std::string why_unverified(const Records& records, const RecordIds& ids);
 
+// What deserves less trust about these, each mark once.
+std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids);
+
 // For each combination of codes on `axes`, the results of one measure.
 class MeasureIndex {
  public:

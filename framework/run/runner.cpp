@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "run/exchange.h"
+#include "run/fitness.h"
 #include "run/leave.h"
 #include "run/provenance.h"
 #include "run/worker_group.h"
@@ -26,7 +27,7 @@ class Run {
       : request_(request),
         database_(database),
         observer_(observer),
-        machine_(probe_machine()),
+        machine_(watched_.machine()),
         surroundings_{request.catalogue, request.experiment, machine_,
                       is_cuda_build(request.catalogue)},
         build_(request.installation) {}
@@ -88,7 +89,10 @@ class Run {
     observer_.case_started(index, describe_case(request_.plan, index));
     const auto start = Clock::now();
     result.when = timestamp_utc();
-    CaseEnd end = execute(resolved);
+    CaseEnd end = watched_.execute(
+        resolved, [&] { return execute(resolved); },
+        [this](const std::string& what) { observer_.case_doing(what); },
+        [this] { return stopping(); });
     if (end.interrupted) {
       end_.interrupted = true;
       return {};
@@ -191,7 +195,8 @@ class Run {
   const RunRequest& request_;
   store::Database& database_;
   Observer& observer_;
-  Machine machine_;
+  WatchedMachine watched_;
+  const Machine& machine_;
   Surroundings surroundings_;
   BuildIdentity build_;
   Interrupt interrupt_;
