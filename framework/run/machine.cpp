@@ -62,9 +62,6 @@ class Nvml {
     char name[96] = {};
     function<int(NvmlDevice, char*, unsigned)>("nvmlDeviceGetName")(device, name, sizeof name);
     gpu.name = name;
-    char uuid[96] = {};
-    function<int(NvmlDevice, char*, unsigned)>("nvmlDeviceGetUUID")(device, uuid, sizeof uuid);
-    gpu.uuid = uuid;
     NvmlMemory memory = {};
     function<int(NvmlDevice, NvmlMemory*)>("nvmlDeviceGetMemoryInfo")(device, &memory);
     gpu.memory_bytes = static_cast<std::int64_t>(memory.total);
@@ -125,7 +122,6 @@ nlohmann::json to_json(const Machine& machine) {
   nlohmann::json gpus = nlohmann::json::array();
   for (const Gpu& gpu : machine.gpus) {
     gpus.push_back({{"name", gpu.name},
-                    {"uuid", gpu.uuid},
                     {"memory_bytes", gpu.memory_bytes},
                     {"compute_capability", gpu.compute_capability}});
   }

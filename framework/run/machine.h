@@ -9,7 +9,6 @@ namespace assay::run {
 
 struct Gpu {
   std::string name;
-  std::string uuid;  // "GPU-…", of the device itself; "" where the driver does not say
   std::int64_t memory_bytes = 0;
   std::string compute_capability;  // "9.0"
 };
