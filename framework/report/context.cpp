@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "report/markdown_table.h"
+#include "report/turns_fact.h"
 
 namespace assay::report {
 namespace {
@@ -145,6 +146,7 @@ List facts_of(const store::Run& run) {
     add(items, "environment", scalars_of(run.info.provenance["environment"]));
   }
   add(items, "measured with", settings_of(run));
+  add(items, "in turns", turns_of(run));
   add(items, "overrides", join(run.info.overrides, " "));
   return List{std::move(items)};
 }

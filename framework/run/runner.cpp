@@ -8,7 +8,9 @@
 
 #include "base/text.h"
 #include "run/exchange.h"
+#include "run/interleaving.h"
 #include "run/leave.h"
+#include "run/measure_in_turns.h"
 #include "run/provenance.h"
 #include "run/worker_group.h"
 #include "store/identity.h"
@@ -29,12 +31,19 @@ class Run {
         machine_(probe_machine()),
         surroundings_{request.catalogue, request.experiment, machine_,
                       is_cuda_build(request.catalogue)},
-        build_(request.installation) {}
+        build_(request.installation),
+        interleaving_(surroundings_, request.plan),
+        spare_(request.installation) {}
 
   Result<RunEnd> run() {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
-      if (auto done = run_case(index); !done) return tl::unexpected(done.error());
+      auto open = open_case(index);
+      if (!open) continue;
+      const auto& together =
+          interleaving_.members_with(index, [this](std::size_t other) { return is_left(other); });
+      auto done = together.empty() ? run_case(std::move(*open)) : run_in_turns(together);
+      if (!done) return tl::unexpected(done.error());
     }
     if (!end_.interrupted) {
       if (auto finished = database_.finish_run(end_.run, timestamp_utc()); !finished) {
@@ -75,35 +84,100 @@ class Run {
     return end_.interrupted;
   }
 
-  Result<void> run_case(std::size_t index) {
-    const ResolvedCase resolved =
-        resolve(surroundings_, static_cast<std::int64_t>(index), request_.plan.parameters(index));
+  // A case on its way to being recorded.
+  struct OpenCase {
+    ResolvedCase resolved;
     store::CaseResult result;
-    result.ordinal = static_cast<std::int64_t>(index);
-    result.parameters = resolved.request.parameters;
-    store::set_key(result);
-    result.build = build_.of(resolved);
-    if (finished_.contains({result.key, result.build})) return {};
+    std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
+  };
 
-    observer_.case_started(index, describe_case(request_.plan, index));
+  // Nothing where it is finished.
+  std::optional<OpenCase> open_case(std::size_t index) {
+    if (measured_.contains(index)) return std::nullopt;
+    OpenCase open{resolve(surroundings_, static_cast<std::int64_t>(index),
+                          request_.plan.parameters(index)),
+                  {}};
+    open.result.ordinal = static_cast<std::int64_t>(index);
+    open.result.parameters = open.resolved.request.parameters;
+    store::set_key(open.result);
+    open.result.build = build_.of(open.resolved);
+    if (finished_.contains({open.result.key, open.result.build})) return std::nullopt;
+    return open;
+  }
+
+  bool is_left(std::size_t index) { return open_case(index).has_value(); }
+
+  void begin_case(OpenCase& open) {
+    observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
+    open.result.when = timestamp_utc();
+  }
+
+  Result<void> run_case(OpenCase open, std::string why_apart = {}) {
+    begin_case(open);
     const auto start = Clock::now();
-    result.when = timestamp_utc();
-    CaseEnd end = execute(resolved);
+    CaseEnd end = execute(open.resolved);
     if (end.interrupted) {
       end_.interrupted = true;
       return {};
     }
+    if (workers_) end.context.emplace("versions", workers_->versions());
+    if (why_apart.empty()) why_apart = interleaving_.why_apart(open.index());
+    if (!why_apart.empty()) end.context["interleaved"] = {{"apart", std::move(why_apart)}};
+    return finish_case(std::move(open), std::move(end),
+                       std::chrono::duration<double>(Clock::now() - start).count());
+  }
+
+  Result<void> finish_case(OpenCase open, CaseEnd end, double wall_s) {
+    store::CaseResult& result = open.result;
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
     result.series = std::move(end.series);
-    complete_passes(resolved, result);
-    result.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
-    result.context = {{"passes", resolved.request.passes}};
-    if (workers_) result.context["versions"] = workers_->versions();
+    complete_passes(open.resolved, result);
+    result.wall_s = wall_s;
+    result.context = {{"passes", open.resolved.request.passes}};
     result.context.update(end.context);
     ++end_.outcomes[result.outcome];
+    measured_.insert(open.index());
     observer_.case_finished(result);
     return database_.record_case(end_.run, result);
+  }
+
+  // The cases at these places of the plan, each of which is recorded as soon as it has ended.
+  Result<void> run_in_turns(const std::vector<std::size_t>& indices) {
+    std::vector<OpenCase> cases;
+    for (const std::size_t index : indices) cases.push_back(*open_case(index));
+    std::vector<InTurns> members;
+    for (const OpenCase& open : cases) {
+      members.push_back(
+          {&open.resolved, open.result.key, interleaving_.name_of(open.index())});
+    }
+    if (workers_) spare_.add(std::move(*workers_));
+    workers_.reset();
+    Result<void> recorded;
+    const auto alone = measure_in_turns(
+        members, spare_, interrupt_,
+        {.stop = [&] { return !recorded || stopped_now(); },
+         .begins = [&](std::size_t member) { begin_case(cases[member]); },
+         .doing = [&](const std::string& what) { observer_.case_doing(what + ", in turns"); },
+         .ended =
+             [&](std::size_t member, CaseEnd end, double worked_s) {
+               OpenCase& open = cases[member];
+               observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
+               auto done = finish_case(std::move(open), std::move(end), worked_s);
+               if (!done && recorded) recorded = std::move(done);
+             }});
+    for (const std::size_t member : alone) {
+      if (!recorded || stopped_now()) break;
+      recorded = run_case(std::move(cases[member]),
+                          "it ran out of memory beside the others of its comparison");
+    }
+    return recorded;
+  }
+
+  bool stopped_now() {
+    interrupt_.update();
+    end_.interrupted = end_.interrupted || interrupt_.stop_now();
+    return interrupt_.stop_now();
   }
 
   CaseEnd execute(const ResolvedCase& resolved) {
@@ -134,6 +208,7 @@ class Run {
   CaseEnd execute_external(const ResolvedCase& resolved, const Doing& doing) {
     // Its program needs the memory that our idle workers may still hold.
     workers_.reset();
+    spare_.clear();
     const ExchangeFolder folder;
     auto external = run_external_case(resolved, request_.installation.peers(), folder.path(),
                                       interrupt_, doing);
@@ -161,11 +236,13 @@ class Run {
   Result<void> ready_workers(const wire::CaseRequest& request, bool fresh) {
     const Value& size = request.parameters.at("world_size");
     const int world_size = static_cast<int>(std::get<std::int64_t>(size));
-    if (workers_ && workers_->world_size() == world_size && !fresh) return {};
+    if (workers_) spare_.add(std::move(*workers_));
     workers_.reset();
-    auto started = WorkerGroup::start(request_.installation, world_size);
-    if (!started) return tl::unexpected(started.error());
-    workers_.emplace(std::move(*started));
+    // Others would hold memory that this case may need.
+    spare_.keep_for(fresh ? std::vector<int>{} : std::vector<int>{world_size});
+    auto ready = spare_.take(world_size, fresh);
+    if (!ready) return tl::unexpected(ready.error());
+    workers_.emplace(std::move(*ready));
     return {};
   }
 
@@ -194,8 +271,11 @@ class Run {
   Machine machine_;
   Surroundings surroundings_;
   BuildIdentity build_;
+  Interleaving interleaving_;
+  SpareGroups spare_;
   Interrupt interrupt_;
-  std::set<std::pair<std::string, std::string>> finished_;
+  std::set<std::pair<std::string, std::string>> finished_;  // before this run went on
+  std::set<std::size_t> measured_;                          // since
   std::optional<WorkerGroup> workers_;
   RunEnd end_;
 };

@@ -84,7 +84,8 @@ class CaseRun {
   }
 
   void time_pass(const std::string& pass) {
-    PassReport report = measure_pass(*composition_, *program_, pass, request_.parameters);
+    PassReport report = measure_pass(*composition_, *program_, pass, request_.parameters,
+                                     sink_.own_turn);
     sink_.describe({{"timing", {{pass, std::move(report.timing)}}}});
     for (store::Series& series : report.series) this->report(std::move(series));
   }
