@@ -38,6 +38,22 @@ std::string last_lines(const std::string& output) {
   return join(last, " | ");
 }
 
+// The members of `own`, on every level, that `other` has not or has otherwise.
+nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other) {
+  nlohmann::json differs = nlohmann::json::object();
+  for (const auto& [name, value] : own.items()) {
+    const auto found = other.find(name);
+    if (found == other.end() || value.type() != found->type()) {
+      differs[name] = value;
+    } else if (value.is_object()) {
+      if (auto inner = difference(value, *found); !inner.empty()) differs[name] = std::move(inner);
+    } else if (value != *found) {
+      differs[name] = value;
+    }
+  }
+  return differs;
+}
+
 }  // namespace
 
 Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size) {
@@ -160,6 +176,7 @@ void WorkerGroup::take_messages(std::size_t rank,
       if (!finished) return broken(finished.error().text());
       worker.done = finished->ordinal == case_.ordinal;
       worker.status = {finished->outcome, finished->reason};
+      if (worker.done && finished->context.is_object()) worker.context = finished->context;
     }
   }
   if (!worker.done && (!alive || !*alive)) broken(death_of(rank));
@@ -193,8 +210,19 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
   }
 }
 
+// What rank 0 tells stands for all; of the others only what differs from it is kept.
+void WorkerGroup::merge_context(std::size_t rank) {
+  nlohmann::json& context = case_.end.context;
+  if (rank == 0) {
+    context.update(workers_[0].context, true);
+  } else if (auto own = difference(workers_[rank].context, workers_[0].context); !own.empty()) {
+    context["ranks"][std::to_string(rank)] = std::move(own);
+  }
+}
+
 void WorkerGroup::conclude() {
   CaseEnd& end = case_.end;
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) merge_context(rank);
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     Worker& worker = workers_[rank];
     if (!worker.done) {
@@ -230,6 +258,7 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   for (Worker& worker : workers_) {
     worker.done = false;
     worker.status = {};
+    worker.context = nlohmann::json::object();
     worker.wanted.reset();
   }
   send_to_all(wire::to_json(request));

@@ -56,6 +56,7 @@ class WorkerGroup {
     std::string output;  // the last of what it printed
     bool done = false;
     Status status;
+    nlohmann::json context = nlohmann::json::object();  // what it told of the case
     std::optional<wire::TurnWanted> wanted;  // it waits for its turn
     bool working() const { return !done && !wanted; }
   };
@@ -67,6 +68,7 @@ class WorkerGroup {
   void wait_and_read(const Interrupt& interrupt, int limit_ms,
                      const std::function<void(const std::string&)>& doing);
   void conclude();
+  void merge_context(std::size_t rank);
   void read_output(Worker& worker);
   void take_messages(std::size_t rank, const std::function<void(const std::string&)>& doing);
   bool any(bool (*is_so)(const Worker&)) const;
