@@ -2,11 +2,13 @@
 
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "cli/session.h"
+#include "run/interleaving.h"
 #include "run/machine.h"
 #include "run/memory_estimate.h"
 #include "run/resolve.h"
@@ -20,8 +22,8 @@ Usage usage() {
   Usage usage{
       "plan",
       "FILE",
-      "Shows every case of an experiment with the memory it needs by estimate, and what would be "
-      "skipped on this machine and why. Nothing is run.",
+      "Shows every case of an experiment with the memory it needs by estimate, what would be "
+      "skipped on this machine and why, and which cases take turns. Nothing is run.",
       "assay plan experiments/model_timing.yaml --filter 'model == small'",
       po::options_description("Options"),
       {}};
@@ -42,7 +44,7 @@ struct Outlook {
 class Planner {
  public:
   Planner(const run::Surroundings& around, const config::Plan& plan)
-      : around_(around), plan_(plan), estimator_(around) {}
+      : around_(around), plan_(plan), estimator_(around), interleaving_(around, plan) {}
 
   void print() {
     for (std::size_t index = 0; index < plan_.size(); ++index) {
@@ -52,6 +54,7 @@ class Planner {
     page_ += fmt::format(
         "{} cases of {} passes each ({}); {} would be skipped here, {} may not fit\n", plan_.size(),
         around_.experiment.passes.size(), join(around_.experiment.passes, ", "), skipped_, large_);
+    print_comparisons();
     flush();
   }
 
@@ -69,7 +72,34 @@ class Planner {
       page_ += "  [may not fit]";
       ++large_;
     }
+    const auto& together = interleaving_.members_with(index, [](std::size_t) { return true; });
+    if (!together.empty()) {
+      page_ += fmt::format("  [in turns, 1 of {}]", together.size());
+      ++in_turns_;
+    } else if (const std::string why = interleaving_.why_apart(index);
+               !why.empty() && !outlook.skipped) {
+      page_ += "  [apart: " + why + "]";
+    }
     page_ += '\n';
+  }
+
+  void print_comparisons() {
+    const auto& comparisons = interleaving_.comparisons().all();
+    if (comparisons.empty()) return;
+    std::set<std::string> axes;
+    for (const run::Comparison& comparison : comparisons) axes.insert(comparison.axis);
+    page_ += fmt::format("{} comparisons over {}: {} cases take turns, {} run apart\n",
+                         comparisons.size(),
+                         join(std::vector<std::string>(axes.begin(), axes.end()), " and "),
+                         in_turns_, interleaved_cases() - in_turns_);
+  }
+
+  std::size_t interleaved_cases() const {
+    std::size_t count = 0;
+    for (const run::Comparison& comparison : interleaving_.comparisons().all()) {
+      count += comparison.cases.size();
+    }
+    return count;
   }
 
   const Outlook& outlook_of(std::size_t index) {
@@ -98,10 +128,12 @@ class Planner {
   const run::Surroundings& around_;
   const config::Plan& plan_;
   run::MemoryEstimator estimator_;
+  run::Interleaving interleaving_;
   std::map<std::string, Outlook> outlooks_;
   std::string page_;
   std::size_t skipped_ = 0;
   std::size_t large_ = 0;
+  std::size_t in_turns_ = 0;
 };
 
 }  // namespace

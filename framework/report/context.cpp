@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/markdown_table.h"
 #include "report/sampling_facts.h"
+#include "report/turns_fact.h"
 
 namespace assay::report {
 namespace {
@@ -149,6 +150,7 @@ List facts_of(const store::Run& run) {
   }
   add(items, "measured with", settings_of(run));
   add(items, "samples", join(sampling_facts(run), ". "));
+  add(items, "in turns", turns_of(run));
   add(items, "overrides", join(run.info.overrides, " "));
   return List{std::move(items)};
 }

@@ -21,29 +21,26 @@ std::string text_of(const ResolvedCase& resolved, const std::string& name) {
   return found == resolved.request.parameters.end() ? std::string() : to_text(found->second);
 }
 
-int ranks_of(const ResolvedCase& resolved) {
-  const auto found = resolved.request.parameters.find("world_size");
-  if (found == resolved.request.parameters.end()) return 1;
-  const auto* ranks = std::get_if<std::int64_t>(&found->second);
-  return ranks == nullptr ? 1 : static_cast<int>(*ranks);
-}
-
 struct Try {
   CaseEnd end;
   json health;
   Marks marks;
 };
 
-Try measure(const Watched& watched) {
+Try judge(CaseEnd end, const health::Observation& observation, const health::Needs& needs) {
   Try one;
-  const auto ticket = watched.watch.begin(watched.needs.devices);
-  one.end = watched.execute();
-  const health::Observation observation = watched.watch.end(ticket);
+  one.end = std::move(end);
   one.health = health::to_json(observation);
-  one.marks = health::judge(observation, watched.needs);
+  one.marks = health::judge(observation, needs);
   const Marks of_samples = health::judge_samples(one.end.series);
   one.marks.insert(one.marks.end(), of_samples.begin(), of_samples.end());
   return one;
+}
+
+Try measure(const Watched& watched) {
+  const auto ticket = watched.watch.begin(watched.needs.devices);
+  CaseEnd end = watched.execute();
+  return judge(std::move(end), watched.watch.end(ticket), watched.needs);
 }
 
 // "throttled, wide"; of a try that failed its outcome.
@@ -75,13 +72,24 @@ json discarded_by(const Try& one) {
   return passes;
 }
 
+// The end of the case, its context telling what was seen.
+CaseEnd told(Try kept, const std::string& policy) {
+  json& context = kept.end.context;
+  context["health"] = std::move(kept.health);
+  store::add_marks(context, kept.marks);
+  if (policy == "discard" && kept.end.outcome == Outcome::ok && !kept.marks.empty()) {
+    context["discarded"] = discarded_by(kept);
+  }
+  return std::move(kept.end);
+}
+
 }  // namespace
 
 health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cpus,
                        const char* threads) {
   constexpr double cores_of_a_gpu_rank = 2;
   health::Needs needs;
-  const int ranks = ranks_of(resolved);
+  const int ranks = world_size_of(resolved);
   needs.cores_there = cpus.cores();
   const double granted = std::min(needs.cores_there, cpus.quota_cores());
   if (text_of(resolved, "device") == "cuda") {
@@ -118,17 +126,11 @@ CaseEnd execute_watched(const ResolvedCase& resolved, const Watched& watched) {
     kept = std::move(next);
     kept_try = tries.size();
   }
-  json& context = kept.end.context;
-  context["health"] = std::move(kept.health);
   if (tries.size() > 1) {
-    context["health"]["tries"] = std::move(tries);
-    context["health"]["kept_try"] = kept_try;
+    kept.health["tries"] = std::move(tries);
+    kept.health["kept_try"] = kept_try;
   }
-  store::add_marks(context, kept.marks);
-  if (policy == "discard" && kept.end.outcome == Outcome::ok && !kept.marks.empty()) {
-    context["discarded"] = discarded_by(kept);
-  }
-  return std::move(kept.end);
+  return told(std::move(kept), policy);
 }
 
 WatchedMachine::WatchedMachine()
@@ -143,6 +145,19 @@ CaseEnd WatchedMachine::execute(const ResolvedCase& resolved,
                                 const std::function<bool()>& stopping) {
   const health::Needs needs = needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS"));
   return execute_watched(resolved, {watch_, needs, execute, doing, stopping});
+}
+
+health::Watch::Ticket WatchedMachine::begin(const ResolvedCase& resolved) {
+  return watch_.begin(needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS")).devices);
+}
+
+CaseEnd WatchedMachine::end(health::Watch::Ticket ticket, const ResolvedCase& resolved,
+                            int ranks_beside, CaseEnd end) {
+  const health::Observation observation = watch_.end(ticket);
+  if (end.outcome == Outcome::skipped) return end;
+  health::Needs needs = needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS"));
+  needs.processes += ranks_beside;
+  return told(judge(std::move(end), observation, needs), text_of(resolved, "measure.unhealthy"));
 }
 
 }  // namespace assay::run

@@ -46,6 +46,15 @@ class WatchedMachine {
                   const std::function<void(const std::string&)>& doing,
                   const std::function<bool()>& stopping);
 
+  // The same for one of several cases that take turns, watched from its begin to its end: what
+  // held the machine up in the turns of others counts as well. `ranks_beside`: of the others. With
+  // `retry` it is marked: measured again it would take no turns.
+  health::Watch::Ticket begin(const ResolvedCase& resolved);
+  CaseEnd end(health::Watch::Ticket ticket, const ResolvedCase& resolved, int ranks_beside,
+              CaseEnd end);
+  // Of one that has not ended.
+  void drop(health::Watch::Ticket ticket) { watch_.end(ticket); }
+
  private:
   std::shared_ptr<health::GpuSource> gpus_;
   std::shared_ptr<health::CpuSource> cpus_;

@@ -17,10 +17,6 @@ std::int64_t integer_of(const store::Parameters& parameters, const char* name) {
   return std::get<std::int64_t>(parameters.at(name));
 }
 
-int world_size_of(const ResolvedCase& resolved) {
-  return static_cast<int>(integer_of(resolved.request.parameters, "world_size"));
-}
-
 // A case on workers of its own.
 class Member final : public TurnTaker {
  public:
@@ -90,7 +86,7 @@ class Round {
  public:
   Round(const std::vector<InTurns>& members, SpareGroups& spare, Interrupt& interrupt,
         const TurnObserver& observer)
-      : members_(members), spare_(spare), interrupt_(interrupt), observer_(observer) {
+      : members_(members), spare_(spare), observer_(observer) {
     std::vector<int> world_sizes;
     for (std::size_t index = 0; index < members.size(); ++index) {
       world_sizes.push_back(world_size_of(*members[index].resolved));
@@ -108,7 +104,7 @@ class Round {
     TurnRules rules{.seed = integer_of(first.parameters, "measure.seed"),
                     .keys = {},
                     .passes = first.passes,
-                    .stop = [this] { return stopping(); },
+                    .stop = observer_.stop,
                     .ended = [this](std::size_t index, const std::vector<TurnsOfPass>& turns) {
                       ended(index, turns);
                     }};
@@ -118,11 +114,6 @@ class Round {
   }
 
  private:
-  bool stopping() {
-    interrupt_.update();
-    return interrupt_.stop_now();
-  }
-
   void ended(std::size_t index, const std::vector<TurnsOfPass>& turns) {
     const bool beside_others =
         !spare_.empty() || std::any_of(cases_.begin(), cases_.end(), [&](const auto& other) {
@@ -152,7 +143,6 @@ class Round {
 
   const std::vector<InTurns>& members_;
   SpareGroups& spare_;
-  Interrupt& interrupt_;
   const TurnObserver& observer_;
   std::vector<std::unique_ptr<Member>> cases_;
   std::vector<std::size_t> alone_;

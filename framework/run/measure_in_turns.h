@@ -37,6 +37,7 @@ struct InTurns {
 };
 
 struct TurnObserver {
+  std::function<bool()> stop;  // nothing more is to be measured
   // Member `index` is what is worked on from now on: it begins.
   std::function<void(std::size_t index)> begins;
   std::function<void(const std::string& what)> doing;
@@ -48,7 +49,7 @@ struct TurnObserver {
 // Measures the members in turns, each on workers of its own, as take_turns() says. Spare groups are
 // used, and those that can take another case are spare again at the end. Returns the members that
 // ran out of memory while others were resident, which are neither told of as ended nor recorded:
-// they have to be measured alone. Where the user stops, whoever has not ended by then is dropped.
+// they have to be measured alone. Where it is to stop, whoever has not ended by then is dropped.
 std::vector<std::size_t> measure_in_turns(const std::vector<InTurns>& members, SpareGroups& spare,
                                           Interrupt& interrupt, const TurnObserver& observer);
 

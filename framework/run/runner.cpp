@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "run/exchange.h"
 #include "run/fitness.h"
+#include "run/interleaving.h"
 #include "run/leave.h"
+#include "run/measure_in_turns.h"
 #include "run/provenance.h"
 #include "run/worker_group.h"
 #include "store/identity.h"
@@ -30,12 +33,19 @@ class Run {
         machine_(watched_.machine()),
         surroundings_{request.catalogue, request.experiment, machine_,
                       is_cuda_build(request.catalogue)},
-        build_(request.installation) {}
+        build_(request.installation),
+        interleaving_(surroundings_, request.plan),
+        spare_(request.installation) {}
 
   Result<RunEnd> run() {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
-      if (auto done = run_case(index); !done) return tl::unexpected(done.error());
+      auto open = open_case(index);
+      if (!open) continue;
+      const auto& together =
+          interleaving_.members_with(index, [this](std::size_t other) { return is_left(other); });
+      auto done = together.empty() ? run_case(std::move(*open)) : run_in_turns(together);
+      if (!done) return tl::unexpected(done.error());
     }
     if (!end_.interrupted) {
       if (auto finished = database_.finish_run(end_.run, timestamp_utc()); !finished) {
@@ -113,37 +123,65 @@ class Run {
     return end_.interrupted;
   }
 
-  Result<void> run_case(std::size_t index) {
-    if (!selection_.wants(index)) return {};
-    const ResolvedCase resolved = resolved_case(index);
+  // A case on its way to being recorded.
+  struct OpenCase {
+    ResolvedCase resolved;
     store::CaseResult result;
-    result.ordinal = static_cast<std::int64_t>(index);
-    result.parameters = resolved.request.parameters;
-    store::set_key(result);
-    result.build = build_.of(resolved);
-    result.session = session_;
+    std::optional<health::Watch::Ticket> watched;  // where it takes turns
+    std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
+  };
 
-    observer_.case_started(index, describe_case(request_.plan, index));
+  // Nothing where it is finished.
+  std::optional<OpenCase> open_case(std::size_t index) {
+    if (!is_left(index)) return std::nullopt;
+    OpenCase open{resolved_case(index), {}, {}};
+    open.result.ordinal = static_cast<std::int64_t>(index);
+    open.result.parameters = open.resolved.request.parameters;
+    store::set_key(open.result);
+    open.result.build = build_.of(open.resolved);
+    open.result.session = session_;
+    return open;
+  }
+
+  bool is_left(std::size_t index) const {
+    return !measured_.contains(index) && selection_.wants(index);
+  }
+
+  void begin_case(OpenCase& open) {
+    observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
+    open.result.when = timestamp_utc();
+  }
+
+  Result<void> run_case(OpenCase open, std::string why_apart = {}) {
+    begin_case(open);
     const auto start = Clock::now();
-    result.when = timestamp_utc();
     CaseEnd end = watched_.execute(
-        resolved, [&] { return execute(resolved); },
+        open.resolved, [&] { return execute(open.resolved); },
         [this](const std::string& what) { observer_.case_doing(what); },
         [this] { return stopping(); });
     if (end.interrupted) {
       end_.interrupted = true;
       return {};
     }
+    if (workers_) end.context.emplace("versions", workers_->versions());
+    if (why_apart.empty()) why_apart = interleaving_.why_apart(open.index());
+    if (!why_apart.empty()) end.context["interleaved"] = {{"apart", std::move(why_apart)}};
+    return finish_case(std::move(open), std::move(end),
+                       std::chrono::duration<double>(Clock::now() - start).count());
+  }
+
+  Result<void> finish_case(OpenCase open, CaseEnd end, double wall_s) {
+    store::CaseResult& result = open.result;
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
     result.series = std::move(end.series);
-    complete_passes(resolved, result);
-    result.wall_s = std::chrono::duration<double>(Clock::now() - start).count();
-    result.context = {{"passes", resolved.request.passes}};
-    if (workers_) result.context["versions"] = workers_->versions();
+    complete_passes(open.resolved, result);
+    result.wall_s = wall_s;
+    result.context = {{"passes", open.resolved.request.passes}};
     result.context.update(end.context);
-    if (auto recorded = record(resolved, result); !recorded) return recorded;
+    if (auto recorded = record(open.resolved, result); !recorded) return recorded;
     ++end_.outcomes[result.outcome];
+    measured_.insert(open.index());
     observer_.case_finished(result);
     return {};
   }
@@ -163,11 +201,61 @@ class Run {
     Error error = std::move(done.error());
     error.diagnostics.push_back(
         {{},
-         fmt::format("the run {} ends here: {} of {} cases are stored, the result of case {} is not",
-                     end_.run, stored, request_.plan.size() - selection_.repeats,
-                     result.ordinal + 1),
+         fmt::format(
+             "the run {} ends here: {} of {} cases are stored, the result of case {} is not",
+             end_.run, stored, request_.plan.size() - selection_.repeats, result.ordinal + 1),
          fmt::format("`--resume {}` does the rest once the database can be written", end_.run)});
     return tl::unexpected(std::move(error));
+  }
+
+  // The cases at these places of the plan, each of which is recorded as soon as it has ended.
+  Result<void> run_in_turns(const std::vector<std::size_t>& indices) {
+    std::vector<OpenCase> cases;
+    for (const std::size_t index : indices) cases.push_back(*open_case(index));
+    std::vector<InTurns> members;
+    int ranks = 0;
+    for (const OpenCase& open : cases) {
+      ranks += world_size_of(open.resolved);
+      members.push_back({&open.resolved, open.result.key, interleaving_.name_of(open.index())});
+    }
+    if (workers_) spare_.add(std::move(*workers_));
+    workers_.reset();
+    Result<void> recorded;
+    const auto alone = measure_in_turns(
+        members, spare_, interrupt_,
+        {.stop = [&] { return !recorded || stopped_now(); },
+         .begins =
+             [&](std::size_t member) {
+               begin_case(cases[member]);
+               cases[member].watched = watched_.begin(cases[member].resolved);
+             },
+         .doing = [&](const std::string& what) { observer_.case_doing(what + ", in turns"); },
+         .ended =
+             [&](std::size_t member, CaseEnd end, double worked_s) {
+               OpenCase& open = cases[member];
+               observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
+               if (const auto ticket = std::exchange(open.watched, std::nullopt)) {
+                 const int beside = ranks - world_size_of(open.resolved);
+                 end = watched_.end(*ticket, open.resolved, beside, std::move(end));
+               }
+               auto done = finish_case(std::move(open), std::move(end), worked_s);
+               if (!done && recorded) recorded = std::move(done);
+             }});
+    for (OpenCase& open : cases) {
+      if (const auto ticket = std::exchange(open.watched, std::nullopt)) watched_.drop(*ticket);
+    }
+    for (const std::size_t member : alone) {
+      if (!recorded || stopped_now()) break;
+      recorded = run_case(std::move(cases[member]),
+                          "it ran out of memory beside the others of its comparison");
+    }
+    return recorded;
+  }
+
+  bool stopped_now() {
+    interrupt_.update();
+    end_.interrupted = end_.interrupted || interrupt_.stop_now();
+    return interrupt_.stop_now();
   }
 
   CaseEnd execute(const ResolvedCase& resolved) {
@@ -198,6 +286,7 @@ class Run {
   CaseEnd execute_external(const ResolvedCase& resolved, const Doing& doing) {
     // Its program needs the memory that our idle workers may still hold.
     workers_.reset();
+    spare_.clear();
     const ExchangeFolder folder;
     auto external = run_external_case(resolved, request_.installation.peers(), folder.path(),
                                       interrupt_, doing);
@@ -225,11 +314,13 @@ class Run {
   Result<void> ready_workers(const wire::CaseRequest& request, bool fresh) {
     const Value& size = request.parameters.at("world_size");
     const int world_size = static_cast<int>(std::get<std::int64_t>(size));
-    if (workers_ && workers_->world_size() == world_size && !fresh) return {};
+    if (workers_) spare_.add(std::move(*workers_));
     workers_.reset();
-    auto started = WorkerGroup::start(request_.installation, world_size);
-    if (!started) return tl::unexpected(started.error());
-    workers_.emplace(std::move(*started));
+    // Others would hold memory that this case may need.
+    spare_.keep_for(fresh ? std::vector<int>{} : std::vector<int>{world_size});
+    auto ready = spare_.take(world_size, fresh);
+    if (!ready) return tl::unexpected(ready.error());
+    workers_.emplace(std::move(*ready));
     return {};
   }
 
@@ -259,10 +350,13 @@ class Run {
   const Machine& machine_;
   Surroundings surroundings_;
   BuildIdentity build_;
+  Interleaving interleaving_;
+  SpareGroups spare_;
   Interrupt interrupt_;
   Selection selection_;
   int session_ = 0;                  // of the results, as the database counts
   std::set<std::string> described_;  // builds that the database knows
+  std::set<std::size_t> measured_;   // places of the plan, by this session
   std::optional<WorkerGroup> workers_;
   RunEnd end_;
 };

@@ -17,6 +17,8 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void run_started(const std::string& run, std::size_t cases, std::size_t already_done) = 0;
+  // What is told from now on is of this case. Cases that take turns all begin before the first of
+  // them ends; of such a one this is told again just before it is finished.
   virtual void case_started(std::size_t index, const std::string& description) = 0;
   virtual void case_doing(const std::string& what) = 0;
   virtual void case_finished(const store::CaseResult& result) = 0;

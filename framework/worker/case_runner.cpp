@@ -92,7 +92,8 @@ class CaseRun {
                                       .parameters = request_.parameters,
                                       .caches = *caches_,
                                       .build_another = [this] { return build_another(); },
-                                      .tolerance = verification_.tolerance(*composition_, pass)});
+                                      .tolerance = verification_.tolerance(*composition_, pass),
+                                      .own_turn = sink_.own_turn});
     sink_.describe({{"timing", {{pass, std::move(report.timing)}}},
                     {"verification", {{pass, {{"repeated", std::move(report.output_facts)}}}}}});
     throw_unless_ok(report.outputs);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "wire/messages.h"
+#include "worker/pass_measurement.h"
 #include "worker/plugin_loader.h"
 #include "worker/process_group.h"
 
@@ -16,6 +17,7 @@ struct CaseSink {
   std::function<void(store::Series series)> measured;
   // Facts of how the case was measured, merged into its context, object by object.
   std::function<void(const nlohmann::json& facts)> describe;
+  OwnTurn own_turn;  // empty: the case is measured on its own
 };
 
 // The device this rank measures the case on. Throws Unsupported where there is none for it.

@@ -63,13 +63,19 @@ class PassStopwatch final : public timing::Stopwatch {
   void prepare() override {
     if (warmed_ || clock_.name() == "cuda_graph") clock_.prepare();
   }
-  double sample_s(int calls) override { return clock_.sample(calls); }
+  double sample_s(int calls) override {
+    calls_ = calls;
+    return clock_.sample(calls);
+  }
+  // A reading like the last one, for nothing but what it leaves behind: caches, clocks.
+  void read_untimed() { clock_.sample(calls_); }
 
  private:
   measure::Clock& clock_;
   measure::Clock& wall_;
   bool warmed_;
   std::function<void()> look_;
+  int calls_ = 1;  // of the last reading
 };
 
 timing::Hooks hooks_among(const CaseContext& context) {
@@ -80,6 +86,19 @@ timing::Hooks hooks_among(const CaseContext& context) {
     return worst_of_ranks(context.group, context.device, value);
   };
   return hooks;
+}
+
+// A reading that follows one of another case finds that case's caches: the first of a turn is
+// preceded by one that does not count, as all others are by one that does. Not so the very first
+// where no call is to come before it.
+void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const std::string& pass,
+                    const timing::SamplingSettings& settings, const OwnTurn& own_turn) {
+  hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
+    const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
+    const bool after_others = own_turn(pass, static_cast<std::int64_t>(reading), planned);
+    if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
+    if (meet) meet(reading);
+  };
 }
 
 nlohmann::json facts_of(const timing::Taken& taken, const timing::SamplingSettings& settings,
@@ -117,8 +136,7 @@ class Rotation {
   Rotation(std::vector<AnotherProgram> programs, const std::string& pass)
       : programs_(std::move(programs)), steps_(programs_.size()) {
     for (std::size_t i = 0; i < programs_.size(); ++i) {
-      throw_unless_ok(
-          prepare(*programs_[i].composition, *programs_[i].program, pass, steps_[i]));
+      throw_unless_ok(prepare(*programs_[i].composition, *programs_[i].program, pass, steps_[i]));
     }
   }
 
@@ -201,13 +219,14 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck&
   };
 
   const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
-  const auto clock =
-      measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
-                          context.device, std::move(timed));
+  const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
+                                         context.device, std::move(timed));
   const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
   PassStopwatch stopwatch(*clock, *wall, settings.warmup > 0,
                           [&] { outputs.look(program(wall->last())); });
-  const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks_among(context));
+  timing::Hooks hooks = hooks_among(context);
+  if (what.own_turn) wait_for_turns(hooks, stopwatch, what.pass, settings, what.own_turn);
+  const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   outputs.look(program(clock->last()));
   look_at_poisoned_call(*clock, what.program, context.device, outputs);
 
@@ -223,9 +242,8 @@ PassReport measure_pass(const PassToMeasure& what) {
   const at::Device& device = what.composition.context.device;
   GuardedStep step;
   // Replays of a captured step allocate nothing: what it needs shows while it is captured.
-  const measure::MemoryUse preparing = measure::observe_memory(device, [&] {
-    throw_unless_ok(prepare(what.composition, what.program, what.pass, step));
-  });
+  const measure::MemoryUse preparing = measure::observe_memory(
+      device, [&] { throw_unless_ok(prepare(what.composition, what.program, what.pass, step)); });
   PassReport report;
   OutputCheck outputs(what.pass, what.composition.context.precision, what.tolerance);
   // What only timing needs, further programs and captured calls, is gone before memory is observed.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +12,11 @@
 
 namespace assay::worker {
 
+// Waits, ahead of a reading, for the turn of a case that others take turns with. True where others
+// were measured since its last reading.
+using OwnTurn =
+    std::function<bool(const std::string& pass, std::int64_t taken, std::int64_t planned)>;
+
 struct PassToMeasure {
   const Composition& composition;
   ProgramBoundary& program;    // built from it
@@ -20,6 +26,7 @@ struct PassToMeasure {
   CaseCaches& caches;
   std::function<AnotherProgram()> build_another;
   double tolerance;  // how far two calls may be apart, relative to their norm
+  OwnTurn own_turn;  // empty where the case is measured on its own
 };
 
 // What measuring one pass gave.

@@ -6,10 +6,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 
 #include "base/text.h"
 #include "measure/device.h"
 #include "wire/channel.h"
+#include "wire/turn_waiter.h"
 #include "worker/case_runner.h"
 #include "worker/exchange_check.h"
 
@@ -30,6 +32,9 @@ int complain(const Error& error) {
 void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
                  wire::Channel& channel, const wire::CaseRequest& request) {
   nlohmann::json context = nlohmann::json::object();
+  wire::TurnWaiter turns(channel, request.ordinal);
+  OwnTurn own_turn;
+  if (request.takes_turns) own_turn = std::bind_front(&wire::TurnWaiter::await, &turns);
   // A host that is gone shows when the next request is awaited.
   const CaseSink sink = {
       [&](const std::string& doing) {
@@ -39,7 +44,7 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         static_cast<void>(
             channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
       },
-      [&](const nlohmann::json& facts) { context.update(facts, true); }};
+      [&](const nlohmann::json& facts) { context.update(facts, true); }, std::move(own_turn)};
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
