@@ -151,7 +151,7 @@ class CaseRun {
       report({.pass = pass,
               .metric = count.metric,
               .part = count.part,
-              .unit = composition_->units[count.metric],
+              .unit = composition_->unit_of(count.metric),
               .samples = {count.value}});
     }
   }

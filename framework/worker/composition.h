@@ -20,6 +20,12 @@ struct Composition {
   std::unique_ptr<WorkloadBoundary> workload;
   std::map<std::string, std::string> units;  // of the metrics that the workload declares
   CaseContext context;
+
+  // Of a count; one that is not declared is a plain one.
+  std::string unit_of(const std::string& metric) const {
+    const auto declared = units.find(metric);
+    return declared == units.end() ? "count" : declared->second;
+  }
 };
 
 // Makes every plugin the request names, sets the numeric modes of the precision, and lets the
