@@ -3,7 +3,9 @@
 #include <assay/compile.h>
 #include <assay/workload.h>
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "wire/messages.h"
 #include "worker/plugin_loader.h"
