@@ -22,7 +22,8 @@ std::vector<std::string> gpu_names(const nlohmann::json& machine) {
 
 bool same_machine(const nlohmann::json& a, const nlohmann::json& b) {
   if (!a.is_object() || !b.is_object()) return false;
-  return a.value("host", "") == b.value("host", "") && gpu_names(a) == gpu_names(b);
+  const std::string host = a.value("host", "");
+  return !host.empty() && host == b.value("host", "") && gpu_names(a) == gpu_names(b);
 }
 
 Result<store::Run> named_run(store::Database& database, const std::string& name) {
