@@ -20,25 +20,23 @@ constexpr std::array<std::pair<std::uint64_t, std::string_view>, 5> held_by{{
 // Of a case's time; less than that does not show in a time that counts at 1 %.
 constexpr double least_share = 0.01;
 
-ReasonCounts count(const Observation& observation, int device, bool only_harmful) {
-  ReasonCounts counts;
-  for (const Reading& reading : observation.readings) {
-    for (const GpuReading& gpu : reading.gpus) {
-      if (gpu.device != device || !gpu.clock_reasons) continue;
-      ++counts.readings;
-      const std::uint64_t reasons = only_harmful ? harmful(*gpu.clock_reasons) : *gpu.clock_reasons;
-      for (const auto& [name, bit] : reason_names) {
-        if ((reasons & bit) != 0) ++counts.with[bit];
-      }
+void count(const Reading& reading, int device, bool only_harmful, ReasonCounts& counts) {
+  for (const GpuReading& gpu : reading.gpus) {
+    if (gpu.device != device || !gpu.clock_reasons) continue;
+    ++counts.readings;
+    const std::uint64_t reasons = only_harmful ? harmful(*gpu.clock_reasons) : *gpu.clock_reasons;
+    for (const auto& [name, bit] : reason_names) {
+      if ((reasons & bit) != 0) ++counts.with[bit];
     }
   }
-  return counts;
 }
 
 }  // namespace
 
 ReasonCounts count_reasons(const Observation& observation, int device) {
-  return count(observation, device, false);
+  ReasonCounts counts;
+  for (const Reading& reading : observation.readings) count(reading, device, false, counts);
+  return counts;
 }
 
 std::uint64_t harmful(std::uint64_t reasons) {
@@ -50,7 +48,11 @@ std::uint64_t harmful(std::uint64_t reasons) {
 }
 
 std::string what_held_clocks(const Observation& observation, int device) {
-  const ReasonCounts counts = count(observation, device, true);
+  // The reading at the begin shows what was there before, such as the case measured last.
+  ReasonCounts counts;
+  for (std::size_t i = 1; i < observation.readings.size(); ++i) {
+    count(observation.readings[i], device, true, counts);
+  }
   std::vector<std::string> parts;
   for (const auto& [bit, words] : held_by) {
     const auto at = counts.with.find(bit);

@@ -36,7 +36,7 @@ ReasonCounts count_reasons(const Observation& observation, int device);
 std::uint64_t harmful(std::uint64_t reasons);
 
 // "its power limit (12 of 40 readings) and heat (3 of 40 readings)"; "" where nothing held the
-// clocks of the GPU down.
+// clocks of the GPU down after the first reading.
 std::string what_held_clocks(const Observation& observation, int device);
 
 }  // namespace assay::health

@@ -26,7 +26,8 @@ struct Observation {
 
 // Reads the sources while cases run. One thread, kept for the whole run, that sleeps while no case
 // runs and whose readings cost less than 0.1 % of a core in all: where they take longer they become
-// rarer. begin() and end() read once each.
+// rarer. begin() and end() read once each;
+// a begin that follows an end at once takes over what that has read.
 class Watch {
  public:
   struct Settings {
@@ -75,6 +76,8 @@ class Watch {
   double next_look_s_ = 0;
   std::deque<Reading> past_;             // the last seconds' readings of the CPU
   std::map<int, GpuReading> processes_;  // by device, as last looked up
+  Reading last_end_;                     // what the last end() has read, of these GPUs
+  std::vector<int> last_devices_;
   std::thread thread_;
 };
 

@@ -184,7 +184,8 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
 
 std::string why_unverified(const Records& records, const RecordIds& ids) {
   for (const std::uint32_t id : ids) {
-    const auto& [series, result, number] = records[id];
+    const store::Series* series = records[id].series;
+    const store::CaseResult* result = records[id].result;
     if (series->clock.empty() || !result->context.is_object()) continue;
     const auto passes = result->context.find("unverified");
     if (passes == result->context.end() || !passes->is_object()) continue;
@@ -209,7 +210,8 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
     if (!one) return one;
     cell = std::move(*one);
     cell.unverified = why_unverified(*records_, found->second);
-    if (cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list) {
+    const bool counted = measure_->statistic == Statistic::n;
+    if (!counted && (cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list)) {
       cell.marks = marks_of(*records_, found->second);
     }
   } else if (const auto failed = failed_.find(key); failed != failed_.end()) {

@@ -67,8 +67,16 @@ TEST(Judge, ThrottledSaysByWhatAndHowOften) {
   ASSERT_THAT(marks, marked("throttled"));
   EXPECT_EQ(marks[0].pass, "");
   EXPECT_EQ(marks[0].reason,
-            "the clocks of GPU 0 were held down by its power limit (3 of 10 readings) and heat "
-            "(hardware slowdown) (1 of 10 readings)");
+            "the clocks of GPU 0 were held down by its power limit (3 of 9 readings) and heat "
+            "(hardware slowdown) (1 of 9 readings)");
+}
+
+TEST(Judge, WhatHeldTheClocksBeforeTheCaseIsNotHeldAgainstIt) {
+  Observation observation = fit();
+  observation.readings[0].gpus[0].clock_reasons = 0x4;
+  EXPECT_THAT(judge(observation, on_gpu()), IsEmpty());
+  observation.readings[9].gpus[0].clock_reasons = 0x4;
+  EXPECT_THAT(judge(observation, on_gpu()), marked("throttled"));
 }
 
 TEST(Judge, EachHarmfulReasonThrottlesAndNoSettingDoes) {
