@@ -119,7 +119,10 @@ Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& v
   auto plan = config::expand(*experiment);
   if (!plan) return tl::unexpected(plan.error());
   const std::string& name = stored->run.info.name;
-  AskedRun asked{std::move(*experiment), std::move(*plan), for_the_record(override), name,
+  AskedRun asked{std::move(*experiment),
+                 std::move(*plan),
+                 for_the_record(override),
+                 name,
                  {"--experiment-of", name}};
   if (!stored->cases.empty()) {
     auto narrowed = run::narrow_plan(asked.plan, stored->cases);
@@ -153,8 +156,8 @@ Result<run::Again> asked_again(const po::variables_map& values) {
     const std::string word(trim(item));
     const auto outcome = outcome_from_text(word);
     if (!outcome) {
-      return fail(ExitCode::bad_input, fmt::format("--retry: '{}' is not an outcome{}", word,
-                                                   suggestion(word, known)));
+      return fail(ExitCode::bad_input,
+                  fmt::format("--retry: '{}' is not an outcome{}", word, suggestion(word, known)));
     }
     again.outcomes.insert(*outcome);
   }
@@ -162,8 +165,7 @@ Result<run::Again> asked_again(const po::variables_map& values) {
 }
 
 Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
-                                                 store::Database& database,
-                                                 const AskedRun& asked) {
+                                                 store::Database& database, const AskedRun& asked) {
   const bool implied = values["rerun"].as<bool>() || values.count("retry") > 0;
   const std::string named = text_or(values, "resume", implied ? "latest" : "");
   if (named.empty()) return std::optional<std::string>();

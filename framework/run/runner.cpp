@@ -159,9 +159,9 @@ class Run {
     Error error = std::move(done.error());
     error.diagnostics.push_back(
         {{},
-         fmt::format("the run {} ends here: {} of {} cases are stored, the result of case {} is not",
-                     end_.run, stored, request_.plan.size() - selection_.repeats,
-                     result.ordinal + 1),
+         fmt::format(
+             "the run {} ends here: {} of {} cases are stored, the result of case {} is not",
+             end_.run, stored, request_.plan.size() - selection_.repeats, result.ordinal + 1),
          fmt::format("`--resume {}` does the rest once the database can be written", end_.run)});
     return tl::unexpected(std::move(error));
   }

@@ -293,11 +293,10 @@ CaseWriter::CaseWriter(SQLite::Database& database)
       find_ordinal_(database,
                     "SELECT CASE WHEN EXISTS (SELECT 1 FROM cases WHERE run_id = ?1 AND ordinal = "
                     "?2) THEN (SELECT max(ordinal) + 1 FROM cases WHERE run_id = ?1) ELSE ?2 END"),
-      insert_case_(
-          database,
-          "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
-          "reason, wall_s, measured_at, context, session) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      insert_case_(database,
+                   "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
+                   "reason, wall_s, measured_at, context, session) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_series_(database,
                      "INSERT INTO series (case_id, position, pass, metric, part, rank, unit, "
                      "outcome, reason, clock, samples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
