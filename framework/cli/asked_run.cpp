@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "store/identity.h"
@@ -91,6 +93,21 @@ config::Environment environment_of(const Session& session, const store::Session&
   return environment;
 }
 
+// The newest run of the experiment that is more than some cases of another, measured again.
+Result<std::optional<std::string>> newest_whole_run(store::Database& database,
+                                                    const std::string& experiment) {
+  const auto runs = database.runs();
+  if (!runs) return tl::unexpected(runs.error());
+  for (const store::RunSummary& run : *runs) {
+    const auto& overrides = run.info.overrides;
+    const bool of_cases = std::any_of(overrides.begin(), overrides.end(), [](const auto& text) {
+      return given_with(text, "--case ").has_value();
+    });
+    if (run.info.experiment == experiment && !of_cases) return std::optional(run.info.name);
+  }
+  return std::optional<std::string>();
+}
+
 }  // namespace
 
 Result<AskedRun> asked_of_file(const Session& session, const po::variables_map& values,
@@ -171,7 +188,7 @@ Result<std::optional<std::string>> run_to_resume(const po::variables_map& values
   if (named.empty()) return std::optional<std::string>();
   if (named != "latest") return std::optional(named);
   if (asked.of) return asked.of;
-  auto latest = database.latest_run(asked.experiment.name);
+  auto latest = newest_whole_run(database, asked.experiment.name);
   if (!latest) return latest;
   if (!*latest) {
     return fail(ExitCode::bad_input,

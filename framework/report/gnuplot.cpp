@@ -79,7 +79,7 @@ std::string quoted(const std::string& text) {
 std::string tick_label(const std::string& text) {
   std::string label;
   for (const char c : text) label += c == '%' ? std::string("%%") : std::string(1, c);
-  return quoted(label);
+  return report::quoted(label);
 }
 
 std::string script_opening(const std::filesystem::path& svg, int width, int height) {

@@ -256,23 +256,22 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
 // A limit on the size of files stands for a disk that fills up.
 TEST(DatabaseFaultTest, AFullDiskEndsTheRunAndResumeCompletesIt) {
   const Folder folder;
-  const std::string quick = lengths("8, 16, 24, 32");
-  const std::string file =
-      folder.write("e.yaml", quick.substr(0, quick.find("samples: 5")) + "samples: 3000}\n");
+  std::string list = "8";
+  for (int length = 16; length <= 128; length += 8) list += ", " + std::to_string(length);
+  const std::string file = folder.write("e.yaml", lengths(list));
   ASSERT_EQ(assay(folder.path(), {"plan", file}).exit_code, 0);  // the catalogue is there
-  // The database has some 80 KB, each case 24 KB of samples, all in the log until it is
-  // checkpointed.
-  const Ended full = shell(folder, "ulimit -f 400; assay run e.yaml");
+  // 16 cases of 30 KB and more, in the write-ahead log: about a third of them fit.
+  const Ended full = shell(folder, "ulimit -f 500; assay run e.yaml");
   EXPECT_EQ(full.exit_code, 4) << full.errors << full.output;
   EXPECT_THAT(full.errors, HasSubstr("the run lengths-1 ends here"));
   EXPECT_THAT(full.errors, HasSubstr("--resume lengths-1"));
   const auto kept = measured(folder, "lengths-1");
   EXPECT_GE(kept.size(), 1u);
-  EXPECT_LT(kept.size(), 4u);
+  EXPECT_LT(kept.size(), 16u);
   const Ended resumed = assay(folder.path(), {"run", file, "--resume", "lengths-1"});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_THAT(resumed.errors, HasSubstr(std::to_string(kept.size()) + " already done"));
-  EXPECT_THAT(measured(folder, "lengths-1"), ElementsAre("8", "16", "24", "32"));
+  EXPECT_EQ(measured(folder, "lengths-1").size(), 16u);
 }
 
 TEST(DatabaseFaultTest, TwoRunsOnOneDatabaseAtOnce) {
