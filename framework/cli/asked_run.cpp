@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "store/identity.h"
@@ -91,6 +93,21 @@ config::Environment environment_of(const Session& session, const store::Session&
   return environment;
 }
 
+// The newest run of the experiment that is more than some cases of another, measured again.
+Result<std::optional<std::string>> newest_whole_run(store::Database& database,
+                                                    const std::string& experiment) {
+  const auto runs = database.runs();
+  if (!runs) return tl::unexpected(runs.error());
+  for (const store::RunSummary& run : *runs) {
+    const auto& overrides = run.info.overrides;
+    const bool of_cases = std::any_of(overrides.begin(), overrides.end(), [](const auto& text) {
+      return given_with(text, "--case ").has_value();
+    });
+    if (run.info.experiment == experiment && !of_cases) return std::optional(run.info.name);
+  }
+  return std::optional<std::string>();
+}
+
 }  // namespace
 
 Result<AskedRun> asked_of_file(const Session& session, const po::variables_map& values,
@@ -119,7 +136,10 @@ Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& v
   auto plan = config::expand(*experiment);
   if (!plan) return tl::unexpected(plan.error());
   const std::string& name = stored->run.info.name;
-  AskedRun asked{std::move(*experiment), std::move(*plan), for_the_record(override), name,
+  AskedRun asked{std::move(*experiment),
+                 std::move(*plan),
+                 for_the_record(override),
+                 name,
                  {"--experiment-of", name}};
   if (!stored->cases.empty()) {
     auto narrowed = run::narrow_plan(asked.plan, stored->cases);
@@ -153,8 +173,8 @@ Result<run::Again> asked_again(const po::variables_map& values) {
     const std::string word(trim(item));
     const auto outcome = outcome_from_text(word);
     if (!outcome) {
-      return fail(ExitCode::bad_input, fmt::format("--retry: '{}' is not an outcome{}", word,
-                                                   suggestion(word, known)));
+      return fail(ExitCode::bad_input,
+                  fmt::format("--retry: '{}' is not an outcome{}", word, suggestion(word, known)));
     }
     again.outcomes.insert(*outcome);
   }
@@ -162,14 +182,13 @@ Result<run::Again> asked_again(const po::variables_map& values) {
 }
 
 Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
-                                                 store::Database& database,
-                                                 const AskedRun& asked) {
+                                                 store::Database& database, const AskedRun& asked) {
   const bool implied = values["rerun"].as<bool>() || values.count("retry") > 0;
   const std::string named = text_or(values, "resume", implied ? "latest" : "");
   if (named.empty()) return std::optional<std::string>();
   if (named != "latest") return std::optional(named);
   if (asked.of) return asked.of;
-  auto latest = database.latest_run(asked.experiment.name);
+  auto latest = newest_whole_run(database, asked.experiment.name);
   if (!latest) return latest;
   if (!*latest) {
     return fail(ExitCode::bad_input,

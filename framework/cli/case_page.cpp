@@ -39,11 +39,12 @@ std::string figures_of(const store::Series& series) {
   const Scale in(std::abs(summary.median), series.unit);
   if (summary.n == 1) return in(summary.median);
   const store::Interval interval = store::bootstrap_median(series.samples, seed);
-  return fmt::format("median {} (95 %: {} to {}), mean {}, std {}, p5 {}, p95 {}, min {}, max {}, "
-                     "n {}",
-                     in(summary.median), in(interval.low), in(interval.high), in(summary.mean),
-                     in(summary.std_sample), in(summary.p5), in(summary.p95), in(summary.min),
-                     in(summary.max), summary.n);
+  return fmt::format(
+      "median {} (95 %: {} to {}), mean {}, std {}, p5 {}, p95 {}, min {}, max {}, "
+      "n {}",
+      in(summary.median), in(interval.low), in(interval.high), in(summary.mean),
+      in(summary.std_sample), in(summary.p5), in(summary.p95), in(summary.min), in(summary.max),
+      summary.n);
 }
 
 std::string flags_of(const store::Series& series) {
@@ -117,9 +118,9 @@ void add_provenance(const store::Run& run, const store::CaseResult& result, std:
 }  // namespace
 
 std::string case_page(const store::Run& run, const store::CaseResult& result) {
-  std::string page = fmt::format("{}, case {}: {}{}{}\n", run.info.name, result.ordinal + 1,
-                                 to_text(result.outcome), result.reason.empty() ? "" : ": ",
-                                 result.reason);
+  std::string page =
+      fmt::format("{}, case {}: {}{}{}\n", run.info.name, result.ordinal + 1,
+                  to_text(result.outcome), result.reason.empty() ? "" : ": ", result.reason);
   page += fmt::format("  key: {}\n  build: {}\n  measured: {} in {}\n", result.key, result.build,
                       result.when, human_duration(result.wall_s));
   page += "  parameters\n";

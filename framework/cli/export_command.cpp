@@ -41,9 +41,8 @@ Result<void> keep_metrics(const std::vector<std::string>& wanted, store::Run& ru
   }
   for (const std::string& metric : wanted) {
     if (known.contains(metric)) continue;
-    return fail(ExitCode::bad_input,
-                fmt::format("{} has no metric '{}'{}", run.info.name, metric,
-                            suggestion(metric, {known.begin(), known.end()})));
+    return fail(ExitCode::bad_input, fmt::format("{} has no metric '{}'{}", run.info.name, metric,
+                                                 suggestion(metric, {known.begin(), known.end()})));
   }
   const std::set<std::string> kept(wanted.begin(), wanted.end());
   for (store::CaseResult& result : run.cases) {

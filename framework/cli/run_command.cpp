@@ -19,7 +19,8 @@ Usage usage() {
       "run",
       "FILE…",
       "Runs every case of the experiments, stores what was measured and writes their reports.",
-      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter 'seq_len<=256'\n"
+      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter "
+      "'seq_len<=256'\n"
       "  assay run experiments/quickstart.yaml --resume --retry oom,timeout\n"
       "  assay run --experiment-of quickstart-1 --case 3",
       po::options_description("Options"),
@@ -68,7 +69,8 @@ std::string resuming(const po::variables_map& values, const AskedRun& asked,
   std::vector<std::string> words = {"assay", "run"};
   words.insert(words.end(), asked.words.begin(), asked.words.end());
   words.insert(words.end(), {"--resume", run});
-  if (values.count("results") > 0) words.insert(words.end(), {"--results", text_or(values, "results", "")});
+  if (values.count("results") > 0)
+    words.insert(words.end(), {"--results", text_or(values, "results", "")});
   for (const std::string& file : texts(values, "plugin")) {
     words.insert(words.end(), {"--plugin", file});
   }

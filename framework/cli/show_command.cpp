@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "config/presets.h"
 #include "store/identity.h"
 
 namespace assay::cli {
@@ -142,6 +143,12 @@ Result<ExitCode> show_command(const Arguments& arguments) {
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
   if (kind == "model") {
+    const config::Presets presets(session->installation.configs(), ".");
+    const auto known = presets.names("models");
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("there is no model '{}'{}", name, suggestion(name, known)));
+    }
     const auto text =
         read_file((session->installation.configs() / "models" / (name + ".yaml")).string());
     if (!text) return tl::unexpected(text.error());

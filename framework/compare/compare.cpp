@@ -178,10 +178,13 @@ std::vector<std::string> cautions_of(const std::vector<CasePair>& pairs) {
   const bool a = is_single(&CasePair::a);
   const bool b = is_single(&CasePair::b);
   if (!a && !b) return {};
-  return {fmt::format("{} a single run: what differs from process to process is not seen and may "
-                      "pass for a difference. Several runs a side, measured in turn "
-                      "(tools/alternate), show it.",
-                      a && b ? "Each side is" : a ? "A is" : "B is")};
+  return {
+      fmt::format("{} a single run: what differs from process to process is not seen and may "
+                  "pass for a difference. Several runs a side, measured in turn "
+                  "(tools/alternate), show it.",
+                  a && b ? "Each side is"
+                  : a    ? "A is"
+                         : "B is")};
 }
 
 }  // namespace
@@ -198,8 +201,7 @@ Result<Comparison> compare(const Side& a, const Side& b, const Question& questio
     return tl::unexpected(checked.error());
   }
   const std::vector<CasePair> pairs = pair_cases(a, b);
-  Comparison comparison{a.name, b.name, question, differences(a, b, pairs),
-                        cautions_of(pairs), {}};
+  Comparison comparison{a.name, b.name, question, differences(a, b, pairs), cautions_of(pairs), {}};
   for (const CasePair& pair : pairs) {
     std::vector<Place> places;
     add_places(pair.a, question.metric, places);

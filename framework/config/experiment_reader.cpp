@@ -77,7 +77,7 @@ void read_for_workload(const catalogue::PluginInfo& workload, const Request& req
                        const Presets& presets, const Environment& environment,
                        Experiment& experiment, Diagnostics& diagnostics) {
   const Vocabulary vocabulary(*environment.catalogue, workload);
-  ValueChecker checker(presets, diagnostics);
+  ValueChecker checker(presets, diagnostics, environment.presets);
   AxisReader axes(vocabulary, request, checker, diagnostics);
   axes.read(experiment);
   CaseEntryReader(vocabulary, request, axes, checker, diagnostics).read(experiment);
@@ -113,8 +113,7 @@ Result<Experiment> parse_experiment(std::string_view text, const std::string& fi
   experiment.filters = override.filters;
   if (request.workload) {
     experiment.workload = request.workload->text;
-    const Presets presets(environment.configs, std::filesystem::path(file_name).parent_path(),
-                          environment.presets);
+    const Presets presets(environment.configs, std::filesystem::path(file_name).parent_path());
     if (const auto* workload = find_workload(environment, *request.workload, diagnostics)) {
       read_for_workload(*workload, request, presets, environment, experiment, diagnostics);
     }

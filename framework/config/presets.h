@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <map>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,9 +14,7 @@ namespace assay::config {
 // relative to the experiment file.
 class Presets {
  public:
-  // `known`: by "folder/name", before the files.
-  Presets(std::filesystem::path configs, std::filesystem::path experiment_folder,
-          std::map<std::string, nlohmann::json> known = {});
+  Presets(std::filesystem::path configs, std::filesystem::path experiment_folder);
 
   // Names that `folder` offers, sorted.
   std::vector<std::string> names(const std::string& folder) const;
@@ -28,7 +25,6 @@ class Presets {
  private:
   std::filesystem::path configs_;
   std::filesystem::path experiment_folder_;
-  std::map<std::string, nlohmann::json> known_;
 };
 
 }  // namespace assay::config

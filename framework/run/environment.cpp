@@ -12,7 +12,7 @@ namespace assay::run {
 namespace {
 
 constexpr std::array<std::string_view, 16> prefixes = {
-    "CUDA_", "CUDNN_", "CUBLAS_", "NCCL_",    "NVIDIA_", "OMP_",    "KMP_",   "GOMP_",
+    "CUDA_", "CUDNN_", "CUBLAS_",  "NCCL_",  "NVIDIA_", "OMP_",    "KMP_",   "GOMP_",
     "MKL_",  "GLOO_",  "PYTORCH_", "TORCH_", "TRITON_", "MALLOC_", "ASSAY_", "LD_PRELOAD"};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};

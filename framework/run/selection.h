@@ -14,8 +14,8 @@ namespace assay::run {
 
 // Which results of a resumed run are to be measured again, though they are there.
 struct Again {
-  bool every = false;           // --rerun
-  std::set<Outcome> outcomes;   // --retry
+  bool every = false;          // --rerun
+  std::set<Outcome> outcomes;  // --retry
 };
 
 // A case with nothing left open, as far as it decides whether its result is there already.

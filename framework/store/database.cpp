@@ -28,23 +28,15 @@ std::optional<std::vector<std::string>> passes_in(const std::string& context) {
   return passes;
 }
 
-constexpr std::size_t longest_name = 200;
-
-// Run names become folders beside the database, and imported ones come from elsewhere.
 Result<void> check_name(const std::string& name) {
-  const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
-    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
-  });
-  // SQLite looks for its journals beside the file as assay.db-wal and the like.
-  const bool is_of_database = name.starts_with("assay.db");
-  if (!name.empty() && name.size() <= longest_name && name[0] != '.' && !has_bad &&
-      !is_of_database) {
-    return {};
-  }
-  return fail(ExitCode::bad_input, fmt::format("'{}' cannot be the name of a run", name),
+  if (is_run_name(name)) return {};
+  constexpr std::size_t shown = 80;
+  return fail(ExitCode::bad_input,
+              fmt::format("'{}{}' cannot be the name of a run", name.substr(0, shown),
+                          name.size() > shown ? "…" : ""),
               fmt::format("a run's name is a folder's: no slash, no leading dot, not the "
                           "database's, 1 to {} bytes",
-                          longest_name));
+                          longest_run_name));
 }
 
 std::string next_name(SQLite::Database& database, const std::string& experiment) {
@@ -274,7 +266,7 @@ Result<std::optional<std::string>> Database::latest_run(
                               std::string(newest_first) + " LIMIT 1");
     if (experiment) row.bind(1, *experiment);
     if (!row.executeStep()) return std::nullopt;
-    return row.getColumn(0).getString();
+    return name_in(row.getColumn(0));
   });
 }
 

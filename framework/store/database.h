@@ -68,7 +68,8 @@ class Database {
   // Replaces what the run has under the same key, and nothing else: where another case has its
   // ordinal, it gets the next free one.
   Result<void> record_case(const std::string& run, const CaseResult& result);
-  // Gives the run's cases the ordinals that `places` names by key; any others follow in their order.
+  // Gives the run's cases the ordinals that `places` names by key; any others follow in their
+  // order.
   Result<void> arrange_cases(const std::string& run,
                              const std::map<std::string, std::int64_t>& places);
   // `finished`: ISO 8601, UTC; "" opens the run again.

@@ -116,12 +116,18 @@ json to_json(const Series& series) {
 json to_json(const CaseResult& result) {
   json series = json::array();
   for (const Series& one : result.series) series.push_back(to_json(one));
-  return {{"ordinal", result.ordinal},   {"key", result.key},
-          {"key_text", result.key_text}, {"parameters", to_json(result.parameters)},
-          {"build", result.build},       {"session", result.session},
-          {"outcome", to_text(result.outcome)}, {"reason", result.reason},
-          {"wall_s", number_to_json(result.wall_s)}, {"when", result.when},
-          {"context", result.context},   {"series", std::move(series)}};
+  return {{"ordinal", result.ordinal},
+          {"key", result.key},
+          {"key_text", result.key_text},
+          {"parameters", to_json(result.parameters)},
+          {"build", result.build},
+          {"session", result.session},
+          {"outcome", to_text(result.outcome)},
+          {"reason", result.reason},
+          {"wall_s", number_to_json(result.wall_s)},
+          {"when", result.when},
+          {"context", result.context},
+          {"series", std::move(series)}};
 }
 
 json to_json(const Session& session) {

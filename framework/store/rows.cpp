@@ -125,9 +125,25 @@ StatisticsBySeries read_statistics(SQLite::Database& database, std::int64_t run_
 
 }  // namespace
 
+bool is_run_name(const std::string& name) {
+  const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
+    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+  });
+  // SQLite looks for its journals beside the file as assay.db-wal and the like.
+  const bool is_of_database = name.starts_with("assay.db");
+  return !name.empty() && name.size() <= longest_run_name && name[0] != '.' && !has_bad &&
+         !is_of_database;
+}
+
+std::string name_in(const SQLite::Column& column) {
+  std::string name = column.getString();
+  if (!is_run_name(name)) throw DamagedRow{"a run has a name that cannot be a folder's"};
+  return name;
+}
+
 RunInfo read_run(SQLite::Statement& row) {
   RunInfo info;
-  info.name = row.getColumn(1).getString();
+  info.name = name_in(row.getColumn(1));
   info.experiment = row.getColumn(2).getString();
   info.title = row.getColumn(3).getString();
   info.experiment_text = row.getColumn(4).getString();
@@ -277,11 +293,10 @@ CaseWriter::CaseWriter(SQLite::Database& database)
       find_ordinal_(database,
                     "SELECT CASE WHEN EXISTS (SELECT 1 FROM cases WHERE run_id = ?1 AND ordinal = "
                     "?2) THEN (SELECT max(ordinal) + 1 FROM cases WHERE run_id = ?1) ELSE ?2 END"),
-      insert_case_(
-          database,
-          "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
-          "reason, wall_s, measured_at, context, session) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      insert_case_(database,
+                   "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
+                   "reason, wall_s, measured_at, context, session) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_series_(database,
                      "INSERT INTO series (case_id, position, pass, metric, part, rank, unit, "
                      "outcome, reason, clock, samples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),

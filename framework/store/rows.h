@@ -25,6 +25,13 @@ inline constexpr std::string_view newest_first = " ORDER BY order_time DESC, id 
 
 RunInfo read_run(SQLite::Statement& row);
 
+inline constexpr std::size_t longest_run_name = 200;
+
+// Run names become folders beside the database, and imported ones come from elsewhere.
+bool is_run_name(const std::string& name);
+// A name that is none, in a file that somebody else has written, is a DamagedRow.
+std::string name_in(const SQLite::Column& column);
+
 // Whether a run begins now, and is newer than all there are, or was made elsewhere.
 enum class RunOrigin { begun, imported };
 

@@ -186,13 +186,6 @@ void add_memory(const std::string& pass, const measure::Call& call, const at::De
        .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
 }
 
-std::string unit_of_count(const std::map<std::string, std::string>& declared,
-                          const std::string& metric) {
-  if (const auto found = declared.find(metric); found != declared.end()) return found->second;
-  if (metric == "flops") return "FLOP";
-  return metric == "bytes" ? "byte" : "count";
-}
-
 void add_counts(const std::string& pass, const Composition& composition, ProgramBoundary& program,
                 std::vector<store::Series>& series) {
   std::vector<Count> counts;
@@ -201,7 +194,7 @@ void add_counts(const std::string& pass, const Composition& composition, Program
     series.push_back({.pass = pass,
                       .metric = count.metric,
                       .part = count.part,
-                      .unit = unit_of_count(composition.units, count.metric),
+                      .unit = composition.unit_of(count.metric),
                       .samples = {count.value}});
   }
 }

@@ -46,11 +46,16 @@ TEST(CaseChoice, ADigitsOnlyKeyIsFoundWhereNoCaseHasTheNumber) {
 TEST(CaseChoice, WhatNamesNoCaseIsRefusedWithWhatWouldBeRight) {
   const store::Run run = run_of_three();
   const std::vector<std::pair<std::string, std::string>> mistakes = {
-      {"4", "lists its cases"},          {"0", "lists its cases"},
-      {"ffffffffffff", "has no case"},   {"seq_len > 9999", "has no case"},
-      {"seqlen > 1", "did you mean 'seq_len'"}, {"seq_len +", ""},
-      {"seq_len", "not true or false"},  {"99999999999999999999999", "has no case"},
-      {"'; DROP TABLE runs; --", ""},    {std::string(100'000, '('), ""}};
+      {"4", "lists its cases"},
+      {"0", "lists its cases"},
+      {"ffffffffffff", "has no case"},
+      {"seq_len > 9999", "has no case"},
+      {"seqlen > 1", "did you mean 'seq_len'"},
+      {"seq_len +", ""},
+      {"seq_len", "not true or false"},
+      {"99999999999999999999999", "has no case"},
+      {"'; DROP TABLE runs; --", ""},
+      {std::string(100'000, '('), ""}};
   for (const auto& [text, hint] : mistakes) {
     const auto cases = choose_cases(run, text);
     ASSERT_FALSE(cases) << text;
@@ -92,8 +97,10 @@ TEST(CasePage, DoesNotSteerTheTerminal) {
 
 TEST(ShellCommand, IsReadBackByAShellAsItWas) {
   const std::vector<std::string> words = {
-      "assay", "", "it's", "$(id) `id` $HOME", "a b\tc", "new\nline", "\"q\" \\ !", "*?[x]{1,2}~",
-      "#x", "-n", "ünï", "a=b;c|d&e<f>g", "seq_len<=256"};
+      "assay",       "",          "it's",       "$(id) `id` $HOME",
+      "a b\tc",      "new\nline", "\"q\" \\ !", "*?[x]{1,2}~",
+      "#x",          "-n",        "ünï",        "a=b;c|d&e<f>g",
+      "seq_len<=256"};
   const auto said = run::capture(
       {{"sh", "-c", "for word in " + shell_command(words) + "; do printf '%s\\0' \"$word\"; done"},
        {},

@@ -20,9 +20,12 @@ using ::testing::Not;
 // A case each length; quick ones.
 std::string lengths(const std::string& list, const std::string& more = "") {
   return "experiment: lengths\nworkload: attention\n"
-         "matrix: {seq_len: [" + list + "]}\n"
+         "matrix: {seq_len: [" +
+         list +
+         "]}\n"
          "fixed: {attention: naive, batch: 1, heads: 1, d_head: 8, causal: true, device: cpu}\n"
-         "measure: {passes: [forward], warmup: 1, samples: 5" + more + "}\n";
+         "measure: {passes: [forward], warmup: 1, samples: 5" +
+         more + "}\n";
 }
 
 std::vector<nlohmann::json> exported(const Folder& folder, const std::string& run) {
@@ -47,8 +50,8 @@ std::vector<std::string> measured(const Folder& folder, const std::string& run) 
 // Runs words of a shell in the folder, where `assay` is the built one.
 Ended shell(const Folder& folder, const std::string& script) {
   run::Process::Command command;
-  command.arguments = {"env", "-C", folder.path().string(), "sh", "-c",
-                       "PATH=" ASSAY_BUILD_DIR "/bin:$PATH; " + script};
+  command.arguments = {"env", "-C", folder.path().string(),
+                       "sh",  "-c", "PATH=" ASSAY_BUILD_DIR "/bin:$PATH; " + script};
   command.environment["ASSAY_CACHE"] = (folder.path() / "cache").string();
   const auto done = run::capture(command);
   if (!done) return {-1, {}, done.error().text()};
@@ -77,10 +80,10 @@ TEST(ResumeTest, OtherPassesAreMissing) {
   ASSERT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
   const Ended same = assay(folder.path(), {"run", file, "--resume"});
   EXPECT_THAT(same.errors, HasSubstr("1 case, 1 already done"));
-  ASSERT_EQ(assay(folder.path(), {"run", file, "--resume", "--set",
-                                  "measure.passes=[forward,backward]"})
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      assay(folder.path(), {"run", file, "--resume", "--set", "measure.passes=[forward,backward]"})
+          .exit_code,
+      0);
   std::vector<std::string> passes;
   for (const auto& line : exported(folder, "lengths-1")) {
     if (line["metric"] == "time") passes.push_back(line["pass"]);
@@ -93,7 +96,8 @@ TEST(ResumeTest, RetryAndRerunReplaceWhatTheySay) {
   const std::string file = folder.write(
       "e.yaml",
       "experiment: mixed\nworkload: attention\nmatrix: {attention: [test_throws, test_right, "
-      "test_declines]}\nfixed: {batch: 1, heads: 1, seq_len: 8, d_head: 8, causal: true, device: cpu}\n"
+      "test_declines]}\nfixed: {batch: 1, heads: 1, seq_len: 8, d_head: 8, causal: true, device: "
+      "cpu}\n"
       "measure: {passes: [forward], warmup: 1, samples: 2}\n");
   const std::string plugin = fixture("attention_variants");
   const auto run = [&](std::vector<std::string> more) {
@@ -145,14 +149,16 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
       "fixed: {batch: 1, heads: 1, d_head: 8, causal: true}\n"
       "measure: {passes: [forward], warmup: 1, samples: 4}\n";
   const std::string file = folder.write("it's an experiment.yaml", text);
-  ASSERT_EQ(assay(folder.path(), {"run", file, "--results", "my results", "--device", "cpu",
-                                  "--set", "d_head=16"})
+  ASSERT_EQ(assay(folder.path(),
+                  {"run", file, "--results", "my results", "--device", "cpu", "--set", "d_head=16"})
                 .exit_code,
             0);
   // What is repeated is what was measured, whatever the file says by now.
   folder.write("it's an experiment.yaml", "experiment: another\n");
-  const Ended page = assay(folder.path(), {"show", "latest", "--case", "attention == math && "
-                                           "seq_len == 16", "--results", "my results"});
+  const Ended page = assay(folder.path(), {"show", "latest", "--case",
+                                           "attention == math && "
+                                           "seq_len == 16",
+                                           "--results", "my results"});
   ASSERT_EQ(page.exit_code, 0) << page.errors;
   for (const char* expected : {"seq_len = 16", "d_head = 16", "forward time", "median", "n 4",
                                "experiment_sha256", "fingerprint", "plugins/attention/math.so",
@@ -187,11 +193,11 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
 TEST(RepeatTest, ModelsAreTakenAsTheyWereStored) {
   const Folder folder;
   folder.write("mine.yaml", "d_model: 32\nd_ff: 64\nlayers: 1\nheads: 2\nvocab_size: 64\n");
-  const std::string file = folder.write(
-      "e.yaml",
-      "experiment: model\nworkload: model_step\nmatrix: {batch: [1, 2]}\n"
-      "fixed: {model: mine.yaml, seq_len: 8, device: cpu}\n"
-      "measure: {passes: [inference], warmup: 1, samples: 2}\n");
+  const std::string file =
+      folder.write("e.yaml",
+                   "experiment: model\nworkload: model_step\nmatrix: {batch: [1, 2]}\n"
+                   "fixed: {model: mine.yaml, seq_len: 8, device: cpu}\n"
+                   "measure: {passes: [inference], warmup: 1, samples: 2}\n");
   const Ended first = assay(folder.path(), {"run", file});
   ASSERT_EQ(first.exit_code, 0) << first.errors;
   std::filesystem::remove(folder.path() / "mine.yaml");
@@ -232,12 +238,17 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
   EXPECT_THAT(second, Not(HasSubstr("SECRET")));
 
   // And so it does after an export and an import.
-  ASSERT_EQ(shell(folder, "assay export lengths-1 --output run.jsonl && assay import run.jsonl "
-                          "--results other").exit_code, 0);
+  ASSERT_EQ(shell(folder,
+                  "assay export lengths-1 --output run.jsonl && assay import run.jsonl "
+                  "--results other")
+                .exit_code,
+            0);
   const auto imported = [&](const char* which) {
     return assay(folder.path(), {"show", which, "--results", "other"}).output;
   };
-  const auto without_command = [](const std::string& page) { return page.substr(0, page.find("  again")); };
+  const auto without_command = [](const std::string& page) {
+    return page.substr(0, page.find("  again"));
+  };
   EXPECT_EQ(without_command(imported("lengths-1/1")), without_command(first));
   EXPECT_EQ(without_command(imported("lengths-1/2")), without_command(second));
 }
@@ -245,22 +256,22 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
 // A limit on the size of files stands for a disk that fills up.
 TEST(DatabaseFaultTest, AFullDiskEndsTheRunAndResumeCompletesIt) {
   const Folder folder;
-  const std::string quick = lengths("8, 16, 24, 32");
-  const std::string file =
-      folder.write("e.yaml", quick.substr(0, quick.find("samples: 5")) + "samples: 3000}\n");
+  std::string list = "8";
+  for (int length = 16; length <= 128; length += 8) list += ", " + std::to_string(length);
+  const std::string file = folder.write("e.yaml", lengths(list));
   ASSERT_EQ(assay(folder.path(), {"plan", file}).exit_code, 0);  // the catalogue is there
-  // The database has some 80 KB, each case 24 KB of samples, all in the log until it is checkpointed.
-  const Ended full = shell(folder, "ulimit -f 400; assay run e.yaml");
+  // 16 cases of 30 KB and more, in the write-ahead log: about a third of them fit.
+  const Ended full = shell(folder, "ulimit -f 500; assay run e.yaml");
   EXPECT_EQ(full.exit_code, 4) << full.errors << full.output;
   EXPECT_THAT(full.errors, HasSubstr("the run lengths-1 ends here"));
   EXPECT_THAT(full.errors, HasSubstr("--resume lengths-1"));
   const auto kept = measured(folder, "lengths-1");
   EXPECT_GE(kept.size(), 1u);
-  EXPECT_LT(kept.size(), 4u);
+  EXPECT_LT(kept.size(), 16u);
   const Ended resumed = assay(folder.path(), {"run", file, "--resume", "lengths-1"});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_THAT(resumed.errors, HasSubstr(std::to_string(kept.size()) + " already done"));
-  EXPECT_THAT(measured(folder, "lengths-1"), ElementsAre("8", "16", "24", "32"));
+  EXPECT_EQ(measured(folder, "lengths-1").size(), 16u);
 }
 
 TEST(DatabaseFaultTest, TwoRunsOnOneDatabaseAtOnce) {

@@ -16,7 +16,10 @@ Selection select(const std::vector<std::string>& keys,
                  const std::map<std::string, store::RecordedCase>& recorded,
                  const Again& again = {}, const std::vector<std::string>& passes = {"forward"}) {
   return select_cases(
-      keys.size(), passes, [&](std::size_t index) { return CaseIdentity{keys[index], "b"}; },
+      keys.size(), passes,
+      [&](std::size_t index) {
+        return CaseIdentity{keys[index], "b"};
+      },
       recorded, again);
 }
 
@@ -97,7 +100,8 @@ TEST(NarrowPlan, SettingsThatAreNewHaveThePlansValue) {
   const auto wanted = stored({{"n", std::int64_t{1}}});
   EXPECT_EQ(narrow_plan(plan, {&wanted})->parameters(0), plan.parameters(0));
   // The case that needs the fewest of them is meant.
-  const config::Plan two = plan_of({{{"n", std::int64_t{1}}, {"extra", true}}, {{"n", std::int64_t{1}}}});
+  const config::Plan two =
+      plan_of({{{"n", std::int64_t{1}}, {"extra", true}}, {{"n", std::int64_t{1}}}});
   EXPECT_EQ(narrow_plan(two, {&wanted})->parameters(0), wanted.parameters);
 }
 
@@ -117,7 +121,8 @@ TEST(NarrowPlan, ACaseThatThereIsNotIsNamed) {
 TEST(MayRepeat, OnlyWhereAutoStandsBesideAnother) {
   EXPECT_FALSE(may_repeat(plan_of({{{"device", std::string("auto")}}})));
   EXPECT_FALSE(may_repeat(plan_of({{{"n", std::int64_t{1}}}, {{"n", std::int64_t{2}}}})));
-  EXPECT_TRUE(may_repeat(plan_of({{{"device", std::string("auto")}}, {{"device", std::string("cpu")}}})));
+  EXPECT_TRUE(
+      may_repeat(plan_of({{{"device", std::string("auto")}}, {{"device", std::string("cpu")}}})));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 namespace assay::store {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::oom_case;
 using testing::sample_case;
 using testing::text_of;
-using ::testing::ElementsAre;
 
 class StoreResume : public testing::TemporaryFolder {
  protected:
@@ -129,7 +129,8 @@ TEST_F(StoreResume, WhatACaseWasToMeasureIsKnownWhereItWasWritten) {
 
 TEST_F(StoreResume, AClockThatWasSetBackChangesNoOrder) {
   RunInfo later = info_;
-  for (const char* started : {"2026-02-01T00:00:00Z", "1970-01-01T00:00:09Z", "1999-01-01T00:00:00Z"}) {
+  for (const char* started :
+       {"2026-02-01T00:00:00Z", "1970-01-01T00:00:09Z", "1999-01-01T00:00:00Z"}) {
     later.started = started;
     ASSERT_TRUE(database_.begin_numbered_run(later));
   }
