@@ -102,8 +102,10 @@ class Run {
     if (workers_) result.context["versions"] = workers_->versions();
     result.context.update(end.context);
     ++end_.outcomes[result.outcome];
-    observer_.case_finished(result);
-    return database_.record_case(end_.run, result);
+    // Who is told that a case is finished finds it in the database, whatever happens next.
+    auto recorded = database_.record_case(end_.run, result);
+    if (recorded) observer_.case_finished(result);
+    return recorded;
   }
 
   CaseEnd execute(const ResolvedCase& resolved) {
@@ -151,6 +153,7 @@ class Run {
     if (auto ready = ready_workers(request, resolved.fresh_workers); !ready) {
       end.outcome = Outcome::crashed;
       end.reason = ready.error().text();
+      end.interrupted = interrupt_.stop_now();
       return end;
     }
     end = workers_->run_case(request, resolved.time_limit_s, interrupt_, doing);
@@ -161,9 +164,9 @@ class Run {
   Result<void> ready_workers(const wire::CaseRequest& request, bool fresh) {
     const Value& size = request.parameters.at("world_size");
     const int world_size = static_cast<int>(std::get<std::int64_t>(size));
-    if (workers_ && workers_->world_size() == world_size && !fresh) return {};
+    if (workers_ && workers_->world_size() == world_size && !fresh && workers_->alive()) return {};
     workers_.reset();
-    auto started = WorkerGroup::start(request_.installation, world_size);
+    auto started = WorkerGroup::start(request_.installation, world_size, &interrupt_);
     if (!started) return tl::unexpected(started.error());
     workers_.emplace(std::move(*started));
     return {};

@@ -7,6 +7,8 @@
 #include "measure/device.h"
 #include "measure/memory.h"
 #include "worker/composition.h"
+#include "worker/guards.h"
+#include "worker/memory_floor.h"
 #include "worker/pass_measurement.h"
 #include "worker/verification.h"
 
@@ -39,10 +41,12 @@ class CaseRun {
     device_ = device_of(request_.parameters, placement_);
     measure::use_device(*device_);
     if (device_->is_cpu()) cpu_memory_.emplace();
+    memory_floor_.emplace(*device_);
     sink_.progress("building");
     const auto backend = request_.parameters.find("backend");
     const Group group = groups_.get(
         backend == request_.parameters.end() ? "none" : to_text(backend->second), *device_);
+    Guards::watch(group.backend.get());
     composition_ = compose(loader_, request_, *device_, group);
     if (!verify_last_) verify();
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
@@ -84,7 +88,7 @@ class CaseRun {
   }
 
   void time_pass(const std::string& pass) {
-    PassReport report = measure_pass(*composition_, *program_, pass, request_.parameters);
+    PassReport report = measure_pass(*composition_, *program_, pass, request_.parameters, *memory_floor_);
     sink_.describe({{"timing", {{pass, std::move(report.timing)}}}});
     for (store::Series& series : report.series) this->report(std::move(series));
   }
@@ -130,7 +134,19 @@ class CaseRun {
       program_.reset();
       composition_.reset();
       if (device_) measure::empty_cache(*device_);
+      if (memory_floor_) look_for_a_leak();
     }));
+  }
+
+  void look_for_a_leak() {
+    nlohmann::json memory = memory_floor_->settle();
+    if (memory.contains("leak")) {
+      sink_.describe({{"left_behind",
+                       {{"leak", fmt::format("{} were not given back by {}",
+                                             memory["leak"].get<std::string>(),
+                                             plugins_in_words(request_.parameters))}}}});
+    }
+    sink_.describe({{"memory", std::move(memory)}});
   }
 
   PluginLoader& loader_;
@@ -140,6 +156,7 @@ class CaseRun {
   const CaseSink& sink_;
   std::optional<at::Device> device_;
   std::optional<measure::CpuMemoryScope> cpu_memory_;
+  std::optional<MemoryFloor> memory_floor_;
   std::unique_ptr<Composition> composition_;
   std::unique_ptr<ProgramBoundary> program_;
   // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up

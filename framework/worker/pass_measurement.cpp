@@ -30,9 +30,13 @@ std::string unit_of_count(const std::string& metric) {
 }
 
 void add_memory(const std::string& pass, const measure::Call& call, const at::Device& device,
-                std::int64_t preparing_peak_bytes, std::vector<store::Series>& series) {
-  call.before();
-  const measure::MemoryUse use = measure::observe_memory(device, call.run);
+                std::int64_t preparing_peak_bytes, MemoryFloor& floor,
+                std::vector<store::Series>& series) {
+  measure::MemoryUse use;
+  floor.observe([&] {
+    call.before();
+    use = measure::observe_memory(device, call.run);
+  });
   series.push_back({.pass = pass,
                     .metric = "memory_before",
                     .unit = "byte",
@@ -60,7 +64,8 @@ void add_counts(const std::string& pass, ProgramBoundary& program,
 }  // namespace
 
 PassReport measure_pass(const Composition& composition, ProgramBoundary& program,
-                        const std::string& pass, const store::Parameters& parameters) {
+                        const std::string& pass, const store::Parameters& parameters,
+                        MemoryFloor& floor) {
   const at::Device& device = composition.context.device;
   GuardedStep step;
   // Replays of a captured step allocate nothing: what it needs shows while it is captured.
@@ -86,7 +91,7 @@ PassReport measure_pass(const Composition& composition, ProgramBoundary& program
                            .unit = "s",
                            .clock = "wall",
                            .samples = {timing.first_call_s}});
-  add_memory(pass, call, device, preparing.peak_bytes, report.series);
+  add_memory(pass, call, device, preparing.peak_bytes, floor, report.series);
   add_counts(pass, program, report.series);
   return report;
 }

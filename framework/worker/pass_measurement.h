@@ -6,6 +6,7 @@
 
 #include "store/records.h"
 #include "worker/composition.h"
+#include "worker/memory_floor.h"
 
 namespace assay::worker {
 
@@ -19,6 +20,6 @@ struct PassReport {
 // the allocator's eyes, and the program's counts. All ranks call it together. Throws what the
 // plugins throw, as PluginFailure.
 PassReport measure_pass(const Composition& composition, ProgramBoundary& program,
-                        const std::string& pass, const store::Parameters& parameters);
+                        const std::string& pass, const store::Parameters& parameters, MemoryFloor& floor);
 
 }  // namespace assay::worker
