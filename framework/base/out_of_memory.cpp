@@ -19,14 +19,16 @@ std::string_view between(std::string_view text, std::string_view before, std::st
   return end == std::string_view::npos ? std::string_view() : text.substr(0, end);
 }
 
-// "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.81 GiB of which
-// 1.25 GiB is free. Including non-PyTorch memory, this process has 138.55 GiB memory in use. …"
+// "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.81 GiB of
+// which 1.25 GiB is free. Including non-PyTorch memory, this process has 138.55 GiB memory in use.
+// …"
 std::optional<std::string> on_cuda(std::string_view message) {
   const auto asked = between(message, "Tried to allocate ", ". ");
   const auto total = between(message, "has a total capacity of ", " of which");
   const auto free = between(message, " of which ", " is free");
   if (asked.empty() || total.empty() || free.empty()) return std::nullopt;
-  std::string words = fmt::format("CUDA out of memory: {} asked for, {} of {} free", asked, free, total);
+  std::string words =
+      fmt::format("CUDA out of memory: {} asked for, {} of {} free", asked, free, total);
   const auto own = between(message, "this process has ", " memory in use");
   if (!own.empty()) words += fmt::format(", {} held by this process", own);
   return words;

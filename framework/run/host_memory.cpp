@@ -94,9 +94,7 @@ std::int64_t resident_bytes(pid_t pid) {
   return stream >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
 }
 
-std::int64_t out_of_memory_kills() {
-  return number_behind("/proc/vmstat", "oom_kill").value_or(0);
-}
+std::int64_t out_of_memory_kills() { return number_behind("/proc/vmstat", "oom_kill").value_or(0); }
 
 MemoryGuard MemoryGuard::from_environment() {
   const char* text = std::getenv(memory_limit_variable);
@@ -142,7 +140,8 @@ MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
   }
   // Nothing fills memory faster than some 16 GiB/s.
   constexpr double bytes_per_ms = 16.0 * (1 << 30) / 1000;
-  look.next_ms = static_cast<int>(std::clamp(static_cast<double>(room) / bytes_per_ms, 20.0, 500.0));
+  look.next_ms =
+      static_cast<int>(std::clamp(static_cast<double>(room) / bytes_per_ms, 20.0, 500.0));
   return look;
 }
 

@@ -6,9 +6,9 @@
 
 namespace assay::run {
 
-// Turns SIGINT, SIGTERM and SIGHUP into something an event loop can wait for, while it lives; what is
-// written to a pipe nobody reads is an error then and no signal.
-// Once: finish the current case. Twice: stop now.
+// Turns SIGINT, SIGTERM and SIGHUP into something an event loop can wait for, while it lives; what
+// is written to a pipe nobody reads is an error then and no signal. Once: finish the current case.
+// Twice: stop now.
 class Interrupt {
  public:
   Interrupt();

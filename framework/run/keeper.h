@@ -8,7 +8,8 @@ namespace assay::run {
 
 // Between the host and each process it starts stands a keeper: a small process that gathers in
 // whatever the process starts and leaves behind, in whatever session or group that is, and ends all
-// of it when the process has ended, when the host says so, or when the host is gone, however it went.
+// of it when the process has ended, when the host says so, or when the host is gone, however it
+// went.
 
 // What a keeper is given; descriptors are this process' own numbers.
 struct KeeperTask {
@@ -27,11 +28,12 @@ struct KeptStart {
   pid_t pid = 0;
 };
 struct KeptEnd {
-  int wait_status = 0;        // as waitpid gives it
-  long peak_memory_kib = 0;   // the most memory it held at once
+  int wait_status = 0;       // as waitpid gives it
+  long peak_memory_kib = 0;  // the most memory it held at once
 };
 
-// The keeper's life. Called in a fresh fork of a process that may have threads: it allocates nothing.
+// The keeper's life. Called in a fresh fork of a process that may have threads: it allocates
+// nothing.
 [[noreturn]] void keep(const KeeperTask& task);
 
 // Marks a process and all it starts, so that they are found where their keeper was ended.

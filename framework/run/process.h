@@ -16,7 +16,7 @@ namespace assay::run {
 // How a process ended, in words: "exit code 3", "signal 11 (SIGSEGV: Segmentation fault)".
 struct ProcessEnd {
   bool signalled = false;
-  int number = 0;  // exit code or signal
+  int number = 0;                      // exit code or signal
   std::int64_t peak_memory_bytes = 0;  // the most it held at once; 0: not known
   std::string text() const;
 };

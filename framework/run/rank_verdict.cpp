@@ -40,7 +40,8 @@ std::vector<std::size_t> those_missing(const std::vector<RankEnd>& ranks,
                                        std::int64_t most_collectives) {
   std::vector<std::size_t> missing;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (!ranks[rank].done && ranks[rank].collectives.value_or(most_collectives) < most_collectives) {
+    if (!ranks[rank].done &&
+        ranks[rank].collectives.value_or(most_collectives) < most_collectives) {
       missing.push_back(rank);
     }
   }
@@ -62,8 +63,8 @@ RankVerdict too_late(const std::vector<RankEnd>& ranks, double time_limit_s) {
       fmt::format("{} did not finish within {}", ranks.size() > 1 ? in_words(late) : "the case",
                   human_duration(time_limit_s));
   if (known) {
-    reason += fmt::format(": it has begun {} collectives, others {}",
-                          first.collectives.value_or(0), most_collectives);
+    reason += fmt::format(": it has begun {} collectives, others {}", first.collectives.value_or(0),
+                          most_collectives);
   }
   if (!first.doing.empty()) reason += fmt::format(" (at '{}')", first.doing);
   if (!first.last_lines.empty()) reason += "; it printed: " + first.last_lines;
@@ -73,14 +74,20 @@ RankVerdict too_late(const std::vector<RankEnd>& ranks, double time_limit_s) {
 }  // namespace
 
 bool blames_another_rank(const std::string& reason) {
-  constexpr std::string_view signs[] = {
-      "Connection closed by peer", "Connection reset by peer",      "Connection refused",
-      "Broken pipe",               "remote process exited",         "communicator was aborted",
-      "Timed out waiting",         "timeout caused pair closure",   "NCCL communicator encountered",
-      "recvValueWithTimeout",      "failed to recv, got 0 bytes",   "waiting for clients"};
-  return std::any_of(std::begin(signs), std::end(signs), [&](std::string_view sign) {
-    return reason.find(sign) != std::string::npos;
-  });
+  constexpr std::string_view signs[] = {"Connection closed by peer",
+                                        "Connection reset by peer",
+                                        "Connection refused",
+                                        "Broken pipe",
+                                        "remote process exited",
+                                        "communicator was aborted",
+                                        "Timed out waiting",
+                                        "timeout caused pair closure",
+                                        "NCCL communicator encountered",
+                                        "recvValueWithTimeout",
+                                        "failed to recv, got 0 bytes",
+                                        "waiting for clients"};
+  return std::any_of(std::begin(signs), std::end(signs),
+                     [&](std::string_view sign) { return reason.find(sign) != std::string::npos; });
 }
 
 RankVerdict verdict_of(const std::vector<RankEnd>& ranks, double time_limit_s) {

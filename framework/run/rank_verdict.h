@@ -12,12 +12,12 @@ namespace assay::run {
 
 // What became of one rank's part of a case.
 struct RankEnd {
-  bool done = false;  // it has answered or died
-  Status status;      // then
+  bool done = false;                           // it has answered or died
+  Status status;                               // then
   std::chrono::steady_clock::time_point when;  // then
   std::optional<std::int64_t> collectives;     // begun by a rank that is not done, where known
-  std::string doing;       // what it told last that it does
-  std::string last_lines;  // of what it printed
+  std::string doing;                           // what it told last that it does
+  std::string last_lines;                      // of what it printed
 };
 
 struct RankVerdict {

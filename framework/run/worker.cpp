@@ -20,7 +20,7 @@ constexpr std::size_t line_bytes = 300;
 // The length of the UTF-8 character that text begins with; 0 where it is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const std::size_t length = byte(0) < 0x80            ? 1
+  const std::size_t length = byte(0) < 0x80             ? 1
                              : (byte(0) & 0xe0) == 0xc0 ? 2
                              : (byte(0) & 0xf0) == 0xe0 ? 3
                              : (byte(0) & 0xf8) == 0xf0 ? 4
@@ -30,7 +30,8 @@ std::size_t utf8_length(std::string_view text) {
     if ((byte(index) & 0xc0) != 0x80) return 0;
   }
   // Written longer than need be, a surrogate, beyond the last character, a control character.
-  const bool bad = (length == 2 && byte(0) < 0xc2) || (length == 3 && byte(0) == 0xe0 && byte(1) < 0xa0) ||
+  const bool bad = (length == 2 && byte(0) < 0xc2) ||
+                   (length == 3 && byte(0) == 0xe0 && byte(1) < 0xa0) ||
                    (length == 3 && byte(0) == 0xed && byte(1) > 0x9f) ||
                    (length == 4 && (byte(0) > 0xf4 || (byte(0) == 0xf0 && byte(1) < 0x90) ||
                                     (byte(0) == 0xf4 && byte(1) > 0x8f))) ||
@@ -87,7 +88,8 @@ void Worker::finish(Status with) {
 
 std::optional<std::int64_t> Worker::collectives() const {
   const wire::StatusPage* shared = page();
-  const bool answered = shared != nullptr && shared->asked != 0 && shared->answered == shared->asked;
+  const bool answered =
+      shared != nullptr && shared->asked != 0 && shared->answered == shared->asked;
   return answered ? std::optional(shared->collectives.load()) : std::nullopt;
 }
 

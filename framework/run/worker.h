@@ -18,8 +18,8 @@ class Worker {
 
   Process process;
   wire::Channel channel;
-  bool done = false;  // with the case
-  Status status;      // then
+  bool done = false;                                  // with the case
+  Status status;                                      // then
   nlohmann::json context = nlohmann::json::object();  // what it told of the case
   std::optional<wire::TurnWanted> wanted;             // it waits for its turn
   std::string doing;                                  // what it told last that it does

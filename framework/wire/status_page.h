@@ -15,7 +15,8 @@ struct StatusPage {
 
   std::atomic<std::uint32_t> asked;     // the host's count of questions
   std::atomic<std::uint32_t> answered;  // the question that the numbers below answer
-  std::atomic<std::int64_t> collectives;  // collectives of the case's group that this rank has begun
+  std::atomic<std::int64_t>
+      collectives;          // collectives of the case's group that this rank has begun
   char cause[cause_bytes];  // why a signal came, zero-terminated; "" where nothing is known
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -40,8 +41,8 @@ class SharedStatus {
   SharedStatus& operator=(SharedStatus&& other) noexcept;
   ~SharedStatus();
 
-  StatusPage* page() const { return page_; }             // null where there is none
-  int descriptor() const { return memory_.number(); }    // to pass on; -1 in the worker
+  StatusPage* page() const { return page_; }           // null where there is none
+  int descriptor() const { return memory_.number(); }  // to pass on; -1 in the worker
   // What the worker left as the cause of its end; its memory may hold anything.
   std::string cause() const;
 

@@ -88,7 +88,8 @@ class CaseRun {
   }
 
   void time_pass(const std::string& pass) {
-    PassReport report = measure_pass(*composition_, *program_, pass, request_.parameters, *memory_floor_);
+    PassReport report =
+        measure_pass(*composition_, *program_, pass, request_.parameters, *memory_floor_);
     sink_.describe({{"timing", {{pass, std::move(report.timing)}}}});
     for (store::Series& series : report.series) this->report(std::move(series));
   }
@@ -141,10 +142,10 @@ class CaseRun {
   void look_for_a_leak() {
     nlohmann::json memory = memory_floor_->settle();
     if (memory.contains("leak")) {
-      sink_.describe({{"left_behind",
-                       {{"leak", fmt::format("{} were not given back by {}",
-                                             memory["leak"].get<std::string>(),
-                                             plugins_in_words(request_.parameters))}}}});
+      sink_.describe(
+          {{"left_behind",
+            {{"leak", fmt::format("{} were not given back by {}", memory["leak"].get<std::string>(),
+                                  plugins_in_words(request_.parameters))}}}});
     }
     sink_.describe({{"memory", std::move(memory)}});
   }

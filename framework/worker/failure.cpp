@@ -44,8 +44,8 @@ Status out_of_memory(const std::string& message) {
 }
 
 bool may_be_a_launch(std::string_view message) {
-  constexpr std::string_view signs[] = {"invalid argument", "too many resources", "out of resources",
-                                        "invalid configuration"};
+  constexpr std::string_view signs[] = {"invalid argument", "too many resources",
+                                        "out of resources", "invalid configuration"};
   return message.find("CUDA") != std::string_view::npos &&
          std::any_of(std::begin(signs), std::end(signs), [&](std::string_view sign) {
            return message.find(sign) != std::string_view::npos;

@@ -30,7 +30,8 @@ class Cause {
   explicit Cause(char* text) : text_(text) {}
   ~Cause() { text_[length_] = '\0'; }
   Cause& add(const char* words) {
-    while (*words != '\0' && length_ + 1 < wire::StatusPage::cause_bytes) text_[length_++] = *words++;
+    while (*words != '\0' && length_ + 1 < wire::StatusPage::cause_bytes)
+      text_[length_++] = *words++;
     return *this;
   }
   Cause& add_number(std::uintptr_t number, unsigned base) {

@@ -9,7 +9,8 @@ namespace assay::worker {
 
 // What protects a worker process, and tells its host why it ends. One a process, for its life: what
 // signals and forks reach lies in the process, not in the object.
-//  - A segmentation fault leaves its cause in the status page: the address, or that the stack of the
+//  - A segmentation fault leaves its cause in the status page: the address, or that the stack of
+//  the
 //    main thread overflowed.
 //  - A question of the host is answered there, whatever the main thread does.
 //  - A child that a plugin forks has no connection to the host.

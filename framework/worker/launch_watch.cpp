@@ -22,7 +22,8 @@ struct Refused {
   std::int64_t shared_bytes = 0;  // a block, beside the kernel's static ones
 };
 
-// One for the process: a launch may fail on a thread of autograd's, and its error be met on another.
+// One for the process: a launch may fail on a thread of autograd's, and its error be met on
+// another.
 std::mutex refused_mutex;
 std::optional<Refused> refused;
 

@@ -84,8 +84,8 @@ nlohmann::json MemoryFloor::settle() const {
   const std::int64_t heap = after.heap - floor_.heap;
   const std::int64_t outside = after.outside - floor_.outside;
   if (tensors >= least_tensor_bytes) {
-    found["leak"] = fmt::format("{} of tensors on the {}", size(tensors),
-                                device_.is_cuda() ? "GPU" : "host");
+    found["leak"] =
+        fmt::format("{} of tensors on the {}", size(tensors), device_.is_cuda() ? "GPU" : "host");
   } else if (left_by_a_call_.heap >= least_call_bytes && heap >= least_other_bytes) {
     found["leak"] = fmt::format("{} of host memory", size(heap));
   } else if (left_by_a_call_.outside > 0 && outside >= least_other_bytes) {

@@ -31,8 +31,8 @@ class MemoryFloor {
 
   // After everything of the case has been released: {"floor_bytes", "after_bytes"} of LibTorch's
   // memory, and under "leak", where something was not given back, how much of what.
-  // Host memory outside of tensors, and that of a GPU beside LibTorch's, counts as leaked only where
-  // a single call left some: libraries keep what they load and warm up.
+  // Host memory outside of tensors, and that of a GPU beside LibTorch's, counts as leaked only
+  // where a single call left some: libraries keep what they load and warm up.
   nlohmann::json settle() const;
 
  private:

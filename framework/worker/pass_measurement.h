@@ -20,6 +20,7 @@ struct PassReport {
 // the allocator's eyes, and the program's counts. All ranks call it together. Throws what the
 // plugins throw, as PluginFailure.
 PassReport measure_pass(const Composition& composition, ProgramBoundary& program,
-                        const std::string& pass, const store::Parameters& parameters, MemoryFloor& floor);
+                        const std::string& pass, const store::Parameters& parameters,
+                        MemoryFloor& floor);
 
 }  // namespace assay::worker

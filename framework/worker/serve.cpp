@@ -44,9 +44,9 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
   if (descendants_are_left()) {
-    context["left_behind"]["processes"] = fmt::format(
-        "processes that {} had started still ran; they were ended with their worker",
-        plugins_in_words(request.parameters));
+    context["left_behind"]["processes"] =
+        fmt::format("processes that {} had started still ran; they were ended with their worker",
+                    plugins_in_words(request.parameters));
   }
   static_cast<void>(channel.send(wire::to_json(
       wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(context)})));
