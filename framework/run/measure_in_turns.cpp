@@ -151,10 +151,12 @@ class Round {
 }  // namespace
 
 Result<WorkerGroup> SpareGroups::take(int world_size, bool fresh) {
+  std::erase_if(groups_, [](WorkerGroup& group) { return !group.alive(); });
   const auto spare = std::find_if(groups_.begin(), groups_.end(), [&](const WorkerGroup& group) {
     return group.world_size() == world_size;
   });
-  if (fresh || spare == groups_.end()) return WorkerGroup::start(installation_, world_size);
+  if (fresh || spare == groups_.end())
+    return WorkerGroup::start(installation_, world_size, &interrupt_);
   WorkerGroup group = std::move(*spare);
   groups_.erase(spare);
   return group;

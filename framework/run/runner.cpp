@@ -35,7 +35,7 @@ class Run {
                       is_cuda_build(request.catalogue)},
         build_(request.installation),
         interleaving_(surroundings_, request.plan),
-        spare_(request.installation) {}
+        spare_(request.installation, interrupt_) {}
 
   Result<RunEnd> run() {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
@@ -304,6 +304,7 @@ class Run {
     if (auto ready = ready_workers(request, resolved.fresh_workers); !ready) {
       end.outcome = Outcome::crashed;
       end.reason = ready.error().text();
+      end.interrupted = interrupt_.stop_now();
       return end;
     }
     end = workers_->run_case(request, resolved.time_limit_s, interrupt_, doing);
@@ -351,8 +352,8 @@ class Run {
   Surroundings surroundings_;
   BuildIdentity build_;
   Interleaving interleaving_;
-  SpareGroups spare_;
   Interrupt interrupt_;
+  SpareGroups spare_;
   Selection selection_;
   int session_ = 0;                  // of the results, as the database counts
   std::set<std::string> described_;  // builds that the database knows

@@ -172,9 +172,13 @@ void add_times(const std::string& pass, const timing::Taken& taken,
 }
 
 void add_memory(const std::string& pass, const measure::Call& call, const at::Device& device,
-                std::int64_t preparing_peak_bytes, std::vector<store::Series>& series) {
-  call.before();
-  const measure::MemoryUse use = measure::observe_memory(device, call.run);
+                std::int64_t preparing_peak_bytes, MemoryFloor& floor,
+                std::vector<store::Series>& series) {
+  measure::MemoryUse use;
+  floor.observe([&] {
+    call.before();
+    use = measure::observe_memory(device, call.run);
+  });
   series.push_back({.pass = pass,
                     .metric = "memory_before",
                     .unit = "byte",
@@ -243,7 +247,8 @@ PassReport measure_pass(const PassToMeasure& what) {
   take_times(what, step, outputs, report);
   report.outputs = outputs.status();
   report.output_facts = outputs.facts();
-  add_memory(what.pass, call_of(step), device, preparing.peak_bytes, report.series);
+  add_memory(what.pass, call_of(step), device, preparing.peak_bytes, what.memory_floor,
+             report.series);
   add_counts(what.pass, what.composition, what.program, report.series);
   return report;
 }
