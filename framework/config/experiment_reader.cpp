@@ -111,7 +111,8 @@ Result<Experiment> parse_experiment(std::string_view text, const std::string& fi
   experiment.filters = override.filters;
   if (request.workload) {
     experiment.workload = request.workload->text;
-    const Presets presets(environment.configs, std::filesystem::path(file_name).parent_path());
+    const Presets presets(environment.configs, std::filesystem::path(file_name).parent_path(),
+                          environment.presets);
     if (const auto* workload = find_workload(environment, *request.workload, diagnostics)) {
       read_for_workload(*workload, request, presets, environment, experiment, diagnostics);
     }

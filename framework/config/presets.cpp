@@ -11,8 +11,11 @@ namespace assay::config {
 
 namespace fs = std::filesystem;
 
-Presets::Presets(fs::path configs, fs::path experiment_folder)
-    : configs_(std::move(configs)), experiment_folder_(std::move(experiment_folder)) {}
+Presets::Presets(fs::path configs, fs::path experiment_folder,
+                 std::map<std::string, nlohmann::json> known)
+    : configs_(std::move(configs)),
+      experiment_folder_(std::move(experiment_folder)),
+      known_(std::move(known)) {}
 
 std::vector<std::string> Presets::names(const std::string& folder) const {
   std::vector<std::string> names;
@@ -25,6 +28,10 @@ std::vector<std::string> Presets::names(const std::string& folder) const {
 }
 
 Result<nlohmann::json> Presets::read(const std::string& folder, const std::string& name) const {
+  const auto known_config = known_.find(folder + "/" + name);
+  if (known_config != known_.end() && known_config->second.is_object()) {
+    return known_config->second;
+  }
   fs::path path;
   if (name.ends_with(".yaml")) {
     path = experiment_folder_ / name;

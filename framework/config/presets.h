@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -14,7 +15,9 @@ namespace assay::config {
 // relative to the experiment file.
 class Presets {
  public:
-  Presets(std::filesystem::path configs, std::filesystem::path experiment_folder);
+  // `known`: by "folder/name", before the files.
+  Presets(std::filesystem::path configs, std::filesystem::path experiment_folder,
+          std::map<std::string, nlohmann::json> known = {});
 
   // Names that `folder` offers, sorted.
   std::vector<std::string> names(const std::string& folder) const;
@@ -25,6 +28,7 @@ class Presets {
  private:
   std::filesystem::path configs_;
   std::filesystem::path experiment_folder_;
+  std::map<std::string, nlohmann::json> known_;
 };
 
 }  // namespace assay::config

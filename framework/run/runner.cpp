@@ -46,27 +46,64 @@ class Run {
 
  private:
   Result<void> begin() {
-    if (request_.resume) {
-      auto finished = database_.finished_cases(*request_.resume);
-      if (!finished) return tl::unexpected(finished.error());
-      finished_ = std::move(*finished);
-      end_.run = *request_.resume;
-    } else {
-      store::RunInfo info;
-      info.experiment = request_.experiment.name;
-      info.title = request_.experiment.title;
-      info.experiment_text = request_.experiment.text;
-      info.experiment_file = request_.experiment.file;
-      info.overrides = request_.overrides;
-      info.started = timestamp_utc();
-      info.machine = to_json(machine_);
-      info.provenance = collect_provenance(request_.installation, request_.catalogue);
-      auto name = database_.begin_numbered_run(std::move(info));
-      if (!name) return tl::unexpected(name.error());
-      end_.run = std::move(*name);
-    }
-    observer_.run_started(end_.run, request_.plan.size(), finished_.size());
+    if (auto begun = request_.resume ? resume() : begin_anew(); !begun) return begun;
+    observer_.run_started(end_.run, request_.plan.size() - selection_.repeats, selection_.done);
     return {};
+  }
+
+  Result<void> begin_anew() {
+    if (may_repeat(request_.plan)) select({});
+    store::Session session = this_session();
+    store::RunInfo info;
+    info.experiment = request_.experiment.name;
+    info.title = request_.experiment.title;
+    info.experiment_text = std::move(session.experiment_text);
+    info.experiment_file = std::move(session.experiment_file);
+    info.overrides = std::move(session.overrides);
+    info.started = timestamp_utc();
+    info.machine = std::move(session.machine);
+    info.provenance = std::move(session.provenance);
+    auto name = database_.begin_numbered_run(std::move(info));
+    if (!name) return tl::unexpected(name.error());
+    end_.run = std::move(*name);
+    return {};
+  }
+
+  Result<void> resume() {
+    end_.run = *request_.resume;
+    const auto recorded = database_.recorded_cases(end_.run);
+    if (!recorded) return tl::unexpected(recorded.error());
+    select(*recorded);
+    if (!selection_.wants_any()) return {};
+    const auto session = database_.continue_run(end_.run, this_session());
+    if (!session) return tl::unexpected(session.error());
+    session_ = *session;
+    if (selection_.places.empty()) return {};
+    return database_.arrange_cases(end_.run, selection_.places);
+  }
+
+  void select(const std::map<std::string, store::RecordedCase>& recorded) {
+    const auto identify = [this](std::size_t index) {
+      const ResolvedCase resolved = resolved_case(index);
+      store::CaseResult result;
+      result.parameters = resolved.request.parameters;
+      store::set_key(result);
+      return CaseIdentity{result.key, build_.of(resolved)};
+    };
+    selection_ = select_cases(request_.plan.size(), request_.experiment.passes, identify, recorded,
+                              request_.again);
+  }
+
+  store::Session this_session() const {
+    return {request_.experiment.text, request_.experiment.file, request_.overrides,
+            to_json(machine_),
+            collect_provenance(request_.installation, request_.catalogue, request_.experiment,
+                               request_.plugins, request_.allow_external)};
+  }
+
+  ResolvedCase resolved_case(std::size_t index) const {
+    return resolve(surroundings_, static_cast<std::int64_t>(index),
+                   request_.plan.parameters(index));
   }
 
   bool stopping() {
@@ -76,14 +113,14 @@ class Run {
   }
 
   Result<void> run_case(std::size_t index) {
-    const ResolvedCase resolved =
-        resolve(surroundings_, static_cast<std::int64_t>(index), request_.plan.parameters(index));
+    if (!selection_.wants(index)) return {};
+    const ResolvedCase resolved = resolved_case(index);
     store::CaseResult result;
     result.ordinal = static_cast<std::int64_t>(index);
     result.parameters = resolved.request.parameters;
     store::set_key(result);
     result.build = build_.of(resolved);
-    if (finished_.contains({result.key, result.build})) return {};
+    result.session = session_;
 
     observer_.case_started(index, describe_case(request_.plan, index));
     const auto start = Clock::now();
@@ -101,9 +138,32 @@ class Run {
     result.context = {{"passes", resolved.request.passes}};
     if (workers_) result.context["versions"] = workers_->versions();
     result.context.update(end.context);
+    if (auto recorded = record(resolved, result); !recorded) return recorded;
     ++end_.outcomes[result.outcome];
     observer_.case_finished(result);
-    return database_.record_case(end_.run, result);
+    return {};
+  }
+
+  Result<void> record(const ResolvedCase& resolved, const store::CaseResult& result) {
+    Result<void> done;
+    if (!described_.contains(result.build)) {
+      done = database_.describe_build(end_.run, result.build, build_.describe(resolved));
+    }
+    if (done) {
+      described_.insert(result.build);
+      done = database_.record_case(end_.run, result);
+    }
+    if (done) return done;
+    std::size_t stored = selection_.done;
+    for (const auto& [outcome, count] : end_.outcomes) stored += count;
+    Error error = std::move(done.error());
+    error.diagnostics.push_back(
+        {{},
+         fmt::format("the run {} ends here: {} of {} cases are stored, the result of case {} is not",
+                     end_.run, stored, request_.plan.size() - selection_.repeats,
+                     result.ordinal + 1),
+         fmt::format("`--resume {}` does the rest once the database can be written", end_.run)});
+    return tl::unexpected(std::move(error));
   }
 
   CaseEnd execute(const ResolvedCase& resolved) {
@@ -195,7 +255,9 @@ class Run {
   Surroundings surroundings_;
   BuildIdentity build_;
   Interrupt interrupt_;
-  std::set<std::pair<std::string, std::string>> finished_;
+  Selection selection_;
+  int session_ = 0;                  // of the results, as the database counts
+  std::set<std::string> described_;  // builds that the database knows
   std::optional<WorkerGroup> workers_;
   RunEnd end_;
 };
