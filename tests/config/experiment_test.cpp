@@ -54,7 +54,8 @@ TEST(Experiment, FillsInEveryDefault) {
   EXPECT_TRUE(experiment.report.is_null());
   EXPECT_EQ(case_key_text(experiment.fixed),
             "architecture=swiglu, attention=naive, backend=auto, batch=4, communication=none, "
-            "compile=eager, device=auto, measure.calls_per_sample=1, measure.clock=auto, "
+            "compile=eager, device=auto, measure.cache=warm, measure.calls_per_sample=1, "
+            "measure.clock=auto, "
             "measure.isolation=shared, measure.samples=10, measure.seed=0, measure.timeout=600, "
             "measure.warmup=5, "
             "model=small, nodes=1, norm=rmsnorm, precision=fp32, repeat=0, seq_len=256, "
