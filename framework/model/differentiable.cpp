@@ -20,9 +20,7 @@ void throw_if_unsupported(AttentionBoundary& attention, const AttentionInputs& i
   if (reason) throw Unsupported(*reason);
 }
 
-std::string text_of(at::IntArrayRef sizes) {
-  return fmt::format("[{}]", fmt::join(sizes, ", "));
-}
+std::string text_of(at::IntArrayRef sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
 // Broadcasting would hide a wrong shape, and a copy a wrong device. `what` names the tensor.
 void check_like(const char* what, const at::Tensor& made, const at::Tensor& like) {

@@ -153,7 +153,9 @@ double tolerance(const PrecisionPolicy& precision) {
 
 namespace {
 
-std::string text_of(at::IntArrayRef sizes) { return "[" + fmt::format("{}", fmt::join(sizes, ", ")) + "]"; }
+std::string text_of(at::IntArrayRef sizes) {
+  return "[" + fmt::format("{}", fmt::join(sizes, ", ")) + "]";
+}
 
 // What keeps a value from being compared at all; "" where nothing does.
 std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {
