@@ -26,6 +26,17 @@ ParameterInfo target_parameter() {
   return info;
 }
 
+ParameterInfo interleave_parameter() {
+  ParameterInfo info;
+  info.name = std::string(interleave_setting);
+  info.type = ParameterType::text;
+  info.default_value = std::string();
+  info.description =
+      "Name of an axis: cases that differ in nothing else take turns with blocks of samples; "
+      "empty: each case is measured on its own.";
+  return info;
+}
+
 // Without a default: a case has no machine unless the experiment names one.
 ParameterInfo machine_parameter() {
   ParameterInfo info;
@@ -72,6 +83,7 @@ const std::vector<ParameterInfo>& host_parameters() {
       duration_parameter("measure.timeout", 600, "Time a case may take before it is stopped."),
       integer_parameter("measure.seed", 0, 0, 4294967295.0,
                         "Seed of the random numbers a case is made from."),
+      interleave_parameter(),
   };
   return parameters;
 }

@@ -7,6 +7,9 @@
 
 namespace assay::config {
 
+// The setting that names the axis whose cases are measured in turns.
+inline constexpr std::string_view interleave_setting = "measure.interleave";
+
 // What every experiment may name whatever its workload: where and how often a case runs, and the
 // measuring settings ("measure.warmup", …). A value of "auto" is resolved when the case runs.
 const std::vector<ParameterInfo>& host_parameters();

@@ -124,7 +124,10 @@ Checked check_scalar(const yaml::Node& node, const ParameterInfo& info) {
     case ParameterType::config:
       break;
   }
-  if (node.text.empty()) return wrong("the value is empty", "accepted: " + accepted(info));
+  const bool may_be_empty = info.default_value == Value(std::string());
+  if (node.text.empty() && !may_be_empty) {
+    return wrong("the value is empty", "accepted: " + accepted(info));
+  }
   return node.text;
 }
 

@@ -101,8 +101,10 @@ double EventTimer::raw_time(const std::function<void()>& enqueue) {
 }
 
 nlohmann::json EventTimer::facts() const {
-  return {{"resolution_s", resolution_s_}, {"overhead_s", overhead_s_},
-          {"hold_s", longest_hold_s_},     {"calls", timed_},
+  return {{"resolution_s", resolution_s_},
+          {"overhead_s", overhead_s_},
+          {"hold_s", longest_hold_s_},
+          {"calls", timed_},
           {"calls_with_launch_gaps", gaps_}};
 }
 

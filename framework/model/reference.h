@@ -50,8 +50,8 @@ double relative_error(const at::Tensor& value, const at::Tensor& reference);
 // that.
 double tolerance(const PrecisionPolicy& precision);
 
-// Keeps the worst of several comparisons. A value that is undefined, on another device or of another
-// shape has an infinite error, and `worst` says so, as it does of NaN and infinity.
+// Keeps the worst of several comparisons. A value that is undefined, on another device or of
+// another shape has an infinite error, and `worst` says so, as it does of NaN and infinity.
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
              const at::Tensor& reference, double tolerance);
 

@@ -35,8 +35,7 @@ int CaseCaches::agreed_programs(std::int64_t program_bytes, const Group& group) 
 }
 
 std::vector<AnotherProgram> CaseCaches::more_programs(
-    std::int64_t program_bytes, const Group& group,
-    const std::function<AnotherProgram()>& build) {
+    std::int64_t program_bytes, const Group& group, const std::function<AnotherProgram()>& build) {
   std::vector<AnotherProgram> more;
   if (policy_ != "rotate") return more;
   const int programs = agreed_programs(program_bytes, group);

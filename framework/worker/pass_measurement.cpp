@@ -117,8 +117,7 @@ class Rotation {
   Rotation(std::vector<AnotherProgram> programs, const std::string& pass)
       : programs_(std::move(programs)), steps_(programs_.size()) {
     for (std::size_t i = 0; i < programs_.size(); ++i) {
-      throw_unless_ok(
-          prepare(*programs_[i].composition, *programs_[i].program, pass, steps_[i]));
+      throw_unless_ok(prepare(*programs_[i].composition, *programs_[i].program, pass, steps_[i]));
     }
   }
 
@@ -199,9 +198,8 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck&
   };
 
   const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
-  const auto clock =
-      measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
-                          context.device, std::move(timed));
+  const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
+                                         context.device, std::move(timed));
   const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
   PassStopwatch stopwatch(*clock, *wall, settings.warmup > 0,
                           [&] { outputs.look(program(wall->last())); });
@@ -221,9 +219,8 @@ PassReport measure_pass(const PassToMeasure& what) {
   const at::Device& device = what.composition.context.device;
   GuardedStep step;
   // Replays of a captured step allocate nothing: what it needs shows while it is captured.
-  const measure::MemoryUse preparing = measure::observe_memory(device, [&] {
-    throw_unless_ok(prepare(what.composition, what.program, what.pass, step));
-  });
+  const measure::MemoryUse preparing = measure::observe_memory(
+      device, [&] { throw_unless_ok(prepare(what.composition, what.program, what.pass, step)); });
   PassReport report;
   OutputCheck outputs(what.pass, what.composition.context.precision, what.tolerance);
   // What only timing needs, further programs and captured calls, is gone before memory is observed.
