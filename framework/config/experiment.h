@@ -88,6 +88,10 @@ class Plan {
   std::size_t size() const { return column_count_ == 0 ? 0 : cells_.size() / column_count_; }
   const std::vector<Column>& columns() const { return columns_; }
   const Value& at(std::size_t case_index, std::size_t column) const;
+  // Where the value stands among those of its column: equal exactly where the values are.
+  std::uint32_t place_of(std::size_t case_index, std::size_t column) const {
+    return cells_[case_index * column_count_ + column];
+  }
   // By name; monostate where the case has none.
   const Value& get(std::size_t case_index, std::string_view name) const;
   std::optional<std::size_t> column(std::string_view name) const;

@@ -7,6 +7,7 @@
 #include "config/axes.h"
 #include "config/case_entries.h"
 #include "config/experiment.h"
+#include "config/interleave.h"
 #include "config/matrix.h"
 #include "config/request.h"
 
@@ -80,6 +81,7 @@ void read_for_workload(const catalogue::PluginInfo& workload, const Request& req
   AxisReader axes(vocabulary, request, checker, diagnostics);
   axes.read(experiment);
   CaseEntryReader(vocabulary, request, axes, checker, diagnostics).read(experiment);
+  check_interleave(request, vocabulary, diagnostics);
   experiment.passes = request.passes ? read_passes(*request.passes, workload, diagnostics)
                                      : workload.default_passes;
   for (std::size_t i = 0; i < experiment.filters.size(); ++i) {

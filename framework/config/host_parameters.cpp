@@ -5,15 +5,35 @@
 namespace assay::config {
 namespace {
 
-ParameterInfo timeout_parameter() {
+ParameterInfo duration_parameter(std::string name, double default_s, std::string description) {
   ParameterInfo info;
-  info.name = "measure.timeout";
+  info.name = std::move(name);
   info.type = ParameterType::duration;
-  info.default_value = 600.0;
-  info.description = "Time a case may take before it is stopped.";
+  info.default_value = default_s;
+  info.description = std::move(description);
   info.unit = "s";
   info.minimum = 0.001;
   info.maximum = 7 * 24 * 3600.0;
+  return info;
+}
+
+ParameterInfo target_parameter() {
+  ParameterInfo info = real_parameter(
+      "measure.target", 0, 0, 1,
+      "How well the median is to be known before sampling stops, as a share of it: the half-width "
+      "of its 95 % interval. 0 takes exactly measure.samples.");
+  info.unit = std::string(share_unit);
+  return info;
+}
+
+ParameterInfo interleave_parameter() {
+  ParameterInfo info;
+  info.name = std::string(interleave_setting);
+  info.type = ParameterType::text;
+  info.default_value = std::string();
+  info.description =
+      "Name of an axis: cases that differ in nothing else take turns with blocks of samples; "
+      "empty: each case is measured on its own.";
   return info;
 }
 
@@ -41,17 +61,29 @@ const std::vector<ParameterInfo>& host_parameters() {
       machine_parameter(),
       integer_parameter("measure.warmup", 5, 0, 10000, "Calls before the first sample."),
       integer_parameter("measure.samples", 10, 1, 1000000, "Samples taken of each pass."),
+      target_parameter(),
+      integer_parameter("measure.min_samples", 10, 1, 1000000,
+                        "Samples before measure.target is looked at."),
+      integer_parameter("measure.max_samples", 1000, 1, 1000000,
+                        "Samples at most, where measure.target is not reached."),
+      duration_parameter("measure.max_time", 10,
+                         "Time for the samples of a pass, where measure.target is not reached."),
       choice_parameter("measure.clock", "auto", {"auto", "wall", "cuda_event", "cuda_graph"},
                        "What takes the time: wall includes the host's part, cuda_event is device "
                        "time, cuda_graph times replays of the captured call."),
+      choice_parameter("measure.cache", "warm", {"warm", "flush", "rotate"},
+                       "What a timed call finds in the last-level cache: what the call before left "
+                       "there (warm), nothing of its own (flush), or what calls on other copies of "
+                       "its inputs left (rotate)."),
       integer_parameter("measure.calls_per_sample", 1, 1, 1000000,
                         "Calls that one sample is the sum of."),
       choice_parameter("measure.isolation", "shared", {"shared", "case"},
                        "Whether workers serve case after case, or each case gets fresh ones, whose "
                        "first calls are cold."),
-      timeout_parameter(),
+      duration_parameter("measure.timeout", 600, "Time a case may take before it is stopped."),
       integer_parameter("measure.seed", 0, 0, 4294967295.0,
                         "Seed of the random numbers a case is made from."),
+      interleave_parameter(),
   };
   return parameters;
 }

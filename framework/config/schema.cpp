@@ -183,6 +183,10 @@ class SchemaWriter {
       case ParameterType::integer:
         return bounded("integer", info);
       case ParameterType::real:
+        if (info.unit == share_unit) {
+          return any_of({bounded("number", info),
+                         {{"type", "string"}, {"pattern", "^[0-9.]+([eE][-+]?[0-9]+)? *%$"}}});
+        }
         return bounded("number", info);
       case ParameterType::choice:
         return {{"enum", info.choices}};

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/text.h"
+#include "config/host_parameters.h"
 #include "yaml/values.h"
 
 namespace assay::config {
@@ -28,6 +30,7 @@ std::string bounds_text(const ParameterInfo& info) {
   } else if (info.maximum) {
     text = fmt::format(" of at most {}", bound_text(info, *info.maximum));
   }
+  if (info.unit == share_unit) return text + ", or a percentage such as 5 %";
   const bool carries_unit =
       info.type == ParameterType::size || info.type == ParameterType::duration;
   return info.unit.empty() || carries_unit ? text : fmt::format("{} ({})", text, info.unit);
@@ -54,7 +57,23 @@ Checked within_bounds(Value value, double number, const yaml::Node& node,
   return value;
 }
 
+// "5 %" or "5%" as 0.05.
+std::optional<double> percentage(const std::string& text) {
+  if (text.empty() || text.back() != '%') return std::nullopt;
+  std::string_view digits(text.data(), text.size() - 1);
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value / 100;
+}
+
 Checked check_number(const yaml::Node& node, const ParameterInfo& info) {
+  if (info.unit == share_unit) {
+    if (const auto share = percentage(node.text)) return within_bounds(*share, *share, node, info);
+  }
   const Value value = yaml::to_value(node);
   const auto* integer = std::get_if<std::int64_t>(&value);
   const auto* real = std::get_if<double>(&value);
@@ -105,7 +124,10 @@ Checked check_scalar(const yaml::Node& node, const ParameterInfo& info) {
     case ParameterType::config:
       break;
   }
-  if (node.text.empty()) return wrong("the value is empty", "accepted: " + accepted(info));
+  const bool may_be_empty = info.default_value == Value(std::string());
+  if (node.text.empty() && !may_be_empty) {
+    return wrong("the value is empty", "accepted: " + accepted(info));
+  }
   return node.text;
 }
 

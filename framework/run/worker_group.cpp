@@ -38,6 +38,22 @@ std::string last_lines(const std::string& output) {
   return join(last, " | ");
 }
 
+// The members of `own`, on every level, that `other` has not or has otherwise.
+nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other) {
+  nlohmann::json differs = nlohmann::json::object();
+  for (const auto& [name, value] : own.items()) {
+    const auto found = other.find(name);
+    if (found == other.end() || value.type() != found->type()) {
+      differs[name] = value;
+    } else if (value.is_object()) {
+      if (auto inner = difference(value, *found); !inner.empty()) differs[name] = std::move(inner);
+    } else if (value != *found) {
+      differs[name] = value;
+    }
+  }
+  return differs;
+}
+
 }  // namespace
 
 Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size) {
@@ -126,7 +142,11 @@ std::string WorkerGroup::death_of(std::size_t rank) {
   return fmt::format("{} ended with {}{}{}", who, end.text(), last.empty() ? "" : ": ", last);
 }
 
-void WorkerGroup::take_messages(std::size_t rank, std::int64_t ordinal, CaseEnd& end,
+bool WorkerGroup::any(bool (*is_so)(const Worker&)) const {
+  return std::any_of(workers_.begin(), workers_.end(), is_so);
+}
+
+void WorkerGroup::take_messages(std::size_t rank,
                                 const std::function<void(const std::string&)>& doing) {
   Worker& worker = workers_[rank];
   const auto broken = [&](const std::string& why) {
@@ -144,32 +164,35 @@ void WorkerGroup::take_messages(std::size_t rank, std::int64_t ordinal, CaseEnd&
     } else if (type == "measured") {
       auto measured = wire::measured_from_json(**message);
       if (!measured) return broken(measured.error().text());
-      if (measured->ordinal == ordinal) end.series.push_back(std::move(measured->series));
+      if (measured->ordinal == case_.ordinal) {
+        case_.end.series.push_back(std::move(measured->series));
+      }
+    } else if (type == "turn_wanted") {
+      auto wanted = wire::turn_wanted_from_json(**message);
+      if (!wanted) return broken(wanted.error().text());
+      if (wanted->ordinal == case_.ordinal) worker.wanted = std::move(*wanted);
     } else if (type == "case_done") {
       const auto finished = wire::case_done_from_json(**message);
       if (!finished) return broken(finished.error().text());
-      worker.done = finished->ordinal == ordinal;
+      worker.done = finished->ordinal == case_.ordinal;
       worker.status = {finished->outcome, finished->reason};
+      if (worker.done && finished->context.is_object()) worker.context = finished->context;
     }
   }
   if (!worker.done && (!alive || !*alive)) broken(death_of(rank));
 }
 
-void WorkerGroup::send_to_all(const wire::CaseRequest& request) {
-  const nlohmann::json message = wire::to_json(request);
+void WorkerGroup::send_to_all(const nlohmann::json& message) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    workers_[rank].done = false;
-    workers_[rank].status = {};
-    if (!workers_[rank].channel.send(message)) {
-      workers_[rank].done = true;
-      workers_[rank].status = {Outcome::crashed, death_of(rank)};
-    }
+    Worker& worker = workers_[rank];
+    if (worker.done || worker.channel.send(message)) continue;
+    worker.done = true;
+    worker.status = {Outcome::crashed, death_of(rank)};
   }
 }
 
 // Sleeps until a rank or the user has something to say, and takes it up.
-void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms, std::int64_t ordinal,
-                                CaseEnd& end,
+void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
                                 const std::function<void(const std::string&)>& doing) {
   std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0}};
   for (Worker& worker : workers_) {
@@ -183,19 +206,31 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms, std::i
     read_output(workers_[rank]);
     if (workers_[rank].done) continue;
     pollfd ready = {workers_[rank].channel.descriptor(), POLLIN, 0};
-    if (::poll(&ready, 1, 0) > 0) take_messages(rank, ordinal, end, doing);
+    if (::poll(&ready, 1, 0) > 0) take_messages(rank, doing);
   }
 }
 
-void WorkerGroup::conclude(CaseEnd& end, bool after_failure, double time_limit_s) {
+// What rank 0 tells stands for all; of the others only what differs from it is kept.
+void WorkerGroup::merge_context(std::size_t rank) {
+  nlohmann::json& context = case_.end.context;
+  if (rank == 0) {
+    context.update(workers_[0].context, true);
+  } else if (auto own = difference(workers_[rank].context, workers_[0].context); !own.empty()) {
+    context["ranks"][std::to_string(rank)] = std::move(own);
+  }
+}
+
+void WorkerGroup::conclude() {
+  CaseEnd& end = case_.end;
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) merge_context(rank);
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     Worker& worker = workers_[rank];
     if (!worker.done) {
       const std::string who = workers_.size() > 1 ? fmt::format("rank {}", rank) : "the case";
-      worker.status = {Outcome::timeout, after_failure
+      worker.status = {Outcome::timeout, case_.after_failure
                                              ? who + " did not finish after another rank had failed"
                                              : fmt::format("{} did not finish within {}", who,
-                                                           human_duration(time_limit_s))};
+                                                           human_duration(case_.time_limit_s))};
     }
     // A failing rank says more than those that waited for it.
     const bool more_telling =
@@ -212,27 +247,57 @@ void WorkerGroup::conclude(CaseEnd& end, bool after_failure, double time_limit_s
 CaseEnd WorkerGroup::run_case(const wire::CaseRequest& request, double time_limit_s,
                               Interrupt& interrupt,
                               const std::function<void(const std::string&)>& doing) {
-  CaseEnd end;
-  send_to_all(request);
-  auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(time_limit_s));
-  const auto waiting = [](const Worker& worker) { return !worker.done; };
+  begin(request, time_limit_s);
+  // Nobody is measured beside it: whoever asks for a turn has it.
+  while (const auto wanted = work(interrupt, doing)) give({request.ordinal, 1, false});
+  return end();
+}
+
+void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
+  case_ = {request.ordinal, time_limit_s, 0, false, {}};
+  for (Worker& worker : workers_) {
+    worker.done = false;
+    worker.status = {};
+    worker.context = nlohmann::json::object();
+    worker.wanted.reset();
+  }
+  send_to_all(wire::to_json(request));
+}
+
+void WorkerGroup::give(const wire::Turn& turn) {
+  for (Worker& worker : workers_) worker.wanted.reset();
+  send_to_all(wire::to_json(turn));
+}
+
+std::optional<wire::TurnWanted> WorkerGroup::work(
+    Interrupt& interrupt, const std::function<void(const std::string&)>& doing) {
+  const auto working = [](const Worker& worker) { return worker.working(); };
   const auto failed = [](const Worker& worker) { return worker.done && !worker.status.ok(); };
-  bool after_failure = false;
-  while (std::any_of(workers_.begin(), workers_.end(), waiting) && Clock::now() < limit) {
-    if (!after_failure && std::any_of(workers_.begin(), workers_.end(), failed)) {
-      after_failure = true;
+  const auto waiting = [](const Worker& worker) { return !worker.done; };
+  const auto begun = Clock::now();
+  auto limit = begun + std::chrono::duration_cast<Clock::duration>(
+                           std::chrono::duration<double>(case_.time_limit_s - case_.worked_s));
+  while (any(working) && Clock::now() < limit) {
+    if (!case_.after_failure && any(failed)) {
+      case_.after_failure = true;
       limit = std::min(limit, Clock::now() + grace);
     }
     interrupt.update();
     if (interrupt.stop_now()) {
-      end.interrupted = true;
-      return end;
+      case_.end.interrupted = true;
+      return std::nullopt;
     }
-    wait_and_read(interrupt, milliseconds_until(limit), request.ordinal, end, doing);
+    wait_and_read(interrupt, milliseconds_until(limit), doing);
   }
-  conclude(end, after_failure, time_limit_s);
-  return end;
+  case_.worked_s += std::chrono::duration<double>(Clock::now() - begun).count();
+  case_.after_failure = case_.after_failure || any(failed);
+  const bool all_wait = !any(working) && !any(failed) && any(waiting);
+  return all_wait ? workers_.front().wanted : std::nullopt;
+}
+
+CaseEnd WorkerGroup::end() {
+  if (!case_.end.interrupted) conclude();
+  return std::move(case_.end);
 }
 
 }  // namespace assay::run

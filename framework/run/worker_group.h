@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,16 @@ class WorkerGroup {
   CaseEnd run_case(const wire::CaseRequest& request, double time_limit_s, Interrupt& interrupt,
                    const std::function<void(const std::string&)>& doing);
 
+  // The same in steps, for a case that takes turns with others: begin(), then work() and, for each
+  // turn wanted, give() and work(), until nothing is wanted; then end(). Only the time within
+  // work() counts towards the limit.
+  void begin(const wire::CaseRequest& request, double time_limit_s);
+  // Until every rank waits for its turn, which gives what rank 0 wants, or the case has ended.
+  std::optional<wire::TurnWanted> work(Interrupt& interrupt,
+                                       const std::function<void(const std::string&)>& doing);
+  void give(const wire::Turn& turn);
+  CaseEnd end();
+
  private:
   struct Worker {
     Process process;
@@ -45,22 +56,36 @@ class WorkerGroup {
     std::string output;  // the last of what it printed
     bool done = false;
     Status status;
+    nlohmann::json context = nlohmann::json::object();  // what it told of the case
+    std::optional<wire::TurnWanted> wanted;             // it waits for its turn
+    bool working() const { return !done && !wanted; }
   };
   WorkerGroup() = default;
 
   Result<void> gather(wire::Listener& listener, const std::string& token);
   Result<void> admit(wire::Channel channel, const std::string& token);
-  void send_to_all(const wire::CaseRequest& request);
-  void wait_and_read(const Interrupt& interrupt, int limit_ms, std::int64_t ordinal, CaseEnd& end,
+  void send_to_all(const nlohmann::json& message);
+  void wait_and_read(const Interrupt& interrupt, int limit_ms,
                      const std::function<void(const std::string&)>& doing);
-  void conclude(CaseEnd& end, bool after_failure, double time_limit_s);
+  void conclude();
+  void merge_context(std::size_t rank);
   void read_output(Worker& worker);
-  void take_messages(std::size_t rank, std::int64_t ordinal, CaseEnd& end,
-                     const std::function<void(const std::string&)>& doing);
+  void take_messages(std::size_t rank, const std::function<void(const std::string&)>& doing);
+  bool any(bool (*is_so)(const Worker&)) const;
   std::string death_of(std::size_t rank);
+
+  // The case under way.
+  struct Case {
+    std::int64_t ordinal = 0;
+    double time_limit_s = 0;
+    double worked_s = 0;
+    bool after_failure = false;
+    CaseEnd end;
+  };
 
   std::vector<Worker> workers_;
   nlohmann::json versions_;
+  Case case_;
 };
 
 }  // namespace assay::run

@@ -35,7 +35,8 @@ nlohmann::json to_json(const CaseRequest& message) {
           {"pinned", message.pinned},
           {"presets", std::move(presets)},
           {"plugin_files", message.plugin_files},
-          {"exchanged", std::move(exchanged)}};
+          {"exchanged", std::move(exchanged)},
+          {"takes_turns", message.takes_turns}};
 }
 
 nlohmann::json to_json(const Progress& message) {
@@ -54,6 +55,21 @@ nlohmann::json to_json(const CaseDone& message) {
           {"outcome", to_text(message.outcome)},
           {"reason", message.reason},
           {"context", message.context}};
+}
+
+nlohmann::json to_json(const TurnWanted& message) {
+  return {{"type", "turn_wanted"},
+          {"ordinal", message.ordinal},
+          {"pass", message.pass},
+          {"taken", message.taken},
+          {"planned", message.planned}};
+}
+
+nlohmann::json to_json(const Turn& message) {
+  return {{"type", "turn"},
+          {"ordinal", message.ordinal},
+          {"samples", message.samples},
+          {"after_others", message.after_others}};
 }
 
 std::string message_type(const nlohmann::json& message) {
@@ -88,6 +104,7 @@ Result<CaseRequest> case_request_from_json(const nlohmann::json& message) {
     for (const auto& exchange : message.at("exchanged")) {
       request.exchanged.push_back({exchange.at("pass"), exchange.at("file")});
     }
+    request.takes_turns = message.at("takes_turns");
     return request;
   });
 }
@@ -112,6 +129,23 @@ Result<CaseDone> case_done_from_json(const nlohmann::json& message) {
     if (!outcome) return fail(ExitCode::machine_lacks, "a case ended with an unknown outcome");
     return CaseDone{integer_at<std::int64_t>(message, "ordinal"), *outcome, message.at("reason"),
                     message.at("context")};
+  });
+}
+
+Result<TurnWanted> turn_wanted_from_json(const nlohmann::json& message) {
+  return parse_message("turn_wanted", [&]() -> Result<TurnWanted> {
+    return TurnWanted{integer_at<std::int64_t>(message, "ordinal"), message.at("pass"),
+                      integer_at<std::int64_t>(message, "taken"),
+                      integer_at<std::int64_t>(message, "planned")};
+  });
+}
+
+Result<Turn> turn_from_json(const nlohmann::json& message) {
+  return parse_message("turn", [&]() -> Result<Turn> {
+    const Turn turn = {integer_at<std::int64_t>(message, "ordinal"),
+                       integer_at<std::int64_t>(message, "samples"), message.at("after_others")};
+    if (turn.samples < 1) throw Malformed{"'samples' should be at least 1"};
+    return turn;
   });
 }
 

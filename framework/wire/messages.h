@@ -42,6 +42,8 @@ struct CaseRequest {
   // Where these are given nothing is measured; they are verified. The parameters then lack the kind
   // of the program that wrote them.
   std::vector<ExchangeFile> exchanged;
+  // Others are measured in turns with it: ahead of its samples it waits for a Turn.
+  bool takes_turns = false;
 };
 
 // Worker → host, while a case runs.
@@ -61,18 +63,38 @@ struct CaseDone {
   nlohmann::json context;
 };
 
+// Worker → host: this rank is ready for its next samples and does nothing until it has a Turn.
+struct TurnWanted {
+  std::int64_t ordinal = 0;
+  std::string pass;
+  std::int64_t taken = 0;    // samples of the pass it has
+  std::int64_t planned = 0;  // those it will have; at least so many where it decides as it goes
+};
+// Host → worker: take so many samples, then ask again.
+struct Turn {
+  std::int64_t ordinal = 0;
+  std::int64_t samples = 1;
+  bool after_others = false;  // somebody else was measured since its last turn
+};
+
 nlohmann::json to_json(const Hello& message);
 nlohmann::json to_json(const CaseRequest& message);
 nlohmann::json to_json(const Progress& message);
 nlohmann::json to_json(const Measured& message);
 nlohmann::json to_json(const CaseDone& message);
+nlohmann::json to_json(const TurnWanted& message);
+nlohmann::json to_json(const Turn& message);
 
-// "hello", "case", "progress", "measured", "case_done"; "" when there is none.
+// "hello", "case", "progress", "measured", "case_done", "turn_wanted", "turn"; "" when there is
+// none.
 std::string message_type(const nlohmann::json& message);
 Result<Hello> hello_from_json(const nlohmann::json& message);
 Result<CaseRequest> case_request_from_json(const nlohmann::json& message);
 Result<Progress> progress_from_json(const nlohmann::json& message);
 Result<Measured> measured_from_json(const nlohmann::json& message);
 Result<CaseDone> case_done_from_json(const nlohmann::json& message);
+Result<TurnWanted> turn_wanted_from_json(const nlohmann::json& message);
+// A turn of less than one sample is an error.
+Result<Turn> turn_from_json(const nlohmann::json& message);
 
 }  // namespace assay::wire

@@ -2,22 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
-#include "measure/clock.h"
 #include "measure/device.h"
 #include "measure/memory.h"
 #include "worker/composition.h"
-#include "worker/verdict.h"
+#include "worker/pass_measurement.h"
+#include "worker/verification.h"
 
 namespace assay::worker {
 
 namespace {
-
-int integer_setting(const store::Parameters& parameters, const char* name) {
-  return static_cast<int>(std::get<std::int64_t>(parameters.at(name)));
-}
 
 class CaseRun {
  public:
@@ -34,7 +29,7 @@ class CaseRun {
     }
     time_passes();
     // Ranks that went on wait for one that failed: it must say so at once.
-    if (verify_last_ && (placement_.world_size == 1 || failed_.empty())) verify_timed();
+    if (!unverified_.empty() && (placement_.world_size == 1 || failed_.empty())) verify_held();
     release();
     return conclude();
   }
@@ -49,121 +44,99 @@ class CaseRun {
     const Group group = groups_.get(
         backend == request_.parameters.end() ? "none" : to_text(backend->second), *device_);
     composition_ = compose(loader_, request_, *device_, group);
-    if (!verify_last_) verify();
+    if (!verify_last_) verify_untimed();
+    caches_.emplace(request_.parameters, *device_);
+    const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
+    program_bytes_ = measure::allocated_bytes(*device_) - before_bytes;
+  }
+
+  AnotherProgram build_another() {
+    AnotherProgram another;
+    another.composition = compose(loader_, request_, *device_, composition_->context.group);
+    throw_unless_ok(
+        another.composition->workload->build(another.composition->context, another.program));
+    return another;
   }
 
   void time_passes() {
     for (const std::string& pass : request_.passes) {
       if (failed_.contains(pass)) continue;
       sink_.progress(pass);
-      const Status status = guarded([&] { measure_pass(pass); });
+      const Status status = guarded([&] { time_pass(pass); });
       measure::empty_cache(*device_);
+      if (!unverified_.contains(pass)) report_verification(pass);
       if (status.ok()) continue;
       failed_[pass] = status;
       if (placement_.world_size > 1) break;
     }
   }
 
-  // On the memory the program leaves free. What cannot be verified counts as not measured.
-  void verify_timed() {
-    const Status status = guarded([&] {
-      program_.reset();
-      measure::empty_cache(*device_);
-      verify();
-    });
-    if (status.ok()) return;
-    for (const std::string& pass : request_.passes) failed_.try_emplace(pass, status);
-  }
-
-  // A pass that fails here is not timed, or its times are not reported.
-  void verify() {
+  // A pass that fails here is not timed.
+  void verify_untimed() {
     sink_.progress("verifying");
     for (const std::string& pass : request_.passes) {
-      if (failed_.contains(pass)) continue;
-      Verification verification;
-      const Status status =
-          composition_->workload->verify(composition_->context, pass, verification);
-      if (!status.ok()) failed_.try_emplace(pass, status);
-      if (!status.ok() || !verification.checked) continue;
-      send({.pass = pass, .metric = "error", .samples = {verification.error}});
-      if (const Status found = verdict(verification); !found.ok()) failed_.try_emplace(pass, found);
+      const Status status = verification_.verify(*composition_, pass, Moment::before);
+      if (status.ok()) continue;
+      failed_.try_emplace(pass, status);
+      report_verification(pass);
     }
     measure::empty_cache(*device_);
   }
 
-  void measure_pass(const std::string& pass) {
-    GuardedStep step;
-    // Replays of a captured step allocate nothing: what it needs shows while it is captured.
-    const measure::MemoryUse preparing =
-        measure::observe_memory(*device_, [&] { throw_unless_ok(prepare(pass, step)); });
-    const measure::Call call = {[&] { throw_unless_ok(step.before()); },
-                                [&] { throw_unless_ok(step.run()); }};
-    const auto clock = measure::make_clock(
-        std::get<std::string>(request_.parameters.at("measure.clock")), *device_);
-    const measure::TimingSettings settings = {
-        integer_setting(request_.parameters, "measure.warmup"),
-        integer_setting(request_.parameters, "measure.samples"),
-        integer_setting(request_.parameters, "measure.calls_per_sample")};
-    const measure::Timing timing = measure::time_call(
-        *clock, call, *device_, settings, [&] { barrier(composition_->context.group); });
-    report({.pass = pass,
-            .metric = "time",
-            .unit = "s",
-            .clock = clock->name(),
-            .samples = timing.samples_s});
-    report({.pass = pass,
-            .metric = "first_call_time",
-            .unit = "s",
-            .clock = "wall",
-            .samples = {timing.first_call_s}});
-    report_memory(pass, call, preparing.peak_bytes);
-    report_counts(pass);
-  }
-
-  Status prepare(const std::string& pass, GuardedStep& step) {
-    if (composition_->compile) {
-      return composition_->compile->prepare(*program_, pass, composition_->context, step);
+  void time_pass(const std::string& pass) {
+    PassReport report = measure_pass({.composition = *composition_,
+                                      .program = *program_,
+                                      .program_bytes = program_bytes_,
+                                      .pass = pass,
+                                      .parameters = request_.parameters,
+                                      .caches = *caches_,
+                                      .build_another = [this] { return build_another(); },
+                                      .tolerance = verification_.tolerance(*composition_, pass)});
+    sink_.describe({{"timing", {{pass, std::move(report.timing)}}},
+                    {"verification", {{pass, {{"repeated", std::move(report.output_facts)}}}}}});
+    throw_unless_ok(report.outputs);
+    if (verify_last_ || !verified_again(pass)) {
+      unverified_[pass] = std::move(report.series);
+      return;
     }
-    step.before = [this, pass] { return program_->before(pass); };
-    step.run = [this, pass] { return program_->run(pass); };
-    return {};
+    for (store::Series& series : report.series) send(std::move(series));
   }
 
-  void report_memory(const std::string& pass, const measure::Call& call,
-                     std::int64_t preparing_peak_bytes) {
-    call.before();
-    const measure::MemoryUse use = measure::observe_memory(*device_, call.run);
-    report({.pass = pass,
-            .metric = "memory_before",
-            .unit = "byte",
-            .samples = {static_cast<double>(use.before_bytes)}});
-    report({.pass = pass,
-            .metric = "peak_memory",
-            .unit = "byte",
-            .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
+  // A variant may be right at first and wrong later. Where there is no memory beside the program,
+  // this has to wait until that is gone. Throws what makes the pass wrong.
+  bool verified_again(const std::string& pass) {
+    sink_.progress("verifying");
+    measure::empty_cache(*device_);
+    Status status = verification_.verify(*composition_, pass, Moment::after);
+    measure::empty_cache(*device_);
+    if (status.outcome == Outcome::oom) return false;
+    throw_unless_ok(std::move(status));
+    return true;
   }
 
-  void report_counts(const std::string& pass) {
-    std::vector<Count> counts;
-    throw_unless_ok(program_->counts(pass, counts));
-    for (const Count& count : counts) {
-      report({.pass = pass,
-              .metric = count.metric,
-              .part = count.part,
-              .unit = count.metric == "flops"   ? "FLOP"
-                      : count.metric == "bytes" ? "byte"
-                                                : "count",
-              .samples = {count.value}});
+  // On the memory the program leaves free. What cannot be verified counts as not measured.
+  void verify_held() {
+    sink_.progress("verifying");
+    const Status released = guarded([&] {
+      program_.reset();
+      caches_.reset();
+      measure::empty_cache(*device_);
+    });
+    for (const auto& [pass, series] : unverified_) {
+      Status status = released;
+      if (status.ok()) status = verification_.verify(*composition_, pass, Moment::after);
+      report_verification(pass);
+      if (!status.ok()) failed_.try_emplace(pass, status);
     }
+    measure::empty_cache(*device_);
   }
 
-  void report(store::Series series) {
-    if (verify_last_) {
-      unverified_.push_back(std::move(series));
-    } else {
-      send(std::move(series));
+  void report_verification(const std::string& pass) {
+    if (const auto error = verification_.error(pass)) {
+      send({.pass = pass, .metric = "error", .samples = {*error}});
     }
+    sink_.describe({{"verification", {{pass, verification_.facts(pass)}}}});
   }
 
   void send(store::Series series) {
@@ -172,8 +145,9 @@ class CaseRun {
   }
 
   Status conclude() {
-    for (store::Series& series : unverified_) {
-      if (!failed_.contains(series.pass)) send(std::move(series));
+    for (auto& [pass, held] : unverified_) {
+      if (failed_.contains(pass)) continue;
+      for (store::Series& series : held) send(std::move(series));
     }
     Status worst;
     for (const std::string& pass : request_.passes) {
@@ -197,6 +171,7 @@ class CaseRun {
   void release() {
     static_cast<void>(guarded([&] {
       program_.reset();
+      caches_.reset();
       composition_.reset();
       if (device_) measure::empty_cache(*device_);
     }));
@@ -210,12 +185,15 @@ class CaseRun {
   std::optional<at::Device> device_;
   std::optional<measure::CpuMemoryScope> cpu_memory_;
   std::unique_ptr<Composition> composition_;
+  std::optional<CaseCaches> caches_;
   std::unique_ptr<ProgramBoundary> program_;
+  std::int64_t program_bytes_ = 0;
+  CaseVerification verification_;
   // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up
-  // call it follows the timing, and what was timed is reported only then.
-  const bool verify_last_ = integer_setting(request_.parameters, "measure.warmup") == 0;
+  // call it only follows the timing of all passes, and what was timed is reported only then.
+  const bool verify_last_ = std::get<std::int64_t>(request_.parameters.at("measure.warmup")) == 0;
   std::map<std::string, Status> failed_;  // passes that have no time, and why
-  std::vector<store::Series> unverified_;
+  std::map<std::string, std::vector<store::Series>> unverified_;  // a pass's, held back
 };
 
 }  // namespace

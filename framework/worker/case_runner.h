@@ -14,6 +14,8 @@ namespace assay::worker {
 struct CaseSink {
   std::function<void(const std::string& doing)> progress;
   std::function<void(store::Series series)> measured;
+  // Facts of how the case was measured, merged into its context, object by object.
+  std::function<void(const nlohmann::json& facts)> describe;
 };
 
 // The device this rank measures the case on. Throws Unsupported where there is none for it.

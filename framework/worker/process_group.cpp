@@ -1,5 +1,6 @@
 #include "worker/process_group.h"
 
+#include <ATen/ops/full.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -76,6 +77,17 @@ Group ProcessGroups::get(const std::string& backend, const at::Device& device) {
 
 void barrier(const Group& group) {
   if (group.backend) group.backend->barrier()->wait();
+}
+
+double worst_of_ranks(const Group& group, const at::Device& device, double value) {
+  if (!group.backend) return value;
+  const bool on_device = group.backend->getBackendName() == "nccl";
+  std::vector<at::Tensor> values = {at::full(
+      {1}, value, at::TensorOptions().dtype(at::kDouble).device(on_device ? device : at::kCPU))};
+  c10d::AllreduceOptions options;
+  options.reduceOp = c10d::ReduceOp::MAX;
+  group.backend->allreduce(values, options)->wait();
+  return values[0].item<double>();
 }
 
 }  // namespace assay::worker

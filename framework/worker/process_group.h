@@ -40,4 +40,8 @@ class ProcessGroups {
 // Returns when all ranks have called it.
 void barrier(const Group& group);
 
+// The largest of the ranks' values, which may be infinite. All ranks call it together; `device` is
+// the one they measure on.
+double worst_of_ranks(const Group& group, const at::Device& device, double value);
+
 }  // namespace assay::worker

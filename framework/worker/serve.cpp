@@ -29,6 +29,7 @@ int complain(const Error& error) {
 
 void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
                  wire::Channel& channel, const wire::CaseRequest& request) {
+  nlohmann::json context = nlohmann::json::object();
   // A host that is gone shows when the next request is awaited.
   const CaseSink sink = {
       [&](const std::string& doing) {
@@ -37,12 +38,13 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
       [&](store::Series series) {
         static_cast<void>(
             channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
-      }};
+      },
+      [&](const nlohmann::json& facts) { context.update(facts, true); }};
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
-  static_cast<void>(channel.send(
-      wire::to_json(wire::CaseDone{request.ordinal, status.outcome, status.reason, {}})));
+  static_cast<void>(channel.send(wire::to_json(
+      wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(context)})));
 }
 
 }  // namespace

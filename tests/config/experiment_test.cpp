@@ -54,8 +54,10 @@ TEST(Experiment, FillsInEveryDefault) {
   EXPECT_TRUE(experiment.report.is_null());
   EXPECT_EQ(case_key_text(experiment.fixed),
             "architecture=swiglu, attention=naive, backend=auto, batch=4, communication=none, "
-            "compile=eager, device=auto, measure.calls_per_sample=1, measure.clock=auto, "
-            "measure.isolation=shared, measure.samples=10, measure.seed=0, measure.timeout=600, "
+            "compile=eager, device=auto, measure.cache=warm, measure.calls_per_sample=1, "
+            "measure.clock=auto, measure.interleave=, measure.isolation=shared, "
+            "measure.max_samples=1000, measure.max_time=10, measure.min_samples=10, "
+            "measure.samples=10, measure.seed=0, measure.target=0, measure.timeout=600, "
             "measure.warmup=5, "
             "model=small, nodes=1, norm=rmsnorm, precision=fp32, repeat=0, seq_len=256, "
             "workload=model_step, world_size=1");
@@ -74,6 +76,28 @@ TEST(Experiment, KeepsTypes) {
   EXPECT_EQ(experiment.fixed.at("measure.timeout"), Value(300.0));
   EXPECT_EQ(experiment.fixed.at("measure.samples"), Value(std::int64_t{100}));
   EXPECT_EQ(experiment.passes, std::vector<std::string>{"send"});
+}
+
+TEST(Experiment, InterleavesOverAnyNameOfACaseOrNone) {
+  const auto interleaved = [](const std::string& measure) {
+    return parsed(on_attention("measure: {" + measure + "}\n")).fixed.at("measure.interleave");
+  };
+  EXPECT_EQ(interleaved("warmup: 1"), Value(std::string()));
+  EXPECT_EQ(interleaved("interleave: ''"), Value(std::string()));
+  for (const char* name : {"attention", "seq_len", "attention.block_m", "world_size", "repeat",
+                           "machine", "measure.warmup"}) {
+    EXPECT_EQ(interleaved(std::string("interleave: ") + name), Value(std::string(name)));
+  }
+}
+
+TEST(Experiment, AShareMayBeAPercentage) {
+  for (const char* written : {"0.05", "5%", "5 %", "5.0 %", "5e0%", "'5%'"}) {
+    const Experiment experiment =
+        parsed(std::string("experiment: test\nworkload: transfer\nfixed: {size: 1 B}\n") +
+               "measure: {target: " + written + ", max_time: 500 ms}\n");
+    EXPECT_EQ(experiment.fixed.at("measure.target"), Value(0.05)) << written;
+    EXPECT_EQ(experiment.fixed.at("measure.max_time"), Value(0.5));
+  }
 }
 
 TEST(Experiment, TellsWhatTheUserNamed) {
@@ -378,6 +402,7 @@ TEST(HostParameters, DefaultsKeepTheirOwnBounds) {
       EXPECT_LE(static_cast<double>(*number), *info.maximum) << info.name;
     }
     if (const auto* text = std::get_if<std::string>(&value)) {
+      if (info.type != ParameterType::choice) continue;
       EXPECT_EQ(std::count(info.choices.begin(), info.choices.end(), *text), 1) << info.name;
     }
   }

@@ -16,6 +16,7 @@ TEST(MessagesTest, ACaseRequestComesBackAsItWas) {
   request.pinned = {"attention"};
   request.presets["model"] = {{"d_model", std::int64_t{768}}};
   request.plugin_files = {"/a/b.so"};
+  request.takes_turns = true;
   const auto back = case_request_from_json(nlohmann::json::parse(to_json(request).dump()));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(back->ordinal, 7);
@@ -24,6 +25,7 @@ TEST(MessagesTest, ACaseRequestComesBackAsItWas) {
   EXPECT_EQ(back->pinned, request.pinned);
   EXPECT_EQ(back->presets, request.presets);
   EXPECT_EQ(back->plugin_files, request.plugin_files);
+  EXPECT_TRUE(back->takes_turns);
 }
 
 TEST(MessagesTest, MeasuredSeriesKeepTheirSamplesExactly) {
@@ -36,6 +38,35 @@ TEST(MessagesTest, MeasuredSeriesKeepTheirSamplesExactly) {
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(back->ordinal, 3);
   EXPECT_EQ(back->series.samples, series.samples);
+}
+
+TEST(MessagesTest, ATurnIsWantedAndGivenAsItWasSaid) {
+  const nlohmann::json wanted = to_json(TurnWanted{4, "backward", 10, 50});
+  EXPECT_EQ(message_type(wanted), "turn_wanted");
+  const auto asked = turn_wanted_from_json(nlohmann::json::parse(wanted.dump()));
+  ASSERT_TRUE(asked) << asked.error().text();
+  EXPECT_EQ(asked->ordinal, 4);
+  EXPECT_EQ(asked->pass, "backward");
+  EXPECT_EQ(asked->taken, 10);
+  EXPECT_EQ(asked->planned, 50);
+  const nlohmann::json given = to_json(Turn{4, 5, true});
+  EXPECT_EQ(message_type(given), "turn");
+  const auto turn = turn_from_json(nlohmann::json::parse(given.dump()));
+  ASSERT_TRUE(turn) << turn.error().text();
+  EXPECT_EQ(turn->ordinal, 4);
+  EXPECT_EQ(turn->samples, 5);
+  EXPECT_TRUE(turn->after_others);
+}
+
+TEST(MessagesTest, ATurnThatCannotBeTakenIsAnError) {
+  nlohmann::json turn = to_json(Turn{4, 5, true});
+  for (const char* samples : {"0", "-3", "1.5", "null", "1e30"}) {
+    turn["samples"] = nlohmann::json::parse(samples);
+    EXPECT_FALSE(turn_from_json(turn)) << samples;
+  }
+  EXPECT_FALSE(turn_from_json({{"ordinal", 4}, {"samples", 1}, {"after_others", 1}}));
+  EXPECT_FALSE(turn_wanted_from_json({{"ordinal", 4}, {"pass", 1}, {"taken", 0}, {"planned", 1}}));
+  EXPECT_FALSE(turn_wanted_from_json({{"ordinal", 4}, {"pass", "forward"}, {"taken", 0}}));
 }
 
 TEST(MessagesTest, WhatIsMissingOrOfAnotherTypeIsAnErrorNotAnException) {

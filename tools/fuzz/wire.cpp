@@ -49,6 +49,8 @@ void read_as_any(const nlohmann::json& message) {
   read_as(message, wire::progress_from_json);
   read_as(message, wire::measured_from_json);
   read_as(message, wire::case_done_from_json);
+  read_as(message, wire::turn_wanted_from_json);
+  read_as(message, wire::turn_from_json);
   read_as(message, wire::check_request_from_json);
   read_as(message, wire::check_suite_from_json);
   read_as(message, wire::check_begins_from_json);

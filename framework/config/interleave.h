@@ -1,0 +1,12 @@
+#pragma once
+
+#include "config/request.h"
+#include "config/vocabulary.h"
+
+namespace assay::config {
+
+// What `measure.interleave` is set to, wherever it is set, must be a name that cases can differ in.
+void check_interleave(const Request& request, const Vocabulary& vocabulary,
+                      Diagnostics& diagnostics);
+
+}  // namespace assay::config

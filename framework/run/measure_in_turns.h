@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "run/resolve.h"
+#include "run/take_turns.h"
+#include "run/worker_group.h"
+
+namespace assay::run {
+
+// Worker groups that wait for their next cases.
+class SpareGroups {
+ public:
+  explicit SpareGroups(const Installation& installation) : installation_(installation) {}
+
+  // A spare group of so many ranks, else, or where it is to be `fresh`, a new one.
+  Result<WorkerGroup> take(int world_size, bool fresh);
+  void add(WorkerGroup group) { groups_.push_back(std::move(group)); }
+  bool empty() const { return groups_.empty(); }
+  // Ends those that cases of so many ranks each have no use for.
+  void keep_for(std::vector<int> world_sizes);
+  // Ends them.
+  void clear() { groups_.clear(); }
+
+ private:
+  const Installation& installation_;
+  std::vector<WorkerGroup> groups_;
+};
+
+// One of several cases that are measured in turns.
+struct InTurns {
+  const ResolvedCase* resolved = nullptr;
+  std::string key;   // of the case
+  std::string name;  // among the others, "attention=flash"
+};
+
+struct TurnObserver {
+  // Member `index` is what is worked on from now on: it begins.
+  std::function<void(std::size_t index)> begins;
+  std::function<void(const std::string& what)> doing;
+  // It has ended, having worked for so long; `interrupted` is never set. Its context says how the
+  // turns went ("interleaved").
+  std::function<void(std::size_t index, CaseEnd end, double worked_s)> ended;
+};
+
+// Measures the members in turns, each on workers of its own, as take_turns() says. Spare groups are
+// used, and those that can take another case are spare again at the end. Returns the members that
+// ran out of memory while others were resident, which are neither told of as ended nor recorded:
+// they have to be measured alone. Where the user stops, whoever has not ended by then is dropped.
+std::vector<std::size_t> measure_in_turns(const std::vector<InTurns>& members, SpareGroups& spare,
+                                          Interrupt& interrupt, const TurnObserver& observer);
+
+}  // namespace assay::run

@@ -1,0 +1,235 @@
+#include "worker/pass_measurement.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "measure/clock.h"
+#include "measure/memory.h"
+#include "model/poisoned_memory.h"
+#include "timing/sampling.h"
+#include "worker/output_check.h"
+#include "worker/process_group.h"
+
+namespace assay::worker {
+
+namespace {
+
+int integer_setting(const store::Parameters& parameters, const char* name) {
+  return static_cast<int>(std::get<std::int64_t>(parameters.at(name)));
+}
+
+// A number written without a fraction is stored as an integer.
+double real_setting(const store::Parameters& parameters, const char* name) {
+  const Value& value = parameters.at(name);
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
+}
+
+// The share of a reading that the clock's step may be.
+double largest_share_of_step(const measure::Clock& clock) {
+  return clock.name() == "wall" ? 1e-3 : 5e-3;
+}
+
+timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
+                                           const measure::Clock& clock) {
+  timing::SamplingSettings settings;
+  settings.warmup = integer_setting(parameters, "measure.warmup");
+  settings.samples = integer_setting(parameters, "measure.samples");
+  settings.calls_per_sample = integer_setting(parameters, "measure.calls_per_sample");
+  settings.target = real_setting(parameters, "measure.target");
+  settings.min_samples = integer_setting(parameters, "measure.min_samples");
+  settings.max_samples = integer_setting(parameters, "measure.max_samples");
+  settings.max_time_s = real_setting(parameters, "measure.max_time");
+  settings.resolution_s = clock.resolution_s();
+  settings.shortest_reading_s = settings.resolution_s / largest_share_of_step(clock);
+  return settings;
+}
+
+// One of the device's clocks, reading the calls of one pass.
+class PassStopwatch final : public timing::Stopwatch {
+ public:
+  // look: called once, after the first warm-up call.
+  PassStopwatch(measure::Clock& clock, measure::Clock& wall, bool warmed,
+                std::function<void()> look)
+      : clock_(clock), wall_(wall), warmed_(warmed), look_(std::move(look)) {}
+
+  double warm_up_s() override {
+    const double call_s = wall_.sample(1);
+    if (look_) std::exchange(look_, nullptr)();
+    return call_s;
+  }
+  // Calls before the first sample, which without a warm-up only a clock may make that must.
+  void prepare() override {
+    if (warmed_ || clock_.name() == "cuda_graph") clock_.prepare();
+  }
+  double sample_s(int calls) override { return clock_.sample(calls); }
+
+ private:
+  measure::Clock& clock_;
+  measure::Clock& wall_;
+  bool warmed_;
+  std::function<void()> look_;
+};
+
+timing::Hooks hooks_among(const CaseContext& context) {
+  timing::Hooks hooks;
+  if (context.group.size == 1) return hooks;
+  hooks.before_reading = [&](std::size_t) { barrier(context.group); };
+  hooks.worst_of_ranks = [&](double value) {
+    return worst_of_ranks(context.group, context.device, value);
+  };
+  return hooks;
+}
+
+nlohmann::json facts_of(const timing::Taken& taken, const timing::SamplingSettings& settings,
+                        const std::string& clock) {
+  nlohmann::json facts = {{"clock", clock},
+                          {"warmup", settings.warmup},
+                          {"samples", taken.samples_s.size()},
+                          {"calls_per_sample", settings.calls_per_sample},
+                          {"grouped_calls", taken.calls_in_reading},
+                          {"resolution_s", settings.resolution_s},
+                          {"too_short", taken.too_short},
+                          {"stopped_by", timing::to_text(taken.stopped_by)},
+                          {"relative_interval", taken.relative_interval}};  // null for infinity
+  if (settings.target > 0) facts["target"] = settings.target;
+  return facts;
+}
+
+Status prepare(const Composition& composition, ProgramBoundary& program, const std::string& pass,
+               GuardedStep& step) {
+  if (composition.compile) {
+    return composition.compile->prepare(program, pass, composition.context, step);
+  }
+  step.before = [&program, pass] { return program.before(pass); };
+  step.run = [&program, pass] { return program.run(pass); };
+  return {};
+}
+
+measure::Call call_of(const GuardedStep& step) {
+  return {[&step] { throw_unless_ok(step.before()); }, [&step] { throw_unless_ok(step.run()); }};
+}
+
+// The programs that take turns with the case's own, each made ready for the pass.
+class Rotation {
+ public:
+  Rotation(std::vector<AnotherProgram> programs, const std::string& pass)
+      : programs_(std::move(programs)), steps_(programs_.size()) {
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      throw_unless_ok(prepare(*programs_[i].composition, *programs_[i].program, pass, steps_[i]));
+    }
+  }
+
+  const std::vector<GuardedStep>& steps() const { return steps_; }
+  ProgramBoundary& program(std::size_t i) { return *programs_[i].program; }
+
+ private:
+  std::vector<AnotherProgram> programs_;
+  std::vector<GuardedStep> steps_;  // destroyed first: they refer to the programs
+};
+
+// One call more, on free memory filled with NaN: what it does not write shows.
+void look_at_poisoned_call(measure::Clock& clock, ProgramBoundary& program,
+                           const at::Device& device, OutputCheck& outputs) {
+  constexpr std::int64_t least = std::int64_t{1} << 20;
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  const std::int64_t wanted = std::clamp(2 * outputs.bytes(), least, most);
+  const model::PoisonedMemory poisoned(device, std::min(wanted, measure::free_bytes(device) / 2));
+  clock.call(0);
+  outputs.look(program);
+}
+
+void add_times(const std::string& pass, const timing::Taken& taken,
+               const timing::SamplingSettings& settings, const std::string& clock,
+               std::vector<store::Series>& series) {
+  series.push_back(
+      {.pass = pass, .metric = "time", .unit = "s", .clock = clock, .samples = taken.samples_s});
+  series.push_back({.pass = pass,
+                    .metric = "first_call_time",
+                    .unit = "s",
+                    .clock = settings.warmup > 0 ? "wall" : clock,
+                    .samples = {taken.first_call_s}});
+}
+
+void add_memory(const std::string& pass, const measure::Call& call, const at::Device& device,
+                std::int64_t preparing_peak_bytes, std::vector<store::Series>& series) {
+  call.before();
+  const measure::MemoryUse use = measure::observe_memory(device, call.run);
+  series.push_back({.pass = pass,
+                    .metric = "memory_before",
+                    .unit = "byte",
+                    .samples = {static_cast<double>(use.before_bytes)}});
+  series.push_back(
+      {.pass = pass,
+       .metric = "peak_memory",
+       .unit = "byte",
+       .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
+}
+
+std::string unit_of_count(const std::string& metric) {
+  if (metric == "flops") return "FLOP";
+  return metric == "bytes" ? "byte" : "count";
+}
+
+void add_counts(const std::string& pass, ProgramBoundary& program,
+                std::vector<store::Series>& series) {
+  std::vector<Count> counts;
+  throw_unless_ok(program.counts(pass, counts));
+  for (const Count& count : counts) {
+    series.push_back({.pass = pass,
+                      .metric = count.metric,
+                      .part = count.part,
+                      .unit = unit_of_count(count.metric),
+                      .samples = {count.value}});
+  }
+}
+
+// Times the pass, and looks at what the timed calls leave behind.
+void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck& outputs,
+                PassReport& report) {
+  const CaseContext& context = what.composition.context;
+  Rotation rotation(
+      what.caches.more_programs(what.program_bytes, context.group, what.build_another), what.pass);
+  measure::TimedCalls timed{{call_of(step)}, what.caches.flush()};
+  for (const GuardedStep& another : rotation.steps()) timed.calls.push_back(call_of(another));
+  const auto program = [&](std::size_t i) -> ProgramBoundary& {
+    return i == 0 ? what.program : rotation.program(i - 1);
+  };
+
+  const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
+  const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
+                                         context.device, std::move(timed));
+  const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
+  PassStopwatch stopwatch(*clock, *wall, settings.warmup > 0,
+                          [&] { outputs.look(program(wall->last())); });
+  const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks_among(context));
+  outputs.look(program(clock->last()));
+  look_at_poisoned_call(*clock, what.program, context.device, outputs);
+
+  report.timing = facts_of(taken, settings, clock->name());
+  report.timing["cache"] = what.caches.facts();
+  report.timing["clock_facts"] = clock->facts();
+  add_times(what.pass, taken, settings, clock->name(), report.series);
+}
+
+}  // namespace
+
+PassReport measure_pass(const PassToMeasure& what) {
+  const at::Device& device = what.composition.context.device;
+  GuardedStep step;
+  // Replays of a captured step allocate nothing: what it needs shows while it is captured.
+  const measure::MemoryUse preparing = measure::observe_memory(
+      device, [&] { throw_unless_ok(prepare(what.composition, what.program, what.pass, step)); });
+  PassReport report;
+  OutputCheck outputs(what.pass, what.composition.context.precision, what.tolerance);
+  // What only timing needs, further programs and captured calls, is gone before memory is observed.
+  take_times(what, step, outputs, report);
+  report.outputs = outputs.status();
+  report.output_facts = outputs.facts();
+  add_memory(what.pass, call_of(step), device, preparing.peak_bytes, report.series);
+  add_counts(what.pass, what.program, report.series);
+  return report;
+}
+
+}  // namespace assay::worker

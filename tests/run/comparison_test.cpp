@@ -1,0 +1,174 @@
+#include "run/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace assay::run {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Case = std::map<std::string, Value>;
+
+Value text(const char* value) { return std::string(value); }
+
+config::Plan plan_of(const std::vector<Case>& cases) {
+  config::Plan plan;
+  for (const Case& one : cases) plan.add_case(one);
+  return plan;
+}
+
+std::vector<std::vector<std::size_t>> groups(const config::Plan& plan,
+                                             const config::Experiment& experiment = {}) {
+  std::vector<std::vector<std::size_t>> found;
+  const Comparisons comparisons(experiment, plan);
+  for (const Comparison& comparison : comparisons.all()) {
+    found.push_back(comparison.cases);
+    for (const std::size_t index : comparison.cases) {
+      EXPECT_EQ(comparisons.of(index), &comparison);
+    }
+  }
+  return found;
+}
+
+// Two lengths, three attentions one of which has an option of two values; the axis to interleave.
+config::Plan attention_plan(const char* interleave) {
+  std::vector<Case> cases;
+  for (const std::int64_t length : {128, 256}) {
+    const Case common = {{"seq_len", length}, {"measure.interleave", text(interleave)}};
+    for (const char* name : {"naive", "flash"}) {
+      cases.push_back(common);
+      cases.back()["attention"] = text(name);
+    }
+    for (const std::int64_t block : {64, 128}) {
+      cases.push_back(common);
+      cases.back()["attention"] = text("tiled");
+      cases.back()["attention.block_m"] = block;
+    }
+  }
+  return plan_of(cases);
+}
+
+TEST(Comparisons, AreCasesThatDifferOnlyInTheAxisAndTheOptionsOfItsValues) {
+  EXPECT_THAT(groups(attention_plan("attention")),
+              ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5, 6, 7)));
+  EXPECT_THAT(groups(attention_plan("seq_len")), ElementsAre(ElementsAre(0, 4), ElementsAre(1, 5),
+                                                             ElementsAre(2, 6), ElementsAre(3, 7)));
+  EXPECT_THAT(groups(attention_plan("attention.block_m")),
+              ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2, 3), ElementsAre(4),
+                          ElementsAre(5), ElementsAre(6, 7)));
+}
+
+TEST(Comparisons, ThereAreNoneWhereTheSettingIsEmptyOrAbsent) {
+  EXPECT_THAT(groups(attention_plan("")), IsEmpty());
+  const config::Plan plan = plan_of({{{"seq_len", std::int64_t{1}}}});
+  EXPECT_THAT(groups(plan), IsEmpty());
+  EXPECT_EQ(Comparisons({}, plan).of(0), nullptr);
+}
+
+TEST(Comparisons, AnAxisThatDoesNotVaryGivesComparisonsOfOne) {
+  EXPECT_THAT(groups(plan_of({{{"attention", text("naive")},
+                               {"seq_len", std::int64_t{1}},
+                               {"measure.interleave", text("precision")}},
+                              {{"attention", text("naive")},
+                               {"seq_len", std::int64_t{2}},
+                               {"measure.interleave", text("precision")}}})),
+              ElementsAre(ElementsAre(0), ElementsAre(1)));
+}
+
+TEST(Comparisons, TheSettingMayItselfVary) {
+  std::vector<Case> cases;
+  for (const char* setting : {"", "attention", "repeat"}) {
+    for (const char* name : {"naive", "flash"}) {
+      cases.push_back({{"attention", text(name)}, {"measure.interleave", text(setting)}});
+    }
+  }
+  const config::Plan plan = plan_of(cases);
+  EXPECT_THAT(groups(plan), ElementsAre(ElementsAre(2, 3), ElementsAre(4), ElementsAre(5)));
+  EXPECT_EQ(Comparisons({}, plan).of(1), nullptr);
+}
+
+TEST(Comparisons, AxesThatAreTiedAreOneAxis) {
+  config::Experiment experiment;
+  experiment.matrix = {{{"model", "batch"}, {}}, {{"precision"}, {}}};
+  std::vector<Case> cases;
+  for (const auto& [model, batch] : {std::pair("small", 16), std::pair("large", 4)}) {
+    for (const char* precision : {"fp32", "bf16"}) {
+      cases.push_back({{"model", text(model)},
+                       {"batch", std::int64_t{batch}},
+                       {"precision", text(precision)},
+                       {"measure.interleave", text("model")}});
+    }
+  }
+  EXPECT_THAT(groups(plan_of(cases), experiment),
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
+  EXPECT_EQ(groups(plan_of(cases)).size(), 4u) << "untied, each batch is another comparison";
+}
+
+constexpr double gib = 1024.0 * (1 << 20);
+
+Machine machine(std::size_t gpus, double host_gib = 64) {
+  Machine machine;
+  machine.memory_bytes = static_cast<std::int64_t>(host_gib * gib);
+  machine.gpus.assign(gpus, {"GPU", std::int64_t{80} << 30, "9.0"});
+  return machine;
+}
+
+TEST(FitTogether, TheMemoryOfAllIsHeldAgainstThatOfTheGpuWithAMargin) {
+  // 72 GiB of 80 are usable; a worker counts 1 GiB.
+  const std::vector<Candidate> three = {
+      {0, true, 1, 23 * gib}, {1, true, 1, 23 * gib}, {2, true, 1, 23 * gib}};
+  const Together together = fit_together(three, machine(1));
+  EXPECT_THAT(together.members, ElementsAre(0, 1, 2));
+  EXPECT_THAT(together.apart, IsEmpty());
+  std::vector<Candidate> more = three;
+  more[1].bytes = 23.5 * gib;
+  const Together without = fit_together(more, machine(1));
+  EXPECT_THAT(without.members, ElementsAre(0, 2)) << "the one that needs most is left out";
+  EXPECT_THAT(without.apart.at(1), HasSubstr("3 of them would need 72.50 GiB of the GPU"));
+  EXPECT_THAT(without.apart.at(1), HasSubstr("72.00 GiB is usable"));
+}
+
+TEST(FitTogether, EveryRankNeedsItsShareOfItsOwnGpu) {
+  const std::vector<Candidate> ranks = {{0, true, 4, 30 * gib}, {1, true, 2, 30 * gib}};
+  EXPECT_THAT(fit_together(ranks, machine(4)).members, ElementsAre(0, 1));
+  const std::vector<Candidate> more = {
+      {0, true, 4, 30 * gib}, {1, true, 2, 30 * gib}, {2, true, 1, 30 * gib}};
+  const Together together = fit_together(more, machine(4));
+  EXPECT_THAT(together.members, ElementsAre(0, 1)) << "GPU 0 would hold three";
+  EXPECT_THAT(together.apart.at(2), HasSubstr("GPU 0"));
+}
+
+TEST(FitTogether, OnACpuAllRanksShareTheHost) {
+  const std::vector<Candidate> cases = {{0, false, 2, 10 * gib}, {1, false, 1, 10 * gib}};
+  EXPECT_THAT(fit_together(cases, machine(1, 36)).members, ElementsAre(0, 1));
+  const Together together = fit_together(cases, machine(1, 32));
+  EXPECT_THAT(together.members, IsEmpty());
+  EXPECT_THAT(together.apart.at(0), HasSubstr("31.50 GiB of the host"));
+  EXPECT_EQ(together.apart.at(1), together.apart.at(0)) << "nobody is left to take turns with it";
+}
+
+TEST(FitTogether, WhatIsNotKnownIsTriedAndTheWorkersAloneMayBeTooMany) {
+  std::vector<Candidate> cases;
+  for (std::size_t i = 0; i < 8; ++i) cases.push_back({i, true, 1, std::nullopt});
+  EXPECT_EQ(fit_together(cases, machine(1)).members.size(), 8u);
+  EXPECT_EQ(fit_together(cases, machine(1, 3)).members.size(), 5u) << "2.7 GiB of host memory";
+}
+
+TEST(FitTogether, WhatCannotTakeTurnsRunsApartAndIsNotCounted) {
+  const std::vector<Candidate> cases = {{4, true, 1, 30 * gib},
+                                        {5, true, 1, 300 * gib, "is another program"},
+                                        {6, true, 1, 30 * gib}};
+  const Together together = fit_together(cases, machine(1));
+  EXPECT_THAT(together.members, ElementsAre(4, 6));
+  EXPECT_EQ(together.apart.at(5), "is another program");
+  const Together alone = fit_together({cases[0], cases[1]}, machine(1));
+  EXPECT_THAT(alone.members, IsEmpty());
+  EXPECT_EQ(alone.apart.at(4), "the others cannot take turns");
+  EXPECT_THAT(fit_together({cases[0]}, machine(1)).apart.at(4), HasSubstr("nothing differs"));
+}
+
+}  // namespace
+}  // namespace assay::run

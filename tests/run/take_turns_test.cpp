@@ -1,0 +1,183 @@
+#include "run/take_turns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace assay::run {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct Did {
+  char who;
+  std::string what;  // "start", or the pass it took samples of
+};
+
+// Goes through its passes as a worker does. Ends at once ("crashes") in the sample `dies_at` of the
+// pass `dies_in`, or where that is "start" in its preparation.
+class FakeCase final : public TurnTaker {
+ public:
+  FakeCase(char who, std::vector<std::pair<std::string, std::int64_t>> passes,
+           std::vector<Did>& log)
+      : who_(who), passes_(std::move(passes)), log_(log) {}
+
+  std::optional<wire::TurnWanted> start() override {
+    log_.push_back({who_, "start"});
+    if (dies_in == "start") return std::nullopt;
+    return wanted();
+  }
+
+  std::optional<wire::TurnWanted> take(const wire::Turn& turn) override {
+    turns.push_back(turn);
+    log_.push_back({who_, passes_[pass_].first});
+    for (std::int64_t sample = 0; sample < turn.samples; ++sample) {
+      if (passes_[pass_].first == dies_in && taken_ == dies_at) return std::nullopt;
+      if (++taken_ < passes_[pass_].second) continue;
+      taken_ = 0;
+      ++pass_;
+      break;
+    }
+    return wanted();
+  }
+
+  std::string dies_in;
+  std::int64_t dies_at = 0;
+  std::vector<wire::Turn> turns;
+
+ private:
+  std::optional<wire::TurnWanted> wanted() const {
+    if (pass_ == passes_.size()) return std::nullopt;
+    return wire::TurnWanted{who_, passes_[pass_].first, taken_, passes_[pass_].second};
+  }
+
+  char who_;
+  std::vector<std::pair<std::string, std::int64_t>> passes_;
+  std::vector<Did>& log_;
+  std::size_t pass_ = 0;
+  std::int64_t taken_ = 0;
+};
+
+class TakeTurns : public ::testing::Test {
+ protected:
+  FakeCase& add(std::vector<std::pair<std::string, std::int64_t>> passes) {
+    const char who = static_cast<char>('A' + static_cast<char>(cases_.size()));
+    cases_.push_back(std::make_unique<FakeCase>(who, std::move(passes), log_));
+    return *cases_.back();
+  }
+
+  void run() {
+    std::vector<TurnTaker*> members;
+    for (const auto& one : cases_) members.push_back(one.get());
+    take_turns(members, {.seed = 3,
+                         .keys = {"a", "b", "c"},
+                         .passes = {"forward", "backward"},
+                         .stop = [&] { return log_.size() >= stop_after_; },
+                         .ended =
+                             [&](std::size_t index, const std::vector<TurnsOfPass>& turns) {
+                               ended_.push_back(static_cast<char>('A' + static_cast<char>(index)));
+                               turns_ = turns;
+                             }});
+  }
+
+  // Who took turns of the pass, in order.
+  std::string takers(const std::string& pass) const {
+    std::string who;
+    for (const Did& did : log_) {
+      if (did.what == pass) who += did.who;
+    }
+    return who;
+  }
+
+  std::vector<Did> log_;
+  std::vector<std::unique_ptr<FakeCase>> cases_;
+  std::vector<char> ended_;
+  std::vector<TurnsOfPass> turns_;
+  std::size_t stop_after_ = 1000000;
+};
+
+TEST_F(TakeTurns, AllArePreparedThenMeasuredPassForPassAndWhatIsRecordedIsWhatHappened) {
+  for (int i = 0; i < 3; ++i) add({{"forward", 20}, {"backward", 8}});
+  run();
+  ASSERT_EQ(log_.size(), 3u + 30u + 24u);
+  std::string order;
+  for (const Did& did : log_) order += did.what[0];
+  EXPECT_EQ(order, "sss" + std::string(30, 'f') + std::string(24, 'b'));
+  EXPECT_THAT(ended_, ::testing::UnorderedElementsAre('A', 'B', 'C'));
+  ASSERT_EQ(turns_.size(), 2u);
+  EXPECT_EQ(turns_[0].pass, "forward");
+  EXPECT_EQ(turns_[0].block, 2);
+  EXPECT_EQ(turns_[0].rounds, 5u);
+  EXPECT_EQ(turns_[0].turns, takers("forward"));
+  EXPECT_EQ(turns_[1].block, 1);
+  EXPECT_EQ(turns_[1].turns, takers("backward"));
+  for (const auto& one : cases_) EXPECT_EQ(one->turns.size(), 10u + 8u);
+}
+
+TEST_F(TakeTurns, AMemberIsToldWhetherOthersWereMeasuredInBetween) {
+  FakeCase& a = add({{"forward", 40}});
+  FakeCase& b = add({{"forward", 40}});
+  run();
+  const std::string takers = this->takers("forward");
+  std::map<char, std::size_t> at;
+  for (std::size_t i = 0; i < takers.size(); ++i) {
+    const wire::Turn& turn = (takers[i] == 'A' ? a : b).turns[at[takers[i]]++];
+    EXPECT_EQ(turn.after_others, i == 0 || takers[i - 1] != takers[i]) << i;
+    EXPECT_EQ(turn.ordinal, takers[i]);
+  }
+}
+
+TEST_F(TakeTurns, OneThatDiesLeavesTheOthersTheirTurns) {
+  for (const char* where : {"start", "forward", "backward"}) {
+    SCOPED_TRACE(where);
+    log_.clear(), cases_.clear(), ended_.clear();
+    add({{"forward", 10}, {"backward", 10}});
+    FakeCase& dies = add({{"forward", 10}, {"backward", 10}});
+    add({{"forward", 10}, {"backward", 10}});
+    dies.dies_in = where;
+    dies.dies_at = 4;
+    run();
+    EXPECT_EQ(ended_.front(), 'B');
+    EXPECT_THAT(ended_, ::testing::UnorderedElementsAre('A', 'B', 'C'));
+    EXPECT_EQ(cases_[0]->turns.size(), 20u);
+    EXPECT_EQ(cases_[2]->turns.size(), 20u);
+  }
+}
+
+TEST_F(TakeTurns, OneThatSkipsAPassWaitsForTheOthersToFinishIt) {
+  add({{"forward", 10}, {"backward", 10}});
+  add({{"backward", 10}});
+  run();
+  EXPECT_EQ(takers("forward"), std::string(10, 'A'));
+  EXPECT_THAT(takers("backward"),
+              ::testing::AllOf(::testing::HasSubstr("A"), ::testing::HasSubstr("B")));
+  EXPECT_EQ(log_[2].what, "forward");
+}
+
+TEST_F(TakeTurns, MembersMayTakeDifferentlyManySamples) {
+  add({{"forward", 10}});
+  add({{"forward", 100}});
+  run();
+  EXPECT_EQ(turns_[0].block, 1) << "the shorter one still has its four rounds";
+  EXPECT_EQ(cases_[0]->turns.size(), 10u);
+  EXPECT_EQ(cases_[1]->turns.size(), 100u);
+  EXPECT_THAT(ended_, ElementsAre('A', 'B'));
+}
+
+TEST_F(TakeTurns, StoppingEndsNobodyAndStartsNothing) {
+  for (int i = 0; i < 3; ++i) add({{"forward", 10}});
+  stop_after_ = 2;
+  run();
+  EXPECT_EQ(log_.size(), 2u);
+  stop_after_ = 9;
+  log_.clear(), cases_.clear();
+  for (int i = 0; i < 3; ++i) add({{"forward", 10}});
+  run();
+  EXPECT_EQ(log_.size(), 9u);
+  EXPECT_THAT(ended_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace assay::run

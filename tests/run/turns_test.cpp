@@ -1,0 +1,135 @@
+#include "run/turns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace assay::run {
+namespace {
+
+std::vector<std::size_t> turns_of(std::size_t members, std::uint64_t seed, std::size_t count) {
+  Turns turns(members, seed);
+  std::vector<std::size_t> taken;
+  for (std::size_t i = 0; i < count; ++i) taken.push_back(*turns.next());
+  return taken;
+}
+
+TEST(Turns, ARoundIsAnOrderOfAllAndThenTheSameBackwards) {
+  for (const std::size_t members : {1u, 2u, 3u, 7u}) {
+    const auto taken = turns_of(members, 5, members * 2 * 40);
+    for (std::size_t round = 0; round < 40; ++round) {
+      const auto begin = taken.begin() + static_cast<std::ptrdiff_t>(round * 2 * members);
+      const std::vector<std::size_t> forth(begin, begin + static_cast<std::ptrdiff_t>(members));
+      std::vector<std::size_t> back(begin + static_cast<std::ptrdiff_t>(members),
+                                    begin + static_cast<std::ptrdiff_t>(2 * members));
+      EXPECT_EQ(std::set(forth.begin(), forth.end()).size(), members);
+      std::reverse(back.begin(), back.end());
+      EXPECT_EQ(forth, back);
+    }
+  }
+}
+
+TEST(Turns, TheSameSeedGivesTheSameTurnsAndAnotherSeedOthers) {
+  EXPECT_EQ(turns_of(3, 11, 60), turns_of(3, 11, 60));
+  EXPECT_NE(turns_of(3, 11, 60), turns_of(3, 12, 60));
+}
+
+TEST(Turns, EveryOrderComesUpAboutEquallyOften) {
+  constexpr std::size_t rounds = 6000;
+  const auto taken = turns_of(3, 1, rounds * 6);
+  std::map<std::vector<std::size_t>, double> seen;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const auto begin = taken.begin() + static_cast<std::ptrdiff_t>(round * 6);
+    ++seen[{begin, begin + 3}];
+  }
+  ASSERT_EQ(seen.size(), 6u);
+  // 1000 ± 29: five standard deviations.
+  for (const auto& [order, count] : seen) EXPECT_NEAR(count, 1000, 145);
+}
+
+TEST(Turns, OneThatLeavesIsNotAskedAgainAndTheOthersGoOn) {
+  Turns turns(3, 4);
+  for (int i = 0; i < 7; ++i) turns.next();  // in the middle of a round
+  turns.leave(1);
+  std::vector<int> counts(3);
+  for (int i = 0; i < 100; ++i) ++counts[*turns.next()];
+  EXPECT_EQ(counts[1], 0);
+  EXPECT_NEAR(counts[0], 50, 2);
+  turns.leave(0);
+  EXPECT_EQ(turns.next(), 2u);
+  turns.leave(2);
+  EXPECT_EQ(turns.next(), std::nullopt);
+}
+
+// What is measured drifts while it is measured; `drift` gives it at a time. Members are equal, but
+// the calls of each last differently long. The largest difference between the means of two of them.
+double apparent_difference(const std::vector<std::size_t>& turns, std::size_t members,
+                           double (*drift)(double)) {
+  std::vector<double> sum(members), count(members);
+  double now = 0;
+  for (const std::size_t member : turns) {
+    const double lasts = 1 + static_cast<double>(member);
+    sum[member] += drift(now + lasts / 2);
+    ++count[member];
+    now += lasts;
+  }
+  double lowest = INFINITY, highest = -INFINITY;
+  for (std::size_t member = 0; member < members; ++member) {
+    lowest = std::min(lowest, sum[member] / count[member]);
+    highest = std::max(highest, sum[member] / count[member]);
+  }
+  return highest - lowest;
+}
+
+TEST(Turns, AnEvenDriftAddsTheSameToAll) {
+  const auto even = [](double time) { return 0.01 * time; };
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    EXPECT_NEAR(apparent_difference(turns_of(4, seed, 80), 4, even), 0, 1e-9);
+  }
+  std::vector<std::size_t> one_after_the_other;
+  for (std::size_t member = 0; member < 4; ++member) {
+    one_after_the_other.insert(one_after_the_other.end(), 20, member);
+  }
+  EXPECT_GT(apparent_difference(one_after_the_other, 4, even), 1);
+}
+
+TEST(Turns, ADriftThatBendsAndOneThatJumpsAddNearlyTheSameToAll) {
+  // Over 200 s: warms up with a time constant of 60 s; throttled by 1 in the middle.
+  for (const auto drift : {+[](double time) { return 1 - std::exp(-time / 60); },
+                           +[](double time) { return time < 100 ? 0.0 : 1.0; }}) {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+      EXPECT_LT(apparent_difference(turns_of(4, seed, 80), 4, drift), 0.1);
+    }
+  }
+}
+
+TEST(Turns, BlocksLeaveRoomForFourRounds) {
+  EXPECT_EQ(samples_a_turn(1), 1);
+  EXPECT_EQ(samples_a_turn(10), 1);
+  EXPECT_EQ(samples_a_turn(16), 2);
+  EXPECT_EQ(samples_a_turn(50), 5);
+  EXPECT_EQ(samples_a_turn(1000000), 5);
+  EXPECT_EQ(samples_a_turn(0), 1);
+  EXPECT_EQ(samples_a_turn(-7), 1);
+}
+
+TEST(Turns, AreWrittenAsLetters) {
+  EXPECT_EQ(in_letters({0, 1, 1, 0, 25, 26, 51}), "ABBAZaz");
+  EXPECT_EQ(in_letters({0, 52, 52, 0}), "0 52 52 0");
+  EXPECT_EQ(in_letters({}), "");
+}
+
+TEST(Turns, TheSeedFollowsFromTheSettingTheCasesAndThePass) {
+  const auto seed = turn_seed(0, {"a", "b"}, "forward");
+  EXPECT_EQ(turn_seed(0, {"a", "b"}, "forward"), seed);
+  EXPECT_NE(turn_seed(1, {"a", "b"}, "forward"), seed);
+  EXPECT_NE(turn_seed(0, {"a", "c"}, "forward"), seed);
+  EXPECT_NE(turn_seed(0, {"a", "b"}, "backward"), seed);
+}
+
+}  // namespace
+}  // namespace assay::run
