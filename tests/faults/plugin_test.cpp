@@ -50,19 +50,19 @@ INSTANTIATE_TEST_SUITE_P(
                     "measure.timeout: 4 s"},
         PluginFault{"sleep", "sleeps for hours; its case may take 4 s", "timeout", "within 4",
                     "measure.timeout: 4 s"},
-        PluginFault{"fork", "forks eight children a call, which never end", "ok", ""},
-        PluginFault{"daemon", "leaves a daemon in a session of its own at each call", "ok", ""},
+        PluginFault{"fork", "forks eight children in each of three calls, which never end", "ok", ""},
+        PluginFault{"daemon", "leaves a daemon in a session of its own in each of three calls", "ok", ""},
         PluginFault{"orphan_hang",
                     "leaves a daemon, no longer dies with its host, and hangs; its case may take 4 s",
                     "timeout", "within 4", "measure.timeout: 4 s"},
-        PluginFault{"fork_both", "forks, and parent and child both go on", "ok", "", "at_call: 6"}),
+        PluginFault{"fork_both", "forks in three calls, and parent and child both go on", "ok", "", "at_call: 6"}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     Speaks, Plugin,
     ::testing::Values(
         PluginFault{"close_all", "closes every file descriptor", "crashed", ".", "at_call: 4"},
-        PluginFault{"print_garbage", "prints 8 MiB of random bytes a call, without a newline", "ok",
+        PluginFault{"print_garbage", "prints 8 MiB of random bytes in each of three calls, without a newline", "ok",
                     ""},
         PluginFault{"channel_garbage", "writes random bytes to the connection with the host",
                     "crashed", "message", "at_call: 4"},
