@@ -1,7 +1,7 @@
 # What assay survives (docs/reliability.md): the program itself, with plugins, disks, clocks and inputs
 # that misbehave. One executable, so that its page knows every test; those that need a GPU are labelled.
-assay_test(faults LINK assay_run UNDISCOVERED)
-target_sources(test_faults PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/program.cpp)
+assay_test(faults LINK assay_store UNDISCOVERED)
+target_sources(test_faults PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/folder.cpp)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/faults/cache)
 add_dependencies(test_faults assay assay_worker ${plugin_targets}
   hostile_attention hostile_load hostile_ranks faulty_system)
