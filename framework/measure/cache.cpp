@@ -101,12 +101,13 @@ class HostBuffer final : public CacheFlush::Buffer {
   explicit HostBuffer(std::int64_t bytes) : memory_(static_cast<std::size_t>(bytes), 1) {}
 
   void read() override {
-    at::parallel_for(0, bytes() / line_bytes, 1 << 12, [this](std::int64_t begin, std::int64_t end) {
-      const volatile char* memory = memory_.data();
-      for (std::int64_t line = begin; line < end; ++line) {
-        static_cast<void>(memory[line * line_bytes]);
-      }
-    });
+    at::parallel_for(0, bytes() / line_bytes, 1 << 12,
+                     [this](std::int64_t begin, std::int64_t end) {
+                       const volatile char* memory = memory_.data();
+                       for (std::int64_t line = begin; line < end; ++line) {
+                         static_cast<void>(memory[line * line_bytes]);
+                       }
+                     });
   }
   std::int64_t bytes() const override { return static_cast<std::int64_t>(memory_.size()); }
 
@@ -121,7 +122,8 @@ class DeviceBuffer final : public CacheFlush::Buffer {
   DeviceBuffer(const c10::Device& device, std::int64_t bytes) : bytes_(bytes) {
     // LibTorch's allocator would count it; what that holds unused must not stand in the way.
     c10::cuda::CUDACachingAllocator::emptyCache();
-    const cudaError_t allocated = cudaMalloc(&memory_, static_cast<std::size_t>(bytes + line_bytes));
+    const cudaError_t allocated =
+        cudaMalloc(&memory_, static_cast<std::size_t>(bytes + line_bytes));
     if (allocated != cudaSuccess) static_cast<void>(cudaGetLastError());
     TORCH_CHECK_WITH(OutOfMemoryError, allocated == cudaSuccess, "CUDA out of memory: ", bytes,
                      " bytes to flush the L2 cache with");

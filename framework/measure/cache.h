@@ -38,8 +38,8 @@ class CacheFlush {
 
 // How many programs of `program_bytes` must take turns for several times the cache to pass by
 // between two calls of the same one. 1: a single one is larger than that. At most as many as
-// `free_bytes` and the time to build them allow; 0 where not even twice the cache passes by then, or
-// the program holds nothing.
+// `free_bytes` and the time to build them allow; 0 where not even twice the cache passes by then,
+// or the program holds nothing.
 int programs_to_rotate(std::int64_t program_bytes, std::int64_t cache_bytes,
                        std::int64_t free_bytes);
 

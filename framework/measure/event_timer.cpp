@@ -6,14 +6,11 @@
 #include <ATen/cuda/Sleep.h>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 namespace assay::measure {
 
 namespace {
-
-using Monotonic = std::chrono::steady_clock;
 
 constexpr double longest_possible_hold_s = 0.05;
 constexpr double recording_s = 20e-6;  // of two events, and the spin's own launch
@@ -104,8 +101,10 @@ double EventTimer::raw_time(const std::function<void()>& enqueue) {
 }
 
 nlohmann::json EventTimer::facts() const {
-  return {{"resolution_s", resolution_s_}, {"overhead_s", overhead_s_},
-          {"hold_s", longest_hold_s_},     {"calls", timed_},
+  return {{"resolution_s", resolution_s_},
+          {"overhead_s", overhead_s_},
+          {"hold_s", longest_hold_s_},
+          {"calls", timed_},
           {"calls_with_launch_gaps", gaps_}};
 }
 

@@ -38,9 +38,9 @@ class EventTimer {
 
   at::cuda::CUDAEvent start_{cudaEventDefault};
   at::cuda::CUDAEvent stop_{cudaEventDefault};
-  double cycles_per_s_ = 0;   // of a spinning kernel
-  double enqueue_s_ = 1e-3;   // until it is known
-  double lengthened_ = 1;     // the spin, after ones that ended too early
+  double cycles_per_s_ = 0;  // of a spinning kernel
+  double enqueue_s_ = 1e-3;  // until it is known
+  double lengthened_ = 1;    // the spin, after ones that ended too early
   double longest_hold_s_ = 0;
   double overhead_s_ = 0;
   double resolution_s_ = 0;

@@ -117,10 +117,9 @@ std::string grouping(const std::vector<TimedPass>& passes) {
   const auto grouped =
       those(passes, [](const auto& pass) { return pass.grouped_calls > pass.calls_per_sample; });
   if (grouped.empty()) return "";
-  const auto [least, most] =
-      std::minmax_element(grouped.begin(), grouped.end(), [](const auto* a, const auto* b) {
-        return a->grouped_calls < b->grouped_calls;
-      });
+  const auto [least, most] = std::minmax_element(
+      grouped.begin(), grouped.end(),
+      [](const auto* a, const auto* b) { return a->grouped_calls < b->grouped_calls; });
   const std::int64_t from = (*least)->grouped_calls, to = (*most)->grouped_calls;
   return fmt::format(
       "{} of {} had calls too short for one reading of the clock: {} calls went into each and were "
@@ -143,9 +142,8 @@ std::string limit_of(const std::string& stopped_by) {
 std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
   const auto adaptive = those(passes, [](const auto& pass) { return pass.target.has_value(); });
   if (adaptive.empty()) return "";
-  const auto missed = those(passes, [](const auto& pass) {
-    return pass.target && pass.stopped_by != "target";
-  });
+  const auto missed =
+      those(passes, [](const auto& pass) { return pass.target && pass.stopped_by != "target"; });
   const auto [least, most] =
       std::minmax_element(adaptive.begin(), adaptive.end(),
                           [](const auto* a, const auto* b) { return a->samples < b->samples; });

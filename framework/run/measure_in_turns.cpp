@@ -101,13 +101,13 @@ class Round {
     std::vector<TurnTaker*> takers;
     for (const auto& one : cases_) takers.push_back(one.get());
     const wire::CaseRequest& first = members_[0].resolved->request;
-    TurnRules rules{.seed = integer_of(first.parameters, "measure.seed"),
-                    .keys = {},
-                    .passes = first.passes,
-                    .stop = observer_.stop,
-                    .ended = [this](std::size_t index, const std::vector<TurnsOfPass>& turns) {
-                      ended(index, turns);
-                    }};
+    TurnRules rules{
+        .seed = integer_of(first.parameters, "measure.seed"),
+        .keys = {},
+        .passes = first.passes,
+        .stop = [this] { return stopping(); },
+        .ended = [this](std::size_t index,
+                        const std::vector<TurnsOfPass>& turns) { ended(index, turns); }};
     for (const InTurns& member : members_) rules.keys.push_back(member.key);
     take_turns(takers, rules);
     return std::move(alone_);

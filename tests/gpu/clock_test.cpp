@@ -74,9 +74,7 @@ class KnownSpin {
   }
 
   // Cycles that last so long.
-  long long cycles(double seconds) const {
-    return std::llround(seconds * cycles_per_s_ - beyond_);
-  }
+  long long cycles(double seconds) const { return std::llround(seconds * cycles_per_s_ - beyond_); }
   std::function<void()> kernel(double seconds) const {
     return [cycles = cycles(seconds)] { test::launch_spin(current_stream(), cycles); };
   }
@@ -111,9 +109,7 @@ class Clocks : public testing::Test {
   inline static const KnownSpin* spin_ = nullptr;
 };
 
-int samples_for(double seconds) {
-  return seconds < 1e-3 ? 200 : seconds < 1e-2 ? 50 : 15;
-}
+int samples_for(double seconds) { return seconds < 1e-3 ? 200 : seconds < 1e-2 ? 50 : 15; }
 
 void expect_within(double measured_s, double known_s, double share, const std::string& what) {
   std::printf("%-28s known %10.3f us, measured %10.3f us, off by %+.3f %%\n", what.c_str(),
@@ -285,11 +281,10 @@ TEST_F(Clocks, AGraphOfABackwardReplaysItsForwardFirst) {
     throw_unless_ok(tested.workload->build(tested.context, eager));
     throw_unless_ok(tested.workload->build(tested.context, captured));
     const auto expected = test::call_once(tested, *eager, pass);
-    const auto clock = measure::make_clock(
-        "cuda_graph", cuda,
-        {{{[&] { throw_unless_ok(captured->before(pass)); },
-           [&] { throw_unless_ok(captured->run(pass)); }}},
-         {}});
+    const auto clock = measure::make_clock("cuda_graph", cuda,
+                                           {{{[&] { throw_unless_ok(captured->before(pass)); },
+                                              [&] { throw_unless_ok(captured->run(pass)); }}},
+                                            {}});
     clock->prepare();
     EXPECT_GT(clock->sample(3), 0);
     clock->call(0);
@@ -311,7 +306,8 @@ TEST_F(Clocks, ACallThatWaitsForTheDeviceCannotBeCapturedAndSaysSo) {
   EXPECT_EQ(ones.sum().item<float>(), 16);
 }
 
-// Lines of 4 MiB in an order that no prefetcher guesses; they fit into the L2 cache and not into L1.
+// Lines of 4 MiB in an order that no prefetcher guesses; they fit into the L2 cache and not into
+// L1.
 at::Tensor chain() {
   constexpr std::int64_t lines = 16384, line_elements = 64;
   auto next = at::zeros({lines * line_elements}, at::TensorOptions().dtype(at::kInt));
@@ -356,8 +352,8 @@ TEST_P(CachePolicy, FlushEvictsAndAddsNothingToTheCase) {
 TEST_P(CachePolicy, RotatingEvicts) {
   const auto end = at::empty({1}, at::TensorOptions().device(cuda).dtype(at::kInt));
   const auto bytes = static_cast<std::int64_t>(chain().nbytes());
-  const int programs = measure::programs_to_rotate(bytes, measure::cache_bytes(cuda),
-                                                   measure::free_bytes(cuda));
+  const int programs =
+      measure::programs_to_rotate(bytes, measure::cache_bytes(cuda), measure::free_bytes(cuda));
   ASSERT_GE(programs, 2);
   measure::TimedCalls rotated;
   for (int i = 0; i < programs; ++i) rotated.calls.push_back({[] {}, chase(chain(), end)});

@@ -16,12 +16,15 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 // A folder like /sys/devices/system/cpu.
 class Cpus {
  public:
-  Cpus() : folder_(std::filesystem::temp_directory_path() / ("assay_cpus_" + std::to_string(getpid()))) {}
+  Cpus()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("assay_cpus_" + std::to_string(getpid()))) {}
   ~Cpus() { std::filesystem::remove_all(folder_); }
 
   void add_cache(int cpu, int index, const std::string& level, const std::string& type,
                  const std::string& size, const std::string& shared_by) const {
-    const auto cache = folder_ / ("cpu" + std::to_string(cpu)) / "cache" / ("index" + std::to_string(index));
+    const auto cache =
+        folder_ / ("cpu" + std::to_string(cpu)) / "cache" / ("index" + std::to_string(index));
     std::filesystem::create_directories(cache);
     std::ofstream(cache / "level") << level << "\n";
     std::ofstream(cache / "type") << type << "\n";
