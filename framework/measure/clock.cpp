@@ -3,51 +3,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 
 #include "measure/cuda_clocks.h"
 #include "measure/device.h"
+#include "measure/host_time.h"
 #include "measure/turns.h"
 
 namespace assay::measure {
 
 namespace {
 
-// Adjusted in rate by time servers, by at most 500 parts in a million, and never set back.
-using Monotonic = std::chrono::steady_clock;
-
-double seconds_between(Monotonic::time_point start, Monotonic::time_point stop) {
-  return std::chrono::duration<double>(stop - start).count();
-}
-
-// Two readings in a row differ by what one takes, and by no less than a tick.
-struct Readings {
-  double apart_s = 0;  // the usual difference
-  double tick_s = 0;   // the smallest one above 0
+struct HostClock {
+  double reading_s = 0;  // what two readings in a row are usually apart: what one of them takes
+  double step_s = 1e-6;  // the least that two of them are apart
 };
 
-Readings observe_readings() {
+HostClock observe_host_clock() {
   constexpr int pairs = 101;
-  std::vector<double> differences;
-  double smallest = 1;
+  std::vector<double> apart_s;
   for (int i = 0; i < pairs; ++i) {
-    const auto start = Monotonic::now();
-    differences.push_back(seconds_between(start, Monotonic::now()));
-    if (differences.back() > 0) smallest = std::min(smallest, differences.back());
+    const double begin_s = host_now_s();
+    apart_s.push_back(host_now_s() - begin_s);
   }
-  const auto middle = differences.begin() + pairs / 2;
-  std::nth_element(differences.begin(), middle, differences.end());
-  return {*middle, smallest < 1 ? smallest : 1e-6};
+  std::sort(apart_s.begin(), apart_s.end());
+  HostClock clock;
+  clock.reading_s = apart_s[pairs / 2];
+  const auto step = std::upper_bound(apart_s.begin(), apart_s.end(), 0.0);
+  if (step != apart_s.end()) clock.step_s = *step;
+  return clock;
 }
 
 class WallClock final : public Clock {
  public:
   WallClock(const c10::Device& device, TimedCalls timed)
-      : device_(device), turns_(std::move(timed)), readings_(observe_readings()) {}
+      : device_(device), turns_(std::move(timed)), host_(observe_host_clock()) {}
 
   std::string name() const override { return "wall"; }
-  double resolution_s() const override { return readings_.tick_s; }
+  double resolution_s() const override { return host_.step_s; }
   std::size_t last() const override { return turns_.last(); }
 
   void prepare() override {
@@ -60,10 +53,10 @@ class WallClock final : public Clock {
     for (int i = 0; i < calls; ++i) {
       const auto& run = turns_.next();
       synchronize(device_);
-      const auto start = Monotonic::now();
+      const double begin_s = host_now_s();
       run();
       synchronize(device_);
-      total_s += std::max(0.0, seconds_between(start, Monotonic::now()) - readings_.apart_s);
+      total_s += std::max(0.0, host_now_s() - begin_s - host_.reading_s);
     }
     return total_s;
   }
@@ -74,13 +67,13 @@ class WallClock final : public Clock {
   }
 
   nlohmann::json facts() const override {
-    return {{"resolution_s", readings_.tick_s}, {"overhead_s", readings_.apart_s}};
+    return {{"resolution_s", resolution_s()}, {"overhead_s", host_.reading_s}};
   }
 
  private:
   c10::Device device_;
   Turns turns_;
-  Readings readings_;
+  HostClock host_;
 };
 
 }  // namespace

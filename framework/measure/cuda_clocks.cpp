@@ -11,23 +11,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <optional>
 
 #include "measure/event_timer.h"
+#include "measure/host_time.h"
 #include "measure/turns.h"
 #include "model/captured_call.h"
 
 namespace assay::measure {
 
 namespace {
-
-using Monotonic = std::chrono::steady_clock;
-
-double seconds_since(Monotonic::time_point start) {
-  return std::chrono::duration<double>(Monotonic::now() - start).count();
-}
 
 void enqueue_empty() { at::cuda::sleep(0); }
 
@@ -40,13 +34,13 @@ Observed observe(const Call& call) {
   call.before();
   c10::cuda::device_synchronize();
   Observed observed;
-  const auto start = Monotonic::now();
+  const double begin_s = host_now_s();
   call.run();
-  observed.enqueue_s = seconds_since(start);
+  observed.enqueue_s = host_now_s() - begin_s;
   c10::cuda::getCurrentCUDAStream().synchronize();
-  const auto finished = Monotonic::now();
+  const double finished_s = host_now_s();
   c10::cuda::device_synchronize();
-  observed.outlived_s = seconds_since(finished);
+  observed.outlived_s = host_now_s() - finished_s;
   return observed;
 }
 
@@ -130,8 +124,10 @@ class CudaGraphClock final : public Clock {
   explicit CudaGraphClock(TimedCalls timed) : turns_(std::move(timed)) {
     enqueue_empty();  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
-    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
-    empty_.capture(at::cuda::graph_pool_handle(), enqueue_empty);
+    {
+      const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+      empty_.capture(at::cuda::graph_pool_handle(), enqueue_empty);
+    }
     timer_.emplace([this] { empty_.replay(); });
   }
 
@@ -187,9 +183,9 @@ class CudaGraphClock final : public Clock {
 
   double replay_enqueue_s() {
     captured_.front().before.replay();
-    const auto start = Monotonic::now();
+    const double begin_s = host_now_s();
     captured_.front().run.replay();
-    const double enqueue_s = seconds_since(start);
+    const double enqueue_s = host_now_s() - begin_s;
     c10::cuda::device_synchronize();
     return enqueue_s;
   }

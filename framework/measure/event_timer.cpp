@@ -6,14 +6,11 @@
 #include <ATen/cuda/Sleep.h>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 namespace assay::measure {
 
 namespace {
-
-using Monotonic = std::chrono::steady_clock;
 
 constexpr double longest_possible_hold_s = 0.05;
 constexpr double recording_s = 20e-6;  // of two events, and the spin's own launch

@@ -2,9 +2,9 @@
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "model/reference.h"
 #include "model/textbook_ops.h"
 
 namespace assay::model {
@@ -20,8 +20,6 @@ void throw_if_unsupported(AttentionBoundary& attention, const AttentionInputs& i
   if (reason) throw Unsupported(*reason);
 }
 
-std::string text_of(at::IntArrayRef sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
-
 // Broadcasting would hide a wrong shape, and a copy a wrong device. `what` names the tensor.
 void check_like(const char* what, const at::Tensor& made, const at::Tensor& like) {
   const auto wrong = [](std::string reason) {
@@ -33,8 +31,8 @@ void check_like(const char* what, const at::Tensor& made, const at::Tensor& like
                       like.device().str()));
   }
   if (made.sizes() != like.sizes()) {
-    wrong(fmt::format("{} has the shape {}, not {}", what, text_of(made.sizes()),
-                      text_of(like.sizes())));
+    wrong(fmt::format("{} has the shape {}, not {}", what, shape_text(made.sizes()),
+                      shape_text(like.sizes())));
   }
 }
 

@@ -151,11 +151,11 @@ double tolerance(const PrecisionPolicy& precision) {
   }
 }
 
-namespace {
-
-std::string text_of(at::IntArrayRef sizes) {
-  return "[" + fmt::format("{}", fmt::join(sizes, ", ")) + "]";
+std::string shape_text(at::IntArrayRef sizes) {
+  return fmt::format("[{}]", fmt::join(sizes, ", "));
 }
+
+namespace {
 
 // What keeps a value from being compared at all; "" where nothing does.
 std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {
@@ -165,8 +165,8 @@ std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {
                        reference.device().str());
   }
   if (value.sizes() != reference.sizes()) {
-    return fmt::format("has the shape {}, not {}", text_of(value.sizes()),
-                       text_of(reference.sizes()));
+    return fmt::format("has the shape {}, not {}", shape_text(value.sizes()),
+                       shape_text(reference.sizes()));
   }
   return {};
 }
