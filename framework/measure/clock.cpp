@@ -7,33 +7,40 @@
 
 #include "measure/cuda_clocks.h"
 #include "measure/device.h"
+#include "measure/host_time.h"
 #include "measure/turns.h"
-#include "timing/host_clock.h"
 
 namespace assay::measure {
 
 namespace {
 
-// What two readings in a row are apart: what one of them takes.
-double reading_takes_s() {
+struct HostClock {
+  double reading_s = 0;  // what two readings in a row are usually apart: what one of them takes
+  double step_s = 1e-6;  // the least that two of them are apart
+};
+
+HostClock observe_host_clock() {
   constexpr int pairs = 101;
-  std::vector<double> differences_s;
+  std::vector<double> apart_s;
   for (int i = 0; i < pairs; ++i) {
-    const double begin_s = timing::host_now_s();
-    differences_s.push_back(timing::host_now_s() - begin_s);
+    const double begin_s = host_now_s();
+    apart_s.push_back(host_now_s() - begin_s);
   }
-  const auto middle = differences_s.begin() + pairs / 2;
-  std::nth_element(differences_s.begin(), middle, differences_s.end());
-  return *middle;
+  std::sort(apart_s.begin(), apart_s.end());
+  HostClock clock;
+  clock.reading_s = apart_s[pairs / 2];
+  const auto step = std::upper_bound(apart_s.begin(), apart_s.end(), 0.0);
+  if (step != apart_s.end()) clock.step_s = *step;
+  return clock;
 }
 
 class WallClock final : public Clock {
  public:
   WallClock(const c10::Device& device, TimedCalls timed)
-      : device_(device), turns_(std::move(timed)), overhead_s_(reading_takes_s()) {}
+      : device_(device), turns_(std::move(timed)), host_(observe_host_clock()) {}
 
   std::string name() const override { return "wall"; }
-  double resolution_s() const override { return timing::host_clock_step_s(); }
+  double resolution_s() const override { return host_.step_s; }
   std::size_t last() const override { return turns_.last(); }
 
   void prepare() override {
@@ -46,10 +53,10 @@ class WallClock final : public Clock {
     for (int i = 0; i < calls; ++i) {
       const auto& run = turns_.next();
       synchronize(device_);
-      const double begin_s = timing::host_now_s();
+      const double begin_s = host_now_s();
       run();
       synchronize(device_);
-      total_s += std::max(0.0, timing::host_now_s() - begin_s - overhead_s_);
+      total_s += std::max(0.0, host_now_s() - begin_s - host_.reading_s);
     }
     return total_s;
   }
@@ -60,13 +67,13 @@ class WallClock final : public Clock {
   }
 
   nlohmann::json facts() const override {
-    return {{"resolution_s", resolution_s()}, {"overhead_s", overhead_s_}};
+    return {{"resolution_s", resolution_s()}, {"overhead_s", host_.reading_s}};
   }
 
  private:
   c10::Device device_;
   Turns turns_;
-  double overhead_s_;
+  HostClock host_;
 };
 
 }  // namespace

@@ -15,9 +15,9 @@
 #include <optional>
 
 #include "measure/event_timer.h"
+#include "measure/host_time.h"
 #include "measure/turns.h"
 #include "model/captured_call.h"
-#include "timing/host_clock.h"
 
 namespace assay::measure {
 
@@ -34,13 +34,13 @@ Observed observe(const Call& call) {
   call.before();
   c10::cuda::device_synchronize();
   Observed observed;
-  const double begin_s = timing::host_now_s();
+  const double begin_s = host_now_s();
   call.run();
-  observed.enqueue_s = timing::host_now_s() - begin_s;
+  observed.enqueue_s = host_now_s() - begin_s;
   c10::cuda::getCurrentCUDAStream().synchronize();
-  const double finished_s = timing::host_now_s();
+  const double finished_s = host_now_s();
   c10::cuda::device_synchronize();
-  observed.outlived_s = timing::host_now_s() - finished_s;
+  observed.outlived_s = host_now_s() - finished_s;
   return observed;
 }
 
@@ -124,8 +124,10 @@ class CudaGraphClock final : public Clock {
   explicit CudaGraphClock(TimedCalls timed) : turns_(std::move(timed)) {
     enqueue_empty();  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
-    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
-    empty_.capture(at::cuda::graph_pool_handle(), enqueue_empty);
+    {
+      const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+      empty_.capture(at::cuda::graph_pool_handle(), enqueue_empty);
+    }
     timer_.emplace([this] { empty_.replay(); });
   }
 
@@ -181,9 +183,9 @@ class CudaGraphClock final : public Clock {
 
   double replay_enqueue_s() {
     captured_.front().before.replay();
-    const double begin_s = timing::host_now_s();
+    const double begin_s = host_now_s();
     captured_.front().run.replay();
-    const double enqueue_s = timing::host_now_s() - begin_s;
+    const double enqueue_s = host_now_s() - begin_s;
     c10::cuda::device_synchronize();
     return enqueue_s;
   }

@@ -105,7 +105,7 @@ class Round {
         .seed = integer_of(first.parameters, "measure.seed"),
         .keys = {},
         .passes = first.passes,
-        .stop = [this] { return stopping(); },
+        .stop = observer_.stop,
         .ended = [this](std::size_t index,
                         const std::vector<TurnsOfPass>& turns) { ended(index, turns); }};
     for (const InTurns& member : members_) rules.keys.push_back(member.key);

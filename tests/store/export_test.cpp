@@ -208,10 +208,13 @@ TEST_F(StoreExport, CsvIsWhatTheDocumentSays) {
   EXPECT_EQ(
       csv(run),
       "d_head,dropout,pass,part,rank,time.n [count],time.mean [s],time.std [s],time.median [s],"
-      "time.min [s],time.max [s],time.samples [s],peak_memory.max [byte],outcome,reason\n"
-      "64,1.0,forward,,0,2,0.375,0.1767766952966369,0.375,0.25,0.5,[0.5 0.25],1024,ok,\n"
-      "64,1.0,backward,,1,,,,,,,,,wrong,\"off, by \"\"much\"\"\"\n"
-      "128,,,,0,,,,,,,,,skipped,\n");
+      "time.min [s],time.max [s],time.std_population [s],time.p5 [s],time.p95 [s],"
+      "time.iqr [s],time.ci_low [s],time.ci_high [s],time.median_ci_low [s],"
+      "time.median_ci_high [s],time.samples [s],peak_memory.max [byte],outcome,reason\n"
+      "64,1.0,forward,,0,2,0.375,0.1767766952966369,0.375,0.25,0.5,0.125,0.2625,0.4875,"
+      "0.125,0.25,0.5,0.25,0.5,[0.5 0.25],1024,ok,\n"
+      "64,1.0,backward,,1,,,,,,,,,,,,,,,,,wrong,\"off, by \"\"much\"\"\"\n"
+      "128,,,,0,,,,,,,,,,,,,,,,,skipped,\n");
 }
 
 TEST_F(StoreExport, CsvKeepsFiguresAndOutcomes) {
