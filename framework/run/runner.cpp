@@ -166,10 +166,9 @@ class Run {
                auto done = finish_case(std::move(open), std::move(end), worked_s);
                if (!done && recorded) recorded = std::move(done);
              }});
-    for (const std::size_t member : alone) {
+    for (const Alone& one : alone) {
       if (!recorded || stopped_now()) break;
-      recorded = run_case(std::move(cases[member]),
-                          "it ran out of memory beside the others of its comparison");
+      recorded = run_case(std::move(cases[one.member]), one.why);
     }
     return recorded;
   }
