@@ -58,7 +58,7 @@ std::map<std::string, nlohmann::json> records(const std::vector<nlohmann::json>&
     if (!line["provenance"].contains("case")) continue;
     const std::string name =
         line["case"][axis].get<std::string>() + " " + line["case"]["seq_len"].dump();
-    found[name] = line["provenance"]["case"]["context"]["interleaved"];
+    found[name] = line["provenance"]["case"]["context"].value("interleaved", nlohmann::json());
   }
   return found;
 }
