@@ -17,6 +17,15 @@ ParameterInfo duration_parameter(std::string name, double default_s, std::string
   return info;
 }
 
+ParameterInfo target_parameter() {
+  ParameterInfo info = real_parameter(
+      "measure.target", 0, 0, 1,
+      "How well the median is to be known before sampling stops, as a share of it: the half-width "
+      "of its 95 % interval. 0 takes exactly measure.samples.");
+  info.unit = std::string(share_unit);
+  return info;
+}
+
 ParameterInfo interleave_parameter() {
   ParameterInfo info;
   info.name = std::string(interleave_setting);
@@ -25,15 +34,6 @@ ParameterInfo interleave_parameter() {
   info.description =
       "Name of an axis: cases that differ in nothing else take turns with blocks of samples; "
       "empty: each case is measured on its own.";
-  return info;
-}
-
-ParameterInfo target_parameter() {
-  ParameterInfo info = real_parameter(
-      "measure.target", 0, 0, 1,
-      "How well the median is to be known before sampling stops, as a share of it: the half-width "
-      "of its 95 % interval. 0 takes exactly measure.samples.");
-  info.unit = std::string(share_unit);
   return info;
 }
 
@@ -71,6 +71,10 @@ const std::vector<ParameterInfo>& host_parameters() {
       choice_parameter("measure.clock", "auto", {"auto", "wall", "cuda_event", "cuda_graph"},
                        "What takes the time: wall includes the host's part, cuda_event is device "
                        "time, cuda_graph times replays of the captured call."),
+      choice_parameter("measure.cache", "warm", {"warm", "flush", "rotate"},
+                       "What a timed call finds in the last-level cache: what the call before left "
+                       "there (warm), nothing of its own (flush), or what calls on other copies of "
+                       "its inputs left (rotate)."),
       integer_parameter("measure.calls_per_sample", 1, 1, 1000000,
                         "Calls that one sample is the sum of."),
       choice_parameter("measure.isolation", "shared", {"shared", "case"},

@@ -2,151 +2,91 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
 #include <stdexcept>
 
+#include "measure/cuda_clocks.h"
 #include "measure/device.h"
-
-#if ASSAY_WITH_CUDA
-#include <ATen/cuda/CUDAContext.h>
-#include <ATen/cuda/CUDAEvent.h>
-#include <ATen/cuda/CUDAGraph.h>
-#include <ATen/cuda/Sleep.h>
-#include <c10/cuda/CUDAGuard.h>
-#endif
+#include "measure/host_time.h"
+#include "measure/turns.h"
 
 namespace assay::measure {
 
 namespace {
 
-using Monotonic = std::chrono::steady_clock;
+struct HostClock {
+  double reading_s = 0;  // what two readings in a row are usually apart: what one of them takes
+  double step_s = 1e-6;  // the least that two of them are apart
+};
 
-double seconds_since(Monotonic::time_point start) {
-  return std::chrono::duration<double>(Monotonic::now() - start).count();
+HostClock observe_host_clock() {
+  constexpr int pairs = 101;
+  std::vector<double> apart_s;
+  for (int i = 0; i < pairs; ++i) {
+    const double begin_s = host_now_s();
+    apart_s.push_back(host_now_s() - begin_s);
+  }
+  std::sort(apart_s.begin(), apart_s.end());
+  HostClock clock;
+  clock.reading_s = apart_s[pairs / 2];
+  const auto step = std::upper_bound(apart_s.begin(), apart_s.end(), 0.0);
+  if (step != apart_s.end()) clock.step_s = *step;
+  return clock;
 }
 
 class WallClock final : public Clock {
  public:
-  explicit WallClock(const c10::Device& device) : device_(device) {}
+  WallClock(const c10::Device& device, TimedCalls timed)
+      : device_(device), turns_(std::move(timed)), host_(observe_host_clock()) {}
 
   std::string name() const override { return "wall"; }
+  double resolution_s() const override { return host_.step_s; }
+  std::size_t last() const override { return turns_.last(); }
 
-  double sample(const Call& call, int calls) override {
+  void prepare() override {
+    for (std::size_t i = 1; i < turns_.calls().size(); ++i) call(i);
+    synchronize(device_);
+  }
+
+  double sample(int calls) override {
     double total_s = 0;
     for (int i = 0; i < calls; ++i) {
-      call.before();
+      const auto& run = turns_.next();
       synchronize(device_);
-      const auto start = Monotonic::now();
-      call.run();
+      const double begin_s = host_now_s();
+      run();
       synchronize(device_);
-      total_s += seconds_since(start);
+      total_s += std::max(0.0, host_now_s() - begin_s - host_.reading_s);
     }
     return total_s;
+  }
+
+  void call(std::size_t program) override {
+    turns_.calls()[program].before();
+    turns_.calls()[program].run();
+  }
+
+  nlohmann::json facts() const override {
+    return {{"resolution_s", resolution_s()}, {"overhead_s", host_.reading_s}};
   }
 
  private:
   c10::Device device_;
+  Turns turns_;
+  HostClock host_;
 };
-
-#if ASSAY_WITH_CUDA
-
-constexpr double longest_hold_s = 0.05;
-constexpr double fastest_clock_hz =
-    2e9;  // of the multiprocessors; slower ones hold a little longer
-
-// Device time of what `enqueue` puts on the current stream. The stream first spins for `hold_s`,
-// long enough for the host to have enqueued everything before the first event is reached.
-double event_time_s(double hold_s, const std::function<void()>& enqueue) {
-  at::cuda::CUDAEvent start(cudaEventDefault);
-  at::cuda::CUDAEvent stop(cudaEventDefault);
-  at::cuda::sleep(static_cast<std::int64_t>(hold_s * fastest_clock_hz));
-  start.record();
-  enqueue();
-  stop.record();
-  stop.synchronize();
-  return start.elapsed_time(stop) * 1e-3;
-}
-
-class CudaEventClock final : public Clock {
- public:
-  std::string name() const override { return "cuda_event"; }
-
-  void prepare(const Call& call) override {
-    call.before();
-    c10::cuda::device_synchronize();
-    const auto start = Monotonic::now();
-    call.run();
-    enqueue_s_ = seconds_since(start);
-    c10::cuda::device_synchronize();
-  }
-
-  double sample(const Call& call, int calls) override {
-    double total_s = 0;
-    for (int i = 0; i < calls; ++i) {
-      call.before();
-      const double hold_s = std::min(1.5 * enqueue_s_ + 20e-6, longest_hold_s);
-      total_s += event_time_s(hold_s, call.run);
-    }
-    return total_s;
-  }
-
- private:
-  double enqueue_s_ = 1e-3;  // host time of one call
-};
-
-class CudaGraphClock final : public Clock {
- public:
-  std::string name() const override { return "cuda_graph"; }
-
-  void prepare(const Call& call) override {
-    call.before();
-    c10::cuda::device_synchronize();
-    const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
-    graph_.capture_begin();
-    call.run();
-    graph_.capture_end();
-    c10::cuda::device_synchronize();
-  }
-
-  double sample(const Call&, int calls) override {
-    return event_time_s(20e-6, [&] {
-      for (int i = 0; i < calls; ++i) graph_.replay();
-    });
-  }
-
- private:
-  at::cuda::CUDAGraph graph_;
-};
-
-#endif
 
 }  // namespace
 
-std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& device) {
-  if (name == "wall") return std::make_unique<WallClock>(device);
+std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& device,
+                                  TimedCalls timed) {
+  if (name == "wall") return std::make_unique<WallClock>(device, std::move(timed));
 #if ASSAY_WITH_CUDA
-  if (device.is_cuda() && name == "cuda_event") return std::make_unique<CudaEventClock>();
-  if (device.is_cuda() && name == "cuda_graph") return std::make_unique<CudaGraphClock>();
+  if (device.is_cuda() && name == "cuda_event") return make_cuda_event_clock(std::move(timed));
+  if (device.is_cuda() && name == "cuda_graph") return make_cuda_graph_clock(std::move(timed));
 #endif
   throw std::invalid_argument(fmt::format("the clock '{}' cannot be used on {}", name,
                                           device.is_cuda() ? "CUDA" : "a CPU"));
-}
-
-Timing time_call(Clock& clock, const Call& call, const c10::Device& device,
-                 const TimingSettings& settings, const std::function<void()>& start_together) {
-  Timing timing;
-  WallClock wall(device);
-  if (settings.warmup > 0) {
-    timing.first_call_s = wall.sample(call, 1);
-    for (int i = 1; i < settings.warmup; ++i) wall.sample(call, 1);
-  }
-  if (settings.warmup > 0 || clock.name() == "cuda_graph") clock.prepare(call);
-  for (int i = 0; i < settings.samples; ++i) {
-    start_together();
-    timing.samples_s.push_back(clock.sample(call, settings.calls_per_sample));
-  }
-  if (settings.warmup == 0) timing.first_call_s = timing.samples_s.front();
-  return timing;
 }
 
 }  // namespace assay::measure

@@ -2,53 +2,60 @@
 
 #include <c10/core/Device.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace assay::measure {
 
-// What is timed: `before` outside the timed region, `run` inside. Both may throw.
+// One call: `before` outside the timed region, `run` inside. Both may throw.
 struct Call {
   std::function<void()> before;
   std::function<void()> run;
 };
 
-// How time is taken. One clock serves one pass.
+// What a clock times: the same call of one or several programs, which take turns, and what is done
+// to the caches ahead of each.
+struct TimedCalls {
+  std::vector<Call> calls;      // at least one
+  std::function<void()> flush;  // after `before`, untimed; may only enqueue; may be empty
+};
+
+// How time is taken. One clock serves one pass, on one thread, with the device current.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual std::string name() const = 0;
-  // Anything to be done once after warm-up, such as capturing.
-  virtual void prepare(const Call&) {}
-  // Seconds of `calls` calls in a row, `before` called ahead of each and left out.
-  virtual double sample(const Call& call, int calls) = 0;
+  // Seconds: the smallest difference that two readings of it show.
+  virtual double resolution_s() const = 0;
+  // Whatever wants calls ahead of the first sample: finding out how long one takes to enqueue,
+  // capturing, and a first call of each further program. Left out where no call may be a warm-up
+  // call. Throws Unsupported for calls that this clock cannot time.
+  virtual void prepare() {}
+  // Seconds that `calls` calls take one after the other, each on its own: `before` and `flush` run
+  // ahead of each and are left out, as is what the clock shows around nothing.
+  virtual double sample(int calls) = 0;
+  // One call of a program, untimed, launched as the timed ones are. It may still be running on the
+  // device on return.
+  virtual void call(std::size_t program) = 0;
+  // The program whose call was timed last.
+  virtual std::size_t last() const = 0;
+  // How it was set up and what happened meanwhile: docs/measuring.md names the keys.
+  virtual nlohmann::json facts() const = 0;
 };
 
-// wall:        synchronise, call, synchronise; host time is included.
-// cuda_event:  device time between two events. The stream is kept busy while the host enqueues,
-//              so that launch gaps do not count.
-// cuda_graph:  the call captured once, replays timed by events.
+// wall:        monotonic time from before the call until the device has finished; the host's part
+//              is included.
+// cuda_event:  device time between two events on the current stream, which is kept busy while the
+//              host enqueues the call, so that launch gaps do not count.
+// cuda_graph:  the call captured once, its replays timed as by cuda_event. What `before` launches
+//              is captured too, and replayed ahead of each.
 // "auto" is not a clock. Throws std::invalid_argument for another name, and for a CUDA clock on a
 // CPU.
-std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& device);
-
-struct TimingSettings {
-  int warmup = 5;
-  int samples = 10;
-  int calls_per_sample = 1;
-};
-
-struct Timing {
-  double first_call_s = 0;  // wall time of the very first call
-  std::vector<double> samples_s;
-};
-
-// Warm-up calls, then samples. The first call of all is timed on its own; it is the first of the
-// warm-up calls, and with a warm-up of 0 it is also part of the first sample, as asked for.
-// `start_together` runs before each sample, for ranks to meet.
-Timing time_call(Clock& clock, const Call& call, const c10::Device& device,
-                 const TimingSettings& settings, const std::function<void()>& start_together);
+std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& device,
+                                  TimedCalls timed);
 
 }  // namespace assay::measure

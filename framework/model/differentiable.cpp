@@ -1,8 +1,10 @@
 #include "model/differentiable.h"
 
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "model/reference.h"
 #include "model/textbook_ops.h"
 
 namespace assay::model {
@@ -18,6 +20,22 @@ void throw_if_unsupported(AttentionBoundary& attention, const AttentionInputs& i
   if (reason) throw Unsupported(*reason);
 }
 
+// Broadcasting would hide a wrong shape, and a copy a wrong device. `what` names the tensor.
+void check_like(const char* what, const at::Tensor& made, const at::Tensor& like) {
+  const auto wrong = [](std::string reason) {
+    throw PluginFailure({Outcome::wrong, std::move(reason)});
+  };
+  if (!made.defined()) wrong(fmt::format("{} is an undefined tensor", what));
+  if (made.device() != like.device()) {
+    wrong(fmt::format("{} is on the device {}, not {}", what, made.device().str(),
+                      like.device().str()));
+  }
+  if (made.sizes() != like.sizes()) {
+    wrong(fmt::format("{} has the shape {}, not {}", what, shape_text(made.sizes()),
+                      shape_text(like.sizes())));
+  }
+}
+
 // Autograd around a plugin's own forward_with_lse and backward.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
@@ -25,6 +43,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     auto& attention = *reinterpret_cast<AttentionBoundary*>(plugin);
     AttentionOutput output;
     throw_unless_ok(attention.forward_with_lse({q, k, v, causal, scale}, output));
+    check_like("the attention's output", output.out, q);
     context->save_for_backward({q, k, v, output.out, output.lse});
     context->saved_data["plugin"] = plugin;
     context->saved_data["causal"] = causal;
@@ -40,6 +59,9 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
                                 context->saved_data["scale"].toDouble()};
     AttentionGradients out;
     throw_unless_ok(attention.backward(in, saved[3], saved[4], gradients[0], out));
+    check_like("the attention's gradient of q", out.dq, in.q);
+    check_like("the attention's gradient of k", out.dk, in.k);
+    check_like("the attention's gradient of v", out.dv, in.v);
     return {out.dq, out.dk, out.dv, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
@@ -66,6 +88,7 @@ std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBounda
     }
     at::Tensor out;
     throw_unless_ok(attention.forward(in, out));
+    check_like("the attention's output", out, in.q);
     return out;
   };
 }
@@ -76,6 +99,7 @@ void set_norm(Ops& ops, NormBoundary& norm) {
   ops.norm = [&norm](const NormInputs& in) {
     at::Tensor out;
     throw_unless_ok(norm.forward(in, out));
+    check_like("the norm's output", out, in.x);
     return out;
   };
   complete(ops);

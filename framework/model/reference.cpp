@@ -4,7 +4,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
-#include <ATen/ops/full_like.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randint.h>
@@ -12,6 +11,8 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -150,15 +151,44 @@ double tolerance(const PrecisionPolicy& precision) {
   }
 }
 
+std::string shape_text(at::IntArrayRef sizes) {
+  return fmt::format("[{}]", fmt::join(sizes, ", "));
+}
+
+namespace {
+
+// What keeps a value from being compared at all; "" where nothing does.
+std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {
+  if (!value.defined()) return "is undefined";
+  if (value.device() != reference.device()) {
+    return fmt::format("is on the device {}, not {}", value.device().str(),
+                       reference.device().str());
+  }
+  if (value.sizes() != reference.sizes()) {
+    return fmt::format("has the shape {}, not {}", shape_text(value.sizes()),
+                       shape_text(reference.sizes()));
+  }
+  return {};
+}
+
+std::string not_finite(const at::Tensor& value) {
+  if (value.isnan().any().item<bool>()) return "holds NaN";
+  return value.isinf().any().item<bool>() ? "holds infinity" : "";
+}
+
+}  // namespace
+
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
              const at::Tensor& reference, double tolerance) {
-  const double error = relative_error(value, reference);
+  std::string remark = incomparable(value, reference);
+  const double error = remark.empty() ? relative_error(value, reference) : infinity;
+  if (remark.empty() && error == infinity) remark = not_finite(value);
   // The comparison nearest to (or farthest beyond) its own tolerance stands for all.
   const bool first = !verification.checked;
   if (first || error * verification.tolerance > verification.error * tolerance) {
     verification.error = error;
     verification.tolerance = tolerance;
-    verification.worst = name;
+    verification.worst = remark.empty() ? name : fmt::format("{}, which {},", name, remark);
   }
   verification.checked = true;
 }
@@ -170,10 +200,16 @@ void compare_all(Verification& verification, const std::vector<NamedTensor>& val
     const auto found = std::find_if(values.begin(), values.end(),
                                     [&](const NamedTensor& value) { return value.name == name; });
     const bool gradient = name.starts_with("grad.");
-    compare(verification, name,
-            found == values.end() ? at::full_like(reference, infinity) : found->tensor, reference,
+    compare(verification, name, found == values.end() ? at::Tensor() : found->tensor, reference,
             gradient ? gradient_allowance * tolerance : tolerance);
   }
+}
+
+void require_dtype(const NamedTensor& value, at::ScalarType dtype) {
+  if (value.tensor.scalar_type() == dtype) return;
+  throw PluginFailure({Outcome::wrong, fmt::format("{} has the dtype {}, not {}", value.name,
+                                                   c10::toString(value.tensor.scalar_type()),
+                                                   c10::toString(dtype))});
 }
 
 }  // namespace assay::model

@@ -50,7 +50,8 @@ double relative_error(const at::Tensor& value, const at::Tensor& reference);
 // that.
 double tolerance(const PrecisionPolicy& precision);
 
-// Keeps the worst of several comparisons.
+// Keeps the worst of several comparisons. A value that is undefined, on another device or of
+// another shape has an infinite error, and `worst` says so, as it does of NaN and infinity.
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
              const at::Tensor& reference, double tolerance);
 
@@ -59,5 +60,11 @@ void compare(Verification& verification, const std::string& name, const at::Tens
 void compare_all(Verification& verification, const std::vector<NamedTensor>& values,
                  const std::vector<NamedTensor>& references, double tolerance,
                  double gradient_allowance);
+
+// "[2, 3]".
+std::string shape_text(at::IntArrayRef sizes);
+
+// Throws PluginFailure with the outcome `wrong` where a value has another dtype.
+void require_dtype(const NamedTensor& value, at::ScalarType dtype);
 
 }  // namespace assay::model

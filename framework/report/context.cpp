@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "report/markdown_table.h"
+#include "report/sampling_facts.h"
 #include "report/turns_fact.h"
 
 namespace assay::report {
@@ -86,9 +87,11 @@ std::string source_of(const json& provenance) {
 std::string settings_of(const store::Run& run) {
   std::map<std::string, std::string> same;
   std::vector<std::string> differing, clocks;
+  const std::set<std::string> idle = idle_settings(run);
   for (const store::CaseResult& result : run.cases) {
     for (const auto& [name, value] : result.parameters) {
       if (name.rfind("measure.", 0) != 0 || name == "measure.clock") continue;
+      if (idle.contains(name)) continue;
       const auto [at, added] = same.try_emplace(name.substr(8), to_text(value));
       if (!added && at->second != to_text(value)) differing.push_back(at->first);
     }
@@ -146,6 +149,7 @@ List facts_of(const store::Run& run) {
     add(items, "environment", scalars_of(run.info.provenance["environment"]));
   }
   add(items, "measured with", settings_of(run));
+  add(items, "samples", join(sampling_facts(run), ". "));
   add(items, "in turns", turns_of(run));
   add(items, "overrides", join(run.info.overrides, " "));
   return List{std::move(items)};

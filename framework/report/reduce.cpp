@@ -10,7 +10,7 @@
 namespace assay::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Statistic>, 16> statistics{{
+constexpr std::array<std::pair<std::string_view, Statistic>, 18> statistics{{
     {"mean", Statistic::mean},
     {"std", Statistic::std},
     {"std_population", Statistic::std_population},
@@ -22,6 +22,8 @@ constexpr std::array<std::pair<std::string_view, Statistic>, 16> statistics{{
     {"iqr", Statistic::iqr},
     {"ci_low", Statistic::ci_low},
     {"ci_high", Statistic::ci_high},
+    {"median_ci_low", Statistic::median_ci_low},
+    {"median_ci_high", Statistic::median_ci_high},
     {"n", Statistic::n},
     {"sum", Statistic::sum},
     {"autocorrelation", Statistic::autocorrelation},
@@ -30,10 +32,14 @@ constexpr std::array<std::pair<std::string_view, Statistic>, 16> statistics{{
 }};
 
 // One sample, or none, says nothing of where the mean lies.
-store::Interval interval_of(const std::vector<double>& samples) {
-  constexpr std::uint64_t seed = 1;
+store::Interval mean_interval(const std::vector<double>& samples) {
   if (samples.size() < 2) return {std::nan(""), std::nan("")};
-  return store::bootstrap_mean(samples, seed);
+  return store::bootstrap_mean(samples, store::interval_seed);
+}
+
+store::Interval median_interval(const std::vector<double>& samples) {
+  if (samples.size() < 2) return {std::nan(""), std::nan("")};
+  return store::bootstrap_median(samples, store::interval_seed);
 }
 
 double combine(const std::vector<double>& values, RankRule rule, Statistic statistic) {
@@ -101,9 +107,13 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
     case Statistic::iqr:
       return summary.iqr;
     case Statistic::ci_low:
-      return interval_of(samples).low;
+      return mean_interval(samples).low;
     case Statistic::ci_high:
-      return interval_of(samples).high;
+      return mean_interval(samples).high;
+    case Statistic::median_ci_low:
+      return median_interval(samples).low;
+    case Statistic::median_ci_high:
+      return median_interval(samples).high;
     case Statistic::n:
       return static_cast<double>(summary.n);
     case Statistic::autocorrelation:

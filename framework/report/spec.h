@@ -46,6 +46,8 @@ enum class Statistic {
   iqr,
   ci_low,  // ends of the 95 % confidence interval of the mean
   ci_high,
+  median_ci_low,  // and of the median
+  median_ci_high,
   n,
   sum,
   autocorrelation,

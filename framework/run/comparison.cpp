@@ -62,8 +62,8 @@ Comparisons::Comparisons(const config::Experiment& experiment, const config::Pla
                                [](const Value& axis) { return to_text(axis).empty(); });
   if (off) return;
   of_case_.assign(plan.size(), none);
-  std::map<std::string, std::vector<std::size_t>> columns;       // by axis
-  std::unordered_map<std::string, std::size_t> comparisons;      // by what their cases share
+  std::map<std::string, std::vector<std::size_t>> columns;   // by axis
+  std::unordered_map<std::string, std::size_t> comparisons;  // by what their cases share
   for (std::size_t index = 0; index < plan.size(); ++index) {
     const std::string axis = to_text(plan.at(index, *setting));
     if (axis.empty()) continue;
@@ -162,9 +162,8 @@ class Fit {
 
  private:
   double needed(std::size_t memory, const std::vector<std::size_t>& members) const {
-    return std::accumulate(members.begin(), members.end(), 0.0, [&](double sum, std::size_t i) {
-      return sum + needs_[i][memory];
-    });
+    return std::accumulate(members.begin(), members.end(), 0.0,
+                           [&](double sum, std::size_t i) { return sum + needs_[i][memory]; });
   }
 
   // False where all of them fit.

@@ -44,7 +44,8 @@ Candidate Interleaving::candidate(std::size_t case_index) {
   });
   if (resolved.skipped) candidate.cannot = "it is skipped";
   if (resolved.external != nullptr) {
-    candidate.cannot = resolved.external->name + " is a program of its own, which cannot be made to wait";
+    candidate.cannot =
+        resolved.external->name + " is a program of its own, which cannot be made to wait";
   }
   return candidate;
 }

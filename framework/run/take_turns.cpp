@@ -60,8 +60,8 @@ class Table {
       if (!index) return;
       const bool after_others = last_ != index;
       last_ = index;
-      note(*index, members_[*index]->take(
-                       {wanted_[*index]->ordinal, passes_.back().block, after_others}));
+      note(*index,
+           members_[*index]->take({wanted_[*index]->ordinal, passes_.back().block, after_others}));
       if (!wants(*index, pass)) turns.leave(*index);
     }
   }
@@ -79,9 +79,9 @@ class Table {
   const std::vector<TurnTaker*>& members_;
   const TurnRules& rules_;
   std::vector<std::optional<wire::TurnWanted>> wanted_;  // nothing: not begun, or ended
-  std::vector<Turns> turns_;         // of the passes begun
-  std::vector<TurnsOfPass> passes_;  // the same, for the record
-  std::optional<std::size_t> last_;  // whose turn was the last
+  std::vector<Turns> turns_;                             // of the passes begun
+  std::vector<TurnsOfPass> passes_;                      // the same, for the record
+  std::optional<std::size_t> last_;                      // whose turn was the last
 };
 
 }  // namespace

@@ -23,16 +23,16 @@ class TurnTaker {
 // How one pass went.
 struct TurnsOfPass {
   std::string pass;
-  std::int64_t block = 1;   // samples a turn
-  std::size_t rounds = 0;   // begun
-  std::string turns;        // whose they were so far, "ABBA"
+  std::int64_t block = 1;  // samples a turn
+  std::size_t rounds = 0;  // begun
+  std::string turns;       // whose they were so far, "ABBA"
 };
 
 struct TurnRules {
-  std::int64_t seed = 0;               // measure.seed
-  std::vector<std::string> keys;       // of the cases, in the order of the members
-  std::vector<std::string> passes;     // in the order they are measured in
-  std::function<bool()> stop;          // nothing more is to be measured
+  std::int64_t seed = 0;            // measure.seed
+  std::vector<std::string> keys;    // of the cases, in the order of the members
+  std::vector<std::string> passes;  // in the order they are measured in
+  std::function<bool()> stop;       // nothing more is to be measured
   // Member `index` has ended; called once for each, before anybody else goes on.
   std::function<void(std::size_t index, const std::vector<TurnsOfPass>& turns)> ended;
 };

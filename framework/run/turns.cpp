@@ -57,8 +57,8 @@ std::string letter_of(std::size_t member) {
 }
 
 std::string in_letters(const std::vector<std::size_t>& turns) {
-  const bool fit = std::all_of(turns.begin(), turns.end(),
-                               [](std::size_t member) { return member < letters; });
+  const bool fit =
+      std::all_of(turns.begin(), turns.end(), [](std::size_t member) { return member < letters; });
   std::vector<std::string> words;
   for (const std::size_t member : turns) {
     words.push_back(fit ? letter_of(member) : std::to_string(member));

@@ -275,8 +275,8 @@ std::optional<wire::TurnWanted> WorkerGroup::work(
   const auto failed = [](const Worker& worker) { return worker.done && !worker.status.ok(); };
   const auto waiting = [](const Worker& worker) { return !worker.done; };
   const auto begun = Clock::now();
-  auto limit = begun + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                           case_.time_limit_s - case_.worked_s));
+  auto limit = begun + std::chrono::duration_cast<Clock::duration>(
+                           std::chrono::duration<double>(case_.time_limit_s - case_.worked_s));
   while (any(working) && Clock::now() < limit) {
     if (!case_.after_failure && any(failed)) {
       case_.after_failure = true;

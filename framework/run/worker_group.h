@@ -57,7 +57,7 @@ class WorkerGroup {
     bool done = false;
     Status status;
     nlohmann::json context = nlohmann::json::object();  // what it told of the case
-    std::optional<wire::TurnWanted> wanted;  // it waits for its turn
+    std::optional<wire::TurnWanted> wanted;             // it waits for its turn
     bool working() const { return !done && !wanted; }
   };
   WorkerGroup() = default;

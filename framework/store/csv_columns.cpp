@@ -26,9 +26,25 @@ constexpr std::array<std::pair<std::string_view, Kind>, 5> fixed_columns{
      {"reason", Kind::reason}}};
 
 const std::vector<std::string>& known_statistics() {
-  static const std::vector<std::string> names{
-      "value", "mean", "std", "std_population", "median",  "min",    "max", "sum", "n", "p5", "p95",
-      "q1",    "q3",   "iqr", "ci_low",         "ci_high", "samples"};
+  static const std::vector<std::string> names{"value",
+                                              "mean",
+                                              "std",
+                                              "std_population",
+                                              "median",
+                                              "min",
+                                              "max",
+                                              "sum",
+                                              "n",
+                                              "p5",
+                                              "p95",
+                                              "q1",
+                                              "q3",
+                                              "iqr",
+                                              "ci_low",
+                                              "ci_high",
+                                              "median_ci_low",
+                                              "median_ci_high",
+                                              "samples"};
   return names;
 }
 

@@ -56,7 +56,7 @@ struct MetricColumns {
 
   void add(const Series& series) {
     samples = samples || !series.samples.empty();
-    for (const auto& [name, figure] : figures_of(series)) {
+    for (const std::string& name : figure_names(series)) {
       if (std::find(statistics.begin(), statistics.end(), name) == statistics.end()) {
         statistics.push_back(name);
       }

@@ -79,7 +79,6 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
   }
   const SampleOrder order = examine_order(series.samples);
   json flags = json::array();
-  if (!series.samples.empty()) statistics["iqr"] = finite_or_null(summarise(series.samples).iqr);
   if (std::isfinite(order.autocorrelation)) statistics["autocorrelation"] = order.autocorrelation;
   if (std::isfinite(order.drift)) statistics["drift"] = order.drift;
   if (order.autocorrelated) flags.push_back("autocorrelated");

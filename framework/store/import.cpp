@@ -87,9 +87,9 @@ Error Problems::error() const {
 }
 
 void drop_computed_statistics(std::map<std::string, double>& statistics) {
-  for (const char* name :
-       {"n", "mean", "std", "std_population", "median", "min", "max", "sum", "p5", "p95", "q1",
-        "q3", "iqr", "ci_low", "ci_high", "autocorrelation", "drift"}) {
+  for (const char* name : {"n", "mean", "std", "std_population", "median", "min", "max", "sum",
+                           "p5", "p95", "q1", "q3", "iqr", "ci_low", "ci_high", "median_ci_low",
+                           "median_ci_high", "autocorrelation", "drift"}) {
     statistics.erase(name);
   }
 }

@@ -36,6 +36,9 @@ struct Interval {
   double high = 0;
 };
 
+// What intervals that are shown or exported are drawn with, so that they are the same every time.
+inline constexpr std::uint64_t interval_seed = 1;
+
 // Confidence interval by the percentile bootstrap (Efron and Tibshirani, "An Introduction to the
 // Bootstrap", 1993, chapter 13): the statistic of `resamples` draws with replacement, cut at
 // (1 − level)/2 on either side. The same seed gives the same interval everywhere. A single sample

@@ -1,9 +1,9 @@
 #include "timing/sampling.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
-#include "timing/host_clock.h"
 #include "timing/median_interval.h"
 
 namespace assay::timing {
@@ -20,6 +20,10 @@ constexpr int most_calls_in_reading = 100'000;
 constexpr double fastest_growth = 16;  // of a group at a time: a reading near 0 tells little
 constexpr double margin = 1.25;        // over the shortest reading, so that noise stays above it
 constexpr double longest_probe_s = 0.05;
+
+double steady_now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -135,7 +139,7 @@ class Sampling {
 
   double median_reading_s() const { return median_of(taken_.samples_s) * groups_; }
 
-  double now_s() const { return hooks_.now_s ? hooks_.now_s() : host_now_s(); }
+  double now_s() const { return hooks_.now_s ? hooks_.now_s() : steady_now_s(); }
   double worst(double value) const {
     return hooks_.worst_of_ranks ? hooks_.worst_of_ranks(value) : value;
   }

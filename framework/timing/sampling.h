@@ -50,7 +50,7 @@ struct Hooks {
   // The largest of the ranks' values, for decisions that all must take alike. Called as often, and
   // in the same order, on each of them.
   std::function<double(double)> worst_of_ranks;
-  // A monotonic time in seconds; host_now_s where empty.
+  // A monotonic time in seconds; std::chrono::steady_clock where empty.
   std::function<double()> now_s;
 };
 

@@ -85,7 +85,8 @@ nlohmann::json to_json(const CaseDone& message);
 nlohmann::json to_json(const TurnWanted& message);
 nlohmann::json to_json(const Turn& message);
 
-// "hello", "case", "progress", "measured", "case_done", "turn_wanted", "turn"; "" when there is none.
+// "hello", "case", "progress", "measured", "case_done", "turn_wanted", "turn"; "" when there is
+// none.
 std::string message_type(const nlohmann::json& message);
 Result<Hello> hello_from_json(const nlohmann::json& message);
 Result<CaseRequest> case_request_from_json(const nlohmann::json& message);

@@ -21,7 +21,8 @@ bool TurnWaiter::await(const std::string& pass, std::int64_t taken, std::int64_t
 Turn TurnWaiter::next_turn() {
   const auto message = host_.receive();
   if (!message) throw std::runtime_error(message.error().text());
-  if (!*message) throw std::runtime_error("the host closed the connection while a turn was awaited");
+  if (!*message)
+    throw std::runtime_error("the host closed the connection while a turn was awaited");
   auto turn = turn_from_json(**message);
   if (!turn) throw std::runtime_error(turn.error().text());
   if (turn->ordinal != ordinal_) throw std::runtime_error("a turn of another case was given");

@@ -29,7 +29,7 @@ class CaseRun {
     }
     time_passes();
     // Ranks that went on wait for one that failed: it must say so at once.
-    if (verify_last_ && (placement_.world_size == 1 || failed_.empty())) verify_timed();
+    if (!unverified_.empty() && (placement_.world_size == 1 || failed_.empty())) verify_held();
     release();
     return conclude();
   }
@@ -44,8 +44,19 @@ class CaseRun {
     const Group group = groups_.get(
         backend == request_.parameters.end() ? "none" : to_text(backend->second), *device_);
     composition_ = compose(loader_, request_, *device_, group);
-    if (!verify_last_) verify();
+    if (!verify_last_) verify_untimed();
+    caches_.emplace(request_.parameters, *device_);
+    const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
+    program_bytes_ = measure::allocated_bytes(*device_) - before_bytes;
+  }
+
+  AnotherProgram build_another() {
+    AnotherProgram another;
+    another.composition = compose(loader_, request_, *device_, composition_->context.group);
+    throw_unless_ok(
+        another.composition->workload->build(another.composition->context, another.program));
+    return another;
   }
 
   void time_passes() {
@@ -54,48 +65,79 @@ class CaseRun {
       sink_.progress(pass);
       const Status status = guarded([&] { time_pass(pass); });
       measure::empty_cache(*device_);
+      if (!unverified_.contains(pass)) report_verification(pass);
       if (status.ok()) continue;
       failed_[pass] = status;
       if (placement_.world_size > 1) break;
     }
   }
 
-  // On the memory the program leaves free. What cannot be verified counts as not measured.
-  void verify_timed() {
-    const Status status = guarded([&] {
-      program_.reset();
-      measure::empty_cache(*device_);
-      verify();
-    });
-    if (status.ok()) return;
-    for (const std::string& pass : request_.passes) failed_.try_emplace(pass, status);
-  }
-
-  // A pass that fails here is not timed, or its times are not reported.
-  void verify() {
+  // A pass that fails here is not timed.
+  void verify_untimed() {
     sink_.progress("verifying");
     for (const std::string& pass : request_.passes) {
-      if (failed_.contains(pass)) continue;
-      const Status status = verify_pass(*composition_, pass,
-                                        [this](store::Series series) { send(std::move(series)); });
-      if (!status.ok()) failed_.try_emplace(pass, status);
+      const Status status = verification_.verify(*composition_, pass, Moment::before);
+      if (status.ok()) continue;
+      failed_.try_emplace(pass, status);
+      report_verification(pass);
     }
     measure::empty_cache(*device_);
   }
 
   void time_pass(const std::string& pass) {
-    PassReport report = measure_pass(*composition_, *program_, pass, request_.parameters,
-                                     sink_.own_turn);
-    sink_.describe({{"timing", {{pass, std::move(report.timing)}}}});
-    for (store::Series& series : report.series) this->report(std::move(series));
+    PassReport report = measure_pass({.composition = *composition_,
+                                      .program = *program_,
+                                      .program_bytes = program_bytes_,
+                                      .pass = pass,
+                                      .parameters = request_.parameters,
+                                      .caches = *caches_,
+                                      .build_another = [this] { return build_another(); },
+                                      .tolerance = verification_.tolerance(*composition_, pass),
+                                      .own_turn = sink_.own_turn});
+    sink_.describe({{"timing", {{pass, std::move(report.timing)}}},
+                    {"verification", {{pass, {{"repeated", std::move(report.output_facts)}}}}}});
+    throw_unless_ok(report.outputs);
+    if (verify_last_ || !verified_again(pass)) {
+      unverified_[pass] = std::move(report.series);
+      return;
+    }
+    for (store::Series& series : report.series) send(std::move(series));
   }
 
-  void report(store::Series series) {
-    if (verify_last_) {
-      unverified_.push_back(std::move(series));
-    } else {
-      send(std::move(series));
+  // A variant may be right at first and wrong later. Where there is no memory beside the program,
+  // this has to wait until that is gone. Throws what makes the pass wrong.
+  bool verified_again(const std::string& pass) {
+    sink_.progress("verifying");
+    measure::empty_cache(*device_);
+    Status status = verification_.verify(*composition_, pass, Moment::after);
+    measure::empty_cache(*device_);
+    if (status.outcome == Outcome::oom) return false;
+    throw_unless_ok(std::move(status));
+    return true;
+  }
+
+  // On the memory the program leaves free. What cannot be verified counts as not measured.
+  void verify_held() {
+    sink_.progress("verifying");
+    const Status released = guarded([&] {
+      program_.reset();
+      caches_.reset();
+      measure::empty_cache(*device_);
+    });
+    for (const auto& [pass, series] : unverified_) {
+      Status status = released;
+      if (status.ok()) status = verification_.verify(*composition_, pass, Moment::after);
+      report_verification(pass);
+      if (!status.ok()) failed_.try_emplace(pass, status);
     }
+    measure::empty_cache(*device_);
+  }
+
+  void report_verification(const std::string& pass) {
+    if (const auto error = verification_.error(pass)) {
+      send({.pass = pass, .metric = "error", .samples = {*error}});
+    }
+    sink_.describe({{"verification", {{pass, verification_.facts(pass)}}}});
   }
 
   void send(store::Series series) {
@@ -104,8 +146,9 @@ class CaseRun {
   }
 
   Status conclude() {
-    for (store::Series& series : unverified_) {
-      if (!failed_.contains(series.pass)) send(std::move(series));
+    for (auto& [pass, held] : unverified_) {
+      if (failed_.contains(pass)) continue;
+      for (store::Series& series : held) send(std::move(series));
     }
     Status worst;
     for (const std::string& pass : request_.passes) {
@@ -129,6 +172,7 @@ class CaseRun {
   void release() {
     static_cast<void>(guarded([&] {
       program_.reset();
+      caches_.reset();
       composition_.reset();
       if (device_) measure::empty_cache(*device_);
     }));
@@ -142,12 +186,15 @@ class CaseRun {
   std::optional<at::Device> device_;
   std::optional<measure::CpuMemoryScope> cpu_memory_;
   std::unique_ptr<Composition> composition_;
+  std::optional<CaseCaches> caches_;
   std::unique_ptr<ProgramBoundary> program_;
+  std::int64_t program_bytes_ = 0;
+  CaseVerification verification_;
   // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up
-  // call it follows the timing, and what was timed is reported only then.
+  // call it only follows the timing of all passes, and what was timed is reported only then.
   const bool verify_last_ = std::get<std::int64_t>(request_.parameters.at("measure.warmup")) == 0;
   std::map<std::string, Status> failed_;  // passes that have no time, and why
-  std::vector<store::Series> unverified_;
+  std::map<std::string, std::vector<store::Series>> unverified_;  // a pass's, held back
 };
 
 }  // namespace

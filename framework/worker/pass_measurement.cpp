@@ -1,11 +1,14 @@
 #include "worker/pass_measurement.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "measure/clock.h"
 #include "measure/memory.h"
-#include "timing/host_clock.h"
+#include "model/poisoned_memory.h"
 #include "timing/sampling.h"
+#include "worker/output_check.h"
 #include "worker/process_group.h"
 
 namespace assay::worker {
@@ -23,20 +26,13 @@ double real_setting(const store::Parameters& parameters, const char* name) {
   return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
 }
 
-// The step of a clock, and the share of a reading that it may be.
-struct Precision {
-  double resolution_s;
-  double share;
-};
-
-Precision precision_of(const measure::Clock& clock) {
-  if (clock.name() == "wall") return {timing::host_clock_step_s(), 1e-3};
-  return {0.5e-6, 5e-3};  // of CUDA events, by the documentation of cudaEventElapsedTime
+// The share of a reading that the clock's step may be.
+double largest_share_of_step(const measure::Clock& clock) {
+  return clock.name() == "wall" ? 1e-3 : 5e-3;
 }
 
 timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
                                            const measure::Clock& clock) {
-  const Precision precision = precision_of(clock);
   timing::SamplingSettings settings;
   settings.warmup = integer_setting(parameters, "measure.warmup");
   settings.samples = integer_setting(parameters, "measure.samples");
@@ -45,34 +41,40 @@ timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
   settings.min_samples = integer_setting(parameters, "measure.min_samples");
   settings.max_samples = integer_setting(parameters, "measure.max_samples");
   settings.max_time_s = real_setting(parameters, "measure.max_time");
-  settings.resolution_s = precision.resolution_s;
-  settings.shortest_reading_s = precision.resolution_s / precision.share;
+  settings.resolution_s = clock.resolution_s();
+  settings.shortest_reading_s = settings.resolution_s / largest_share_of_step(clock);
   return settings;
 }
 
 // One of the device's clocks, reading the calls of one pass.
 class PassStopwatch final : public timing::Stopwatch {
  public:
-  PassStopwatch(measure::Clock& clock, measure::Clock& wall, const measure::Call& call, bool warmed)
-      : clock_(clock), wall_(wall), call_(call), warmed_(warmed) {}
+  // look: called once, after the first warm-up call.
+  PassStopwatch(measure::Clock& clock, measure::Clock& wall, bool warmed,
+                std::function<void()> look)
+      : clock_(clock), wall_(wall), warmed_(warmed), look_(std::move(look)) {}
 
-  double warm_up_s() override { return wall_.sample(call_, 1); }
+  double warm_up_s() override {
+    const double call_s = wall_.sample(1);
+    if (look_) std::exchange(look_, nullptr)();
+    return call_s;
+  }
   // Calls before the first sample, which without a warm-up only a clock may make that must.
   void prepare() override {
-    if (warmed_ || clock_.name() == "cuda_graph") clock_.prepare(call_);
+    if (warmed_ || clock_.name() == "cuda_graph") clock_.prepare();
   }
   double sample_s(int calls) override {
     calls_ = calls;
-    return clock_.sample(call_, calls);
+    return clock_.sample(calls);
   }
   // A reading like the last one, for nothing but what it leaves behind: caches, clocks.
-  void read_untimed() { clock_.sample(call_, calls_); }
+  void read_untimed() { clock_.sample(calls_); }
 
  private:
   measure::Clock& clock_;
   measure::Clock& wall_;
-  const measure::Call& call_;
   bool warmed_;
+  std::function<void()> look_;
   int calls_ = 1;  // of the last reading
 };
 
@@ -89,11 +91,12 @@ timing::Hooks hooks_among(const CaseContext& context) {
 // A reading that follows one of another case finds that case's caches: the first of a turn is
 // preceded by one that does not count, as all others are by one that does. Not so the very first
 // where no call is to come before it.
-void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const std::string& pass,
-                    const timing::SamplingSettings& settings, const OwnTurn& own_turn) {
+void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeasure& what,
+                    const timing::SamplingSettings& settings) {
   hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
     const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
-    const bool after_others = own_turn(pass, static_cast<std::int64_t>(reading), planned);
+    const bool after_others =
+        what.own_turn(what.pass, static_cast<std::int64_t>(reading), planned);
     if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
     if (meet) meet(reading);
   };
@@ -122,6 +125,39 @@ Status prepare(const Composition& composition, ProgramBoundary& program, const s
   step.before = [&program, pass] { return program.before(pass); };
   step.run = [&program, pass] { return program.run(pass); };
   return {};
+}
+
+measure::Call call_of(const GuardedStep& step) {
+  return {[&step] { throw_unless_ok(step.before()); }, [&step] { throw_unless_ok(step.run()); }};
+}
+
+// The programs that take turns with the case's own, each made ready for the pass.
+class Rotation {
+ public:
+  Rotation(std::vector<AnotherProgram> programs, const std::string& pass)
+      : programs_(std::move(programs)), steps_(programs_.size()) {
+    for (std::size_t i = 0; i < programs_.size(); ++i) {
+      throw_unless_ok(prepare(*programs_[i].composition, *programs_[i].program, pass, steps_[i]));
+    }
+  }
+
+  const std::vector<GuardedStep>& steps() const { return steps_; }
+  ProgramBoundary& program(std::size_t i) { return *programs_[i].program; }
+
+ private:
+  std::vector<AnotherProgram> programs_;
+  std::vector<GuardedStep> steps_;  // destroyed first: they refer to the programs
+};
+
+// One call more, on free memory filled with NaN: what it does not write shows.
+void look_at_poisoned_call(measure::Clock& clock, ProgramBoundary& program,
+                           const at::Device& device, OutputCheck& outputs) {
+  constexpr std::int64_t least = std::int64_t{1} << 20;
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  const std::int64_t wanted = std::clamp(2 * outputs.bytes(), least, most);
+  const model::PoisonedMemory poisoned(device, std::min(wanted, measure::free_bytes(device) / 2));
+  clock.call(0);
+  outputs.look(program);
 }
 
 void add_times(const std::string& pass, const timing::Taken& taken,
@@ -169,32 +205,52 @@ void add_counts(const std::string& pass, ProgramBoundary& program,
   }
 }
 
+// Times the pass, and looks at what the timed calls leave behind.
+void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck& outputs,
+                PassReport& report) {
+  const CaseContext& context = what.composition.context;
+  Rotation rotation(
+      what.caches.more_programs(what.program_bytes, context.group, what.build_another), what.pass);
+  measure::TimedCalls timed{{call_of(step)}, what.caches.flush()};
+  for (const GuardedStep& another : rotation.steps()) timed.calls.push_back(call_of(another));
+  const auto program = [&](std::size_t i) -> ProgramBoundary& {
+    return i == 0 ? what.program : rotation.program(i - 1);
+  };
+
+  const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
+  const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
+                                         context.device, std::move(timed));
+  const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
+  PassStopwatch stopwatch(*clock, *wall, settings.warmup > 0,
+                          [&] { outputs.look(program(wall->last())); });
+  timing::Hooks hooks = hooks_among(context);
+  if (what.own_turn) wait_for_turns(hooks, stopwatch, what, settings);
+  const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
+  outputs.look(program(clock->last()));
+  look_at_poisoned_call(*clock, what.program, context.device, outputs);
+
+  report.timing = facts_of(taken, settings, clock->name());
+  report.timing["cache"] = what.caches.facts();
+  report.timing["clock_facts"] = clock->facts();
+  add_times(what.pass, taken, settings, clock->name(), report.series);
+}
+
 }  // namespace
 
-PassReport measure_pass(const Composition& composition, ProgramBoundary& program,
-                        const std::string& pass, const store::Parameters& parameters,
-                        const OwnTurn& own_turn) {
-  const at::Device& device = composition.context.device;
+PassReport measure_pass(const PassToMeasure& what) {
+  const at::Device& device = what.composition.context.device;
   GuardedStep step;
   // Replays of a captured step allocate nothing: what it needs shows while it is captured.
   const measure::MemoryUse preparing = measure::observe_memory(
-      device, [&] { throw_unless_ok(prepare(composition, program, pass, step)); });
-  const measure::Call call = {[&] { throw_unless_ok(step.before()); },
-                              [&] { throw_unless_ok(step.run()); }};
-  const auto clock =
-      measure::make_clock(std::get<std::string>(parameters.at("measure.clock")), device);
-  const auto wall = measure::make_clock("wall", device);
-  const timing::SamplingSettings settings = sampling_settings(parameters, *clock);
-  PassStopwatch stopwatch(*clock, *wall, call, settings.warmup > 0);
-  timing::Hooks hooks = hooks_among(composition.context);
-  if (own_turn) wait_for_turns(hooks, stopwatch, pass, settings, own_turn);
-  const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
-
+      device, [&] { throw_unless_ok(prepare(what.composition, what.program, what.pass, step)); });
   PassReport report;
-  report.timing = facts_of(taken, settings, clock->name());
-  add_times(pass, taken, settings, clock->name(), report.series);
-  add_memory(pass, call, device, preparing.peak_bytes, report.series);
-  add_counts(pass, program, report.series);
+  OutputCheck outputs(what.pass, what.composition.context.precision, what.tolerance);
+  // What only timing needs, further programs and captured calls, is gone before memory is observed.
+  take_times(what, step, outputs, report);
+  report.outputs = outputs.status();
+  report.output_facts = outputs.facts();
+  add_memory(what.pass, call_of(step), device, preparing.peak_bytes, report.series);
+  add_counts(what.pass, what.program, report.series);
   return report;
 }
 

@@ -1,16 +1,56 @@
 #include "worker/verification.h"
 
+#include <algorithm>
+
+#include "model/reference.h"
 #include "worker/verdict.h"
 
 namespace assay::worker {
 
-Status verify_pass(const Composition& composition, const std::string& pass,
-                   const std::function<void(store::Series series)>& measured) {
+Status CaseVerification::verify(const Composition& composition, const std::string& pass,
+                                Moment moment) {
   Verification verification;
-  const Status status = composition.workload->verify(composition.context, pass, verification);
-  if (!status.ok() || !verification.checked) return status;
-  measured({.pass = pass, .metric = "error", .samples = {verification.error}});
-  return verdict(verification);
+  Status status = composition.workload->verify(composition.context, pass, verification);
+  if (status.ok() && verification.checked) {
+    found_[pass][moment] = verification;
+    status = verdict(verification);
+  }
+  if (!status.ok() && moment == Moment::after) status.reason = "after timing: " + status.reason;
+  return status;
+}
+
+std::optional<double> CaseVerification::error(const std::string& pass) const {
+  const auto found = found_.find(pass);
+  if (found == found_.end()) return {};
+  const Verification* worst = nullptr;
+  for (const auto& [moment, verification] : found->second) {
+    const bool worse = worst == nullptr || verification.error * worst->tolerance >
+                                               worst->error * verification.tolerance;
+    if (worse) worst = &verification;
+  }
+  return worst->error;
+}
+
+double CaseVerification::tolerance(const Composition& composition, const std::string& pass) const {
+  double tolerance = model::tolerance(composition.context.precision);
+  const auto found = found_.find(pass);
+  if (found == found_.end()) return tolerance;
+  for (const auto& [moment, verification] : found->second) {
+    tolerance = std::max(tolerance, verification.tolerance);
+  }
+  return tolerance;
+}
+
+nlohmann::json CaseVerification::facts(const std::string& pass) const {
+  nlohmann::json facts = nlohmann::json::object();
+  const auto found = found_.find(pass);
+  if (found == found_.end()) return facts;
+  for (const auto& [moment, verification] : found->second) {
+    facts[moment == Moment::before ? "before" : "after"] = {{"error", verification.error},
+                                                            {"tolerance", verification.tolerance},
+                                                            {"of", verification.worst}};
+  }
+  return facts;
 }
 
 }  // namespace assay::worker

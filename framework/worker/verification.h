@@ -1,17 +1,35 @@
 #pragma once
 
-#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
-#include "store/records.h"
 #include "worker/composition.h"
 
 namespace assay::worker {
 
-// Holds one pass of the case against its workload's reference, on memory of its own. `measured`
-// takes the metric `error`, also of a pass that fails. ok where the workload verifies nothing of
-// it.
-Status verify_pass(const Composition& composition, const std::string& pass,
-                   const std::function<void(store::Series series)>& measured);
+enum class Moment { before, after };  // timing
+
+// Holds the passes of a case against their workload's reference, on memory of its own, before they
+// are timed and again afterwards: a variant may be right at first and wrong later.
+class CaseVerification {
+ public:
+  // ok where the workload verifies nothing of the pass. Throws nothing.
+  Status verify(const Composition& composition, const std::string& pass, Moment moment);
+
+  // The error to be stored: of the two the one nearer to its tolerance, or farther beyond it.
+  std::optional<double> error(const std::string& pass) const;
+
+  // How far two calls of the pass may be apart: what the workload tolerates of it, and at least
+  // what the precision costs.
+  double tolerance(const Composition& composition, const std::string& pass) const;
+
+  // {"before": {"error", "tolerance", "of"}, "after": …}, as far as it was verified.
+  nlohmann::json facts(const std::string& pass) const;
+
+ private:
+  std::map<std::string, std::map<Moment, Verification>> found_;
+};
 
 }  // namespace assay::worker

@@ -54,10 +54,11 @@ TEST(Experiment, FillsInEveryDefault) {
   EXPECT_TRUE(experiment.report.is_null());
   EXPECT_EQ(case_key_text(experiment.fixed),
             "architecture=swiglu, attention=naive, backend=auto, batch=4, communication=none, "
-            "compile=eager, device=auto, measure.calls_per_sample=1, measure.clock=auto, "
-            "measure.interleave=, measure.isolation=shared, measure.max_samples=1000, "
-            "measure.max_time=10, measure.min_samples=10, measure.samples=10, measure.seed=0, "
-            "measure.target=0, measure.timeout=600, measure.warmup=5, "
+            "compile=eager, device=auto, measure.cache=warm, measure.calls_per_sample=1, "
+            "measure.clock=auto, measure.interleave=, measure.isolation=shared, "
+            "measure.max_samples=1000, measure.max_time=10, measure.min_samples=10, "
+            "measure.samples=10, measure.seed=0, measure.target=0, measure.timeout=600, "
+            "measure.warmup=5, "
             "model=small, nodes=1, norm=rmsnorm, precision=fp32, repeat=0, seq_len=256, "
             "workload=model_step, world_size=1");
   EXPECT_EQ(experiment.presets.at("model/small")["d_model"], 768);
@@ -86,6 +87,16 @@ TEST(Experiment, InterleavesOverAnyNameOfACaseOrNone) {
   for (const char* name : {"attention", "seq_len", "attention.block_m", "world_size", "repeat",
                            "machine", "measure.warmup"}) {
     EXPECT_EQ(interleaved(std::string("interleave: ") + name), Value(std::string(name)));
+  }
+}
+
+TEST(Experiment, AShareMayBeAPercentage) {
+  for (const char* written : {"0.05", "5%", "5 %", "5.0 %", "5e0%", "'5%'"}) {
+    const Experiment experiment =
+        parsed(std::string("experiment: test\nworkload: transfer\nfixed: {size: 1 B}\n") +
+               "measure: {target: " + written + ", max_time: 500 ms}\n");
+    EXPECT_EQ(experiment.fixed.at("measure.target"), Value(0.05)) << written;
+    EXPECT_EQ(experiment.fixed.at("measure.max_time"), Value(0.5));
   }
 }
 

@@ -114,6 +114,7 @@ class Clocks(unittest.TestCase):
 
     def test_events_are_recorded_behind_a_busy_stream(self):
         order = []
+        elapsed = iter(44 * [50.0] + 2 * [300.0])  # milliseconds
 
         class Event:
             def __init__(self, enable_timing):
@@ -126,7 +127,7 @@ class Clocks(unittest.TestCase):
                 order.append("wait")
 
             def elapsed_time(self, stop):
-                return 250.0  # milliseconds
+                return next(elapsed)
 
         class Program(Calls):
             def run(self, pass_name):
@@ -137,11 +138,24 @@ class Clocks(unittest.TestCase):
         originals = cuda.Event, cuda._sleep
         cuda.Event, cuda._sleep = Event, lambda cycles: order.append(cycles)
         try:
-            self.assertEqual(clock.sample(Program(), "forward", 2), 0.5)
+            # Twice 300 ms, less the 50 ms that a kernel which does nothing shows.
+            self.assertAlmostEqual(clock.sample(Program(), "forward", 2), 0.5)
         finally:
             cuda.Event, cuda._sleep = originals
         # 1.5 times the 1 ms that a call is taken to need, and 20 µs, at 2 GHz.
-        self.assertEqual(order, [3_040_000, "record", "run", "record", "wait"] * 2)
+        self.assertEqual(order[-10:], [3_040_000, "record", "run", "record", "wait"] * 2)
+        self.assertEqual(order[:5], [100_000, "record", 0, "record", "wait"])
+
+    def test_a_flush_goes_between_before_and_the_call(self):
+        program = Calls()
+        clock = clocks.WallClock(torch.device("cpu"), lambda: program.made.append("flush"))
+        clock.sample(program, "forward", 2)
+        self.assertEqual(program.made, ["before", "flush", "run"] * 2)
+
+    def test_caches_are_flushed_or_left_warm_but_not_rotated(self):
+        for policy, outcome in (("warm", "ok"), ("flush", "ok"), ("rotate", "unsupported")):
+            series, _ = run(Textbook, ATTENTION | {"measure.cache": policy}, ["forward"])
+            self.assertEqual(series["forward", "time"]["outcome"], outcome)
 
     def test_another_clock_is_unsupported(self):
         for clock, named in (("cuda_event", "CUDA device"), ("cuda_graph", "wall, cuda_event")):

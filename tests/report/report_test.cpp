@@ -7,6 +7,7 @@
 namespace assay::report {
 namespace {
 
+using nlohmann::json;
 using testing_support::run_of;
 
 store::Run measured_run() {
@@ -46,6 +47,61 @@ std::string report_of(const std::vector<const store::Run*>& runs, const std::str
   if (!yaml.empty()) inputs.spec = *yaml::parse(yaml, "spec.yaml");
   const auto document = build(inputs);
   return document ? *to_markdown(*document) : "ERROR " + document.error().text();
+}
+
+json timing(int samples, const char* stopped_by, json relative_interval, int grouped_calls = 1,
+            bool too_short = false) {
+  return {{"samples", samples},
+          {"calls_per_sample", 1},
+          {"grouped_calls", grouped_calls},
+          {"too_short", too_short},
+          {"target", 0.01},
+          {"stopped_by", stopped_by},
+          {"relative_interval", std::move(relative_interval)}};
+}
+
+TEST(Report, SaysHowSamplesWereTaken) {
+  store::Run run = measured_run();
+  EXPECT_EQ(report_of({&run}, "- heading: Results").find("**samples**"), std::string::npos);
+  for (auto& result : run.cases) result.parameters["measure.target"] = 0.01;
+  run.cases[0].context["timing"]["forward"] = timing(12, "target", 0.004, 340);
+  run.cases[1].context["timing"]["forward"] = timing(20, "target", 0.009, 25);
+  run.cases[2].context["timing"]["forward"] = timing(40, "max_time", 0.0321);
+  run.cases[3].context["timing"]["forward"] = timing(1000, "max_samples", nullptr);
+  run.cases[4].context["timing"]["forward"] = timing(10, "target", 0.0, 100000, true);
+  const std::string text = report_of({&run}, "- heading: Results");
+  EXPECT_NE(text.find("- **samples**: "
+                      "3 of 5 timings had calls too short for one reading of the clock: 25 to "
+                      "100000 calls went into each and were divided again. "
+                      "too short for the clock to tell precisely, even so: "
+                      "attention naive, seq_len 512, forward. "
+                      "3 of 5 timings reached the target, with 10 to 1000 samples; not "
+                      "attention naive, seq_len 256, forward (the time was over, 40 samples, known "
+                      "to ± 3.2 %); "
+                      "attention flash, seq_len 256, forward (there were enough samples, 1000 "
+                      "samples, not known how well)\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Report, SettingsThatSaidNothingAreLeftOut) {
+  store::Run run = measured_run();
+  const auto measured_with = [&](double target) {
+    for (auto& result : run.cases) {
+      result.parameters["measure.samples"] = std::int64_t{10};
+      result.parameters["measure.target"] = target;
+      result.parameters["measure.min_samples"] = std::int64_t{20};
+      result.parameters["measure.max_samples"] = std::int64_t{50};
+      result.parameters["measure.max_time"] = 3.0;
+    }
+    const std::string text = report_of({&run}, "- heading: Results");
+    const std::size_t begin = text.find("- **measured with**");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(measured_with(0), "- **measured with**: samples 10, warmup 5, clock wall");
+  EXPECT_EQ(measured_with(0.01),
+            "- **measured with**: max_samples 50, max_time 3, min_samples 20, target 0.01, "
+            "warmup 5, clock wall");
 }
 
 TEST(Report, BeginsWithQuestionEnvironmentAndExperiment) {

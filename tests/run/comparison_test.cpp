@@ -54,9 +54,8 @@ config::Plan attention_plan(const char* interleave) {
 TEST(Comparisons, AreCasesThatDifferOnlyInTheAxisAndTheOptionsOfItsValues) {
   EXPECT_THAT(groups(attention_plan("attention")),
               ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5, 6, 7)));
-  EXPECT_THAT(groups(attention_plan("seq_len")),
-              ElementsAre(ElementsAre(0, 4), ElementsAre(1, 5), ElementsAre(2, 6),
-                          ElementsAre(3, 7)));
+  EXPECT_THAT(groups(attention_plan("seq_len")), ElementsAre(ElementsAre(0, 4), ElementsAre(1, 5),
+                                                             ElementsAre(2, 6), ElementsAre(3, 7)));
   EXPECT_THAT(groups(attention_plan("attention.block_m")),
               ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2, 3), ElementsAre(4),
                           ElementsAre(5), ElementsAre(6, 7)));
@@ -103,7 +102,8 @@ TEST(Comparisons, AxesThatAreTiedAreOneAxis) {
                        {"measure.interleave", text("model")}});
     }
   }
-  EXPECT_THAT(groups(plan_of(cases), experiment), ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
+  EXPECT_THAT(groups(plan_of(cases), experiment),
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
   EXPECT_EQ(groups(plan_of(cases)).size(), 4u) << "untied, each batch is another comparison";
 }
 

@@ -151,8 +151,8 @@ TEST_F(TakeTurns, OneThatSkipsAPassWaitsForTheOthersToFinishIt) {
   add({{"backward", 10}});
   run();
   EXPECT_EQ(takers("forward"), std::string(10, 'A'));
-  EXPECT_THAT(takers("backward"), ::testing::AllOf(::testing::HasSubstr("A"),
-                                                   ::testing::HasSubstr("B")));
+  EXPECT_THAT(takers("backward"),
+              ::testing::AllOf(::testing::HasSubstr("A"), ::testing::HasSubstr("B")));
   EXPECT_EQ(log_[2].what, "forward");
 }
 

@@ -85,12 +85,35 @@ TEST_F(StoreExport, ALineSaysWhatItsSamplesDoOverTime) {
                          testing::time_series("backward", {1, 2})};
   const std::vector<json> lines = parsed_lines(json_lines(run));
   EXPECT_EQ(lines[0]["statistics"]["iqr"], 4.5);
+  // Deviations of ±0.5 … ±4.5: squares 2·41.25 = 82.5, of 10. Places 0.45 and 8.55 of 1 … 10.
+  EXPECT_NEAR(lines[0]["statistics"]["std_population"].get<double>(), std::sqrt(8.25), 1e-12);
+  EXPECT_NEAR(lines[0]["statistics"]["p5"].get<double>(), 1.45, 1e-12);
+  EXPECT_NEAR(lines[0]["statistics"]["p95"].get<double>(), 9.55, 1e-12);
   EXPECT_EQ(lines[0]["statistics"]["drift"], 3.5);
   // Deviations −4.5 to 4.5: products of neighbours add up to 57.75, squares to 82.5.
   EXPECT_NEAR(lines[0]["statistics"]["autocorrelation"].get<double>(), 0.7, 1e-12);
   EXPECT_EQ(lines[0]["flags"], json({"drifting"}));
   EXPECT_EQ(lines[1]["flags"], json::array());
   EXPECT_FALSE(lines[1]["statistics"].contains("drift"));
+  EXPECT_EQ(text_of(imported(json_lines(run), "x.jsonl")), text_of(run));
+}
+
+TEST_F(StoreExport, IntervalsHoldMeanAndMedianAndAreTheSameAgain) {
+  Run run = sample_run();
+  run.cases = {sample_case(0)};
+  run.cases[0].series = {testing::time_series("forward", {1, 1, 1, 1, 2, 3, 4, 5, 60, 70}),
+                         testing::time_series("backward", {7})};
+  const std::vector<json> lines = parsed_lines(json_lines(run));
+  const json& figures = lines[0]["statistics"];
+  const auto figure = [&](const char* name) { return figures.at(name).get<double>(); };
+  EXPECT_LT(figure("ci_low"), 14.8);  // the mean
+  EXPECT_GT(figure("ci_high"), 14.8);
+  EXPECT_LT(figure("median_ci_low"), 2.5);
+  EXPECT_GT(figure("median_ci_high"), 2.5);
+  EXPECT_LT(figure("median_ci_high"), figure("ci_high"));  // which the two largest move
+  EXPECT_EQ(parsed_lines(json_lines(run))[0], lines[0]);
+  // One sample spreads nowhere.
+  EXPECT_FALSE(lines[1]["statistics"].contains("ci_low"));
   EXPECT_EQ(text_of(imported(json_lines(run), "x.jsonl")), text_of(run));
 }
 
@@ -180,10 +203,13 @@ TEST_F(StoreExport, CsvIsWhatTheDocumentSays) {
   EXPECT_EQ(
       csv(run),
       "d_head,dropout,pass,part,rank,time.n [count],time.mean [s],time.std [s],time.median [s],"
-      "time.min [s],time.max [s],time.samples [s],peak_memory.max [byte],outcome,reason\n"
-      "64,1.0,forward,,0,2,0.375,0.1767766952966369,0.375,0.25,0.5,[0.5 0.25],1024,ok,\n"
-      "64,1.0,backward,,1,,,,,,,,,wrong,\"off, by \"\"much\"\"\"\n"
-      "128,,,,0,,,,,,,,,skipped,\n");
+      "time.min [s],time.max [s],time.std_population [s],time.p5 [s],time.p95 [s],"
+      "time.iqr [s],time.ci_low [s],time.ci_high [s],time.median_ci_low [s],"
+      "time.median_ci_high [s],time.samples [s],peak_memory.max [byte],outcome,reason\n"
+      "64,1.0,forward,,0,2,0.375,0.1767766952966369,0.375,0.25,0.5,0.125,0.2625,0.4875,"
+      "0.125,0.25,0.5,0.25,0.5,[0.5 0.25],1024,ok,\n"
+      "64,1.0,backward,,1,,,,,,,,,,,,,,,,,wrong,\"off, by \"\"much\"\"\"\n"
+      "128,,,,0,,,,,,,,,,,,,,,,,skipped,\n");
 }
 
 TEST_F(StoreExport, CsvKeepsFiguresAndOutcomes) {

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "timing/fake_stopwatch.h"
-#include "timing/host_clock.h"
 #include "timing/noise.h"
 
 namespace assay::timing {
@@ -154,14 +153,6 @@ TEST(Grouping, GivesUpWhereReadingsTakeTooLong) {
   const Taken taken = take(stopwatch, settings);
   EXPECT_TRUE(taken.too_short);
   EXPECT_EQ(stopwatch.calls_of_reading, (std::vector<int>{1, 1, 1}));
-}
-
-TEST(HostClock, MovesOnInSmallSteps) {
-  const double step_s = host_clock_step_s();
-  EXPECT_GT(step_s, 0);
-  EXPECT_LT(step_s, 1e-3);
-  const double before_s = host_now_s();
-  EXPECT_GE(host_now_s(), before_s);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// What it costs to record a sample on its way from the worker to the database: the message, its
-// frame, reading it on the host, and the transaction.
+// What it costs to record a sample: in the loop that takes it, around a stopwatch that does
+// nothing; and on its way from the worker to the database, the message, its frame, reading it on
+// the host, and the transaction.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_recording
 //   build/release/bin/microbench_recording
 
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "store/database.h"
+#include "timing/sampling.h"
 #include "wire/messages.h"
 
 namespace {
@@ -53,6 +55,36 @@ void record(benchmark::State& state, const std::filesystem::path& file) {
       benchmark::Counter::kIsRate | benchmark::Counter::kInvert, benchmark::Counter::kIs1000);
 }
 
+// Its readings spread a little, and cost nothing.
+class FreeStopwatch final : public timing::Stopwatch {
+ public:
+  double warm_up_s() override { return 1e-3; }
+  double sample_s(int) override {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return 1e-3 * (1 + 1e-2 * static_cast<double>(state_ >> 40) / (1 << 24));
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+// `target`: one that is never reached, with all its looks, or 0 for a fixed number.
+void take(benchmark::State& state, double target) {
+  const auto samples = static_cast<int>(state.range(0));
+  timing::SamplingSettings settings;
+  settings.samples = samples;
+  settings.target = target;
+  settings.max_samples = samples;
+  settings.shortest_reading_s = 1e-6;
+  FreeStopwatch stopwatch;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(timing::take_samples(stopwatch, settings, {}).samples_s.data());
+  }
+  state.counters["per sample"] = benchmark::Counter(
+      static_cast<double>(state.iterations() * samples),
+      benchmark::Counter::kIsRate | benchmark::Counter::kInvert, benchmark::Counter::kIs1000);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,6 +97,15 @@ int main(int argc, char** argv) {
       ->Arg(100000)
       ->Unit(benchmark::kMicrosecond)
       ->UseRealTime();
+  for (const auto& [name, target] :
+       {std::pair{"take N samples", 0.0}, std::pair{"take N samples, watching the median", 1e-9}}) {
+    benchmark::RegisterBenchmark(name, take, target)
+        ->Arg(10)
+        ->Arg(1000)
+        ->Arg(100000)
+        ->Unit(benchmark::kMicrosecond)
+        ->UseRealTime();
+  }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   std::filesystem::remove_all(folder);

@@ -1,12 +1,13 @@
 #include <assay/compile.h>
 
 #ifdef ASSAY_WITH_CUDA
-#include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #endif
+
+#include "model/captured_call.h"
 
 namespace {
 
@@ -27,50 +28,9 @@ void check_capturable(const assay::CaseContext& context) {
 // before a capture begins.
 constexpr int warmup_calls = 3;
 
-struct SilentWarnings final : c10::WarningHandler {
-  void process(const c10::Warning&) override {}
-};
-
-class CapturedCall {
- public:
-  // Records what `call` launches on the current stream; its memory comes from `pool`.
-  void capture(at::cuda::MempoolId_t pool, const std::function<void()>& call) {
-    // Other threads may go on using CUDA meanwhile.
-    graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
-    try {
-      call();
-    } catch (...) {
-      abandon(pool);
-      throw;
-    }
-    // A part that launches nothing gives an empty graph, about which LibTorch warns.
-    SilentWarnings silent;
-    const c10::WarningUtils::WarningHandlerGuard guard(&silent);
-    graph_.capture_end();
-  }
-
-  void replay() { graph_.replay(); }
-
- private:
-  // The stream must leave capture mode and the allocator its private pool. CUDAGraph does both,
-  // unless what failed was CUDA itself: then the pool is left to us.
-  void abandon(at::cuda::MempoolId_t pool) {
-    try {
-      graph_.capture_end();
-    } catch (...) {
-      try {
-        c10::cuda::CUDACachingAllocator::endAllocateToPool(c10::cuda::current_device(), pool);
-      } catch (...) {
-      }
-    }
-  }
-
-  at::cuda::CUDAGraph graph_;
-};
-
 struct CapturedPass {
-  CapturedCall before;
-  CapturedCall run;
+  assay::model::CapturedCall before;
+  assay::model::CapturedCall run;
 };
 
 #endif

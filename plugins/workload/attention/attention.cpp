@@ -189,8 +189,10 @@ class AttentionWorkload final : public Workload {
 
     const auto drawn = draw(context, rows);
     detail::ProgramGuard program(std::make_unique<AttentionProgram>(context, drawn));
+    const auto values = model::call_once(context, program, pass);
+    model::require_dtype(values.at(0), drawn.in.q.scalar_type());
     return compare(context, drawn.in, rows, model::runs_backward(pass) ? drawn.dout : at::Tensor(),
-                   model::call_once(context, program, pass));
+                   values);
   }
 
   // Of a backward every query, since all of them make the gradients of the keys.

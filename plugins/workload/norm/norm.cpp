@@ -128,8 +128,10 @@ class NormWorkload final : public Workload {
         context.device, 8 * rows * n_cols * static_cast<std::int64_t>(sizeof(float)));
     const auto drawn = draw(context);
     detail::ProgramGuard program(std::make_unique<NormProgram>(context, drawn));
+    const auto values = model::call_once(context, program, pass);
+    model::require_dtype(values.at(0), drawn.in.x.scalar_type());
     return compare(context, drawn.in, model::runs_backward(pass) ? drawn.dout : at::Tensor(),
-                   model::call_once(context, program, pass));
+                   values);
   }
 
   // Another program's norm that has a bias is taken for LayerNorm, one without for RMSNorm.

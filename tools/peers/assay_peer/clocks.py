@@ -8,6 +8,7 @@ from .case import Unsupported
 
 LONGEST_HOLD_S = 0.05
 FASTEST_CLOCK_HZ = 2e9  # of the multiprocessors; slower ones hold a little longer
+EMPTY_KERNELS = 41
 
 
 def synchronize(device):
@@ -20,17 +21,19 @@ class WallClock:
 
     name = "wall"
 
-    def __init__(self, device):
+    def __init__(self, device, flush=None):
         self._device = device
+        self._flush = flush or (lambda: None)
 
     def prepare(self, program, pass_name):
         """Once, between warm-up and samples."""
 
     def sample(self, program, pass_name, calls):
-        """Seconds of `calls` calls, `before` called ahead of each and left out."""
+        """Seconds of `calls` calls; `before` and the flush go ahead of each and are left out."""
         total = 0.0
         for _ in range(calls):
             program.before(pass_name)
+            self._flush()
             synchronize(self._device)
             start = time.perf_counter()
             program.run(pass_name)
@@ -40,16 +43,19 @@ class WallClock:
 
 
 class CudaEventClock:
-    """Device time between two events on the current stream. The stream spins while the host
-    enqueues the call, so that launch gaps do not count."""
+    """Device time between two events on the current stream, less what they show around a kernel
+    that does nothing. The stream spins while the host enqueues the call, so that launch gaps do not
+    count."""
 
     name = "cuda_event"
 
-    def __init__(self, device):
+    def __init__(self, device, flush=None):
         if device.type != "cuda":
             raise Unsupported("the clock 'cuda_event' needs a CUDA device")
         self._device = device
+        self._flush = flush or (lambda: None)
         self._enqueue_s = 1e-3  # host time of one call
+        self._overhead_s = None
 
     def prepare(self, program, pass_name):
         program.before(pass_name)
@@ -60,19 +66,33 @@ class CudaEventClock:
         synchronize(self._device)
 
     def sample(self, program, pass_name, calls):
+        if self._overhead_s is None:
+            self._overhead_s = self._time_of_nothing()
         total = 0.0
         for _ in range(calls):
             program.before(pass_name)
-            hold_s = min(1.5 * self._enqueue_s + 20e-6, LONGEST_HOLD_S)
-            start = torch.cuda.Event(enable_timing=True)
-            stop = torch.cuda.Event(enable_timing=True)
-            torch.cuda._sleep(int(hold_s * FASTEST_CLOCK_HZ))
-            start.record()
-            program.run(pass_name)
-            stop.record()
-            stop.synchronize()
-            total += start.elapsed_time(stop) * 1e-3
+            self._flush()
+            taken = self._time(1.5 * self._enqueue_s + 20e-6, lambda: program.run(pass_name))
+            total += max(0.0, taken - self._overhead_s)
         return total
+
+    @staticmethod
+    def _time(hold_s, enqueue):
+        start = torch.cuda.Event(enable_timing=True)
+        stop = torch.cuda.Event(enable_timing=True)
+        torch.cuda._sleep(int(min(hold_s, LONGEST_HOLD_S) * FASTEST_CLOCK_HZ))
+        start.record()
+        enqueue()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e-3
+
+    def _time_of_nothing(self):
+        """The mean without the quarter at either end."""
+        shown = sorted(self._time(50e-6, lambda: torch.cuda._sleep(0))
+                       for _ in range(EMPTY_KERNELS + 3))
+        middle = shown[len(shown) // 4:len(shown) - len(shown) // 4]
+        return sum(middle) / len(middle)
 
 
 CLOCKS = {clock.name: clock for clock in (WallClock, CudaEventClock)}

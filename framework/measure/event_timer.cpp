@@ -1,0 +1,113 @@
+#include "measure/event_timer.h"
+
+#if ASSAY_WITH_CUDA
+
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/Sleep.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace assay::measure {
+
+namespace {
+
+constexpr double longest_possible_hold_s = 0.05;
+constexpr double recording_s = 20e-6;  // of two events, and the spin's own launch
+constexpr double spare = 1.5;
+constexpr double most_lengthening = 8;  // a call that waits for the device outlasts any spin
+
+constexpr int empty_kernels = 41;
+constexpr double documented_resolution_s = 0.5e-6;  // of cudaEventElapsedTime
+constexpr double same_timestamp_s = 1e-9;
+
+// The mean without the quarter at either end: steadier than a median of values that come in steps.
+double middle_mean(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t quarter = values.size() / 4;
+  double sum = 0;
+  for (std::size_t i = quarter; i < values.size() - quarter; ++i) sum += values[i];
+  return sum / static_cast<double>(values.size() - 2 * quarter);
+}
+
+// Timestamps come in steps; so do their differences.
+double smallest_step(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  double smallest = documented_resolution_s;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double step = values[i] - values[i - 1];
+    if (step > same_timestamp_s) smallest = std::min(smallest, step);
+  }
+  return smallest;
+}
+
+}  // namespace
+
+EventTimer::EventTimer(const std::function<void()>& enqueue_empty) {
+  measure_rate();
+  measure_overhead(enqueue_empty);
+  measure_rate();  // by now an idle device has woken up
+}
+
+// The rate that the device names is its fastest; it may well be slower.
+void EventTimer::measure_rate() {
+  constexpr std::int64_t cycles = 200'000;
+  at::cuda::sleep(cycles);
+  stop_.record();
+  stop_.synchronize();
+  at::cuda::sleep(cycles);  // behind it the next three wait for each other, not for the host
+  start_.record();
+  at::cuda::sleep(cycles);
+  stop_.record();
+  stop_.synchronize();
+  cycles_per_s_ = static_cast<double>(cycles) / (start_.elapsed_time(stop_) * 1e-3);
+}
+
+void EventTimer::measure_overhead(const std::function<void()>& enqueue_empty) {
+  enqueue_s_ = recording_s;
+  for (int i = 0; i < 3; ++i) raw_time(enqueue_empty);
+  std::vector<double> shown;
+  for (int i = 0; i < empty_kernels; ++i) shown.push_back(raw_time(enqueue_empty));
+  overhead_s_ = middle_mean(shown);
+  resolution_s_ = smallest_step(shown);
+  enqueue_s_ = 1e-3;
+  lengthened_ = 1;
+  longest_hold_s_ = 0;
+  timed_ = gaps_ = 0;
+}
+
+double EventTimer::hold_s() const {
+  return std::min(lengthened_ * (spare * enqueue_s_ + recording_s), longest_possible_hold_s);
+}
+
+double EventTimer::time(const std::function<void()>& enqueue) {
+  return std::max(0.0, raw_time(enqueue) - overhead_s_);
+}
+
+double EventTimer::raw_time(const std::function<void()>& enqueue) {
+  const double held_s = hold_s();
+  longest_hold_s_ = std::max(longest_hold_s_, held_s);
+  at::cuda::sleep(static_cast<std::int64_t>(held_s * cycles_per_s_));
+  start_.record();
+  enqueue();
+  stop_.record();
+  ++timed_;
+  if (start_.query()) {  // the spin is over already: the device may have waited for the host
+    ++gaps_;
+    lengthened_ = std::min(2 * lengthened_, most_lengthening);
+  }
+  stop_.synchronize();
+  return start_.elapsed_time(stop_) * 1e-3;
+}
+
+nlohmann::json EventTimer::facts() const {
+  return {{"resolution_s", resolution_s_},
+          {"overhead_s", overhead_s_},
+          {"hold_s", longest_hold_s_},
+          {"calls", timed_},
+          {"calls_with_launch_gaps", gaps_}};
+}
+
+}  // namespace assay::measure
+
+#endif

@@ -1,0 +1,53 @@
+#pragma once
+
+#if ASSAY_WITH_CUDA
+
+#include <ATen/cuda/CUDAEvent.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace assay::measure {
+
+// Device time of what is enqueued on the current stream, between two events. The stream spins first
+// until the host has enqueued everything, so that the device never waits for the host in between.
+// The spinning kernel ends by itself after a time set beforehand: whatever the host does meanwhile,
+// loading kernels or waiting for the device, cannot block for longer.
+class EventTimer {
+ public:
+  // `enqueue_empty` enqueues a kernel that does nothing, launched as what will be timed is. What
+  // the two events show around it is subtracted from every time: the timestamps' own way through
+  // the device, launching, and draining. What is left is the time from the first instruction of
+  // what is timed to its last.
+  explicit EventTimer(const std::function<void()>& enqueue_empty);
+
+  // Seconds; 0 where it takes no longer than a kernel that does nothing.
+  double time(const std::function<void()>& enqueue);
+
+  // Host time of enqueuing one call, from which the length of the spin follows.
+  void expect_enqueue_s(double enqueue_s) { enqueue_s_ = enqueue_s; }
+
+  double resolution_s() const { return resolution_s_; }
+  nlohmann::json facts() const;
+
+ private:
+  double raw_time(const std::function<void()>& enqueue);
+  double hold_s() const;
+  void measure_rate();
+  void measure_overhead(const std::function<void()>& enqueue_empty);
+
+  at::cuda::CUDAEvent start_{cudaEventDefault};
+  at::cuda::CUDAEvent stop_{cudaEventDefault};
+  double cycles_per_s_ = 0;  // of a spinning kernel
+  double enqueue_s_ = 1e-3;  // until it is known
+  double lengthened_ = 1;    // the spin, after ones that ended too early
+  double longest_hold_s_ = 0;
+  double overhead_s_ = 0;
+  double resolution_s_ = 0;
+  long timed_ = 0;
+  long gaps_ = 0;  // calls still being enqueued when the spin ended
+};
+
+}  // namespace assay::measure
+
+#endif

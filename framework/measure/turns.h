@@ -1,0 +1,32 @@
+#pragma once
+
+#include "measure/clock.h"
+
+namespace assay::measure {
+
+// Calls that take turns, one program after the other.
+class Turns {
+ public:
+  explicit Turns(TimedCalls timed) : timed_(std::move(timed)), last_(timed_.calls.size() - 1) {}
+
+  // The next program's `before` and the flush; what is to be timed is returned.
+  const std::function<void()>& next() {
+    advance();
+    timed_.calls[last_].before();
+    flush();
+    return timed_.calls[last_].run;
+  }
+
+  std::size_t advance() { return last_ = (last_ + 1) % timed_.calls.size(); }
+  void flush() {
+    if (timed_.flush) timed_.flush();
+  }
+  const std::vector<Call>& calls() const { return timed_.calls; }
+  std::size_t last() const { return last_; }
+
+ private:
+  TimedCalls timed_;
+  std::size_t last_;
+};
+
+}  // namespace assay::measure

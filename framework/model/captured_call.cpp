@@ -1,0 +1,48 @@
+#include "model/captured_call.h"
+
+#ifdef ASSAY_WITH_CUDA
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+namespace assay::model {
+
+namespace {
+
+struct SilentWarnings final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+}  // namespace
+
+void CapturedCall::capture(at::cuda::MempoolId_t pool, const std::function<void()>& call) {
+  // Other threads may go on using CUDA meanwhile.
+  graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+  try {
+    call();
+  } catch (...) {
+    abandon(graph_, pool);
+    throw;
+  }
+  // A part that launches nothing gives an empty graph, about which LibTorch warns.
+  SilentWarnings silent;
+  const c10::WarningUtils::WarningHandlerGuard guard(&silent);
+  graph_.capture_end();
+}
+
+// The stream must leave capture mode and the allocator its private pool. CUDAGraph does both,
+// unless what failed was CUDA itself: then the pool is left to us.
+void CapturedCall::abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool) {
+  try {
+    graph.capture_end();
+  } catch (...) {
+    try {
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(c10::cuda::current_device(), pool);
+    } catch (...) {
+    }
+  }
+}
+
+}  // namespace assay::model
+
+#endif

@@ -1,0 +1,190 @@
+#include "report/sampling_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+
+namespace assay::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t passes_named = 4;
+
+// One pass of one case, as its worker described it.
+struct TimedPass {
+  const store::CaseResult* result = nullptr;
+  std::string pass;
+  std::int64_t calls_per_sample = 1;
+  std::int64_t grouped_calls = 1;
+  std::int64_t samples = 0;
+  bool too_short = false;
+  std::optional<double> target;
+  std::string stopped_by;
+  std::optional<double> relative_interval;  // none: the samples do not tell
+};
+
+template <class T>
+std::optional<T> at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return std::nullopt;
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!found->is_boolean()) return std::nullopt;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!found->is_string()) return std::nullopt;
+  } else {
+    if (!found->is_number()) return std::nullopt;
+  }
+  return found->template get<T>();
+}
+
+std::vector<TimedPass> timed_passes(const store::Run& run) {
+  std::vector<TimedPass> passes;
+  for (const store::CaseResult& result : run.cases) {
+    if (!result.context.is_object()) continue;
+    const auto timing = result.context.find("timing");
+    if (timing == result.context.end() || !timing->is_object()) continue;
+    for (const auto& [pass, facts] : timing->items()) {
+      if (!facts.is_object()) continue;
+      passes.push_back({&result, pass, at<std::int64_t>(facts, "calls_per_sample").value_or(1),
+                        at<std::int64_t>(facts, "grouped_calls").value_or(1),
+                        at<std::int64_t>(facts, "samples").value_or(0),
+                        at<bool>(facts, "too_short").value_or(false), at<double>(facts, "target"),
+                        at<std::string>(facts, "stopped_by").value_or(""),
+                        at<double>(facts, "relative_interval")});
+    }
+  }
+  return passes;
+}
+
+std::string percent(double share) { return fmt::format("{:.2g} %", 100 * share); }
+
+std::string count_of(std::size_t passes) {
+  return passes == 1 ? "1 timing" : fmt::format("{} timings", passes);
+}
+
+// The parameters that tell the cases of a run apart, without those of measuring.
+std::set<std::string> varying(const store::Run& run) {
+  std::map<std::string, std::string> first;
+  std::set<std::string> names;
+  for (const store::CaseResult& result : run.cases) {
+    for (const auto& [name, value] : result.parameters) {
+      const auto [known, added] = first.try_emplace(name, to_text(value));
+      const bool late = added && &result != &run.cases.front();
+      if (late || known->second != to_text(value)) names.insert(name);
+    }
+  }
+  return names;
+}
+
+std::string name_of(const TimedPass& pass, const std::set<std::string>& axes) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : pass.result->parameters) {
+    if (axes.contains(name)) parts.push_back(name + " " + to_text(value));
+  }
+  parts.push_back(pass.pass);
+  return join(parts, ", ");
+}
+
+std::string named(const std::vector<const TimedPass*>& passes, const std::set<std::string>& axes,
+                  const std::function<std::string(const TimedPass&)>& figure) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(passes_named, passes.size()); ++i) {
+    names.push_back(name_of(*passes[i], axes) + figure(*passes[i]));
+  }
+  if (passes.size() > passes_named) {
+    names.push_back(fmt::format("and {} more", passes.size() - passes_named));
+  }
+  return join(names, "; ");
+}
+
+std::vector<const TimedPass*> those(const std::vector<TimedPass>& passes,
+                                    const std::function<bool(const TimedPass&)>& fit) {
+  std::vector<const TimedPass*> fitting;
+  for (const TimedPass& pass : passes) {
+    if (fit(pass)) fitting.push_back(&pass);
+  }
+  return fitting;
+}
+
+std::string grouping(const std::vector<TimedPass>& passes) {
+  const auto grouped =
+      those(passes, [](const auto& pass) { return pass.grouped_calls > pass.calls_per_sample; });
+  if (grouped.empty()) return "";
+  const auto [least, most] = std::minmax_element(
+      grouped.begin(), grouped.end(),
+      [](const auto* a, const auto* b) { return a->grouped_calls < b->grouped_calls; });
+  const std::int64_t from = (*least)->grouped_calls, to = (*most)->grouped_calls;
+  return fmt::format(
+      "{} of {} had calls too short for one reading of the clock: {} calls went into each and were "
+      "divided again",
+      grouped.size(), count_of(passes.size()),
+      from == to ? fmt::format("{}", from) : fmt::format("{} to {}", from, to));
+}
+
+std::string shortness(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto too_short = those(passes, [](const auto& pass) { return pass.too_short; });
+  if (too_short.empty()) return "";
+  return fmt::format("too short for the clock to tell precisely, even so: {}",
+                     named(too_short, axes, [](const auto&) { return std::string(); }));
+}
+
+std::string limit_of(const std::string& stopped_by) {
+  return stopped_by == "max_time" ? "the time was over" : "there were enough samples";
+}
+
+std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto adaptive = those(passes, [](const auto& pass) { return pass.target.has_value(); });
+  if (adaptive.empty()) return "";
+  const auto missed =
+      those(passes, [](const auto& pass) { return pass.target && pass.stopped_by != "target"; });
+  const auto [least, most] =
+      std::minmax_element(adaptive.begin(), adaptive.end(),
+                          [](const auto* a, const auto* b) { return a->samples < b->samples; });
+  std::string text = fmt::format("{} of {} reached the target, with {} to {} samples",
+                                 adaptive.size() - missed.size(), count_of(adaptive.size()),
+                                 (*least)->samples, (*most)->samples);
+  if (missed.empty()) return text;
+  return text + "; not " + named(missed, axes, [](const TimedPass& pass) {
+           const std::string known = pass.relative_interval
+                                         ? "known to ± " + percent(*pass.relative_interval)
+                                         : std::string("not known how well");
+           return fmt::format(" ({}, {} samples, {})", limit_of(pass.stopped_by), pass.samples,
+                              known);
+         });
+}
+
+}  // namespace
+
+std::vector<std::string> sampling_facts(const store::Run& run) {
+  const std::vector<TimedPass> passes = timed_passes(run);
+  if (passes.empty()) return {};
+  const std::set<std::string> axes = varying(run);
+  std::vector<std::string> facts;
+  for (std::string fact : {grouping(passes), shortness(passes, axes), stopping(passes, axes)}) {
+    if (!fact.empty()) facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
+std::set<std::string> idle_settings(const store::Run& run) {
+  bool fixed = false, adaptive = false;
+  for (const store::CaseResult& result : run.cases) {
+    const auto target = result.parameters.find("measure.target");
+    if (target == result.parameters.end()) continue;
+    (to_text(target->second) == "0" ? fixed : adaptive) = true;
+  }
+  if (fixed && !adaptive) {
+    return {"measure.target", "measure.min_samples", "measure.max_samples", "measure.max_time"};
+  }
+  if (adaptive && !fixed) return {"measure.samples"};
+  return {};
+}
+
+}  // namespace assay::report

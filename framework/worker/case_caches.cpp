@@ -1,0 +1,54 @@
+#include "worker/case_caches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "worker/process_group.h"
+
+namespace assay::worker {
+
+CaseCaches::CaseCaches(const store::Parameters& parameters, const at::Device& device)
+    : policy_(std::get<std::string>(parameters.at("measure.cache"))), device_(device) {
+  facts_ = {{"policy", policy_}};
+  if (policy_ == "warm") return;
+  facts_["cache_bytes"] = measure::cache_bytes(device);
+  if (policy_ != "flush") return;
+  flush_.emplace(device);
+  facts_["flushed_bytes"] = flush_->bytes();
+}
+
+std::function<void()> CaseCaches::flush() {
+  if (!flush_) return {};
+  return [this] { flush_->flush(); };
+}
+
+// The most that any rank needs, unless one of them cannot have as many.
+int CaseCaches::agreed_programs(std::int64_t program_bytes, const Group& group) const {
+  const std::int64_t cache = facts_["cache_bytes"];
+  const int wanted =
+      measure::programs_to_rotate(program_bytes, cache, measure::free_bytes(device_));
+  if (group.size == 1) return wanted;
+  const double most = worst_of_ranks(group, device_, wanted);
+  const double too_few = worst_of_ranks(group, device_, wanted == 0 ? 1 : 0);
+  return too_few > 0 ? 0 : static_cast<int>(most);
+}
+
+std::vector<AnotherProgram> CaseCaches::more_programs(
+    std::int64_t program_bytes, const Group& group, const std::function<AnotherProgram()>& build) {
+  std::vector<AnotherProgram> more;
+  if (policy_ != "rotate") return more;
+  const int programs = agreed_programs(program_bytes, group);
+  if (programs == 0) {
+    throw Unsupported(
+        fmt::format("measure.cache: rotate needs more programs than can be built: one holds {} "
+                    "bytes, the cache {}; flush has no such limit",
+                    program_bytes, facts_["cache_bytes"].get<std::int64_t>()));
+  }
+  for (int i = 1; i < programs; ++i) more.push_back(build());
+  facts_["programs"] = programs;
+  facts_["program_bytes"] = program_bytes;
+  return more;
+}
+
+}  // namespace assay::worker

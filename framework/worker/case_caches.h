@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/cache.h"
+#include "store/records.h"
+#include "worker/composition.h"
+
+namespace assay::worker {
+
+// A further program of a case, with plugins of its own.
+struct AnotherProgram {
+  std::unique_ptr<Composition> composition;
+  std::unique_ptr<ProgramBoundary> program;
+};
+
+// What measure.cache asks for in one case: nothing of `warm`; of `flush` a buffer, and of `rotate`
+// further programs of the same case and seed, whose inputs therefore lie elsewhere.
+class CaseCaches {
+ public:
+  // `flush` allocates its buffer here, before the case takes its memory.
+  CaseCaches(const store::Parameters& parameters, const at::Device& device);
+
+  // For TimedCalls; empty where nothing is to be flushed.
+  std::function<void()> flush();
+
+  // As many as must take turns with the case's own, which holds `program_bytes`; none where the
+  // caches stay as they are. All ranks call it together and build the same number. Throws
+  // Unsupported where the programs are too small or the memory too scarce.
+  std::vector<AnotherProgram> more_programs(std::int64_t program_bytes, const Group& group,
+                                            const std::function<AnotherProgram()>& build);
+
+  // "policy", and how far it went: docs/measuring.md.
+  const nlohmann::json& facts() const { return facts_; }
+
+ private:
+  int agreed_programs(std::int64_t program_bytes, const Group& group) const;
+
+  std::string policy_;
+  at::Device device_;
+  std::optional<measure::CacheFlush> flush_;
+  nlohmann::json facts_;
+};
+
+}  // namespace assay::worker

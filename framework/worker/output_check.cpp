@@ -1,0 +1,181 @@
+#include "worker/output_check.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/stack.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "model/random.h"
+
+namespace assay::worker {
+
+namespace {
+
+constexpr std::int64_t most_elements = 4096;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// Where in memory the element of that number lies, in units of elements.
+std::int64_t place_of(std::int64_t number, const at::Tensor& tensor) {
+  std::int64_t place = 0;
+  for (std::int64_t d = tensor.dim() - 1; d >= 0; --d) {
+    place += number % tensor.size(d) * tensor.stride(d);
+    number /= tensor.size(d);
+  }
+  return place;
+}
+
+// The same ones for every tensor of that size, whatever its layout; nothing large is copied.
+at::Tensor some_elements(const at::Tensor& tensor) {
+  if (tensor.numel() <= most_elements) return tensor.reshape({-1});
+  const auto options = at::TensorOptions().dtype(at::kLong);
+  auto places = at::randint(
+      0, tensor.numel(), {most_elements},
+      model::seeded_generator(at::kCPU, static_cast<std::uint64_t>(tensor.numel())), options);
+  auto* place = places.mutable_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < most_elements; ++i) place[i] = place_of(place[i], tensor);
+  const auto memory = tensor.as_strided({place_of(tensor.numel() - 1, tensor) + 1}, {1});
+  return memory.index_select(0, places.to(tensor.device()));
+}
+
+std::vector<double> in_host_memory(const at::Tensor& tensor) {
+  const auto values = tensor.to(at::kCPU).to(at::kDouble).contiguous();
+  const double* begin = values.const_data_ptr<double>();
+  return {begin, begin + values.numel()};
+}
+
+// Summed up in fp32 at least.
+at::Tensor norm_of(const at::Tensor& tensor) {
+  const bool narrow = tensor.element_size() < 4;
+  const auto dtype = narrow ? at::kFloat : tensor.scalar_type();
+  return at::linalg_vector_norm(tensor, 2, at::OptionalIntArrayRef{}, /*keepdim=*/false, dtype)
+      .to(at::kDouble);
+}
+
+OutputSummary summary_of(const NamedTensor& output) {
+  const at::Tensor tensor = output.tensor.detach();
+  OutputSummary summary;
+  summary.name = output.name;
+  summary.sizes = tensor.sizes().vec();
+  summary.bytes = static_cast<std::int64_t>(tensor.nbytes());
+  summary.elements = in_host_memory(some_elements(tensor));
+  return summary;
+}
+
+// Relative to the first; absolute where that is 0.
+double relative_distance(double distance, double scale) {
+  if (!std::isfinite(distance)) return infinity;
+  return scale > 0 ? distance / scale : distance;
+}
+
+double change_between(const OutputSummary& first, const OutputSummary& later) {
+  double squares = 0;
+  double scale = 0;
+  for (std::size_t i = 0; i < first.elements.size(); ++i) {
+    const double difference = later.elements[i] - first.elements[i];
+    squares += difference * difference;
+    scale += first.elements[i] * first.elements[i];
+  }
+  return std::max(relative_distance(std::sqrt(squares), std::sqrt(scale)),
+                  relative_distance(std::abs(later.norm - first.norm), first.norm));
+}
+
+}  // namespace
+
+std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std::string& pass) {
+  const at::NoGradGuard no_grad;
+  std::vector<NamedTensor> outputs;
+  throw_unless_ok(program.outputs(pass, outputs));
+  std::vector<OutputSummary> summaries;
+  std::vector<at::Tensor> norms;
+  for (const NamedTensor& output : outputs) {
+    if (!output.tensor.defined()) {
+      throw PluginFailure({Outcome::wrong, output.name + " is an undefined tensor"});
+    }
+    summaries.push_back(summary_of(output));
+    const bool real = at::isFloatingType(output.tensor.scalar_type());
+    norms.push_back(real ? norm_of(output.tensor.detach())
+                         : output.tensor.new_zeros({}, at::kDouble));
+  }
+  if (norms.empty()) return summaries;
+  const auto values = in_host_memory(at::stack(norms));
+  for (std::size_t i = 0; i < values.size(); ++i) summaries[i].norm = values[i];
+  return summaries;
+}
+
+OutputCheck::OutputCheck(std::string pass, const PrecisionPolicy& precision, double tolerance)
+    : pass_(std::move(pass)),
+      repeats_(pass_ != "train_step"),
+      loss_scaling_(precision.loss_scaling),
+      tolerance_(tolerance) {}
+
+void OutputCheck::look(ProgramBoundary& program) {
+  last_ = summarise_outputs(program, pass_);
+  ++looks_;
+  for (const OutputSummary& output : last_) check_finite(output);
+  if (looks_ == 1) {
+    first_ = last_;
+    return;
+  }
+  if (!repeats_) return;
+  for (const OutputSummary& first : first_) {
+    const auto later = std::find_if(last_.begin(), last_.end(), [&](const OutputSummary& output) {
+      return output.name == first.name;
+    });
+    if (later == last_.end()) {
+      found(fmt::format("a call left no {}, which the first one did", first.name));
+    } else {
+      compare(first, *later);
+    }
+  }
+}
+
+bool OutputCheck::may_overflow(const OutputSummary& output) const {
+  return loss_scaling_ && output.name.starts_with("grad.");
+}
+
+void OutputCheck::check_finite(const OutputSummary& output) {
+  if (std::isfinite(output.norm) || may_overflow(output)) return;
+  // A step that trains may have gradients of any size; its loss shows what became of it.
+  if (!repeats_ && output.name.starts_with("grad.")) return;
+  const bool nan = std::isnan(output.norm);
+  found(fmt::format("{} holds {}", output.name, nan ? "NaN" : "infinity"));
+}
+
+void OutputCheck::compare(const OutputSummary& first, const OutputSummary& later) {
+  if (first.sizes != later.sizes) {
+    found(fmt::format("{} has another shape than after the first call", first.name));
+    return;
+  }
+  if (!std::isfinite(first.norm) || !std::isfinite(later.norm)) return;
+  const double change = change_between(first, later);
+  change_ = std::max(change_, change);
+  if (change <= tolerance_) return;
+  found(fmt::format("{} changed from call to call by {:.3g}, more than {:.3g}", first.name, change,
+                    tolerance_));
+}
+
+void OutputCheck::found(std::string reason) {
+  if (status_.ok()) status_ = {Outcome::wrong, "after timing: " + std::move(reason)};
+}
+
+std::int64_t OutputCheck::bytes() const {
+  std::int64_t bytes = 0;
+  for (const OutputSummary& output : last_) bytes += output.bytes;
+  return bytes;
+}
+
+nlohmann::json OutputCheck::facts() const {
+  nlohmann::json facts = {{"looks", looks_}, {"outputs", last_.size()}};
+  if (repeats_ && !last_.empty()) {
+    facts["change"] = change_;
+    facts["tolerance"] = tolerance_;
+  }
+  return facts;
+}
+
+}  // namespace assay::worker

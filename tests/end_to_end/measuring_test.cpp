@@ -1,0 +1,150 @@
+// How a pass is measured, as a run shows it: cache policies and verification after timing.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "program.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string attention(const std::string& matrix, const std::string& sizes,
+                      const std::string& measure) {
+  return "experiment: measured\nworkload: attention\nmatrix: {" + matrix +
+         "}\n"
+         "fixed: {" +
+         sizes +
+         ", causal: true, device: cpu}\n"
+         "measure: {" +
+         measure + "}\n";
+}
+
+constexpr const char* small = "batch: 1, heads: 2, seq_len: 17, d_head: 8";
+
+// The exported series of a run, by the value of an axis, the pass and the metric.
+class Exported {
+ public:
+  Exported(const Folder& folder, const std::string& axis) {
+    const Ended ended = assay(folder.path(), {"export", "latest"});
+    EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+    std::istringstream stream(ended.output);
+    for (std::string line; std::getline(stream, line);) {
+      const auto series = nlohmann::json::parse(line);
+      series_[{series["case"][axis], series["pass"], series["metric"]}] = series;
+    }
+  }
+
+  nlohmann::json of(const std::string& value, const std::string& pass,
+                    const std::string& metric) const {
+    const auto found = series_.find({value, pass, metric});
+    return found == series_.end() ? nlohmann::json() : found->second;
+  }
+
+ private:
+  std::map<std::array<std::string, 3>, nlohmann::json> series_;
+};
+
+TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml", attention("measure.cache: [warm, flush, rotate]",
+                          "batch: 2, heads: 4, seq_len: 256, d_head: 64",
+                          "passes: [forward, backward], warmup: 1, samples: 3"));
+  const Ended ended = assay(folder.path(), {"run", file});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  const Exported exported(folder, "measure.cache");
+  for (const std::string pass : {"forward", "backward"}) {
+    for (const std::string policy : {"warm", "flush", "rotate"}) {
+      const auto time = exported.of(policy, pass, "time");
+      ASSERT_FALSE(time.is_null()) << policy;
+      EXPECT_EQ(time["outcome"], "ok") << policy << ": " << time["reason"];
+      EXPECT_EQ(time["samples"].size(), 3u) << policy;
+      for (const std::string metric : {"memory_before", "peak_memory"}) {
+        EXPECT_EQ(exported.of(policy, pass, metric)["samples"],
+                  exported.of("warm", pass, metric)["samples"])
+            << policy << " " << pass << " " << metric;
+      }
+    }
+  }
+}
+
+TEST(MeasuringTest, WhatIsTooSmallToRotateIsUnsupportedAndNotMeasuredWarm) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml", attention("attention: [naive]", small,
+                          "passes: [forward], warmup: 1, samples: 2, cache: rotate"));
+  EXPECT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
+  const auto time = Exported(folder, "attention").of("naive", "forward", "time");
+  EXPECT_EQ(time["outcome"], "unsupported");
+  EXPECT_THAT(time["reason"].get<std::string>(), HasSubstr("rotate needs more programs"));
+  EXPECT_TRUE(time["samples"].empty());
+}
+
+struct Misbehaviour {
+  const char* variant;
+  const char* reason;
+};
+
+class VerificationTest : public ::testing::TestWithParam<Misbehaviour> {};
+
+TEST_P(VerificationTest, CatchesWhatIsRightAtFirstAndWrongLater) {
+  const Folder folder;
+  const auto [variant, reason] = GetParam();
+  const std::string file = folder.write(
+      "e.yaml", attention("attention: [" + std::string(variant) + ", test_right]", small,
+                          "passes: [forward, backward], warmup: 2, samples: 3"));
+  const Ended ended =
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const Exported exported(folder, "attention");
+  const auto wrong = exported.of(variant, "forward", "time");
+  EXPECT_EQ(wrong["outcome"], "wrong") << wrong;
+  EXPECT_THAT(wrong["reason"].get<std::string>(), StartsWith("after timing: "));
+  EXPECT_THAT(wrong["reason"].get<std::string>(), HasSubstr(reason));
+  EXPECT_TRUE(wrong["samples"].empty()) << wrong;
+  for (const std::string pass : {"forward", "backward"}) {
+    const auto right = exported.of("test_right", pass, "time");
+    EXPECT_EQ(right["outcome"], "ok") << right["reason"];
+    EXPECT_EQ(right["samples"].size(), 3u);
+    EXPECT_EQ(exported.of("test_right", pass, "error")["samples"].size(), 1u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants, VerificationTest,
+    ::testing::Values(
+        Misbehaviour{"test_wrong_after_five", "out changed from call to call by 0.5"},
+        Misbehaviour{"test_nan_after_five", "out holds NaN"},
+        // Wrong in every timed call alike: only a fresh comparison with the reference shows it.
+        Misbehaviour{"test_wrong_later", "out differs from the reference by 0.5"}),
+    [](const auto& tested) { return std::string(tested.param.variant); });
+
+// Broadcasting must not make the wrong shape right.
+TEST(MeasuringTest, AWrongShapeOrDtypeIsNamed) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml", attention("attention: [test_one_row, test_wider, test_nothing]", small,
+                          "passes: [forward], warmup: 1, samples: 2"));
+  EXPECT_EQ(
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")}).exit_code, 1);
+  const Exported exported(folder, "attention");
+  const auto reason = [&](const std::string& variant) {
+    const auto time = exported.of(variant, "forward", "time");
+    EXPECT_EQ(time["outcome"], "wrong") << time;
+    return time["reason"].get<std::string>();
+  };
+  EXPECT_THAT(reason("test_one_row"), HasSubstr("has the shape [1, 2, 1, 8], not [1, 2, 17, 8]"));
+  EXPECT_THAT(reason("test_wider"), HasSubstr("has the dtype Double, not Float"));
+  EXPECT_THAT(reason("test_nothing"), HasSubstr("is an undefined tensor"));
+}
+
+}  // namespace
+}  // namespace assay::test

@@ -1,0 +1,373 @@
+// Proof that the clocks tell the truth: kernels of known duration, work that outlives its launch,
+// and caches that are cold when they are said to be.
+
+#ifdef ASSAY_TEST_KERNELS
+
+#include "measure/clock.h"
+
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAEvent.h>
+#include <ATen/cuda/Sleep.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <assay/plugin.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "gpu/kernels.h"
+#include "measure/cache.h"
+#include "measure/memory.h"
+#include "model/reference.h"
+#include "plugins/support.h"
+
+namespace assay {
+namespace {
+
+using Monotonic = std::chrono::steady_clock;
+
+const at::Device cuda(at::kCUDA, 0);
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream(); }
+
+measure::TimedCalls calls_of(std::function<void()> run, std::function<void()> flush = {}) {
+  return {{{[] {}, std::move(run)}}, std::move(flush)};
+}
+
+std::vector<double> samples_of(measure::Clock& clock, int count) {
+  std::vector<double> samples;
+  for (int i = 0; i < count; ++i) samples.push_back(clock.sample(1));
+  return samples;
+}
+
+double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples) {
+  const auto clock = measure::make_clock(name, cuda, std::move(calls));
+  clock->prepare();
+  for (int i = 0; i < 3; ++i) clock->sample(1);
+  return median(samples_of(*clock, samples));
+}
+
+// A spin of a known number of cycles, at a known rate of the multiprocessor's clock.
+class KnownSpin {
+ public:
+  KnownSpin() : record_(at::empty({2}, at::TensorOptions().device(cuda).dtype(at::kLong))) {
+    const auto awake = Monotonic::now() + std::chrono::milliseconds(500);
+    while (Monotonic::now() < awake) record(10'000'000);
+    const auto [cycles, ns] = record(100'000'000);
+    cycles_per_s_ = static_cast<double>(cycles) / (static_cast<double>(ns) * 1e-9);
+    double beyond = 0;
+    for (int i = 0; i < 100; ++i) beyond += static_cast<double>(record(10'000).first - 10'000);
+    beyond_ = beyond / 100;
+  }
+
+  // Cycles that last so long.
+  long long cycles(double seconds) const { return std::llround(seconds * cycles_per_s_ - beyond_); }
+  std::function<void()> kernel(double seconds) const {
+    return [cycles = cycles(seconds)] { test::launch_spin(current_stream(), cycles); };
+  }
+  double cycles_per_s() const { return cycles_per_s_; }
+
+ private:
+  std::pair<std::int64_t, std::int64_t> record(long long cycles) {
+    test::launch_recorded_spin(current_stream(), cycles,
+                               reinterpret_cast<long long*>(record_.mutable_data_ptr<int64_t>()));
+    const auto values = record_.cpu();
+    return {values[0].item<std::int64_t>(), values[1].item<std::int64_t>()};
+  }
+
+  at::Tensor record_;
+  double cycles_per_s_ = 0;
+  double beyond_ = 0;  // cycles it spins longer than asked, on average
+};
+
+class Clocks : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (at::getNumGPUs() > 0) spin_ = new KnownSpin;
+  }
+  static void TearDownTestSuite() {
+    delete spin_;
+    spin_ = nullptr;
+  }
+  void SetUp() override {
+    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
+  }
+
+  inline static const KnownSpin* spin_ = nullptr;
+};
+
+int samples_for(double seconds) { return seconds < 1e-3 ? 200 : seconds < 1e-2 ? 50 : 15; }
+
+void expect_within(double measured_s, double known_s, double share, const std::string& what) {
+  std::printf("%-28s known %10.3f us, measured %10.3f us, off by %+.3f %%\n", what.c_str(),
+              known_s * 1e6, measured_s * 1e6, 100 * (measured_s / known_s - 1));
+  EXPECT_NEAR(measured_s, known_s, share * known_s) << what;
+}
+
+TEST_F(Clocks, AKernelOfKnownDurationIsMeasuredWithinOnePercentOnTheDevice) {
+  std::printf("the clock of the multiprocessors runs at %.1f MHz\n", spin_->cycles_per_s() * 1e-6);
+  for (const char* name : {"cuda_event", "cuda_graph"}) {
+    const auto idle = measure::make_clock(name, cuda, calls_of(spin_->kernel(5e-6)));
+    std::printf("%s: %s\n", name, idle->facts().dump().c_str());
+    for (const double known_s : {5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 1e-3, 10e-3, 50e-3}) {
+      const double measured_s =
+          median_of_clock(name, calls_of(spin_->kernel(known_s)), samples_for(known_s));
+      expect_within(measured_s, known_s, 0.01, name);
+    }
+  }
+}
+
+// Launching and waiting take the host some microseconds, which belong to what this clock measures.
+TEST_F(Clocks, AKernelOfKnownDurationIsMeasuredWithinOnePercentByTheWallFrom5Ms) {
+  for (const double known_s : {5e-3, 20e-3, 50e-3}) {
+    const double measured_s =
+        median_of_clock("wall", calls_of(spin_->kernel(known_s)), samples_for(known_s));
+    expect_within(measured_s, known_s, 0.01, "wall");
+  }
+}
+
+TEST_F(Clocks, SeveralCallsInASampleAreTheirSum) {
+  for (const char* name : {"cuda_event", "cuda_graph"}) {
+    const auto clock = measure::make_clock(name, cuda, calls_of(spin_->kernel(20e-6)));
+    clock->prepare();
+    clock->sample(10);
+    expect_within(clock->sample(100), 100 * 20e-6, 0.01, name);
+  }
+}
+
+// What one would write without assay: a pair of events around each launch.
+double plain_loop(const std::function<void()>& kernel, int count) {
+  at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
+  std::vector<double> samples;
+  for (int i = 0; i < count + 3; ++i) {
+    start.record();
+    kernel();
+    stop.record();
+    stop.synchronize();
+    if (i >= 3) samples.push_back(start.elapsed_time(stop) * 1e-3);
+  }
+  return median(samples);
+}
+
+// A pair of events around many launches, enqueued while the device is busy.
+double queued_loop(const std::function<void()>& kernel, int launches) {
+  at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
+  kernel();
+  c10::cuda::device_synchronize();
+  at::cuda::sleep(20'000'000);
+  start.record();
+  for (int i = 0; i < launches; ++i) kernel();
+  stop.record();
+  stop.synchronize();
+  return start.elapsed_time(stop) * 1e-3 / launches;
+}
+
+TEST_F(Clocks, AgreesWithAHandWrittenLoopWithinOnePercent) {
+  for (const double known_s : {1e-3, 10e-3}) {
+    const auto kernel = spin_->kernel(known_s);
+    const double plain_s = plain_loop(kernel, samples_for(known_s));
+    for (const char* name : {"cuda_event", "cuda_graph"}) {
+      const double measured_s = median_of_clock(name, calls_of(kernel), samples_for(known_s));
+      expect_within(measured_s, plain_s, 0.01, std::string(name) + " against a loop");
+    }
+  }
+  // From kernel to kernel the device needs about a microsecond, which is in the loop's time.
+  const auto kernel = spin_->kernel(200e-6);
+  expect_within(median_of_clock("cuda_event", calls_of(kernel), 200), queued_loop(kernel, 100),
+                0.01, "cuda_event against a queue");
+}
+
+// One call of many kernels, of which the device's own gaps are a part: as one pair of events sees
+// them.
+TEST_F(Clocks, ACallOfManyKernelsIncludesTheGapsOfTheDeviceAndNotThoseOfTheHost) {
+  constexpr int kernels = 200;
+  const auto kernel = spin_->kernel(10e-6);
+  const auto many = [&] {
+    for (int i = 0; i < kernels; ++i) kernel();
+  };
+  const double queued_s = queued_loop(kernel, kernels) * kernels;
+  expect_within(median_of_clock("cuda_event", calls_of(many), 20), queued_s, 0.01,
+                "200 kernels in a call");
+}
+
+TEST_F(Clocks, WorkThatOutlivesItsLaunchIsNotCutOff) {
+  const auto kernel = spin_->kernel(5e-3);
+  const auto launched = Monotonic::now();
+  kernel();
+  const double launch_s = std::chrono::duration<double>(Monotonic::now() - launched).count();
+  c10::cuda::device_synchronize();
+  ASSERT_LT(launch_s, 2.5e-3) << "the launch must return long before the work is done";
+  for (const char* name : {"wall", "cuda_event", "cuda_graph"}) {
+    EXPECT_GE(median_of_clock(name, calls_of(kernel), 5), 0.99 * 5e-3) << name;
+  }
+}
+
+TEST_F(Clocks, WorkOnAnotherStreamThatJoinsIsNotCutOff) {
+  const auto side = c10::cuda::getStreamFromPool();
+  const auto kernel = spin_->kernel(5e-3);
+  const auto on_both = [&] {
+    at::cuda::CUDAEvent forked, joined;
+    const auto stream = c10::cuda::getCurrentCUDAStream();
+    forked.record(stream);
+    forked.block(side);
+    {
+      const c10::cuda::CUDAStreamGuard guard(side);
+      kernel();
+    }
+    joined.record(side);
+    joined.block(stream);
+  };
+  for (const char* name : {"wall", "cuda_event", "cuda_graph"}) {
+    EXPECT_GE(median_of_clock(name, calls_of(on_both), 5), 0.99 * 5e-3) << name;
+  }
+}
+
+TEST_F(Clocks, WorkOnAnotherStreamThatNeverJoinsIsRefusedRatherThanCutOff) {
+  const auto side = c10::cuda::getStreamFromPool();
+  const auto kernel = spin_->kernel(5e-3);
+  const auto apart = [&] {
+    const c10::cuda::CUDAStreamGuard guard(side);
+    kernel();
+  };
+  EXPECT_GE(median_of_clock("wall", calls_of(apart), 5), 0.99 * 5e-3);
+  for (const char* name : {"cuda_event", "cuda_graph"}) {
+    const auto clock = measure::make_clock(name, cuda, calls_of(apart));
+    EXPECT_THROW(clock->prepare(), Unsupported) << name;
+  }
+}
+
+TEST_F(Clocks, LaunchGapsThatCouldNotBeKeptOutAreCounted) {
+  const auto kernel = spin_->kernel(100e-6);
+  const auto clock = measure::make_clock("cuda_event", cuda, calls_of(kernel));
+  clock->prepare();
+  for (int i = 0; i < 10; ++i) clock->sample(1);
+  EXPECT_EQ(clock->facts()["calls_with_launch_gaps"], 0);
+
+  const auto slow = measure::make_clock("cuda_event", cuda, calls_of([&] {
+                                          kernel();
+                                          const auto end =
+                                              Monotonic::now() + std::chrono::milliseconds(100);
+                                          while (Monotonic::now() < end) {
+                                          }
+                                          kernel();
+                                        }));
+  slow->prepare();
+  slow->sample(2);
+  EXPECT_EQ(slow->facts()["calls_with_launch_gaps"], 2);
+}
+
+TEST_F(Clocks, AGraphOfABackwardReplaysItsForwardFirst) {
+  auto tested = test::make_case({"attention", "naive", "rmsnorm", "fp32"}, cuda);
+  tested.context.parameters = {{"batch", std::int64_t{2}},
+                               {"heads", std::int64_t{2}},
+                               {"seq_len", std::int64_t{128}},
+                               {"d_head", std::int64_t{32}},
+                               {"causal", true}};
+  for (const std::string pass : {"forward", "backward", "forward_backward"}) {
+    std::unique_ptr<ProgramBoundary> eager, captured;
+    throw_unless_ok(tested.workload->build(tested.context, eager));
+    throw_unless_ok(tested.workload->build(tested.context, captured));
+    const auto expected = test::call_once(tested, *eager, pass);
+    const auto clock = measure::make_clock("cuda_graph", cuda,
+                                           {{{[&] { throw_unless_ok(captured->before(pass)); },
+                                              [&] { throw_unless_ok(captured->run(pass)); }}},
+                                            {}});
+    clock->prepare();
+    EXPECT_GT(clock->sample(3), 0);
+    clock->call(0);
+    std::vector<NamedTensor> outputs;
+    throw_unless_ok(captured->outputs(pass, outputs));
+    ASSERT_EQ(outputs.size(), expected.size()) << pass;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_LT(model::relative_error(outputs[i].tensor, expected[i].tensor), 1e-5)
+          << pass << " " << outputs[i].name;
+    }
+  }
+}
+
+TEST_F(Clocks, ACallThatWaitsForTheDeviceCannotBeCapturedAndSaysSo) {
+  const auto ones = at::ones({16}, at::TensorOptions().device(cuda));
+  const auto clock =
+      measure::make_clock("cuda_graph", cuda, calls_of([&] { ones.sum().item<float>(); }));
+  EXPECT_THROW(clock->prepare(), Unsupported);
+  EXPECT_EQ(ones.sum().item<float>(), 16);
+}
+
+// Lines of 4 MiB in an order that no prefetcher guesses; they fit into the L2 cache and not into
+// L1.
+at::Tensor chain() {
+  constexpr std::int64_t lines = 16384, line_elements = 64;
+  auto next = at::zeros({lines * line_elements}, at::TensorOptions().dtype(at::kInt));
+  int* places = next.mutable_data_ptr<int>();
+  for (std::int64_t i = 0; i < lines; ++i) {
+    const std::int64_t after = (i * 7917 + 4241) % lines;  // of full period
+    places[i * line_elements] = static_cast<int>(after * line_elements);
+  }
+  return next.to(cuda);
+}
+
+class CachePolicy : public Clocks, public testing::WithParamInterface<const char*> {
+ protected:
+  static constexpr int steps = 16384;
+
+  static std::function<void()> chase(const at::Tensor& next, const at::Tensor& end) {
+    return [next, end] {
+      test::launch_chase(current_stream(), next.const_data_ptr<int>(), steps,
+                         end.mutable_data_ptr<int>());
+    };
+  }
+};
+
+// An L2 hit takes some 250 cycles on an H200, a read from memory some 600.
+constexpr double least_ratio = 1.5;
+
+TEST_P(CachePolicy, FlushEvictsAndAddsNothingToTheCase) {
+  const auto end = at::empty({1}, at::TensorOptions().device(cuda).dtype(at::kInt));
+  const auto next = chain();
+  const double warm_s = median_of_clock(GetParam(), calls_of(chase(next, end)), 15);
+  const std::int64_t before = measure::allocated_bytes(cuda);
+  measure::CacheFlush flush(cuda);
+  EXPECT_GE(flush.bytes(), 2 * measure::cache_bytes(cuda));
+  const double cold_s =
+      median_of_clock(GetParam(), calls_of(chase(next, end), [&] { flush.flush(); }), 15);
+  EXPECT_EQ(measure::allocated_bytes(cuda), before);
+  std::printf("%s: warm %.1f us, flushed %.1f us, L2 %ld bytes\n", GetParam(), warm_s * 1e6,
+              cold_s * 1e6, static_cast<long>(measure::cache_bytes(cuda)));
+  EXPECT_GT(cold_s, least_ratio * warm_s);
+}
+
+TEST_P(CachePolicy, RotatingEvicts) {
+  const auto end = at::empty({1}, at::TensorOptions().device(cuda).dtype(at::kInt));
+  const auto bytes = static_cast<std::int64_t>(chain().nbytes());
+  const int programs =
+      measure::programs_to_rotate(bytes, measure::cache_bytes(cuda), measure::free_bytes(cuda));
+  ASSERT_GE(programs, 2);
+  measure::TimedCalls rotated;
+  for (int i = 0; i < programs; ++i) rotated.calls.push_back({[] {}, chase(chain(), end)});
+  const double warm_s = median_of_clock(GetParam(), calls_of(chase(chain(), end)), 15);
+  const double cold_s = median_of_clock(GetParam(), std::move(rotated), 2 * programs);
+  std::printf("%s: warm %.1f us, rotated among %d %.1f us\n", GetParam(), warm_s * 1e6, programs,
+              cold_s * 1e6);
+  EXPECT_GT(cold_s, least_ratio * warm_s);
+}
+
+INSTANTIATE_TEST_SUITE_P(, CachePolicy, testing::Values("wall", "cuda_event", "cuda_graph"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+}  // namespace
+}  // namespace assay
+
+#endif

@@ -1,0 +1,98 @@
+#include "measure/clock.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace assay::measure {
+namespace {
+
+using ::testing::ElementsAre;
+using Monotonic = std::chrono::steady_clock;
+
+const c10::Device cpu(c10::kCPU);
+
+void spin(double seconds) {
+  const auto end = Monotonic::now() + std::chrono::duration<double>(seconds);
+  while (Monotonic::now() < end) {
+  }
+}
+
+// Records what is called, in order.
+class Journal {
+ public:
+  std::function<void()> entry(const std::string& name) {
+    return [this, name] { entries_.push_back(name); };
+  }
+  std::vector<std::string> take() { return std::exchange(entries_, {}); }
+
+ private:
+  std::vector<std::string> entries_;
+};
+
+TEST(WallClock, CallsTakeTurnsBetweenProgramsEachBehindItsOwnBeforeAndAFlush) {
+  Journal journal;
+  const auto clock = make_clock("wall", cpu,
+                                {{{journal.entry("before a"), journal.entry("run a")},
+                                  {journal.entry("before b"), journal.entry("run b")}},
+                                 journal.entry("flush")});
+  clock->sample(3);
+  EXPECT_THAT(journal.take(), ElementsAre("before a", "flush", "run a", "before b", "flush",
+                                          "run b", "before a", "flush", "run a"));
+  EXPECT_EQ(clock->last(), 0u);
+  clock->sample(1);
+  EXPECT_EQ(clock->last(), 1u);
+  journal.take();
+  clock->call(1);
+  EXPECT_THAT(journal.take(), ElementsAre("before b", "run b"));
+}
+
+TEST(WallClock, PreparingCallsEveryFurtherProgramOnce) {
+  Journal journal;
+  const auto clock = make_clock("wall", cpu,
+                                {{{journal.entry("before a"), journal.entry("run a")},
+                                  {journal.entry("before b"), journal.entry("run b")},
+                                  {journal.entry("before c"), journal.entry("run c")}},
+                                 {}});
+  clock->prepare();
+  EXPECT_THAT(journal.take(), ElementsAre("before b", "run b", "before c", "run c"));
+}
+
+// Other processes may take the processor away, never give time back: the shortest of many tells.
+TEST(WallClock, ASpinOfKnownDurationIsMeasuredWithinOnePercent) {
+  for (const double known_s : {1e-4, 1e-3, 1e-2}) {
+    const auto clock = make_clock("wall", cpu, {{{[] {}, [&] { spin(known_s); }}}, {}});
+    double shortest_s = 1;
+    for (int i = 0; i < 50; ++i) shortest_s = std::min(shortest_s, clock->sample(1));
+    EXPECT_GE(shortest_s, 0.999 * known_s);
+    EXPECT_LE(shortest_s, 1.01 * known_s);
+  }
+}
+
+TEST(WallClock, WhatHappensBetweenCallsIsLeftOut) {
+  const auto clock =
+      make_clock("wall", cpu, {{{[] { spin(2e-3); }, [] { spin(1e-4); }}}, [] { spin(2e-3); }});
+  double shortest_s = 1;
+  for (int i = 0; i < 20; ++i) shortest_s = std::min(shortest_s, clock->sample(2));
+  EXPECT_GE(shortest_s, 2e-4 * 0.999);
+  EXPECT_LT(shortest_s, 2e-3);
+}
+
+TEST(WallClock, TellsItsStepAndWhatItSubtracts) {
+  const auto clock = make_clock("wall", cpu, {{{[] {}, [] {}}}, {}});
+  EXPECT_GT(clock->resolution_s(), 0);
+  EXPECT_LT(clock->resolution_s(), 1e-3);
+  EXPECT_EQ(clock->facts()["resolution_s"], clock->resolution_s());
+  EXPECT_GE(clock->facts()["overhead_s"], 0.0);
+  EXPECT_GE(clock->sample(1), 0);
+}
+
+TEST(Clocks, OfADeviceThatIsNotThereAreRefused) {
+  for (const char* name : {"cuda_event", "cuda_graph", "auto", "sundial"}) {
+    EXPECT_THROW(make_clock(name, cpu, {{{[] {}, [] {}}}, {}}), std::invalid_argument) << name;
+  }
+}
+
+}  // namespace
+}  // namespace assay::measure
