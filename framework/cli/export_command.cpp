@@ -2,7 +2,9 @@
 
 #include <fstream>
 #include <iostream>
+#include <set>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "store/export.h"
@@ -22,11 +24,32 @@ Usage usage() {
   add_results_option(usage.options);
   usage.options.add_options()("output", po::value<std::string>()->value_name("FILE"),
                               "where to write (default: standard output)")(
+      "metric", po::value<std::vector<std::string>>()->value_name("NAME"),
+      "write only this metric, such as time; may be repeated (default: all)")(
       "format", po::value<std::string>()->value_name("jsonl|csv"),
       "default: csv for an output that ends in .csv, else jsonl")(
       "run", po::value<std::string>()->value_name("RUN"), "the run; the same as the argument");
   usage.positions.add("run", 1);
   return usage;
+}
+
+// A metric that no case has is a mistake: nearly nothing would be written.
+Result<void> keep_metrics(const std::vector<std::string>& wanted, store::Run& run) {
+  std::set<std::string> known;
+  for (const store::CaseResult& result : run.cases) {
+    for (const store::Series& series : result.series) known.insert(series.metric);
+  }
+  for (const std::string& metric : wanted) {
+    if (known.contains(metric)) continue;
+    return fail(ExitCode::bad_input, fmt::format("{} has no metric '{}'{}", run.info.name, metric,
+                                                 suggestion(metric, {known.begin(), known.end()})));
+  }
+  const std::set<std::string> kept(wanted.begin(), wanted.end());
+  for (store::CaseResult& result : run.cases) {
+    std::erase_if(result.series,
+                  [&](const store::Series& series) { return !kept.contains(series.metric); });
+  }
+  return {};
 }
 
 Result<void> write(const store::Run& run, const std::string& format, std::ostream& stream) {
@@ -50,8 +73,11 @@ Result<ExitCode> export_command(const Arguments& arguments) {
   if (!database) return tl::unexpected(database.error());
   const auto name = run_name(*database, text_or(**values, "run", "latest"));
   if (!name) return tl::unexpected(name.error());
-  const auto run = database->load_run(*name);
+  auto run = database->load_run(*name);
   if (!run) return tl::unexpected(run.error());
+  if (const auto metrics = texts(**values, "metric"); !metrics.empty()) {
+    if (const auto kept = keep_metrics(metrics, *run); !kept) return tl::unexpected(kept.error());
+  }
   if (output.empty()) {
     const auto written = write(*run, format, std::cout);
     return written ? Result<ExitCode>(ExitCode::ok) : tl::unexpected(written.error());

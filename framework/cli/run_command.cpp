@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include <csignal>
+
+#include "cli/asked_run.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/render.h"
@@ -16,16 +19,28 @@ Usage usage() {
       "run",
       "FILE…",
       "Runs every case of the experiments, stores what was measured and writes their reports.",
-      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter 'seq_len<=256'",
+      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter "
+      "'seq_len<=256'\n"
+      "  assay run experiments/quickstart.yaml --resume --retry oom,timeout\n"
+      "  assay run --experiment-of quickstart-1 --case 3",
       po::options_description("Options"),
       {}};
   add_experiment_options(usage.options);
   add_results_option(usage.options);
-  usage.options.add_options()("resume",
-                              po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
-                              "complete a run (the newest of the experiment unless one is named)")(
-      "allow-external", po::bool_switch(),
-      "let external variants run their programs on this machine")(
+  usage.options.add_options()(
+      "resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
+      "complete a run (the newest of the experiment unless one is named): cases that it has no "
+      "result of, or one of other binaries")(
+      "retry", po::value<std::string>()->value_name("OUTCOMES"),
+      "and measure again those with these outcomes, such as oom,timeout; a result is replaced when "
+      "the new one is there")("rerun", po::bool_switch(),
+                              "and measure again all cases that --filter and --case leave")(
+      "experiment-of", po::value<std::string>()->value_name("RUN"),
+      "the experiment as a stored run has it, with its --set and --filter, instead of a file")(
+      "case", po::value<std::string>()->value_name("CASE"),
+      "of --experiment-of only this case: its number, the beginning of its key or an expression "
+      "such as 'outcome == oom'")("allow-external", po::bool_switch(),
+                                  "let external variants run their programs on this machine")(
       "experiment-file", po::value<std::vector<std::string>>()->value_name("FILE"),
       "an experiment; the same as the argument");
   usage.positions.add("experiment-file", -1);
@@ -37,44 +52,53 @@ struct Finished {
   std::size_t failed = 0;  // cases that are neither ok, skipped nor unsupported
 };
 
-Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
-                                                 store::Database& database,
-                                                 const config::Experiment& experiment) {
-  const std::string asked = text_or(values, "resume", "");
-  if (asked.empty()) return std::optional<std::string>();
-  if (asked != "latest") return std::optional(asked);
-  auto latest = database.latest_run(experiment.name);
-  if (!latest) return latest;
-  if (!*latest) {
-    return fail(ExitCode::bad_input, fmt::format("'{}' has no run to resume", experiment.name));
+// Recorded so that the run can be repeated from another folder.
+std::vector<std::string> absolute(const std::vector<std::string>& files) {
+  std::vector<std::string> paths;
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    const std::filesystem::path path = std::filesystem::absolute(file, ignored);
+    paths.push_back(path.lexically_normal().string());
   }
-  return latest;
+  return paths;
+}
+
+// The command that does what is missing of a run.
+std::string resuming(const po::variables_map& values, const AskedRun& asked,
+                     const std::string& run) {
+  std::vector<std::string> words = {"assay", "run"};
+  words.insert(words.end(), asked.words.begin(), asked.words.end());
+  words.insert(words.end(), {"--resume", run});
+  if (values.count("results") > 0)
+    words.insert(words.end(), {"--results", text_or(values, "results", "")});
+  for (const std::string& file : texts(values, "plugin")) {
+    words.insert(words.end(), {"--plugin", file});
+  }
+  if (values["allow-external"].as<bool>()) words.emplace_back("--allow-external");
+  return shell_command(words);
 }
 
 Result<Finished> run_one(const Session& session, const po::variables_map& values,
-                         const std::string& file) {
-  const config::Override given = overrides(values);
-  const auto experiment = config::read_experiment(file, session.environment(), given);
-  if (!experiment) return tl::unexpected(experiment.error());
-  const auto plan = config::expand(*experiment);
-  if (!plan) return tl::unexpected(plan.error());
-  if (const auto checked = check_report(session, *experiment, *plan); !checked) {
+                         const AskedRun& asked) {
+  if (const auto checked = check_report(session, asked.experiment, asked.plan); !checked) {
     return tl::unexpected(checked.error());
   }
+  const auto again = asked_again(values);
+  if (!again) return tl::unexpected(again.error());
   auto database = open_database(values, store::Access::read_write);
   if (!database) return tl::unexpected(database.error());
-  const auto resume = run_to_resume(values, *database, *experiment);
+  const auto resume = run_to_resume(values, *database, asked);
   if (!resume) return tl::unexpected(resume.error());
 
-  run::RunRequest request{session.installation,
-                          session.catalogue,
-                          *experiment,
-                          *plan,
-                          {},
-                          *resume,
-                          values["allow-external"].as<bool>()};
-  for (const std::string& setting : given.settings) request.overrides.push_back("--set " + setting);
-  for (const std::string& filter : given.filters) request.overrides.push_back("--filter " + filter);
+  const run::RunRequest request{session.installation,
+                                session.catalogue,
+                                asked.experiment,
+                                asked.plan,
+                                asked.overrides,
+                                *resume,
+                                values["allow-external"].as<bool>(),
+                                *again,
+                                absolute(texts(values, "plugin"))};
   Progress progress(::isatty(STDERR_FILENO) != 0);
   auto end = run::run_experiment(request, *database, progress);
   progress.close();
@@ -92,10 +116,39 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
     if (!fine) finished.failed += count;
   }
   if (finished.end.interrupted) {
-    fmt::print("interrupted; `assay run {} --resume {}` does what is missing\n", file,
-               finished.end.run);
+    fmt::print("interrupted; `{}` does what is missing\n",
+               resuming(values, asked, finished.end.run));
   }
   return finished;
+}
+
+// What there is to run, one after the other; reading comes before the first is measured.
+Result<std::vector<AskedRun>> all_asked(const Session& session, const po::variables_map& values) {
+  const std::vector<std::string> files = texts(values, "experiment-file");
+  const bool stored = values.count("experiment-of") > 0;
+  if (stored && !files.empty()) {
+    return fail(ExitCode::bad_input, "an experiment's file and --experiment-of were both given",
+                "give one of them");
+  }
+  if (!stored && values.count("case") > 0) {
+    return fail(ExitCode::bad_input, "--case is of a stored run",
+                "name it with --experiment-of RUN; cases of a file are chosen with --filter");
+  }
+  if (!stored && files.empty()) {
+    return fail(ExitCode::bad_input, "no experiment was named",
+                "for example `assay run experiments/quickstart.yaml`");
+  }
+  std::vector<AskedRun> all;
+  for (const std::string& file : files) {
+    auto asked = asked_of_file(session, values, file);
+    if (!asked) return tl::unexpected(asked.error());
+    all.push_back(std::move(*asked));
+  }
+  if (!stored) return all;
+  auto asked = asked_of_run(session, values);
+  if (!asked) return tl::unexpected(asked.error());
+  all.push_back(std::move(*asked));
+  return all;
 }
 
 }  // namespace
@@ -104,16 +157,15 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   const auto values = parse(usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
-  const std::vector<std::string> files = texts(**values, "experiment-file");
-  if (files.empty()) {
-    return fail(ExitCode::bad_input, "no experiment was named",
-                "for example `assay run experiments/quickstart.yaml`");
-  }
+  // A limit on the size of files (ulimit -f) is an error to report, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
+  const auto all = all_asked(*session, **values);
+  if (!all) return tl::unexpected(all.error());
   ExitCode code = ExitCode::ok;
-  for (const std::string& file : files) {
-    const auto finished = run_one(*session, **values, file);
+  for (const AskedRun& asked : *all) {
+    const auto finished = run_one(*session, **values, asked);
     if (!finished) return tl::unexpected(finished.error());
     if (finished->failed > 0 || finished->end.interrupted) code = ExitCode::some_case_not_ok;
     if (finished->end.interrupted) break;

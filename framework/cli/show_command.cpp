@@ -3,8 +3,13 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/case_choice.h"
+#include "cli/case_page.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "config/presets.h"
+#include "store/identity.h"
 
 namespace assay::cli {
 
@@ -13,13 +18,17 @@ namespace {
 Usage usage() {
   Usage usage{"show",
               "KIND/NAME | model/NAME | RUN[/CASE]",
-              "Shows everything known of one plugin, one model, one run, or one case of a run.",
-              "assay show attention/naive\n  assay show quickstart-1/3",
+              "Shows everything known of one plugin, one model, one run, or one case of a run with "
+              "the command that measures it again. CASE is a number, the beginning of a key (6 "
+              "digits or more) or an expression; where several cases are meant they are listed.",
+              "assay show attention/naive\n  assay show quickstart-1/3\n"
+              "  assay show latest --case 'outcome == oom && seq_len > 1024'",
               po::options_description("Options"),
               {}};
   add_results_option(usage.options);
   usage.options.add_options()("what", po::value<std::string>()->value_name("NAME"),
-                              "what to show; the same as the argument");
+                              "what to show; the same as the argument")(
+      "case", po::value<std::string>()->value_name("CASE"), "the case of a run");
   add_plugin_option(usage.options);
   usage.positions.add("what", 1);
   return usage;
@@ -68,31 +77,35 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
     fmt::print("  memory estimate: {} bytes\n", plugin.memory_estimate);
 }
 
+void print_line(const store::CaseResult& result) {
+  fmt::print("{:>6} {:<11} {}{}{}\n", result.ordinal + 1, to_text(result.outcome), result.key_text,
+             result.reason.empty() ? "" : ": ", result.reason);
+}
+
 void print_run(const store::Run& run) {
   fmt::print("{}: {}\n  started {}, {}\n", run.info.name, run.info.title, run.info.started,
              run.info.finished.empty() ? "not finished" : "finished " + run.info.finished);
   fmt::print("  machine: {}\n  provenance: {}\n", run.info.machine.dump(),
              run.info.provenance.dump());
-  for (const store::CaseResult& each : run.cases) {
-    fmt::print("{:>6} {:<11} {}{}{}\n", each.ordinal + 1, to_text(each.outcome), each.key_text,
-               each.reason.empty() ? "" : ": ", each.reason);
-  }
+  for (const store::CaseResult& each : run.cases) print_line(each);
 }
 
-void print_case(const store::CaseResult& result) {
-  fmt::print("case {}: {}{}{}\n  key {}\n  build {}\n  measured {} in {}\n  context {}\n",
-             result.ordinal + 1, to_text(result.outcome), result.reason.empty() ? "" : ": ",
-             result.reason, result.key, result.build, result.when, human_duration(result.wall_s),
-             result.context.dump());
-  for (const auto& [name, value] : result.parameters)
-    fmt::print("  {} = {}\n", name, to_text(value));
-  for (const store::Series& series : result.series) {
-    fmt::print("  {} {}{} rank {}: {} {}", series.pass, series.metric,
-               series.part.empty() ? "" : " " + series.part, series.rank, to_text(series.outcome),
-               series.reason);
-    for (const double sample : series.samples) fmt::print(" {:g}", sample);
-    fmt::print(" {}\n", series.unit);
+// `choice`: what stands behind the run's slash, or --case.
+Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& run,
+                            const std::string& choice) {
+  const auto cases = choose_cases(run, choice);
+  if (!cases) return tl::unexpected(cases.error());
+  if (cases->size() > 1) {
+    fmt::print("{} cases of {} are meant by '{}':\n", cases->size(), run.info.name, choice);
+    for (const store::CaseResult* each : *cases) print_line(*each);
+    return ExitCode::ok;
   }
+  const store::CaseResult& result = *cases->front();
+  fmt::print("{}", case_page(run, result));
+  if (store::session_of(run.info, result.session).experiment_text.empty()) return ExitCode::ok;
+  fmt::print("  again\n    {}\n",
+             shell_command(repeat_words(run, result, text_or(values, "results", ""))));
+  return ExitCode::ok;
 }
 
 Result<ExitCode> show_run(const po::variables_map& values, const std::string& what) {
@@ -103,18 +116,17 @@ Result<ExitCode> show_run(const po::variables_map& values, const std::string& wh
   if (!name) return tl::unexpected(name.error());
   const auto run = database->load_run(*name);
   if (!run) return tl::unexpected(run.error());
-  if (slash == std::string::npos) {
-    print_run(*run);
-    return ExitCode::ok;
+  std::string choice = text_or(values, "case", "");
+  if (slash != std::string::npos) {
+    if (!choice.empty()) {
+      return fail(ExitCode::bad_input, "a case is named twice, behind the slash and with --case");
+    }
+    choice = what.substr(slash + 1);
+    if (choice.empty()) return fail(ExitCode::bad_input, "no case stands behind the slash");
   }
-  for (const store::CaseResult& each : run->cases) {
-    if (std::to_string(each.ordinal + 1) != what.substr(slash + 1)) continue;
-    print_case(each);
-    return ExitCode::ok;
-  }
-  return fail(ExitCode::bad_input,
-              fmt::format("{} has no case '{}'", *name, what.substr(slash + 1)),
-              fmt::format("`assay show {}` lists its cases", *name));
+  if (!choice.empty()) return show_cases(values, *run, choice);
+  print_run(*run);
+  return ExitCode::ok;
 }
 
 }  // namespace
@@ -131,6 +143,12 @@ Result<ExitCode> show_command(const Arguments& arguments) {
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
   if (kind == "model") {
+    const config::Presets presets(session->installation.configs(), ".");
+    const auto known = presets.names("models");
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("there is no model '{}'{}", name, suggestion(name, known)));
+    }
     const auto text =
         read_file((session->installation.configs() / "models" / (name + ".yaml")).string());
     if (!text) return tl::unexpected(text.error());

@@ -162,6 +162,28 @@ Result<void> check_metric(const Side& a, const Side& b, const std::string& metri
                                                known.empty() ? "" : suggestion(metric, known)));
 }
 
+// What is set up once in a process (addresses, algorithms that were tuned, caches) differs from
+// one to the next, and within a run a case is measured by one process.
+std::vector<std::string> cautions_of(const std::vector<CasePair>& pairs) {
+  const auto is_single = [&](Cases CasePair::*side) {
+    std::size_t most = 0;
+    for (const CasePair& pair : pairs) {
+      if (!pair.a.empty() && !pair.b.empty()) most = std::max(most, (pair.*side).size());
+    }
+    return most == 1;
+  };
+  const bool a = is_single(&CasePair::a);
+  const bool b = is_single(&CasePair::b);
+  if (!a && !b) return {};
+  return {
+      fmt::format("{} a single run: what differs from process to process is not seen and may "
+                  "pass for a difference. Several runs a side, measured in turn "
+                  "(tools/alternate), show it.",
+                  a && b ? "Each side is"
+                  : a    ? "A is"
+                         : "B is")};
+}
+
 }  // namespace
 
 std::string_view to_text(Verdict verdict) {
@@ -176,7 +198,7 @@ Result<Comparison> compare(const Side& a, const Side& b, const Question& questio
     return tl::unexpected(checked.error());
   }
   const std::vector<CasePair> pairs = pair_cases(a, b);
-  Comparison comparison{a.name, b.name, question, differences(a, b, pairs), {}};
+  Comparison comparison{a.name, b.name, question, differences(a, b, pairs), cautions_of(pairs), {}};
   for (const CasePair& pair : pairs) {
     std::vector<Place> places;
     add_places(pair.a, question.metric, places);

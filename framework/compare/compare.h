@@ -60,6 +60,9 @@ struct Comparison {
   std::string b;
   Question question;
   std::vector<Difference> differences;
+  // What the verdicts cannot see, a sentence each: a side whose samples of a case are all of one
+  // run, and so of one process.
+  std::vector<std::string> cautions;
   std::vector<Row> rows;  // in A's order, then what only B has
 };
 

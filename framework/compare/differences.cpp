@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "compare/pairing.h"
+#include "store/identity.h"
 
 namespace assay::compare {
 namespace {
@@ -76,17 +77,22 @@ std::string commit_of(const json& source) {
   return commit.get<std::string>().substr(0, 12) + (changed ? " with uncommitted changes" : "");
 }
 
+void add_session(const store::Session& session, Facts& facts) {
+  facts.add("host", session.machine, "host");
+  facts.add("system", session.machine, "system");
+  facts.add("CPU", session.machine, "cpu");
+  facts.add("cores", session.machine, "cores");
+  facts.add("GPU", gpus_of(session.machine));
+  facts.add("GPU driver", session.machine, "gpu_driver");
+  facts.add("commit", commit_of(field(session.provenance, "source")));
+  facts.add("fingerprint", session.provenance, "fingerprint");
+  facts.add_fields("environment ", field(session.provenance, "environment"));
+}
+
 void add_run(const store::RunInfo& info, Facts& facts) {
   facts.add("experiment", info.experiment);
-  facts.add("host", info.machine, "host");
-  facts.add("system", info.machine, "system");
-  facts.add("CPU", info.machine, "cpu");
-  facts.add("cores", info.machine, "cores");
-  facts.add("GPU", gpus_of(info.machine));
-  facts.add("GPU driver", info.machine, "gpu_driver");
-  facts.add("commit", commit_of(field(info.provenance, "source")));
-  facts.add("fingerprint", info.provenance, "fingerprint");
-  facts.add_fields("environment ", field(info.provenance, "environment"));
+  add_session(store::session_of(info, 0), facts);
+  for (const store::Session& session : info.sessions) add_session(session, facts);
 }
 
 void add_case(const store::CaseResult& result, Facts& facts) {

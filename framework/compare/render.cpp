@@ -187,6 +187,7 @@ std::string to_terminal(const Comparison& comparison) {
   text += "\n" + report::terminal_table(table_of(comparison), 0);
   text += "\n" + summary_of(comparison) + "\n";
   for (const std::string& line : reasons_of(comparison)) text += "  " + line + "\n";
+  for (const std::string& caution : comparison.cautions) text += caution + "\n";
   return text;
 }
 
@@ -208,6 +209,7 @@ std::string to_markdown(const Comparison& comparison) {
   const std::vector<std::string> reasons = reasons_of(comparison);
   if (!reasons.empty()) text += "\n";
   for (const std::string& line : reasons) text += "- " + escaped(line) + "\n";
+  for (const std::string& caution : comparison.cautions) text += "\n" + escaped(caution) + "\n";
   return text;
 }
 
@@ -228,6 +230,7 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
           {"significance", question.criteria.significance},
           {"least", question.criteria.least},
           {"differences", differences},
+          {"cautions", comparison.cautions},
           {"counts", counts},
           {"results", results}};
 }

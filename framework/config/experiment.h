@@ -23,6 +23,9 @@ namespace assay::config {
 struct Environment {
   const catalogue::Catalogue* catalogue = nullptr;
   std::filesystem::path configs;  // folder with models/, machines/, launchers/, layouts/
+  // Configs that are known already, as Experiment::presets has them: of an experiment that was
+  // stored with them. They come before the files of these names.
+  std::map<std::string, nlohmann::json> presets = {};
 };
 
 // One choice on an axis: the axis' own value, and the plugin options that come with it

@@ -77,7 +77,7 @@ void read_for_workload(const catalogue::PluginInfo& workload, const Request& req
                        const Presets& presets, const Environment& environment,
                        Experiment& experiment, Diagnostics& diagnostics) {
   const Vocabulary vocabulary(*environment.catalogue, workload);
-  ValueChecker checker(presets, diagnostics);
+  ValueChecker checker(presets, diagnostics, environment.presets);
   AxisReader axes(vocabulary, request, checker, diagnostics);
   axes.read(experiment);
   CaseEntryReader(vocabulary, request, axes, checker, diagnostics).read(experiment);

@@ -190,6 +190,11 @@ bool ValueChecker::read_config(const std::string& name, const std::string& value
                                const ParameterInfo& info, const SourceLocation& where) {
   const std::string key = name + "/" + value;
   if (configs_.count(key) > 0) return true;
+  const auto known = known_.find(key);
+  if (known != known_.end() && known->second.is_object()) {
+    configs_.emplace(key, known->second);
+    return true;
+  }
   auto contents = presets_.read(info.config_folder, value);
   if (contents) {
     configs_.emplace(key, std::move(*contents));

@@ -19,8 +19,10 @@ std::string accepted(const ParameterInfo& info);
 // Checks scalars against what parameters accept, and reads the configs they name on the way.
 class ValueChecker {
  public:
-  ValueChecker(const Presets& presets, Diagnostics& diagnostics)
-      : presets_(presets), diagnostics_(diagnostics) {}
+  // `known`: configs as configs() has them, which come before the files.
+  ValueChecker(const Presets& presets, Diagnostics& diagnostics,
+               const std::map<std::string, nlohmann::json>& known)
+      : presets_(presets), diagnostics_(diagnostics), known_(known) {}
 
   // The value in the parameter's own type: sizes in bytes, durations in seconds. Nothing, and a
   // diagnostic that starts with `name`, when it does not fit.
@@ -40,6 +42,7 @@ class ValueChecker {
 
   const Presets& presets_;
   Diagnostics& diagnostics_;
+  const std::map<std::string, nlohmann::json>& known_;
   std::map<std::string, nlohmann::json> configs_;
 };
 

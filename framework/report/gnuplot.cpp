@@ -71,9 +71,15 @@ std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'') result += '\'';
-    result += c == '\n' ? ' ' : c;
+    result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return result + "'";
+}
+
+std::string tick_label(const std::string& text) {
+  std::string label;
+  for (const char c : text) label += c == '%' ? std::string("%%") : std::string(1, c);
+  return report::quoted(label);
 }
 
 std::string script_opening(const std::filesystem::path& svg, int width, int height) {

@@ -14,6 +14,8 @@ inline constexpr std::array colours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
 
 // A text as a script has it.
 std::string quoted(const std::string& text);
+// The same for the label of a tick, in which gnuplot takes % for a format of the number.
+std::string tick_label(const std::string& text);
 
 // What every script begins with: an SVG of this many pixels on white, a light grid, two axes.
 std::string script_opening(const std::filesystem::path& svg, int width, int height);

@@ -33,7 +33,7 @@ std::string ticks_of(const std::vector<std::pair<std::string, double>>& labels) 
   std::vector<std::string> ticks;
   std::size_t characters = 0;
   for (const auto& [label, at] : labels) {
-    ticks.push_back(fmt::format("{} {}", quoted(label), at));
+    ticks.push_back(fmt::format("{} {}", tick_label(label), at));
     characters += display_width(label) + 2;
   }
   return fmt::format("set xtics {}({})\n",

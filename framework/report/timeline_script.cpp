@@ -62,7 +62,7 @@ std::string lanes_of(const TimelineData& data) {
   std::string overlapped;
   for (std::size_t i = 0; i < data.lanes.size(); ++i) {
     const TimelineLane& lane = data.lanes[i];
-    ticks.push_back(fmt::format("{} {}", quoted(lane.name), -static_cast<double>(i)));
+    ticks.push_back(fmt::format("{} {}", tick_label(lane.name), -static_cast<double>(i)));
     const auto known = std::find(legends.begin(), legends.end(), lane.legend);
     const auto at = static_cast<std::size_t>(known - legends.begin());
     if (known == legends.end()) {

@@ -4,7 +4,10 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "run/environment.h"
 #include "run/process.h"
+
+extern char** environ;
 
 namespace assay::run {
 
@@ -38,29 +41,52 @@ nlohmann::json source_state(const std::string& folder) {
 }  // namespace
 
 nlohmann::json collect_provenance(const Installation& installation,
-                                  const catalogue::Catalogue& catalogue) {
-  nlohmann::json environment = nlohmann::json::object();
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NCCL_NVLS_ENABLE",
-                           "NCCL_ALGO", "NCCL_PROTO", "PYTORCH_CUDA_ALLOC_CONF",
-                           "NVIDIA_TF32_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG", "LD_PRELOAD"}) {
-    if (const char* value = std::getenv(name)) environment[name] = value;
+                                  const catalogue::Catalogue& catalogue,
+                                  const config::Experiment& experiment,
+                                  const std::vector<std::string>& plugins, bool allow_external) {
+  nlohmann::json provenance = {{"fingerprint", catalogue.fingerprint},
+                               {"versions", catalogue.versions},
+                               {"source", source_state(installation.data.string())},
+                               {"environment", measuring_environment(environ)},
+                               {"experiment_sha256", sha256_hex(experiment.text)}};
+  if (!experiment.presets.empty()) provenance["presets"] = experiment.presets;
+  if (!plugins.empty()) provenance["plugins"] = plugins;
+  if (allow_external) provenance["allow_external"] = true;
+  return provenance;
+}
+
+std::vector<std::string> BuildIdentity::files_of(const ResolvedCase& resolved) const {
+  std::vector<std::string> files = {installation_.worker_library.string()};
+  const auto& plugins = resolved.request.plugin_files;
+  files.insert(files.end(), plugins.begin(), plugins.end());
+  if (resolved.external == nullptr) return files;
+  for (const std::string& word : resolved.external->command) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(word, ignored)) files.push_back(word);
   }
-  return {{"fingerprint", catalogue.fingerprint},
-          {"source", source_state(installation.data.string())},
-          {"environment", std::move(environment)}};
+  const auto helpers = helper_files();
+  files.insert(files.end(), helpers.begin(), helpers.end());
+  return files;
 }
 
 std::string BuildIdentity::of(const ResolvedCase& resolved) {
-  std::string joined = hash(installation_.worker_library.string());
-  for (const std::string& file : resolved.request.plugin_files) joined += hash(file);
-  if (resolved.external != nullptr) {
-    for (const std::string& word : resolved.external->command) {
-      std::error_code ignored;
-      if (std::filesystem::is_regular_file(word, ignored)) joined += hash(word);
-    }
-    for (const std::string& file : helper_files()) joined += hash(file);
-  }
+  std::string joined;
+  for (const std::string& file : files_of(resolved)) joined += hash(file);
   return sha256_hex(joined);
+}
+
+nlohmann::json BuildIdentity::describe(const ResolvedCase& resolved) {
+  nlohmann::json files = nlohmann::json::object();
+  for (const std::string& file : files_of(resolved)) {
+    std::string shown = file;
+    const auto prefix = installation_.executable.parent_path().parent_path();
+    for (const std::filesystem::path& root : {prefix, installation_.data}) {
+      const std::string inside = root.string() + "/";
+      if (shown == file && file.starts_with(inside)) shown = file.substr(inside.size());
+    }
+    files[shown] = hash(file);
+  }
+  return {{"files", std::move(files)}};
 }
 
 // Of the module that Python programs are timed by.

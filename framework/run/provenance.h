@@ -1,26 +1,37 @@
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "config/experiment.h"
 #include "run/installation.h"
 #include "run/resolve.h"
 
 namespace assay::run {
 
-// What a run was made with: fingerprint and versions, the source's commit and whether it was
-// clean, environment variables that change results.
+// What the cases of a session are measured with, as docs/results.md lists it: fingerprint and
+// versions, the source's commit and whether it was clean, environment variables, the experiment's
+// hash and the configs it names, and what the command line added (`plugins`: files named with
+// --plugin; `allow_external`).
 nlohmann::json collect_provenance(const Installation& installation,
-                                  const catalogue::Catalogue& catalogue);
+                                  const catalogue::Catalogue& catalogue,
+                                  const config::Experiment& experiment,
+                                  const std::vector<std::string>& plugins, bool allow_external);
 
 // Identity of the binaries that measure a case: the worker library and the plugins' files;
-// of an external variant its program and the helper module.
+// of an external variant its program and the helper module. Every file is hashed once.
 class BuildIdentity {
  public:
   explicit BuildIdentity(const Installation& installation) : installation_(installation) {}
   std::string of(const ResolvedCase& resolved);
+  // {"files": {"plugins/attention/flash.so": its SHA-256, …}}: those of this assay relative to its
+  // folder, others as they are named.
+  nlohmann::json describe(const ResolvedCase& resolved);
 
  private:
+  std::vector<std::string> files_of(const ResolvedCase& resolved) const;
   const std::string& hash(const std::string& file);
   std::vector<std::string> helper_files() const;
 

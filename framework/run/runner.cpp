@@ -38,11 +38,10 @@ class Run {
   Result<RunEnd> run() {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
-      auto open = open_case(index);
-      if (!open) continue;
+      if (!is_left(index)) continue;
       const auto& together =
           interleaving_.members_with(index, [this](std::size_t other) { return is_left(other); });
-      auto done = together.empty() ? run_case(std::move(*open)) : run_in_turns(together);
+      auto done = together.empty() ? run_case(open_case(index)) : run_in_turns(together);
       if (!done) return tl::unexpected(done.error());
     }
     if (!end_.interrupted) {
@@ -55,27 +54,64 @@ class Run {
 
  private:
   Result<void> begin() {
-    if (request_.resume) {
-      auto finished = database_.finished_cases(*request_.resume);
-      if (!finished) return tl::unexpected(finished.error());
-      finished_ = std::move(*finished);
-      end_.run = *request_.resume;
-    } else {
-      store::RunInfo info;
-      info.experiment = request_.experiment.name;
-      info.title = request_.experiment.title;
-      info.experiment_text = request_.experiment.text;
-      info.experiment_file = request_.experiment.file;
-      info.overrides = request_.overrides;
-      info.started = timestamp_utc();
-      info.machine = to_json(machine_);
-      info.provenance = collect_provenance(request_.installation, request_.catalogue);
-      auto name = database_.begin_numbered_run(std::move(info));
-      if (!name) return tl::unexpected(name.error());
-      end_.run = std::move(*name);
-    }
-    observer_.run_started(end_.run, request_.plan.size(), finished_.size());
+    if (auto begun = request_.resume ? resume() : begin_anew(); !begun) return begun;
+    observer_.run_started(end_.run, request_.plan.size() - selection_.repeats, selection_.done);
     return {};
+  }
+
+  Result<void> begin_anew() {
+    if (may_repeat(request_.plan)) select({});
+    store::Session session = this_session();
+    store::RunInfo info;
+    info.experiment = request_.experiment.name;
+    info.title = request_.experiment.title;
+    info.experiment_text = std::move(session.experiment_text);
+    info.experiment_file = std::move(session.experiment_file);
+    info.overrides = std::move(session.overrides);
+    info.started = timestamp_utc();
+    info.machine = std::move(session.machine);
+    info.provenance = std::move(session.provenance);
+    auto name = database_.begin_numbered_run(std::move(info));
+    if (!name) return tl::unexpected(name.error());
+    end_.run = std::move(*name);
+    return {};
+  }
+
+  Result<void> resume() {
+    end_.run = *request_.resume;
+    const auto recorded = database_.recorded_cases(end_.run);
+    if (!recorded) return tl::unexpected(recorded.error());
+    select(*recorded);
+    if (!selection_.wants_any()) return {};
+    const auto session = database_.continue_run(end_.run, this_session());
+    if (!session) return tl::unexpected(session.error());
+    session_ = *session;
+    if (selection_.places.empty()) return {};
+    return database_.arrange_cases(end_.run, selection_.places);
+  }
+
+  void select(const std::map<std::string, store::RecordedCase>& recorded) {
+    const auto identify = [this](std::size_t index) {
+      const ResolvedCase resolved = resolved_case(index);
+      store::CaseResult result;
+      result.parameters = resolved.request.parameters;
+      store::set_key(result);
+      return CaseIdentity{result.key, build_.of(resolved)};
+    };
+    selection_ = select_cases(request_.plan.size(), request_.experiment.passes, identify, recorded,
+                              request_.again);
+  }
+
+  store::Session this_session() const {
+    return {request_.experiment.text, request_.experiment.file, request_.overrides,
+            to_json(machine_),
+            collect_provenance(request_.installation, request_.catalogue, request_.experiment,
+                               request_.plugins, request_.allow_external)};
+  }
+
+  ResolvedCase resolved_case(std::size_t index) const {
+    return resolve(surroundings_, static_cast<std::int64_t>(index),
+                   request_.plan.parameters(index));
   }
 
   bool stopping() {
@@ -91,21 +127,19 @@ class Run {
     std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
   };
 
-  // Nothing where it is finished.
-  std::optional<OpenCase> open_case(std::size_t index) {
-    if (measured_.contains(index)) return std::nullopt;
-    OpenCase open{resolve(surroundings_, static_cast<std::int64_t>(index),
-                          request_.plan.parameters(index)),
-                  {}};
+  OpenCase open_case(std::size_t index) {
+    OpenCase open{resolved_case(index), {}};
     open.result.ordinal = static_cast<std::int64_t>(index);
     open.result.parameters = open.resolved.request.parameters;
     store::set_key(open.result);
     open.result.build = build_.of(open.resolved);
-    if (finished_.contains({open.result.key, open.result.build})) return std::nullopt;
+    open.result.session = session_;
     return open;
   }
 
-  bool is_left(std::size_t index) { return open_case(index).has_value(); }
+  bool is_left(std::size_t index) const {
+    return selection_.wants(index) && !measured_.contains(index);
+  }
 
   void begin_case(OpenCase& open) {
     observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
@@ -123,11 +157,11 @@ class Run {
     if (workers_) end.context.emplace("versions", workers_->versions());
     if (why_apart.empty()) why_apart = interleaving_.why_apart(open.index());
     if (!why_apart.empty()) end.context["interleaved"] = {{"apart", std::move(why_apart)}};
-    return finish_case(std::move(open), std::move(end),
+    return finish_case(open, std::move(end),
                        std::chrono::duration<double>(Clock::now() - start).count());
   }
 
-  Result<void> finish_case(OpenCase open, CaseEnd end, double wall_s) {
+  Result<void> finish_case(OpenCase& open, CaseEnd end, double wall_s) {
     store::CaseResult& result = open.result;
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
@@ -136,16 +170,39 @@ class Run {
     result.wall_s = wall_s;
     result.context = {{"passes", open.resolved.request.passes}};
     result.context.update(end.context);
+    if (auto recorded = record(open.resolved, result); !recorded) return recorded;
     ++end_.outcomes[result.outcome];
     measured_.insert(open.index());
     observer_.case_finished(result);
-    return database_.record_case(end_.run, result);
+    return {};
+  }
+
+  Result<void> record(const ResolvedCase& resolved, const store::CaseResult& result) {
+    Result<void> done;
+    if (!described_.contains(result.build)) {
+      done = database_.describe_build(end_.run, result.build, build_.describe(resolved));
+    }
+    if (done) {
+      described_.insert(result.build);
+      done = database_.record_case(end_.run, result);
+    }
+    if (done) return done;
+    std::size_t stored = selection_.done;
+    for (const auto& [outcome, count] : end_.outcomes) stored += count;
+    Error error = std::move(done.error());
+    error.diagnostics.push_back(
+        {{},
+         fmt::format(
+             "the run {} ends here: {} of {} cases are stored, the result of case {} is not",
+             end_.run, stored, request_.plan.size() - selection_.repeats, result.ordinal + 1),
+         fmt::format("`--resume {}` does the rest once the database can be written", end_.run)});
+    return tl::unexpected(std::move(error));
   }
 
   // The cases at these places of the plan, each of which is recorded as soon as it has ended.
   Result<void> run_in_turns(const std::vector<std::size_t>& indices) {
     std::vector<OpenCase> cases;
-    for (const std::size_t index : indices) cases.push_back(*open_case(index));
+    for (const std::size_t index : indices) cases.push_back(open_case(index));
     std::vector<InTurns> members;
     for (const OpenCase& open : cases) {
       members.push_back(
@@ -163,7 +220,7 @@ class Run {
              [&](std::size_t member, CaseEnd end, double worked_s) {
                OpenCase& open = cases[member];
                observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
-               auto done = finish_case(std::move(open), std::move(end), worked_s);
+               auto done = finish_case(open, std::move(end), worked_s);
                if (!done && recorded) recorded = std::move(done);
              }});
     for (const Alone& one : alone) {
@@ -273,8 +330,10 @@ class Run {
   Interleaving interleaving_;
   SpareGroups spare_;
   Interrupt interrupt_;
-  std::set<std::pair<std::string, std::string>> finished_;  // before this run went on
-  std::set<std::size_t> measured_;                          // since
+  Selection selection_;
+  int session_ = 0;                  // of the results, as the database counts
+  std::set<std::string> described_;  // builds that the database knows
+  std::set<std::size_t> measured_;   // cases of this session
   std::optional<WorkerGroup> workers_;
   RunEnd end_;
 };

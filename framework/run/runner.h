@@ -7,6 +7,7 @@
 #include "config/experiment.h"
 #include "run/installation.h"
 #include "run/resolve.h"
+#include "run/selection.h"
 #include "store/database.h"
 
 namespace assay::run {
@@ -28,9 +29,11 @@ struct RunRequest {
   const catalogue::Catalogue& catalogue;
   const config::Experiment& experiment;
   const config::Plan& plan;
-  std::vector<std::string> overrides;  // as given, for the record
-  std::optional<std::string> resume;   // the run to complete; its finished cases are kept
-  bool allow_external = false;         // whatever ASSAY_TRUSTED says (run/leave.h)
+  std::vector<std::string> overrides;     // as given, for the record
+  std::optional<std::string> resume;      // the run to complete; its finished cases are kept
+  bool allow_external = false;            // whatever ASSAY_TRUSTED says (run/leave.h)
+  Again again = {};                       // of a run that is resumed: what is measured anew
+  std::vector<std::string> plugins = {};  // files named with --plugin, for the record
 };
 
 struct RunEnd {
@@ -39,7 +42,9 @@ struct RunEnd {
   bool interrupted = false;
 };
 
-// Runs every case of the plan that is not finished yet, recording each as soon as it ends.
+// Runs every case of the plan that is wanted (run/selection.h), recording each as soon as it ends;
+// a result that is replaced stays until then. When the database cannot be written any more, the run
+// ends with ExitCode::results_unreadable and may be resumed.
 Result<RunEnd> run_experiment(const RunRequest& request, store::Database& database,
                               Observer& observer);
 

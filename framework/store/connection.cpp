@@ -1,8 +1,10 @@
 #include "store/connection.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <array>
@@ -101,9 +103,6 @@ void choose_journal(SQLite::Database& database, const std::string& path) {
   while (true) {
     try {
       const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
-      // With a write-ahead log this loses at most the last commits when the power fails, nothing
-      // when the process is killed, and never leaves the file inconsistent.
-      if (mode == "wal") database.exec("PRAGMA synchronous = NORMAL");
       return;
     } catch (const SQLite::Exception& exception) {
       if (!is_busy(exception) || std::chrono::steady_clock::now() > give_up) throw;
@@ -142,10 +141,6 @@ Result<void> check_identity(const Identity& identity, const std::string& path, A
                                   identity.version, newest_schema_version()),
                       "a newer assay made it: use that one");
   }
-  if (identity.version < newest_schema_version() && access == Access::read_only) {
-    return unreadable(path, fmt::format("its schema is version {}, an older one", identity.version),
-                      "the next `assay run` that uses it brings it up to date");
-  }
   return {};
 }
 
@@ -178,7 +173,54 @@ SQLite::Database open_to_read(const std::string& path) {
   }
 }
 
+// A file of an older schema is read through a copy that is brought up to date, and stays as it is.
+SQLite::Database migrated_copy(SQLite::Database& original) {
+  SQLite::Database copy(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  SQLite::Backup(copy, original).executeStep();
+  migrate(copy, migration_steps());
+  copy.exec("PRAGMA query_only = ON");
+  return copy;
+}
+
+// Zeros for a file that is not there.
+std::pair<std::uint64_t, std::uint64_t> file_identity(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {0, 0};
+  return {status.st_dev, status.st_ino};
+}
+
 }  // namespace
+
+Connection::Connection(std::string path, SQLite::Database database)
+    : path_(std::move(path)), database_(std::move(database)), file_(file_identity(path_)) {
+  writes_ahead_ = database_.execAndGet("PRAGMA journal_mode").getString() == "wal";
+}
+
+void Connection::check_in_place() const {
+  if (file_identity(path_) != file_) throw FileGone{};
+}
+
+// With a write-ahead log a commit is safe from the end of the process as soon as it is written,
+// and from the end of the machine (its power, its kernel) once it is synchronised, which takes the
+// disk milliseconds. Commits that follow each other within a second are therefore synchronised
+// together with the next one after it: at most what was measured within one second is lost, and
+// never the file. Without the log every commit is synchronised.
+void Connection::commit_soon() {
+  constexpr std::chrono::seconds unsynchronised(1);
+  if (!writes_ahead_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (synced_ && now - *synced_ < unsynchronised) {
+    database_.exec("PRAGMA synchronous = NORMAL");
+  } else {
+    commit_surely();
+  }
+}
+
+void Connection::commit_surely() {
+  if (!writes_ahead_) return;
+  database_.exec("PRAGMA synchronous = FULL");
+  synced_ = std::chrono::steady_clock::now();
+}
 
 Result<std::unique_ptr<Connection>> Connection::open(const fs::path& path, Access access) {
   const std::string name = path.string();
@@ -199,6 +241,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const fs::path& path, Acces
       choose_journal(database, name);
       if (identity.version < newest_schema_version()) migrate(database, migration_steps());
       database.exec("PRAGMA foreign_keys = ON");
+    } else if (identity.version < newest_schema_version()) {
+      database = migrated_copy(database);
     }
     return std::unique_ptr<Connection>(new Connection(name, std::move(database)));
   });
@@ -229,6 +273,11 @@ Error storage_error(const SQLite::Exception& exception, const std::string& path)
     default:
       return problem_with(path, exception.what());
   }
+}
+
+Error storage_error(const FileGone&, const std::string& path) {
+  return problem_with(path, "it has been removed or replaced since it was opened",
+                      "what was stored went with it; leave the results folder alone during a run");
 }
 
 Error storage_error(const DamagedRow& damage, const std::string& path) {

@@ -3,8 +3,11 @@
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Exception.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -20,14 +23,23 @@ class Connection {
   static Result<std::unique_ptr<Connection>> open(const std::filesystem::path& path, Access access);
 
   SQLite::Database& database() { return database_; }
+  // Throws FileGone when the path no longer names the open file, which SQLite would go on writing
+  // to: results nobody could find.
+  void check_in_place() const;
+  // Before a transaction that need not reach the disk by itself (see commit_soon in
+  // connection.cpp), and after which nothing may be lost any more.
+  void commit_soon();
+  void commit_surely();
   const std::string& path() const { return path_; }
 
  private:
-  Connection(std::string path, SQLite::Database database)
-      : path_(std::move(path)), database_(std::move(database)) {}
+  Connection(std::string path, SQLite::Database database);
 
   std::string path_;
   SQLite::Database database_;
+  std::pair<std::uint64_t, std::uint64_t> file_;  // device and inode; 0, 0 for a copy in memory
+  bool writes_ahead_ = false;                     // there is a write-ahead log
+  std::optional<std::chrono::steady_clock::time_point> synced_;
 };
 
 // Thrown and caught within this room: a row that no version of this program wrote.
@@ -35,9 +47,13 @@ struct DamagedRow {
   std::string message;
 };
 
+// Thrown and caught within this room: the file was removed, or another has taken its place.
+struct FileGone {};
+
 // What SQLite said, for the person reading; always ExitCode::results_unreadable.
 Error storage_error(const SQLite::Exception& exception, const std::string& path);
 Error storage_error(const DamagedRow& damage, const std::string& path);
+Error storage_error(const FileGone& gone, const std::string& path);
 
 // Calls `body`, which returns a Result, and makes an Error of what it throws.
 template <class Body>
@@ -48,6 +64,8 @@ std::invoke_result_t<Body> guarded(const std::string& path, Body&& body) {
     return tl::unexpected(storage_error(exception, path));
   } catch (const DamagedRow& damage) {
     return tl::unexpected(storage_error(damage, path));
+  } catch (const FileGone& gone) {
+    return tl::unexpected(storage_error(gone, path));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "store/connection.h"
+#include "store/identity.h"
 #include "store/rows.h"
 
 namespace assay::store {
@@ -16,23 +17,26 @@ namespace {
 
 constexpr auto immediate = SQLite::TransactionBehavior::IMMEDIATE;
 
-constexpr std::size_t longest_name = 200;
-
-// Run names become folders beside the database, and imported ones come from elsewhere.
-Result<void> check_name(const std::string& name) {
-  const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
-    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
-  });
-  // SQLite looks for its journals beside the file as assay.db-wal and the like.
-  const bool is_of_database = name.starts_with("assay.db");
-  if (!name.empty() && name.size() <= longest_name && name[0] != '.' && !has_bad &&
-      !is_of_database) {
-    return {};
+// What `passes` says in the context of a case.
+std::optional<std::vector<std::string>> passes_in(const std::string& context) {
+  const nlohmann::json json = nlohmann::json::parse(context, nullptr, false);
+  if (!json.is_object() || !json.contains("passes") || !json["passes"].is_array()) return {};
+  std::vector<std::string> passes;
+  for (const nlohmann::json& pass : json["passes"]) {
+    if (pass.is_string()) passes.push_back(pass.get<std::string>());
   }
-  return fail(ExitCode::bad_input, fmt::format("'{}' cannot be the name of a run", name),
+  return passes;
+}
+
+Result<void> check_name(const std::string& name) {
+  if (is_run_name(name)) return {};
+  constexpr std::size_t shown = 80;
+  return fail(ExitCode::bad_input,
+              fmt::format("'{}{}' cannot be the name of a run", name.substr(0, shown),
+                          name.size() > shown ? "…" : ""),
               fmt::format("a run's name is a folder's: no slash, no leading dot, not the "
                           "database's, 1 to {} bytes",
-                          longest_name));
+                          longest_run_name));
 }
 
 std::string next_name(SQLite::Database& database, const std::string& experiment) {
@@ -60,7 +64,7 @@ std::optional<std::int64_t> find_run(SQLite::Database& database, const std::stri
 }
 
 tl::unexpected<Error> unknown_run(SQLite::Database& database, const std::string& name) {
-  SQLite::Statement rows(database, "SELECT name FROM runs ORDER BY started DESC, id DESC");
+  SQLite::Statement rows(database, "SELECT name FROM runs" + std::string(newest_first));
   std::vector<std::string> names;
   while (rows.executeStep()) names.push_back(rows.getColumn(0).getString());
   const std::string message = fmt::format("there is no run '{}'", name);
@@ -84,29 +88,44 @@ Result<Database> Database::open(const std::filesystem::path& path, Access access
   return Database(std::move(*connection));
 }
 
+template <class Body>
+auto Database::write(const Body& body) {
+  using Done = std::invoke_result_t<Body, SQLite::Database&>;
+  return guarded(connection_->path(), [&]() -> Done {
+    connection_->check_in_place();
+    SQLite::Transaction transaction(connection_->database(), immediate);
+    Done done = body(connection_->database());
+    if (done) transaction.commit();
+    return done;
+  });
+}
+
+template <class Body>
+Result<void> Database::write_to_run(const std::string& run, const Body& body) {
+  return write([&](SQLite::Database& database) -> Result<void> {
+    const std::optional<std::int64_t> run_id = find_run(database, run);
+    if (!run_id) return unknown_run(database, run);
+    return body(database, *run_id);
+  });
+}
+
 Result<void> Database::begin_run(const RunInfo& info) {
   if (auto named = check_name(info.name); !named) return named;
-  return guarded(connection_->path(), [&]() -> Result<void> {
-    SQLite::Database& database = connection_->database();
-    SQLite::Transaction transaction(database, immediate);
+  return write([&](SQLite::Database& database) -> Result<void> {
     if (find_run(database, info.name)) {
       return fail(ExitCode::bad_input, fmt::format("there is a run '{}' already", info.name),
                   "leave the name out to have the next number");
     }
-    insert_run(database, info);
-    transaction.commit();
+    insert_run(database, info, RunOrigin::begun);
     return {};
   });
 }
 
 Result<std::string> Database::begin_numbered_run(RunInfo info) {
   if (const auto named = check_name(info.experiment); !named) return tl::unexpected(named.error());
-  return guarded(connection_->path(), [&]() -> Result<std::string> {
-    SQLite::Database& database = connection_->database();
-    SQLite::Transaction transaction(database, immediate);
+  return write([&](SQLite::Database& database) -> Result<std::string> {
     info.name = next_name(database, info.experiment);
-    insert_run(database, info);
-    transaction.commit();
+    insert_run(database, info, RunOrigin::begun);
     return info.name;
   });
 }
@@ -117,25 +136,70 @@ Result<std::string> Database::unused_run_name(const std::string& experiment) {
   });
 }
 
+Result<int> Database::continue_run(const std::string& run, const Session& session) {
+  int number = 0;
+  const auto written =
+      write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+        Result<RunInfo> info = run_info(run);
+        if (!info) return tl::unexpected(std::move(info.error()));
+        const int known = static_cast<int>(info->sessions.size());
+        while (number <= known && !(session_of(*info, number) == session)) ++number;
+        if (number > known) {
+          info->sessions.push_back(session);
+          update_sessions(database, run_id, info->sessions);
+        }
+        SQLite::Statement reopen(database, "UPDATE runs SET finished = '' WHERE id = ?");
+        reopen.bind(1, run_id);
+        reopen.exec();
+        return {};
+      });
+  if (!written) return tl::unexpected(written.error());
+  return number;
+}
+
+Result<void> Database::describe_build(const std::string& run, const std::string& build,
+                                      const nlohmann::json& description) {
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    Result<RunInfo> info = run_info(run);
+    if (!info) return tl::unexpected(std::move(info.error()));
+    if (info->builds.try_emplace(build, description).second) {
+      update_builds(database, run_id, info->builds);
+    }
+    return {};
+  });
+}
+
 Result<void> Database::record_case(const std::string& run, const CaseResult& result) {
-  return guarded(connection_->path(), [&]() -> Result<void> {
-    SQLite::Database& database = connection_->database();
-    SQLite::Transaction transaction(database, immediate);
-    const std::optional<std::int64_t> run_id = find_run(database, run);
-    if (!run_id) return unknown_run(database, run);
-    CaseWriter(database).write(*run_id, result);
-    transaction.commit();
+  const auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
+    connection_->commit_soon();
+    return {};
+  });
+  if (!prepared) return prepared;
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    CaseWriter(database).replace(run_id, result);
+    return {};
+  });
+}
+
+Result<void> Database::arrange_cases(const std::string& run,
+                                     const std::map<std::string, std::int64_t>& places) {
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    arrange(database, run_id, places);
     return {};
   });
 }
 
 Result<void> Database::finish_run(const std::string& run, const std::string& finished) {
-  return guarded(connection_->path(), [&]() -> Result<void> {
-    SQLite::Database& database = connection_->database();
-    SQLite::Statement update(database, "UPDATE runs SET finished = ? WHERE name = ?");
+  const auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
+    connection_->commit_surely();
+    return {};
+  });
+  if (!prepared) return prepared;
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    SQLite::Statement update(database, "UPDATE runs SET finished = ? WHERE id = ?");
     update.bind(1, finished);
-    update.bind(2, run);
-    if (update.exec() == 0) return unknown_run(database, run);
+    update.bind(2, run_id);
+    update.exec();
     return {};
   });
 }
@@ -144,19 +208,16 @@ Result<std::string> Database::add_run(const Run& run) {
   RunInfo info = run.info;
   const std::string& fit = info.name.empty() ? info.experiment : info.name;
   if (const auto named = check_name(fit); !named) return tl::unexpected(named.error());
-  return guarded(connection_->path(), [&]() -> Result<std::string> {
-    SQLite::Database& database = connection_->database();
-    SQLite::Transaction transaction(database, immediate);
+  return write([&](SQLite::Database& database) -> Result<std::string> {
     if (info.name.empty() || find_run(database, info.name)) {
       // Now the experiment's name is the folder's.
       const auto named = check_name(info.experiment);
       if (!named) return tl::unexpected(named.error());
       info.name = next_name(database, info.experiment);
     }
-    const std::int64_t run_id = insert_run(database, info);
+    const std::int64_t run_id = insert_run(database, info, RunOrigin::imported);
     CaseWriter writer(database);
-    for (const CaseResult& result : run.cases) writer.write(run_id, result);
-    transaction.commit();
+    for (const CaseResult& result : run.cases) writer.add(run_id, result);
     return info.name;
   });
 }
@@ -167,7 +228,7 @@ Result<std::vector<RunSummary>> Database::runs() {
     SQLite::Transaction transaction(database);
     std::map<std::int64_t, std::map<Outcome, int>> outcomes = count_outcomes(database);
     std::vector<RunSummary> summaries;
-    SQLite::Statement rows(database, std::string(select_runs) + " ORDER BY started DESC, id DESC");
+    SQLite::Statement rows(database, std::string(select_runs) + std::string(newest_first));
     while (rows.executeStep()) {
       summaries.push_back({read_run(rows), std::move(outcomes[rows.getColumn(0).getInt64()])});
     }
@@ -201,27 +262,32 @@ Result<std::optional<std::string>> Database::latest_run(
     const std::optional<std::string>& experiment) {
   return guarded(connection_->path(), [&]() -> Result<std::optional<std::string>> {
     SQLite::Statement row(connection_->database(),
-                          "SELECT name FROM runs WHERE ?1 IS NULL OR experiment = ?1 "
-                          "ORDER BY started DESC, id DESC LIMIT 1");
+                          "SELECT name FROM runs WHERE ?1 IS NULL OR experiment = ?1" +
+                              std::string(newest_first) + " LIMIT 1");
     if (experiment) row.bind(1, *experiment);
     if (!row.executeStep()) return std::nullopt;
-    return row.getColumn(0).getString();
+    return name_in(row.getColumn(0));
   });
 }
 
-Result<std::set<std::pair<std::string, std::string>>> Database::finished_cases(
-    const std::string& run) {
-  using Cases = std::set<std::pair<std::string, std::string>>;
+Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::string& run) {
+  using Cases = std::map<std::string, RecordedCase>;
   return guarded(connection_->path(), [&]() -> Result<Cases> {
     SQLite::Database& database = connection_->database();
     SQLite::Transaction transaction(database);
     const std::optional<std::int64_t> run_id = find_run(database, run);
     if (!run_id) return unknown_run(database, run);
-    SQLite::Statement rows(database, "SELECT key, build FROM cases WHERE run_id = ?");
+    SQLite::Statement rows(database,
+                           "SELECT key, ordinal, build, outcome, context FROM cases "
+                           "WHERE run_id = ? ORDER BY ordinal");
     rows.bind(1, *run_id);
     Cases cases;
     while (rows.executeStep()) {
-      cases.emplace(rows.getColumn(0).getString(), rows.getColumn(1).getString());
+      const auto outcome = outcome_from_text(rows.getColumn(3).getString());
+      if (!outcome) throw DamagedRow{"a case has an outcome that there is not"};
+      cases.try_emplace(rows.getColumn(0).getString(),
+                        RecordedCase{rows.getColumn(1).getInt64(), rows.getColumn(2).getString(),
+                                     *outcome, passes_in(rows.getColumn(4).getString())});
     }
     return cases;
   });

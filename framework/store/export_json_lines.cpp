@@ -47,13 +47,16 @@ json short_provenance(const json& provenance) {
 
 // What the fields of a line do not say of the run.
 json rest_of_run(const RunInfo& info) {
+  const json whole = to_json(info);
   return {{"title", info.title},
           {"experiment_text", info.experiment_text},
           {"experiment_file", info.experiment_file},
           {"overrides", info.overrides},
           {"started", info.started},
           {"finished", info.finished},
-          {"provenance", info.provenance}};
+          {"provenance", info.provenance},
+          {"sessions", whole.at("sessions")},
+          {"builds", whole.at("builds")}};
 }
 
 // What the fields of a line do not say of the case.
@@ -61,6 +64,7 @@ void add_rest_of_case(const CaseResult& result, json& provenance) {
   provenance["case"] = {{"outcome", to_text(result.outcome)},
                         {"reason", result.reason},
                         {"wall_s", number_to_json(result.wall_s)},
+                        {"session", result.session},
                         {"context", result.context}};
   if (result.key_text != case_key_text(result.parameters)) {
     provenance["case"]["key_text"] = result.key_text;
@@ -104,15 +108,10 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
 class LineWriter {
  public:
   LineWriter(const RunInfo& info, std::ostream& out, const ExportOptions& options)
-      : info_(info),
-        out_(out),
-        machine_(options.whole_context_in_every_line ? info.machine : short_machine(info.machine)),
-        provenance_(options.whole_context_in_every_line ? info.provenance
-                                                        : short_provenance(info.provenance)) {
-    if (!provenance_.is_object()) provenance_ = json::object();
-  }
+      : info_(info), out_(out), options_(options) {}
 
   void write(const CaseResult& result) {
+    if (result.session != session_) take_session(result.session);
     first_of_case_ = true;
     for (const Series& series : result.series) write_line(result, series);
     if (!result.series.empty()) return;
@@ -123,6 +122,15 @@ class LineWriter {
   }
 
  private:
+  void take_session(int number) {
+    const Session session = session_of(info_, number);
+    const bool whole = options_.whole_context_in_every_line;
+    machine_ = whole ? session.machine : short_machine(session.machine);
+    provenance_ = whole ? session.provenance : short_provenance(session.provenance);
+    if (!provenance_.is_object()) provenance_ = json::object();
+    session_ = number;
+  }
+
   void write_line(const CaseResult& result, const Series& series) {
     nlohmann::ordered_json line = line_of(info_, result, series);
     json provenance = provenance_;
@@ -141,6 +149,8 @@ class LineWriter {
 
   const RunInfo& info_;
   std::ostream& out_;
+  const ExportOptions& options_;
+  int session_ = -1;  // whose machine and provenance these are
   json machine_;
   json provenance_;
   bool first_of_run_ = true;

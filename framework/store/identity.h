@@ -13,4 +13,7 @@ void set_key(CaseResult& result);
 // its series that is not ok, with its reason; else what it has.
 void set_outcome_from_series(CaseResult& result);
 
+// What a case of the run was measured from and with, by CaseResult::session.
+Session session_of(const RunInfo& info, int session);
+
 }  // namespace assay::store

@@ -84,8 +84,11 @@ class JsonLinesImport {
 
   Result<Run> finish() {
     if (!problems_.none()) return tl::unexpected(problems_.error());
+    const auto sessions = static_cast<int>(run_.info.sessions.size());
     for (CaseResult& result : run_.cases) {
       if (!has_own_outcome_[result.ordinal]) set_outcome_from_series(result);
+      // A part of a file, without the line that holds the sessions.
+      if (result.session < 0 || result.session > sessions) result.session = 0;
     }
     std::sort(run_.cases.begin(), run_.cases.end(),
               [](const CaseResult& a, const CaseResult& b) { return a.ordinal < b.ordinal; });
@@ -185,6 +188,7 @@ class JsonLinesImport {
     result.outcome = read->outcome;
     result.reason = read->reason;
     result.wall_s = read->wall_s;
+    result.session = read->session;
     result.context = read->context;
     if (!read->key_text.empty()) result.key_text = read->key_text;
     has_own_outcome_[result.ordinal] = true;

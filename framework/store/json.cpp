@@ -60,6 +60,17 @@ void read_texts(FieldReader& fields, const char* name, std::vector<std::string>&
   into = texts->get<std::vector<std::string>>();
 }
 
+void read_sessions(FieldReader& fields, std::vector<Session>& into) {
+  const json* sessions = fields.find("sessions");
+  if (sessions == nullptr) return;
+  if (!sessions->is_array()) return fields.wrong("sessions", "a list");
+  for (const json& one : *sessions) {
+    Session session;
+    fields.take(session_from_json(one), session);
+    into.push_back(std::move(session));
+  }
+}
+
 SourceLocation place_of(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
   const auto lines = std::count(before.begin(), before.end(), '\n');
@@ -105,15 +116,31 @@ json to_json(const Series& series) {
 json to_json(const CaseResult& result) {
   json series = json::array();
   for (const Series& one : result.series) series.push_back(to_json(one));
-  return {{"ordinal", result.ordinal},   {"key", result.key},
-          {"key_text", result.key_text}, {"parameters", to_json(result.parameters)},
-          {"build", result.build},       {"outcome", to_text(result.outcome)},
-          {"reason", result.reason},     {"wall_s", number_to_json(result.wall_s)},
-          {"when", result.when},         {"context", result.context},
+  return {{"ordinal", result.ordinal},
+          {"key", result.key},
+          {"key_text", result.key_text},
+          {"parameters", to_json(result.parameters)},
+          {"build", result.build},
+          {"session", result.session},
+          {"outcome", to_text(result.outcome)},
+          {"reason", result.reason},
+          {"wall_s", number_to_json(result.wall_s)},
+          {"when", result.when},
+          {"context", result.context},
           {"series", std::move(series)}};
 }
 
+json to_json(const Session& session) {
+  return {{"experiment_text", session.experiment_text},
+          {"experiment_file", session.experiment_file},
+          {"overrides", session.overrides},
+          {"machine", session.machine},
+          {"provenance", session.provenance}};
+}
+
 json to_json(const RunInfo& info) {
+  json sessions = json::array();
+  for (const Session& session : info.sessions) sessions.push_back(to_json(session));
   return {{"name", info.name},
           {"experiment", info.experiment},
           {"title", info.title},
@@ -123,7 +150,9 @@ json to_json(const RunInfo& info) {
           {"started", info.started},
           {"finished", info.finished},
           {"machine", info.machine},
-          {"provenance", info.provenance}};
+          {"provenance", info.provenance},
+          {"sessions", std::move(sessions)},
+          {"builds", info.builds}};
 }
 
 Result<Value> value_from_json(const json& json) {
@@ -183,6 +212,7 @@ Result<CaseResult> case_result_from_json(const json& json) {
     fields.take(parameters_from_json(*parameters), result.parameters);
   }
   fields.text("build", result.build);
+  fields.integer("session", result.session);
   read_outcome(fields, result.outcome);
   fields.text("reason", result.reason);
   fields.number("wall_s", result.wall_s);
@@ -197,6 +227,17 @@ Result<CaseResult> case_result_from_json(const json& json) {
     }
   }
   return fields.finish(std::move(result));
+}
+
+Result<Session> session_from_json(const json& json) {
+  FieldReader fields(json, "session");
+  Session session;
+  fields.text("experiment_text", session.experiment_text);
+  fields.text("experiment_file", session.experiment_file);
+  read_texts(fields, "overrides", session.overrides);
+  fields.any("machine", session.machine);
+  fields.any("provenance", session.provenance);
+  return fields.finish(std::move(session));
 }
 
 Result<RunInfo> run_info_from_json(const json& json) {
@@ -214,6 +255,11 @@ Result<RunInfo> run_info_from_json(const json& json) {
   fields.text("finished", info.finished);
   fields.any("machine", info.machine);
   fields.any("provenance", info.provenance);
+  read_sessions(fields, info.sessions);
+  if (const auto* builds = fields.find("builds")) {
+    if (!builds->is_object()) fields.wrong("builds", "an object");
+    for (const auto& [build, files] : builds->items()) info.builds[build] = files;
+  }
   return fields.finish(std::move(info));
 }
 

@@ -24,6 +24,7 @@ nlohmann::json to_json(const Value& value);
 nlohmann::json to_json(const Parameters& parameters);
 nlohmann::json to_json(const Series& series);
 nlohmann::json to_json(const CaseResult& result);
+nlohmann::json to_json(const Session& session);
 nlohmann::json to_json(const RunInfo& info);
 
 Result<Value> value_from_json(const nlohmann::json& json);
@@ -33,6 +34,7 @@ Result<Parameters> parameters_from_json(const nlohmann::json& json);
 Result<Series> series_from_json(const nlohmann::json& json);
 // Needs `parameters`.
 Result<CaseResult> case_result_from_json(const nlohmann::json& json);
+Result<Session> session_from_json(const nlohmann::json& json);
 // Needs `name` and `experiment`.
 Result<RunInfo> run_info_from_json(const nlohmann::json& json);
 

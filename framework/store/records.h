@@ -34,7 +34,8 @@ struct CaseResult {
   std::string key;           // sha256 of `key_text`
   std::string key_text;      // "name=value" sorted by name, joined with ", "
   Parameters parameters;
-  std::string build;  // identity of the binaries that measured it
+  std::string build;  // identity of the binaries that measured it (RunInfo::builds)
+  int session = 0;    // 0: measured in the run's own surroundings; n: in its `sessions[n - 1]`
   Outcome outcome = Outcome::ok;
   std::string reason;
   double wall_s = 0;       // how long the case took in all
@@ -43,17 +44,31 @@ struct CaseResult {
   std::vector<Series> series;
 };
 
+// What cases were measured from and with.
+struct Session {
+  std::string experiment_text;  // the YAML as the user wrote it
+  std::string experiment_file;
+  std::vector<std::string> overrides;  // --set, --filter and --case, as given
+  nlohmann::json machine;              // host, cpu, gpus, driver, memory
+  nlohmann::json provenance;           // versions, git commit, environment, presets
+
+  bool operator==(const Session&) const = default;
+};
+
 struct RunInfo {
   std::string name;  // unique; also the folder of its artefacts
   std::string experiment;
   std::string title;
   std::string experiment_text;  // the YAML as the user wrote it
   std::string experiment_file;
-  std::vector<std::string> overrides;  // --set and --filter, as given
+  std::vector<std::string> overrides;  // --set, --filter and --case, as given
   std::string started;                 // ISO 8601, UTC
   std::string finished;                // "" while running or when interrupted
   nlohmann::json machine;              // host, cpu, gpus, driver, memory
-  nlohmann::json provenance;           // versions, plugin files and hashes, git commit
+  nlohmann::json provenance;           // versions, git commit, environment, presets
+  // Where the run was taken up again in other surroundings: another commit, machine, text, ….
+  std::vector<Session> sessions;
+  std::map<std::string, nlohmann::json> builds;  // by CaseResult::build: its files and hashes
 };
 
 struct Run {

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -87,6 +89,7 @@ CaseResult read_case(SQLite::Statement& row) {
   result.wall_s = real_in(row.getColumn(8));
   result.when = row.getColumn(9).getString();
   result.context = json_in(row.getColumn(10));
+  result.session = row.getColumn(11).getInt();
   return result;
 }
 
@@ -122,9 +125,25 @@ StatisticsBySeries read_statistics(SQLite::Database& database, std::int64_t run_
 
 }  // namespace
 
+bool is_run_name(const std::string& name) {
+  const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
+    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+  });
+  // SQLite looks for its journals beside the file as assay.db-wal and the like.
+  const bool is_of_database = name.starts_with("assay.db");
+  return !name.empty() && name.size() <= longest_run_name && name[0] != '.' && !has_bad &&
+         !is_of_database;
+}
+
+std::string name_in(const SQLite::Column& column) {
+  std::string name = column.getString();
+  if (!is_run_name(name)) throw DamagedRow{"a run has a name that cannot be a folder's"};
+  return name;
+}
+
 RunInfo read_run(SQLite::Statement& row) {
   RunInfo info;
-  info.name = row.getColumn(1).getString();
+  info.name = name_in(row.getColumn(1));
   info.experiment = row.getColumn(2).getString();
   info.title = row.getColumn(3).getString();
   info.experiment_text = row.getColumn(4).getString();
@@ -133,6 +152,14 @@ RunInfo read_run(SQLite::Statement& row) {
     if (!text.is_string()) throw DamagedRow{"'overrides' is not a list of texts"};
     info.overrides.push_back(text.get<std::string>());
   }
+  for (const nlohmann::json& one : json_in(row.getColumn(11))) {
+    Result<Session> session = session_from_json(one);
+    if (!session) throw DamagedRow{session.error().text()};
+    info.sessions.push_back(std::move(*session));
+  }
+  const nlohmann::json builds = json_in(row.getColumn(12));
+  if (!builds.is_object()) throw DamagedRow{"'builds' is not an object"};
+  for (const auto& [build, files] : builds.items()) info.builds[build] = files;
   info.started = row.getColumn(7).getString();
   info.finished = row.getColumn(8).getString();
   info.machine = json_in(row.getColumn(9));
@@ -140,11 +167,13 @@ RunInfo read_run(SQLite::Statement& row) {
   return info;
 }
 
-std::int64_t insert_run(SQLite::Database& database, const RunInfo& info) {
+std::int64_t insert_run(SQLite::Database& database, const RunInfo& info, RunOrigin origin) {
   SQLite::Statement insert(
       database,
       "INSERT INTO runs (name, experiment, title, experiment_text, experiment_file, overrides, "
-      "started, finished, machine, provenance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "started, finished, machine, provenance, sessions, builds, order_time) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?7, ?, ?, ?, ?, ?, "
+      "CASE WHEN ?13 THEN max(?7, (SELECT coalesce(max(order_time), '') FROM runs)) ELSE ?7 END)");
   insert.bind(1, info.name);
   insert.bind(2, info.experiment);
   insert.bind(3, info.title);
@@ -155,8 +184,65 @@ std::int64_t insert_run(SQLite::Database& database, const RunInfo& info) {
   insert.bind(8, info.finished);
   insert.bind(9, dump(info.machine));
   insert.bind(10, dump(info.provenance));
+  insert.bind(11, dump(to_json(info).at("sessions")));
+  insert.bind(12, dump(info.builds));
+  insert.bind(13, origin == RunOrigin::begun ? 1 : 0);
   insert.exec();
   return database.getLastInsertRowid();
+}
+
+namespace {
+
+void update_json(SQLite::Database& database, std::int64_t run_id, const char* statement,
+                 const nlohmann::json& json) {
+  SQLite::Statement update(database, statement);
+  update.bind(1, dump(json));
+  update.bind(2, run_id);
+  update.exec();
+}
+
+}  // namespace
+
+void update_sessions(SQLite::Database& database, std::int64_t run_id,
+                     const std::vector<Session>& sessions) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Session& session : sessions) list.push_back(to_json(session));
+  update_json(database, run_id, "UPDATE runs SET sessions = ? WHERE id = ?", list);
+}
+
+void update_builds(SQLite::Database& database, std::int64_t run_id,
+                   const std::map<std::string, nlohmann::json>& builds) {
+  update_json(database, run_id, "UPDATE runs SET builds = ? WHERE id = ?", builds);
+}
+
+void arrange(SQLite::Database& database, std::int64_t run_id,
+             const std::map<std::string, std::int64_t>& places) {
+  std::int64_t next = 0;  // for cases that have no place
+  for (const auto& [key, place] : places) next = std::max(next, place + 1);
+  std::vector<std::pair<std::int64_t, std::int64_t>> moved;  // id, ordinal
+  std::set<std::int64_t> taken;
+  bool changed = false;
+  SQLite::Statement rows(database,
+                         "SELECT id, ordinal, key FROM cases WHERE run_id = ? ORDER BY ordinal");
+  rows.bind(1, run_id);
+  while (rows.executeStep()) {
+    const auto place = places.find(rows.getColumn(2).getString());
+    const bool has_place = place != places.end() && taken.insert(place->second).second;
+    moved.emplace_back(rows.getColumn(0).getInt64(), has_place ? place->second : next++);
+    changed = changed || moved.back().second != rows.getColumn(1).getInt64();
+  }
+  if (!changed) return;
+  // Ordinals are unique at every moment: first out of the way, where no case ever is.
+  SQLite::Statement aside(database, "UPDATE cases SET ordinal = -1 - id WHERE run_id = ?");
+  aside.bind(1, run_id);
+  aside.exec();
+  SQLite::Statement move(database, "UPDATE cases SET ordinal = ? WHERE id = ?");
+  for (const auto& [id, ordinal] : moved) {
+    move.reset();
+    move.bind(1, ordinal);
+    move.bind(2, id);
+    move.exec();
+  }
 }
 
 std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& database) {
@@ -176,7 +262,7 @@ std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_
   SQLite::Statement case_rows(
       database,
       "SELECT id, ordinal, key, key_text, parameters, build, outcome, reason, wall_s, measured_at, "
-      "context FROM cases WHERE run_id = ? ORDER BY ordinal");
+      "context, session FROM cases WHERE run_id = ? ORDER BY ordinal");
   case_rows.bind(1, run_id);
   while (case_rows.executeStep()) {
     place[case_rows.getColumn(0).getInt64()] = cases.size();
@@ -203,26 +289,46 @@ std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_
 
 CaseWriter::CaseWriter(SQLite::Database& database)
     : database_(database),
-      remove_case_(database, "DELETE FROM cases WHERE run_id = ? AND ordinal = ?"),
-      insert_case_(
-          database,
-          "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
-          "reason, wall_s, measured_at, context) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      remove_case_(database, "DELETE FROM cases WHERE run_id = ? AND key = ?"),
+      find_ordinal_(database,
+                    "SELECT CASE WHEN EXISTS (SELECT 1 FROM cases WHERE run_id = ?1 AND ordinal = "
+                    "?2) THEN (SELECT max(ordinal) + 1 FROM cases WHERE run_id = ?1) ELSE ?2 END"),
+      insert_case_(database,
+                   "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
+                   "reason, wall_s, measured_at, context, session) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_series_(database,
                      "INSERT INTO series (case_id, position, pass, metric, part, rank, unit, "
                      "outcome, reason, clock, samples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_statistic_(database,
                         "INSERT INTO statistics (series_id, name, value) VALUES (?, ?, ?)") {}
 
-void CaseWriter::write(std::int64_t run_id, const CaseResult& result) {
+void CaseWriter::add(std::int64_t run_id, const CaseResult& result) {
+  write(run_id, result.ordinal, result);
+}
+
+void CaseWriter::replace(std::int64_t run_id, const CaseResult& result) {
   remove_case_.reset();
   remove_case_.bind(1, run_id);
-  remove_case_.bind(2, result.ordinal);
+  remove_case_.bind(2, result.key);
   remove_case_.exec();
+  write(run_id, free_ordinal(run_id, result.ordinal), result);
+}
 
+std::int64_t CaseWriter::free_ordinal(std::int64_t run_id, std::int64_t wanted) {
+  find_ordinal_.reset();
+  find_ordinal_.bind(1, run_id);
+  find_ordinal_.bind(2, wanted);
+  find_ordinal_.executeStep();
+  const std::int64_t ordinal = find_ordinal_.getColumn(0).getInt64();
+  find_ordinal_.reset();
+  return ordinal;
+}
+
+void CaseWriter::write(std::int64_t run_id, std::int64_t ordinal, const CaseResult& result) {
   insert_case_.reset();
   insert_case_.bind(1, run_id);
-  insert_case_.bind(2, result.ordinal);
+  insert_case_.bind(2, ordinal);
   insert_case_.bind(3, result.key);
   insert_case_.bind(4, result.key_text);
   insert_case_.bind(5, dump(to_json(result.parameters)));
@@ -232,6 +338,7 @@ void CaseWriter::write(std::int64_t run_id, const CaseResult& result) {
   bind_real(insert_case_, 9, result.wall_s);
   insert_case_.bind(10, result.when);
   insert_case_.bind(11, dump(result.context));
+  insert_case_.bind(12, result.session);
   insert_case_.exec();
 
   const std::int64_t case_id = database_.getLastInsertRowid();

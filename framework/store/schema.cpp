@@ -69,7 +69,17 @@ CREATE TABLE statistics (
 ) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<MigrationStep, 1> steps_so_far{{{1, version_1}}};
+// `order_time` is what runs are ordered by: `started`, but of a run begun here never earlier than
+// that of the runs the file had then, so that a clock that was set back changes no order.
+constexpr const char* version_2 = R"sql(
+ALTER TABLE runs ADD COLUMN order_time TEXT NOT NULL DEFAULT '';
+UPDATE runs SET order_time = started;
+ALTER TABLE runs ADD COLUMN sessions TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE runs ADD COLUMN builds TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE cases ADD COLUMN session INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array<MigrationStep, 2> steps_so_far{{{1, version_1}, {2, version_2}}};
 
 }  // namespace
 

@@ -60,6 +60,31 @@ TEST(Compare, PairsCasesByTheirParametersInAsOrder) {
   EXPECT_DOUBLE_EQ(comparison.rows[2].b.median, 1.2e-3);
 }
 
+TEST(Compare, ASideThatIsASingleRunIsCautionedOf) {
+  const std::string csv = "seq_len,pass,time.samples [ms]\n128,forward," + tight + "\n";
+  const auto caution = [&](int runs_of_a, int runs_of_b) {
+    Side a = {"a", {}};
+    Side b = {"b", {}};
+    for (int run = 0; run < runs_of_a; ++run) a.runs.push_back(run_of(csv));
+    for (int run = 0; run < runs_of_b; ++run) b.runs.push_back(run_of(csv));
+    const Comparison comparison = compared(a, b);
+    EXPECT_LE(comparison.cautions.size(), 1u);
+    const std::string text = comparison.cautions.empty() ? "" : comparison.cautions[0];
+    EXPECT_EQ(to_json(comparison)["cautions"].size(), comparison.cautions.size());
+    EXPECT_NE(to_terminal(comparison).find(text), std::string::npos);
+    EXPECT_NE(to_markdown(comparison).find(text.substr(0, 40)), std::string::npos);
+    return text.substr(0, text.find(':'));
+  };
+  EXPECT_EQ(caution(1, 1), "Each side is a single run");
+  EXPECT_EQ(caution(1, 2), "A is a single run");
+  EXPECT_EQ(caution(3, 1), "B is a single run");
+  EXPECT_EQ(caution(2, 4), "");
+  // Two runs on a side that have no case in common are one run of each case.
+  Side split = side_of(csv);
+  split.runs.push_back(run_of("seq_len,pass,time.samples [ms]\n256,forward," + tight + "\n"));
+  EXPECT_EQ(compared(split, split).cautions.size(), 1u);
+}
+
 TEST(Compare, EveryCaseHasARowWithTheReason) {
   const Comparison comparison = compared(
       "seq_len,pass,time.samples [ms],outcome,reason\n1,forward," + tight + ",ok,\n2,forward," +

@@ -369,6 +369,23 @@ TEST(BadInput, AMissingFileIsNamed) {
             std::string::npos);
 }
 
+TEST(StoredConfigs, ComeBeforeTheFilesAndAreCheckedLikeThem) {
+  const std::string text =
+      "experiment: e\nworkload: model_step\nfixed: {model: gone.yaml, seq_len: 8, batch: 1}\n";
+  Environment environment = test_environment();
+  EXPECT_FALSE(parse_experiment(text, "e.yaml", environment)) << "there is no such file";
+  environment.presets["model/gone.yaml"] = {{"d_model", 32}};
+  const auto experiment = parse_experiment(text, "e.yaml", environment);
+  ASSERT_TRUE(experiment) << experiment.error().text();
+  ASSERT_EQ(experiment->presets.size(), 1u);
+  EXPECT_EQ(experiment->presets.begin()->second, (nlohmann::json{{"d_model", 32}}));
+  // What an experiment says it used is what it finds again.
+  environment.presets = experiment->presets;
+  EXPECT_TRUE(parse_experiment(text, "e.yaml", environment));
+  environment.presets.begin()->second = "not a mapping";
+  EXPECT_FALSE(parse_experiment(text, "e.yaml", environment));
+}
+
 TEST(BadInput, ADefaultThatIsNotInstalledIsSaidSo) {
   catalogue::Catalogue few = test_catalogue();
   std::erase_if(few.plugins, [](const auto& plugin) { return plugin.name == "naive"; });

@@ -176,7 +176,9 @@ TEST_F(StoreDatabase, ListsRunsNewestFirstWithTheirOutcomes) {
   EXPECT_EQ(database.latest_run().value(), std::nullopt);
   record(database, sample_run());
   ASSERT_TRUE(database.begin_run(named("later", "warmup", "2026-03-01T00:00:00Z")));
-  ASSERT_TRUE(database.begin_run(named("imported", "warmup", "2025-03-01T00:00:00Z")));
+  Run imported;
+  imported.info = named("imported", "warmup", "2025-03-01T00:00:00Z");
+  ASSERT_TRUE(database.add_run(imported));
   const std::vector<RunSummary> runs = database.runs().value();
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_EQ(runs[0].info.name, "later");
@@ -204,9 +206,12 @@ TEST_F(StoreDatabase, ResumeKnowsWhatIsThere) {
   ASSERT_TRUE(database.record_case("a-1", sample_case(0)));
   ASSERT_TRUE(database.record_case("a-1", oom_case(1)));
   ASSERT_TRUE(database.record_case("a-2", sample_case(2)));
-  const auto cases = database.finished_cases("a-1").value();
-  EXPECT_EQ(cases, (std::set<std::pair<std::string, std::string>>{{sample_case(0).key, "a1b2"},
-                                                                  {oom_case(1).key, "a1b2"}}));
+  const auto cases = database.recorded_cases("a-1").value();
+  ASSERT_EQ(cases.size(), 2u);
+  EXPECT_EQ(cases.at(sample_case(0).key).build, "a1b2");
+  EXPECT_EQ(cases.at(sample_case(0).key).outcome, Outcome::ok);
+  EXPECT_EQ(cases.at(oom_case(1).key).outcome, Outcome::oom);
+  EXPECT_EQ(cases.at(oom_case(1).key).ordinal, 1);
 }
 
 TEST_F(StoreDatabase, AnUnknownRunIsNamedWithItsNearestSpelling) {
@@ -215,7 +220,10 @@ TEST_F(StoreDatabase, AnUnknownRunIsNamedWithItsNearestSpelling) {
   record(database, sample_run());
   const std::vector<Error> errors{database.load_run("model_timming-1").error(),
                                   database.run_info("model_timming-1").error(),
-                                  database.finished_cases("model_timming-1").error(),
+                                  database.recorded_cases("model_timming-1").error(),
+                                  database.continue_run("model_timming-1", {}).error(),
+                                  database.describe_build("model_timming-1", "a", {}).error(),
+                                  database.arrange_cases("model_timming-1", {}).error(),
                                   database.finish_run("model_timming-1", "").error(),
                                   database.record_case("model_timming-1", sample_case(0)).error()};
   for (const Error& error : errors) {
@@ -265,7 +273,10 @@ TEST_F(StoreDatabase, NamesAreNeverTakenForSql) {
   ASSERT_TRUE(database.record_case(name, sample_case(0)));
   ASSERT_TRUE(database.finish_run(name, nasty));
   EXPECT_EQ(database.run_info(name).value().finished, nasty);
-  EXPECT_EQ(database.finished_cases(name).value().size(), 1u);
+  EXPECT_EQ(database.recorded_cases(name).value().size(), 1u);
+  const std::string build = nasty + "'] $. \\";
+  ASSERT_TRUE(database.describe_build(name, build, {{"files", {{nasty, nasty}}}}));
+  EXPECT_EQ(database.run_info(name).value().builds.at(build)["files"][nasty], nasty);
   EXPECT_FALSE(database.load_run("' OR '1'='1"));
 }
 

@@ -126,10 +126,15 @@ TEST_F(StoreExport, OnlyTheFirstLineCarriesTheWholeContextUnlessAsked) {
   EXPECT_EQ(lines[1]["provenance"]["versions"]["libtorch"], "2.11.0");
   EXPECT_FALSE(lines[1]["provenance"].contains("plugins"));
   EXPECT_FALSE(lines[1]["provenance"].contains("run"));
+  EXPECT_EQ(lines[2]["machine"], (json{{"host", "lab2"}, {"gpu", "H200"}}));
+  EXPECT_EQ(lines[2]["provenance"]["source"]["clean"], false);
 
   const std::string whole = json_lines(sample_run(), {.whole_context_in_every_line = true});
   for (const json& line : parsed_lines(whole)) {
-    EXPECT_EQ(line["machine"], sample_run().info.machine);
+    // The second case was measured when the run was taken up again, on another machine.
+    json machine = sample_run().info.machine;
+    if (line["provenance"]["ordinal"] == 1) machine["host"] = "lab2";
+    EXPECT_EQ(line["machine"], machine);
     EXPECT_EQ(line["provenance"]["plugins"], sample_run().info.provenance["plugins"]);
   }
   EXPECT_EQ(text_of(imported(whole, "x.jsonl")), text_of(sample_run()));

@@ -68,7 +68,13 @@ inline Run sample_run() {
   run.info.provenance = {{"source", {{"commit", "0123abc"}, {"clean", true}}},
                          {"versions", {{"libtorch", "2.11.0"}}},
                          {"plugins", {{{"file", "flash.so"}, {"sha256", "ff"}}}}};
+  run.info.builds = {{"a1b2", {{"files", {{"flash.so", "ff"}}}}}};
+  Session later = session_of(run.info, 0);
+  later.machine["host"] = "lab2";
+  later.provenance["source"]["clean"] = false;
+  run.info.sessions = {later};
   run.cases = {sample_case(0), oom_case(1)};
+  run.cases[1].session = 1;
   CaseResult partial = sample_case(2);
   partial.outcome = Outcome::oom;
   partial.reason = "out of memory in the backward pass";

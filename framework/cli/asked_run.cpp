@@ -1,0 +1,201 @@
+#include "cli/asked_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/case_choice.h"
+#include "store/identity.h"
+
+namespace assay::cli {
+
+namespace {
+
+std::vector<std::string> as_words(const config::Override& given) {
+  std::vector<std::string> words;
+  for (const std::string& setting : given.settings) words.insert(words.end(), {"--set", setting});
+  for (const std::string& filter : given.filters) words.insert(words.end(), {"--filter", filter});
+  return words;
+}
+
+std::vector<std::string> for_the_record(const config::Override& given) {
+  std::vector<std::string> record;
+  for (const std::string& setting : given.settings) record.push_back("--set " + setting);
+  for (const std::string& filter : given.filters) record.push_back("--filter " + filter);
+  return record;
+}
+
+// What of an override stands behind `option`; nullopt for another option.
+std::optional<std::string> given_with(const std::string& override, std::string_view option) {
+  if (!override.starts_with(option)) return std::nullopt;
+  return override.substr(option.size());
+}
+
+struct Stored {
+  store::Run run;
+  std::vector<const store::CaseResult*> cases;  // of --case; empty: all
+  store::Session session;
+};
+
+// Cases that were measured in several sessions have the experiment of the first one named.
+Result<Stored> stored_run(const po::variables_map& values) {
+  auto database = open_database(values, store::Access::read_only);
+  if (!database) return tl::unexpected(database.error());
+  const auto name = run_name(*database, text_or(values, "experiment-of", "latest"));
+  if (!name) return tl::unexpected(name.error());
+  auto run = database->load_run(*name);
+  if (!run) return tl::unexpected(run.error());
+  Stored stored{std::move(*run), {}, {}};
+  std::string choice = text_or(values, "case", "");
+  if (choice.empty()) {
+    for (const std::string& override : stored.run.info.overrides) {
+      choice = given_with(override, "--case ").value_or(choice);
+    }
+  }
+  if (!choice.empty()) {
+    auto cases = choose_cases(stored.run, choice);
+    if (!cases) return tl::unexpected(cases.error());
+    stored.cases = std::move(*cases);
+  }
+  stored.session =
+      store::session_of(stored.run.info, stored.cases.empty() ? 0 : stored.cases[0]->session);
+  if (stored.session.experiment_text.empty()) {
+    return fail(ExitCode::bad_input,
+                fmt::format("{} was stored without the text of its experiment", *name),
+                "name the experiment's file instead of --experiment-of");
+  }
+  return stored;
+}
+
+config::Override stored_overrides(const store::Session& session, bool with_filters) {
+  config::Override override;
+  for (const std::string& text : session.overrides) {
+    if (auto setting = given_with(text, "--set ")) override.settings.push_back(*setting);
+    if (auto filter = given_with(text, "--filter "); filter && with_filters) {
+      override.filters.push_back(*filter);
+    }
+  }
+  return override;
+}
+
+void append(const config::Override& more, config::Override& override) {
+  override.settings.insert(override.settings.end(), more.settings.begin(), more.settings.end());
+  override.filters.insert(override.filters.end(), more.filters.begin(), more.filters.end());
+}
+
+config::Environment environment_of(const Session& session, const store::Session& stored) {
+  config::Environment environment = session.environment();
+  if (!stored.provenance.is_object() || !stored.provenance.contains("presets")) return environment;
+  const nlohmann::json& presets = stored.provenance["presets"];
+  if (!presets.is_object()) return environment;
+  for (const auto& [name, config] : presets.items()) environment.presets[name] = config;
+  return environment;
+}
+
+// The newest run of the experiment that is more than some cases of another, measured again.
+Result<std::optional<std::string>> newest_whole_run(store::Database& database,
+                                                    const std::string& experiment) {
+  const auto runs = database.runs();
+  if (!runs) return tl::unexpected(runs.error());
+  for (const store::RunSummary& run : *runs) {
+    const auto& overrides = run.info.overrides;
+    const bool of_cases = std::any_of(overrides.begin(), overrides.end(), [](const auto& text) {
+      return given_with(text, "--case ").has_value();
+    });
+    if (run.info.experiment == experiment && !of_cases) return std::optional(run.info.name);
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace
+
+Result<AskedRun> asked_of_file(const Session& session, const po::variables_map& values,
+                               const std::string& file) {
+  const config::Override given = overrides(values);
+  auto experiment = config::read_experiment(file, session.environment(), given);
+  if (!experiment) return tl::unexpected(experiment.error());
+  auto plan = config::expand(*experiment);
+  if (!plan) return tl::unexpected(plan.error());
+  AskedRun asked{std::move(*experiment), std::move(*plan), for_the_record(given), {}, {file}};
+  const std::vector<std::string> words = as_words(given);
+  asked.words.insert(asked.words.end(), words.begin(), words.end());
+  return asked;
+}
+
+Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& values) {
+  const auto stored = stored_run(values);
+  if (!stored) return tl::unexpected(stored.error());
+  const store::Session& from = stored->session;
+  const config::Override given = overrides(values);
+  config::Override override = stored_overrides(from, stored->cases.empty());
+  append(given, override);
+  auto experiment = config::parse_experiment(from.experiment_text, from.experiment_file,
+                                             environment_of(session, from), override);
+  if (!experiment) return tl::unexpected(experiment.error());
+  auto plan = config::expand(*experiment);
+  if (!plan) return tl::unexpected(plan.error());
+  const std::string& name = stored->run.info.name;
+  AskedRun asked{std::move(*experiment),
+                 std::move(*plan),
+                 for_the_record(override),
+                 name,
+                 {"--experiment-of", name}};
+  if (!stored->cases.empty()) {
+    auto narrowed = run::narrow_plan(asked.plan, stored->cases);
+    if (!narrowed) return tl::unexpected(narrowed.error());
+    asked.plan = std::move(*narrowed);
+    const std::string choice = text_or(values, "case", "");
+    if (!choice.empty()) asked.words.insert(asked.words.end(), {"--case", choice});
+    asked.overrides.push_back("--case " + (stored->cases.size() == 1
+                                               ? short_key(stored->run, *stored->cases[0])
+                                               : choice));
+  }
+  const std::vector<std::string> words = as_words(given);
+  asked.words.insert(asked.words.end(), words.begin(), words.end());
+  return asked;
+}
+
+Result<run::Again> asked_again(const po::variables_map& values) {
+  run::Again again;
+  again.every = values["rerun"].as<bool>();
+  const std::string retry = text_or(values, "retry", "");
+  if (retry.empty()) return again;
+  if (again.every) {
+    return fail(ExitCode::bad_input, "--rerun measures every case again, --retry only some",
+                "give one of them");
+  }
+  std::vector<std::string> known;
+  for (int number = 0; number <= static_cast<int>(Outcome::skipped); ++number) {
+    known.emplace_back(to_text(static_cast<Outcome>(number)));
+  }
+  for (const std::string& item : split(retry, ',')) {
+    const std::string word(trim(item));
+    const auto outcome = outcome_from_text(word);
+    if (!outcome) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("--retry: '{}' is not an outcome{}", word, suggestion(word, known)));
+    }
+    again.outcomes.insert(*outcome);
+  }
+  return again;
+}
+
+Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
+                                                 store::Database& database, const AskedRun& asked) {
+  const bool implied = values["rerun"].as<bool>() || values.count("retry") > 0;
+  const std::string named = text_or(values, "resume", implied ? "latest" : "");
+  if (named.empty()) return std::optional<std::string>();
+  if (named != "latest") return std::optional(named);
+  if (asked.of) return asked.of;
+  auto latest = newest_whole_run(database, asked.experiment.name);
+  if (!latest) return latest;
+  if (!*latest) {
+    return fail(ExitCode::bad_input,
+                fmt::format("'{}' has no run to resume", asked.experiment.name),
+                "leave --resume, --retry and --rerun out to begin one");
+  }
+  return latest;
+}
+
+}  // namespace assay::cli

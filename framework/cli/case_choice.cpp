@@ -1,0 +1,112 @@
+#include "cli/case_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/expression.h"
+#include "base/text.h"
+
+namespace assay::cli {
+
+namespace {
+
+using Chosen = std::vector<const store::CaseResult*>;
+
+constexpr std::size_t shortest_prefix = 6;
+
+template <class Wanted>
+Chosen those(const store::Run& run, const Wanted& wanted) {
+  Chosen chosen;
+  for (const store::CaseResult& result : run.cases) {
+    if (wanted(result)) chosen.push_back(&result);
+  }
+  return chosen;
+}
+
+bool consists_of(std::string_view text, std::string_view characters) {
+  return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+Value value_of(const store::CaseResult& result, const std::string& name) {
+  if (name == "outcome") return std::string(to_text(result.outcome));
+  const auto found = result.parameters.find(name);
+  return found == result.parameters.end() ? Value() : found->second;
+}
+
+// A name that no case has is a misspelling, unless it is text that a name is compared with.
+Result<void> check_names(const store::Run& run, const Expression& expression,
+                         const std::string& text) {
+  std::set<std::string> known = {"outcome"};
+  for (const store::CaseResult& result : run.cases) {
+    for (const auto& [name, value] : result.parameters) known.insert(name);
+  }
+  for (const Expression::Use& use : expression.uses()) {
+    if (known.contains(use.name) || known.contains(use.beside)) continue;
+    return fail(ExitCode::bad_input,
+                fmt::format("unknown name '{}' in '{}'{}", use.name, text,
+                            suggestion(use.name, {known.begin(), known.end()})));
+  }
+  return {};
+}
+
+Result<Chosen> that_hold(const store::Run& run, const std::string& text) {
+  const auto expression = Expression::compile(text);
+  if (!expression) return tl::unexpected(expression.error());
+  if (const auto checked = check_names(run, *expression, text); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  Chosen chosen;
+  for (const store::CaseResult& result : run.cases) {
+    const auto holds =
+        expression->evaluate([&](const std::string& name) { return value_of(result, name); });
+    if (!holds) return tl::unexpected(holds.error());
+    const bool* truth = std::get_if<bool>(&*holds);
+    if (truth == nullptr && holds->index() != 0) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("'{}' gives {}, not true or false", text, to_text(*holds)));
+    }
+    if (truth != nullptr && *truth) chosen.push_back(&result);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run,
+                                                           const std::string& text) {
+  Chosen chosen;
+  const bool is_number = consists_of(text, "0123456789");
+  const bool is_key = text.size() >= shortest_prefix && consists_of(text, "0123456789abcdef");
+  if (is_number) {
+    chosen = those(run, [&](const auto& each) { return std::to_string(each.ordinal + 1) == text; });
+  }
+  if (chosen.empty() && is_key) {
+    chosen = those(run, [&](const auto& each) { return each.key.starts_with(text); });
+  }
+  if (chosen.empty() && !is_number && !is_key) {
+    auto found = that_hold(run, text);
+    if (!found) return found;
+    chosen = std::move(*found);
+  }
+  if (!chosen.empty()) return chosen;
+  return fail(ExitCode::bad_input, fmt::format("{} has no case '{}'", run.info.name, text),
+              fmt::format("`assay show {}` lists its cases; say a number, the beginning of a key "
+                          "({} digits or more) or an expression such as 'outcome == oom'",
+                          run.info.name, shortest_prefix));
+}
+
+std::string short_key(const store::Run& run, const store::CaseResult& result) {
+  std::size_t length = std::min<std::size_t>(12, result.key.size());
+  for (const store::CaseResult& other : run.cases) {
+    if (other.key == result.key) continue;
+    const auto [end, ignored] =
+        std::mismatch(result.key.begin(), result.key.end(), other.key.begin(), other.key.end());
+    const auto common = static_cast<std::size_t>(end - result.key.begin());
+    length = std::max(length, std::min(common + 1, result.key.size()));
+  }
+  return result.key.substr(0, length);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "store/records.h"
+
+namespace assay::cli {
+
+// The cases of a run that a text names, in the run's order, at least one:
+//
+//   3             the case with this number, as `assay show RUN` counts them, from 1
+//   1f0c3a        those whose key begins so (6 digits or more)
+//   EXPRESSION    those for which it holds, such as 'seq_len <= 256 && attention == flash'; beside
+//                 the parameters there is `outcome`
+//
+// Points into `run`. Errors (ExitCode::bad_input) say what is wrong with the text, or that no case
+// is meant.
+Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run,
+                                                           const std::string& text);
+
+// What is enough of a case's key to name it within the run, 12 digits or more.
+std::string short_key(const store::Run& run, const store::CaseResult& result);
+
+}  // namespace assay::cli

@@ -1,0 +1,169 @@
+#include "cli/case_page.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "cli/case_choice.h"
+#include "report/units.h"
+#include "store/identity.h"
+#include "store/statistics.h"
+
+namespace assay::cli {
+
+namespace {
+
+using nlohmann::json;
+
+// Figures of one series are in one unit, so that they can be compared at a glance.
+class Scale {
+ public:
+  Scale(double typical, std::string base)
+      : base_(std::move(base)), shown_(report::sensible_unit(typical, base_)) {}
+
+  std::string operator()(double value) const {
+    if (!std::isfinite(value)) return "-";
+    const std::string number = fmt::format("{:.5g}", report::convert(value, base_, shown_));
+    return shown_.empty() || shown_ == "count" ? number : number + " " + shown_;
+  }
+
+ private:
+  std::string base_;
+  std::string shown_;
+};
+
+std::string figures_of(const store::Series& series) {
+  constexpr std::uint64_t seed = 1;
+  const store::Summary summary = store::summarise(series.samples);
+  const Scale in(std::abs(summary.median), series.unit);
+  if (summary.n == 1) return in(summary.median);
+  const store::Interval interval = store::bootstrap_median(series.samples, seed);
+  return fmt::format(
+      "median {} (95 %: {} to {}), mean {}, std {}, p5 {}, p95 {}, min {}, max {}, "
+      "n {}",
+      in(summary.median), in(interval.low), in(interval.high), in(summary.mean),
+      in(summary.std_sample), in(summary.p5), in(summary.p95), in(summary.min), in(summary.max),
+      summary.n);
+}
+
+std::string flags_of(const store::Series& series) {
+  const store::SampleOrder order = store::examine_order(series.samples);
+  std::string text;
+  if (order.autocorrelated) {
+    text += fmt::format("; autocorrelated ({:.2f})", order.autocorrelation);
+  }
+  if (order.drifting) text += fmt::format("; drifting ({:+.1f} %)", order.drift * 100);
+  return text;
+}
+
+std::string series_line(const store::Series& series) {
+  std::string text = series.pass.empty() ? series.metric : series.pass + " " + series.metric;
+  if (!series.part.empty()) text += " of " + series.part;
+  if (series.rank != 0) text += fmt::format(", rank {}", series.rank);
+  if (!series.clock.empty()) text += " [" + series.clock + "]";
+  if (series.outcome != Outcome::ok) {
+    text += ": " + std::string(to_text(series.outcome));
+    if (!series.reason.empty()) text += ": " + series.reason;
+  }
+  if (!series.samples.empty()) text += ": " + figures_of(series) + flags_of(series);
+  if (series.samples.empty()) {
+    for (const auto& [name, figure] : series.statistics) {
+      text += fmt::format(": {} {}", name, Scale(std::abs(figure), series.unit)(figure));
+    }
+  }
+  return text;
+}
+
+// "name: value" lines, an object's fields and a list's items below it.
+void add_json(const std::string& name, const json& value, std::size_t depth, std::string& page) {
+  const std::string indent(2 * depth, ' ');
+  const bool is_short = !value.is_structured() || value.dump().size() <= 60;
+  if (value.is_string()) {
+    const std::vector<std::string> lines = split(value.get<std::string>(), '\n');
+    page += fmt::format("{}{}: {}\n", indent, name, lines.size() == 1 ? lines[0] : "");
+    if (lines.size() == 1) return;
+    for (const std::string& line : lines) page += indent + "  | " + line + "\n";
+  } else if (is_short) {
+    page += fmt::format("{}{}: {}\n", indent, name,
+                        value.dump(-1, ' ', false, json::error_handler_t::replace));
+  } else {
+    page += fmt::format("{}{}:\n", indent, name);
+    std::size_t number = 0;
+    for (const auto& [key, field] : value.items()) {
+      add_json(value.is_array() ? std::to_string(++number) : key, field, depth + 1, page);
+    }
+  }
+}
+
+void add_provenance(const store::Run& run, const store::CaseResult& result, std::string& page) {
+  const store::Session session = store::session_of(run.info, result.session);
+  page += "  provenance\n";
+  page += fmt::format("    run: {}, started {}{}\n", run.info.name, run.info.started,
+                      result.session == 0 ? "" : fmt::format(", session {}", result.session + 1));
+  page += fmt::format("    experiment: {} ({})\n", run.info.experiment, session.experiment_file);
+  if (!session.overrides.empty()) {
+    page += fmt::format("    overrides: {}\n", join(session.overrides, " "));
+  }
+  for (const json* object : {&session.provenance, &session.machine}) {
+    if (!object->is_object()) continue;
+    for (const auto& [name, value] : object->items()) add_json(name, value, 2, page);
+  }
+  const auto build = run.info.builds.find(result.build);
+  if (build != run.info.builds.end() && build->second.is_object()) {
+    for (const auto& [name, value] : build->second.items()) add_json(name, value, 2, page);
+  }
+}
+
+}  // namespace
+
+std::string case_page(const store::Run& run, const store::CaseResult& result) {
+  std::string page =
+      fmt::format("{}, case {}: {}{}{}\n", run.info.name, result.ordinal + 1,
+                  to_text(result.outcome), result.reason.empty() ? "" : ": ", result.reason);
+  page += fmt::format("  key: {}\n  build: {}\n  measured: {} in {}\n", result.key, result.build,
+                      result.when, human_duration(result.wall_s));
+  page += "  parameters\n";
+  for (const auto& [name, value] : result.parameters) {
+    page += fmt::format("    {} = {}\n", name, to_text(value));
+  }
+  if (!result.series.empty()) page += "  series\n";
+  for (const store::Series& series : result.series) page += "    " + series_line(series) + "\n";
+  if (result.context.is_object() && !result.context.empty()) {
+    page += "  context\n";
+    for (const auto& [name, value] : result.context.items()) add_json(name, value, 2, page);
+  }
+  add_provenance(run, result, page);
+  // What came from elsewhere must not steer the terminal.
+  for (char& c : page) {
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
+  }
+  return page;
+}
+
+std::vector<std::string> repeat_words(const store::Run& run, const store::CaseResult& result,
+                                      const std::string& results) {
+  std::vector<std::string> words = {"assay", "run"};
+  // With an equals sign, since an imported run may be called --help.
+  const auto add = [&](const char* option, const std::string& value) {
+    if (value.starts_with('-')) {
+      words.push_back(fmt::format("{}={}", option, value));
+    } else {
+      words.insert(words.end(), {option, value});
+    }
+  };
+  add("--experiment-of", run.info.name);
+  add("--case", short_key(run, result));
+  if (!results.empty()) add("--results", results);
+  const json provenance = store::session_of(run.info, result.session).provenance;
+  if (!provenance.is_object()) return words;
+  if (provenance.contains("plugins") && provenance["plugins"].is_array()) {
+    for (const json& file : provenance["plugins"]) {
+      if (file.is_string()) add("--plugin", file.get<std::string>());
+    }
+  }
+  if (provenance.value("allow_external", json()) == true) words.emplace_back("--allow-external");
+  return words;
+}
+
+}  // namespace assay::cli

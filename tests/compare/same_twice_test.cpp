@@ -1,0 +1,85 @@
+// The committed measurement of one binary against itself (reports/h200/same_twice/README.md): what
+// `assay compare` calls different there is called so by mistake.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "compare/compare.h"
+#include "compare/sides.h"
+
+namespace assay::compare {
+namespace {
+
+constexpr int rounds = 4;
+const std::string folder = ASSAY_SOURCE_DIR "/reports/h200/same_twice/";
+
+// "a-1.jsonl,a-2.jsonl,…" of a side.
+std::string files_of(char side) {
+  std::string files;
+  for (int round = 1; round <= rounds; ++round) {
+    files += (round == 1 ? "" : ",") + folder + side + "-" + std::to_string(round) + ".jsonl";
+  }
+  return files;
+}
+
+Side read(char side) {
+  const auto no_database = []() -> Result<store::Database> {
+    return fail(ExitCode::results_unreadable, "the sides are files");
+  };
+  auto read = read_side(files_of(side), no_database);
+  EXPECT_TRUE(read) << "the committed results are missing or cannot be read:\n"
+                    << read.error().text();
+  return read ? std::move(*read) : Side{};
+}
+
+TEST(SameTwice, AtMostThreeOfAHundredPairsAreCalledDifferent) {
+  const Side a = read('a');
+  const Side b = read('b');
+  ASSERT_EQ(a.runs.size(), std::size_t{rounds});
+  ASSERT_EQ(b.runs.size(), std::size_t{rounds});
+  const auto comparison = compare(a, b, {});
+  ASSERT_TRUE(comparison) << comparison.error().text();
+  std::map<std::string, int> counts;
+  std::string different;
+  for (const Row& row : comparison->rows) {
+    const std::string verdict(to_text(row.verdict));
+    ++counts[verdict];
+    if (verdict == "faster" || verdict == "slower") {
+      different += verdict + " " + row.pass + " " + std::to_string(row.judgement.ratio) + "\n";
+    }
+  }
+  EXPECT_EQ(comparison->rows.size(), 100u);
+  EXPECT_EQ(counts["not-compared"], 0);
+  EXPECT_LE(counts["faster"] + counts["slower"], 3) << different;
+  // A comparison that can tell nothing would pass as well.
+  EXPECT_GE(counts["same"], 30) << counts["inconclusive"] << " inconclusive";
+  EXPECT_THAT(comparison->cautions, ::testing::IsEmpty());
+}
+
+TEST(SameTwice, BothSidesAreTheSameBinaryOnTheSameGpu) {
+  std::set<std::string> commits, builds, gpus, started;
+  for (const char side : {'a', 'b'}) {
+    const Side read_one = read(side);
+    for (const store::Run& run : read_one.runs) {
+      commits.insert(run.info.provenance["source"]["commit"].dump());
+      EXPECT_EQ(run.info.provenance["source"]["clean"], true);
+      gpus.insert(run.info.machine["gpus"].dump());
+      started.insert(run.info.started);
+      std::map<std::string, std::string> build_of;
+      for (const store::CaseResult& result : run.cases) {
+        builds.insert(result.key + " " + result.build);
+      }
+      EXPECT_EQ(run.cases.size(), 50u);
+    }
+  }
+  EXPECT_EQ(commits.size(), 1u);
+  EXPECT_EQ(gpus.size(), 1u);
+  EXPECT_EQ(builds.size(), 50u) << "a case was measured by more than one build";
+  EXPECT_EQ(started.size(), 2u * rounds) << "every file is a run of its own";
+}
+
+}  // namespace
+}  // namespace assay::compare

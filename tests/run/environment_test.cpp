@@ -1,0 +1,40 @@
+#include "run/environment.h"
+
+#include <gtest/gtest.h>
+
+namespace assay::run {
+namespace {
+
+nlohmann::json recorded(std::vector<const char*> variables) {
+  variables.push_back(nullptr);
+  return measuring_environment(variables.data());
+}
+
+TEST(MeasuringEnvironment, HoldsWhatMayChangeAMeasurement) {
+  EXPECT_EQ(
+      recorded({"CUDA_VISIBLE_DEVICES=0,1", "NCCL_ALGO=Ring", "OMP_NUM_THREADS=4",
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:64",
+                "TORCH_CUDNN_V8_API_DISABLED=1", "CUBLAS_WORKSPACE_CONFIG=:4096:8",
+                "CUDA_LAUNCH_BLOCKING=", "HOME=/home/ann", "LANG=C", "cuda_lower=1",
+                "MY_CUDA_X=1"}),
+      (nlohmann::json{{"CUDA_VISIBLE_DEVICES", "0,1"},
+                      {"NCCL_ALGO", "Ring"},
+                      {"OMP_NUM_THREADS", "4"},
+                      {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True,max_split_size_mb:64"},
+                      {"TORCH_CUDNN_V8_API_DISABLED", "1"},
+                      {"CUBLAS_WORKSPACE_CONFIG", ":4096:8"},
+                      {"CUDA_LAUNCH_BLOCKING", ""}}));
+}
+
+TEST(MeasuringEnvironment, HoldsNoFoldersAndNoSecrets) {
+  const auto found =
+      recorded({"LD_PRELOAD=/home/ann/lib/libjemalloc.so:/opt/x/y.so", "CUDA_HOME=/home/ann/cuda/",
+                "TORCH_HUB_TOKEN=abc", "NVIDIA_API_KEY=abc", "ASSAY_DB_PASSWORD=abc",
+                "NCCL_SECRET=abc", "NCCL_TOPO_FILE=/home/ann/topo.xml", "no equals sign"});
+  EXPECT_EQ(found, (nlohmann::json{{"LD_PRELOAD", "libjemalloc.so:y.so"},
+                                   {"CUDA_HOME", "cuda"},
+                                   {"NCCL_TOPO_FILE", "topo.xml"}}));
+}
+
+}  // namespace
+}  // namespace assay::run
