@@ -82,6 +82,14 @@ class Member final : public TurnTaker {
   double worked_s_ = 0;
 };
 
+// What about a failure may come of processes that are resident beside it; "" where nothing does.
+std::string harmed_by_others(const CaseEnd& end) {
+  if (end.outcome == Outcome::oom) return "it ran out of memory beside the others";
+  // cudaErrorDevicesUnavailable: the GPU serves one process at a time (its compute mode).
+  const bool refused = !end.reusable && end.reason.find("busy or unavailable") != std::string::npos;
+  return refused ? "the GPU serves one process at a time" : "";
+}
+
 class Round {
  public:
   Round(const std::vector<InTurns>& members, SpareGroups& spare, Interrupt& interrupt,
@@ -97,17 +105,17 @@ class Round {
     spare_.keep_for(std::move(world_sizes));
   }
 
-  std::vector<std::size_t> run() {
+  std::vector<Alone> run() {
     std::vector<TurnTaker*> takers;
     for (const auto& one : cases_) takers.push_back(one.get());
     const wire::CaseRequest& first = members_[0].resolved->request;
-    TurnRules rules{
-        .seed = integer_of(first.parameters, "measure.seed"),
-        .keys = {},
-        .passes = first.passes,
-        .stop = observer_.stop,
-        .ended = [this](std::size_t index,
-                        const std::vector<TurnsOfPass>& turns) { ended(index, turns); }};
+    TurnRules rules{.seed = integer_of(first.parameters, "measure.seed"),
+                    .keys = {},
+                    .passes = first.passes,
+                    .stop = observer_.stop,
+                    .ended = [this](std::size_t index, const std::vector<TurnsOfPass>& turns) {
+                      ended(index, turns);
+                    }};
     for (const InTurns& member : members_) rules.keys.push_back(member.key);
     take_turns(takers, rules);
     return std::move(alone_);
@@ -121,8 +129,8 @@ class Round {
         });
     CaseEnd end = cases_[index]->end();
     if (end.interrupted) return;
-    if (end.outcome == Outcome::oom && beside_others) {
-      alone_.push_back(index);
+    if (std::string why = harmed_by_others(end); beside_others && !why.empty()) {
+      alone_.push_back({index, std::move(why)});
       return;
     }
     end.context["interleaved"] = record_of(index, turns);
@@ -145,7 +153,7 @@ class Round {
   SpareGroups& spare_;
   const TurnObserver& observer_;
   std::vector<std::unique_ptr<Member>> cases_;
-  std::vector<std::size_t> alone_;
+  std::vector<Alone> alone_;
 };
 
 }  // namespace
@@ -171,8 +179,8 @@ void SpareGroups::keep_for(std::vector<int> world_sizes) {
   });
 }
 
-std::vector<std::size_t> measure_in_turns(const std::vector<InTurns>& members, SpareGroups& spare,
-                                          Interrupt& interrupt, const TurnObserver& observer) {
+std::vector<Alone> measure_in_turns(const std::vector<InTurns>& members, SpareGroups& spare,
+                                    Interrupt& interrupt, const TurnObserver& observer) {
   return Round(members, spare, interrupt, observer).run();
 }
 

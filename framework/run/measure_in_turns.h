@@ -49,11 +49,17 @@ struct TurnObserver {
   std::function<void(std::size_t index, CaseEnd end, double worked_s)> ended;
 };
 
+// One that has to be measured alone.
+struct Alone {
+  std::size_t member = 0;
+  std::string why;
+};
+
 // Measures the members in turns, each on workers of its own, as take_turns() says. Spare groups are
 // used, and those that can take another case are spare again at the end. Returns the members that
-// ran out of memory while others were resident, which are neither told of as ended nor recorded:
-// they have to be measured alone. Where it is to stop, whoever has not ended by then is dropped.
-std::vector<std::size_t> measure_in_turns(const std::vector<InTurns>& members, SpareGroups& spare,
-                                          Interrupt& interrupt, const TurnObserver& observer);
+// failed for the presence of the others, having run out of memory or not got at the GPU, which are
+// not told of as ended. Where it is to stop, whoever has not ended by then is dropped.
+std::vector<Alone> measure_in_turns(const std::vector<InTurns>& members, SpareGroups& spare,
+                                    Interrupt& interrupt, const TurnObserver& observer);
 
 }  // namespace assay::run

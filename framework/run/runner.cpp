@@ -40,11 +40,10 @@ class Run {
   Result<RunEnd> run() {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
-      auto open = open_case(index);
-      if (!open) continue;
+      if (!is_left(index)) continue;
       const auto& together =
           interleaving_.members_with(index, [this](std::size_t other) { return is_left(other); });
-      auto done = together.empty() ? run_case(std::move(*open)) : run_in_turns(together);
+      auto done = together.empty() ? run_case(open_case(index)) : run_in_turns(together);
       if (!done) return tl::unexpected(done.error());
     }
     if (!end_.interrupted) {
@@ -131,9 +130,7 @@ class Run {
     std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
   };
 
-  // Nothing where it is finished.
-  std::optional<OpenCase> open_case(std::size_t index) {
-    if (!is_left(index)) return std::nullopt;
+  OpenCase open_case(std::size_t index) {
     OpenCase open{resolved_case(index), {}, {}};
     open.result.ordinal = static_cast<std::int64_t>(index);
     open.result.parameters = open.resolved.request.parameters;
@@ -144,7 +141,7 @@ class Run {
   }
 
   bool is_left(std::size_t index) const {
-    return !measured_.contains(index) && selection_.wants(index);
+    return selection_.wants(index) && !measured_.contains(index);
   }
 
   void begin_case(OpenCase& open) {
@@ -166,11 +163,11 @@ class Run {
     if (workers_) end.context.emplace("versions", workers_->versions());
     if (why_apart.empty()) why_apart = interleaving_.why_apart(open.index());
     if (!why_apart.empty()) end.context["interleaved"] = {{"apart", std::move(why_apart)}};
-    return finish_case(std::move(open), std::move(end),
+    return finish_case(open, std::move(end),
                        std::chrono::duration<double>(Clock::now() - start).count());
   }
 
-  Result<void> finish_case(OpenCase open, CaseEnd end, double wall_s) {
+  Result<void> finish_case(OpenCase& open, CaseEnd end, double wall_s) {
     store::CaseResult& result = open.result;
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
@@ -211,7 +208,7 @@ class Run {
   // The cases at these places of the plan, each of which is recorded as soon as it has ended.
   Result<void> run_in_turns(const std::vector<std::size_t>& indices) {
     std::vector<OpenCase> cases;
-    for (const std::size_t index : indices) cases.push_back(*open_case(index));
+    for (const std::size_t index : indices) cases.push_back(open_case(index));
     std::vector<InTurns> members;
     int ranks = 0;
     for (const OpenCase& open : cases) {
@@ -238,16 +235,15 @@ class Run {
                  const int beside = ranks - world_size_of(open.resolved);
                  end = watched_.end(*ticket, open.resolved, beside, std::move(end));
                }
-               auto done = finish_case(std::move(open), std::move(end), worked_s);
+               auto done = finish_case(open, std::move(end), worked_s);
                if (!done && recorded) recorded = std::move(done);
              }});
     for (OpenCase& open : cases) {
       if (const auto ticket = std::exchange(open.watched, std::nullopt)) watched_.drop(*ticket);
     }
-    for (const std::size_t member : alone) {
+    for (const Alone& one : alone) {
       if (!recorded || stopped_now()) break;
-      recorded = run_case(std::move(cases[member]),
-                          "it ran out of memory beside the others of its comparison");
+      recorded = run_case(std::move(cases[one.member]), one.why);
     }
     return recorded;
   }

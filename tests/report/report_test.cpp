@@ -137,6 +137,21 @@ TEST(Report, BeginsWithQuestionEnvironmentAndExperiment) {
             "## Results\n");
 }
 
+TEST(Report, SaysWhatTookTurnsAndWhatDidNotAndWhy) {
+  store::Run run = measured_run();
+  EXPECT_EQ(report_of({&run}).find("in turns"), std::string::npos);
+  ASSERT_EQ(run.cases.size(), 6u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    run.cases[i].context["interleaved"] = {
+        {"as", "A"}, {"passes", {{"forward", {{"block", i < 2 ? 1 : 5}}}}}};
+  }
+  run.cases[4].context["interleaved"] = {{"apart", "a program of its own"}};
+  EXPECT_NE(report_of({&run}).find("- **in turns**: 4 cases in blocks of 1 to 5 samples; "
+                                   "1 apart (a program of its own)\n"),
+            std::string::npos)
+      << report_of({&run});
+}
+
 TEST(Report, ByDefaultHasATableAPlotAndFindings) {
   const store::Run run = measured_run();
   const std::string text = report_of({&run});

@@ -1,0 +1,255 @@
+// Cases that are measured in turns: they give what they would give apart, one at a time, and one
+// that fails leaves the others alone.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "program.h"
+#include "store/connection.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string attention_experiment(const std::string& variants, const std::string& measure) {
+  return "experiment: turns\nworkload: attention\n"
+         "matrix: {seq_len: [16, 32], attention: [" +
+         variants +
+         "]}\n"
+         "fixed: {batch: 1, heads: 2, d_head: 8, device: cpu}\n"
+         "measure: {passes: [forward, backward], warmup: 1, samples: 8" +
+         measure + "}\n";
+}
+
+std::vector<nlohmann::json> exported(const std::filesystem::path& folder) {
+  const Ended ended = assay(folder, {"export", "latest"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(ended.output);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// What a run has of each series, without its samples; rank and part tell series apart.
+std::multiset<std::string> figures(const std::vector<nlohmann::json>& lines) {
+  std::multiset<std::string> found;
+  for (nlohmann::json line : lines) {
+    line["case"].erase("measure.interleave");
+    found.insert(nlohmann::json{line["case"], line["pass"], line["metric"], line["part"],
+                                line["rank"], line["outcome"], line["samples"].size()}
+                     .dump());
+  }
+  return found;
+}
+
+// "interleaved" of each case's context, by the value of an axis and the length.
+std::map<std::string, nlohmann::json> records(const std::vector<nlohmann::json>& lines,
+                                              const char* axis = "attention") {
+  std::map<std::string, nlohmann::json> found;
+  for (const nlohmann::json& line : lines) {
+    if (!line["provenance"].contains("case")) continue;
+    const std::string name =
+        line["case"][axis].get<std::string>() + " " + line["case"]["seq_len"].dump();
+    found[name] = line["provenance"]["case"]["context"].value("interleaved", nlohmann::json());
+  }
+  return found;
+}
+
+nlohmann::json time_of(const std::vector<nlohmann::json>& lines, const std::string& attention) {
+  for (const auto& line : lines) {
+    if (line["case"]["attention"] == attention && line["metric"] == "time") return line;
+  }
+  return nullptr;
+}
+
+Ended run(const Folder& folder, const std::string& experiment,
+          const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {"run", folder.write("e.yaml", experiment), "--plugin",
+                                    fixture("attention_variants")};
+  words.insert(words.end(), more.begin(), more.end());
+  return assay(folder.path(), words);
+}
+
+TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
+  const Folder folder;
+  const std::string experiment = attention_experiment("naive, math, test_right", "");
+  const Ended apart = run(folder, experiment);
+  ASSERT_EQ(apart.exit_code, 0) << apart.errors;
+  const auto figures_apart = figures(exported(folder.path()));
+  EXPECT_TRUE(records(exported(folder.path())).at("naive 16").is_null());
+  const Ended in_turns = run(folder, experiment, {"--set", "measure.interleave=attention"});
+  ASSERT_EQ(in_turns.exit_code, 0) << in_turns.errors;
+  const auto lines = exported(folder.path());
+  EXPECT_EQ(figures(lines), figures_apart);
+
+  const auto found = records(lines);
+  ASSERT_EQ(found.size(), 6u);
+  EXPECT_EQ(found.at("math 32")["as"], "B");
+  EXPECT_EQ(found.at("math 32")["with"],
+            (nlohmann::json{{"A", "attention=naive"}, {"C", "attention=test_right"}}));
+  for (const char* length : {"16", "32"}) {
+    for (const char* pass : {"forward", "backward"}) {
+      // Recorded when a case ends; the last to end has seen all turns.
+      std::string turns;
+      for (const char* attention : {"naive ", "math ", "test_right "}) {
+        const auto& record = found.at(std::string(attention) + length)["passes"][pass];
+        EXPECT_EQ(record["block"], 1);
+        const std::string seen = record["turns"];
+        if (seen.size() > turns.size()) turns = seen;
+      }
+      ASSERT_GE(turns.size(), 24u) << "each has 8 samples, one a turn";
+      for (std::size_t round = 0; round + 6 <= turns.size(); round += 6) {
+        std::string forth = turns.substr(round, 3);
+        std::string back = turns.substr(round + 3, 3);
+        std::reverse(back.begin(), back.end());
+        EXPECT_EQ(forth, back) << turns;
+        std::sort(forth.begin(), forth.end());
+        EXPECT_EQ(forth, "ABC") << turns;
+      }
+    }
+  }
+  EXPECT_THAT(folder.read("results/turns-2/report.md"),
+              HasSubstr("**in turns**: 6 cases in blocks of 1 sample\n"));
+}
+
+TEST(InterleaveTest, OnlyOneIsMeasuredAtATime) {
+  const Folder folder;
+  const Ended ended = run(folder, attention_experiment("test_alone, test_alone_too",
+                                                       ", interleave: attention"));
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+}
+
+struct Failing {
+  const char* variant;
+  const char* outcome;
+};
+
+class InterleavedFailure : public ::testing::TestWithParam<Failing> {};
+
+TEST_P(InterleavedFailure, LeavesTheOthersTheirTurns) {
+  const Folder folder;
+  const auto [variant, outcome] = GetParam();
+  const Ended ended =
+      run(folder, attention_experiment("naive, " + std::string(variant) + ", test_right",
+                                       ", interleave: attention, timeout: 15 s"),
+          {"--set", "seq_len=16"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const auto lines = exported(folder.path());
+  EXPECT_EQ(time_of(lines, variant)["outcome"], outcome) << time_of(lines, variant);
+  for (const char* other : {"naive", "test_right"}) {
+    for (const auto& line : lines) {
+      if (line["case"]["attention"] != other || line["metric"] != "time") continue;
+      EXPECT_EQ(line["outcome"], "ok") << line;
+      EXPECT_EQ(line["samples"].size(), 8u);
+    }
+    EXPECT_FALSE(records(lines).at(std::string(other) + " 16")["passes"].empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, InterleavedFailure,
+                         ::testing::Values(Failing{"test_segfaults", "crashed"},
+                                           Failing{"test_segfaults_later", "crashed"},
+                                           Failing{"test_hangs_later", "timeout"},
+                                           Failing{"test_wrong", "wrong"}),
+                         [](const auto& tested) { return std::string(tested.param.variant); });
+
+TEST(InterleaveTest, OneThatRunsOutOfMemoryBesideOthersIsMeasuredAgainAlone) {
+  const Folder folder;
+  const Ended ended = run(folder, attention_experiment("naive, test_runs_out_of_memory",
+                                                       ", interleave: attention"),
+                          {"--set", "seq_len=16"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const auto lines = exported(folder.path());
+  EXPECT_EQ(time_of(lines, "test_runs_out_of_memory")["outcome"], "oom");
+  EXPECT_THAT(records(lines).at("test_runs_out_of_memory 16")["apart"].get<std::string>(),
+              HasSubstr("ran out of memory beside the others"));
+  EXPECT_EQ(time_of(lines, "naive")["outcome"], "ok");
+}
+
+TEST(InterleaveTest, TwoGlooRanksTakeTheirTurnsTogetherWithoutAWarmUpToo) {
+  const Folder folder;
+  for (const char* warmup : {"1", "0"}) {
+    const std::string file =
+        folder.write("ranks.yaml",
+                     "experiment: ranks\nworkload: model_step\n"
+                     "matrix: {precision: [fp32, bf16]}\n"
+                     "fixed: {model: toy, architecture: gelu, batch: 2, seq_len: 16, device: cpu, "
+                     "communication: naive, world_size: 2}\n"
+                     "measure: {passes: [forward, train_step], samples: 4, interleave: precision, "
+                     "warmup: " +
+                         std::string(warmup) + "}\n");
+    const Ended ended = assay(folder.path(), {"run", file});
+    ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+    std::size_t timed = 0;
+    const auto lines = exported(folder.path());
+    for (const auto& line : lines) {
+      if (line["metric"] != "time") continue;
+      ++timed;
+      EXPECT_EQ(line["samples"].size(), 4u) << line;
+    }
+    EXPECT_EQ(timed, 8u) << "two cases, two passes, two ranks";
+    EXPECT_EQ(records(lines, "precision").at("bf16 16")["as"], "B");
+  }
+}
+
+TEST(InterleaveTest, ItSamplesUntilEachIsKnownWellEnough) {
+  const Folder folder;
+  const Ended ended =
+      run(folder,
+          attention_experiment("naive, math", ", interleave: attention, target: 1e-6, "
+                                              "min_samples: 5, max_samples: 20"),
+          {"--set", "seq_len=16"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  for (const auto& line : exported(folder.path())) {
+    if (line["metric"] != "time") continue;
+    EXPECT_EQ(line["samples"].size(), 20u) << line;
+  }
+}
+
+TEST(InterleaveTest, ResumingInterleavesWhatIsLeft) {
+  const Folder folder;
+  const std::string experiment =
+      attention_experiment("naive, math, test_right", ", interleave: attention");
+  ASSERT_EQ(run(folder, experiment, {"--set", "seq_len=16"}).exit_code, 0);
+  {
+    SQLite::Database database((folder.path() / "results/assay.db").string(),
+                              SQLite::OPEN_READWRITE);
+    database.exec("PRAGMA foreign_keys = ON");
+    database.exec("DELETE FROM cases WHERE key_text NOT LIKE '%attention=math,%'");
+    database.exec("UPDATE runs SET finished = ''");
+  }
+  const Ended ended = run(folder, experiment, {"--set", "seq_len=16", "--resume"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  const auto found = records(exported(folder.path()));
+  EXPECT_EQ(found.at("math 16")["with"].size(), 2u);
+  EXPECT_EQ(found.at("naive 16")["with"], (nlohmann::json{{"B", "attention=test_right"}}));
+  EXPECT_EQ(found.at("test_right 16")["with"], (nlohmann::json{{"A", "attention=naive"}}));
+}
+
+TEST(InterleaveTest, ThePlanSaysWhatTakesTurnsAndWhatDoesNotAndWhy) {
+  const Folder folder;
+  const std::string file =
+      folder.write("e.yaml",
+                   "experiment: e\nworkload: attention\n"
+                   "matrix: {seq_len: [128, 1048576], attention: [naive, math, flash]}\n"
+                   "fixed: {batch: 1, heads: 32, d_head: 64, device: cpu}\n"
+                   "measure: {interleave: attention}\n");
+  const Ended ended = assay(folder.path(), {"plan", file});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("seq_len=128 attention=flash  [in turns, 1 of 3]"));
+  EXPECT_THAT(ended.output,
+              ::testing::ContainsRegex("seq_len=1048576 attention=naive.*apart: 3 of them would "
+                                       "need .* of the host by estimate"));
+  EXPECT_THAT(ended.output, HasSubstr("2 comparisons over attention: "));
+}
+
+}  // namespace
+}  // namespace assay::test
