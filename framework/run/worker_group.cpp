@@ -72,6 +72,10 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
   return group;
 }
 
+WorkerGroup::~WorkerGroup() {
+  for (Worker& worker : workers_) worker.process.kill_soon();
+}
+
 bool WorkerGroup::alive() {
   return std::none_of(workers_.begin(), workers_.end(), [](Worker& worker) {
     // Between cases a worker says nothing: what can be read is the end of the connection.

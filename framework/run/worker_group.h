@@ -34,6 +34,7 @@ class WorkerGroup {
 
   WorkerGroup(WorkerGroup&&) = default;
   WorkerGroup& operator=(WorkerGroup&&) = default;
+  ~WorkerGroup();
 
   int world_size() const { return static_cast<int>(workers_.size()); }
   const nlohmann::json& versions() const { return versions_; }

@@ -111,13 +111,19 @@ std::optional<Status> take_launch_failure() {
 using assay::worker::note;
 using assay::worker::original;
 
+// Written out: the runtime's headers overload some of these names with templates.
+using LaunchOfHandle = cudaError_t(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
+using Launch = cudaError_t(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+using LaunchConfigured = cudaError_t(const cudaLaunchConfig_t*, const void*, void**);
+using SetAttribute = cudaError_t(const void*, cudaFuncAttribute, int);
+
 #define ASSAY_EXPORTED extern "C" __attribute__((visibility("default")))
 
 // What `kernel<<<…>>>` becomes from CUDA 13 on.
 ASSAY_EXPORTED cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
                                               void** arguments, size_t shared_bytes,
                                               cudaStream_t stream) {
-  static auto* const launch = original<decltype(__cudaLaunchKernel)>("__cudaLaunchKernel");
+  static auto* const launch = original<LaunchOfHandle>("__cudaLaunchKernel");
   const cudaError_t error = launch(kernel, grid, block, arguments, shared_bytes, stream);
   if (error != cudaSuccess) {
     note({kernel, std::int64_t{block.x} * block.y * block.z,
@@ -129,7 +135,7 @@ ASSAY_EXPORTED cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, di
 ASSAY_EXPORTED cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block,
                                             void** arguments, size_t shared_bytes,
                                             cudaStream_t stream) {
-  static auto* const launch = original<decltype(cudaLaunchKernel)>("cudaLaunchKernel");
+  static auto* const launch = original<Launch>("cudaLaunchKernel");
   const cudaError_t error = launch(kernel, grid, block, arguments, shared_bytes, stream);
   if (error != cudaSuccess) {
     note({kernel, std::int64_t{block.x} * block.y * block.z,
@@ -140,7 +146,7 @@ ASSAY_EXPORTED cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 
 
 ASSAY_EXPORTED cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration,
                                                const void* kernel, void** arguments) {
-  static auto* const launch = original<decltype(cudaLaunchKernelExC)>("cudaLaunchKernelExC");
+  static auto* const launch = original<LaunchConfigured>("cudaLaunchKernelExC");
   const cudaError_t error = launch(configuration, kernel, arguments);
   if (error != cudaSuccess && configuration != nullptr) {
     const dim3& block = configuration->blockDim;
@@ -152,7 +158,7 @@ ASSAY_EXPORTED cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configu
 
 ASSAY_EXPORTED cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute,
                                                 int value) {
-  static auto* const set = original<decltype(cudaFuncSetAttribute)>("cudaFuncSetAttribute");
+  static auto* const set = original<SetAttribute>("cudaFuncSetAttribute");
   const cudaError_t error = set(kernel, attribute, value);
   if (error != cudaSuccess && attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) {
     note({kernel, 0, value});

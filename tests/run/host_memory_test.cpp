@@ -36,7 +36,7 @@ TEST(MemoryGuardTest, StopsBeforeTheMachineSwaps) {
   EXPECT_FALSE(guard.judge({40 * gib}, HostMemory{64 * gib, 2 * gib}).stop);
   const auto look = guard.judge({40 * gib}, HostMemory{64 * gib, gib / 2});
   ASSERT_TRUE(look.stop);
-  EXPECT_THAT(*look.stop, HasSubstr("40.0 GiB in use, 512 MiB of 64.0 GiB left"));
+  EXPECT_THAT(*look.stop, HasSubstr("40.00 GiB in use, 512.00 MiB of 64.00 GiB left"));
 }
 
 TEST(MemoryGuardTest, ASmallWorkerIsNotStoppedForWhatOthersHold) {

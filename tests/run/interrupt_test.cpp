@@ -16,7 +16,7 @@ TEST(InterruptTest, OnceFinishesTheCaseTwiceStops) {
     interrupt.update();
     EXPECT_TRUE(interrupt.finish_case());
     EXPECT_FALSE(interrupt.stop_now());
-    ::raise(SIGINT);
+    ::raise(signal);
     interrupt.update();
     EXPECT_TRUE(interrupt.stop_now());
   }
