@@ -19,13 +19,16 @@ struct Command {
   Result<ExitCode> (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 13> commands = {{
+constexpr std::array<Command, 14> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
     {"plan", "Show every case of an experiment, and what would be skipped here and why.",
      plan_command},
     {"report", "Make the report of stored runs again, also with another layout.", report_command},
     {"compare", "Which cases are faster or slower than those of another run, and by how much.",
      compare_command},
+    {"calibrate",
+     "Measure what this machine can do at most: copies, products, launches, collectives.",
+     calibrate_command},
     {"list", "Plugins, experiments, models and runs.", list_command},
     {"show", "Everything known of one plugin, model or run.", show_command},
     {"new", "Write a working variant with its test.", new_command},
@@ -41,7 +44,7 @@ void print_help() {
   fmt::print(
       "assay measures the parts of LLM training systems and writes the report.\n\n"
       "assay COMMAND [options]\n\nCommands:\n");
-  for (const Command& command : commands) fmt::print("  {:<8} {}\n", command.name, command.summary);
+  for (const Command& command : commands) fmt::print("  {:<9} {}\n", command.name, command.summary);
   fmt::print(
       "\n`assay COMMAND --help` shows the options and an example.\n\nExample:\n"
       "  assay run experiments/quickstart.yaml\n");

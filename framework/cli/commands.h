@@ -9,6 +9,7 @@ namespace assay::cli {
 Result<ExitCode> run_command(const Arguments& arguments);
 Result<ExitCode> plan_command(const Arguments& arguments);
 Result<ExitCode> report_command(const Arguments& arguments);
+Result<ExitCode> calibrate_command(const Arguments& arguments);
 Result<ExitCode> compare_command(const Arguments& arguments);
 Result<ExitCode> list_command(const Arguments& arguments);
 Result<ExitCode> show_command(const Arguments& arguments);

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "health/judge.h"
+#include "health/summary.h"
 #include "run/host_catalogue.h"
 #include "run/machine.h"
 #include "run/process.h"
@@ -30,6 +34,9 @@ class Checkup {
   }
   void absent(std::string_view what, const std::string& found, const std::string& remedy) {
     fmt::print("absent   {:<18} {}; {}\n", what, found, remedy);
+  }
+  void unfit(std::string_view what, const std::string& found) {
+    fmt::print("unfit    {:<18} {}\n", what, found);
   }
   void broken(std::string_view what, const std::string& found, const std::string& remedy) {
     fmt::print("missing  {:<18} {}; {}\n", what, found, remedy);
@@ -60,8 +67,78 @@ void check_program(Checkup& checkup, const std::string& program, const std::stri
   }
 }
 
-void check_machine(Checkup& checkup) {
-  const run::Machine machine = run::probe_machine();
+std::string in_unit(const std::optional<double>& figure, double unit, std::string_view name) {
+  return figure ? fmt::format("{:.0f} {}", *figure / unit, name) : std::string();
+}
+
+std::string described(const health::GpuReading& gpu) {
+  std::vector<std::string> parts = {
+      in_unit(gpu.sm_clock_hz, 1e6, "MHz"), in_unit(gpu.memory_clock_hz, 1e6, "MHz memory"),
+      in_unit(gpu.temperature_c, 1, "°C"), in_unit(gpu.power_w, 1, "W"),
+      in_unit(gpu.utilisation, 0.01, "% busy")};
+  std::erase(parts, "");
+  return parts.empty() ? "nothing can be read" : join(parts, ", ");
+}
+
+std::string described(const health::CpuSource& cpus, const health::Observation& observation) {
+  const health::CpuWork work = health::cpu_work(observation);
+  std::vector<std::string> parts;
+  if (work.others_cores) {
+    parts.push_back(fmt::format("others use {:.2f} of {} cores", *work.others_cores, cpus.cores()));
+  }
+  const auto& cpu = observation.readings.back().cpu;
+  if (cpu && cpu->load) parts.push_back(fmt::format("load {:.2f}", *cpu->load));
+  if (cpu && cpu->highest_hz) {
+    parts.push_back(
+        fmt::format("{:.2f} to {:.2f} GHz", *cpu->lowest_hz / 1e9, *cpu->highest_hz / 1e9));
+  }
+  const std::string governor = cpus.governor();
+  if (!governor.empty()) parts.push_back("frequency governor " + governor);
+  if (governor == "powersave") parts.back() += ", which may begin with low clocks";
+  return parts.empty() ? "nothing can be read" : join(parts, ", ");
+}
+
+// Watches for a moment what cases would be watched by, while nothing of ours runs.
+void check_health(Checkup& checkup, health::GpuSource& gpus, health::CpuSource& cpus) {
+  constexpr std::chrono::milliseconds moment(600);
+  health::Needs needs;
+  needs.processes = 0;
+  needs.cores = needs.cores_there = cpus.cores();
+  for (std::size_t gpu = 0; gpu < gpus.gpus().size(); ++gpu) {
+    needs.devices.push_back(static_cast<int>(gpu));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto passed_s = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  health::Observation observation;
+  for (int i = 0; i < 2; ++i) {
+    if (i > 0) std::this_thread::sleep_for(moment);
+    health::Reading reading;
+    reading.time_s = passed_s();
+    gpus.read(health::Depth::thorough, needs.devices, reading);
+    cpus.read(health::Depth::thorough, {}, reading);
+    observation.readings.push_back(std::move(reading));
+  }
+  observation.seconds = passed_s();
+  for (const health::GpuReading& gpu : observation.readings.back().gpus) {
+    checkup.good(fmt::format("health of GPU {}", gpu.device), described(gpu));
+  }
+  if (!gpus.problem().empty()) {
+    checkup.absent("health of GPUs", gpus.problem(), "cases are measured without");
+  }
+  if (cpus.problem().empty()) {
+    checkup.good("health of CPU", described(cpus, observation));
+  } else {
+    checkup.absent("health of CPU", cpus.problem(), "cases are measured without");
+  }
+  for (const store::Mark& mark : health::judge(observation, needs)) {
+    checkup.unfit(mark.mark, mark.reason);
+  }
+}
+
+void check_machine(Checkup& checkup, const health::GpuSource& gpus, const health::CpuSource& cpus) {
+  const run::Machine machine = run::probe_machine(gpus, cpus);
   checkup.good("machine",
                fmt::format("{}, {} cores, {}, {}", machine.cpu, machine.cores,
                            human_size(static_cast<double>(machine.memory_bytes)), machine.system));
@@ -109,7 +186,10 @@ Result<ExitCode> doctor_command(const Arguments& arguments) {
   const auto installation = run::find_installation();
   if (!installation) return tl::unexpected(installation.error());
   Checkup checkup;
-  check_machine(checkup);
+  health::GpuSource gpus(health::GpuSource::here());
+  health::CpuSource cpus(health::CpuSource::here());
+  check_machine(checkup, gpus, cpus);
+  check_health(checkup, gpus, cpus);
   check_build(checkup, *installation);
   check_program(checkup, "c++", "--version", "plugins cannot be built", "apt-get install g++");
   check_program(checkup, "nvcc", "--version", "CUDA plugins cannot be built",

@@ -4,7 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "store/marks.h"
 
 namespace assay::cli {
 
@@ -20,6 +23,15 @@ int terminal_width() {
 std::string bar(std::size_t done, std::size_t total) {
   const std::size_t filled = total == 0 ? 0 : bar_width * done / total;
   return "[" + std::string(filled, '#') + std::string(bar_width - filled, '.') + "]";
+}
+
+// ", throttled, wide"
+std::string marked(const store::CaseResult& result) {
+  std::vector<std::string> words;
+  for (const store::Mark& mark : store::marks_of(result)) {
+    if (std::find(words.begin(), words.end(), mark.mark) == words.end()) words.push_back(mark.mark);
+  }
+  return words.empty() ? "" : ", " + join(words, ", ");
 }
 
 }  // namespace
@@ -45,8 +57,8 @@ void Progress::case_finished(const store::CaseResult& result) {
   ++measured_;
   ++outcomes_[result.outcome];
   if (terminal_) return draw("done");
-  fmt::print(stderr, "{}/{} {}: {} ({}){}{}\n", done_, total_, description_,
-             to_text(result.outcome), human_duration(result.wall_s),
+  fmt::print(stderr, "{}/{} {}: {}{} ({}){}{}\n", done_, total_, description_,
+             to_text(result.outcome), marked(result), human_duration(result.wall_s),
              result.reason.empty() ? "" : ": ", result.reason);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/ceilings.h"
 #include "report/report.h"
 #include "yaml/document.h"
 
@@ -42,7 +43,8 @@ Result<Rendered> render_report(const Session& session, store::Database& database
                                const std::filesystem::path& results,
                                const std::vector<std::string>& runs,
                                const std::optional<std::string>& layout,
-                               const std::optional<std::string>& output) {
+                               const std::optional<std::string>& output,
+                               const std::vector<std::string>& ceilings) {
   std::vector<store::Run> loaded;
   for (const std::string& name : runs) {
     auto run = database.load_run(name);
@@ -57,6 +59,10 @@ Result<Rendered> render_report(const Session& session, store::Database& database
   if (!spec) return tl::unexpected(spec.error());
   inputs.spec = std::move(*spec);
   inputs.metrics = all_metrics(session.catalogue);
+  inputs.ceilings = [&](const store::Run& source) {
+    return ceilings.empty() ? ceilings_of_machine(database, source.info.machine)
+                            : ceilings_named(database, ceilings);
+  };
 
   Rendered rendered;
   rendered.file = output ? std::filesystem::path(*output) : results / runs.front() / "report.md";

@@ -16,12 +16,14 @@ struct Rendered {
 
 // Makes the report of stored runs (several: merged, in this order) in the folder of the first. The
 // spec is the layout when one is named (configs/layouts/NAME.yaml, or a path ending in .yaml),
-// else the `report` of the experiment the first run was made from.
+// else the `report` of the experiment the first run was made from. `ceilings`: what shares are of,
+// as cli/ceilings.h says; empty: the newest calibrations of each run's own machine.
 Result<Rendered> render_report(const Session& session, store::Database& database,
                                const std::filesystem::path& results,
                                const std::vector<std::string>& runs,
                                const std::optional<std::string>& layout,
-                               const std::optional<std::string>& output = {});
+                               const std::optional<std::string>& output = {},
+                               const std::vector<std::string>& ceilings = {});
 
 // Refuses an experiment whose report names what its cases will not have, before anything runs.
 Result<void> check_report(const Session& session, const config::Experiment& experiment,

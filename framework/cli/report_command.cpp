@@ -21,6 +21,9 @@ Usage usage() {
                               "render with this layout instead of the experiment's own report")(
       "output", po::value<std::string>()->value_name("FILE"),
       "where the report goes (default: results/RUN/report.md)")(
+      "ceilings", po::value<std::vector<std::string>>()->value_name("RUN|FILE"),
+      "calibration that shares are of: a run or an exported file (default: the newest of the "
+      "machine); may be repeated, the first counts")(
       "run", po::value<std::vector<std::string>>()->value_name("RUN"),
       "a run; the same as the argument");
   usage.positions.add("run", -1);
@@ -49,8 +52,9 @@ Result<ExitCode> report_command(const Arguments& arguments) {
     return (*values)->count(name) > 0 ? std::optional((**values)[name].as<std::string>())
                                       : std::nullopt;
   };
-  const auto rendered = render_report(*session, *database, results_folder(**values), runs,
-                                      optional_text("layout"), optional_text("output"));
+  const auto rendered =
+      render_report(*session, *database, results_folder(**values), runs, optional_text("layout"),
+                    optional_text("output"), texts(**values, "ceilings"));
   if (!rendered) return tl::unexpected(rendered.error());
   fmt::print("{}\nreport: {}\n", rendered->tables, rendered->file.string());
   return ExitCode::ok;

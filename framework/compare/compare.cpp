@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "compare/pairing.h"
 #include "report/reduce.h"
+#include "store/marks.h"
 
 namespace assay::compare {
 namespace {
@@ -75,6 +76,8 @@ std::string why_missing(const store::CaseResult& result, const Place& place,
     if (series.pass == place.pass && series.outcome != Outcome::ok) {
       return because(series.outcome, series.reason);
     }
+    if (series.pass != place.pass || series.metric != metric) continue;
+    if (const auto stand_in = store::stand_in_for(result, series)) return stand_in->reason;
   }
   if (result.outcome != Outcome::ok) return because(result.outcome, result.reason);
   return fmt::format("{} was not measured", metric);
@@ -91,8 +94,8 @@ Samples samples_at(const Cases& cases, const Place& place, const std::string& me
         ranks.push_back(&series);
       }
     }
-    const bool ok = std::all_of(ranks.begin(), ranks.end(), [](const store::Series* series) {
-      return series->outcome == Outcome::ok;
+    const bool ok = std::all_of(ranks.begin(), ranks.end(), [&](const store::Series* series) {
+      return series->outcome == Outcome::ok && !store::discarded_for(*result, *series);
     });
     if (ranks.empty() || !ok) {
       all.problem = why_missing(*result, place, metric);

@@ -81,6 +81,10 @@ const std::vector<ParameterInfo>& host_parameters() {
                        "Whether workers serve case after case, or each case gets fresh ones, whose "
                        "first calls are cold."),
       duration_parameter("measure.timeout", 600, "Time a case may take before it is stopped."),
+      choice_parameter("measure.unhealthy", "mark", {"mark", "retry", "discard"},
+                       "What becomes of a case that was measured while the machine was not fit for "
+                       "it: its times are marked, it is measured again (three times at most, the "
+                       "best is kept), or its times are kept out of reports."),
       integer_parameter("measure.seed", 0, 0, 4294967295.0,
                         "Seed of the random numbers a case is made from."),
       interleave_parameter(),

@@ -14,8 +14,9 @@ const std::vector<std::string> top_keys = {"experiment", "title",   "workload", 
                                            "exclude",    "include", "zip",      "fixed",
                                            "measure",    "report",  "limits"};
 const std::vector<std::string> measure_keys = {
-    "passes", "warmup", "samples", "target", "min_samples", "max_samples", "max_time",
-    "clock",  "cache",  "timeout", "seed",   "interleave",  "isolation",   "calls_per_sample"};
+    "passes",      "warmup",    "samples", "target", "min_samples",
+    "max_samples", "max_time",  "clock",   "cache",  "calls_per_sample",
+    "isolation",   "unhealthy", "timeout", "seed",   "interleave"};
 
 bool is_known(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -17,10 +17,12 @@ std::string usual_text(const std::string& key) {
   return upper;
 }
 
-std::string special_text(const std::string& key, const CellTexts& own, const CellTexts& block) {
+// `word` in capitals where neither the column nor its block has a text for the key.
+std::string special_text(const std::string& key, const CellTexts& own, const CellTexts& block,
+                         const std::string& word = {}) {
   if (const auto at = own.find(key); at != own.end()) return at->second;
   if (const auto at = block.find(key); at != block.end()) return at->second;
-  return usual_text(key);
+  return usual_text(word.empty() ? key : word);
 }
 
 const std::string* label_of(const Cell& cell, const Column& column) {
@@ -45,6 +47,12 @@ std::string list_text(const Cell& cell, const Column& column) {
 
 }  // namespace
 
+void add_marks(const std::vector<store::Mark>& more, std::vector<store::Mark>& marks) {
+  for (const store::Mark& mark : more) {
+    if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
+  }
+}
+
 Cell Cell::of(double number, std::string unit) {
   Cell cell;
   cell.kind = Kind::number;
@@ -64,6 +72,13 @@ Cell Cell::of_outcome(Outcome outcome, std::string reason) {
   Cell cell;
   cell.kind = Kind::outcome;
   cell.outcome = outcome;
+  cell.reason = std::move(reason);
+  return cell;
+}
+
+Cell Cell::undefined(std::string reason) {
+  Cell cell;
+  cell.kind = Kind::undefined;
   cell.reason = std::move(reason);
   return cell;
 }
@@ -96,7 +111,7 @@ std::string display(const Cell& cell, const Column& column, const CellTexts& blo
     case Cell::Kind::undefined:
       return special_text("undefined", column.cells, block);
     case Cell::Kind::outcome:
-      return special_text(std::string(to_text(cell.outcome)), column.cells, block);
+      return special_text(std::string(to_text(cell.outcome)), column.cells, block, cell.discarded);
     case Cell::Kind::list:
       return list_text(cell, column);
     case Cell::Kind::text:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/spec.h"
+#include "store/marks.h"
 
 namespace assay::report {
 
@@ -28,16 +29,26 @@ struct Cell {
   std::string text;       // Kind::text; for an axis its value in words
   std::vector<double> list;
   Outcome outcome = Outcome::ok;
-  std::string reason;
+  std::string reason;      // of an outcome, and of a rate that cannot be derived
+  std::string formula;     // how a rate was derived
   std::string unverified;  // of a time whose pass nobody has checked: why
+  // Of an outcome: "throttled", why a time that was measured is not shown.
+  std::string discarded;
+  // Why a figure deserves less trust; also of what is computed from such figures.
+  std::vector<store::Mark> marks;
 
   bool is_number() const { return kind == Kind::number; }
 
   static Cell of(double number, std::string unit = {});
   static Cell of_text(std::string text);
   static Cell of_outcome(Outcome outcome, std::string reason);
+  // What could not be derived, and why.
+  static Cell undefined(std::string reason);
   static Cell of_value(const Value& value);
 };
+
+// Those of `more` that are not among `marks` yet.
+void add_marks(const std::vector<store::Mark>& more, std::vector<store::Mark>& marks);
 
 // For expressions: numbers and text; monostate for everything else.
 Value to_value(const Cell& cell);

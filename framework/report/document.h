@@ -22,6 +22,8 @@ struct TableColumn {
   std::vector<std::string> cells;
   char align = 0;        // l, r, c
   bool numeric = false;  // aligned on the decimal point
+  // What stands behind each cell, such as "†"; empty where no cell of the column has any.
+  std::vector<std::string> signs;
 };
 
 struct TableSection {

@@ -122,9 +122,13 @@ class Builder {
     }
     if (const auto* parts = std::get_if<JoinContent>(&column.content)) return joined(row, *parts);
     if (const auto* text = std::get_if<TemplateContent>(&column.content)) {
-      return Cell::of_text(text->text.render([&](const Template::Field& field) {
+      std::vector<store::Mark> marks;
+      Cell cell = Cell::of_text(text->text.render([&](const Template::Field& field) {
+        add_marks_of(row, field.name, marks);
         return field_text(records_, grid_, row, field, spec_.cells);
       }));
+      cell.marks = std::move(marks);
+      return cell;
     }
     if (std::holds_alternative<OutcomeContent>(column.content)) {
       Cell cell = row.outcome == Outcome::ok ? Cell::of_text("ok")
@@ -138,6 +142,12 @@ class Builder {
     return std::optional<Cell>();
   }
 
+  void add_marks_of(const GridRow& row, const std::string& name,
+                    std::vector<store::Mark>& marks) const {
+    const auto column = grid_.column(name);
+    if (column) add_marks(row.cells[*column].marks, marks);
+  }
+
   Value named_value(const GridRow& row, const std::string& name) const {
     if (const auto column = grid_.column(name)) return to_value(row.cells[*column]);
     const auto at = std::find(grid_.keys.begin(), grid_.keys.end(), name);
@@ -148,8 +158,11 @@ class Builder {
 
   Result<std::optional<Cell>> evaluate(const GridRow& row, const ExpressionContent& content,
                                        const Column& column) const {
-    const auto value = content.expression.evaluate(
-        [&](const std::string& name) { return named_value(row, name); });
+    std::vector<store::Mark> marks;
+    const auto value = content.expression.evaluate([&](const std::string& name) {
+      add_marks_of(row, name, marks);
+      return named_value(row, name);
+    });
     if (!value) {
       Error error = value.error();
       for (Diagnostic& diagnostic : error.diagnostics) diagnostic.where = column.where;
@@ -160,6 +173,7 @@ class Builder {
     cell.integral = false;
     cell.unit = content.unit;
     if (cell.kind == Cell::Kind::missing) cell.kind = Cell::Kind::undefined;
+    if (cell.is_number()) cell.marks = std::move(marks);
     return cell;
   }
 
@@ -183,11 +197,15 @@ class Builder {
       return outcome ? *outcome : missing;
     }
     std::string text;
+    std::vector<store::Mark> marks;
+    for (const std::string& name : content.parts) add_marks_of(row, name, marks);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (i > 0 && content.drops_undefined && texts[i].empty()) continue;
       text += (i > 0 ? content.separator : "") + texts[i];
     }
-    return Cell::of_text(text);
+    Cell cell = Cell::of_text(text);
+    cell.marks = std::move(marks);
+    return cell;
   }
 
   Result<void> choose_rows() {

@@ -28,13 +28,19 @@ int places_after_point(const std::string& text) {
   return static_cast<int>(text.size() - point) - 1;
 }
 
-// Cells padded on the right until their points stand under each other.
-std::vector<std::string> on_the_point(const std::vector<std::string>& cells) {
+// Cells padded on the right until their points stand under each other, each with its sign behind
+// its last digit. `signs` may be empty.
+std::vector<std::string> on_the_point(const std::vector<std::string>& cells,
+                                      const std::vector<std::string>& signs) {
   int most = -1;
+  std::size_t widest = 0;
   for (const std::string& cell : cells) most = std::max(most, places_after_point(cell));
+  for (const std::string& sign : signs) widest = std::max(widest, display_width(sign));
   std::vector<std::string> result;
-  for (const std::string& cell : cells) {
-    result.push_back(cell + spaces(static_cast<std::size_t>(most - places_after_point(cell))));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string sign = signs.empty() ? "" : signs[i];
+    const auto missing = static_cast<std::size_t>(most - places_after_point(cells[i]));
+    result.push_back(cells[i] + sign + spaces(missing + widest - display_width(sign)));
   }
   return result;
 }
@@ -52,7 +58,11 @@ Laid lay_out(const TableColumn& column, std::size_t margin, bool escape) {
   laid.header = escape ? escape_cell(column.name) : column.name;
   for (const std::string& cell : column.cells)
     laid.cells.push_back(escape ? escape_cell(cell) : cell);
-  if (column.numeric && laid.align == 'r') laid.cells = on_the_point(laid.cells);
+  if (column.numeric && laid.align == 'r') {
+    laid.cells = on_the_point(laid.cells, column.signs);
+  } else {
+    for (std::size_t i = 0; i < column.signs.size(); ++i) laid.cells[i] += column.signs[i];
+  }
   laid.width = display_width(laid.header) + margin;
   for (const std::string& cell : laid.cells) laid.width = std::max(laid.width, display_width(cell));
   return laid;

@@ -183,9 +183,15 @@ class PlotBuilder {
     return join(parts, ", ");
   }
 
+  std::string y_figure() const {
+    const auto& rate = spec_.y.rate;
+    if (!rate) return spec_.y.metric;
+    return rate->share_of.empty() ? rate->count + " / time" : rate->count + ": share of ceiling";
+  }
+
   std::string y_label(const std::string& unit) const {
     if (!spec_.y_title.empty()) return spec_.y_title;
-    std::string text = spec_.y.metric;
+    std::string text = y_figure();
     const Condition* pass = spec_.y.where.on("pass");
     if (pass && pass->values.size() == 1) text = pass->values.front() + " " + text;
     if (spec_.y.relative_to) return text + (spec_.y.inverse ? ": speed-up" : ": ratio");

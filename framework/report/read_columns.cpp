@@ -5,117 +5,11 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/reduce.h"
-#include "report/units.h"
 
 namespace assay::report {
 namespace {
 
-using Handlers = std::vector<std::pair<std::string, Reader::Handler>>;
 using yaml::Node;
-
-// How a column looks, whatever it shows.
-Handlers look(Reader& reader, Column& column) {
-  return {
-      {"format", [&](const Node& node) { column.format = reader.format(node); }},
-      {"labels", [&](const Node& node) { column.labels = reader.text_map(node, "labels"); }},
-      {"other", [&](const Node& node) { column.other_label = reader.text(node, "other"); }},
-      {"cells", [&](const Node& node) { column.cells = reader.cells(node); }},
-      {"align",
-       [&](const Node& node) {
-         const std::string word = reader.choice(node, "alignment", {"left", "right", "center"});
-         column.align = word.empty() ? '\0' : word.front();
-       }},
-      {"show", [&](const Node& node) { column.shown = reader.boolean(node, "show"); }},
-  };
-}
-
-Handlers& operator+=(Handlers& handlers, Handlers more) {
-  std::move(more.begin(), more.end(), std::back_inserter(handlers));
-  return handlers;
-}
-
-void read_rank(Reader& reader, const Node& node, Measure& measure) {
-  static const std::vector<std::pair<std::string, RankRule>> rules{{"max", RankRule::maximum},
-                                                                   {"min", RankRule::minimum},
-                                                                   {"mean", RankRule::mean},
-                                                                   {"all", RankRule::pool}};
-  const std::string word = reader.text(node, "rank");
-  for (const auto& [name, rule] : rules) {
-    if (name == word) {
-      measure.ranks = rule;
-      return;
-    }
-  }
-  if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos) {
-    reader.complain(node, fmt::format("rank '{}' does not exist", word),
-                    "a number, max, min, mean or all");
-    return;
-  }
-  reader.value(node, "rank", word);
-  measure.where.conditions.push_back({"rank", {word}});
-}
-
-Handlers selection(Reader& reader, Measure& measure, std::vector<Statistic>& statistics) {
-  return {
-      {"pass",
-       [&](const Node& node) {
-         measure.where.conditions.push_back({"pass", {reader.pass(node)}});
-       }},
-      {"part",
-       [&](const Node& node) {
-         std::vector<std::string> parts = reader.texts(node, "part");
-         for (const std::string& part : parts) reader.value(node, "part", part);
-         measure.where.conditions.push_back({"part", std::move(parts)});
-       }},
-      {"source",
-       [&](const Node& node) {
-         const std::string word = reader.text(node, "source");
-         const bool number = word.find_first_not_of("0123456789") == std::string::npos;
-         reader.value(node, number ? "source" : "run", word);
-         measure.where.conditions.push_back({number ? "source" : "run", {word}});
-       }},
-      {"rank", [&](const Node& node) { read_rank(reader, node, measure); }},
-      {"where", [&](const Node& node) { measure.where.add(reader.filter(node)); }},
-      {"stat",
-       [&](const Node& node) {
-         for (const std::string& name : reader.texts(node, "stat")) {
-           if (const auto statistic = statistic_from_text(name)) {
-             statistics.push_back(*statistic);
-           } else {
-             reader.complain(node, fmt::format("statistic '{}' does not exist", name),
-                             known_names(name, statistic_names()));
-           }
-         }
-       }},
-      {"unit", [&](const Node& node) { measure.unit = read_unit(reader, node); }},
-      {"relative_to", [&](const Node& node) { measure.relative_to = reader.filter(node); }},
-      {"ratio",
-       [&](const Node& node) {
-         measure.inverse = reader.choice(node, "ratio", {"relative", "speedup"}) == "speedup";
-       }},
-      {"pool", [&](const Node& node) { measure.pool = reader.axes(node); }},
-  };
-}
-
-void check_unit(Reader& reader, const Node& node, const MetricInfo& metric, Column& column,
-                bool needs_unit) {
-  auto& measure = std::get<Measure>(column.content);
-  const bool plain = metric.unit.empty() || metric.unit == "count";
-  if (!has_unit(measure.statistic) || measure.relative_to) return;
-  if (!measure.unit.empty()) {
-    if (same_dimension(measure.unit, metric.unit)) return;
-    reader.complain(
-        *node.find("unit"),
-        fmt::format("{} is measured in {}, which '{}' cannot show", metric.name,
-                    plain ? "plain numbers" : metric.unit, measure.unit),
-        plain ? "leave the unit out" : "units for it: " + join(units_for(metric.unit), ", "));
-  } else if (needs_unit && !plain && !column.format.carries_unit()) {
-    reader.complain(node,
-                    fmt::format("'{}' shows {} without naming a unit", column.name, metric.name),
-                    "units for it: " + join(units_for(metric.unit), ", "));
-  }
-}
 
 // Several statistics of one measure: hidden columns, joined.
 void spread_statistics(const std::vector<Statistic>& statistics, const std::string& separator,
@@ -136,22 +30,14 @@ void spread_statistics(const std::vector<Statistic>& statistics, const std::stri
 void read_measure_column(Reader& reader, const Node& node, Column column,
                          std::vector<Column>& columns) {
   std::string separator = " ± ";
-  std::vector<Statistic> statistics;
-  column.content = Measure();
-  auto& measure = std::get<Measure>(column.content);
-  const MetricInfo* metric = nullptr;
-  Handlers handlers = look(reader, column);
-  handlers += selection(reader, measure, statistics);
+  MeasureReader measure(reader, column);
+  Handlers handlers = measure.handlers();
   handlers +=
-      {{"metric", [&](const Node& value) { metric = reader.metric(value); }},
-       {"separator", [&](const Node& value) { separator = reader.text(value, "separator"); }}};
+      {{"separator", [&](const Node& value) { separator = reader.text(value, "separator"); }}};
   reader.entries(node, "column '" + column.name + "'", handlers);
-  if (!metric) return;
-  measure.metric = metric->name;
-  if (!statistics.empty()) measure.statistic = statistics.front();
-  check_unit(reader, node, *metric, column, true);
-  if (statistics.size() > 1) {
-    spread_statistics(statistics, separator, std::move(column), columns);
+  if (!measure.finish(node, true)) return;
+  if (measure.statistics().size() > 1) {
+    spread_statistics(measure.statistics(), separator, std::move(column), columns);
   } else {
     columns.push_back(std::move(column));
   }
@@ -214,44 +100,13 @@ void read_join_column(Reader& reader, const Node& node, Column column,
 
 }  // namespace
 
-std::string read_unit(Reader& reader, const Node& node) {
-  const std::string name = reader.text(node, "unit");
-  if (!store::unit_named(name) && reader.known().metric(name) == nullptr) {
-    const auto& metrics = reader.known().metrics;
-    const bool of_metric =
-        std::any_of(metrics.begin(), metrics.end(),
-                    [&](const MetricInfo& metric) { return metric.unit == name; });
-    if (!of_metric) {
-      reader.complain(node, fmt::format("unit '{}' does not exist", name),
-                      known_names(name, store::known_units()));
-    }
-  }
-  return name;
-}
-
-void read_measure(Reader& reader, const Node& node, Column& column, bool needs_unit) {
-  std::vector<Statistic> statistics;
-  column.content = Measure();
-  auto& measure = std::get<Measure>(column.content);
-  const MetricInfo* metric = nullptr;
-  Handlers handlers = look(reader, column);
-  handlers += selection(reader, measure, statistics);
-  handlers += {{"metric", [&](const Node& value) { metric = reader.metric(value); }}};
-  if (!reader.entries(node, "'" + column.name + "'", handlers)) return;
-  if (!node.find("metric")) reader.complain(node, fmt::format("'{}' names no metric", column.name));
-  if (!metric) return;
-  measure.metric = metric->name;
-  if (!statistics.empty()) measure.statistic = statistics.front();
-  if (statistics.size() > 1) reader.complain(*node.find("stat"), "one statistic here, not several");
-  check_unit(reader, node, *metric, column, needs_unit);
-}
-
 void read_column(Reader& reader, const std::string& name, const Node& node,
                  std::vector<Column>& columns) {
   Column column;
   column.name = name;
   column.where = node.where;
-  static const std::vector<std::string> kinds{"axis", "metric", "expr", "join", "text", "outcome"};
+  static const std::vector<std::string> kinds{"axis", "metric", "rate",   "expr",
+                                              "join", "text",   "outcome"};
   std::vector<std::string> present;
   for (const std::string& kind : kinds) {
     if (node.find(kind)) present.push_back(kind);
@@ -263,7 +118,8 @@ void read_column(Reader& reader, const std::string& name, const Node& node,
   }
   const std::string& kind = present.front();
   if (kind == "axis") return read_axis_column(reader, node, std::move(column), columns);
-  if (kind == "metric") return read_measure_column(reader, node, std::move(column), columns);
+  if (kind == "metric" || kind == "rate")
+    return read_measure_column(reader, node, std::move(column), columns);
   if (kind == "expr") return read_expression_column(reader, node, std::move(column), columns);
   if (kind == "join") return read_join_column(reader, node, std::move(column), columns);
   column.content = OutcomeContent();

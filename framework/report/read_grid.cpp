@@ -13,6 +13,13 @@ namespace {
 
 using yaml::Node;
 
+// "" for plain numbers, and where the metric is not known.
+std::string base_unit(Reader& reader, const Measure& measure) {
+  if (measure.rate) return measure.rate->share_of.empty() ? measure.rate->unit : "";
+  const MetricInfo* metric = reader.known().metric(measure.metric);
+  return metric ? metric->unit : "";
+}
+
 void add_key(GridSpec& grid, const std::string& axis) {
   if (!std::count(grid.keys.begin(), grid.keys.end(), axis)) grid.keys.push_back(axis);
 }
@@ -103,6 +110,7 @@ std::vector<std::pair<std::string, Reader::Handler>> grid_handlers(Reader& reade
       {"limit", [&](const Node& node) { grid.limit = reader.count(node, "limit"); }},
       {"cells", [&](const Node& node) { grid.cells = reader.cells(node); }},
       {"reasons", [&](const Node& node) { grid.reasons = reader.boolean(node, "reasons"); }},
+      {"formulas", [&](const Node& node) { grid.formulas = reader.boolean(node, "formulas"); }},
   };
 }
 
@@ -203,8 +211,7 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
       is_column = true;
       if (const auto* measure = std::get_if<Measure>(&column.content)) {
         const bool ratio = measure->relative_to || !has_unit(measure->statistic);
-        const MetricInfo* metric = reader_.known().metric(measure->metric);
-        unit = ratio ? "" : !measure->unit.empty() || !metric ? measure->unit : metric->unit;
+        unit = ratio ? "" : measure->unit.empty() ? base_unit(reader_, *measure) : measure->unit;
       } else if (const auto* content = std::get_if<ExpressionContent>(&column.content)) {
         unit = content->unit;
       } else if (const auto* axis = std::get_if<AxisContent>(&column.content)) {

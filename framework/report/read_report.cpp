@@ -147,6 +147,7 @@ class ReportReader {
 ReportSpec read_report(Reader& reader, const yaml::Node& node) {
   ReportReader report(reader);
   report.blocks(node, {}, 0);
+  report.spec.wants_ceilings = reader.wants_ceilings();
   return std::move(report.spec);
 }
 

@@ -24,6 +24,9 @@ class Reader {
   void complain(const yaml::Node& at, std::string message, std::string hint = {});
   void complain(const SourceLocation& at, std::string message, std::string hint = {});
   std::size_t complaints() const { return diagnostics_.size(); }
+  // A figure asks for its share of a ceiling.
+  void note_ceilings() { wants_ceilings_ = true; }
+  bool wants_ceilings() const { return wants_ceilings_; }
 
   using Handler = std::function<void(const yaml::Node&)>;
   // Calls the handler of each entry, in the order written; an unknown key is a complaint. False
@@ -64,6 +67,7 @@ class Reader {
 
   const Vocabulary& known_;
   std::vector<Diagnostic>& diagnostics_;
+  bool wants_ceilings_ = false;
 };
 
 // "known: a, b, c" with the nearest of them first where one is near.

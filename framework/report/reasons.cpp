@@ -15,8 +15,10 @@ constexpr std::size_t rows_named = 4;
 
 struct Cause {
   Outcome outcome;
+  std::string word;  // as the line begins
   std::string reason;
-  bool alike = false;  // stands for reasons that differ in figures only
+  bool always = false;  // told whatever the spec says of reasons
+  bool alike = false;   // stands for reasons that differ in figures only
   std::size_t cells = 0;
   std::vector<std::string> rows;
 };
@@ -30,31 +32,59 @@ std::string row_name(const Records& records, const Grid& grid, const GridRow& ro
   return join(parts, ", ");
 }
 
-void collect(const Records& records, const Grid& grid, const std::vector<GridRow>& rows,
-             std::vector<Cause>& causes) {
+// What there is to say of one cell.
+std::vector<Cause> causes_of(const Cell& cell, const GridSpec& spec) {
+  std::vector<Cause> causes;
+  if (cell.kind == Cell::Kind::outcome) {
+    const std::string outcome(to_text(cell.outcome));
+    const auto text = spec.cells.find(outcome);
+    const bool discarded = !cell.discarded.empty();
+    causes.push_back({cell.outcome,
+                      text != spec.cells.end() ? text->second
+                      : discarded              ? cell.discarded
+                                               : outcome,
+                      cell.reason, false});
+  } else if (cell.kind == Cell::Kind::undefined && !cell.reason.empty()) {
+    const auto text = spec.cells.find("undefined");
+    causes.push_back(
+        {Outcome::ok, text != spec.cells.end() ? text->second : "N/A", cell.reason, false});
+  } else if (!cell.unverified.empty()) {
+    causes.push_back({Outcome::ok, "not verified", cell.unverified, true});
+  }
+  for (const store::Mark& mark : cell.marks) {
+    causes.push_back({Outcome::ok, std::string(mark_sign) + " " + mark.mark, mark.reason, true});
+  }
+  return causes;
+}
+
+// One cell counts once for reasons that differ in figures only, such as those of two GPUs.
+void add(const std::vector<Cause>& of_cell, const std::string& row, std::vector<Cause>& causes) {
+  std::vector<std::size_t> counted;
+  for (const Cause& one : of_cell) {
+    const std::string kind = without_numbers(one.reason);
+    auto cause = std::find_if(causes.begin(), causes.end(), [&](const Cause& known) {
+      return known.outcome == one.outcome && known.word == one.word &&
+             without_numbers(known.reason) == kind;
+    });
+    if (cause == causes.end()) cause = causes.insert(cause, one);
+    const auto place = static_cast<std::size_t>(cause - causes.begin());
+    cause->alike = cause->alike || cause->reason != one.reason;
+    if (std::count(counted.begin(), counted.end(), place) > 0) continue;
+    counted.push_back(place);
+    ++cause->cells;
+    if (!row.empty() && (cause->rows.empty() || cause->rows.back() != row)) {
+      cause->rows.push_back(row);
+    }
+  }
+}
+
+void collect(const Records& records, const Grid& grid, const GridSpec& spec,
+             const std::vector<GridRow>& rows, std::vector<Cause>& causes) {
   for (const GridRow& row : rows) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
-      const bool failed = cell.kind == Cell::Kind::outcome;
-      if ((!failed && cell.unverified.empty()) ||
-          !std::holds_alternative<Measure>(grid.columns[i].content)) {
-        continue;
-      }
-      const std::string& reason = failed ? cell.reason : cell.unverified;
-      const std::string kind = without_numbers(reason);
-      auto cause = std::find_if(causes.begin(), causes.end(), [&](const Cause& known) {
-        return known.outcome == cell.outcome && without_numbers(known.reason) == kind;
-      });
-      if (cause == causes.end()) {
-        causes.push_back({cell.outcome, reason, false, 0, {}});
-        cause = std::prev(causes.end());
-      }
-      cause->alike = cause->alike || cause->reason != reason;
-      ++cause->cells;
-      std::string name = row_name(records, grid, row);
-      if (!name.empty() && (cause->rows.empty() || cause->rows.back() != name)) {
-        cause->rows.push_back(std::move(name));
-      }
+      if (!std::holds_alternative<Measure>(grid.columns[i].content)) continue;
+      const std::vector<Cause> of_cell = causes_of(row.cells[i], spec);
+      if (!of_cell.empty()) add(of_cell, row_name(records, grid, row), causes);
     }
   }
 }
@@ -63,25 +93,45 @@ void collect(const Records& records, const Grid& grid, const std::vector<GridRow
 
 std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec) {
   std::vector<Cause> causes;
-  collect(records, grid, grid.rows, causes);
-  if (!spec.note) collect(records, grid, grid.omitted, causes);
+  collect(records, grid, spec, grid.rows, causes);
+  if (!spec.note) collect(records, grid, spec, grid.omitted, causes);
   std::vector<std::string> lines;
   for (const Cause& cause : causes) {
-    if (!spec.reasons && cause.outcome != Outcome::ok) continue;
+    if (!spec.reasons && !cause.always) continue;
     const std::size_t named = std::min(rows_named, cause.rows.size());
     std::string rows =
         join({cause.rows.begin(), cause.rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
     if (cause.rows.size() > named)
       rows += fmt::format("; and {} more rows", cause.rows.size() - named);
     if (!rows.empty()) rows = ": " + escape_cell(rows);
-    const auto text = spec.cells.find(std::string(to_text(cause.outcome)));
-    const std::string shown = cause.outcome == Outcome::ok ? "not verified"
-                              : text == spec.cells.end()   ? std::string(to_text(cause.outcome))
-                                                           : text->second;
     lines.push_back(fmt::format(
-        "**{}** ({} cell{}{}): {}", shown, cause.cells, cause.cells == 1 ? "" : "s", rows,
+        "**{}** ({} cell{}{}): {}", cause.word, cause.cells, cause.cells == 1 ? "" : "s", rows,
         cause.reason.empty() ? "no reason was given"
                              : (cause.alike ? "such as: " : "") + escape_cell(cause.reason)));
+  }
+  return lines;
+}
+
+std::vector<std::string> formulas(const Grid& grid, const GridSpec& spec) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> columns_by_formula;
+  for (std::size_t i = 0; spec.formulas && i < grid.columns.size(); ++i) {
+    // A figure of several statistics is made of hidden columns, "MFU#0".
+    const std::string name = grid.columns[i].name.substr(0, grid.columns[i].name.find('#'));
+    for (const GridRow& row : grid.rows) {
+      const std::string& formula = row.cells[i].formula;
+      if (formula.empty()) continue;
+      const auto known = std::find_if(columns_by_formula.begin(), columns_by_formula.end(),
+                                      [&](const auto& one) { return one.first == formula; });
+      auto& columns =
+          known == columns_by_formula.end()
+              ? columns_by_formula.emplace_back(formula, std::vector<std::string>()).second
+              : known->second;
+      if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [formula, columns] : columns_by_formula) {
+    lines.push_back(fmt::format("**{}** = {}", escape_cell(join(columns, ", ")), formula));
   }
   return lines;
 }

@@ -92,7 +92,14 @@ void Records::add_source(std::size_t number) {
       if (found != result.parameters.end()) codes[axis] = intern(axis, found->second);
     }
     for (const store::Series& series : result.series) {
-      add_series(series, result, codes, case_number);
+      auto stand_in = store::stand_in_for(result, series);
+      if (!stand_in) {
+        add_series(series, result, codes, case_number);
+        continue;
+      }
+      stand_ins_.push_back(std::move(*stand_in));
+      add_series(stand_ins_.back(), result, codes, case_number);
+      records_.back().discarded = store::discarded_for(result, series)->mark;
     }
     if (result.series.empty() && result.outcome != Outcome::ok) {
       for (const std::string& pass : passes) {
@@ -110,7 +117,7 @@ void Records::add_source(std::size_t number) {
 
 void Records::add_series(const store::Series& series, const store::CaseResult& result,
                          const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number) {
-  records_.push_back({&series, &result, case_number});
+  records_.push_back({&series, &result, case_number, {}});
   const std::size_t first = codes_.size();
   codes_.insert(codes_.end(), case_codes.begin(), case_codes.end());
   codes_[first + pass_axis] = intern(pass_axis, Value(series.pass));
@@ -132,6 +139,12 @@ std::optional<std::size_t> Records::axis(std::string_view name) const {
     if (axes_[i].name == name) return i;
   }
   return std::nullopt;
+}
+
+const Ceilings* Records::ceilings(std::size_t record) const {
+  const auto* source = std::get_if<std::int64_t>(&value(record, source_axis));
+  const auto number = source == nullptr ? ceilings_.size() : static_cast<std::size_t>(*source);
+  return number < ceilings_.size() && !ceilings_[number].empty() ? &ceilings_[number] : nullptr;
 }
 
 std::vector<std::string> Records::passes() const {

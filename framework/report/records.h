@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "report/ceilings.h"
+#include "store/marks.h"
 #include "store/records.h"
 
 namespace assay::report {
@@ -35,6 +37,9 @@ class Records {
     const store::Series* series;
     const store::CaseResult* result;
     std::uint32_t case_number;  // counts cases over all sources
+    // "throttled": why times that were measured are not shown (`measure.unhealthy: discard`); their
+    // series then stands here without samples, as `skipped`.
+    std::string discarded;
   };
 
   std::size_t size() const { return records_.size(); }
@@ -50,6 +55,11 @@ class Records {
   // `source` counts them from 0. A case that failed without any series stands once for each pass
   // its run knows, with an empty metric.
   const std::vector<const store::Run*>& sources() const { return sources_; }
+
+  // What the machine of each source can do at most; without, no rate has a share of it.
+  void set_ceilings(std::vector<Ceilings> of_sources) { ceilings_ = std::move(of_sources); }
+  // nullptr where nothing is known of the machine of the record's source.
+  const Ceilings* ceilings(std::size_t record) const;
 
   // Names of the metrics, in the order they first appear, with their unit.
   const std::vector<std::pair<std::string, std::string>>& metrics() const { return metrics_; }
@@ -71,6 +81,7 @@ class Records {
   std::vector<std::uint32_t> codes_;
   std::vector<std::pair<std::string, std::string>> metrics_;
   std::deque<store::Series> stand_ins_;
+  std::vector<Ceilings> ceilings_;
 };
 
 // Whether a value as a spec writes it ("64", "100 MiB", "true", "flash") names this value.

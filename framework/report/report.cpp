@@ -20,6 +20,16 @@ Result<ReportSpec> read_spec(const yaml::Node& node, const Vocabulary& known) {
   return spec;
 }
 
+Result<std::vector<Ceilings>> ceilings_of_sources(const Inputs& inputs) {
+  std::vector<Ceilings> of_sources;
+  for (const store::Run* source : inputs.sources) {
+    auto found = inputs.ceilings(*source);
+    if (!found) return tl::unexpected(found.error());
+    of_sources.push_back(std::move(*found));
+  }
+  return of_sources;
+}
+
 class BlockRenderer {
  public:
   BlockRenderer(const Records& records, const Inputs& inputs)
@@ -74,7 +84,7 @@ std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known) {
 
 Result<Document> build(const Inputs& inputs) {
   if (inputs.sources.empty()) return fail(ExitCode::bad_input, "a report needs a run");
-  const Records records(inputs.sources);
+  Records records(inputs.sources);
   Vocabulary known = vocabulary_of_records(records, inputs.metrics);
   known.layouts = inputs.layouts;
   ReportSpec spec;
@@ -84,6 +94,13 @@ Result<Document> build(const Inputs& inputs) {
     auto read = read_spec(inputs.spec, known);
     if (!read) return tl::unexpected(read.error());
     spec = std::move(*read);
+  }
+  if (spec.wants_ceilings && inputs.ceilings) {
+    if (auto found = ceilings_of_sources(inputs); found) {
+      records.set_ceilings(std::move(*found));
+    } else {
+      return tl::unexpected(found.error());
+    }
   }
   Document document;
   if (inputs.with_context) {

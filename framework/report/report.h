@@ -3,10 +3,12 @@
 #include <assay/metric.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "report/ceilings.h"
 #include "report/document.h"
 #include "report/spec.h"
 #include "store/records.h"
@@ -20,9 +22,12 @@ struct Inputs {
   std::vector<const store::Run*> sources;  // not owned; `source: N` of a column counts them from 0
   yaml::Node spec;                         // null: the default report
   std::vector<MetricInfo> metrics;         // known besides those the runs hold
-  std::filesystem::path folder;            // of the report: plots are written here; empty: no plots
-  std::filesystem::path layouts;           // folder of the layouts a spec may name; empty: none
-  bool with_context = true;                // title, question, environment and experiment text
+  // The ceilings of the machine that a source was measured on; asked for where a figure is a share
+  // of one. Empty: none are known.
+  std::function<Result<Ceilings>(const store::Run& source)> ceilings = {};
+  std::filesystem::path folder;   // of the report: plots are written here; empty: no plots
+  std::filesystem::path layouts;  // folder of the layouts a spec may name; empty: none
+  bool with_context = true;       // title, question, environment and experiment text
 };
 
 // Everything that is wrong with a spec, judged by what `known` says exists: unknown block, key,

@@ -1,5 +1,8 @@
 #include "report/schema.h"
 
+#include <algorithm>
+
+#include "report/ceilings.h"
 #include "report/cell.h"
 #include "report/format.h"
 #include "report/reduce.h"
@@ -61,8 +64,21 @@ json look() {
           {"show", described(boolean(), "false: only other columns use it.")}};
 }
 
+std::vector<std::string> all_ceiling_names() {
+  std::vector<std::string> all;
+  for (const std::string_view unit : ceiling_units) {
+    for (std::string& name : ceiling_names(unit)) {
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+    }
+  }
+  return all;
+}
+
 json measure() {
   return {{"metric", text()},
+          {"rate", described(text(), "A counted metric; shows it divided by the time.")},
+          {"share_of", described(suggested(all_ceiling_names()),
+                                 "Of a rate: divided by this ceiling of the machine.")},
           {"pass", text()},
           {"part", described(one_or_list(text()), "Phase, kernel, stream or tensor.")},
           {"source", described(text(), "Number or name of a run, where several are shown.")},
@@ -128,7 +144,8 @@ json grid() {
           {"keep", described(text(), "Condition over columns.")},
           {"limit", {{"type", "integer"}, {"minimum", 0}}},
           {"cells", refer("cells")},
-          {"reasons", described(boolean(), "Why cells are no numbers, below.")}};
+          {"reasons", described(boolean(), "Why cells are no numbers, below.")},
+          {"formulas", described(boolean(), "How rates are derived, below.")}};
 }
 
 json table() {

@@ -49,6 +49,12 @@ Key key_of(const Records& records, std::uint32_t id, const std::vector<std::size
   return key;
 }
 
+Cell failed_cell(const Records::Record& record) {
+  Cell cell = Cell::of_outcome(record.series->outcome, record.series->reason);
+  cell.discarded = record.discarded;
+  return cell;
+}
+
 bool names_option_of(const std::string& axis, const Filter& filter) {
   return std::any_of(filter.conditions.begin(), filter.conditions.end(), [&](const Condition& c) {
     return axis == c.axis || axis.rfind(c.axis + ".", 0) == 0;
@@ -119,6 +125,7 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
     return std::find(index.axes_.begin(), index.axes_.end(), axis) != index.axes_.end();
   };
   index.rank_is_key_ = is_key(rank);
+  if (measure.rate) index.rate_ = std::make_shared<const RateOfRecords>(records, measure);
   Filter parts = only_about_parts(measure.where, true);
   const bool any_part =
       is_key(part) || std::count(measure.pool.begin(), measure.pool.end(), "part");
@@ -177,7 +184,8 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
 
 std::string why_unverified(const Records& records, const RecordIds& ids) {
   for (const std::uint32_t id : ids) {
-    const auto& [series, result, number] = records[id];
+    const store::Series* series = records[id].series;
+    const store::CaseResult* result = records[id].result;
     if (series->clock.empty() || !result->context.is_object()) continue;
     const auto passes = result->context.find("unverified");
     if (passes == result->context.end() || !passes->is_object()) continue;
@@ -187,6 +195,14 @@ std::string why_unverified(const Records& records, const RecordIds& ids) {
   return {};
 }
 
+std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids) {
+  std::vector<store::Mark> marks;
+  for (const std::uint32_t id : ids) {
+    add_marks(store::marks_of(*records[id].result, *records[id].series), marks);
+  }
+  return marks;
+}
+
 Result<Cell> MeasureIndex::at(const Key& key) const {
   Cell cell;
   if (const auto found = found_.find(key); found != found_.end()) {
@@ -194,9 +210,12 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
     if (!one) return one;
     cell = std::move(*one);
     cell.unverified = why_unverified(*records_, found->second);
+    const bool counted = measure_->statistic == Statistic::n;
+    if (!counted && (cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list)) {
+      cell.marks = marks_of(*records_, found->second);
+    }
   } else if (const auto failed = failed_.find(key); failed != failed_.end()) {
-    const store::Series& series = *(*records_)[failed->second.front()].series;
-    cell = Cell::of_outcome(series.outcome, series.reason);
+    cell = failed_cell((*records_)[failed->second.front()]);
   }
   if (!base_ || !cell.is_number()) return cell;
   Key base_key(base_keys_.size());
@@ -211,12 +230,13 @@ Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
   const double below = measure_->inverse ? cell.number : base.number;
   if (base.is_number() && below != 0) {
     Cell ratio = Cell::of(above / below);
+    ratio.formula = cell.formula;
     ratio.unverified = cell.unverified.empty() ? base.unverified : cell.unverified;
+    ratio.marks = cell.marks;
+    add_marks(base.marks, ratio.marks);
     return ratio;
   }
-  Cell undefined;
-  undefined.kind = Cell::Kind::undefined;
-  return undefined;
+  return Cell::undefined(base.kind == Cell::Kind::undefined ? base.reason : "");
 }
 
 Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
@@ -245,12 +265,13 @@ Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
   std::vector<const store::Series*> series;
   for (const std::uint32_t id : ids) {
     const store::Series* record = (*records_)[id].series;
-    if (record->outcome != Outcome::ok) return Cell::of_outcome(record->outcome, record->reason);
+    if (record->outcome != Outcome::ok) return failed_cell((*records_)[id]);
     series.push_back(record);
   }
   const std::string& unit = series.front()->unit;
   const std::string& shown = measure_->unit.empty() ? unit : measure_->unit;
   const RankRule rule = one ? measure_->ranks : RankRule::pool;
+  if (rate_ && measure_->statistic != Statistic::n) return rate_->cell(ids, series, rule);
   if (measure_->statistic == Statistic::samples) {
     Cell cell;
     cell.kind = Cell::Kind::list;

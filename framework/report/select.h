@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "report/cell.h"
+#include "report/rate.h"
 #include "report/records.h"
 #include "report/spec.h"
 
 namespace assay::report {
 
-using RecordIds = std::vector<std::uint32_t>;
 using Key = std::vector<std::uint32_t>;  // codes on the axes that tell rows apart
 
 struct KeyHash {
@@ -30,6 +30,9 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
 // Why nobody has checked a time among these, where an external program has taken it and its pass
 // was not verified (docs/external.md); "" otherwise.
 std::string why_unverified(const Records& records, const RecordIds& ids);
+
+// What deserves less trust about these, each mark once.
+std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids);
 
 // For each combination of codes on `axes`, the results of one measure.
 class MeasureIndex {
@@ -57,6 +60,7 @@ class MeasureIndex {
   std::string name_;
   SourceLocation where_;
   bool rank_is_key_ = false;
+  std::shared_ptr<const RateOfRecords> rate_;  // where the measure is one
   std::unordered_map<Key, RecordIds, KeyHash> found_;
   std::unordered_map<Key, RecordIds, KeyHash> failed_;  // not ok, of whatever metric
   std::shared_ptr<const MeasureIndex> base_;            // relative_to

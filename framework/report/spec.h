@@ -63,9 +63,17 @@ enum class RankRule {
   pool,  // all samples of all ranks together
 };
 
+// How fast something was done: count / time.
+struct Rate {
+  std::string count;     // the metric that is counted: flops, bytes
+  std::string unit;      // of the rate in base units: FLOP/s, byte/s
+  std::string share_of;  // divided by this ceiling (report/ceilings.h); "": not divided
+};
+
 // A figure of the stored results.
 struct Measure {
-  std::string metric;
+  std::string metric;  // of a rate its time
+  std::optional<Rate> rate;
   Filter where;  // pass, part, source and a single rank are conditions like any other
   RankRule ranks = RankRule::maximum;
   std::vector<std::string> pool;  // axes whose values are taken together
@@ -140,6 +148,7 @@ struct GridSpec {
   std::size_t limit = 0;           // 0: all
   std::map<std::string, std::string> cells;
   bool reasons = true;
+  bool formulas = true;  // how its rates are derived, below
 };
 
 struct TableSpec {
@@ -242,6 +251,7 @@ using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec
 
 struct ReportSpec {
   std::vector<Block> blocks;
+  bool wants_ceilings = false;  // some figure is a share of one
 };
 
 // What a spec may name.

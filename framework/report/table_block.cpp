@@ -31,6 +31,13 @@ TableColumn written(const Grid& grid, std::size_t index, const CellTexts& cells)
   return result;
 }
 
+// A sign behind every figure that deserves less trust; the lines below the table say why.
+void add_signs(const Grid& grid, std::size_t index, TableColumn& column) {
+  const auto marked = [&](const GridRow& row) { return !row.cells[index].marks.empty(); };
+  if (std::none_of(grid.rows.begin(), grid.rows.end(), marked)) return;
+  for (const GridRow& row : grid.rows) column.signs.push_back(marked(row) ? mark_sign : "");
+}
+
 TableColumn index_column(std::size_t rows) {
   TableColumn column{"", {}, 'r', true};
   for (std::size_t i = 0; i < rows; ++i) column.cells.push_back(fmt::format("{}", i));
@@ -54,7 +61,9 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
   TableSection table;
   if (spec.index) table.columns.push_back(index_column(grid->rows.size()));
   for (std::size_t i = 0; i < grid->columns.size(); ++i) {
-    if (grid->columns[i].shown) table.columns.push_back(written(*grid, i, spec.grid.cells));
+    if (!grid->columns[i].shown) continue;
+    table.columns.push_back(written(*grid, i, spec.grid.cells));
+    add_signs(*grid, i, table.columns.back());
   }
   if (grid->rows.empty()) {
     const std::string why = unmet_conditions(records, spec.grid.where);
@@ -70,9 +79,9 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
   if (std::string note = note_text(records, *grid, spec.grid); !note.empty()) {
     sections.push_back(Paragraph{std::move(note)});
   }
-  if (auto lines = reasons(records, *grid, spec.grid); !lines.empty()) {
-    sections.push_back(List{std::move(lines)});
-  }
+  std::vector<std::string> lines = formulas(*grid, spec.grid);
+  std::ranges::move(reasons(records, *grid, spec.grid), std::back_inserter(lines));
+  if (!lines.empty()) sections.push_back(List{std::move(lines)});
   return {};
 }
 

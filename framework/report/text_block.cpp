@@ -48,9 +48,9 @@ class TextBlock {
     if (std::string note = note_text(records_, grid_, spec_.grid); !note.empty()) {
       sections.push_back(Paragraph{std::move(note)});
     }
-    if (auto causes = reasons(records_, grid_, spec_.grid); !causes.empty()) {
-      sections.push_back(List{std::move(causes)});
-    }
+    std::vector<std::string> lines = formulas(grid_, spec_.grid);
+    std::ranges::move(reasons(records_, grid_, spec_.grid), std::back_inserter(lines));
+    if (!lines.empty()) sections.push_back(List{std::move(lines)});
     return {};
   }
 

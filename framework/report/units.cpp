@@ -62,8 +62,12 @@ std::vector<std::string> units_for(std::string_view unit) {
 
 std::string sensible_unit(double magnitude, std::string_view base_unit) {
   static constexpr std::string_view ladders[][5] = {
-      {"ns", "us", "ms", "s"},          {"byte", "KiB", "MiB", "GiB"}, {"byte/s", "MB/s", "GB/s"},
-      {"FLOP/s", "GFLOP/s", "TFLOP/s"}, {"FLOP", "GFLOP", "TFLOP"},    {"mJ", "J", "kJ"},
+      {"ns", "us", "ms", "s"},
+      {"byte", "KiB", "MiB", "GiB"},
+      {"byte/s", "MB/s", "GB/s", "TB/s"},
+      {"FLOP/s", "GFLOP/s", "TFLOP/s"},
+      {"FLOP", "GFLOP", "TFLOP"},
+      {"mJ", "J", "kJ"},
   };
   if (magnitude == 0 || !std::isfinite(magnitude)) return std::string(base_unit);
   for (const auto& ladder : ladders) {

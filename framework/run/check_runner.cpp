@@ -98,7 +98,7 @@ class CheckedWorker {
     for (wire::Descriptor* stream : {&fifo.reader(), &process.output(), &process.errors()}) {
       if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
     }
-    // Not longer: the end of a process is no event here.
+    watched.push_back({process.end_descriptor(), POLLIN, 0});
     ::poll(watched.data(), watched.size(), 100);
     read(process, fifo);
   }

@@ -12,6 +12,8 @@
 
 #include "base/text.h"
 #include "run/external_series.h"
+#include "run/host_memory.h"
+#include "run/worker.h"
 #include "store/json.h"
 
 namespace assay::run {
@@ -58,6 +60,9 @@ class ExternalCase {
     send_case();
     follow();
     if (end_.outcome == Outcome::ok && !end_.interrupted) look_for_every_pass();
+    if (end_.outcome != Outcome::ok && !errors_.empty()) {
+      end_.context["output"] = printable(errors_);
+    }
     if (end_.outcome == Outcome::crashed || end_.outcome == Outcome::timeout) {
       left_.without_exchange = "no tensors were exchanged: " + end_.reason;
     }
@@ -108,6 +113,7 @@ class ExternalCase {
         return process_.kill();
       }
       if (is_flood()) return process_.kill();
+      if (fills_the_memory()) return process_.kill();
       if (std::chrono::steady_clock::now() > limit) {
         process_.kill();
         ended_with(Outcome::timeout, fmt::format("the case did not finish within {}",
@@ -122,16 +128,25 @@ class ExternalCase {
     if (how.signalled || how.number != 0) {
       const auto lines = split(std::string(trim(errors_)), '\n');
       ended_with(Outcome::crashed, fmt::format("the program ended with {}: {}", how.text(),
-                                               lines.empty() ? "" : lines.back()));
+                                               lines.empty() ? "" : printable(lines.back())));
     }
   }
 
+  bool fills_the_memory() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look_) return false;
+    const MemoryGuard::Look look = memory_guard_.look({process_.pid()});
+    next_look_ = now + std::chrono::milliseconds(look.next_ms);
+    if (look.stop) ended_with(Outcome::oom, *look.stop);
+    return look.stop.has_value();
+  }
+
   void wait_for_output() {
-    const bool listening = process_.output().open() || process_.errors().open();
     pollfd watched[] = {{interrupt_.descriptor(), POLLIN, 0},
+                        {process_.end_descriptor(), POLLIN, 0},
                         {process_.output().number(), POLLIN, 0},
                         {process_.errors().number(), POLLIN, 0}};
-    ::poll(watched, 3, listening ? 200 : 10);  // without pipes only the clock tells of its end
+    ::poll(watched, 4, 100);
     read_output();
   }
 
@@ -274,6 +289,8 @@ class ExternalCase {
   std::size_t printed_bytes_ = 0;
   std::size_t bad_lines_ = 0;
   std::string errors_;
+  MemoryGuard memory_guard_ = MemoryGuard::from_environment();
+  std::chrono::steady_clock::time_point next_look_;
   ExternalEnd left_;
   CaseEnd& end_ = left_.end;
 };

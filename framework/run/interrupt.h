@@ -1,11 +1,14 @@
 #pragma once
 
+#include <signal.h>
+
 #include "wire/channel.h"
 
 namespace assay::run {
 
-// Turns SIGINT and SIGTERM into something an event loop can wait for, while it lives.
-// Once: finish the current case. Twice: stop now.
+// Turns SIGINT, SIGTERM and SIGHUP into something an event loop can wait for, while it lives; what
+// is written to a pipe nobody reads is an error then and no signal. Once: finish the current case.
+// Twice: stop now.
 class Interrupt {
  public:
   Interrupt();
@@ -20,6 +23,8 @@ class Interrupt {
   bool stop_now() const { return count_ >= 2; }
 
  private:
+  sigset_t mask_before_;
+  struct sigaction pipe_before_;
   wire::Descriptor signals_;
   int count_ = 0;
 };

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "health/cpu_source.h"
+#include "health/gpu_source.h"
+
 namespace assay::run {
 
-struct Gpu {
-  std::string name;
-  std::int64_t memory_bytes = 0;
-  std::string compute_capability;  // "9.0"
-};
+using health::Gpu;
 
-// The machine this process runs on, as far as it can be seen without LibTorch: GPUs through NVML.
+// The machine this process runs on, as far as it can be seen without LibTorch: the GPUs that CUDA
+// may use through NVML.
 struct Machine {
   std::string host;
   std::string cpu;
@@ -23,8 +23,10 @@ struct Machine {
   std::string gpu_driver;
   std::vector<Gpu> gpus;
   std::string gpu_problem;  // why no GPU can be seen, when there is none
+  std::string cpu_problem;  // why nothing is known of the load of the cores, when that is so
 };
 
+Machine probe_machine(const health::GpuSource& gpus, const health::CpuSource& cpus);
 Machine probe_machine();
 nlohmann::json to_json(const Machine& machine);
 

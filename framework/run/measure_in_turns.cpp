@@ -17,10 +17,6 @@ std::int64_t integer_of(const store::Parameters& parameters, const char* name) {
   return std::get<std::int64_t>(parameters.at(name));
 }
 
-int world_size_of(const ResolvedCase& resolved) {
-  return static_cast<int>(integer_of(resolved.request.parameters, "world_size"));
-}
-
 // A case on workers of its own.
 class Member final : public TurnTaker {
  public:
@@ -57,7 +53,11 @@ class Member final : public TurnTaker {
 
   // Its workers are spare, or gone, afterwards.
   CaseEnd end() {
-    if (!group_) return {.outcome = Outcome::crashed, .reason = failed_to_start_};
+    if (!group_) {
+      return {.outcome = Outcome::crashed,
+              .reason = failed_to_start_,
+              .interrupted = interrupt_.stop_now()};
+    }
     CaseEnd end = group_->end();
     end.context["versions"] = group_->versions();
     if (end.reusable && !resolved_.fresh_workers) spare_.add(std::move(*group_));
@@ -163,10 +163,12 @@ class Round {
 }  // namespace
 
 Result<WorkerGroup> SpareGroups::take(int world_size, bool fresh) {
+  std::erase_if(groups_, [](WorkerGroup& group) { return !group.alive(); });
   const auto spare = std::find_if(groups_.begin(), groups_.end(), [&](const WorkerGroup& group) {
     return group.world_size() == world_size;
   });
-  if (fresh || spare == groups_.end()) return WorkerGroup::start(installation_, world_size);
+  if (fresh || spare == groups_.end())
+    return WorkerGroup::start(installation_, world_size, &interrupt_);
   WorkerGroup group = std::move(*spare);
   groups_.erase(spare);
   return group;

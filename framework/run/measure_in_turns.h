@@ -13,7 +13,9 @@ namespace assay::run {
 // Worker groups that wait for their next cases.
 class SpareGroups {
  public:
-  explicit SpareGroups(const Installation& installation) : installation_(installation) {}
+  // interrupt: the user may stop the start of a new one.
+  SpareGroups(const Installation& installation, Interrupt& interrupt)
+      : installation_(installation), interrupt_(interrupt) {}
 
   // A spare group of so many ranks, else, or where it is to be `fresh`, a new one.
   Result<WorkerGroup> take(int world_size, bool fresh);
@@ -26,6 +28,7 @@ class SpareGroups {
 
  private:
   const Installation& installation_;
+  Interrupt& interrupt_;
   std::vector<WorkerGroup> groups_;
 };
 

@@ -95,7 +95,6 @@ Words link_command(const PluginBuild& build, const std::filesystem::path& object
 Result<void> execute(const Words& words, const std::filesystem::path& source) {
   Process::Command command;
   command.arguments = words;
-  command.dies_with_parent = true;
   const auto done = capture(command);
   if (!done) {
     return fail(ExitCode::machine_lacks, done.error().text(),

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <random>
+
+#include "run/keeper.h"
 
 extern char** environ;
 
@@ -48,64 +50,99 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return list;
 }
 
-ProcessEnd from_status(int status) {
-  if (WIFSIGNALED(status)) return {true, WTERMSIG(status)};
-  return {false, WEXITSTATUS(status)};
+ProcessEnd from(const KeptEnd& end) {
+  const std::int64_t peak_bytes = std::int64_t{end.peak_memory_kib} * 1024;
+  if (WIFSIGNALED(end.wait_status)) return {true, WTERMSIG(end.wait_status), peak_bytes};
+  return {false, WEXITSTATUS(end.wait_status), peak_bytes};
+}
+
+std::string random_mark() {
+  std::random_device source;
+  return fmt::format("{:08x}{:08x}", source(), source());
+}
+
+// Nothing at its end; EINTR does not count.
+template <class Word>
+std::optional<Word> read_word(const wire::Descriptor& descriptor) {
+  Word word;
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor.number(), &word, sizeof word);
+  } while (count < 0 && errno == EINTR);
+  return count == sizeof word ? std::optional(word) : std::nullopt;
+}
+
+// False when nothing came within the time; -1: for ever.
+bool readable(const wire::Descriptor& descriptor, int wait_ms) {
+  pollfd ready = {descriptor.number(), POLLIN, 0};
+  int count = 0;
+  do {
+    count = ::poll(&ready, 1, wait_ms);
+  } while (count < 0 && errno == EINTR);
+  return count > 0;
 }
 
 }  // namespace
 
 std::string ProcessEnd::text() const {
-  return signalled ? fmt::format("signal {} ({})", number, ::strsignal(number))
-                   : fmt::format("exit code {}", number);
+  if (!signalled) return fmt::format("exit code {}", number);
+  const char* name = ::sigabbrev_np(number);
+  return name == nullptr ? fmt::format("signal {} ({})", number, ::strsignal(number))
+                         : fmt::format("signal {} (SIG{}: {})", number, name, ::strsignal(number));
 }
 
 Result<Process> Process::start(const Command& command) {
   auto input = make_pipe();
   auto output = make_pipe();
   auto errors = make_pipe();
+  auto control = make_pipe();
+  auto report = make_pipe();
   auto failure = make_pipe();  // carries errno when exec fails, closes when it succeeds
-  if (!input || !output || !errors || !failure) {
+  if (!input || !output || !errors || !control || !report || !failure) {
     return fail(ExitCode::machine_lacks, "cannot make the pipes of a child process");
   }
+  Process process;
+  process.mark_ = random_mark();
   std::vector<std::string> words = command.arguments;
-  std::vector<std::string> variables = merged_environment(command.environment);
+  std::map<std::string, std::string> added = command.environment;
+  added[family_variable] = process.mark_;
+  std::vector<std::string> variables = merged_environment(added);
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(variables);
   wire::Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const int stdin_source = command.standard_input ? input->read.number() : nothing.number();
+  const KeeperTask task = {
+      .control = control->read.number(),
+      .report = report->write.number(),
+      .failure = failure->write.number(),
+      .input = command.standard_input ? input->read.number() : nothing.number(),
+      .output = output->write.number(),
+      .errors = errors->write.number(),
+      .passed = command.passed,
+      .arguments = argv.data(),
+      .environment = envp.data()};
 
-  const pid_t pid = ::fork();
-  if (pid < 0) {
+  const pid_t keeper = ::fork();
+  if (keeper < 0) {
     return fail(ExitCode::machine_lacks,
                 fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
-  if (pid == 0) {
-    // Only calls that are safe after fork in a process with threads.
-    ::setpgid(0, 0);
-    if (command.dies_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::dup2(stdin_source, STDIN_FILENO);
-    ::dup2(output->write.number(), STDOUT_FILENO);
-    ::dup2(errors->write.number(), STDERR_FILENO);
-    ::execvpe(argv[0], argv.data(), envp.data());
-    const int reason = errno;
-    static_cast<void>(!::write(failure->write.number(), &reason, sizeof reason));
-    ::_exit(127);
-  }
-  ::setpgid(pid, pid);
+  if (keeper == 0) keep(task);
+  process.keeper_ = keeper;
+  process.control_ = std::move(control->write);
+  process.report_ = std::move(report->read);
+  report->write.close();
   failure->write.close();
-  int reason = 0;
-  const bool failed = ::read(failure->read.number(), &reason, sizeof reason) == sizeof reason;
-  if (failed) {
-    ::waitpid(pid, nullptr, 0);
+  const auto reason = read_word<int>(failure->read);
+  const auto begun = read_word<KeptStart>(process.report_);
+  if (reason) {
     return fail(ExitCode::machine_lacks,
-                fmt::format("cannot run '{}': {}", command.arguments[0], std::strerror(reason)));
+                fmt::format("cannot run '{}': {}", command.arguments[0], std::strerror(*reason)));
   }
-  Process process;
-  process.pid_ = pid;
+  if (!begun) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("cannot run '{}': its keeper was ended", command.arguments[0]));
+  }
+  process.pid_ = begun->pid;
   if (command.standard_input) process.input_ = std::move(input->write);
   process.output_ = std::move(output->read);
   process.errors_ = std::move(errors->read);
@@ -118,35 +155,49 @@ Process& Process::operator=(Process&& other) noexcept {
   if (this == &other) return *this;
   kill();
   pid_ = std::exchange(other.pid_, -1);
+  keeper_ = std::exchange(other.keeper_, -1);
+  mark_ = std::move(other.mark_);
   end_ = std::exchange(other.end_, std::nullopt);
+  control_ = std::move(other.control_);
+  report_ = std::move(other.report_);
   input_ = std::move(other.input_);
   output_ = std::move(other.output_);
   errors_ = std::move(other.errors_);
   return *this;
 }
 
-std::optional<ProcessEnd> Process::ended() {
-  if (!end_ && pid_ > 0) {
-    int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) end_ = from_status(status);
+void Process::take_end(int wait_ms) {
+  if (end_ || !report_.open() || !readable(report_, wait_ms)) return;
+  if (const auto told = read_word<KeptEnd>(report_)) {
+    end_ = from(*told);
+    return;
   }
+  // Somebody has ended the keeper, and with it, by the system's hand, the process.
+  end_ = ProcessEnd{true, SIGKILL};
+  end_family(mark_);
+}
+
+std::optional<ProcessEnd> Process::ended() {
+  take_end(0);
   return end_;
 }
 
 ProcessEnd Process::wait() {
-  if (!end_ && pid_ > 0) {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    end_ = from_status(status);
-  }
+  take_end(-1);
   return end_.value_or(ProcessEnd{});
 }
 
 void Process::kill() {
-  if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);
-  wait();
+  constexpr int patience_ms = 30'000;
+  if (keeper_ <= 0) return;
+  control_.close();
+  take_end(patience_ms);
+  // What is left of its pipe closes when the last of the family is gone.
+  const bool gone = readable(report_, patience_ms);
+  ::waitpid(keeper_, nullptr, gone ? 0 : WNOHANG);
+  report_.close();
+  if (!end_) end_ = ProcessEnd{true, SIGKILL};
+  keeper_ = -1;
   pid_ = -1;
 }
 

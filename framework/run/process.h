@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,22 +13,24 @@
 
 namespace assay::run {
 
-// How a process ended, in words: "exit code 3", "signal 11 (Segmentation fault)".
+// How a process ended, in words: "exit code 3", "signal 11 (SIGSEGV: Segmentation fault)".
 struct ProcessEnd {
   bool signalled = false;
-  int number = 0;  // exit code or signal
+  int number = 0;                      // exit code or signal
+  std::int64_t peak_memory_bytes = 0;  // the most it held at once; 0: not known
   std::string text() const;
 };
 
 // A child process without a shell, in a process group of its own, with its standard output and
-// error captured. Killed, with all of its group, when the object goes.
+// error captured. When it has ended, when the object goes and when this process goes, however that
+// happens, it is killed with everything that it has started and left (run/keeper.h).
 class Process {
  public:
   struct Command {
     std::vector<std::string> arguments;              // [0]: the program, searched in PATH
     std::map<std::string, std::string> environment;  // added to this process' own
     bool standard_input = false;                     // a pipe to write to, else /dev/null
-    bool dies_with_parent = false;  // killed when the thread that started it ends, however it ends
+    int passed = -1;  // a descriptor of this process that it keeps, under its number
   };
 
   static Result<Process> start(const Command& command);
@@ -38,6 +41,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   bool started() const { return pid_ > 0; }
+  // For an event loop: readable once the process has ended; -1 when that is known.
+  int end_descriptor() const { return end_ ? -1 : report_.number(); }
   wire::Descriptor& input() { return input_; }
   wire::Descriptor& output() { return output_; }
   wire::Descriptor& errors() { return errors_; }
@@ -46,11 +51,18 @@ class Process {
   std::optional<ProcessEnd> ended();
   // Waits for it to end.
   ProcessEnd wait();
-  // The whole process group, at once.
+  // It and all it has started, at once. Returns when they are gone, or, where the system does not
+  // let go of one of them, after half a minute.
   void kill();
 
  private:
+  void take_end(int wait_ms);
+
   pid_t pid_ = -1;
+  pid_t keeper_ = -1;
+  std::string mark_;          // of its family
+  wire::Descriptor control_;  // closing it ends them all
+  wire::Descriptor report_;
   std::optional<ProcessEnd> end_;
   wire::Descriptor input_;
   wire::Descriptor output_;

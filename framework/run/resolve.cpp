@@ -137,4 +137,8 @@ ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
   return resolved;
 }
 
+int world_size_of(const ResolvedCase& resolved) {
+  return static_cast<int>(integer_of(resolved.request.parameters, "world_size", 1));
+}
+
 }  // namespace assay::run

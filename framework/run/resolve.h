@@ -30,4 +30,7 @@ struct ResolvedCase {
 ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
                      const store::Parameters& parameters);
 
+// The ranks that run the case together.
+int world_size_of(const ResolvedCase& resolved);
+
 }  // namespace assay::run

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "run/exchange.h"
+#include "run/fitness.h"
 #include "run/interleaving.h"
 #include "run/leave.h"
 #include "run/measure_in_turns.h"
@@ -28,12 +30,12 @@ class Run {
       : request_(request),
         database_(database),
         observer_(observer),
-        machine_(probe_machine()),
+        machine_(watched_.machine()),
         surroundings_{request.catalogue, request.experiment, machine_,
                       is_cuda_build(request.catalogue)},
         build_(request.installation),
         interleaving_(surroundings_, request.plan),
-        spare_(request.installation) {}
+        spare_(request.installation, interrupt_) {}
 
   Result<RunEnd> run() {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
@@ -124,11 +126,12 @@ class Run {
   struct OpenCase {
     ResolvedCase resolved;
     store::CaseResult result;
+    std::optional<health::Watch::Ticket> watched;  // where it takes turns
     std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
   };
 
   OpenCase open_case(std::size_t index) {
-    OpenCase open{resolved_case(index), {}};
+    OpenCase open{resolved_case(index), {}, {}};
     open.result.ordinal = static_cast<std::int64_t>(index);
     open.result.parameters = open.resolved.request.parameters;
     store::set_key(open.result);
@@ -138,7 +141,7 @@ class Run {
   }
 
   bool is_left(std::size_t index) const {
-    return selection_.wants(index) && !measured_.contains(index);
+    return !measured_.contains(index) && selection_.wants(index);
   }
 
   void begin_case(OpenCase& open) {
@@ -149,7 +152,10 @@ class Run {
   Result<void> run_case(OpenCase open, std::string why_apart = {}) {
     begin_case(open);
     const auto start = Clock::now();
-    CaseEnd end = execute(open.resolved);
+    CaseEnd end = watched_.execute(
+        open.resolved, [&] { return execute(open.resolved); },
+        [this](const std::string& what) { observer_.case_doing(what); },
+        [this] { return stopping(); });
     if (end.interrupted) {
       end_.interrupted = true;
       return {};
@@ -204,9 +210,10 @@ class Run {
     std::vector<OpenCase> cases;
     for (const std::size_t index : indices) cases.push_back(open_case(index));
     std::vector<InTurns> members;
+    int ranks = 0;
     for (const OpenCase& open : cases) {
-      members.push_back(
-          {&open.resolved, open.result.key, interleaving_.name_of(open.index())});
+      ranks += world_size_of(open.resolved);
+      members.push_back({&open.resolved, open.result.key, interleaving_.name_of(open.index())});
     }
     if (workers_) spare_.add(std::move(*workers_));
     workers_.reset();
@@ -214,15 +221,26 @@ class Run {
     const auto alone = measure_in_turns(
         members, spare_, interrupt_,
         {.stop = [&] { return !recorded || stopped_now(); },
-         .begins = [&](std::size_t member) { begin_case(cases[member]); },
+         .begins =
+             [&](std::size_t member) {
+               begin_case(cases[member]);
+               cases[member].watched = watched_.begin(cases[member].resolved);
+             },
          .doing = [&](const std::string& what) { observer_.case_doing(what + ", in turns"); },
          .ended =
              [&](std::size_t member, CaseEnd end, double worked_s) {
                OpenCase& open = cases[member];
                observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
+               if (const auto ticket = std::exchange(open.watched, std::nullopt)) {
+                 const int beside = ranks - world_size_of(open.resolved);
+                 end = watched_.end(*ticket, open.resolved, beside, std::move(end));
+               }
                auto done = finish_case(open, std::move(end), worked_s);
                if (!done && recorded) recorded = std::move(done);
              }});
+    for (OpenCase& open : cases) {
+      if (const auto ticket = std::exchange(open.watched, std::nullopt)) watched_.drop(*ticket);
+    }
     for (const Alone& one : alone) {
       if (!recorded || stopped_now()) break;
       recorded = run_case(std::move(cases[one.member]), one.why);
@@ -282,6 +300,7 @@ class Run {
     if (auto ready = ready_workers(request, resolved.fresh_workers); !ready) {
       end.outcome = Outcome::crashed;
       end.reason = ready.error().text();
+      end.interrupted = interrupt_.stop_now();
       return end;
     }
     end = workers_->run_case(request, resolved.time_limit_s, interrupt_, doing);
@@ -324,16 +343,17 @@ class Run {
   const RunRequest& request_;
   store::Database& database_;
   Observer& observer_;
-  Machine machine_;
+  WatchedMachine watched_;
+  const Machine& machine_;
   Surroundings surroundings_;
   BuildIdentity build_;
   Interleaving interleaving_;
-  SpareGroups spare_;
   Interrupt interrupt_;
+  SpareGroups spare_;
   Selection selection_;
   int session_ = 0;                  // of the results, as the database counts
   std::set<std::string> described_;  // builds that the database knows
-  std::set<std::size_t> measured_;   // cases of this session
+  std::set<std::size_t> measured_;   // places of the plan, by this session
   std::optional<WorkerGroup> workers_;
   RunEnd end_;
 };

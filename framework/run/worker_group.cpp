@@ -2,61 +2,50 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "base/text.h"
+#include "run/case_marks.h"
+#include "run/gathering.h"
+#include "run/rank_verdict.h"
 
 namespace assay::run {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
-constexpr std::chrono::seconds start_limit(120);
 // Once one rank has failed, the others have this long to say why they did.
-constexpr std::chrono::seconds grace(3);
-constexpr std::size_t kept_output_bytes = 8192;
+constexpr seconds grace(3);
+// A worker whose connection has closed has this long to end.
+constexpr milliseconds end_grace(2000);
+// Ranks have this long to say where they are.
+constexpr milliseconds answer_grace(300);
 
 std::string random_token() {
   std::random_device source;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
 }
 
-int milliseconds_until(Clock::time_point moment) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(moment - Clock::now());
+int milliseconds_until(std::chrono::steady_clock::time_point moment) {
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(moment - std::chrono::steady_clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 1000));
 }
 
-// The last lines a worker printed, for the reason of a crash.
-std::string last_lines(const std::string& output) {
-  const std::vector<std::string> lines = split(std::string(trim(output)), '\n');
-  std::vector<std::string> last(lines.end() - std::min<std::ptrdiff_t>(3, std::ssize(lines)),
-                                lines.end());
-  return join(last, " | ");
-}
-
-// The members of `own`, on every level, that `other` has not or has otherwise.
-nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other) {
-  nlohmann::json differs = nlohmann::json::object();
-  for (const auto& [name, value] : own.items()) {
-    const auto found = other.find(name);
-    if (found == other.end() || value.type() != found->type()) {
-      differs[name] = value;
-    } else if (value.is_object()) {
-      if (auto inner = difference(value, *found); !inner.empty()) differs[name] = std::move(inner);
-    } else if (value != *found) {
-      differs[name] = value;
-    }
-  }
-  return differs;
+bool readable(int descriptor) {
+  pollfd ready = {descriptor, POLLIN, 0};
+  return ::poll(&ready, 1, 0) > 0;
 }
 
 }  // namespace
 
-Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size) {
+Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size,
+                                       Interrupt* interrupt) {
   auto listener = wire::Listener::on_loopback();
   const auto port = wire::free_port();
   if (!listener) return tl::unexpected(listener.error());
@@ -73,73 +62,25 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
                            {"WORLD_SIZE", std::to_string(world_size)},
                            {"MASTER_ADDR", "127.0.0.1"},
                            {"MASTER_PORT", std::to_string(*port)}};
-    auto process = Process::start(command);
-    if (!process) return tl::unexpected(process.error());
-    group.workers_.push_back({.process = std::move(*process)});
+    auto worker = Worker::start(std::move(command));
+    if (!worker) return tl::unexpected(worker.error());
+    group.workers_.push_back(std::move(*worker));
   }
-  if (const auto gathered = group.gather(*listener, token); !gathered) {
-    return tl::unexpected(gathered.error());
-  }
+  auto versions = gather(*listener, token, group.workers_, interrupt);
+  if (!versions) return tl::unexpected(versions.error());
+  group.versions_ = std::move(*versions);
   return group;
 }
 
-Result<void> WorkerGroup::gather(wire::Listener& listener, const std::string& token) {
-  const auto limit = Clock::now() + start_limit;
-  const auto missing = [&] {
-    return std::any_of(workers_.begin(), workers_.end(),
-                       [](const Worker& worker) { return !worker.channel.open(); });
-  };
-  while (missing()) {
-    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-      read_output(workers_[rank]);
-      if (!workers_[rank].channel.open() && workers_[rank].process.ended()) {
-        return fail(ExitCode::machine_lacks, "a worker could not start: " + death_of(rank),
-                    "`assay doctor` says what is missing");
-      }
-    }
-    if (Clock::now() > limit) {
-      return fail(ExitCode::machine_lacks, "the workers did not start within two minutes");
-    }
-    pollfd waiting = {listener.descriptor(), POLLIN, 0};
-    if (::poll(&waiting, 1, 50) <= 0) continue;
-    auto channel = listener.accept();
-    if (!channel) return tl::unexpected(channel.error());
-    if (const auto admitted = admit(std::move(*channel), token); !admitted) return admitted;
-  }
-  return {};
+bool WorkerGroup::alive() {
+  return std::none_of(workers_.begin(), workers_.end(), [](Worker& worker) {
+    // Between cases a worker says nothing: what can be read is the end of the connection.
+    return worker.process.ended() || readable(worker.channel.descriptor());
+  });
 }
 
-// A connection that does not present the token is somebody else's and is dropped.
-Result<void> WorkerGroup::admit(wire::Channel channel, const std::string& token) {
-  const auto message = channel.receive();
-  if (!message || !*message) return {};
-  const auto hello = wire::hello_from_json(**message);
-  if (!hello || hello->token != token) return {};
-  const auto rank = static_cast<std::size_t>(hello->rank);
-  if (rank >= workers_.size() || workers_[rank].channel.open()) {
-    return fail(ExitCode::machine_lacks, fmt::format("two workers say they are rank {}", rank));
-  }
-  workers_[rank].channel = std::move(channel);
-  if (rank == 0) versions_ = hello->versions;
-  return {};
-}
-
-void WorkerGroup::read_output(Worker& worker) {
-  for (wire::Descriptor* stream : {&worker.process.output(), &worker.process.errors()}) {
-    if (stream->open() && !drain(*stream, worker.output)) stream->close();
-  }
-  if (worker.output.size() > kept_output_bytes) {
-    worker.output.erase(0, worker.output.size() - kept_output_bytes);
-  }
-}
-
-std::string WorkerGroup::death_of(std::size_t rank) {
-  Worker& worker = workers_[rank];
-  const ProcessEnd end = worker.process.wait();
-  read_output(worker);
-  const std::string last = last_lines(worker.output);
-  const std::string who = workers_.size() > 1 ? fmt::format("rank {}", rank) : "the worker";
-  return fmt::format("{} ended with {}{}{}", who, end.text(), last.empty() ? "" : ": ", last);
+std::string WorkerGroup::name_of(std::size_t rank) const {
+  return workers_.size() > 1 ? fmt::format("rank {}", rank) : "the worker";
 }
 
 bool WorkerGroup::any(bool (*is_so)(const Worker&)) const {
@@ -149,45 +90,68 @@ bool WorkerGroup::any(bool (*is_so)(const Worker&)) const {
 void WorkerGroup::take_messages(std::size_t rank,
                                 const std::function<void(const std::string&)>& doing) {
   Worker& worker = workers_[rank];
-  const auto broken = [&](const std::string& why) {
-    worker.done = true;
-    worker.status = {Outcome::crashed, why};
-  };
-  const auto alive = worker.channel.read_available();
-  while (!worker.done) {
-    const auto message = worker.channel.next();
-    if (!message) return broken(message.error().text());
-    if (!*message) break;
-    const std::string type = wire::message_type(**message);
-    if (type == "progress" && rank == 0) {
-      if (const auto progress = wire::progress_from_json(**message)) doing(progress->doing);
-    } else if (type == "measured") {
-      auto measured = wire::measured_from_json(**message);
-      if (!measured) return broken(measured.error().text());
-      if (measured->ordinal == case_.ordinal) {
-        case_.end.series.push_back(std::move(measured->series));
+  // All there is: behind it may stand the end of the connection, or of the process.
+  bool alive = true;
+  while (alive && !worker.done && readable(worker.channel.descriptor())) {
+    const auto more = worker.channel.read_available();
+    alive = more && *more;
+    while (!worker.done) {
+      const auto message = worker.channel.next();
+      if (!message) {
+        return worker.fail(Outcome::crashed,
+                           fmt::format("{} sent what is no message of a worker: {}", name_of(rank),
+                                       message.error().text()));
       }
-    } else if (type == "turn_wanted") {
-      auto wanted = wire::turn_wanted_from_json(**message);
-      if (!wanted) return broken(wanted.error().text());
-      if (wanted->ordinal == case_.ordinal) worker.wanted = std::move(*wanted);
-    } else if (type == "case_done") {
-      const auto finished = wire::case_done_from_json(**message);
-      if (!finished) return broken(finished.error().text());
-      worker.done = finished->ordinal == case_.ordinal;
-      worker.status = {finished->outcome, finished->reason};
-      if (worker.done && finished->context.is_object()) worker.context = finished->context;
+      if (!*message) break;
+      take(worker, **message);
+      if (rank == 0 && wire::message_type(**message) == "progress") doing(worker.doing);
     }
   }
-  if (!worker.done && (!alive || !*alive)) broken(death_of(rank));
+  if (!alive) worker.hang_up();
+}
+
+void WorkerGroup::take(Worker& worker, const nlohmann::json& message) {
+  const std::string type = wire::message_type(message);
+  const auto broken = [&](const Error& error) { worker.fail(Outcome::crashed, error.text()); };
+  if (type == "progress") {
+    if (auto progress = wire::progress_from_json(message)) worker.doing = progress->doing;
+  } else if (type == "measured") {
+    auto measured = wire::measured_from_json(message);
+    if (!measured) return broken(measured.error());
+    if (measured->ordinal == case_.ordinal) {
+      case_.end.series.push_back(std::move(measured->series));
+    }
+  } else if (type == "turn_wanted") {
+    auto wanted = wire::turn_wanted_from_json(message);
+    if (!wanted) return broken(wanted.error());
+    if (wanted->ordinal == case_.ordinal) worker.wanted = std::move(*wanted);
+  } else if (type == "case_done") {
+    auto finished = wire::case_done_from_json(message);
+    if (!finished) return broken(finished.error());
+    if (finished->ordinal != case_.ordinal) return;
+    worker.finish({finished->outcome, std::move(finished->reason)});
+    if (finished->context.is_object()) worker.context = std::move(finished->context);
+  }
+}
+
+void WorkerGroup::look_for_death(std::size_t rank) {
+  Worker& worker = workers_[rank];
+  if (worker.done) return;
+  if (worker.process.ended()) {
+    Status death = worker.death(name_of(rank), kills_before_);
+    kills_before_ = out_of_memory_kills();
+    return worker.fail(death.outcome, std::move(death.reason));
+  }
+  if (!worker.silent_for(end_grace)) return;
+  worker.fail(Outcome::crashed,
+              fmt::format("{} runs on without its connection to the host: a plugin has closed file "
+                          "descriptors that are not its own",
+                          name_of(rank)));
 }
 
 void WorkerGroup::send_to_all(const nlohmann::json& message) {
-  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    Worker& worker = workers_[rank];
-    if (worker.done || worker.channel.send(message)) continue;
-    worker.done = true;
-    worker.status = {Outcome::crashed, death_of(rank)};
+  for (Worker& worker : workers_) {
+    if (!worker.done && !worker.channel.send(message)) worker.hang_up();
   }
 }
 
@@ -196,18 +160,50 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
                                 const std::function<void(const std::string&)>& doing) {
   std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0}};
   for (Worker& worker : workers_) {
-    if (!worker.done) watched.push_back({worker.channel.descriptor(), POLLIN, 0});
+    if (worker.hung_up()) limit_ms = std::min(limit_ms, 50);
+    if (!worker.done) {
+      watched.push_back({worker.hung_up() ? -1 : worker.channel.descriptor(), POLLIN, 0});
+      watched.push_back({worker.process.end_descriptor(), POLLIN, 0});
+    }
     for (wire::Descriptor* stream : {&worker.process.output(), &worker.process.errors()}) {
       if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
     }
   }
   ::poll(watched.data(), watched.size(), limit_ms);
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    read_output(workers_[rank]);
-    if (workers_[rank].done) continue;
-    pollfd ready = {workers_[rank].channel.descriptor(), POLLIN, 0};
-    if (::poll(&ready, 1, 0) > 0) take_messages(rank, doing);
+    workers_[rank].read_output();
+    const bool ended = !workers_[rank].done && workers_[rank].process.ended();
+    // What it said before it ended counts.
+    if (!workers_[rank].done && !workers_[rank].hung_up()) take_messages(rank, doing);
+    if (ended || workers_[rank].hung_up()) look_for_death(rank);
   }
+}
+
+void WorkerGroup::guard_memory() {
+  if (Clock::now() < case_.next_look) return;
+  std::vector<pid_t> pids;
+  for (const Worker& worker : workers_) pids.push_back(worker.process.pid());
+  const MemoryGuard::Look look = memory_guard_.look(pids);
+  case_.next_look = Clock::now() + milliseconds(look.next_ms);
+  Worker& largest = workers_[look.largest];
+  if (!look.stop || largest.done) return;
+  largest.process.kill();
+  largest.fail(Outcome::oom, *look.stop);
+}
+
+// Those that are not done answer in their status pages, unless they are past handling a signal.
+void WorkerGroup::ask_where_they_are() {
+  const auto limit = Clock::now() + answer_grace;
+  for (Worker& worker : workers_) {
+    if (worker.done || worker.page() == nullptr || worker.process.ended()) continue;
+    worker.page()->asked = worker.page()->answered + 1;
+    ::kill(worker.process.pid(), wire::question_signal());
+  }
+  const auto owes = [](const Worker& worker) {
+    return !worker.done && worker.page() != nullptr &&
+           worker.page()->answered != worker.page()->asked;
+  };
+  while (any(owes) && Clock::now() < limit) ::poll(nullptr, 0, 5);
 }
 
 // What rank 0 tells stands for all; of the others only what differs from it is kept.
@@ -220,28 +216,48 @@ void WorkerGroup::merge_context(std::size_t rank) {
   }
 }
 
+void WorkerGroup::add_output(std::size_t rank) {
+  workers_[rank].read_output();
+  const std::string output = workers_[rank].output();
+  if (!output.empty()) case_.end.context["output"] = output;
+  if (case_.end.reason.find("device-side assert") == std::string::npos) return;
+  for (const std::string& line : split(output, '\n')) {
+    if (line.find("Assertion `") == std::string::npos) continue;
+    case_.end.reason += ": " + line;
+    return;
+  }
+}
+
+// Ranks that failed for want of another do not tell of a failure of their own.
+void WorkerGroup::drop_echoes(std::size_t rank) {
+  std::erase_if(case_.end.series, [&](const store::Series& series) {
+    return series.outcome != Outcome::ok && series.rank != static_cast<int>(rank);
+  });
+}
+
 void WorkerGroup::conclude() {
   CaseEnd& end = case_.end;
-  for (std::size_t rank = 0; rank < workers_.size(); ++rank) merge_context(rank);
+  std::vector<RankEnd> ranks;
+  const bool late = any([](const Worker& worker) { return !worker.done; }) &&
+                    !any([](const Worker& worker) { return worker.failed(); });
+  if (late && workers_.size() > 1) ask_where_they_are();
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
-    Worker& worker = workers_[rank];
-    if (!worker.done) {
-      const std::string who = workers_.size() > 1 ? fmt::format("rank {}", rank) : "the case";
-      worker.status = {Outcome::timeout, case_.after_failure
-                                             ? who + " did not finish after another rank had failed"
-                                             : fmt::format("{} did not finish within {}", who,
-                                                           human_duration(case_.time_limit_s))};
-    }
-    // A failing rank says more than those that waited for it.
-    const bool more_telling =
-        end.outcome == Outcome::ok || (end.outcome == Outcome::timeout && worker.done);
-    if (!worker.status.ok() && more_telling) {
-      end.outcome = worker.status.outcome;
-      end.reason = worker.status.reason;
-    }
+    const Worker& worker = workers_[rank];
+    merge_context(rank);
+    ranks.push_back({worker.done, worker.status, worker.done_at(), worker.collectives(),
+                     worker.doing, worker.last_lines()});
   }
-  end.reusable = end.outcome == Outcome::ok || end.outcome == Outcome::unsupported ||
-                 end.outcome == Outcome::wrong;
+  RankVerdict verdict = verdict_of(ranks, case_.time_limit_s);
+  end.outcome = verdict.status.outcome;
+  end.reason = std::move(verdict.status.reason);
+  const bool sane = end.outcome == Outcome::ok || end.outcome == Outcome::unsupported ||
+                    end.outcome == Outcome::wrong;
+  if (!sane || end.outcome == Outcome::wrong) add_output(verdict.rank);
+  if (end.outcome != Outcome::ok && workers_.size() > 1) drop_echoes(verdict.rank);
+  bool spoiled = false;
+  for (const Worker& worker : workers_) spoiled = add_marks(worker.context, end.context) || spoiled;
+  end.context.erase("left_behind");  // the marks say it
+  end.reusable = sane && !spoiled;
 }
 
 CaseEnd WorkerGroup::run_case(const wire::CaseRequest& request, double time_limit_s,
@@ -254,13 +270,10 @@ CaseEnd WorkerGroup::run_case(const wire::CaseRequest& request, double time_limi
 }
 
 void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
-  case_ = {request.ordinal, time_limit_s, 0, false, {}};
-  for (Worker& worker : workers_) {
-    worker.done = false;
-    worker.status = {};
-    worker.context = nlohmann::json::object();
-    worker.wanted.reset();
-  }
+  case_ = {.ordinal = request.ordinal,
+           .time_limit_s = time_limit_s,
+           .next_look = Clock::now() + milliseconds(50)};
+  for (Worker& worker : workers_) worker.begin_case();
   send_to_all(wire::to_json(request));
 }
 
@@ -272,7 +285,7 @@ void WorkerGroup::give(const wire::Turn& turn) {
 std::optional<wire::TurnWanted> WorkerGroup::work(
     Interrupt& interrupt, const std::function<void(const std::string&)>& doing) {
   const auto working = [](const Worker& worker) { return worker.working(); };
-  const auto failed = [](const Worker& worker) { return worker.done && !worker.status.ok(); };
+  const auto failed = [](const Worker& worker) { return worker.failed(); };
   const auto waiting = [](const Worker& worker) { return !worker.done; };
   const auto begun = Clock::now();
   auto limit = begun + std::chrono::duration_cast<Clock::duration>(
@@ -287,7 +300,8 @@ std::optional<wire::TurnWanted> WorkerGroup::work(
       case_.end.interrupted = true;
       return std::nullopt;
     }
-    wait_and_read(interrupt, milliseconds_until(limit), doing);
+    wait_and_read(interrupt, milliseconds_until(std::min(limit, case_.next_look)), doing);
+    guard_memory();
   }
   case_.worked_s += std::chrono::duration<double>(Clock::now() - begun).count();
   case_.after_failure = case_.after_failure || any(failed);

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "run/host_memory.h"
 #include "run/installation.h"
 #include "run/interrupt.h"
-#include "run/process.h"
+#include "run/worker.h"
 #include "wire/messages.h"
 
 namespace assay::run {
@@ -26,13 +28,17 @@ struct CaseEnd {
 // The worker processes of one case, one a rank, which serve case after case.
 class WorkerGroup {
  public:
-  static Result<WorkerGroup> start(const Installation& installation, int world_size);
+  // interrupt: the user may stop the start as well; null: not.
+  static Result<WorkerGroup> start(const Installation& installation, int world_size,
+                                   Interrupt* interrupt = nullptr);
 
   WorkerGroup(WorkerGroup&&) = default;
   WorkerGroup& operator=(WorkerGroup&&) = default;
 
   int world_size() const { return static_cast<int>(workers_.size()); }
   const nlohmann::json& versions() const { return versions_; }
+  // Whether all of its processes still run; between cases one may have been ended by others.
+  bool alive();
 
   // Sends the case to every rank and waits until all have answered, the time is up, one has died
   // or the user wants to stop now. `doing` is told what rank 0 does.
@@ -50,29 +56,24 @@ class WorkerGroup {
   CaseEnd end();
 
  private:
-  struct Worker {
-    Process process;
-    wire::Channel channel;
-    std::string output;  // the last of what it printed
-    bool done = false;
-    Status status;
-    nlohmann::json context = nlohmann::json::object();  // what it told of the case
-    std::optional<wire::TurnWanted> wanted;             // it waits for its turn
-    bool working() const { return !done && !wanted; }
-  };
+  using Clock = std::chrono::steady_clock;
+
   WorkerGroup() = default;
 
-  Result<void> gather(wire::Listener& listener, const std::string& token);
-  Result<void> admit(wire::Channel channel, const std::string& token);
+  std::string name_of(std::size_t rank) const;
   void send_to_all(const nlohmann::json& message);
   void wait_and_read(const Interrupt& interrupt, int limit_ms,
                      const std::function<void(const std::string&)>& doing);
+  void take_messages(std::size_t rank, const std::function<void(const std::string&)>& doing);
+  void take(Worker& worker, const nlohmann::json& message);
+  void look_for_death(std::size_t rank);
+  void guard_memory();
+  void ask_where_they_are();
   void conclude();
   void merge_context(std::size_t rank);
-  void read_output(Worker& worker);
-  void take_messages(std::size_t rank, const std::function<void(const std::string&)>& doing);
+  void add_output(std::size_t rank);
+  void drop_echoes(std::size_t rank);
   bool any(bool (*is_so)(const Worker&)) const;
-  std::string death_of(std::size_t rank);
 
   // The case under way.
   struct Case {
@@ -81,10 +82,13 @@ class WorkerGroup {
     double worked_s = 0;
     bool after_failure = false;
     CaseEnd end;
+    Clock::time_point next_look;  // at the memory
   };
 
   std::vector<Worker> workers_;
   nlohmann::json versions_;
+  MemoryGuard memory_guard_ = MemoryGuard::from_environment();
+  std::int64_t kills_before_ = out_of_memory_kills();
   Case case_;
 };
 

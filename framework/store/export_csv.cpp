@@ -8,6 +8,7 @@
 
 #include "store/export.h"
 #include "store/export_statistics.h"
+#include "store/marks.h"
 
 namespace assay::store {
 namespace {
@@ -131,6 +132,15 @@ struct Row {
   }
 };
 
+// Nothing of a CSV says that a figure was discarded: its row has the outcome instead.
+CaseResult as_shown(const CaseResult& result) {
+  CaseResult shown = result;
+  for (Series& series : shown.series) {
+    if (auto stand_in = stand_in_for(result, series)) series = std::move(*stand_in);
+  }
+  return shown;
+}
+
 std::vector<Row> rows_of(const CaseResult& result) {
   std::vector<Row> rows;
   for (const Series& series : result.series) {
@@ -177,7 +187,8 @@ Result<void> export_csv(const Run& run, std::ostream& out) {
   const Table table = columns_of(run);
   write_header(table, out);
   for (const CaseResult& result : run.cases) {
-    for (const Row& row : rows_of(result)) write_row(table, result, row, out);
+    const CaseResult shown = as_shown(result);
+    for (const Row& row : rows_of(shown)) write_row(table, shown, row, out);
   }
   out.flush();
   if (!out) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 
@@ -10,6 +11,7 @@
 #include "store/identity.h"
 #include "store/json.h"
 #include "store/json_fields.h"
+#include "store/marks.h"
 #include "store/statistics.h"
 
 namespace assay::store {
@@ -71,6 +73,19 @@ void add_rest_of_case(const CaseResult& result, json& provenance) {
   }
 }
 
+// What the order of the samples says, then what was seen while they were taken.
+std::vector<std::string> flags_of(const CaseResult& result, const Series& series,
+                                  const SampleOrder& order) {
+  std::vector<std::string> flags;
+  if (order.autocorrelated) flags.push_back("autocorrelated");
+  if (order.drifting) flags.push_back("drifting");
+  for (const Mark& mark : marks_of(result, series)) {
+    if (std::find(flags.begin(), flags.end(), mark.mark) == flags.end()) flags.push_back(mark.mark);
+  }
+  if (discarded_for(result, series)) flags.push_back("discarded");
+  return flags;
+}
+
 // All but machine and provenance, in the order they are documented.
 nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
                                const Series& series) {
@@ -82,11 +97,8 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
     statistics[name] = counts ? json(std::llround(figure)) : finite_or_null(figure);
   }
   const SampleOrder order = examine_order(series.samples);
-  json flags = json::array();
   if (std::isfinite(order.autocorrelation)) statistics["autocorrelation"] = order.autocorrelation;
   if (std::isfinite(order.drift)) statistics["drift"] = order.drift;
-  if (order.autocorrelated) flags.push_back("autocorrelated");
-  if (order.drifting) flags.push_back("drifting");
   const ExchangedOutcome exchanged = exchanged_outcome(series);
   nlohmann::ordered_json line;
   line["run"] = info.name;
@@ -101,7 +113,7 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
   line["reason"] = exchanged.reason;
   line["samples"] = samples;
   line["statistics"] = statistics;
-  line["flags"] = flags;
+  line["flags"] = flags_of(result, series, order);
   return line;
 }
 

@@ -7,6 +7,8 @@
 #include "measure/device.h"
 #include "measure/memory.h"
 #include "worker/composition.h"
+#include "worker/guards.h"
+#include "worker/memory_floor.h"
 #include "worker/pass_measurement.h"
 #include "worker/verification.h"
 
@@ -39,10 +41,12 @@ class CaseRun {
     device_ = device_of(request_.parameters, placement_);
     measure::use_device(*device_);
     if (device_->is_cpu()) cpu_memory_.emplace();
+    memory_floor_.emplace(*device_);
     sink_.progress("building");
     const auto backend = request_.parameters.find("backend");
     const Group group = groups_.get(
         backend == request_.parameters.end() ? "none" : to_text(backend->second), *device_);
+    Guards::watch(group.backend.get());
     composition_ = compose(loader_, request_, *device_, group);
     if (!verify_last_) verify_untimed();
     caches_.emplace(request_.parameters, *device_);
@@ -93,6 +97,7 @@ class CaseRun {
                                       .caches = *caches_,
                                       .build_another = [this] { return build_another(); },
                                       .tolerance = verification_.tolerance(*composition_, pass),
+                                      .memory_floor = *memory_floor_,
                                       .own_turn = sink_.own_turn});
     sink_.describe({{"timing", {{pass, std::move(report.timing)}}},
                     {"verification", {{pass, {{"repeated", std::move(report.output_facts)}}}}}});
@@ -175,7 +180,19 @@ class CaseRun {
       caches_.reset();
       composition_.reset();
       if (device_) measure::empty_cache(*device_);
+      if (memory_floor_) look_for_a_leak();
     }));
+  }
+
+  void look_for_a_leak() {
+    nlohmann::json memory = memory_floor_->settle();
+    if (memory.contains("leak")) {
+      sink_.describe(
+          {{"left_behind",
+            {{"leak", fmt::format("{} were not given back by {}", memory["leak"].get<std::string>(),
+                                  plugins_in_words(request_.parameters))}}}});
+    }
+    sink_.describe({{"memory", std::move(memory)}});
   }
 
   PluginLoader& loader_;
@@ -185,6 +202,7 @@ class CaseRun {
   const CaseSink& sink_;
   std::optional<at::Device> device_;
   std::optional<measure::CpuMemoryScope> cpu_memory_;
+  std::optional<MemoryFloor> memory_floor_;
   std::unique_ptr<Composition> composition_;
   std::optional<CaseCaches> caches_;
   std::unique_ptr<ProgramBoundary> program_;

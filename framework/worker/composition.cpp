@@ -48,6 +48,16 @@ std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Paramete
   return make<BoundaryOfKind>(loader, parameters, kind, options_of(parameters, kind));
 }
 
+std::map<std::string, std::string> declared_units(PluginLoader& loader,
+                                                  const store::Parameters& parameters) {
+  std::map<std::string, std::string> units;
+  const PluginEntry* entry = loader.find("workload", text_parameter(parameters, "workload"));
+  PluginDescription description;
+  if (entry != nullptr) throw_unless_ok(entry->describe(description));
+  for (const MetricInfo& metric : description.workload.metrics) units[metric.name] = metric.unit;
+  return units;
+}
+
 void load_libraries(PluginLoader& loader, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (const auto loaded = loader.load(file); !loaded) {
@@ -85,6 +95,7 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   composition->communication = make<CommunicationBoundary>(loader, parameters, "communication");
   composition->compile = make<CompileBoundary>(loader, parameters, "compile");
   composition->workload = make<WorkloadBoundary>(loader, parameters, "workload", {});
+  composition->units = declared_units(loader, parameters);
 
   CaseContext& context = composition->context;
   context.parameters = workload_parameters(parameters);

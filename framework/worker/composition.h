@@ -3,7 +3,9 @@
 #include <assay/compile.h>
 #include <assay/workload.h>
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "wire/messages.h"
 #include "worker/plugin_loader.h"
@@ -18,7 +20,14 @@ struct Composition {
   std::unique_ptr<CommunicationBoundary> communication;
   std::unique_ptr<CompileBoundary> compile;
   std::unique_ptr<WorkloadBoundary> workload;
+  std::map<std::string, std::string> units;  // of the metrics that the workload declares
   CaseContext context;
+
+  // Of a count; one that is not declared is a plain one.
+  std::string unit_of(const std::string& metric) const {
+    const auto declared = units.find(metric);
+    return declared == units.end() ? "count" : declared->second;
+  }
 };
 
 // Makes every plugin the request names, sets the numeric modes of the precision, and lets the

@@ -91,12 +91,11 @@ timing::Hooks hooks_among(const CaseContext& context) {
 // A reading that follows one of another case finds that case's caches: the first of a turn is
 // preceded by one that does not count, as all others are by one that does. Not so the very first
 // where no call is to come before it.
-void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeasure& what,
-                    const timing::SamplingSettings& settings) {
+void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const std::string& pass,
+                    const timing::SamplingSettings& settings, const OwnTurn& own_turn) {
   hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
     const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
-    const bool after_others =
-        what.own_turn(what.pass, static_cast<std::int64_t>(reading), planned);
+    const bool after_others = own_turn(pass, static_cast<std::int64_t>(reading), planned);
     if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
     if (meet) meet(reading);
   };
@@ -173,9 +172,13 @@ void add_times(const std::string& pass, const timing::Taken& taken,
 }
 
 void add_memory(const std::string& pass, const measure::Call& call, const at::Device& device,
-                std::int64_t preparing_peak_bytes, std::vector<store::Series>& series) {
-  call.before();
-  const measure::MemoryUse use = measure::observe_memory(device, call.run);
+                std::int64_t preparing_peak_bytes, MemoryFloor& floor,
+                std::vector<store::Series>& series) {
+  measure::MemoryUse use;
+  floor.observe([&] {
+    call.before();
+    use = measure::observe_memory(device, call.run);
+  });
   series.push_back({.pass = pass,
                     .metric = "memory_before",
                     .unit = "byte",
@@ -187,12 +190,7 @@ void add_memory(const std::string& pass, const measure::Call& call, const at::De
        .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
 }
 
-std::string unit_of_count(const std::string& metric) {
-  if (metric == "flops") return "FLOP";
-  return metric == "bytes" ? "byte" : "count";
-}
-
-void add_counts(const std::string& pass, ProgramBoundary& program,
+void add_counts(const std::string& pass, const Composition& composition, ProgramBoundary& program,
                 std::vector<store::Series>& series) {
   std::vector<Count> counts;
   throw_unless_ok(program.counts(pass, counts));
@@ -200,7 +198,7 @@ void add_counts(const std::string& pass, ProgramBoundary& program,
     series.push_back({.pass = pass,
                       .metric = count.metric,
                       .part = count.part,
-                      .unit = unit_of_count(count.metric),
+                      .unit = composition.unit_of(count.metric),
                       .samples = {count.value}});
   }
 }
@@ -224,7 +222,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck&
   PassStopwatch stopwatch(*clock, *wall, settings.warmup > 0,
                           [&] { outputs.look(program(wall->last())); });
   timing::Hooks hooks = hooks_among(context);
-  if (what.own_turn) wait_for_turns(hooks, stopwatch, what, settings);
+  if (what.own_turn) wait_for_turns(hooks, stopwatch, what.pass, settings, what.own_turn);
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   outputs.look(program(clock->last()));
   look_at_poisoned_call(*clock, what.program, context.device, outputs);
@@ -249,8 +247,9 @@ PassReport measure_pass(const PassToMeasure& what) {
   take_times(what, step, outputs, report);
   report.outputs = outputs.status();
   report.output_facts = outputs.facts();
-  add_memory(what.pass, call_of(step), device, preparing.peak_bytes, report.series);
-  add_counts(what.pass, what.program, report.series);
+  add_memory(what.pass, call_of(step), device, preparing.peak_bytes, what.memory_floor,
+             report.series);
+  add_counts(what.pass, what.composition, what.program, report.series);
   return report;
 }
 

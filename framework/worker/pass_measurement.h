@@ -9,6 +9,7 @@
 #include "store/records.h"
 #include "worker/case_caches.h"
 #include "worker/composition.h"
+#include "worker/memory_floor.h"
 
 namespace assay::worker {
 
@@ -26,7 +27,8 @@ struct PassToMeasure {
   CaseCaches& caches;
   std::function<AnotherProgram()> build_another;
   double tolerance;  // how far two calls may be apart, relative to their norm
-  const OwnTurn& own_turn;  // empty: the case is measured on its own
+  MemoryFloor& memory_floor;
+  OwnTurn own_turn;  // empty where the case is measured on its own
 };
 
 // What measuring one pass gave.

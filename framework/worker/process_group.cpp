@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -18,6 +19,9 @@ namespace assay::worker {
 namespace {
 
 constexpr std::chrono::seconds rendezvous_limit(60);
+// The host ends a case that takes too long, and knows which rank did not arrive; a rank that gives
+// up by itself does not.
+constexpr std::chrono::milliseconds collective_limit = std::chrono::hours(24);
 
 int integer_variable(const char* name, int otherwise) {
   const char* text = std::getenv(name);
@@ -27,7 +31,9 @@ int integer_variable(const char* name, int otherwise) {
 c10::intrusive_ptr<c10d::Backend> make_nccl(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                             int size) {
 #ifdef USE_C10D_NCCL
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size);
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->timeout = collective_limit;
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
 #else
   static_cast<void>(store);
   throw Unsupported(fmt::format("NCCL is not part of this build (rank {} of {})", rank, size));
@@ -69,7 +75,7 @@ Group ProcessGroups::get(const std::string& backend, const at::Device& device) {
     auto store = c10::make_intrusive<c10d::PrefixStore>(backend, store_);
     if (backend == "nccl" && !device.is_cuda()) throw Unsupported("NCCL needs CUDA devices");
     made = backend == "nccl" ? make_nccl(store, group.rank, group.size)
-                             : measure::make_gloo(store, group.rank, group.size);
+                             : measure::make_gloo(store, group.rank, group.size, collective_limit);
   }
   group.backend = made;
   return group;

@@ -1,10 +1,8 @@
 #include "worker/serve.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <functional>
 
@@ -14,6 +12,8 @@
 #include "wire/turn_waiter.h"
 #include "worker/case_runner.h"
 #include "worker/exchange_check.h"
+#include "worker/guards.h"
+#include "worker/memory_floor.h"
 
 namespace assay::worker {
 
@@ -44,11 +44,15 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         static_cast<void>(
             channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
       },
-      [&](const nlohmann::json& facts) { context.update(facts, true); },
-      std::move(own_turn)};
+      [&](const nlohmann::json& facts) { context.update(facts, true); }, std::move(own_turn)};
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
+  if (descendants_are_left()) {
+    context["left_behind"]["processes"] =
+        fmt::format("processes that {} had started still ran; they were ended with their worker",
+                    plugins_in_words(request.parameters));
+  }
   static_cast<void>(channel.send(wire::to_json(
       wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(context)})));
 }
@@ -56,11 +60,10 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
 }  // namespace
 
 int serve() {
-  // A worker whose host has died must not stay behind.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const Placement placement = placement_from_environment();
   auto channel = wire::connect(variable(wire::control_variable));
   if (!channel) return complain(channel.error());
+  const Guards guards(*channel);
   nlohmann::json versions = measure::versions();
   versions["fingerprint"] = ASSAY_BUILD_FINGERPRINT;
   const wire::Hello hello = {variable(wire::token_variable), placement.rank,

@@ -60,6 +60,18 @@ TEST(Compare, PairsCasesByTheirParametersInAsOrder) {
   EXPECT_DOUBLE_EQ(comparison.rows[2].b.median, 1.2e-3);
 }
 
+TEST(Compare, TimesThatWereDiscardedAreNotCompared) {
+  const std::string csv = "seq_len,pass,time.samples [ms]\n128,forward," + tight + "\n";
+  Side unfit = side_of(csv, "unfit");
+  store::CaseResult& result = unfit.runs[0].cases[0];
+  result.series[0].clock = "wall";
+  result.context = {{"marks", {{{"mark", "shared"}, {"pass", ""}, {"reason", "python ran too"}}}},
+                    {"discarded", {{"forward", "shared"}}}};
+  const Comparison comparison = compared(unfit, side_of(csv, "fit"));
+  EXPECT_EQ(verdicts(comparison), "not-compared");
+  EXPECT_EQ(comparison.rows[0].reason, "A: discarded: python ran too");
+}
+
 TEST(Compare, ASideThatIsASingleRunIsCautionedOf) {
   const std::string csv = "seq_len,pass,time.samples [ms]\n128,forward," + tight + "\n";
   const auto caution = [&](int runs_of_a, int runs_of_b) {

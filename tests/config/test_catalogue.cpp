@@ -84,6 +84,38 @@ PluginInfo transfer() {
   return workload;
 }
 
+// Those that `assay calibrate` runs.
+std::vector<PluginInfo> ceilings() {
+  const ParameterInfo size = quantity("size", ParameterType::size, std::int64_t{1} << 20, 1, 1e12);
+  PluginInfo copy = variant("workload", "copy", {size});
+  PluginInfo matmul = variant(
+      "workload", "matmul",
+      {integer_parameter("m", 1024, 1, 1 << 20, "Rows."),
+       integer_parameter("n", 0, 0, 1 << 20, "Columns."),
+       integer_parameter("k", 0, 0, 1 << 20, "Products."),
+       choice_parameter("dtype", "fp32", {"fp64", "fp32", "tf32", "bf16", "fp16"}, "Dtype.")});
+  PluginInfo launch =
+      variant("workload", "launch",
+              {integer_parameter("launches", 1000, 1, 1 << 20, "Launches."),
+               choice_parameter("operation", "libtorch", {"kernel", "libtorch"}, "Which.")});
+  PluginInfo collective = variant("workload", "collective", {size});
+  copy.passes = {"copy"};
+  matmul.passes = {"matmul"};
+  launch.passes = {"launch"};
+  collective.passes = {"all_reduce", "all_gather", "reduce_scatter", "broadcast"};
+  copy.metrics = {{"bytes", "byte", Direction::neither, "Bytes.", {}}};
+  matmul.metrics = {{"flops", "FLOP", Direction::neither, "Operations.", {}}};
+  launch.metrics = {{"launches", "count", Direction::neither, "Launches.", {}}};
+  collective.metrics = {{"bytes", "byte", Direction::neither, "Bytes.", {}},
+                        {"bus_bytes", "byte", Direction::neither, "Bytes.", {}}};
+  std::vector<PluginInfo> all = {copy, matmul, launch, collective};
+  for (PluginInfo& one : all) {
+    one.default_passes = {one.passes.front()};
+    one.default_clock = one.name == "launch" ? "wall" : "cuda_event";
+  }
+  return all;
+}
+
 std::vector<PluginInfo> plugins() {
   ParameterInfo needed = integer_parameter("block_m", 0, 1, 64, "Rows of a tile.");
   needed.default_value = {};
@@ -115,6 +147,7 @@ std::vector<PluginInfo> plugins() {
       variant("compile", "eager"),
       variant("compile", "cuda_graph"),
   };
+  for (PluginInfo& one : ceilings()) plugins.push_back(std::move(one));
   for (const char* name : {"torch_eager", "torch_compile", "torch_compile_reduce_overhead"}) {
     PluginInfo external = variant("compile", name);
     external.command = {"python3", "torch_model.py"};

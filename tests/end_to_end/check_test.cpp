@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
               "24 repetitions left 3072 bytes allocated"},
         Fault{"attention/dies_at_17", "forward",
               "batch 1, heads 2, seq 17, d_head 64, not causal, fp32",
-              "the worker ended with signal 11 (Segmentation fault); it said: seventeen"},
+              "the worker ended with signal 11 (SIGSEGV: Segmentation fault); it said: seventeen"},
         Fault{"attention/wrong_lse", "log_sum_exp",
               "batch 1, heads 2, seq 1, d_head 64, not causal, fp32", "lse is off by "},
         Fault{"attention/cannot_be_made", "creation", "made twice", "error: no such luck"},

@@ -15,7 +15,8 @@ namespace {
 const std::filesystem::path root = ASSAY_SOURCE_DIR;
 
 // The page read from top to bottom: figures by name, and every result made anew from them.
-//   <!-- data: NAME -->       the block below holds figures
+//   <!-- data: NAME -->       the block below holds figures; those of a NAME that begins with
+//                             calibrate_ are the ceilings of the machine of all others
 //   <!-- example: NAME… -->   the block below is a report of them; its result stands between
 //   <!-- result --> and <!-- end -->
 //   <!-- refused: NAME… -->   the same of a report with mistakes; the result says which
@@ -95,6 +96,13 @@ class Page {
     inputs.with_context = false;
     inputs.layouts = root / "configs/layouts";
     inputs.folder = folder;
+    inputs.ceilings = [this](const store::Run&) {
+      Ceilings ceilings;
+      for (const auto& [name, run] : runs_) {
+        if (name.starts_with("calibrate_")) ceilings.add(run);
+      }
+      return ceilings;
+    };
     const auto spec = yaml::parse(yaml_, "report.yaml");
     if (!spec) return unexpected(line, spec.error().text());
     inputs.spec = *spec;
@@ -277,9 +285,9 @@ Vocabulary everything_a_workload_has() {
        {"profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
         "call_overhead", "bound_time"}},
       {"byte",
-       {"element_size", "tensor_size", "allocation_size", "predicted_memory", "saved_for_backward",
-        "gradient_size", "best_bucket_size", "state_memory", "communication_volume",
-        "device_memory"}},
+       {"bytes", "element_size", "tensor_size", "allocation_size", "predicted_memory",
+        "saved_for_backward", "gradient_size", "best_bucket_size", "state_memory",
+        "communication_volume", "device_memory"}},
       {"byte/s", {"bandwidth", "link_bandwidth"}},
       {"FLOP", {"flops"}},
       {"FLOP/s", {"peak_flops"}},

@@ -150,7 +150,8 @@ TEST(ReportSchema, HasTheKeysThatTheReaderTakes) {
   }
   const std::set<std::string> of_columns = keys_of(definitions["column"]);
   std::set<std::string> taken;
-  for (const char* kind : {"axis: a", "metric: a", "expr: '1'", "join: [a]", "text: a"}) {
+  for (const char* kind :
+       {"axis: a", "metric: a", "rate: a", "expr: '1'", "join: [a]", "text: a"}) {
     taken.merge(
         keys_of_the_reader("- table: {columns: {x: {" + std::string(kind) + ", zzzzzzzz: 1}}}"));
   }

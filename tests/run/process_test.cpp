@@ -28,7 +28,7 @@ TEST(ProcessTest, CapturesBothStreamsAndTheExitCode) {
 TEST(ProcessTest, NamesTheSignalThatEndedIt) {
   auto process = Process::start({{"sh", "-c", "kill -SEGV $$"}, {}, false});
   ASSERT_TRUE(process);
-  EXPECT_EQ(process->wait().text(), "signal 11 (Segmentation fault)");
+  EXPECT_EQ(process->wait().text(), "signal 11 (SIGSEGV: Segmentation fault)");
 }
 
 TEST(ProcessTest, OneThatPrintsWithoutEndDoesNotHoldItsReaderUp) {

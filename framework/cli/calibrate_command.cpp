@@ -1,0 +1,305 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/expression.h"
+#include "base/text.h"
+#include "cli/ceilings.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/render.h"
+#include "config/vocabulary.h"
+#include "report/report.h"
+#include "run/machine.h"
+#include "run/runner.h"
+
+namespace assay::cli {
+
+namespace {
+
+const std::vector<std::string> things = {"copy", "matmul", "launch", "all_reduce"};
+
+Usage usage() {
+  Usage usage{
+      "calibrate",
+      "[copy|matmul|launch|all_reduce]…",
+      "Measures what this machine can do at most: copy bandwidth, rates of matrix products, "
+      "launch\n"
+      "latency, bandwidth of collectives. It runs the experiments calibrate_*.yaml as `assay run`\n"
+      "does and prints the ceilings; reports show shares of the newest ones of their machine.\n"
+      "On a CPU it keeps to small sizes. Exit codes are those of `assay run`: 0 all measured; 1 "
+      "some\n"
+      "case was not; 2 wrong input; 3 this machine lacks something; 4 the results cannot be kept.",
+      "assay calibrate\n"
+      "  assay calibrate matmul --set dtype=[bf16] --set m=[4096, 8192]\n"
+      "  assay calibrate --show",
+      po::options_description("Options"),
+      {}};
+  add_experiment_options(usage.options);
+  add_results_option(usage.options);
+  usage.options.add_options()("show", po::bool_switch(),
+                              "print what is known of this machine and measure nothing")(
+      "thing", po::value<std::vector<std::string>>()->value_name("WHAT"),
+      "what to measure; the same as the argument");
+  usage.positions.add("thing", -1);
+  return usage;
+}
+
+// One experiment, with what applies to it of the command line.
+struct Calibration {
+  config::Override given;
+  config::Experiment experiment;
+  config::Plan plan;
+};
+
+std::string name_of_setting(const std::string& setting) {
+  return std::string(trim(std::string_view(setting).substr(0, setting.find('='))));
+}
+
+class Planner {
+ public:
+  Planner(const Session& session, config::Override given, std::vector<std::string> asked)
+      : session_(session),
+        given_(std::move(given)),
+        asked_(std::move(asked)),
+        machine_(run::probe_machine()) {
+    const bool kept_off =
+        std::any_of(given_.settings.begin(), given_.settings.end(), [](const std::string& setting) {
+          return name_of_setting(setting) == "device" && setting.ends_with("cpu");
+        });
+    on_gpu_ = run::is_cuda_build(session.catalogue) && !machine_.gpus.empty() && !kept_off;
+  }
+
+  Result<std::vector<Calibration>> plan() {
+    std::vector<Calibration> planned;
+    for (const std::string& thing : asked_) {
+      if (const std::string why = left_out(thing); !why.empty()) {
+        fmt::print(stderr, "{}: left out, {}\n", thing, why);
+        continue;
+      }
+      auto one = read(thing);
+      if (!one) return tl::unexpected(one.error());
+      planned.push_back(std::move(*one));
+    }
+    return planned;
+  }
+
+ private:
+  bool is_set(const std::string& name) const {
+    return std::any_of(
+        given_.settings.begin(), given_.settings.end(),
+        [&](const std::string& setting) { return name_of_setting(setting) == name; });
+  }
+
+  std::string left_out(const std::string& thing) const {
+    if (thing != "all_reduce" || !on_gpu_ || machine_.gpus.size() > 1 || is_set("world_size")) {
+      return {};
+    }
+    return "it needs two GPUs and this machine has one";
+  }
+
+  Result<Calibration> read(const std::string& thing) {
+    const auto file = session_.installation.experiments() / ("calibrate_" + thing + ".yaml");
+    const std::string workload = thing == "all_reduce" ? "collective" : thing;
+    config::Override given;
+    for (const std::string& setting : given_.settings) {
+      if (applies_to(workload,
+                     [&](const auto& known) { return known(name_of_setting(setting)); })) {
+        given.settings.push_back(setting);
+      }
+    }
+    for (const std::string& filter : given_.filters) {
+      if (applies_to(workload, [&](const auto& known) { return filter_knows(filter, known); })) {
+        given.filters.push_back(filter);
+      }
+    }
+    suit_machine(thing, given);
+    auto experiment = config::read_experiment(file.string(), session_.environment(), given);
+    if (!experiment) return tl::unexpected(experiment.error());
+    auto plan = config::expand(*experiment);
+    if (!plan) return tl::unexpected(plan.error());
+    return Calibration{std::move(given), std::move(*experiment), std::move(*plan)};
+  }
+
+  // An override goes to the experiments that know its names; one that none of them knows goes to
+  // all, which say so.
+  template <class KnowsIt>
+  bool applies_to(const std::string& workload, const KnowsIt& knows_it) const {
+    const auto knows = [&](const std::string& name) {
+      const catalogue::PluginInfo* plugin = session_.catalogue.find("workload", name);
+      if (plugin == nullptr) return false;
+      const std::vector<std::string> names =
+          config::Vocabulary(session_.catalogue, *plugin).names(true);
+      return knows_it([&](const std::string& wanted) {
+        return wanted == "measure.passes" || wanted == "limits.cases" ||
+               std::find(names.begin(), names.end(), wanted) != names.end();
+      });
+    };
+    if (knows(workload)) return true;
+    return std::none_of(asked_.begin(), asked_.end(), [&](const std::string& thing) {
+      return knows(thing == "all_reduce" ? "collective" : thing);
+    });
+  }
+
+  template <class Known>
+  static bool filter_knows(const std::string& filter, const Known& known) {
+    const auto expression = Expression::compile(filter);
+    if (!expression) return true;
+    return std::all_of(expression->uses().begin(), expression->uses().end(),
+                       [&](const auto& use) { return known(use.name) || known(use.beside); });
+  }
+
+  // A CPU would take hours over what a GPU needs to be busy, and has no graphs.
+  void suit_machine(const std::string& thing, config::Override& given) const {
+    const auto keep = [&](const char* axis, const char* filter) {
+      if (!on_gpu_ && !is_set(axis)) given.filters.emplace_back(filter);
+    };
+    if (thing == "copy") keep("size", "size <= 134217728");
+    if (thing == "matmul") {
+      keep("m", "m <= 1024");
+      keep("dtype", "dtype != tf32");
+    }
+    if (thing == "launch") {
+      keep("operation", "operation == libtorch");
+      keep("measure.clock", "measure.clock == wall");
+    }
+    if (thing == "all_reduce") {
+      keep("size", "size <= 16777216");
+      if (on_gpu_ && !is_set("world_size")) {
+        given.settings.push_back(fmt::format("world_size={}", machine_.gpus.size()));
+      }
+    }
+  }
+
+  const Session& session_;
+  config::Override given_;
+  std::vector<std::string> asked_;
+  run::Machine machine_;
+  bool on_gpu_ = false;
+};
+
+// In the order of the things, dtypes as their ceilings are listed.
+std::vector<report::Ceiling> in_order(std::vector<report::Ceiling> ceilings) {
+  std::vector<std::string> order = {"copy"};
+  for (const std::string& name : report::ceiling_names("FLOP/s")) order.push_back(name);
+  for (const char* operation : {"launch_kernel", "launch_libtorch"}) {
+    order.emplace_back(operation);
+    order.push_back(std::string(operation) + "_graph");
+  }
+  for (const std::string& name : report::ceiling_names("byte/s")) order.push_back(name);
+  const auto place = [&](const report::Ceiling& ceiling) {
+    return std::find(order.begin(), order.end(), ceiling.name) - order.begin();
+  };
+  std::stable_sort(ceilings.begin(), ceilings.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return ceilings;
+}
+
+std::string label(const report::Ceiling& ceiling) {
+  if (ceiling.backend.empty()) return ceiling.name;
+  return fmt::format("{}, {} ranks, {}", ceiling.name, ceiling.ranks, ceiling.backend);
+}
+
+Result<void> print_ceilings(store::Database& database) {
+  const auto machine = run::to_json(run::probe_machine());
+  const auto ceilings = ceilings_of_machine(database, machine);
+  if (!ceilings) return tl::unexpected(ceilings.error());
+  if (ceilings->empty()) {
+    return fail(ExitCode::bad_input, "no ceiling of this machine is known",
+                "`assay calibrate` measures them");
+  }
+  report::TableSection table;
+  table.columns = {{"ceiling", {}, 'l'},
+                   {"device", {}, 'l'},
+                   {"value", {}, 'r'},
+                   {"derived from", {}, 'l'},
+                   {"run", {}, 'l'}};
+  for (const report::Ceiling& ceiling : in_order(ceilings->all())) {
+    const std::string cells[] = {label(ceiling), ceiling.device, value_with_unit(ceiling),
+                                 ceiling.formula, ceiling.run};
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      table.columns[i].cells.push_back(cells[i]);
+    }
+  }
+  report::Document document;
+  document.sections.push_back(std::move(table));
+  fmt::print("{}\n", report::to_terminal(document, 0));
+  return {};
+}
+
+struct Measured {
+  bool complete = false;  // every case was measured, or could not be on this machine
+  bool interrupted = false;
+};
+
+Result<Measured> measure(const Session& session, const po::variables_map& values,
+                         const Calibration& calibration, store::Database& database) {
+  run::RunRequest request{session.installation,
+                          session.catalogue,
+                          calibration.experiment,
+                          calibration.plan,
+                          {},
+                          {},
+                          false};
+  for (const auto& setting : calibration.given.settings) {
+    request.overrides.push_back("--set " + setting);
+  }
+  for (const auto& filter : calibration.given.filters) {
+    request.overrides.push_back("--filter " + filter);
+  }
+  Progress progress(::isatty(STDERR_FILENO) != 0);
+  const auto end = run::run_experiment(request, database, progress);
+  progress.close();
+  if (!end) return tl::unexpected(end.error());
+  const auto rendered =
+      render_report(session, database, results_folder(values), {end->run}, std::nullopt);
+  if (!rendered) return tl::unexpected(rendered.error());
+  fmt::print("report: {}\n", rendered->file.string());
+  const bool fine = std::all_of(end->outcomes.begin(), end->outcomes.end(), [](const auto& one) {
+    return one.first == Outcome::ok || one.first == Outcome::skipped ||
+           one.first == Outcome::unsupported;
+  });
+  return Measured{fine && !end->interrupted, end->interrupted};
+}
+
+}  // namespace
+
+Result<ExitCode> calibrate_command(const Arguments& arguments) {
+  const auto values = parse(usage(), arguments);
+  if (!values) return tl::unexpected(values.error());
+  if (!*values) return ExitCode::ok;
+  std::vector<std::string> asked = texts(**values, "thing");
+  for (const std::string& thing : asked) {
+    if (std::find(things.begin(), things.end(), thing) != things.end()) continue;
+    return fail(ExitCode::bad_input,
+                fmt::format("'{}' cannot be calibrated{}", thing, suggestion(thing, things)));
+  }
+  if (asked.empty()) asked = things;
+  if ((**values)["show"].as<bool>()) {
+    auto database = open_database(**values, store::Access::read_only);
+    if (!database) return tl::unexpected(database.error());
+    const auto printed = print_ceilings(*database);
+    return printed ? Result<ExitCode>(ExitCode::ok) : tl::unexpected(printed.error());
+  }
+  const auto session = open_session(texts(**values, "plugin"));
+  if (!session) return tl::unexpected(session.error());
+  const auto planned = Planner(*session, overrides(**values), std::move(asked)).plan();
+  if (!planned) return tl::unexpected(planned.error());
+  if (planned->empty()) return fail(ExitCode::machine_lacks, "nothing of it can be measured here");
+  auto database = open_database(**values, store::Access::read_write);
+  if (!database) return tl::unexpected(database.error());
+  ExitCode code = ExitCode::ok;
+  for (const Calibration& calibration : *planned) {
+    const auto measured = measure(*session, **values, calibration, *database);
+    if (!measured) return tl::unexpected(measured.error());
+    if (!measured->complete) code = ExitCode::some_case_not_ok;
+    if (measured->interrupted) break;
+  }
+  if (const auto printed = print_ceilings(*database); !printed) {
+    return code == ExitCode::ok ? tl::unexpected(printed.error()) : Result<ExitCode>(code);
+  }
+  return code;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "health/process_table.h"
+#include "health/source.h"
+
+namespace assay::health {
+
+// The cores this process may run on, through /proc and /sys.
+class CpuSource : public Source {
+ public:
+  struct Settings {
+    std::string root;        // what /proc and /sys lie under: "" but in tests
+    std::vector<int> cores;  // numbers of those this process may use
+    int self = 0;            // its pid
+  };
+  static Settings here();
+
+  explicit CpuSource(Settings settings);
+
+  void read(Depth depth, const std::vector<int>& devices, Reading& reading) override;
+  std::string subject() const override { return "CPU"; }
+  std::string problem() const override;
+
+  // How many it may use, and how many cores' time its control group grants it at most.
+  int cores() const { return static_cast<int>(settings_.cores.size()); }
+  double quota_cores() const { return quota_cores_; }
+  // "performance", "powersave", …; "" where the kernel does not say.
+  std::string governor() const;
+
+ private:
+  std::string proc(const std::string& file) const { return settings_.root + "/proc/" + file; }
+  std::string core_folder(int core) const;
+  double find_quota() const;
+  void read_work(CpuReading& cpu, bool thorough);
+  void read_quota(CpuReading& cpu) const;
+  void read_frequencies(CpuReading& cpu) const;
+  void read_frequencies_of_cpuinfo(CpuReading& cpu) const;
+  void read_thermal_events(CpuReading& cpu) const;
+
+  Settings settings_;
+  ProcessTable processes_;
+  std::string control_group_;  // folder with cpu.stat; "" where there is none
+  double quota_cores_;
+};
+
+}  // namespace assay::health

@@ -1,0 +1,157 @@
+#include "health/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/text.h"
+#include "health/summary.h"
+#include "health/throttle.h"
+#include "store/statistics.h"
+
+namespace assay::health {
+namespace {
+
+constexpr double widest = 0.05;
+constexpr double least_quota_share = 0.01;  // of the case's time
+
+// "python (pid 12) and 2 processes of other containers"; "" where nobody else is there.
+std::string strangers(const Observation& observation, int device, int ours) {
+  std::vector<std::string> names;
+  int known_ours = 0, unknown = 0;
+  for (const GpuProcess& process : processes_on(observation, device)) {
+    if (process.owner == GpuProcess::Owner::us) ++known_ours;
+    if (process.owner == GpuProcess::Owner::unknown) ++unknown;
+    if (process.owner != GpuProcess::Owner::others) continue;
+    names.push_back(
+        fmt::format("{} (pid {})", process.name.empty() ? "a process" : process.name, process.pid));
+  }
+  // Among those that cannot be told apart are ours.
+  unknown -= std::max(0, ours - known_ours);
+  if (unknown == 1) names.push_back("a process of another container");
+  if (unknown > 1) names.push_back(fmt::format("{} processes of other containers", unknown));
+  return join(names, " and ");
+}
+
+void judge_gpu(const Observation& observation, const Needs& needs, int device,
+               std::vector<store::Mark>& marks) {
+  if (const std::string held = what_held_clocks(observation, device); !held.empty()) {
+    marks.push_back(
+        {"throttled", "", fmt::format("the clocks of GPU {} were held down by {}", device, held)});
+  }
+  if (const std::string who = strangers(observation, device, needs.processes); !who.empty()) {
+    marks.push_back({"shared", "", fmt::format("GPU {} was also used by {}", device, who)});
+  }
+}
+
+void judge_cpu(const Observation& observation, const Needs& needs,
+               std::vector<store::Mark>& marks) {
+  const CpuWork work = cpu_work(observation);
+  if (work.thermal_events.value_or(0) > 0) {
+    marks.push_back({"throttled", "",
+                     fmt::format("heat slowed the cores down {} time{}", *work.thermal_events,
+                                 *work.thermal_events == 1 ? "" : "s")});
+  }
+  if (work.quota_s.value_or(0) > least_quota_share * observation.seconds) {
+    marks.push_back(
+        {"throttled", "",
+         fmt::format("the CPU quota of its control group stopped it for {:.3g} s", *work.quota_s)});
+  }
+  const double others = work.others_cores.value_or(0);
+  const double stolen = work.stolen_cores.value_or(0);
+  if (others + stolen <= harmless_cores(needs)) return;
+  std::vector<std::string> takers;
+  if (others > 0) takers.push_back(fmt::format("other programs used {:.2f}", others));
+  if (stolen > 0.005) takers.push_back(fmt::format("other virtual machines {:.2f}", stolen));
+  marks.push_back(
+      {"busy", "",
+       fmt::format("{} of the {} cores it may use", join(takers, " and "), needs.cores_there)});
+}
+
+// The slowest rank of each sample, as a report shows it; those of rank 0 where their numbers
+// differ.
+std::map<std::string, std::vector<double>> times_by_pass(const std::vector<store::Series>& series) {
+  std::map<std::string, std::vector<double>> passes;
+  for (const store::Series& one : series) {
+    const bool is_time = one.metric == "time" && one.part.empty() && !one.clock.empty() &&
+                         one.outcome == Outcome::ok;
+    if (!is_time) continue;
+    const auto [at, added] = passes.try_emplace(one.pass, one.samples);
+    std::vector<double>& slowest = at->second;
+    if (added || slowest.size() != one.samples.size()) continue;
+    for (std::size_t i = 0; i < slowest.size(); ++i) {
+      slowest[i] = std::max(slowest[i], one.samples[i]);
+    }
+  }
+  return passes;
+}
+
+// The largest k for which a binomial(n, ½) number is below k with at most 2.5 %; with many samples
+// by its normal approximation.
+std::size_t rank_of_low_end(std::size_t n) {
+  constexpr double tail = 0.025, quantile = 1.959964;
+  constexpr std::size_t many = 1000;
+  const double count = static_cast<double>(n);
+  if (n > many) return static_cast<std::size_t>((count - quantile * std::sqrt(count)) / 2);
+  double term = std::exp2(-count), below = 0;  // 2^-1000 is still a double
+  for (std::size_t k = 0; k < n; ++k) {
+    below += term;
+    if (below > tail) return k;
+    term *= (count - static_cast<double>(k)) / static_cast<double>(k + 1);
+  }
+  return 0;
+}
+
+}  // namespace
+
+double harmless_cores(const Needs& needs) {
+  const double spare = std::max(0.0, needs.cores_there - needs.cores);
+  return std::max({0.25, 0.02 * needs.cores, 0.5 * spare});
+}
+
+std::vector<store::Mark> judge(const Observation& observation, const Needs& needs) {
+  std::vector<store::Mark> marks;
+  for (const int device : needs.devices) judge_gpu(observation, needs, device, marks);
+  judge_cpu(observation, needs, marks);
+  return marks;
+}
+
+std::vector<store::Mark> judge_samples(const std::vector<store::Series>& series) {
+  std::vector<store::Mark> marks;
+  for (const auto& [pass, times] : times_by_pass(series)) {
+    const store::SampleOrder order = store::examine_order(times);
+    if (order.drifting) {
+      marks.push_back(
+          {"drifting", pass,
+           fmt::format("from the first third of the samples to the last the times {} by "
+                       "{:.1f} % (trend at p = {:.2g})",
+                       order.drift > 0 ? "rose" : "fell", std::abs(order.drift) * 100,
+                       order.trend_p)});
+    }
+    const double width = relative_half_width(times);
+    if (std::isfinite(width) && width > widest) {
+      marks.push_back({"wide", pass,
+                       fmt::format("the median of {} samples is known to ± {:.1f} % (95 % "
+                                   "interval), not to {:.0f} %",
+                                   times.size(), width * 100, widest * 100)});
+    }
+  }
+  return marks;
+}
+
+double relative_half_width(std::vector<double> samples) {
+  const bool any_nan =
+      std::any_of(samples.begin(), samples.end(), [](double sample) { return std::isnan(sample); });
+  if (any_nan) return std::numeric_limits<double>::quiet_NaN();
+  std::sort(samples.begin(), samples.end());
+  const double middle = store::percentile(samples, 50);
+  if (!(middle > 0)) return std::numeric_limits<double>::quiet_NaN();
+  const std::size_t k = rank_of_low_end(samples.size());
+  if (k == 0) return std::numeric_limits<double>::infinity();
+  return (samples[samples.size() - k] - samples[k - 1]) / 2 / middle;
+}
+
+}  // namespace assay::health

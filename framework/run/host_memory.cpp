@@ -1,0 +1,148 @@
+#include "run/host_memory.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <sstream>
+
+#include "base/text.h"
+
+namespace assay::run {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The number behind `name` in lines of "name: number" or "name number".
+std::optional<std::int64_t> number_behind(const fs::path& file, const std::string& name) {
+  std::ifstream stream(file);
+  for (std::string word; stream >> word;) {
+    std::int64_t number = 0;
+    if (word == name && stream >> number) return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> number_in(const fs::path& file) {
+  std::ifstream stream(file);
+  std::int64_t number = 0;
+  return stream >> number ? std::optional(number) : std::nullopt;  // not for "max"
+}
+
+// Where a control group keeps its files: of version 2, or version 1's memory controller.
+struct GroupFiles {
+  const char* root;
+  const char* limit;
+  const char* used;
+  const char* reclaimable;  // in memory.stat
+};
+constexpr GroupFiles versions[] = {
+    {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+    {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+     "total_inactive_file"}};
+
+// This process' groups, from the file of lines "number:controllers:path".
+fs::path group_of(const GroupFiles& files) {
+  std::ifstream stream("/proc/self/cgroup");
+  const bool second = files.limit == std::string_view("memory.max");
+  for (std::string line; std::getline(stream, line);) {
+    const auto parts = split(line, ':');
+    if (parts.size() < 3) continue;
+    if (second ? parts[0] == "0" : parts[1].find("memory") != std::string::npos) return parts[2];
+  }
+  return "/";
+}
+
+void confine(const GroupFiles& files, const fs::path& group, HostMemory& memory) {
+  const fs::path folder = fs::path(files.root) / group.relative_path();
+  const auto limit = number_in(folder / files.limit);
+  const auto used = number_in(folder / files.used);
+  if (!limit || !used || *limit >= memory.total) return;
+  const std::int64_t reclaimable =
+      number_behind(folder / "memory.stat", files.reclaimable).value_or(0);
+  memory.available = std::min(memory.available, *limit - *used + reclaimable);
+  memory.total = *limit;
+}
+
+}  // namespace
+
+std::optional<HostMemory> host_memory() {
+  const auto total_kib = number_behind("/proc/meminfo", "MemTotal:");
+  const auto available_kib = number_behind("/proc/meminfo", "MemAvailable:");
+  if (!total_kib || !available_kib) return std::nullopt;
+  HostMemory memory = {*total_kib * 1024, *available_kib * 1024};
+  for (const GroupFiles& files : versions) {
+    if (!fs::exists(files.root)) continue;
+    // A container may see its own group as the root.
+    fs::path group = group_of(files);
+    confine(files, "/", memory);
+    for (; group.has_relative_path(); group = group.parent_path()) confine(files, group, memory);
+  }
+  return memory;
+}
+
+std::int64_t resident_bytes(pid_t pid) {
+  std::ifstream stream(fmt::format("/proc/{}/statm", pid));
+  std::int64_t size = 0;
+  std::int64_t resident = 0;
+  return stream >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
+std::int64_t out_of_memory_kills() { return number_behind("/proc/vmstat", "oom_kill").value_or(0); }
+
+MemoryGuard MemoryGuard::from_environment() {
+  const char* text = std::getenv(memory_limit_variable);
+  if (text == nullptr) return MemoryGuard(std::nullopt);
+  if (const auto size = parse_size(text)) return MemoryGuard(*size);
+  char* end = nullptr;
+  const long long bytes = std::strtoll(text, &end, 10);
+  return MemoryGuard(bytes > 0 && *end == '\0' ? std::optional<std::int64_t>(bytes) : std::nullopt);
+}
+
+MemoryGuard::Look MemoryGuard::look(const std::vector<pid_t>& workers) const {
+  std::vector<std::int64_t> resident;
+  for (const pid_t worker : workers) resident.push_back(resident_bytes(worker));
+  return judge(resident, host_memory());
+}
+
+MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
+                                     std::optional<HostMemory> host) const {
+  Look look;
+  look.largest = static_cast<std::size_t>(std::max_element(resident.begin(), resident.end()) -
+                                          resident.begin());
+  const std::int64_t held = std::accumulate(resident.begin(), resident.end(), std::int64_t{0});
+  std::int64_t room = std::numeric_limits<std::int64_t>::max();
+  const auto size = [](std::int64_t bytes) { return human_size(static_cast<double>(bytes)); };
+  if (limit_bytes_) {
+    room = *limit_bytes_ - held;
+    if (room < 0) {
+      look.stop = fmt::format("host memory ran out: {} in use, the limit of {} is {}", size(held),
+                              memory_limit_variable, size(*limit_bytes_));
+    }
+  }
+  if (host) {
+    // 1.5 %, from 256 MiB to 2 GiB: what the rest of the system needs not to come to a halt.
+    const std::int64_t reserve =
+        std::clamp(host->total * 3 / 200, std::int64_t{256} << 20, std::int64_t{2} << 30);
+    room = std::min(room, host->available - reserve);
+    // Who else has filled the machine is not stopped by stopping a small worker.
+    if (host->available < reserve && held > host->total / 10 && !look.stop) {
+      look.stop = fmt::format(
+          "host memory ran out: {} in use, {} of {} left; stopped before the machine swaps",
+          size(held), size(host->available), size(host->total));
+    }
+  }
+  // Nothing fills memory faster than some 16 GiB/s.
+  constexpr double bytes_per_ms = 16.0 * (1 << 30) / 1000;
+  look.next_ms =
+      static_cast<int>(std::clamp(static_cast<double>(room) / bytes_per_ms, 20.0, 500.0));
+  return look;
+}
+
+}  // namespace assay::run

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::run {
+
+// The memory of the machine, or of the control group this process is confined to, whichever has
+// less left. All in bytes.
+struct HostMemory {
+  std::int64_t total = 0;
+  std::int64_t available = 0;  // without swapping
+};
+// Nothing where the system does not say.
+std::optional<HostMemory> host_memory();
+
+// What a process has in memory now; 0 where it is gone.
+std::int64_t resident_bytes(pid_t pid);
+
+// How many processes the system has ended for want of memory since it was started.
+std::int64_t out_of_memory_kills();
+
+// The limit for all workers of a case together: a size such as "8 GiB", or a number of bytes.
+inline constexpr const char* memory_limit_variable = "ASSAY_HOST_MEMORY_LIMIT";
+
+// Says when worker processes must be stopped: before the machine starts to swap, or past the limit.
+class MemoryGuard {
+ public:
+  // The limit of the environment; one that cannot be read counts as none.
+  static MemoryGuard from_environment();
+  explicit MemoryGuard(std::optional<std::int64_t> limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  struct Look {
+    std::optional<std::string> stop;  // why the workers must be stopped
+    std::size_t largest = 0;          // the place of the largest of them
+    int next_ms = 0;                  // when to look again, at the latest
+  };
+  Look look(const std::vector<pid_t>& workers) const;
+  // The same for known figures. resident: of each worker, not empty.
+  Look judge(const std::vector<std::int64_t>& resident, std::optional<HostMemory> host) const;
+
+ private:
+  std::optional<std::int64_t> limit_bytes_;
+};
+
+}  // namespace assay::run

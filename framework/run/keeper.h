@@ -1,0 +1,45 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace assay::run {
+
+// Between the host and each process it starts stands a keeper: a small process that gathers in
+// whatever the process starts and leaves behind, in whatever session or group that is, and ends all
+// of it when the process has ended, when the host says so, or when the host is gone, however it
+// went.
+
+// What a keeper is given; descriptors are this process' own numbers.
+struct KeeperTask {
+  int control = -1;  // read end: closes when all of it is to end
+  int report = -1;   // write end: one KeptStart, one KeptEnd, and its closing when nothing is left
+  int failure = -1;  // write end: errno, where the program cannot be run
+  int input = -1;
+  int output = -1;
+  int errors = -1;
+  int passed = -1;  // a descriptor the program keeps under its number; -1: none
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+};
+
+struct KeptStart {
+  pid_t pid = 0;
+};
+struct KeptEnd {
+  int wait_status = 0;       // as waitpid gives it
+  long peak_memory_kib = 0;  // the most memory it held at once
+};
+
+// The keeper's life. Called in a fresh fork of a process that may have threads: it allocates
+// nothing.
+[[noreturn]] void keep(const KeeperTask& task);
+
+// Marks a process and all it starts, so that they are found where their keeper was ended.
+inline constexpr const char* family_variable = "ASSAY_FAMILY";
+
+// Ends every process whose environment holds this value of family_variable, this one excepted.
+void end_family(const std::string& mark);
+
+}  // namespace assay::run

@@ -1,0 +1,146 @@
+#include "worker/guards.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace assay::worker {
+
+namespace {
+
+// What a signal handler and a fork's child can reach: nothing is handed to them.
+std::atomic<wire::StatusPage*> page = nullptr;
+std::atomic<c10d::Backend*> group = nullptr;
+std::atomic<int> channel = -1;
+std::atomic<int> nothing = -1;              // /dev/null
+std::atomic<std::uintptr_t> stack_low = 0;  // of the main thread, as far as it may grow
+
+// Text in the page's bytes; a handler may call nothing that allocates.
+class Cause {
+ public:
+  explicit Cause(char* text) : text_(text) {}
+  ~Cause() { text_[length_] = '\0'; }
+  Cause& add(const char* words) {
+    while (*words != '\0' && length_ + 1 < wire::StatusPage::cause_bytes)
+      text_[length_++] = *words++;
+    return *this;
+  }
+  Cause& add_number(std::uintptr_t number, unsigned base) {
+    char digits[24];
+    std::size_t count = sizeof digits;
+    digits[--count] = '\0';
+    do {
+      digits[--count] = "0123456789abcdef"[number % base];
+    } while ((number /= base) != 0);
+    return add(digits + count);
+  }
+
+ private:
+  char* text_;
+  std::size_t length_ = 0;
+};
+
+void explain_fault(int signal, siginfo_t* info, void*) {
+  // Then it happens again, unhandled, and is what ends the process.
+  ::signal(signal, SIG_DFL);
+  wire::StatusPage* const shared = page;
+  if (shared == nullptr || info->si_code <= 0) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  const std::uintptr_t low = stack_low;
+  // The kernel keeps a gap of 1 MiB below a stack; a large frame may step over the first of it.
+  const bool in_the_gap = low != 0 && address < low + 65536 && address + (2u << 20) > low;
+  Cause cause(shared->cause);
+  if (in_the_gap) {
+    cause.add("the stack overflowed");
+  } else {
+    cause.add("there is no memory at address 0x").add_number(address, 16);
+  }
+}
+
+void answer(int) {
+  const int before = errno;
+  wire::StatusPage* const shared = page;
+  c10d::Backend* const counted = group;
+  if (shared == nullptr) return;
+  const std::uint32_t question = shared->asked;
+  shared->collectives =
+      counted == nullptr ? 0 : static_cast<std::int64_t>(counted->getSequenceNumberForGroup());
+  shared->answered = question;
+  errno = before;
+}
+
+void lose_the_connection() {
+  if (channel >= 0 && nothing >= 0) ::dup2(nothing, channel);
+}
+
+void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action = {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigaction(signal, &action, nullptr);
+}
+
+void handle_on_a_stack_of_its_own() {
+  static char memory[64 << 10];
+  stack_t stack = {};
+  stack.ss_sp = memory;
+  stack.ss_size = sizeof memory;
+  ::sigaltstack(&stack, nullptr);
+}
+
+std::uintptr_t lowest_stack_address() {
+  pthread_attr_t attributes;
+  if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return 0;
+  void* low = nullptr;
+  std::size_t size = 0;
+  ::pthread_attr_getstack(&attributes, &low, &size);
+  ::pthread_attr_destroy(&attributes);
+  return reinterpret_cast<std::uintptr_t>(low);
+}
+
+}  // namespace
+
+Guards::Guards(const wire::Channel& host) : status_(wire::SharedStatus::from_environment()) {
+  // A worker whose keeper has died must not stay behind.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const rlimit no_core = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+
+  page = status_.page();
+  channel = host.descriptor();
+  nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  stack_low = lowest_stack_address();
+  handle_on_a_stack_of_its_own();
+  handle(SIGSEGV, explain_fault);
+  struct sigaction asked = {};
+  asked.sa_handler = answer;
+  asked.sa_flags = SA_RESTART | SA_ONSTACK;
+  ::sigaction(wire::question_signal(), &asked, nullptr);
+  ::pthread_atfork(nullptr, nullptr, lose_the_connection);
+}
+
+Guards::~Guards() {
+  page = nullptr;
+  channel = -1;
+}
+
+void Guards::watch(c10d::Backend* watched) { group = watched; }
+
+bool descendants_are_left() {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+  }
+  return ended == 0;
+}
+
+}  // namespace assay::worker

@@ -1,0 +1,108 @@
+#include "worker/memory_floor.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "measure/device.h"
+#include "measure/memory.h"
+
+#if ASSAY_WITH_CUDA
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+#endif
+
+namespace assay::worker {
+
+namespace {
+
+constexpr std::int64_t mebibyte = 1 << 20;
+// Less than this is not worth a fresh worker: small tensors that a library keeps, such as seeds.
+constexpr std::int64_t least_tensor_bytes = mebibyte;
+constexpr std::int64_t least_other_bytes = 4 * mebibyte;
+// What a call leaves on the heap by the way: a container that grows, a log.
+constexpr std::int64_t least_call_bytes = 64 << 10;
+
+std::int64_t heap_bytes() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
+std::int64_t outside_bytes([[maybe_unused]] const c10::Device& device) {
+#if ASSAY_WITH_CUDA
+  if (!device.is_cuda()) return 0;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return static_cast<std::int64_t>(total - free) - stats.reserved_bytes[all].current;
+#else
+  return 0;
+#endif
+}
+
+// Workspaces that cuBLAS is given belong to no case.
+void clear_workspaces([[maybe_unused]] const c10::Device& device) {
+#if ASSAY_WITH_CUDA
+  if (device.is_cuda()) {
+    at::cuda::clearCublasWorkspaces();
+    measure::empty_cache(device);
+  }
+#endif
+}
+
+std::string size(std::int64_t bytes) { return human_size(static_cast<double>(bytes)); }
+
+}  // namespace
+
+HeldMemory held_memory(const c10::Device& device) {
+  return {measure::allocated_bytes(device), heap_bytes(), outside_bytes(device)};
+}
+
+MemoryFloor::MemoryFloor(const c10::Device& device) : device_(device) {
+  clear_workspaces(device);
+  floor_ = held_memory(device);
+}
+
+void MemoryFloor::observe(const std::function<void()>& call) {
+  const HeldMemory before = held_memory(device_);
+  call();
+  const HeldMemory after = held_memory(device_);
+  left_by_a_call_.heap = std::max(left_by_a_call_.heap, after.heap - before.heap);
+  left_by_a_call_.outside = std::max(left_by_a_call_.outside, after.outside - before.outside);
+}
+
+nlohmann::json MemoryFloor::settle() const {
+  clear_workspaces(device_);
+  const HeldMemory after = held_memory(device_);
+  nlohmann::json found = {{"floor_bytes", floor_.tensors}, {"after_bytes", after.tensors}};
+  const std::int64_t tensors = after.tensors - floor_.tensors;
+  const std::int64_t heap = after.heap - floor_.heap;
+  const std::int64_t outside = after.outside - floor_.outside;
+  if (tensors >= least_tensor_bytes) {
+    found["leak"] =
+        fmt::format("{} of tensors on the {}", size(tensors), device_.is_cuda() ? "GPU" : "host");
+  } else if (left_by_a_call_.heap >= least_call_bytes && heap >= least_other_bytes) {
+    found["leak"] = fmt::format("{} of host memory", size(heap));
+  } else if (left_by_a_call_.outside > 0 && outside >= least_other_bytes) {
+    found["leak"] = fmt::format("{} of the GPU's memory beside LibTorch's", size(outside));
+  }
+  return found;
+}
+
+std::string plugins_in_words(const store::Parameters& parameters) {
+  std::vector<std::string> words;
+  for (const char* kind : {"attention", "norm", "communication", "compile", "workload"}) {
+    const auto found = parameters.find(kind);
+    if (found == parameters.end()) continue;
+    const auto* name = std::get_if<std::string>(&found->second);
+    if (name != nullptr && !name->empty()) words.push_back(fmt::format("{} {}", kind, *name));
+  }
+  return join(words, ", ");
+}
+
+}  // namespace assay::worker

@@ -1,0 +1,153 @@
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
+#include <assay/workload.h>
+
+#include <limits>
+#include <stdexcept>
+
+#include "model/numeric_modes.h"
+#include "model/operation_program.h"
+#include "model/poisoned_memory.h"
+#include "model/random.h"
+#include "model/reference.h"
+
+namespace assay {
+
+namespace {
+
+struct Shape {
+  std::int64_t m, n, k;
+};
+
+Shape shape_of(const CaseContext& context) {
+  const auto given = [&](const char* name, std::int64_t otherwise) {
+    const auto value = integer_option(context.parameters, name);
+    return value == 0 ? otherwise : value;
+  };
+  const auto m = integer_option(context.parameters, "m");
+  return {m, given("n", m), given("k", m)};
+}
+
+PrecisionPolicy policy_of(const CaseContext& context) {
+  const auto dtype = text_option(context.parameters, "dtype");
+  PrecisionPolicy policy;
+  policy.tf32 = dtype == "tf32";
+  policy.parameters = dtype == "fp64"   ? at::kDouble
+                      : dtype == "bf16" ? at::kBFloat16
+                      : dtype == "fp16" ? at::kHalf
+                                        : at::kFloat;
+  return policy;
+}
+
+// c = a bᵀ, as a linear layer multiplies by its weight.
+class MatmulProgram final : public Program {
+ public:
+  explicit MatmulProgram(const CaseContext& context) : shape_(shape_of(context)) {
+    const auto policy = policy_of(context);
+    model::set_numeric_modes(policy, context.device);
+    const auto generator = model::seeded_generator(context.device, context.seed);
+    const auto drawn = [&](std::int64_t rows) {
+      return at::randn({rows, shape_.k}, generator, at::TensorOptions().device(context.device))
+          .to(policy.parameters);
+    };
+    a_ = drawn(shape_.m);
+    b_ = drawn(shape_.n);
+    c_ = at::empty({shape_.m, shape_.n}, a_.options());
+  }
+
+  void run(const std::string& pass) override {
+    if (pass != "matmul") throw std::invalid_argument("matmul has no pass '" + pass + "'");
+    at::mm_out(c_, a_, b_.t());
+  }
+
+  std::vector<NamedTensor> outputs(const std::string&) override { return {{"c", c_}}; }
+
+  std::vector<Count> counts(const std::string&) override {
+    const double products = static_cast<double>(shape_.m) * static_cast<double>(shape_.n) *
+                            static_cast<double>(shape_.k);
+    return {{"flops", "", 2 * products},
+            {"bytes", "", static_cast<double>(a_.nbytes() + b_.nbytes() + c_.nbytes())}};
+  }
+
+  const at::Tensor& a() const { return a_; }
+  const at::Tensor& b() const { return b_; }
+
+ private:
+  Shape shape_;
+  at::Tensor a_;  // [m, k]
+  at::Tensor b_;  // [n, k]
+  at::Tensor c_;  // [m, n]
+};
+
+ParameterInfo dimension(const char* name, std::int64_t default_value, double minimum,
+                        const char* description) {
+  return integer_parameter(name, default_value, minimum, 1 << 20, description);
+}
+
+class Matmul final : public Workload {
+ public:
+  static std::vector<ParameterInfo> options() {
+    return {
+        dimension("m", 1024, 1, "Rows of the result."),
+        dimension("n", 0, 0, "Columns of the result; 0: as many as rows."),
+        dimension("k", 0, 0, "Products that are summed; 0: as many as rows."),
+        choice_parameter("dtype", "fp32", {"fp64", "fp32", "tf32", "bf16", "fp16"},
+                         "Of the matrices; tf32: fp32 multiplied in TF32, on a GPU."),
+    };
+  }
+
+  static WorkloadInfo info() {
+    WorkloadInfo info;
+    info.passes = {"matmul"};
+    info.default_passes = {"matmul"};
+    info.metrics = {
+        {"flops", "FLOP", Direction::neither,
+         "Operations of the product, a multiply-add counted as two.", "2 * m * n * k"},
+        {"bytes", "byte", Direction::neither, "Size of the three matrices, each counted once.",
+         "(m * k + n * k + m * n) * element size"},
+    };
+    info.default_clock = "cuda_event";
+    return info;
+  }
+
+  static std::string memory_estimate() {
+    const std::string n = "if(n == 0, m, n)";
+    const std::string k = "if(k == 0, m, k)";
+    return "(m * " + k + " + " + n + " * " + k + " + m * " + n + ")" +
+           " * if(dtype == fp64, 8, if(dtype == bf16 || dtype == fp16, 2, 4))";
+  }
+
+  std::unique_ptr<Program> build(const CaseContext& context) override {
+    return std::make_unique<MatmulProgram>(context);
+  }
+
+  // Every element must have been written; up to 4096 rows are compared whole, above that 64.
+  Verification verify(const CaseContext& context, const std::string& pass) override {
+    const auto shape = shape_of(context);
+    const model::PoisonedMemory poisoned(
+        context.device, shape.m * shape.n * static_cast<std::int64_t>(sizeof(double)));
+    auto program = std::make_unique<MatmulProgram>(context);
+    const at::Tensor a = program->a();
+    const at::Tensor b = program->b();
+    detail::ProgramGuard guard(std::move(program));
+    const at::Tensor c = model::call_once(context, guard, pass).at(0).tensor;
+
+    Verification verification;
+    const double tolerance = model::tolerance(policy_of(context));
+    if (!c.isfinite().all().item<bool>()) {
+      return {true, std::numeric_limits<double>::infinity(), tolerance, "c"};
+    }
+    const auto rows = model::rows_to_check(shape.m, context.seed).to(context.device);
+    const auto reference = at::mm(a.index_select(0, rows).to(at::kDouble), b.to(at::kDouble).t());
+    model::compare(verification, "c", c.index_select(0, rows), reference, tolerance);
+    return verification;
+  }
+};
+
+}  // namespace
+
+}  // namespace assay
+
+ASSAY_PLUGIN(assay::Matmul, "matmul",
+             "One product of two matrices, cuBLAS' on a GPU. What arithmetic rate can be reached.")

@@ -1,0 +1,237 @@
+// The workloads that measure what a machine can do at most.
+
+#include <ATen/Context.h>
+#include <ATen/ops/equal.h>
+
+#include <functional>
+#include <map>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include "base/expression.h"
+#include "measure/gloo.h"
+#include "support.h"
+
+namespace assay {
+namespace {
+
+test::Case case_of(const std::string& workload, const Options& parameters) {
+  auto made = test::make_case({workload});
+  made.context.parameters = parameters;
+  return made;
+}
+
+std::unique_ptr<ProgramBoundary> build(const test::Case& tested) {
+  std::unique_ptr<ProgramBoundary> program;
+  throw_unless_ok(tested.workload->build(tested.context, program));
+  return program;
+}
+
+Verification verify(const test::Case& tested, const std::string& pass) {
+  Verification verification;
+  throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
+  return verification;
+}
+
+std::map<std::string, double> counts(ProgramBoundary& program, const std::string& pass) {
+  std::vector<Count> counted;
+  throw_unless_ok(program.counts(pass, counted));
+  std::map<std::string, double> counts;
+  for (const Count& count : counted) counts[count.metric] = count.value;
+  return counts;
+}
+
+double memory_estimate(const std::string& workload, const Options& parameters) {
+  PluginDescription description;
+  throw_unless_ok(test::entry("workload", workload, workload).describe(description));
+  const auto expression = Expression::compile(description.memory_estimate);
+  if (!expression) throw std::runtime_error(expression.error().text());
+  const auto value = expression->evaluate([&](const std::string& name) {
+    const auto found = parameters.find(name);
+    return found == parameters.end() ? Value() : found->second;
+  });
+  if (!value) throw std::runtime_error(value.error().text());
+  if (const auto* whole = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*whole);
+  return std::get<double>(*value);
+}
+
+std::int64_t integer(std::int64_t value) { return value; }
+
+// Sizes that no thread's share divides.
+TEST(CopyWorkload, CopiesEveryByte) {
+  for (const std::int64_t size : {1, 1000, (1 << 20) + 1, (3 << 20) + 7}) {
+    const auto tested = case_of("copy", {{"size", size}});
+    const auto verification = verify(tested, "copy");
+    EXPECT_TRUE(verification.checked);
+    EXPECT_EQ(verification.error, 0) << size;
+  }
+}
+
+TEST(CopyWorkload, CountsWhatIsReadAndWritten) {
+  const auto tested = case_of("copy", {{"size", integer(1000)}});
+  EXPECT_EQ(counts(*build(tested), "copy"), (std::map<std::string, double>{{"bytes", 2000}}));
+  EXPECT_EQ(memory_estimate("copy", {{"size", integer(1000)}}), 2000);
+}
+
+TEST(MatmulWorkload, AcceptsWhatIsRight) {
+  for (const char* dtype : {"fp64", "fp32", "bf16", "fp16"}) {
+    const auto tested = case_of("matmul", {{"m", integer(33)},
+                                           {"n", integer(17)},
+                                           {"k", integer(65)},
+                                           {"dtype", std::string(dtype)}});
+    const auto verification = verify(tested, "matmul");
+    EXPECT_TRUE(verification.checked);
+    EXPECT_LE(verification.error, verification.tolerance) << dtype;
+    // A wrong dtype would not be as near as this.
+    if (std::string(dtype) == "fp64") {
+      EXPECT_LT(verification.error, 1e-12);
+    }
+    if (std::string(dtype) == "fp32") {
+      EXPECT_LT(verification.error, 1e-5);
+    }
+  }
+}
+
+// 2 · 3 · 5 · 7; and a square of 4, 2 · 64, with three matrices of 16 elements in bf16.
+TEST(MatmulWorkload, CountsOperationsAndBytes) {
+  const Options given = {
+      {"m", integer(3)}, {"n", integer(5)}, {"k", integer(7)}, {"dtype", std::string("fp64")}};
+  const auto tested = case_of("matmul", given);
+  EXPECT_EQ(counts(*build(tested), "matmul"),
+            (std::map<std::string, double>{{"flops", 210}, {"bytes", 8 * (21 + 35 + 15)}}));
+  EXPECT_EQ(memory_estimate("matmul", given), 8 * (21 + 35 + 15));
+  const Options square = {
+      {"m", integer(4)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("bf16")}};
+  EXPECT_EQ(counts(*build(case_of("matmul", square)), "matmul"),
+            (std::map<std::string, double>{{"flops", 128}, {"bytes", 96}}));
+  EXPECT_EQ(memory_estimate("matmul", square), 96);
+}
+
+TEST(MatmulWorkload, Tf32NeedsAGpu) {
+  const auto tested = case_of(
+      "matmul",
+      {{"m", integer(4)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("tf32")}});
+  std::unique_ptr<ProgramBoundary> program;
+  EXPECT_EQ(tested.workload->build(tested.context, program).outcome, Outcome::unsupported);
+}
+
+TEST(LaunchWorkload, LaunchesAsOftenAsItSays) {
+  const auto tested =
+      case_of("launch", {{"launches", integer(17)}, {"operation", std::string("libtorch")}});
+  const auto program = build(tested);
+  // The second call starts anew.
+  for (int call = 0; call < 2; ++call) {
+    const auto outputs = test::call_once(tested, *program, "launch");
+    ASSERT_EQ(outputs.size(), 1u);
+    EXPECT_EQ(outputs[0].tensor.item<std::int64_t>(), 17);
+  }
+  EXPECT_EQ(counts(*program, "launch"), (std::map<std::string, double>{{"launches", 17}}));
+  const auto verification = verify(tested, "launch");
+  EXPECT_TRUE(verification.checked);
+  EXPECT_EQ(verification.error, 0);
+}
+
+TEST(LaunchWorkload, ACpuLaunchesNoKernels) {
+  const auto tested =
+      case_of("launch", {{"launches", integer(1)}, {"operation", std::string("kernel")}});
+  std::unique_ptr<ProgramBoundary> program;
+  const Status status = tested.workload->build(tested.context, program);
+  EXPECT_EQ(status.outcome, Outcome::unsupported);
+  EXPECT_EQ(status.reason, "a CPU launches no kernels");
+}
+
+// Calls `rank` on each of several threads, with a group over Gloo.
+void on_ranks(int size, const std::function<void(const Group&)>& rank) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::vector<std::thread> threads;
+  std::vector<std::string> complaints(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        rank({i, size, measure::make_gloo(store, i, size, std::chrono::seconds(30))});
+      } catch (const std::exception& error) {
+        complaints[static_cast<std::size_t>(i)] = error.what();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& complaint : complaints) EXPECT_EQ(complaint, "");
+}
+
+const std::vector<std::string> collectives = {"all_reduce", "all_gather", "reduce_scatter",
+                                              "broadcast"};
+
+TEST(CollectiveWorkload, EveryRankHasWhatItShould) {
+  for (const int size : {2, 3}) {
+    on_ranks(size, [](const Group& group) {
+      auto tested = case_of("collective", {{"size", integer(1000)}});
+      tested.context.group = group;
+      for (const auto& pass : collectives) {
+        const auto verification = verify(tested, pass);
+        EXPECT_TRUE(verification.checked);
+        EXPECT_EQ(verification.error, 0) << pass << " on rank " << group.rank;
+      }
+    });
+  }
+}
+
+// Rank r's element i is r + i: of 2 ranks and 4 elements, by hand.
+TEST(CollectiveWorkload, LeavesTheSameAtEveryCall) {
+  const std::map<std::string, std::vector<std::vector<float>>> expected = {
+      {"all_reduce", {{1, 3, 5, 7}, {1, 3, 5, 7}}},
+      {"all_gather", {{0, 1, 3, 4}, {0, 1, 3, 4}}},
+      {"reduce_scatter", {{1, 3}, {5, 7}}},
+      {"broadcast", {{0, 1, 2, 3}, {0, 1, 2, 3}}},
+  };
+  on_ranks(2, [&](const Group& group) {
+    auto tested = case_of("collective", {{"size", integer(16)}});
+    tested.context.group = group;
+    const auto program = build(tested);
+    for (const auto& pass : collectives) {
+      for (int call = 0; call < 2; ++call) {
+        const auto out = test::call_once(tested, *program, pass).at(0).tensor;
+        const std::vector<float> values(out.data_ptr<float>(), out.data_ptr<float>() + out.numel());
+        EXPECT_EQ(values, expected.at(pass)[static_cast<std::size_t>(group.rank)]) << pass;
+      }
+    }
+  });
+}
+
+// Of 3 ranks and 1000 bytes: 83 elements each, 996 bytes in all; by 2 · 2/3, 2/3, 2/3 and 1.
+TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
+  const std::map<std::string, double> bus = {
+      {"all_reduce", 1328}, {"all_gather", 664}, {"reduce_scatter", 664}, {"broadcast", 996}};
+  on_ranks(3, [&](const Group& group) {
+    auto tested = case_of("collective", {{"size", integer(1000)}});
+    tested.context.group = group;
+    const auto program = build(tested);
+    for (const auto& [pass, bytes] : bus) {
+      const auto counted = counts(*program, pass);
+      EXPECT_EQ(counted.at("bytes"), 996) << pass;
+      EXPECT_NEAR(counted.at("bus_bytes"), bytes, 1e-9) << pass;
+    }
+  });
+}
+
+TEST(CollectiveWorkload, OneRankIsTooFew) {
+  const auto tested = case_of("collective", {{"size", integer(1000)}});
+  std::unique_ptr<ProgramBoundary> program;
+  const Status status = tested.workload->build(tested.context, program);
+  EXPECT_EQ(status.outcome, Outcome::unsupported);
+  EXPECT_EQ(status.reason, "a collective needs two ranks or more (world_size)");
+}
+
+TEST(CeilingWorkloads, UnknownPassIsAnError) {
+  const std::map<std::string, Options> all = {
+      {"copy", {{"size", integer(8)}}},
+      {"matmul",
+       {{"m", integer(2)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("fp32")}}},
+      {"launch", {{"launches", integer(1)}, {"operation", std::string("libtorch")}}}};
+  for (const auto& [workload, parameters] : all) {
+    const auto tested = case_of(workload, parameters);
+    EXPECT_EQ(build(tested)->run("forward").outcome, Outcome::error) << workload;
+  }
+}
+
+}  // namespace
+}  // namespace assay

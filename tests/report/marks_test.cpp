@@ -1,0 +1,189 @@
+// What a report does with what was seen while its figures were measured.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rendering.h"
+#include "store/marks.h"
+
+namespace assay::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing_support::markdown_of;
+using testing_support::run_of;
+
+constexpr const char* figures =
+    "attention,seq_len,pass,time.samples [ms],peak_memory.mean [MiB]\n"
+    "naive,128,forward,[2 2 2],7\n"
+    "naive,256,forward,[8.5 8.5 8.5],9\n"
+    "flash,128,forward,[1 1 1],7\n"
+    "flash,256,forward,[4 4 4],8\n";
+
+constexpr const char* pivot = R"(
+- table:
+    rows: [seq_len]
+    pivot: {by: [attention], where: {pass: forward}, metric: time, unit: ms}
+)";
+
+// Times come from a clock, as those that assay measures do.
+store::Run measured() {
+  store::Run run = run_of(figures);
+  for (store::CaseResult& result : run.cases) {
+    for (store::Series& series : result.series) {
+      if (series.metric == "time") series.clock = "wall";
+    }
+  }
+  return run;
+}
+
+void mark(store::CaseResult& result, const store::Mark& mark) {
+  if (!result.context.is_object()) result.context = nlohmann::json::object();
+  store::add_marks(result.context, {mark});
+}
+
+const store::Mark throttled = {"throttled", "", "GPU 0 was held by its power limit in 3 of 10"};
+
+TEST(Marks, ASignStandsBehindTheNumberAndItsReasonBelow) {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);
+  EXPECT_EQ(markdown_of({&run}, pivot),
+            "|   seq_len |   naive |   flash |\n"
+            "|----------:|--------:|--------:|\n"
+            "|       128 |    2    |       1 |\n"
+            "|       256 |    8.5† |       4 |\n"
+            "\n"
+            "- **† throttled** (1 cell: seq_len 256): GPU 0 was held by its power limit in 3 of "
+            "10\n");
+}
+
+TEST(Marks, WithoutMarksNothingChanges) {
+  const store::Run run = measured();
+  EXPECT_EQ(markdown_of({&run}, pivot),
+            "|   seq_len |   naive |   flash |\n"
+            "|----------:|--------:|--------:|\n"
+            "|       128 |     2   |       1 |\n"
+            "|       256 |     8.5 |       4 |\n");
+}
+
+TEST(Marks, EqualMarksMakeOneSentence) {
+  store::Run run = measured();
+  for (store::CaseResult& result : run.cases) mark(result, throttled);
+  run.cases[2].context["marks"][0]["reason"] = "GPU 0 was held by its power limit in 9 of 20";
+  const std::string text = markdown_of({&run}, pivot);
+  EXPECT_THAT(text, HasSubstr("- **† throttled** (4 cells: seq_len 128; seq_len 256): such as: GPU "
+                              "0 was held by its power limit in 3 of 10\n"));
+}
+
+TEST(Marks, AMarkOfAPassIsForTheTimesOfThatPass) {
+  store::Run run = measured();
+  mark(run.cases[0], {"wide", "forward", "known to 9 %"});
+  mark(run.cases[1], {"wide", "backward", "known to 9 %"});
+  const std::string text = markdown_of({&run}, pivot);
+  EXPECT_THAT(text, HasSubstr("|    2†   |"));
+  EXPECT_THAT(text, HasSubstr("|    8.5  |"));
+}
+
+TEST(Marks, MemoryIsNotMarked) {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);
+  EXPECT_THAT(markdown_of({&run}, R"(
+- table:
+    rows: [attention, seq_len]
+    columns: {MiB: {metric: peak_memory, pass: forward, unit: MiB}}
+)"),
+              Not(HasSubstr("†")));
+}
+
+TEST(Marks, WhatIsComputedFromAMarkedFigureIsMarked) {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);  // naive, 256: the base of the ratio
+  const std::string text = markdown_of({&run}, R"(
+- table:
+    rows: [seq_len]
+    columns:
+      ms: {metric: time, pass: forward, where: {attention: flash}, unit: ms}
+      gain: {metric: time, pass: forward, where: {attention: flash}, relative_to: {attention: naive}, ratio: speedup, format: "{:.1f}"}
+      twice: {expr: "2 * gain", format: "{:.1f}"}
+      both: {join: [ms, gain], separator: " / "}
+)");
+  EXPECT_THAT(text, HasSubstr(" 2.1† |"));
+  EXPECT_THAT(text, HasSubstr("4.2†")) << text;
+  EXPECT_THAT(text, HasSubstr("/ 2.1†"));
+  EXPECT_THAT(text, HasSubstr(" 2.0  |")) << "the other row is not";
+}
+
+TEST(Marks, AreToldWhereReasonsOfFailuresAreNot) {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);
+  EXPECT_THAT(markdown_of({&run}, std::string(pivot) + "    reasons: false\n"),
+              HasSubstr("**† throttled**"));
+}
+
+TEST(Marks, TextBlocksTellThemBelow) {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);
+  const std::string text = markdown_of({&run}, R"(
+- text:
+    rows: [attention, seq_len]
+    columns: {ms: {metric: time, pass: forward, unit: ms}}
+    row: "{attention} {seq_len}: {ms}"
+)");
+  EXPECT_THAT(text, HasSubstr("naive 256: 8.5\n"));
+  EXPECT_THAT(text, HasSubstr("- **† throttled** (1 cell: attention naive, seq_len 256)"));
+}
+
+store::Run with_a_discarded_case() {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);
+  run.cases[1].context["discarded"] = {{"forward", "throttled"}};
+  return run;
+}
+
+TEST(Discarded, TheCellShowsTheMarkAndTheReasonIsBelow) {
+  const store::Run run = with_a_discarded_case();
+  EXPECT_EQ(
+      markdown_of({&run}, pivot),
+      "|   seq_len | naive     |   flash |\n"
+      "|----------:|:----------|--------:|\n"
+      "|       128 | 2.0       |       1 |\n"
+      "|       256 | THROTTLED |       4 |\n"
+      "\n"
+      "- **throttled** (1 cell: seq_len 256): discarded: GPU 0 was held by its power limit in "
+      "3 of 10\n");
+}
+
+TEST(Discarded, TheRowCountsAsSkipped) {
+  const store::Run run = with_a_discarded_case();
+  const std::string text = markdown_of({&run}, R"(
+- table:
+    where: {attention: naive}
+    rows: [seq_len]
+    columns: {ms: {metric: time, pass: forward, unit: ms}}
+    omit: [skipped]
+)");
+  EXPECT_THAT(text, Not(HasSubstr("| 256")));
+  EXPECT_THAT(text, Not(HasSubstr("8.5")));
+}
+
+TEST(Discarded, OtherMetricsStay) {
+  const store::Run run = with_a_discarded_case();
+  EXPECT_THAT(markdown_of({&run}, R"(
+- table:
+    where: {attention: naive}
+    rows: [seq_len]
+    columns: {MiB: {metric: peak_memory, pass: forward, unit: MiB}}
+)"),
+              HasSubstr("|       256 |     9 |"));
+}
+
+TEST(Discarded, NoFindingRestsOnIt) {
+  store::Run run = with_a_discarded_case();
+  const std::string without = markdown_of({&run}, "- findings: true\n");
+  run.cases[1].series[0].samples = {1e6, 1e6, 1e6};
+  EXPECT_EQ(markdown_of({&run}, "- findings: true\n"), without);
+}
+
+}  // namespace
+}  // namespace assay::report

@@ -1,0 +1,218 @@
+#include "run/fitness.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+namespace assay::run {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// A GPU that says what the test wants.
+class ScriptedGpu : public health::Source {
+ public:
+  void read(health::Depth, const std::vector<int>& devices, health::Reading& reading) override {
+    for (const int device : devices) {
+      health::GpuReading gpu;
+      gpu.device = device;
+      gpu.clock_reasons = reasons;
+      gpu.processes.emplace();
+      if (shared) gpu.processes->push_back({7, "python", health::GpuProcess::Owner::others});
+      reading.gpus.push_back(std::move(gpu));
+    }
+  }
+  std::string subject() const override { return "GPU"; }
+  std::string problem() const override { return ""; }
+
+  std::atomic<std::uint64_t> reasons = 0;
+  std::atomic<bool> shared = false;
+};
+
+// What one try is like.
+struct Script {
+  bool throttled = false;
+  bool drifts = false;
+  Outcome outcome = Outcome::ok;
+};
+
+class FitnessTest : public ::testing::Test {
+ protected:
+  FitnessTest() : watch_({gpu_}, {.glance_every_s = 1e6, .look_every_s = 0}) {
+    resolved_.request.parameters["measure.unhealthy"] = std::string("mark");
+  }
+
+  CaseEnd run(const std::string& policy, std::vector<Script> tries) {
+    resolved_.request.parameters["measure.unhealthy"] = policy;
+    measured_ = 0;
+    said_.clear();
+    return execute_watched(resolved_, {watch_,
+                                       {{0}, 1, 1, 1},
+                                       [&] { return measure(tries.at(measured_++)); },
+                                       [&](const std::string& what) { said_.push_back(what); },
+                                       [&] { return stopping_; }});
+  }
+
+  CaseEnd measure(const Script& script) {
+    gpu_->reasons = script.throttled ? health::clock_reason::power_cap : 0;
+    CaseEnd end;
+    end.outcome = script.outcome;
+    end.context["from_the_worker"] = measured_;
+    store::Series time;
+    time.pass = "forward";
+    time.metric = "time";
+    time.unit = "s";
+    time.clock = "wall";
+    for (int i = 0; i < 30; ++i) {
+      time.samples.push_back(static_cast<double>(measured_) + (script.drifts ? 0.01 * i : 0));
+    }
+    store::Series memory;
+    memory.pass = "forward";
+    memory.metric = "peak_memory";
+    memory.samples = {1};
+    end.series = {time, memory};
+    return end;
+  }
+
+  static std::vector<std::string> marks(const CaseEnd& end) {
+    store::CaseResult result;
+    result.context = end.context;
+    std::vector<std::string> words;
+    for (const store::Mark& mark : store::marks_of(result)) words.push_back(mark.mark);
+    return words;
+  }
+
+  std::shared_ptr<ScriptedGpu> gpu_ = std::make_shared<ScriptedGpu>();
+  health::Watch watch_;
+  ResolvedCase resolved_;
+  std::size_t measured_ = 0;
+  std::vector<std::string> said_;
+  bool stopping_ = false;
+};
+
+TEST_F(FitnessTest, AFitCaseHasHealthAndNoMarks) {
+  const CaseEnd end = run("mark", {{}});
+  EXPECT_THAT(marks(end), IsEmpty());
+  EXPECT_FALSE(end.context.contains("marks"));
+  EXPECT_EQ(end.context["health"]["gpus"][0]["device"], 0);
+  EXPECT_EQ(end.context["from_the_worker"], 1) << "beside what the worker said";
+}
+
+TEST_F(FitnessTest, MarkMarks) {
+  const CaseEnd end = run("mark", {{.throttled = true, .drifts = true}});
+  EXPECT_THAT(marks(end), ElementsAre("throttled", "drifting"));
+  EXPECT_EQ(end.context["marks"][0]["pass"], "");
+  EXPECT_EQ(end.context["marks"][1]["pass"], "forward");
+  EXPECT_FALSE(end.context.contains("discarded"));
+  EXPECT_FALSE(end.context["health"].contains("tries"));
+}
+
+TEST_F(FitnessTest, MarksJoinThoseOfOthers) {
+  const CaseEnd end =
+      execute_watched(resolved_, {watch_,
+                                  {{0}, 1, 1, 1},
+                                  [&] {
+                                    CaseEnd leaky = measure({.throttled = true});
+                                    leaky.context["marks"].push_back({{"mark", "leak"}});
+                                    return leaky;
+                                  },
+                                  [](const std::string&) {},
+                                  [] { return false; }});
+  EXPECT_THAT(marks(end), ElementsAre("leak", "throttled"));
+}
+
+TEST_F(FitnessTest, RetryEndsWithTheFirstFitTry) {
+  const CaseEnd end = run("retry", {{.throttled = true}, {}, {}});
+  EXPECT_EQ(measured_, 2u);
+  EXPECT_THAT(marks(end), IsEmpty());
+  EXPECT_EQ(end.series[0].samples[0], 2.0) << "the second try's";
+  EXPECT_EQ(end.context["health"]["tries"], nlohmann::json({"throttled", "fit"}));
+  EXPECT_EQ(end.context["health"]["kept_try"], 2);
+  EXPECT_THAT(said_, ElementsAre("try 2 of 3, the last was throttled"));
+}
+
+TEST_F(FitnessTest, RetryKeepsTheTryWithTheFewestMarks) {
+  const CaseEnd end = run("retry", {{.throttled = true, .drifts = true},
+                                    {.throttled = true},
+                                    {.throttled = true, .drifts = true}});
+  EXPECT_EQ(measured_, 3u);
+  EXPECT_THAT(marks(end), ElementsAre("throttled"));
+  EXPECT_EQ(end.series[0].samples[0], 2.0);
+  EXPECT_EQ(end.context["from_the_worker"], 2);
+}
+
+TEST_F(FitnessTest, OfEqualTriesTheFirstIsKept) {
+  const CaseEnd end = run("retry", {{.throttled = true}, {.throttled = true}, {.drifts = true}});
+  EXPECT_EQ(end.series[0].samples[0], 1.0);
+  EXPECT_EQ(end.context["health"]["kept_try"], 1);
+}
+
+TEST_F(FitnessTest, ATryThatFailsDoesNotReplaceOneThatWorked) {
+  const CaseEnd end = run("retry", {{.throttled = true}, {.outcome = Outcome::crashed}, {}});
+  EXPECT_EQ(end.outcome, Outcome::ok);
+  EXPECT_EQ(end.context["health"]["tries"], nlohmann::json({"throttled", "crashed", "fit"}));
+  EXPECT_EQ(end.context["health"]["kept_try"], 3);
+}
+
+TEST_F(FitnessTest, WhatFailedIsNotTriedAgain) {
+  const CaseEnd end = run("retry", {{.throttled = true, .outcome = Outcome::oom}});
+  EXPECT_EQ(measured_, 1u);
+  EXPECT_EQ(end.outcome, Outcome::oom);
+  EXPECT_THAT(marks(end), ElementsAre("throttled")) << "it may be why";
+}
+
+TEST_F(FitnessTest, AnInterruptedRunDoesNotTryAgain) {
+  stopping_ = true;
+  const CaseEnd end = run("retry", {{.throttled = true}});
+  EXPECT_EQ(measured_, 1u);
+  EXPECT_EQ(end.outcome, Outcome::ok);
+}
+
+TEST_F(FitnessTest, DiscardNamesThePassesAndKeepsTheSamples) {
+  const CaseEnd throttled = run("discard", {{.throttled = true}});
+  EXPECT_EQ(throttled.outcome, Outcome::ok);
+  EXPECT_EQ(throttled.context["discarded"], nlohmann::json({{"forward", "throttled"}}));
+  EXPECT_EQ(throttled.series[0].samples.size(), 30u);
+  const CaseEnd drifting = run("discard", {{.drifts = true}});
+  EXPECT_EQ(drifting.context["discarded"], nlohmann::json({{"forward", "drifting"}}));
+  EXPECT_FALSE(run("discard", {{}}).context.contains("discarded"));
+}
+
+TEST_F(FitnessTest, ASkippedCaseIsNotWatched) {
+  resolved_.skipped = "no GPU";
+  const CaseEnd end = run("mark", {{.outcome = Outcome::skipped}});
+  EXPECT_FALSE(end.context.contains("health"));
+}
+
+class NeedsTest : public ::testing::Test {
+ protected:
+  NeedsTest() : cpus_({"/nowhere", {0, 1, 2, 3, 4, 5, 6, 7}, 1}) {}
+  health::Needs needs(const std::string& device, std::int64_t ranks, const char* threads) {
+    ResolvedCase resolved;
+    resolved.request.parameters["device"] = device;
+    resolved.request.parameters["world_size"] = ranks;
+    return needs_of(resolved, cpus_, threads);
+  }
+  health::CpuSource cpus_;
+};
+
+TEST_F(NeedsTest, OnTheCpuACaseNeedsEveryCoreOrItsThreads) {
+  EXPECT_EQ(needs("cpu", 1, nullptr).cores, 8);
+  EXPECT_EQ(needs("cpu", 1, "3").cores, 3);
+  EXPECT_EQ(needs("cpu", 2, "3").cores, 6);
+  EXPECT_EQ(needs("cpu", 1, "many").cores, 8);
+  EXPECT_THAT(needs("cpu", 2, nullptr).devices, IsEmpty());
+}
+
+TEST_F(NeedsTest, OnGpusACaseNeedsOneAndTwoCoresARank) {
+  const health::Needs two = needs("cuda", 2, "1");
+  EXPECT_THAT(two.devices, ElementsAre(0, 1));
+  EXPECT_EQ(two.processes, 2);
+  EXPECT_EQ(two.cores, 4);
+  EXPECT_EQ(two.cores_there, 8);
+}
+
+}  // namespace
+}  // namespace assay::run

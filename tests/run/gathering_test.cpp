@@ -1,0 +1,72 @@
+#include "run/gathering.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace assay::run {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GatheringTest : public ::testing::Test {
+ protected:
+  void add_worker(const std::string& script) {
+    auto worker = Worker::start({.arguments = {"sh", "-c", script}});
+    ASSERT_TRUE(worker) << worker.error().text();
+    workers_.push_back(std::move(*worker));
+  }
+  wire::Channel connection() { return std::move(*wire::connect(listener_.address())); }
+  wire::Channel connection(const std::string& token, int rank) {
+    wire::Channel channel = connection();
+    EXPECT_TRUE(channel.send(wire::to_json(wire::Hello{token, rank, 1, {{"libtorch", "2"}}})));
+    return channel;
+  }
+  auto gathered(Interrupt* interrupt = nullptr) {
+    return gather(listener_, "secret", workers_, interrupt);
+  }
+
+  wire::Listener listener_ = std::move(*wire::Listener::on_loopback());
+  std::vector<Worker> workers_;
+};
+
+TEST_F(GatheringTest, ASilentStrangerAndOneWithoutTheTokenHoldNobodyUp) {
+  add_worker("exec sleep 1000");
+  add_worker("exec sleep 1000");
+  const auto silent = connection();
+  const auto liar = connection("guess", 0);
+  const auto second = connection("secret", 1);
+  const auto first = connection("secret", 0);
+  const auto versions = gathered();
+  ASSERT_TRUE(versions) << versions.error().text();
+  EXPECT_EQ((*versions)["libtorch"], "2");
+  for (const Worker& worker : workers_) EXPECT_TRUE(worker.channel.open());
+}
+
+TEST_F(GatheringTest, AWorkerThatDiesIsToldWithItsLastWords) {
+  add_worker("echo no luck; exit 3");
+  const auto versions = gathered();
+  ASSERT_FALSE(versions);
+  EXPECT_THAT(versions.error().text(), HasSubstr("ended with exit code 3: no luck"));
+}
+
+TEST_F(GatheringTest, TheUserCanStopIt) {
+  Interrupt interrupt;
+  add_worker("exec sleep 1000");
+  ::raise(SIGTERM);
+  ::raise(SIGTERM);
+  const auto versions = gathered(&interrupt);
+  ASSERT_FALSE(versions);
+  EXPECT_THAT(versions.error().text(), HasSubstr("stopped by the user"));
+}
+
+TEST_F(GatheringTest, TwoOfTheSameRankAreRefused) {
+  add_worker("exec sleep 1000");
+  add_worker("exec sleep 1000");
+  const auto one = connection("secret", 0);
+  const auto other = connection("secret", 0);
+  EXPECT_FALSE(gathered());
+}
+
+}  // namespace
+}  // namespace assay::run

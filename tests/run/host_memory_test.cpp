@@ -1,0 +1,70 @@
+#include "run/host_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+namespace assay::run {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+TEST(HostMemoryTest, SaysWhatThereIs) {
+  const auto memory = host_memory();
+  ASSERT_TRUE(memory);
+  EXPECT_GT(memory->total, 0);
+  EXPECT_LE(memory->available, memory->total);
+  EXPECT_GT(resident_bytes(::getpid()), 1 << 20);
+  EXPECT_EQ(resident_bytes(-1), 0);
+}
+
+TEST(MemoryGuardTest, StopsBeyondTheLimitAndNamesBothAndTheLargest) {
+  const MemoryGuard guard(3 * gib);
+  EXPECT_FALSE(guard.judge({gib, gib}, HostMemory{64 * gib, 50 * gib}).stop);
+  const auto look = guard.judge({gib, 3 * gib}, HostMemory{64 * gib, 50 * gib});
+  ASSERT_TRUE(look.stop);
+  EXPECT_THAT(*look.stop, HasSubstr("host memory ran out: 4.00 GiB in use"));
+  EXPECT_THAT(*look.stop, HasSubstr("is 3.00 GiB"));
+  EXPECT_EQ(look.largest, 1u);
+}
+
+TEST(MemoryGuardTest, StopsBeforeTheMachineSwaps) {
+  const MemoryGuard guard(std::nullopt);
+  EXPECT_FALSE(guard.judge({40 * gib}, HostMemory{64 * gib, 2 * gib}).stop);
+  const auto look = guard.judge({40 * gib}, HostMemory{64 * gib, gib / 2});
+  ASSERT_TRUE(look.stop);
+  EXPECT_THAT(*look.stop, HasSubstr("40.0 GiB in use, 512 MiB of 64.0 GiB left"));
+}
+
+TEST(MemoryGuardTest, ASmallWorkerIsNotStoppedForWhatOthersHold) {
+  EXPECT_FALSE(MemoryGuard(std::nullopt).judge({gib}, HostMemory{64 * gib, 1 << 20}).stop);
+}
+
+TEST(MemoryGuardTest, LooksSoonerWhereLessIsLeft) {
+  const MemoryGuard guard(16 * gib);
+  const auto after = [&](std::int64_t held) {
+    return guard.judge({held}, HostMemory{640 * gib, 600 * gib}).next_ms;
+  };
+  EXPECT_EQ(after(gib), 500);
+  EXPECT_LT(after(14 * gib), 200);
+  EXPECT_EQ(after(16 * gib), 20);
+}
+
+TEST(MemoryGuardTest, TakesItsLimitFromTheEnvironment) {
+  const auto stops = [](const char* limit) {
+    ::setenv(memory_limit_variable, limit, 1);
+    const auto guard = MemoryGuard::from_environment();
+    ::unsetenv(memory_limit_variable);
+    return guard.judge({2 * gib}, std::nullopt).stop.has_value();
+  };
+  EXPECT_TRUE(stops("1 GiB"));
+  EXPECT_TRUE(stops("1073741824"));
+  EXPECT_FALSE(stops("3 GiB"));
+  EXPECT_FALSE(stops(""));
+}
+
+}  // namespace
+}  // namespace assay::run

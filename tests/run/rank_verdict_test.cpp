@@ -1,0 +1,80 @@
+#include "run/rank_verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace assay::run {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const auto start = std::chrono::steady_clock::time_point();
+
+RankEnd ok() { return {.done = true}; }
+RankEnd failed(Outcome outcome, const std::string& reason, int after_s = 0) {
+  return {.done = true, .status = {outcome, reason}, .when = start + std::chrono::seconds(after_s)};
+}
+RankEnd running(std::optional<std::int64_t> collectives = {}, const std::string& doing = "") {
+  return {.collectives = collectives, .doing = doing};
+}
+
+TEST(RankVerdict, AllDoneIsOk) { EXPECT_TRUE(verdict_of({ok(), ok()}, 5).status.ok()); }
+
+TEST(RankVerdict, ADeadRankSaysMoreThanThoseItLeft) {
+  const auto verdict = verdict_of({failed(Outcome::error, "Connection closed by peer [127.0.0.1]"),
+                                   failed(Outcome::crashed, "rank 1 ended with signal 9", 1)},
+                                  5);
+  EXPECT_EQ(verdict.status.outcome, Outcome::crashed);
+  EXPECT_EQ(verdict.status.reason, "rank 1 ended with signal 9");
+  EXPECT_EQ(verdict.rank, 1u);
+}
+
+TEST(RankVerdict, TheFirstFailureOfItsOwnCountsAndIsNamed) {
+  const auto verdict =
+      verdict_of({failed(Outcome::error, "second", 2), failed(Outcome::error, "Broken pipe", 0),
+                  failed(Outcome::error, "first", 1), running()},
+                 5);
+  EXPECT_EQ(verdict.status.reason, "rank 2: first");
+}
+
+TEST(RankVerdict, WhatAllSayNamesNobody) {
+  const auto declined = failed(Outcome::unsupported, "needs CUDA");
+  EXPECT_EQ(verdict_of({declined, declined}, 5).status.reason, "needs CUDA");
+  EXPECT_EQ(verdict_of({ok(), declined}, 5).status.reason, "rank 1: needs CUDA");
+}
+
+TEST(RankVerdict, TheRankThatDidNotArriveIsNamed) {
+  const auto verdict = verdict_of({running(7, "forward"), running(6, "forward"), running(7)}, 12);
+  EXPECT_EQ(verdict.status.outcome, Outcome::timeout);
+  EXPECT_THAT(verdict.status.reason, StartsWith("rank 1 did not finish within 12"));
+  EXPECT_THAT(verdict.status.reason, HasSubstr("it has begun 6 collectives, others 7"));
+  EXPECT_THAT(verdict.status.reason, HasSubstr("(at 'forward')"));
+}
+
+TEST(RankVerdict, WithoutKnowledgeAllThatAreLateAreNamed) {
+  EXPECT_THAT(verdict_of({running(), running()}, 12).status.reason,
+              StartsWith("ranks 0, 1 did not finish within 12"));
+  EXPECT_THAT(verdict_of({ok(), running()}, 12).status.reason,
+              StartsWith("rank 1 did not finish within 12"));
+  EXPECT_THAT(verdict_of({running(4), running(4)}, 12).status.reason, StartsWith("ranks 0, 1"));
+}
+
+TEST(RankVerdict, WhoGaveUpWaitingIsNotBlamed) {
+  const auto verdict = verdict_of(
+      {failed(Outcome::error, "Timed out after 61 seconds waiting for clients"), running()}, 12);
+  EXPECT_EQ(verdict.status.outcome, Outcome::timeout);
+  EXPECT_EQ(verdict.rank, 1u);
+  EXPECT_THAT(verdict.status.reason, StartsWith("rank 1 did not finish"));
+  EXPECT_THAT(verdict.status.reason, HasSubstr("rank 0 gave up: Timed out after 61 seconds"));
+}
+
+TEST(RankVerdict, ASingleWorkerSaysWhatItDid) {
+  RankEnd hangs = running({}, "verifying");
+  hangs.last_lines = "here we go";
+  EXPECT_EQ(verdict_of({hangs}, 4).status.reason,
+            "the case did not finish within 4.0 s (at 'verifying'); it printed: here we go");
+}
+
+}  // namespace
+}  // namespace assay::run

@@ -1,0 +1,63 @@
+#include "run/worker.h"
+
+#include <gtest/gtest.h>
+
+#include "run/case_marks.h"
+
+namespace assay::run {
+namespace {
+
+TEST(WorkerTest, WhatItPrintedCanBeShownWhateverItIs) {
+  EXPECT_EQ(printable("plain\tü €😀\n"), "plain\tü €😀\n");
+  EXPECT_EQ(printable("\x1b[31mred\r"), "\xef\xbf\xbd[31mred\xef\xbf\xbd");
+  EXPECT_EQ(printable("a\xff"
+                      "b\xc3"),
+            "a\xef\xbf\xbd"
+            "b\xef\xbf\xbd");
+  EXPECT_EQ(printable("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd") << "a slash, written too long";
+  EXPECT_EQ(nlohmann::json(printable(std::string("\0\xed\xa0\x80", 4))).dump().empty(), false);
+}
+
+TEST(WorkerTest, TheLastLinesOfACaseAreItsOwn) {
+  auto worker =
+      Worker::start({.arguments = {"sh", "-c", "echo 1; echo 2; echo 3; echo 4 >&2; exit 3"}});
+  ASSERT_TRUE(worker);
+  const Status death = worker->death("the worker", 0);
+  EXPECT_EQ(death.outcome, Outcome::crashed);
+  EXPECT_EQ(death.reason, "the worker ended with exit code 3: 2 | 3 | 4");
+  EXPECT_EQ(worker->output(), "1\n2\n3\n4\n");
+  worker->begin_case();
+  EXPECT_EQ(worker->output(), "");
+}
+
+TEST(WorkerTest, ItsCauseOfDeathIsTold) {
+  auto worker = Worker::start(
+      {.arguments = {"sh", "-c", "read never; kill -SEGV $$"}, .standard_input = true});
+  ASSERT_TRUE(worker);
+  std::string("the stack overflowed").copy(worker->page()->cause, 100);
+  worker->process.input().close();
+  EXPECT_EQ(worker->death("rank 1", 0).reason,
+            "rank 1 ended with signal 11 (SIGSEGV: Segmentation fault), the stack overflowed");
+}
+
+TEST(CaseMarksTest, WhatARankLeavesBehindIsMarkedOnce) {
+  nlohmann::json context = {{"marks", {{{"mark", "throttled"}, {"reason", "hot"}}}}};
+  EXPECT_FALSE(add_marks({{"timing", 1}}, context));
+  EXPECT_EQ(context["marks"].size(), 1u);
+  const nlohmann::json leaks = {{"left_behind", {{"leak", "9 MiB"}}}};
+  EXPECT_TRUE(add_marks(leaks, context));
+  EXPECT_TRUE(add_marks(leaks, context));
+  ASSERT_EQ(context["marks"].size(), 2u);
+  EXPECT_EQ(context["marks"][1]["mark"], "leak");
+  EXPECT_EQ(context["marks"][1]["reason"], "9 MiB");
+}
+
+TEST(CaseMarksTest, OfARankOnlyWhatDiffersIsKept) {
+  const nlohmann::json first = {{"a", {{"x", 1}, {"y", 2}}}, {"b", 3}};
+  EXPECT_EQ(difference(first, first), nlohmann::json::object());
+  EXPECT_EQ(difference({{"a", {{"x", 1}, {"y", 5}}}, {"b", 3}, {"c", 4}}, first),
+            nlohmann::json({{"a", {{"y", 5}}}, {"c", 4}}));
+}
+
+}  // namespace
+}  // namespace assay::run
