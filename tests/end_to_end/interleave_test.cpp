@@ -200,18 +200,20 @@ TEST(InterleaveTest, TwoGlooRanksTakeTheirTurnsTogetherWithoutAWarmUpToo) {
   }
 }
 
-TEST(InterleaveTest, ItSamplesUntilEachIsKnownWellEnough) {
+TEST(InterleaveTest, WithATargetTheBlocksFollowFromTheFewestSamples) {
   const Folder folder;
-  const Ended ended =
-      run(folder,
-          attention_experiment("naive, math", ", interleave: attention, target: 1e-6, "
-                                              "min_samples: 5, max_samples: 20"),
-          {"--set", "seq_len=16"});
+  const Ended ended = run(folder,
+                          attention_experiment("naive, math",
+                                               ", interleave: attention, target: 0.1 %, "
+                                               "min_samples: 20, max_samples: 20, max_time: 5 min"),
+                          {"--set", "seq_len=16"});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  for (const auto& line : exported(folder.path())) {
+  const auto lines = exported(folder.path());
+  for (const auto& line : lines) {
     if (line["metric"] != "time") continue;
     EXPECT_EQ(line["samples"].size(), 20u) << line;
   }
+  EXPECT_EQ(records(lines).at("naive 16")["passes"]["forward"]["block"], 2);
 }
 
 TEST(InterleaveTest, ResumingInterleavesWhatIsLeft) {
