@@ -55,8 +55,8 @@ std::string turns_of(const store::Run& run) {
     }
   }
   if (in_turns == 0 && apart.empty()) return "";
-  std::vector<std::string> parts = {fmt::format("{} case{}{}", in_turns, in_turns == 1 ? "" : "s",
-                                                in_blocks(blocks))};
+  std::vector<std::string> parts = {
+      fmt::format("{} case{}{}", in_turns, in_turns == 1 ? "" : "s", in_blocks(blocks))};
   for (const auto& [why, count] : apart) {
     parts.push_back(fmt::format("{} apart ({})", count, why));
   }

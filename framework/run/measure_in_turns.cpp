@@ -53,7 +53,11 @@ class Member final : public TurnTaker {
 
   // Its workers are spare, or gone, afterwards.
   CaseEnd end() {
-    if (!group_) return {.outcome = Outcome::crashed, .reason = failed_to_start_};
+    if (!group_) {
+      return {.outcome = Outcome::crashed,
+              .reason = failed_to_start_,
+              .interrupted = interrupt_.stop_now()};
+    }
     CaseEnd end = group_->end();
     end.context["versions"] = group_->versions();
     if (end.reusable && !resolved_.fresh_workers) spare_.add(std::move(*group_));

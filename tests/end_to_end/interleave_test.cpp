@@ -122,8 +122,8 @@ TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
 
 TEST(InterleaveTest, OnlyOneIsMeasuredAtATime) {
   const Folder folder;
-  const Ended ended = run(folder, attention_experiment("test_alone, test_alone_too",
-                                                       ", interleave: attention"));
+  const Ended ended =
+      run(folder, attention_experiment("test_alone, test_alone_too", ", interleave: attention"));
   EXPECT_EQ(ended.exit_code, 0) << ended.errors;
 }
 
@@ -137,10 +137,10 @@ class InterleavedFailure : public ::testing::TestWithParam<Failing> {};
 TEST_P(InterleavedFailure, LeavesTheOthersTheirTurns) {
   const Folder folder;
   const auto [variant, outcome] = GetParam();
-  const Ended ended =
-      run(folder, attention_experiment("naive, " + std::string(variant) + ", test_right",
-                                       ", interleave: attention, timeout: 15 s"),
-          {"--set", "seq_len=16"});
+  const Ended ended = run(folder,
+                          attention_experiment("naive, " + std::string(variant) + ", test_right",
+                                               ", interleave: attention, timeout: 15 s"),
+                          {"--set", "seq_len=16"});
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
   const auto lines = exported(folder.path());
   EXPECT_EQ(time_of(lines, variant)["outcome"], outcome) << time_of(lines, variant);
@@ -163,9 +163,9 @@ INSTANTIATE_TEST_SUITE_P(Variants, InterleavedFailure,
 
 TEST(InterleaveTest, OneThatRunsOutOfMemoryBesideOthersIsMeasuredAgainAlone) {
   const Folder folder;
-  const Ended ended = run(folder, attention_experiment("naive, test_runs_out_of_memory",
-                                                       ", interleave: attention"),
-                          {"--set", "seq_len=16"});
+  const Ended ended =
+      run(folder, attention_experiment("naive, test_runs_out_of_memory", ", interleave: attention"),
+          {"--set", "seq_len=16"});
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
   const auto lines = exported(folder.path());
   EXPECT_EQ(time_of(lines, "test_runs_out_of_memory")["outcome"], "oom");
@@ -200,18 +200,20 @@ TEST(InterleaveTest, TwoGlooRanksTakeTheirTurnsTogetherWithoutAWarmUpToo) {
   }
 }
 
-TEST(InterleaveTest, ItSamplesUntilEachIsKnownWellEnough) {
+TEST(InterleaveTest, WithATargetTheBlocksFollowFromTheFewestSamples) {
   const Folder folder;
-  const Ended ended =
-      run(folder,
-          attention_experiment("naive, math", ", interleave: attention, target: 1e-6, "
-                                              "min_samples: 5, max_samples: 20"),
-          {"--set", "seq_len=16"});
+  const Ended ended = run(folder,
+                          attention_experiment("naive, math",
+                                               ", interleave: attention, target: 0.1 %, "
+                                               "min_samples: 20, max_samples: 20, max_time: 5 min"),
+                          {"--set", "seq_len=16"});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  for (const auto& line : exported(folder.path())) {
+  const auto lines = exported(folder.path());
+  for (const auto& line : lines) {
     if (line["metric"] != "time") continue;
     EXPECT_EQ(line["samples"].size(), 20u) << line;
   }
+  EXPECT_EQ(records(lines).at("naive 16")["passes"]["forward"]["block"], 2);
 }
 
 TEST(InterleaveTest, ResumingInterleavesWhatIsLeft) {

@@ -72,7 +72,8 @@ TEST_F(InterleavingTest, WhatIsFinishedTakesNoPart) {
   Interleaving interleaving(surroundings, plan_);
   const auto left = [](std::size_t index) { return index != 2; };
   EXPECT_THAT(interleaving.members_with(0, left), ElementsAre(0, 3));
-  EXPECT_THAT(interleaving.members_with(4, [](std::size_t index) { return index == 4; }), IsEmpty());
+  EXPECT_THAT(interleaving.members_with(4, [](std::size_t index) { return index == 4; }),
+              IsEmpty());
   EXPECT_EQ(interleaving.why_apart(4), "the others were measured before");
 }
 
@@ -80,7 +81,8 @@ TEST_F(InterleavingTest, WhatIsSettledStaysSettled) {
   const Surroundings surroundings = around();
   Interleaving interleaving(surroundings, plan_);
   EXPECT_THAT(interleaving.members_with(0, all_are_left), ElementsAre(0, 2, 3));
-  EXPECT_THAT(interleaving.members_with(2, [](std::size_t) { return false; }), ElementsAre(0, 2, 3));
+  EXPECT_THAT(interleaving.members_with(2, [](std::size_t) { return false; }),
+              ElementsAre(0, 2, 3));
 }
 
 TEST_F(InterleavingTest, ACaseThatIsSkippedTakesNoPart) {
