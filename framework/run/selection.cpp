@@ -92,14 +92,17 @@ Result<config::Plan> narrow_plan(const config::Plan& plan,
     std::size_t fewest = plan.columns().size() + 1;
     for (std::size_t row = 0; row < plan.size() && fewest > 0; ++row) {
       const auto added = settings_added(plan, row, result->parameters);
-      if (!added || *added >= fewest) continue;
-      best = row;
+      if (!added || *added > fewest) continue;
+      // Of two that fit alike nobody knows which is meant.
+      best = *added == fewest ? std::nullopt : std::optional(row);
       fewest = *added;
     }
     if (!best) {
-      return fail(ExitCode::bad_input,
-                  fmt::format("the experiment has no case {} any more", result->key_text),
-                  "has this assay other parameters or options than the one that measured it?");
+      return fail(
+          ExitCode::bad_input,
+          fmt::format("the experiment does not have this case any more: {}", result->key_text),
+          "it has none, or several, with these parameters; has this assay others than the "
+          "one that measured it?");
     }
     auto parameters = plan.parameters(*best);
     for (const auto& [name, value] : result->parameters) parameters[name] = value;

@@ -48,7 +48,7 @@ bool may_repeat(const config::Plan& plan);
 
 // The cases of the plan that these results are of: settled as they were then, where the plan leaves
 // it to the machine ("auto"). What has become a setting since has the plan's value. An error names
-// the first that the plan does not have.
+// the first that is not one case of the plan.
 Result<config::Plan> narrow_plan(const config::Plan& plan,
                                  const std::vector<const store::CaseResult*>& results);
 

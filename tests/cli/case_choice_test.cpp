@@ -79,10 +79,9 @@ TEST(CasePage, SaysWhatIsKnown) {
   const std::string page = case_page(run, run.cases[1]);
   for (const char* expected :
        {"model_timing-1, case 2: oom: needs 12 GiB", "seq_len = 256", "attention.scale = 0.125",
-        "forward time [cuda_event]: median 2 ms", "n 3", "throttled: false", "0123abc",
-        "clean\":false", "host: \"lab2\"", "flash.so", "session 2",
-        "overrides: --set seq_len=[128]"}) {
-    EXPECT_THAT(page, ::testing::AnyOf(HasSubstr(expected), HasSubstr("host: lab2"))) << expected;
+        "forward time [cuda_event]: median 2 ms", "n 3", "throttled: false", "\"0123abc\"",
+        "\"clean\":false", "flash.so", "session 2", "overrides: --set seq_len=[128]"}) {
+    EXPECT_THAT(page, HasSubstr(expected));
   }
   EXPECT_THAT(page, HasSubstr("host: lab2"));
   EXPECT_THAT(page, Not(HasSubstr("lab1"))) << "the machine of another session";

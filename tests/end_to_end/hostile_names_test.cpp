@@ -87,7 +87,9 @@ TEST_F(HostileNames, OfExperiments) {
     const Ended ended = assay(inside(), {"run", "e.yaml"});
     const bool too_long_only = name.size() > 1000;
     EXPECT_EQ(ended.exit_code, 2) << name.substr(0, 80) << "\n" << ended.errors.substr(0, 2000);
-    if (!too_long_only) EXPECT_THAT(ended.errors, HasSubstr("cannot name an experiment"));
+    if (!too_long_only) {
+      EXPECT_THAT(ended.errors, HasSubstr("cannot name an experiment"));
+    }
     EXPECT_LT(ended.errors.size(), 20'000u);
   }
   expect_nothing_escaped();

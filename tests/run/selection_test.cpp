@@ -109,13 +109,20 @@ TEST(NarrowPlan, ACaseThatThereIsNotIsNamed) {
   const config::Plan plan = plan_of({{{"n", std::int64_t{1}}}});
   for (const store::Parameters& other :
        {store::Parameters{{"n", std::int64_t{2}}}, store::Parameters{{"n", 1.0}},
-        store::Parameters{{"n", std::int64_t{1}}, {"gone", true}}, store::Parameters{}}) {
+        store::Parameters{{"n", std::int64_t{1}}, {"gone", true}}}) {
     const auto wanted = stored(other);
     const auto narrowed = narrow_plan(plan, {&wanted});
     ASSERT_FALSE(narrowed) << wanted.key_text;
     EXPECT_EQ(narrowed.error().exit_code, ExitCode::bad_input);
     EXPECT_THAT(narrowed.error().text(), ::testing::HasSubstr(wanted.key_text));
   }
+}
+
+TEST(NarrowPlan, OfTwoCasesThatFitAlikeNoneIsTaken) {
+  const config::Plan plan = plan_of({{{"n", std::int64_t{1}}, {"cache", std::string("warm")}},
+                                     {{"n", std::int64_t{1}}, {"cache", std::string("flush")}}});
+  const auto wanted = stored({{"n", std::int64_t{1}}});
+  EXPECT_FALSE(narrow_plan(plan, {&wanted}));
 }
 
 TEST(MayRepeat, OnlyWhereAutoStandsBesideAnother) {
