@@ -56,7 +56,7 @@ TEST(Experiment, FillsInEveryDefault) {
             "architecture=swiglu, attention=naive, backend=auto, batch=4, communication=none, "
             "compile=eager, device=auto, measure.calls_per_sample=1, measure.clock=auto, "
             "measure.isolation=shared, measure.samples=10, measure.seed=0, measure.timeout=600, "
-            "measure.warmup=5, "
+            "measure.unhealthy=mark, measure.warmup=5, "
             "model=small, nodes=1, norm=rmsnorm, precision=fp32, repeat=0, seq_len=256, "
             "workload=model_step, world_size=1");
   EXPECT_EQ(experiment.presets.at("model/small")["d_model"], 768);
