@@ -67,8 +67,7 @@ void judge_cpu(const Observation& observation, const Needs& needs,
   if (others > 0) takers.push_back(fmt::format("other programs used {:.2f}", others));
   if (stolen > 0.005) takers.push_back(fmt::format("other virtual machines {:.2f}", stolen));
   marks.push_back(
-      {"busy", "",
-       fmt::format("{} of the {} cores it may use", join(takers, " and "), needs.cores_there)});
+      {"busy", "", fmt::format("{} of {} cores", join(takers, " and "), needs.cores_there)});
 }
 
 // The slowest rank of each sample, as a report shows it; those of rank 0 where their numbers

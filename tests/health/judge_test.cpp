@@ -146,7 +146,7 @@ TEST(Judge, BusyIsMoreThanTheCaseCanSpare) {
   observation.readings.back().cpu->busy_s = *observation.readings.back().cpu->busy_s + 1.3 * 9;
   const auto marks = judge(observation, on_cpu());
   ASSERT_THAT(marks, marked("busy"));
-  EXPECT_EQ(marks[0].reason, "other programs used 1.50 of the 8 cores it may use");
+  EXPECT_EQ(marks[0].reason, "other programs used 1.50 of 8 cores");
   EXPECT_THAT(judge(observation, on_gpu()), IsEmpty()) << "it needs two of eight cores";
 }
 
@@ -154,8 +154,7 @@ TEST(Judge, WhatTheHypervisorTakesCountsAsWell) {
   Observation observation = fit();
   observation.readings.back().cpu->stolen_s = 3 + 0.5 * 9;
   ASSERT_THAT(judge(observation, on_cpu()), marked("busy"));
-  EXPECT_EQ(judge(observation, on_cpu())[0].reason,
-            "other virtual machines 0.50 of the 8 cores it may use");
+  EXPECT_EQ(judge(observation, on_cpu())[0].reason, "other virtual machines 0.50 of 8 cores");
 }
 
 TEST(Judge, TheBoundOfOthersFollowsFromWhatTheCaseNeeds) {
