@@ -63,7 +63,9 @@ std::vector<TimedPass> timed_passes(const store::Run& run) {
   return passes;
 }
 
-std::string percent(double share) { return fmt::format("{:.2g} %", 100 * share); }
+std::string percent(double share) {
+  return share < 0.1 ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
+}
 
 std::string count_of(std::size_t passes) {
   return passes == 1 ? "1 timing" : fmt::format("{} timings", passes);
@@ -131,7 +133,7 @@ std::string grouping(const std::vector<TimedPass>& passes) {
 std::string shortness(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
   const auto too_short = those(passes, [](const auto& pass) { return pass.too_short; });
   if (too_short.empty()) return "";
-  return fmt::format("too short for the clock to tell precisely, even so: {}",
+  return fmt::format("Too short for the clock to tell precisely, even so: {}",
                      named(too_short, axes, [](const auto&) { return std::string(); }));
 }
 
@@ -151,7 +153,7 @@ std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::s
                                  adaptive.size() - missed.size(), count_of(adaptive.size()),
                                  (*least)->samples, (*most)->samples);
   if (missed.empty()) return text;
-  return text + "; not " + named(missed, axes, [](const TimedPass& pass) {
+  return text + ". Not reached: " + named(missed, axes, [](const TimedPass& pass) {
            const std::string known = pass.relative_interval
                                          ? "known to ± " + percent(*pass.relative_interval)
                                          : std::string("not known how well");

@@ -72,7 +72,7 @@ TEST(Sampling, GoesOnUntilTheMedianIsKnownOrSaysWhatEndedIt) {
 TEST(Sampling, ABudgetThatIsOverAtOnceStillGivesASample) {
   const Folder folder;
   const std::string file =
-      folder.write("over.yaml", norm(200000, 256, "target: 0.0001%, max_time: 1 ms"));
+      folder.write("over.yaml", norm(20000, 256, "target: 0.0001%, max_time: 1 ms"));
   const Ended ended = assay(folder.path(), {"run", file});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   const std::vector<Times> times = times_of(folder);
@@ -125,7 +125,7 @@ TEST(Sampling, RanksTakeTheSameNumberOfSamples) {
                            "fixed: {model: toy, architecture: gelu, batch: 1, seq_len: 8, device: "
                            "cpu, communication: naive, world_size: 2}\n"
                            "measure: {passes: [train_step], warmup: 1, target: 20%, "
-                           "min_samples: 5, max_samples: 60, max_time: 30 s}\n")});
+                           "min_samples: 5, max_samples: 20, max_time: 30 s}\n")});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   const Ended exported = assay(folder.path(), {"export", "latest"});
   std::map<int, std::size_t> samples;
