@@ -57,23 +57,30 @@ TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
   const std::string file = folder.write(
       "e.yaml", attention("measure.cache: [warm, flush, rotate]",
                           "batch: 2, heads: 4, seq_len: 256, d_head: 64",
-                          "passes: [forward, backward], warmup: 1, samples: 3"));
+                          "passes: [forward_backward], warmup: 1, samples: 3"));
   const Ended ended = assay(folder.path(), {"run", file});
   EXPECT_EQ(ended.exit_code, 0) << ended.errors;
   const Exported exported(folder, "measure.cache");
-  for (const std::string pass : {"forward", "backward"}) {
-    for (const std::string policy : {"warm", "flush", "rotate"}) {
-      const auto time = exported.of(policy, pass, "time");
-      ASSERT_FALSE(time.is_null()) << policy;
-      EXPECT_EQ(time["outcome"], "ok") << policy << ": " << time["reason"];
-      EXPECT_EQ(time["samples"].size(), 3u) << policy;
-      for (const std::string metric : {"memory_before", "peak_memory"}) {
-        EXPECT_EQ(exported.of(policy, pass, metric)["samples"],
-                  exported.of("warm", pass, metric)["samples"])
-            << policy << " " << pass << " " << metric;
-      }
+  const std::string pass = "forward_backward";
+  for (const std::string policy : {"warm", "flush", "rotate"}) {
+    const auto time = exported.of(policy, pass, "time");
+    ASSERT_FALSE(time.is_null()) << policy;
+    EXPECT_EQ(time["outcome"], "ok") << policy << ": " << time["reason"];
+    EXPECT_EQ(time["samples"].size(), 3u) << policy;
+    EXPECT_EQ(time["context"]["timing"][pass]["cache"]["policy"], policy);
+    for (const std::string metric : {"memory_before", "peak_memory"}) {
+      EXPECT_EQ(exported.of(policy, pass, metric)["samples"],
+                exported.of("warm", pass, metric)["samples"])
+          << policy << " " << metric;
     }
   }
+  const auto how = [&](const std::string& policy) {
+    return exported.of(policy, pass, "time")["context"]["timing"][pass]["cache"];
+  };
+  EXPECT_GE(how("flush")["flushed_bytes"], 2 * how("flush")["cache_bytes"].get<std::int64_t>());
+  const auto others = how("rotate")["programs"].get<std::int64_t>() - 1;
+  EXPECT_GE(others * how("rotate")["program_bytes"].get<std::int64_t>(),
+            2 * how("rotate")["cache_bytes"].get<std::int64_t>());
 }
 
 TEST(MeasuringTest, WhatIsTooSmallToRotateIsUnsupportedAndNotMeasuredWarm) {
@@ -115,6 +122,10 @@ TEST_P(VerificationTest, CatchesWhatIsRightAtFirstAndWrongLater) {
     EXPECT_EQ(right["outcome"], "ok") << right["reason"];
     EXPECT_EQ(right["samples"].size(), 3u);
     EXPECT_EQ(exported.of("test_right", pass, "error")["samples"].size(), 1u);
+    const auto checked = right["context"]["verification"][pass];
+    EXPECT_LE(checked["before"]["error"], checked["before"]["tolerance"]) << checked;
+    EXPECT_LE(checked["after"]["error"], checked["after"]["tolerance"]) << checked;
+    EXPECT_EQ(checked["repeated"]["looks"], 3) << checked;
   }
 }
 
