@@ -36,8 +36,13 @@ class Exported {
     const Ended ended = assay(folder.path(), {"export", "latest"});
     EXPECT_EQ(ended.exit_code, 0) << ended.errors;
     std::istringstream stream(ended.output);
+    nlohmann::json context;  // stands in the first line of a case
     for (std::string line; std::getline(stream, line);) {
-      const auto series = nlohmann::json::parse(line);
+      auto series = nlohmann::json::parse(line);
+      if (const auto& from = series["provenance"]; from.contains("case")) {
+        context = from["case"]["context"];
+      }
+      series["context"] = context;
       series_[{series["case"][axis], series["pass"], series["metric"]}] = series;
     }
   }
