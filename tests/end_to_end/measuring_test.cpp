@@ -36,8 +36,13 @@ class Exported {
     const Ended ended = assay(folder.path(), {"export", "latest"});
     EXPECT_EQ(ended.exit_code, 0) << ended.errors;
     std::istringstream stream(ended.output);
+    nlohmann::json context;  // stands in the first line of a case
     for (std::string line; std::getline(stream, line);) {
-      const auto series = nlohmann::json::parse(line);
+      auto series = nlohmann::json::parse(line);
+      if (const auto& from = series["provenance"]; from.contains("case")) {
+        context = from["case"]["context"];
+      }
+      series["context"] = context;
       series_[{series["case"][axis], series["pass"], series["metric"]}] = series;
     }
   }
@@ -54,33 +59,40 @@ class Exported {
 
 TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention("measure.cache: [warm, flush, rotate]",
-                                       "batch: 2, heads: 4, seq_len: 256, d_head: 64",
-                                       "passes: [forward, backward], warmup: 1, samples: 3"));
+  const std::string file = folder.write(
+      "e.yaml", attention("measure.cache: [warm, flush, rotate]",
+                          "batch: 2, heads: 4, seq_len: 256, d_head: 64",
+                          "passes: [forward_backward], warmup: 1, samples: 3"));
   const Ended ended = assay(folder.path(), {"run", file});
   EXPECT_EQ(ended.exit_code, 0) << ended.errors;
   const Exported exported(folder, "measure.cache");
-  for (const std::string pass : {"forward", "backward"}) {
-    for (const std::string policy : {"warm", "flush", "rotate"}) {
-      const auto time = exported.of(policy, pass, "time");
-      ASSERT_FALSE(time.is_null()) << policy;
-      EXPECT_EQ(time["outcome"], "ok") << policy << ": " << time["reason"];
-      EXPECT_EQ(time["samples"].size(), 3u) << policy;
-      for (const std::string metric : {"memory_before", "peak_memory"}) {
-        EXPECT_EQ(exported.of(policy, pass, metric)["samples"],
-                  exported.of("warm", pass, metric)["samples"])
-            << policy << " " << pass << " " << metric;
-      }
+  const std::string pass = "forward_backward";
+  for (const std::string policy : {"warm", "flush", "rotate"}) {
+    const auto time = exported.of(policy, pass, "time");
+    ASSERT_FALSE(time.is_null()) << policy;
+    EXPECT_EQ(time["outcome"], "ok") << policy << ": " << time["reason"];
+    EXPECT_EQ(time["samples"].size(), 3u) << policy;
+    EXPECT_EQ(time["context"]["timing"][pass]["cache"]["policy"], policy);
+    for (const std::string metric : {"memory_before", "peak_memory"}) {
+      EXPECT_EQ(exported.of(policy, pass, metric)["samples"],
+                exported.of("warm", pass, metric)["samples"])
+          << policy << " " << metric;
     }
   }
+  const auto how = [&](const std::string& policy) {
+    return exported.of(policy, pass, "time")["context"]["timing"][pass]["cache"];
+  };
+  EXPECT_GE(how("flush")["flushed_bytes"], 2 * how("flush")["cache_bytes"].get<std::int64_t>());
+  const auto others = how("rotate")["programs"].get<std::int64_t>() - 1;
+  EXPECT_GE(others * how("rotate")["program_bytes"].get<std::int64_t>(),
+            2 * how("rotate")["cache_bytes"].get<std::int64_t>());
 }
 
 TEST(MeasuringTest, WhatIsTooSmallToRotateIsUnsupportedAndNotMeasuredWarm) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention("attention: [naive]", small,
-                                       "passes: [forward], warmup: 1, samples: 2, cache: rotate"));
+  const std::string file = folder.write(
+      "e.yaml", attention("attention: [naive]", small,
+                          "passes: [forward], warmup: 1, samples: 2, cache: rotate"));
   EXPECT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
   const auto time = Exported(folder, "attention").of("naive", "forward", "time");
   EXPECT_EQ(time["outcome"], "unsupported");
@@ -115,6 +127,10 @@ TEST_P(VerificationTest, CatchesWhatIsRightAtFirstAndWrongLater) {
     EXPECT_EQ(right["outcome"], "ok") << right["reason"];
     EXPECT_EQ(right["samples"].size(), 3u);
     EXPECT_EQ(exported.of("test_right", pass, "error")["samples"].size(), 1u);
+    const auto checked = right["context"]["verification"][pass];
+    EXPECT_LE(checked["before"]["error"], checked["before"]["tolerance"]) << checked;
+    EXPECT_LE(checked["after"]["error"], checked["after"]["tolerance"]) << checked;
+    EXPECT_EQ(checked["repeated"]["looks"], 3) << checked;
   }
 }
 
@@ -130,9 +146,9 @@ INSTANTIATE_TEST_SUITE_P(
 // Broadcasting must not make the wrong shape right.
 TEST(MeasuringTest, AWrongShapeOrDtypeIsNamed) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention("attention: [test_one_row, test_wider, test_nothing]", small,
-                                       "passes: [forward], warmup: 1, samples: 2"));
+  const std::string file = folder.write(
+      "e.yaml", attention("attention: [test_one_row, test_wider, test_nothing]", small,
+                          "passes: [forward], warmup: 1, samples: 2"));
   EXPECT_EQ(
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")}).exit_code, 1);
   const Exported exported(folder, "attention");

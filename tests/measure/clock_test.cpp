@@ -1,6 +1,7 @@
 #include "measure/clock.h"
 
 #include <gmock/gmock.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -59,24 +60,40 @@ TEST(WallClock, PreparingCallsEveryFurtherProgramOnce) {
   EXPECT_THAT(journal.take(), ElementsAre("before b", "run b", "before c", "run c"));
 }
 
-// Other processes may take the processor away, never give time back: the shortest of many tells.
+double raw_now_s() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Another clock tells how long each spin really was: on a busy machine that is longer than asked.
+// Between the two clocks' readings the processor may be taken away too, but not every time.
 TEST(WallClock, ASpinOfKnownDurationIsMeasuredWithinOnePercent) {
-  for (const double known_s : {1e-4, 1e-3, 1e-2}) {
-    const auto clock = make_clock("wall", cpu, {{{[] {}, [&] { spin(known_s); }}}, {}});
-    double shortest_s = 1;
-    for (int i = 0; i < 50; ++i) shortest_s = std::min(shortest_s, clock->sample(1));
-    EXPECT_GE(shortest_s, 0.999 * known_s);
-    EXPECT_LE(shortest_s, 1.01 * known_s);
+  for (const double asked_s : {1e-4, 1e-3, 1e-2}) {
+    double known_s = 0;
+    const auto clock = make_clock("wall", cpu, {{{[] {}, [&] {
+                                                    const double begin_s = raw_now_s();
+                                                    spin(asked_s);
+                                                    known_s = raw_now_s() - begin_s;
+                                                  }}},
+                                                {}});
+    double nearest = 2;
+    for (int i = 0; i < 30; ++i) {
+      const double share = clock->sample(1) / known_s;
+      EXPECT_GE(share, 0.99) << "cut off";
+      nearest = std::min(nearest, share);
+    }
+    EXPECT_LE(nearest, 1.01) << asked_s;
   }
 }
 
 TEST(WallClock, WhatHappensBetweenCallsIsLeftOut) {
   const auto clock =
-      make_clock("wall", cpu, {{{[] { spin(2e-3); }, [] { spin(1e-4); }}}, [] { spin(2e-3); }});
+      make_clock("wall", cpu, {{{[] { spin(5e-3); }, [] { spin(1e-4); }}}, [] { spin(5e-3); }});
   double shortest_s = 1;
   for (int i = 0; i < 20; ++i) shortest_s = std::min(shortest_s, clock->sample(2));
-  EXPECT_GE(shortest_s, 2e-4 * 0.999);
-  EXPECT_LT(shortest_s, 2e-3);
+  EXPECT_GE(shortest_s, 2e-4 * 0.99);
+  EXPECT_LT(shortest_s, 5e-3);
 }
 
 TEST(WallClock, TellsItsStepAndWhatItSubtracts) {
