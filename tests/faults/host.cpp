@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* mark_variable = "ASSAY_FAULT_FAMILY";
+constexpr const char* mark_variable = "FAULT_TEST_FAMILY";
 
 std::string read_all(const fs::path& path) {
   std::ostringstream text;
@@ -101,6 +101,21 @@ bool Host::running() { return !reap(WNOHANG); }
 
 void Host::send(int signal) {
   if (running()) ::kill(pid_, signal);
+}
+
+void Host::send_and_see_taken(int signal) {
+  send(signal);
+  const auto waits = [&] {
+    std::ifstream status(fmt::format("/proc/{}/status", pid_));
+    for (std::string word; status >> word;) {
+      std::string mask;
+      if (word == "ShdPnd:" && status >> mask) {
+        return ((std::stoull(mask, nullptr, 16) >> (signal - 1)) & 1) != 0;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(wait_until(60, [&] { return !running() || !waits(); }));
 }
 
 End Host::wait(double limit_s) {

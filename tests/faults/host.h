@@ -36,6 +36,8 @@ class Host {
 
   bool running();
   void send(int signal);
+  // Returns when the program has taken it up, so that the same signal can be sent again and counts.
+  void send_and_see_taken(int signal);
   // Kills it, with a failure of the test, when it takes longer.
   End wait(double limit_s = 200);
 

@@ -62,7 +62,7 @@ class Interrupt : public ::testing::Test {
     EXPECT_EQ(host.left_behind(), "");
     EXPECT_EQ(end.exit_code, 1) << end.errors;
     EXPECT_THAT(end.output, HasSubstr("interrupted"));
-    EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("Report"))
+    EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("# interrupts"))
         << "the report is written all the same";
     for (const auto& result : trial_.stored().cases) EXPECT_EQ(result.outcome, Outcome::ok);
     const std::size_t kept = trial_.stored().cases.size();
@@ -77,7 +77,7 @@ class Interrupt : public ::testing::Test {
     trial_.folder().write("awake.yaml", six_cases("nap"));
     Host host(trial_.command(words("e.yaml")));
     wait_for(host, 2);
-    host.send(signal);
+    host.send_and_see_taken(signal);
     host.send(signal);
     // Far less than what the case may take.
     const End end = host.wait(60);
