@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <memory>
 
 #include "health/gpu_source.h"
 #include "health/judge.h"
@@ -84,7 +85,9 @@ TEST_F(GpuHealth, OurOwnProcessIsNoStranger) {
   std::cout << processes.size() << " processes on GPU 0\n";
   const bool alone = processes.size() <= 1;
   for (const store::Mark& mark : judge(seen, {{0}, 1, 2, 16})) {
-    if (alone) EXPECT_NE(mark.mark, "shared") << mark.reason;
+    if (alone) {
+      EXPECT_NE(mark.mark, "shared") << mark.reason;
+    }
   }
 }
 
