@@ -50,7 +50,7 @@ class Host {
   std::vector<pid_t> family() const;
   std::vector<pid_t> workers() const;
   // Waits until no process with the mark is left; what is left after the limit, in words.
-  std::string left_behind(double limit_s = 10) const;
+  std::string left_behind(double limit_s = 30) const;
 
  private:
   bool reap(int options);

@@ -149,16 +149,24 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
       "measure: {passes: [forward], warmup: 2, samples: 10}\n");
   const std::string plugin = test::fixture("hostile_attention");
   std::mt19937 random(seed);
-  std::uniform_real_distribution<double> pause_s(0, 2.5);
+  double start_s = 0;  // until the first case of a run is finished
   int kills = 0, runs = 0;
   std::size_t struck = 0;
   std::string reason;
   while (kills < kills_wanted() && !HasFailure()) {
     ++runs;
+    const auto start = std::chrono::steady_clock::now();
     Host host(trial.command({"run", "kills.yaml", "--plugin", plugin}));
+    if (runs == 1) {
+      ASSERT_TRUE(wait_until(100, [&] { return !told(host.errors()).empty(); })) << host.errors();
+      start_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    }
+    std::uniform_real_distribution<double> pause_s(0, 1.7 * start_s);
     int kills_here = 0;
-    while (host.running()) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(pause_s(random)));
+    while (host.running() && kills + kills_here < kills_wanted()) {
+      const auto until = std::chrono::steady_clock::now() +
+                         std::chrono::duration<double>(pause_s(random));
+      wait_until(200, [&] { return std::chrono::steady_clock::now() > until || !host.running(); });
       for (const pid_t worker : host.workers()) {
         if (::kill(worker, SIGKILL) == 0) ++kills_here;
       }
