@@ -77,7 +77,8 @@ Result<Value> option_value(const Session& session, const ParameterInfo& option,
   if (!node) return tl::unexpected(node.error());
   const config::Presets presets(session.installation.configs(), ".");
   config::Diagnostics diagnostics(origin);
-  config::ValueChecker checker(presets, diagnostics);
+  const std::map<std::string, nlohmann::json> no_other_configs;
+  config::ValueChecker checker(presets, diagnostics, no_other_configs);
   const auto value = checker.check(option.name, *node, option);
   if (!value) return tl::unexpected(diagnostics.take());
   return *value;

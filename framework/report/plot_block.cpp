@@ -35,6 +35,7 @@ class PlotBuilder {
     auto figures = index(*candidates, spec_.y);
     if (!figures) return tl::unexpected(figures.error());
     for (const auto& [key, ids] : figures->found()) {
+      if (key[0] == 0) continue;  // a case that has no value of x has no place
       const auto cell = figures->at(key);
       if (!cell) return tl::unexpected(cell.error());
       if (!cell->is_number()) continue;

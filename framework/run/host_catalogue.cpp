@@ -1,10 +1,12 @@
 #include "run/host_catalogue.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "catalogue/listing.h"
 #include "run/plugin_source.h"
 #include "run/process.h"
 
@@ -33,22 +35,48 @@ std::string state_of(const Installation& installation,
   return join(lines, "\n");
 }
 
+// Why the worker wrote no catalogue. The library it was looking at stands in `looked_at`.
+tl::unexpected<Error> not_listed(const Captured& worker, const std::filesystem::path& looked_at) {
+  const auto said = std::string(trim(worker.errors));
+  const auto file = read_file(looked_at.string());
+  if (!file) {
+    return fail(ExitCode::machine_lacks,
+                "the plugins cannot be listed:\n" +
+                    (said.empty() ? "the worker ended with " + worker.end.text() : said));
+  }
+  return tl::unexpected(
+      Error{ExitCode::machine_lacks,
+            {{{*file},
+              fmt::format("looking at this plugin ended the process with {}{}", worker.end.text(),
+                          said.empty() ? "" : "; it printed: " + said),
+              "what runs as the library is loaded or as it describes itself is at fault"}}});
+}
+
+// Written beside it and renamed: others may be reading, or writing the same.
 Result<void> write_with_worker(const Installation& installation,
                                const std::vector<std::filesystem::path>& more,
                                const std::filesystem::path& output) {
+  const std::filesystem::path made = fmt::format("{}.{}", output.string(), ::getpid());
   Process::Command command;
-  command.arguments = {installation.executable.string(), "worker", "catalogue", output.string(),
+  command.arguments = {installation.executable.string(), "worker", "catalogue", made.string(),
                        installation.plugins.string()};
   for (const auto& file : more) command.arguments.push_back(file.string());
   const auto worker = capture(command);
   if (!worker) return tl::unexpected(worker.error());
-  if (!worker->ok()) {
-    return fail(ExitCode::machine_lacks,
-                fmt::format("the plugins cannot be listed:\n{}",
-                            worker->errors.empty() ? "the worker ended with " + worker->end.text()
-                                                   : trim(worker->errors)));
+  std::error_code problem;
+  const auto looked_at = catalogue::looked_at_beside(made);
+  Result<void> listed;
+  if (!worker->ok() || !std::filesystem::exists(made, problem)) {
+    listed = not_listed(*worker, looked_at);
+  } else {
+    std::filesystem::rename(made, output, problem);
+    if (problem) {
+      listed = fail(ExitCode::machine_lacks,
+                    fmt::format("'{}' cannot be written: {}", output.string(), problem.message()));
+    }
   }
-  return {};
+  for (const auto& file : {made, looked_at}) std::filesystem::remove(file, problem);
+  return listed;
 }
 
 Result<catalogue::Catalogue> libraries(const Installation& installation,

@@ -141,7 +141,7 @@ class Run {
   }
 
   bool is_left(std::size_t index) const {
-    return !measured_.contains(index) && selection_.wants(index);
+    return selection_.wants(index) && !measured_.contains(index);
   }
 
   void begin_case(OpenCase& open) {

@@ -91,11 +91,12 @@ timing::Hooks hooks_among(const CaseContext& context) {
 // A reading that follows one of another case finds that case's caches: the first of a turn is
 // preceded by one that does not count, as all others are by one that does. Not so the very first
 // where no call is to come before it.
-void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const std::string& pass,
-                    const timing::SamplingSettings& settings, const OwnTurn& own_turn) {
+void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeasure& what,
+                    const timing::SamplingSettings& settings) {
   hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
     const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
-    const bool after_others = own_turn(pass, static_cast<std::int64_t>(reading), planned);
+    const bool after_others =
+        what.own_turn(what.pass, static_cast<std::int64_t>(reading), planned);
     if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
     if (meet) meet(reading);
   };
@@ -222,7 +223,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck&
   PassStopwatch stopwatch(*clock, *wall, settings.warmup > 0,
                           [&] { outputs.look(program(wall->last())); });
   timing::Hooks hooks = hooks_among(context);
-  if (what.own_turn) wait_for_turns(hooks, stopwatch, what.pass, settings, what.own_turn);
+  if (what.own_turn) wait_for_turns(hooks, stopwatch, what, settings);
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   outputs.look(program(clock->last()));
   look_at_poisoned_call(*clock, what.program, context.device, outputs);

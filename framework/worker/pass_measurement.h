@@ -28,7 +28,7 @@ struct PassToMeasure {
   std::function<AnotherProgram()> build_another;
   double tolerance;  // how far two calls may be apart, relative to their norm
   MemoryFloor& memory_floor;
-  OwnTurn own_turn;  // empty where the case is measured on its own
+  const OwnTurn& own_turn;  // empty: the case is measured on its own
 };
 
 // What measuring one pass gave.

@@ -40,9 +40,15 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
     if (loaded.file == path) return loaded.library;
   }
   std::error_code error;
-  // Leaked on purpose: its destructor would unload the library.
-  auto* library =
-      new boost::dll::shared_library(path.string(), boost::dll::load_mode::rtld_now, error);
+  boost::dll::shared_library* library = nullptr;
+  const Status loading = guarded([&] {
+    // Leaked on purpose: its destructor would unload the library.
+    library = new boost::dll::shared_library(path.string(), boost::dll::load_mode::rtld_now, error);
+  });
+  if (!loading.ok()) {
+    return refuse(path, "the plugin throws as it is loaded: " + loading.reason,
+                  "what throws is in the constructor of a global object");
+  }
   if (error) {
     return refuse(path, fmt::format("the plugin cannot be loaded: {}", error.message()),
                   "check that the file exists and that `ldd` finds what it links to");

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "catalogue/listing.h"
 #include "measure/device.h"
 #include "wire/channel.h"
 #include "wire/turn_waiter.h"
@@ -93,7 +94,9 @@ int write_catalogue(const std::filesystem::path& output, const std::filesystem::
     error.diagnostics.insert(error.diagnostics.end(), more.diagnostics.begin(),
                              more.diagnostics.end());
   };
+  const auto looked_at = catalogue::looked_at_beside(output);
   for (const std::filesystem::path& file : files) {
+    static_cast<void>(write_file(looked_at.string(), file.string()));
     const auto library = loader.load(file);
     auto described = library ? describe(**library, file) : tl::unexpected(library.error());
     if (!described) {
@@ -102,6 +105,8 @@ int write_catalogue(const std::filesystem::path& output, const std::filesystem::
     }
     plugins.insert(plugins.end(), described->begin(), described->end());
   }
+  std::error_code ignored;
+  std::filesystem::remove(looked_at, ignored);
   auto catalogue = catalogue::assemble(ASSAY_BUILD_FINGERPRINT, std::move(plugins));
   if (!catalogue) note(catalogue.error());
   if (!error.diagnostics.empty()) return complain(error);

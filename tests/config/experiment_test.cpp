@@ -58,7 +58,7 @@ TEST(Experiment, FillsInEveryDefault) {
             "measure.clock=auto, measure.interleave=, measure.isolation=shared, "
             "measure.max_samples=1000, measure.max_time=10, measure.min_samples=10, "
             "measure.samples=10, measure.seed=0, measure.target=0, measure.timeout=600, "
-            "measure.warmup=5, "
+            "measure.unhealthy=mark, measure.warmup=5, "
             "model=small, nodes=1, norm=rmsnorm, precision=fp32, repeat=0, seq_len=256, "
             "workload=model_step, world_size=1");
   EXPECT_EQ(experiment.presets.at("model/small")["d_model"], 768);

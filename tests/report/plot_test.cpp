@@ -235,6 +235,17 @@ TEST_F(Plots, OfSeveralCasesAreErrors) {
   EXPECT_NE(text.find("they differ in attention (naive, flash)"), std::string::npos) << text;
 }
 
+TEST_F(Plots, LeaveOutCasesThatHaveNoX) {
+  const std::string text = rendered(
+      "attention,attention.tile,pass,time.mean [ms]\n"
+      "naive,,forward,1\ntiled,small,forward,2\ntiled,large,forward,3\n",
+      "- plot: {x: attention.tile, y: {metric: time, pass: forward}, series: [attention]}");
+  if (text.find("gnuplot is not") != std::string::npos) GTEST_SKIP() << "gnuplot is not installed";
+  EXPECT_EQ(*read_file((folder_ / "plot-1.csv").string()),
+            "attention.tile,line,forward time [ms],low,high\n"
+            "small,tiled,2,2,2\nlarge,tiled,3,3,3\n");
+}
+
 TEST_F(Plots, OfNothingSaySo) {
   EXPECT_EQ(
       rendered(

@@ -1,0 +1,91 @@
+// Programs of external variants that do not keep to the protocol.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trial.h"
+
+namespace assay::faults {
+namespace {
+
+struct ProgramFault {
+  std::string name;
+  std::string done;
+  std::string script;  // of sh
+  std::string outcome;
+  std::string reason;  // an extended regular expression
+};
+
+void PrintTo(const ProgramFault& fault, std::ostream* stream) { *stream << fault.name; }
+
+constexpr const char* series =
+    "echo '{\"series\": {\"pass\": \"forward\", \"metric\": \"time\", \"unit\": \"s\", \"clock\": "
+    "\"wall\", \"samples\": [0.01, 0.01]}}'\n";
+
+class Program : public ::testing::TestWithParam<ProgramFault> {};
+
+TEST_P(Program, CostsItsCaseAlone) {
+  const ProgramFault& fault = GetParam();
+  Trial trial("External programs");
+  trial.folder().write("program.sh", fault.script);
+  trial.folder().write("program.yaml",
+                       "kind: attention\nname: program\ndescription: Misbehaves.\n"
+                       "command: [sh, program.sh]\nworkloads: [attention]\n");
+  trial.folder().write(
+      "external.yaml",
+      "experiment: external\nworkload: attention\n"
+      "fixed: {batch: 1, heads: 1, seq_len: 5, d_head: 8, device: cpu}\n"
+      "measure: {passes: [forward], warmup: 1, samples: 2}\n"
+      "include: [{attention: program, measure.timeout: 4 s}, {attention: naive}]\n");
+  const End end =
+      trial.run({"run", "external.yaml", "--plugin", "program.yaml", "--allow-external"});
+  EXPECT_EQ(end.exit_code, 1) << end.output << end.errors;
+  trial.expect_sound();
+  const auto run = trial.stored();
+  ASSERT_EQ(run.cases.size(), 2u) << end.errors;
+  EXPECT_EQ(to_text(run.cases[0].outcome), fault.outcome) << run.cases[0].reason;
+  EXPECT_THAT(run.cases[0].reason, ::testing::ContainsRegex(fault.reason));
+  EXPECT_EQ(to_text(run.cases[1].outcome), "ok") << run.cases[1].reason;
+  trial.record(fault.done, fmt::format("`{}`", fault.outcome), run.cases[0].reason, "1 of 1 ok");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, Program,
+    ::testing::Values(
+        ProgramFault{"says_nothing", "ends without a word", "exit 0\n", "error", "."},
+        ProgramFault{"exits_3", "ends with exit code 3", "echo 'no luck' >&2; exit 3\n", "crashed",
+                     "exit code 3.*no luck"},
+        ProgramFault{"segfaults", "is killed by signal 11", "kill -SEGV $$\n", "crashed",
+                     "SIGSEGV|Segmentation"},
+        ProgramFault{"hangs", "never ends; its case may take 4 s", "sleep 1000\n", "timeout",
+                     "within 4"},
+        ProgramFault{"prints_garbage", "prints random bytes",
+                     "head -c 100000 /dev/urandom\n", "error", "not a JSON object"},
+        ProgramFault{"prints_a_long_line", "prints a line that never ends",
+                     "cat /dev/zero | tr '\\0' x\n", "error", "line of more than 64 MiB"},
+        ProgramFault{"prints_lines_without_end", "prints lines without end", "yes '{}'\n", "error",
+                     "more than 256 MiB"},
+        ProgramFault{"says_everything_twice", "tells the time of a pass twice",
+                     std::string(series) + series, "error", "more than once"},
+        ProgramFault{"invents_a_pass", "tells the time of a pass nobody asked for",
+                     "echo '{\"series\": {\"pass\": \"sideways\", \"metric\": \"time\", \"unit\": "
+                     "\"s\", \"clock\": \"wall\", \"samples\": [1]}}'\n",
+                     "error", "sideways"},
+        ProgramFault{"tells_no_number", "tells a time that is no number",
+                     "echo '{\"series\": {\"pass\": \"forward\", \"metric\": \"time\", \"unit\": "
+                     "\"s\", \"clock\": \"wall\", \"samples\": [null]}}'\n",
+                     "error", "."},
+        ProgramFault{"points_elsewhere", "hands over a file outside its folder",
+                     std::string(series) +
+                         "echo '{\"check\": {\"pass\": \"forward\", \"file\": "
+                         "\"../../etc/passwd\"}}'\n",
+                     "error", "not the name of a file"},
+        ProgramFault{"leaves_a_child", "leaves a child behind that holds its output open",
+                     "sleep 1000 & exit 3\n", "crashed", "exit code 3"},
+        ProgramFault{"leaves_a_daemon", "leaves a daemon in a session of its own",
+                     "setsid sleep 1000 & exit 3\n", "crashed", "exit code 3"}),
+    [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace assay::faults

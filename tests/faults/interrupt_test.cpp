@@ -1,0 +1,137 @@
+// Signals to the host while it runs, by a user, a batch system or a terminal that goes away.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "trial.h"
+
+namespace assay::faults {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Six cases of some 0.3 s; in the third a plugin may hang.
+std::string six_cases(const std::string& third) {
+  const auto nap = [](int seq_len) {
+    return fmt::format("  - {{attention: {{hostile: {{fault: nap}}}}, seq_len: {}}}\n", seq_len);
+  };
+  return "experiment: interrupts\nworkload: attention\n"
+         "fixed: {batch: 1, heads: 1, d_head: 8, device: cpu}\n"
+         "measure: {passes: [forward], warmup: 2, samples: 10, timeout: 3 min}\n"
+         "include:\n" +
+         nap(1) + nap(2) +
+         fmt::format("  - {{attention: {{hostile: {{fault: {}}}}}, seq_len: 3}}\n", third) +
+         nap(4) + nap(5) + nap(6);
+}
+
+class Interrupt : public ::testing::Test {
+ protected:
+  std::vector<std::string> words(const std::string& file) const {
+    return {"run", file, "--plugin", test::fixture("hostile_attention")};
+  }
+
+  // Started, and with so many cases finished.
+  void wait_for(Host& host, std::size_t cases) {
+    ASSERT_TRUE(wait_until(100, [&] { return told(host.errors()).size() >= cases; }))
+        << host.errors();
+  }
+
+  // What is stored after the signal, and that a resume completes it.
+  void expect_kept_and_resumed(const End& end, const std::string& file) {
+    trial_.expect_sound();
+    const std::size_t kept = trial_.stored().cases.size();
+    EXPECT_EQ(kept, told(end.errors).size());
+    EXPECT_LT(kept, 6u);
+    auto arguments = words(file);
+    arguments.push_back("--resume");
+    const End resumed = trial_.run(arguments);
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+    EXPECT_EQ(told(resumed.errors).size(), 6 - kept) << "what is finished is not run again";
+    EXPECT_EQ(trial_.stored().cases.size(), 6u);
+    trial_.expect_sound();
+  }
+
+  void once(int signal, const char* name) {
+    trial_.folder().write("e.yaml", six_cases("nap"));
+    Host host(trial_.command(words("e.yaml")));
+    wait_for(host, 2);
+    host.send(signal);
+    const End end = host.wait(60);
+    EXPECT_EQ(host.left_behind(), "");
+    EXPECT_EQ(end.exit_code, 1) << end.errors;
+    EXPECT_THAT(end.output, HasSubstr("interrupted"));
+    EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("Report"))
+        << "the report is written all the same";
+    for (const auto& result : trial_.stored().cases) EXPECT_EQ(result.outcome, Outcome::ok);
+    const std::size_t kept = trial_.stored().cases.size();
+    expect_kept_and_resumed(end, "e.yaml");
+    trial_.record(fmt::format("{} once, in the third of 6 cases", name), "exit code 1",
+                  "the case is finished, the report written, and `--resume` runs the rest",
+                  fmt::format("{0} of {0} ok, then 6 of 6", kept));
+  }
+
+  void twice(int signal, const char* name) {
+    trial_.folder().write("e.yaml", six_cases("sleep"));
+    trial_.folder().write("awake.yaml", six_cases("nap"));
+    Host host(trial_.command(words("e.yaml")));
+    wait_for(host, 2);
+    host.send(signal);
+    host.send(signal);
+    // Far less than what the case may take.
+    const End end = host.wait(60);
+    EXPECT_EQ(host.left_behind(), "");
+    EXPECT_EQ(end.exit_code, 1) << end.errors;
+    EXPECT_EQ(trial_.stored().cases.size(), 2u);
+    expect_kept_and_resumed(end, "awake.yaml");
+    trial_.record(fmt::format("{} twice, in a case that hangs, the third of 6", name),
+                  "exit code 1", "it stops at once; the case that ran is not stored",
+                  "2 of 2 ok, then 6 of 6");
+  }
+
+  Trial trial_{"Signals to the host"};
+};
+
+TEST_F(Interrupt, Once) { once(SIGINT, "SIGINT (Ctrl-C)"); }
+TEST_F(Interrupt, OnceByTerm) { once(SIGTERM, "SIGTERM"); }
+TEST_F(Interrupt, Twice) { twice(SIGINT, "SIGINT (Ctrl-C)"); }
+TEST_F(Interrupt, TwiceByTerm) { twice(SIGTERM, "SIGTERM"); }
+
+// A terminal that is closed.
+TEST_F(Interrupt, HangUp) {
+  trial_.folder().write("e.yaml", six_cases("nap"));
+  Host host(trial_.command(words("e.yaml")));
+  wait_for(host, 2);
+  host.send(SIGHUP);
+  const End end = host.wait(60);
+  EXPECT_EQ(host.left_behind(), "");
+  EXPECT_NE(end.exit_code, 0);
+  const std::size_t kept = trial_.stored().cases.size();
+  EXPECT_GE(kept, 2u);
+  expect_kept_and_resumed(end, "e.yaml");
+  trial_.record("SIGHUP (its terminal is closed), in the third of 6 cases",
+                fmt::format("exit code {}", end.exit_code), "`--resume` runs the rest",
+                fmt::format("{0} of {0} ok, then 6 of 6", kept));
+}
+
+// A worker that would outlive its host, and a daemon that already has left its session.
+TEST_F(Interrupt, KillWhileAPluginHasLeftADaemonAndHangs) {
+  trial_.folder().write("e.yaml", six_cases("orphan_hang"));
+  trial_.folder().write("awake.yaml", six_cases("nap"));
+  Host host(trial_.command(words("e.yaml")));
+  wait_for(host, 2);
+  const std::size_t before = host.family().size();
+  ASSERT_TRUE(wait_until(60, [&] { return host.family().size() > before; })) << "the daemon";
+  host.send(SIGKILL);
+  const End end = host.wait(60);
+  EXPECT_EQ(host.left_behind(), "");
+  expect_kept_and_resumed(end, "awake.yaml");
+  trial_.record("kill -9 of the host while a plugin has left a daemon in a session of its own, has "
+                "stopped dying with its host, and hangs",
+                "exit code 137", "no process is left; `--resume` runs the rest",
+                "2 of 2 ok, then 6 of 6");
+}
+
+}  // namespace
+}  // namespace assay::faults

@@ -1,0 +1,112 @@
+// Plugins that misbehave where they are looked at: as their library is loaded, as they describe
+// themselves.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "trial.h"
+
+namespace assay::faults {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+struct LoadFault {
+  std::string name;
+  std::string done;
+  std::string outcome;  // in a worker
+  std::string reason;   // an extended regular expression
+};
+
+void PrintTo(const LoadFault& fault, std::ostream* stream) { *stream << fault.name; }
+std::string name_of(const ::testing::TestParamInfo<LoadFault>& tested) {
+  return tested.param.name;
+}
+
+constexpr const char* three_cases =
+    "experiment: load\nworkload: attention\n"
+    "fixed: {batch: 1, heads: 1, seq_len: 5, d_head: 8, device: cpu}\n"
+    "measure: {passes: [forward], warmup: 1, samples: 2, timeout: 3 min}\n"
+    "include: [{attention: naive}, {attention: hostile_load, measure.timeout: TIMEOUT}, "
+    "{attention: naive, repeat: 1}]\n";
+
+std::string with_timeout(const std::string& timeout) {
+  std::string text = three_cases;
+  return text.replace(text.find("TIMEOUT"), 7, timeout);
+}
+
+std::vector<std::string> words() {
+  return {"run", "load.yaml", "--plugin", test::fixture("hostile_load")};
+}
+
+// Where the host asks what there is: nothing runs, since the file cannot be used.
+class Listing : public ::testing::TestWithParam<LoadFault> {};
+
+TEST_P(Listing, IsRefusedWithTheFilesName) {
+  Trial trial("Plugins as they are loaded");
+  trial.environment["ASSAY_CACHE"] = (trial.folder().path() / "cache").string();
+  trial.environment["HOSTILE_LOAD"] = GetParam().name;
+  trial.folder().write("load.yaml", with_timeout("3 min"));
+  const End end = trial.run(words());
+  EXPECT_EQ(end.exit_code, 3) << end.output;
+  EXPECT_THAT(end.errors, HasSubstr("hostile_load.so"));
+  EXPECT_THAT(end.errors, ContainsRegex(GetParam().reason));
+  EXPECT_FALSE(std::filesystem::exists(trial.database()));
+  // It does not stay behind as knowledge: without the fault the same file is good.
+  trial.environment.erase("HOSTILE_LOAD");
+  EXPECT_EQ(trial.run({"list", "attention", "--plugin", test::fixture("hostile_load")}).exit_code,
+            0);
+  std::string reason = end.errors.substr(0, end.errors.find_last_not_of('\n') + 1);
+  trial.record(GetParam().done + ", where plugins are listed", "exit code 3", reason,
+               "nothing was run");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, Listing,
+    ::testing::Values(
+        LoadFault{"throw", "throws as its library is loaded", "", "thrown while loading|SIGABRT"},
+        LoadFault{"segfault", "writes through a null pointer as its library is loaded", "",
+                  "SIGSEGV"},
+        LoadFault{"exit", "calls exit(0) as its library is loaded", "", "exit code 0"},
+        LoadFault{"describe", "throws as it is asked for its options", "",
+                  "thrown while describing"}),
+    name_of);
+
+// Where a worker takes it up for a case: the case alone is lost.
+class Loading : public ::testing::TestWithParam<LoadFault> {};
+
+TEST_P(Loading, CostsItsCaseAlone) {
+  Trial trial("Plugins as they are loaded");
+  trial.environment["HOSTILE_LOAD"] = GetParam().name;
+  trial.environment["HOSTILE_LOAD_IN"] = "worker";
+  trial.folder().write("load.yaml",
+                       with_timeout(GetParam().outcome == "timeout" ? "4 s" : "3 min"));
+  const End end = trial.run(words());
+  EXPECT_EQ(end.exit_code, GetParam().outcome == "ok" ? 0 : 1) << end.errors;
+  trial.expect_sound();
+  const auto run = trial.stored();
+  ASSERT_EQ(run.cases.size(), 3u) << end.errors;
+  EXPECT_EQ(to_text(run.cases[1].outcome), GetParam().outcome);
+  EXPECT_THAT(run.cases[1].reason, ContainsRegex(GetParam().reason));
+  for (const int good : {0, 2}) EXPECT_EQ(to_text(run.cases[good].outcome), "ok");
+  trial.record(GetParam().done + ", in the worker of a case",
+               fmt::format("`{}`", GetParam().outcome), run.cases[1].reason, "2 of 2 ok");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, Loading,
+    ::testing::Values(
+        LoadFault{"throw", "throws as its library is loaded", "error", "thrown while loading"},
+        LoadFault{"segfault", "writes through a null pointer as its library is loaded", "crashed",
+                  "SIGSEGV"},
+        LoadFault{"exit", "calls exit(0) as its library is loaded", "crashed", "exit code 0"},
+        LoadFault{"hang", "sleeps as its library is loaded; its case may take 4 s", "timeout",
+                  "within 4"},
+        LoadFault{"garbage", "prints 8 MiB of random bytes as its library is loaded", "ok", ""}),
+    name_of);
+
+}  // namespace
+}  // namespace assay::faults

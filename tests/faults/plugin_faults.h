@@ -1,0 +1,33 @@
+#pragma once
+
+#include <ostream>
+#include <string>
+
+namespace assay::faults {
+
+// A plugin that misbehaves in one of three cases.
+struct PluginFault {
+  std::string name;  // of the option's value, and of the test
+  std::string done;  // for the page
+  std::string outcome;  // a regular expression, such as "wrong" or "oom|error"
+  std::string reason;   // one that the reason must hold
+  std::string more;    // settings of its case, "measure.timeout: 4 s", or options of the plugin
+  std::string mark;    // expected in the case's context, "" for none
+};
+
+// googletest's name for one.
+inline void PrintTo(const PluginFault& fault, std::ostream* stream) { *stream << fault.name; }
+
+struct Hostile {
+  std::string library;
+  std::string attention;
+  std::string device;
+  std::string group;  // table of the page
+};
+
+// Runs good case, fault, good case (the same library without a fault) and checks that the fault has
+// cost its own case alone: outcome and reason in the database, the progress line, the report and the
+// exit code; the other cases ok, each there once; the database sound; no process left.
+void expect_costs_its_case_alone(const Hostile& hostile, const PluginFault& fault);
+
+}  // namespace assay::faults

@@ -1,0 +1,21 @@
+// One rank of several dies, hangs or is late: the case ends for all of them.
+
+#include <gtest/gtest.h>
+
+#include "rank_faults.h"
+
+namespace assay::faults {
+namespace {
+
+
+class Rank : public ::testing::TestWithParam<RankFault> {};
+
+TEST_P(Rank, EndsTheCaseForAllOfThem) {
+  expect_ends_the_case_for_all("cpu", "Ranks over Gloo", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, Rank, ::testing::ValuesIn(rank_faults()),
+                         [](const auto& tested) { return tested.param.name(); });
+
+}  // namespace
+}  // namespace assay::faults
