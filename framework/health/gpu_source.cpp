@@ -31,8 +31,8 @@ GpuSource::GpuSource(const Settings& settings) : processes_(settings.processes) 
   for (const std::size_t gpu : visible_devices(settings.visible, uuids, owner_of_part)) {
     const auto index = static_cast<Nvml::Index>(gpu);
     indices_.push_back(index);
-    gpus_.push_back(
-        {nvml_->name(index), nvml_->memory_bytes(index), nvml_->compute_capability(index)});
+    gpus_.push_back({nvml_->name(index), nvml_->memory_bytes(index),
+                     nvml_->compute_capability(index), nvml_->uuid(index)});
   }
   if (uuids.empty()) {
     problem_ = "the NVIDIA driver sees no GPU";

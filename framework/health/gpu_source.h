@@ -12,6 +12,7 @@ struct Gpu {
   std::string name;
   std::int64_t memory_bytes = 0;
   std::string compute_capability;  // "9.0"
+  std::string uuid;                // "GPU-…"; "" where the driver does not say
 };
 
 // The GPUs that CUDA may use in this process's environment, through NVML.

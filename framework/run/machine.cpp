@@ -67,7 +67,8 @@ nlohmann::json to_json(const Machine& machine) {
   for (const Gpu& gpu : machine.gpus) {
     gpus.push_back({{"name", gpu.name},
                     {"memory_bytes", gpu.memory_bytes},
-                    {"compute_capability", gpu.compute_capability}});
+                    {"compute_capability", gpu.compute_capability},
+                    {"uuid", gpu.uuid}});
   }
   return {{"host", machine.host},     {"cpu", machine.cpu},
           {"cores", machine.cores},   {"memory_bytes", machine.memory_bytes},

@@ -1,4 +1,4 @@
-// The committed measurement of one binary against itself (reports/h200/same_twice/README.md): what
+// The committed measurement of one binary against itself (reports/README.md): what
 // `assay compare` calls different there is called so by mistake.
 
 #include <gmock/gmock.h>
