@@ -59,10 +59,13 @@ class Exported {
 
 TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
   const Folder folder;
-  const std::string file = folder.write(
-      "e.yaml", attention("measure.cache: [warm, flush, rotate]",
-                          "batch: 2, heads: 4, seq_len: 256, d_head: 64",
-                          "passes: [forward_backward], warmup: 1, samples: 3"));
+  // Large enough for a few programs to go through several times any CPU's cache.
+  const std::string file =
+      folder.write("e.yaml",
+                   "experiment: measured\nworkload: norm\n"
+                   "matrix: {measure.cache: [warm, flush, rotate]}\n"
+                   "fixed: {rows: 4096, n_cols: 1024, device: cpu}\n"
+                   "measure: {passes: [forward_backward], warmup: 1, samples: 3}\n");
   const Ended ended = assay(folder.path(), {"run", file});
   EXPECT_EQ(ended.exit_code, 0) << ended.errors;
   const Exported exported(folder, "measure.cache");
