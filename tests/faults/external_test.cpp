@@ -60,8 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
                      "SIGSEGV|Segmentation"},
         ProgramFault{"hangs", "never ends; its case may take 4 s", "sleep 1000\n", "timeout",
                      "within 4"},
-        ProgramFault{"prints_garbage", "prints random bytes",
-                     "head -c 100000 /dev/urandom\n", "error", "not a JSON object"},
+        ProgramFault{"prints_garbage", "prints random bytes", "head -c 100000 /dev/urandom\n",
+                     "error", "not a JSON object"},
         ProgramFault{"prints_a_long_line", "prints a line that never ends",
                      "cat /dev/zero | tr '\\0' x\n", "error", "line of more than 64 MiB"},
         ProgramFault{"prints_lines_without_end", "prints lines without end", "yes '{}'\n", "error",
@@ -77,9 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
                      "\"s\", \"clock\": \"wall\", \"samples\": [null]}}'\n",
                      "error", "."},
         ProgramFault{"points_elsewhere", "hands over a file outside its folder",
-                     std::string(series) +
-                         "echo '{\"check\": {\"pass\": \"forward\", \"file\": "
-                         "\"../../etc/passwd\"}}'\n",
+                     std::string(series) + "echo '{\"check\": {\"pass\": \"forward\", \"file\": "
+                                           "\"../../etc/passwd\"}}'\n",
                      "error", "not the name of a file"},
         ProgramFault{"leaves_a_child", "leaves a child behind that holds its output open",
                      "sleep 1000 & exit 3\n", "crashed", "exit code 3"},

@@ -10,7 +10,6 @@
 namespace assay::faults {
 namespace {
 
-
 int gpus() {
   int count = 0;
   std::error_code ignored;

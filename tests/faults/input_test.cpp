@@ -70,11 +70,13 @@ TEST(Input, AnImportWithALineOf200Mebibytes) {
 TEST(Input, AMatrixOfABillionTimesAThousandCases) {
   Trial trial("Inputs");
   std::string list;
-  for (int value = 1; value <= 1000; ++value) list += fmt::format("{}{}", value > 1 ? ", " : "", value);
-  trial.folder().write("large.yaml",
-                       fmt::format("experiment: large\nworkload: attention\n"
-                                   "matrix: {{batch: [{0}], heads: [{0}], seq_len: [{0}], d_head: [{0}]}}\n",
-                                   list));
+  for (int value = 1; value <= 1000; ++value)
+    list += fmt::format("{}{}", value > 1 ? ", " : "", value);
+  trial.folder().write(
+      "large.yaml",
+      fmt::format("experiment: large\nworkload: attention\n"
+                  "matrix: {{batch: [{0}], heads: [{0}], seq_len: [{0}], d_head: [{0}]}}\n",
+                  list));
   expect_refused(trial, {"run", "large.yaml"}, "1000000000000|10\\^12|1,000,000,000,000",
                  "a matrix of 10^12 cases");
 }

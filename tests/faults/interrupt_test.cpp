@@ -127,10 +127,10 @@ TEST_F(Interrupt, KillWhileAPluginHasLeftADaemonAndHangs) {
   const End end = host.wait(60);
   EXPECT_EQ(host.left_behind(), "");
   expect_kept_and_resumed(end, "awake.yaml");
-  trial_.record("kill -9 of the host while a plugin has left a daemon in a session of its own, has "
-                "stopped dying with its host, and hangs",
-                "exit code 137", "no process is left; `--resume` runs the rest",
-                "2 of 2 ok, then 6 of 6");
+  trial_.record(
+      "kill -9 of the host while a plugin has left a daemon in a session of its own, has "
+      "stopped dying with its host, and hangs",
+      "exit code 137", "no process is left; `--resume` runs the rest", "2 of 2 ok, then 6 of 6");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// kill -9 of workers and of the host, at random moments of runs. ASSAY_FAULT_KILLS says how many: 200
-// for the page, fewer in a test run.
+// kill -9 of workers and of the host, at random moments of runs. ASSAY_FAULT_KILLS says how many:
+// 200 for the page, fewer in a test run.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -29,8 +29,8 @@ class RandomMoment {
 
   void wait(Host& host, std::size_t cases) {
     const auto finished = std::uniform_int_distribution<std::size_t>(0, cases)(random_);
-    const bool reached = wait_until(
-        200, [&] { return told(host.errors()).size() >= finished || !host.running(); });
+    const bool reached =
+        wait_until(200, [&] { return told(host.errors()).size() >= finished || !host.running(); });
     EXPECT_TRUE(reached);
     const double longest_s = finished == 0 ? start_s_ : 1.5 * case_s_;
     std::this_thread::sleep_for(std::chrono::duration<double>(
@@ -132,7 +132,8 @@ TEST(Kill, OfTheHostAtRandomMomentsLosesNothing) {
                   "until it was through (seed {})",
                   kills, runs, quick_count, seed),
       "every run completed",
-      "after each kill the database was sound and held every case told as finished, once; no process "
+      "after each kill the database was sound and held every case told as finished, once; no "
+      "process "
       "was left; each run ended with the same series as an undisturbed one",
       fmt::format("{0} of {0} ok", runs * quick_count));
 }
@@ -164,8 +165,8 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
     std::uniform_real_distribution<double> pause_s(0, 1.7 * start_s);
     int kills_here = 0;
     while (host.running() && kills + kills_here < kills_wanted()) {
-      const auto until = std::chrono::steady_clock::now() +
-                         std::chrono::duration<double>(pause_s(random));
+      const auto until =
+          std::chrono::steady_clock::now() + std::chrono::duration<double>(pause_s(random));
       wait_until(200, [&] { return std::chrono::steady_clock::now() > until || !host.running(); });
       for (const pid_t worker : host.workers()) {
         if (::kill(worker, SIGKILL) == 0) ++kills_here;

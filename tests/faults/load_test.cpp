@@ -22,9 +22,7 @@ struct LoadFault {
 };
 
 void PrintTo(const LoadFault& fault, std::ostream* stream) { *stream << fault.name; }
-std::string name_of(const ::testing::TestParamInfo<LoadFault>& tested) {
-  return tested.param.name;
-}
+std::string name_of(const ::testing::TestParamInfo<LoadFault>& tested) { return tested.param.name; }
 
 constexpr const char* three_cases =
     "experiment: load\nworkload: attention\n"

@@ -7,12 +7,13 @@ namespace assay::faults {
 
 // A plugin that misbehaves in one of three cases.
 struct PluginFault {
-  std::string name;  // of the option's value, and of the test
-  std::string done;  // for the page
+  std::string name;     // of the option's value, and of the test
+  std::string done;     // for the page
   std::string outcome;  // a regular expression, such as "wrong" or "oom|error"
   std::string reason;   // one that the reason must hold
-  std::string more;    // settings of its case, "measure.timeout: 4 s", or options of the plugin
-  std::string mark;    // expected in the case's context, "" for none
+  std::string more;     // settings of its case, "measure.timeout: 4 s", or options of the plugin
+  std::string mark;     // expected in the case's context, "" for none
+  bool after_measuring = false;  // its times are measured and verified by then, and are kept
 };
 
 // googletest's name for one.
@@ -26,8 +27,8 @@ struct Hostile {
 };
 
 // Runs good case, fault, good case (the same library without a fault) and checks that the fault has
-// cost its own case alone: outcome and reason in the database, the progress line, the report and the
-// exit code; the other cases ok, each there once; the database sound; no process left.
+// cost its own case alone: outcome and reason in the database, the progress line, the report and
+// the exit code; the other cases ok, each there once; the database sound; no process left.
 void expect_costs_its_case_alone(const Hostile& hostile, const PluginFault& fault);
 
 }  // namespace assay::faults

@@ -35,16 +35,15 @@ std::vector<RankFault> rank_faults() {
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
                                   const RankFault& fault) {
   Trial trial(group);
-  trial.folder().write(
-      "ranks.yaml",
-      fmt::format("experiment: ranks\nworkload: hostile_ranks\n"
-                  "fixed: {{world_size: 2, device: {}}}\n"
-                  "measure: {{warmup: 2, samples: 3, timeout: 3 min}}\n"
-                  "include:\n"
-                  "  - {{fault: none, rank: 0}}\n"
-                  "  - {{fault: {}, moment: {}, measure.timeout: {}}}\n"
-                  "  - {{fault: none, rank: 1}}\n",
-                  device, fault.fault, fault.moment, fault.timeout));
+  trial.folder().write("ranks.yaml",
+                       fmt::format("experiment: ranks\nworkload: hostile_ranks\n"
+                                   "fixed: {{world_size: 2, device: {}}}\n"
+                                   "measure: {{warmup: 2, samples: 3, timeout: 3 min}}\n"
+                                   "include:\n"
+                                   "  - {{fault: none, culprit: 0}}\n"
+                                   "  - {{fault: {}, moment: {}, measure.timeout: {}}}\n"
+                                   "  - {{fault: none, culprit: 1}}\n",
+                                   device, fault.fault, fault.moment, fault.timeout));
   const End end = trial.run({"run", "ranks.yaml", "--plugin", test::fixture("hostile_ranks")});
   EXPECT_EQ(end.exit_code, fault.outcome == "ok" ? 0 : 1) << end.output << end.errors;
   trial.expect_sound();

@@ -23,8 +23,8 @@ inline void PrintTo(const RankFault& fault, std::ostream* stream) { *stream << f
 
 std::vector<RankFault> rank_faults();
 
-// Runs good case, fault, good case on two ranks of the device, and checks that the fault has cost its
-// case alone, and has ended it for both ranks within its limit.
+// Runs good case, fault, good case on two ranks of the device, and checks that the fault has cost
+// its case alone, and has ended it for both ranks within its limit.
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
                                   const RankFault& fault);
 

@@ -7,7 +7,6 @@
 namespace assay::faults {
 namespace {
 
-
 class Rank : public ::testing::TestWithParam<RankFault> {};
 
 TEST_P(Rank, EndsTheCaseForAllOfThem) {

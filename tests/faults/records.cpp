@@ -14,10 +14,10 @@ namespace assay::faults {
 void write_record(const Record& record) {
   const char* file = std::getenv("ASSAY_FAULT_RECORDS");
   if (file == nullptr || ::testing::Test::HasFailure()) return;
-  const nlohmann::ordered_json json = {
-      {"test", record.test},     {"group", record.group},   {"done", record.done},
-      {"outcome", record.outcome}, {"reason", record.reason}, {"others", record.others},
-      {"lost", record.lost}};
+  const nlohmann::ordered_json json = {{"test", record.test},     {"group", record.group},
+                                       {"done", record.done},     {"outcome", record.outcome},
+                                       {"reason", record.reason}, {"others", record.others},
+                                       {"lost", record.lost}};
   const std::string line =
       json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   // In one piece: tests may run beside each other.

@@ -8,7 +8,7 @@ namespace assay::faults {
 
 // What one test did, what came of it and what it cost: a row of docs/reliability.md.
 struct Record {
-  std::string test;  // "Suite.Name", as googletest has it
+  std::string test;   // "Suite.Name", as googletest has it
   std::string group;  // a table of the page
   std::string done;
   std::string outcome;  // of the case, or the exit code where there is no case

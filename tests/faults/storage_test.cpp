@@ -1,5 +1,5 @@
-// Results on a disk that fails, in a database that others write, that another version has made, or with
-// a clock that goes backwards.
+// Results on a disk that fails, in a database that others write, that another version has made, or
+// with a clock that goes backwards.
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
@@ -44,8 +44,8 @@ std::size_t expect_kept_and_resumed(const Trial& trial, const End& end) {
   const auto kept = trial.stored().cases.size();
   EXPECT_GE(kept, finished.size()) << end.errors;
   const bool begun = !trial.run_names().empty();
-  const End resumed = trial.run(begun ? std::vector<std::string>{"run", "storage.yaml", "--resume"}
-                                      : run_it);
+  const End resumed =
+      trial.run(begun ? std::vector<std::string>{"run", "storage.yaml", "--resume"} : run_it);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_EQ(trial.stored().cases.size(), 10u);
   EXPECT_EQ(told(resumed.errors).size(), 10 - kept);
@@ -76,16 +76,16 @@ TEST_P(Disk, FailsAndWhatWasStoredIsKept) {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, Disk,
-    ::testing::Values(
-        DiskFault{"full_at_once", ENOSPC, 0, "the disk is full from the start", "the disk is full"},
-        DiskFault{"full_as_tables_are_made", ENOSPC, 20'000,
-                  "the disk is full as the database is made", "the disk is full"},
-        DiskFault{"full_as_a_case_is_stored", ENOSPC, 300'000,
-                  "the disk is full as a case is stored", "the disk is full"},
-        DiskFault{"read_only_as_a_case_is_stored", EROFS, 300'000,
-                  "the disk becomes read-only as a case is stored", ""},
-        DiskFault{"broken_as_a_case_is_stored", EIO, 300'000,
-                  "the disk fails as a case is stored", ""}),
+    ::testing::Values(DiskFault{"full_at_once", ENOSPC, 0, "the disk is full from the start",
+                                "the disk is full"},
+                      DiskFault{"full_as_tables_are_made", ENOSPC, 20'000,
+                                "the disk is full as the database is made", "the disk is full"},
+                      DiskFault{"full_as_a_case_is_stored", ENOSPC, 300'000,
+                                "the disk is full as a case is stored", "the disk is full"},
+                      DiskFault{"read_only_as_a_case_is_stored", EROFS, 300'000,
+                                "the disk becomes read-only as a case is stored", ""},
+                      DiskFault{"broken_as_a_case_is_stored", EIO, 300'000,
+                                "the disk fails as a case is stored", ""}),
     [](const auto& tested) { return tested.param.name; });
 
 // A file system of its own, 384 KiB large, where this user may make one.
@@ -96,11 +96,12 @@ TEST(FullDisk, ForReal) {
   Trial trial("Results");
   trial.folder().write("storage.yaml", ten_cases);
   // The file system goes with the process; what is on it is copied out of it first.
-  trial.folder().write("small_disk.sh",
-                       "mkdir results && mount -t tmpfs -o size=384k none results || exit 99\n"
-                       "\"$@\"; code=$?\n"
-                       "cp -a results copy && umount -l results && rmdir results && mv copy results\n"
-                       "exit $code\n");
+  trial.folder().write(
+      "small_disk.sh",
+      "mkdir results && mount -t tmpfs -o size=384k none results || exit 99\n"
+      "\"$@\"; code=$?\n"
+      "cp -a results copy && umount -l results && rmdir results && mv copy results\n"
+      "exit $code\n");
   Host::Command command = trial.command(run_it);
   command.ahead = {"unshare", "-m", "sh", "small_disk.sh"};
   Host host(command);
@@ -112,7 +113,8 @@ TEST(FullDisk, ForReal) {
   const std::string said = end.errors.substr(end.errors.find("results database"));
   const std::size_t kept = expect_kept_and_resumed(trial, end);
   EXPECT_GT(kept, 0u);
-  trial.record("results on a file system of 384 KiB", "exit code 4", said.substr(0, said.find('\n')),
+  trial.record("results on a file system of 384 KiB", "exit code 4",
+               said.substr(0, said.find('\n')),
                fmt::format("{} were stored before, 10 of 10 ok after --resume", kept));
 }
 

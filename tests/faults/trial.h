@@ -44,7 +44,8 @@ class Trial {
   test::Folder folder_;
 };
 
-// Cases that the progress lines of a run tell as finished, by their description, with their outcome.
+// Cases that the progress lines of a run tell as finished, by their description, with their
+// outcome.
 std::map<std::string, std::string> told(const std::string& errors);
 
 // "seq_len=7" and the like for stored cases: the value of one parameter.
