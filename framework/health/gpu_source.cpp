@@ -49,8 +49,9 @@ void GpuSource::read(Depth depth, const std::vector<int>& devices, Reading& read
     GpuReading gpu;
     gpu.device = device;
     nvml_->glance(indices_[place], gpu);
-    if (depth != Depth::glance) nvml_->read_counters(indices_[place], gpu);
+    if (depth != Depth::glance) nvml_->read_energy(indices_[place], gpu);
     if (depth == Depth::thorough) {
+      nvml_->read_held(indices_[place], gpu);
       gpu.processes = nvml_->processes(indices_[place]);
       if (gpu.processes) tell_owners(*gpu.processes);
     }

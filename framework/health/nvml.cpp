@@ -211,10 +211,13 @@ void Nvml::glance(Index gpu, GpuReading& reading) const {
   }
 }
 
-void Nvml::read_counters(Index gpu, GpuReading& reading) const {
+void Nvml::read_energy(Index gpu, GpuReading& reading) const {
+  reading.energy_j = ask(1e-3, functions_->energy, devices_.at(gpu));
+}
+
+void Nvml::read_held(Index gpu, GpuReading& reading) const {
   const Functions& f = *functions_;
   const Device device = devices_.at(gpu);
-  reading.energy_j = ask(1e-3, f.energy, device);
   const auto held_s = [&](unsigned policy) -> std::optional<double> {
     ViolationTime time = {};
     if (!f.violation || f.violation(device, policy, &time) != success) return {};

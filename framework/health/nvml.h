@@ -37,9 +37,12 @@ class Nvml {
   std::optional<double> power_limit_w(Index gpu) const;
   std::optional<double> highest_sm_clock_hz(Index gpu) const;
 
-  // What the three depths of health/source.h read. Processes have the names NVML gives them.
+  // What the depths of health/source.h read: a glance; at an edge also the energy; thoroughly also
+  // how long the clocks were held down, and processes, which have the names NVML gives them.
   void glance(Index gpu, GpuReading& reading) const;
-  void read_counters(Index gpu, GpuReading& reading) const;
+  void read_energy(Index gpu, GpuReading& reading) const;
+  // Milliseconds on some drivers.
+  void read_held(Index gpu, GpuReading& reading) const;
   std::optional<std::vector<GpuProcess>> processes(Index gpu) const;
 
  private:

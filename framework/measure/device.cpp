@@ -22,7 +22,9 @@ bool cuda_available() { return c10::cuda::device_count() > 0; }
 int cuda_device_count() { return c10::cuda::device_count(); }
 
 void use_device(const c10::Device& device) {
-  if (device.is_cuda()) c10::cuda::set_device(device.index());
+  if (!device.is_cuda()) return;
+  at::globalContext().lazyInitDevice(at::kCUDA);  // the allocator answers only afterwards
+  c10::cuda::set_device(device.index());
 }
 
 void synchronize(const c10::Device& device) {

@@ -52,8 +52,12 @@ class Cause {
 void explain_fault(int signal, siginfo_t* info, void*) {
   // Then it happens again, unhandled, and is what ends the process.
   ::signal(signal, SIG_DFL);
+  if (info->si_code <= 0) {  // somebody sent it: only that makes it happen again
+    ::raise(signal);
+    return;
+  }
   wire::StatusPage* const shared = page;
-  if (shared == nullptr || info->si_code <= 0) return;
+  if (shared == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const std::uintptr_t low = stack_low;
   // The kernel keeps a gap of 1 MiB below a stack; a large frame may step over the first of it.

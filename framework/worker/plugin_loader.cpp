@@ -1,5 +1,6 @@
 #include "worker/plugin_loader.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,8 +51,12 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
                   "what throws is in the constructor of a global object");
   }
   if (error) {
-    return refuse(path, fmt::format("the plugin cannot be loaded: {}", error.message()),
-                  "check that the file exists and that `ldd` finds what it links to");
+    // Boost tells only that the loader failed, the loader why.
+    const char* why = ::dlerror();
+    return refuse(
+        path,
+        fmt::format("the plugin cannot be loaded: {}", why == nullptr ? error.message() : why),
+        "check that the file exists and that `ldd` finds what it links to");
   }
   if (!library->has("assay_plugin_library")) {
     return refuse(path, "the library has no entry point 'assay_plugin_library'",

@@ -104,6 +104,7 @@ TEST_F(GpuSourceTest, AGlanceLeavesOutWhatTakesLonger) {
   EXPECT_FALSE(glance.processes);
   const GpuReading edge = read(gpus, Depth::edge);
   EXPECT_TRUE(edge.energy_j);
+  EXPECT_FALSE(edge.held_by_power_s);
   EXPECT_FALSE(edge.processes);
 }
 
