@@ -95,7 +95,7 @@ void Trial::record(const std::string& done, const std::string& outcome, const st
 }
 
 std::map<std::string, std::string> told(const std::string& errors) {
-  static const std::regex line_of_a_case(R"(\d+/\d+ (.*?): ([a-z]+) \(.*)");
+  static const std::regex line_of_a_case(R"(\d+/\d+ (.*?): ([a-z]+)(?:, [a-z, ]+)? \(.*)");
   std::map<std::string, std::string> cases;
   std::istringstream stream(errors.substr(0, errors.rfind('\n') + 1));  // whole lines only
   for (std::string line; std::getline(stream, line);) {
