@@ -66,6 +66,7 @@ std::string because(Outcome outcome, const std::string& reason) {
 
 struct Samples {
   std::vector<double> values;
+  std::vector<std::size_t> sizes;  // of the runs they are from
   std::string unit;
   std::string problem;  // why there are none
 };
@@ -105,6 +106,7 @@ Samples samples_at(const Cases& cases, const Place& place, const std::string& me
     const auto rule = is_rate(all.unit) ? report::RankRule::minimum : report::RankRule::maximum;
     const std::vector<double> values = report::over_ranks(ranks, rule);
     all.values.insert(all.values.end(), values.begin(), values.end());
+    all.sizes.push_back(values.size());
     if (values.empty()) all.problem = "its samples are not known";
   }
   if (!all.problem.empty()) all.values.clear();
@@ -140,8 +142,9 @@ Row compare_at(const CasePair& pair, const Place& place, const Question& questio
   row.judgement = {
       Relation::inconclusive, not_a_number, {not_a_number, not_a_number}, not_a_number, {}};
   if (!row.reason.empty()) return row;
-  row.judgement = is_counted(row.unit) ? judge_counts(row.a.median, row.b.median, question.criteria)
-                                       : judge(a.values, b.values, question.criteria);
+  row.judgement = is_counted(row.unit)
+                      ? judge_counts(row.a.median, row.b.median, question.criteria)
+                      : judge({a.values, a.sizes}, {b.values, b.sizes}, question.criteria);
   row.verdict = verdict_of(row.judgement.relation, row.unit);
   row.reason = row.judgement.reason;
   return row;

@@ -64,14 +64,38 @@ double inflation(std::span<const double> samples, double median, std::size_t wei
   return squares / static_cast<double>(weights) / variance;
 }
 
-Estimate estimate(std::span<const double> samples) {
+double median_of(std::span<const double> samples) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  return store::percentile(sorted, 50);
+}
+
+// Of the median of all, from how far the medians of the runs are apart.
+double variance_between_runs(const Sampled& sampled) {
+  std::vector<double> logarithms;
+  std::size_t begin = 0;
+  for (const std::size_t size : sampled.sizes) {
+    logarithms.push_back(std::log(median_of(sampled.values.subspan(begin, size))));
+    begin += size;
+  }
+  const double deviation = store::summarise(logarithms).std_sample;
+  return deviation * deviation / static_cast<double>(logarithms.size());
+}
+
+Estimate estimate(const Sampled& sampled) {
+  const std::span<const double> samples = sampled.values;
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   const double size = 0.4 * std::pow(static_cast<double>(samples.size()), 2.0 / 3.0);
   const auto weights = static_cast<std::size_t>(std::clamp(std::round(size), 2.0, 64.0));
   const double median = store::percentile(sorted, 50);
-  return {median, variance_of_log_median(sorted) * inflation(samples, median, weights),
-          static_cast<double>(weights)};
+  const Estimate within = {median,
+                           variance_of_log_median(sorted) * inflation(samples, median, weights),
+                           static_cast<double>(weights)};
+  if (sampled.sizes.size() < 2) return within;
+  const double between = variance_between_runs(sampled);
+  if (between <= within.variance) return within;
+  return {median, between, static_cast<double>(sampled.sizes.size() - 1)};
 }
 
 // Welch–Satterthwaite; the larger where nothing varies.
@@ -121,7 +145,12 @@ std::string objection(std::span<const double> a, std::span<const double> b) {
 }  // namespace
 
 Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria) {
-  if (std::string reason = objection(a, b); !reason.empty()) return undecided(std::move(reason));
+  return judge(Sampled{a, {}}, Sampled{b, {}}, criteria);
+}
+
+Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
+  if (std::string reason = objection(a.values, b.values); !reason.empty())
+    return undecided(std::move(reason));
   const Estimate of_a = estimate(a);
   const Estimate of_b = estimate(b);
   const double difference = std::log(of_b.median / of_a.median);

@@ -54,12 +54,25 @@ inline constexpr std::size_t least_samples = 5;
 // ten samples a side the interval reaches 3.5 standard deviations of a sample either way, at fifty
 // 0.8.
 //
+// What a process sets up once (addresses, algorithms, where memory lies) is the same for all
+// samples of a run and differs from run to run. Where a side has several runs, e² v is therefore at
+// least
+//
+//   s² / R, s² the variance of the logarithms of the medians of its R runs, with R − 1 degrees.
+//
 //   lower, higher  p is below the significance, and the ratio at least `least` from 1
 //   same           the whole interval lies within 1 / (1 + least) and 1 + least
 //   inconclusive   neither, or the figures do not allow a ratio: the reason says which
 //
 // Scaling B scales ratio and interval and nothing else; exchanging A and B mirrors them.
 Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria);
+
+// Samples of one or several runs, one run behind the other.
+struct Sampled {
+  std::span<const double> values;
+  std::span<const std::size_t> sizes;  // of the runs, none empty; together all values
+};
+Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria);
 
 // Judges two figures that were counted, not timed, by their size alone.
 Judgement judge_counts(double a, double b, const Criteria& criteria);

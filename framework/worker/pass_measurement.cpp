@@ -95,8 +95,7 @@ void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassTo
                     const timing::SamplingSettings& settings) {
   hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
     const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
-    const bool after_others =
-        what.own_turn(what.pass, static_cast<std::int64_t>(reading), planned);
+    const bool after_others = what.own_turn(what.pass, static_cast<std::int64_t>(reading), planned);
     if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
     if (meet) meet(reading);
   };

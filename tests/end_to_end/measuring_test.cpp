@@ -93,9 +93,9 @@ TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
 
 TEST(MeasuringTest, WhatIsTooSmallToRotateIsUnsupportedAndNotMeasuredWarm) {
   const Folder folder;
-  const std::string file = folder.write(
-      "e.yaml", attention("attention: [naive]", small,
-                          "passes: [forward], warmup: 1, samples: 2, cache: rotate"));
+  const std::string file =
+      folder.write("e.yaml", attention("attention: [naive]", small,
+                                       "passes: [forward], warmup: 1, samples: 2, cache: rotate"));
   EXPECT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
   const auto time = Exported(folder, "attention").of("naive", "forward", "time");
   EXPECT_EQ(time["outcome"], "unsupported");
@@ -149,9 +149,9 @@ INSTANTIATE_TEST_SUITE_P(
 // Broadcasting must not make the wrong shape right.
 TEST(MeasuringTest, AWrongShapeOrDtypeIsNamed) {
   const Folder folder;
-  const std::string file = folder.write(
-      "e.yaml", attention("attention: [test_one_row, test_wider, test_nothing]", small,
-                          "passes: [forward], warmup: 1, samples: 2"));
+  const std::string file =
+      folder.write("e.yaml", attention("attention: [test_one_row, test_wider, test_nothing]", small,
+                                       "passes: [forward], warmup: 1, samples: 2"));
   EXPECT_EQ(
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")}).exit_code, 1);
   const Exported exported(folder, "attention");

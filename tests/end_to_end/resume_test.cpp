@@ -160,9 +160,10 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
                                            "seq_len == 16",
                                            "--results", "my results"});
   ASSERT_EQ(page.exit_code, 0) << page.errors;
-  for (const char* expected : {"seq_len = 16", "d_head = 16", "forward time", "median", "n 4",
-                               "experiment_sha256", "fingerprint", "plugins/attention/libtorch_sdpa.so",
-                               "lib/libassay_worker.so", "overrides: --set d_head=16"}) {
+  for (const char* expected :
+       {"seq_len = 16", "d_head = 16", "forward time", "median", "n 4", "experiment_sha256",
+        "fingerprint", "plugins/attention/libtorch_sdpa.so", "lib/libassay_worker.so",
+        "overrides: --set d_head=16"}) {
     EXPECT_THAT(page.output, HasSubstr(expected));
   }
   const std::size_t begin = page.output.find("assay run ");

@@ -36,8 +36,10 @@ TEST_P(Program, CostsItsCaseAlone) {
       "external.yaml",
       "experiment: external\nworkload: attention\n"
       "fixed: {batch: 1, heads: 1, seq_len: 5, d_head: 8, device: cpu}\n"
-      "measure: {passes: [forward], warmup: 1, samples: 2}\n"
-      "include: [{attention: program, measure.timeout: 4 s}, {attention: naive}]\n");
+      "measure: {passes: [forward], warmup: 1, samples: 2}\n" +
+          fmt::format(
+              "include: [{{attention: program, measure.timeout: {}}}, {{attention: naive}}]\n",
+              fault.outcome == "timeout" ? "4 s" : "2 min"));
   const End end =
       trial.run({"run", "external.yaml", "--plugin", "program.yaml", "--allow-external"});
   EXPECT_EQ(end.exit_code, 1) << end.output << end.errors;

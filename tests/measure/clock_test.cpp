@@ -71,12 +71,14 @@ double raw_now_s() {
 TEST(WallClock, ASpinOfKnownDurationIsMeasuredWithinOnePercent) {
   for (const double asked_s : {1e-4, 1e-3, 1e-2}) {
     double known_s = 0;
-    const auto clock = make_clock("wall", cpu, {{{[] {}, [&] {
-                                                    const double begin_s = raw_now_s();
-                                                    spin(asked_s);
-                                                    known_s = raw_now_s() - begin_s;
-                                                  }}},
-                                                {}});
+    const auto clock = make_clock("wall", cpu,
+                                  {{{[] {},
+                                     [&] {
+                                       const double begin_s = raw_now_s();
+                                       spin(asked_s);
+                                       known_s = raw_now_s() - begin_s;
+                                     }}},
+                                   {}});
     double nearest = 2;
     for (int i = 0; i < 30; ++i) {
       const double share = clock->sample(1) / known_s;

@@ -142,8 +142,8 @@ TEST(Report, SaysWhatTookTurnsAndWhatDidNotAndWhy) {
   EXPECT_EQ(report_of({&run}).find("in turns"), std::string::npos);
   ASSERT_EQ(run.cases.size(), 6u);
   for (std::size_t i = 0; i < 4; ++i) {
-    run.cases[i].context["interleaved"] = {
-        {"as", "A"}, {"passes", {{"forward", {{"block", i < 2 ? 1 : 5}}}}}};
+    run.cases[i].context["interleaved"] = {{"as", "A"},
+                                           {"passes", {{"forward", {{"block", i < 2 ? 1 : 5}}}}}};
   }
   run.cases[4].context["interleaved"] = {{"apart", "a program of its own"}};
   EXPECT_NE(report_of({&run}).find("- **in turns**: 4 cases in blocks of 1 to 5 samples; "
