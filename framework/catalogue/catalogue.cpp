@@ -18,6 +18,11 @@ std::size_t kind_order(std::string_view kind) {
 
 bool is_kind(std::string_view name) { return kind_order(name) < std::size(kinds); }
 
+bool is_taken(std::string_view parameter) {
+  return is_kind(parameter) || std::find(std::begin(taken_names), std::end(taken_names),
+                                         parameter) != std::end(taken_names);
+}
+
 const PluginInfo* Catalogue::find(std::string_view kind, std::string_view name) const {
   for (const PluginInfo& plugin : plugins) {
     if (plugin.kind == kind && plugin.name == name) return &plugin;
@@ -80,6 +85,17 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
           {{b.file},
            fmt::format("{} '{}' is already the name of a plugin in {}", b.kind, b.name, a.file),
            "rename one of them or remove one of the files"});
+    }
+  }
+  for (const PluginInfo& plugin : plugins) {
+    if (plugin.kind != "workload") continue;
+    for (const ParameterInfo& parameter : plugin.parameters) {
+      if (!is_taken(parameter.name)) continue;
+      error.diagnostics.push_back(
+          {{plugin.file},
+           fmt::format("workload '{}' has a parameter '{}', which is already a name of every result",
+                       plugin.name, parameter.name),
+           "rename the parameter"});
     }
   }
   if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));

@@ -19,6 +19,13 @@ inline constexpr std::string_view kinds[] = {"workload",  "attention",     "norm
 
 bool is_kind(std::string_view name);
 
+// Beside the kinds, what every result of every workload is told apart by: a workload's parameter
+// cannot have such a name.
+inline constexpr std::string_view taken_names[] = {
+    "workload", "world_size", "nodes", "machine", "device", "backend", "repeat",
+    "pass",     "part",       "rank",  "metric",  "source", "run"};
+bool is_taken(std::string_view parameter);
+
 // Everything the host knows of one plugin. The host never loads a plugin: a worker writes this.
 struct PluginInfo {
   std::string kind;
@@ -61,7 +68,8 @@ nlohmann::json to_json(const PluginInfo& plugin);
 nlohmann::json to_json(const Catalogue& catalogue);
 Result<Catalogue> catalogue_from_json(const nlohmann::json& json);
 
-// Sorts, and refuses two plugins of one kind with one name (naming both files).
+// Sorts, and refuses two plugins of one kind with one name (naming both files) and a workload with a
+// parameter whose name is taken.
 Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plugins);
 
 // One external variant from its descriptor.

@@ -39,6 +39,20 @@ TEST(CatalogueTest, TwoPluginsOfOneKindAndNameAreRefusedNamingBothFiles) {
   EXPECT_TRUE(assemble("f", {named("norm", "same"), named("attention", "same")}));
 }
 
+TEST(CatalogueTest, AParameterNamedAsEveryResultIsToldApartByIsRefused) {
+  for (const std::string name : {"rank", "pass", "run", "attention", "world_size"}) {
+    PluginInfo workload = named("workload", "w", "w.so");
+    workload.parameters = {integer_parameter(name, 4, 1, 64, "How many.")};
+    const auto catalogue = assemble("f", {workload});
+    ASSERT_FALSE(catalogue) << name;
+    EXPECT_THAT(catalogue.error().text(), HasSubstr("w.so"));
+    EXPECT_THAT(catalogue.error().text(), HasSubstr("parameter '" + name + "'"));
+  }
+  PluginInfo attention = named("attention", "a");
+  attention.parameters = {integer_parameter("rank", 4, 1, 64, "Of what is approximated.")};
+  EXPECT_TRUE(assemble("f", {attention}));
+}
+
 TEST(CatalogueTest, ComesBackFromJsonAsItWas) {
   PluginInfo plugin = named("workload", "w");
   plugin.parameters = {integer_parameter("batch", 4, 1, 64, "How many."),
