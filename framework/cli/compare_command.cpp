@@ -35,8 +35,10 @@ Usage usage() {
       "largest p of a difference that counts (default: 1%)")(
       "least", po::value<std::string>()->value_name("PERCENT"),
       "smallest difference that counts (default: 1%)")(
-      "side", po::value<std::vector<std::string>>()->value_name("SIDE"),
-      "A, then B; the same as the arguments");
+      "between-runs", po::value<std::string>()->value_name("PERCENT"),
+      "what a side of a single run is supposed to deviate by from process to process (default: "
+      "1.5%)")("side", po::value<std::vector<std::string>>()->value_name("SIDE"),
+               "A, then B; the same as the arguments");
   usage.positions.add("side", -1);
   return usage;
 }
@@ -51,7 +53,9 @@ Result<compare::Question> question_of(const po::variables_map& values) {
   }
   const auto least = compare::parse_percentage(text_or(values, "least", "1%"));
   if (!least) return tl::unexpected(least.error());
-  question.criteria = {*significance, *least};
+  const auto between_runs = compare::parse_percentage(text_or(values, "between-runs", "1.5%"));
+  if (!between_runs) return tl::unexpected(between_runs.error());
+  question.criteria = {*significance, *least, *between_runs};
   return question;
 }
 

@@ -170,7 +170,7 @@ Result<void> check_metric(const Side& a, const Side& b, const std::string& metri
 
 // What is set up once in a process (addresses, algorithms that were tuned, caches) differs from
 // one to the next, and within a run a case is measured by one process.
-std::vector<std::string> cautions_of(const std::vector<CasePair>& pairs) {
+std::vector<std::string> cautions_of(const std::vector<CasePair>& pairs, double between_runs) {
   const auto is_single = [&](Cases CasePair::*side) {
     std::size_t most = 0;
     for (const CasePair& pair : pairs) {
@@ -181,13 +181,14 @@ std::vector<std::string> cautions_of(const std::vector<CasePair>& pairs) {
   const bool a = is_single(&CasePair::a);
   const bool b = is_single(&CasePair::b);
   if (!a && !b) return {};
-  return {
-      fmt::format("{} a single run: what differs from process to process is not seen and may "
-                  "pass for a difference. Several runs a side, measured in turn "
-                  "(tools/alternate), show it.",
-                  a && b ? "Each side is"
-                  : a    ? "A is"
-                         : "B is")};
+  return {fmt::format(
+      "{} a single run: by how much it differs from process to process is not seen, but "
+      "supposed to be {:g} % (--between-runs). Several runs a side, measured in turn "
+      "(tools/alternate), show it.",
+      a && b ? "Each side is"
+      : a    ? "A is"
+             : "B is",
+      between_runs * 100)};
 }
 
 }  // namespace
@@ -204,7 +205,12 @@ Result<Comparison> compare(const Side& a, const Side& b, const Question& questio
     return tl::unexpected(checked.error());
   }
   const std::vector<CasePair> pairs = pair_cases(a, b);
-  Comparison comparison{a.name, b.name, question, differences(a, b, pairs), cautions_of(pairs), {}};
+  Comparison comparison{a.name,
+                        b.name,
+                        question,
+                        differences(a, b, pairs),
+                        cautions_of(pairs, question.criteria.between_runs),
+                        {}};
   for (const CasePair& pair : pairs) {
     std::vector<Place> places;
     add_places(pair.a, question.metric, places);

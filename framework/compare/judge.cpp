@@ -16,6 +16,8 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
+constexpr double known_degrees = 1e9;  // Student's t is then the normal distribution
+
 struct Estimate {
   double median = 0;
   double variance = 0;  // of the logarithm of the median
@@ -82,7 +84,17 @@ double variance_between_runs(const Sampled& sampled) {
   return deviation * deviation / static_cast<double>(logarithms.size());
 }
 
-Estimate estimate(const Sampled& sampled) {
+// By a variance that is known: the degrees are Welch–Satterthwaite's of the sum.
+Estimate widened(const Estimate& estimate, double variance) {
+  const double sum = estimate.variance + variance;
+  if (estimate.variance == 0 || variance == 0) {
+    return {estimate.median, sum, variance == 0 ? estimate.degrees : known_degrees};
+  }
+  const double share = sum / estimate.variance;
+  return {estimate.median, sum, std::min(estimate.degrees * share * share, known_degrees)};
+}
+
+Estimate estimate(const Sampled& sampled, double between_runs) {
   const std::span<const double> samples = sampled.values;
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
@@ -92,7 +104,8 @@ Estimate estimate(const Sampled& sampled) {
   const Estimate within = {median,
                            variance_of_log_median(sorted) * inflation(samples, median, weights),
                            static_cast<double>(weights)};
-  if (sampled.sizes.size() < 2) return within;
+  if (sampled.sizes.empty()) return within;
+  if (sampled.sizes.size() == 1) return widened(within, between_runs * between_runs);
   const double between = variance_between_runs(sampled);
   if (between <= within.variance) return within;
   return {median, between, static_cast<double>(sampled.sizes.size() - 1)};
@@ -113,7 +126,7 @@ bool is_within(const store::Interval& interval, double least) {
   return interval.high <= 1 + least && interval.low >= 1 / (1 + least);
 }
 
-void decide(const Criteria& criteria, Judgement& judgement) {
+void decide(const Criteria& criteria, bool single_run, Judgement& judgement) {
   const double difference = std::log(judgement.ratio);
   const bool significant = judgement.p < criteria.significance;
   if (significant && is_large(difference, criteria)) {
@@ -125,10 +138,10 @@ void decide(const Criteria& criteria, Judgement& judgement) {
         fmt::format("they differ, but by less than {:g} %, and the interval reaches further",
                     criteria.least * 100);
   } else {
-    judgement.reason = fmt::format(
-        "the interval holds 1 and reaches further than {:g} %: the samples are too few "
-        "or too noisy to tell",
-        criteria.least * 100);
+    judgement.reason = fmt::format("the interval holds 1 and reaches further than {:g} %: {}",
+                                   criteria.least * 100,
+                                   single_run ? "a single run a side cannot tell so little"
+                                              : "the samples are too few or too noisy to tell");
   }
 }
 
@@ -151,8 +164,8 @@ Judgement judge(std::span<const double> a, std::span<const double> b, const Crit
 Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   if (std::string reason = objection(a.values, b.values); !reason.empty())
     return undecided(std::move(reason));
-  const Estimate of_a = estimate(a);
-  const Estimate of_b = estimate(b);
+  const Estimate of_a = estimate(a, criteria.between_runs);
+  const Estimate of_b = estimate(b, criteria.between_runs);
   const double difference = std::log(of_b.median / of_a.median);
   const double error = std::sqrt(of_a.variance + of_b.variance);
   const boost::math::students_t student(degrees_of(of_a, of_b));
@@ -165,7 +178,8 @@ Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   judgement.p = difference == 0 ? 1
                 : error == 0    ? 0
                                 : 2 * boost::math::cdf(boost::math::complement(student, t));
-  decide(criteria, judgement);
+  const bool single_run = criteria.between_runs > 0 && (a.sizes.size() == 1 || b.sizes.size() == 1);
+  decide(criteria, single_run, judgement);
   return judgement;
 }
 

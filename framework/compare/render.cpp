@@ -229,6 +229,7 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
           {"metric", question.metric},
           {"significance", question.criteria.significance},
           {"least", question.criteria.least},
+          {"between_runs", question.criteria.between_runs},
           {"differences", differences},
           {"cautions", comparison.cautions},
           {"counts", counts},

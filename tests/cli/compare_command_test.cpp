@@ -55,11 +55,13 @@ class CompareCommand : public store::testing::TemporaryFolder {
     return write(name + ".jsonl", text.str()).string();
   }
 
+  std::string between_runs = "0%";
+
   std::string results() const { return file("results").string(); }
 
   Ended compare(std::vector<std::string> words) {
     words.insert(words.begin(), "compare");
-    words.insert(words.end(), {"--results", results()});
+    words.insert(words.end(), {"--results", results(), "--between-runs", between_runs});
     return assay(words);
   }
 };
@@ -81,6 +83,19 @@ TEST_F(CompareCommand, OfImportedRunsGatesOnASlowerCase) {
   EXPECT_EQ(compare({"mine-1", "main-1", "--fail-on", "slower", "--fail-on", "faster"}).exit_code,
             1);
   EXPECT_EQ(compare({"main-1", "mine-1", "--fail-on", "slower", "--least", "20%"}).exit_code, 0);
+}
+
+TEST_F(CompareCommand, OfSingleRunsSupposesThatProcessesDiffer) {
+  const std::string a = exported("one", 1.0, 1), near = exported("two", 1.04, 2);
+  EXPECT_EQ(compare({a, near, "--fail-on", "slower"}).exit_code, 1);
+  between_runs = "1.5%";
+  const Ended supposed = compare({a, near, "--fail-on", "slower"});
+  EXPECT_EQ(supposed.exit_code, 0);
+  EXPECT_NE(supposed.output.find("a single run a side cannot tell so little"), std::string::npos)
+      << supposed.output;
+  EXPECT_NE(supposed.output.find("supposed to be 1.5 %"), std::string::npos) << supposed.output;
+  const std::string far = exported("three", 1.1, 3);
+  EXPECT_EQ(compare({a, far, "--fail-on", "slower:5%"}).exit_code, 1);
 }
 
 TEST_F(CompareCommand, OfFilesNeedsNoDatabase) {

@@ -25,7 +25,14 @@ Side side_of(const std::string& csv, const std::string& name = "run") {
   return {name, {run_of(csv, name)}};
 }
 
-Comparison compared(const Side& a, const Side& b, const Question& question = {}) {
+// What is compared is the samples, whatever processes they are from.
+Question of_samples() {
+  Question question;
+  question.criteria.between_runs = 0;
+  return question;
+}
+
+Comparison compared(const Side& a, const Side& b, const Question& question = of_samples()) {
   auto comparison = compare(a, b, question);
   if (!comparison) {
     ADD_FAILURE() << comparison.error().text();
@@ -34,7 +41,8 @@ Comparison compared(const Side& a, const Side& b, const Question& question = {})
   return std::move(*comparison);
 }
 
-Comparison compared(const std::string& a, const std::string& b, const Question& question = {}) {
+Comparison compared(const std::string& a, const std::string& b,
+                    const Question& question = of_samples()) {
   return compared(side_of(a, "one"), side_of(b, "two"), question);
 }
 

@@ -242,23 +242,46 @@ TEST(Judge, NeedsFivePositiveSamplesASide) {
   }
 }
 
-// Samples of a run are alike, runs are not: pooled, 800 samples a side seem to know the median
-// well.
+// 200 samples a run that are alike, about a level of the run's own.
+Samples runs_at(std::initializer_list<double> levels) {
+  Samples all;
+  for (const double level : levels) {
+    for (int i = 0; i < 200; ++i) all.push_back(level * (1 + 0.0001 * (i * 7 % 25)));
+  }
+  return all;
+}
+
+double half_width(const Judgement& judgement) {
+  return std::log(judgement.interval.high / judgement.interval.low) / 2;
+}
+
+// Pooled, 600 samples a side seem to know the median well.
 TEST(Judge, RunsThatDifferFromEachOtherWidenTheInterval) {
-  std::vector<double> a, b;
-  for (const double level : {1.00, 1.04, 1.01, 1.03}) {
-    for (int i = 0; i < 200; ++i) a.push_back(level * (1 + 0.0001 * (i * 7 % 25)));
-  }
-  for (const double level : {1.03, 1.06, 1.05, 1.02}) {
-    for (int i = 0; i < 200; ++i) b.push_back(level * (1 + 0.0001 * (i * 7 % 25)));
-  }
-  const std::vector<std::size_t> runs = {200, 200, 200, 200};
-  const Judgement known = judge(Sampled{a, runs}, Sampled{b, runs}, Criteria());
+  const Samples a = runs_at({1.00, 1.04, 1.02});
+  const Samples b = runs_at({1.03, 1.07, 1.05});
+  const std::vector<std::size_t> runs = {200, 200, 200};
+  const Judgement known = judge(Sampled{a, runs}, Sampled{b, runs}, {});
   EXPECT_EQ(known.relation, Relation::inconclusive) << known.p;
-  // By hand: medians ln(1.0012), ln(1.0412480), ln(1.011212), ln(1.031236) deviate by 0.01785, so
-  // that the error of each side is 0.0089, of the ratio 0.0126; Student's t with 6 degrees reaches
-  // 3.71 of them.
-  EXPECT_NEAR(std::log(known.interval.high / known.interval.low) / 2, 0.0465, 0.001);
+  // By hand: the logarithms of A's medians deviate by 0.01961, of B's by 0.01905, so that the
+  // ratio's error is 0.01578; Student's t with 4 degrees reaches 4.604 of them.
+  EXPECT_NEAR(half_width(known), 0.0727, 0.001);
+  EXPECT_LT(half_width(judge(a, b, {})), 0.01);
+}
+
+// A single run is as far off as runs are from each other, and cannot show it.
+TEST(Judge, ASingleRunIsSupposedToDeviate) {
+  const Samples a = runs_at({1.00});
+  const Samples b = runs_at({1.04});
+  const std::vector<std::size_t> run = {200};
+  const Judgement supposed = judge(Sampled{a, run}, Sampled{b, run}, {});
+  EXPECT_EQ(supposed.relation, Relation::inconclusive);
+  // By hand: √2 · 1.5 %, of which the normal distribution reaches 2.576.
+  EXPECT_NEAR(half_width(supposed), 0.05464, 0.0005);
+  const Samples c = runs_at({1.07});
+  EXPECT_EQ(judge(Sampled{a, run}, Sampled{c, run}, {}).relation, Relation::higher);
+  Criteria none;
+  none.between_runs = 0;
+  EXPECT_EQ(judge(Sampled{a, run}, Sampled{b, run}, none).relation, Relation::higher);
 }
 
 TEST(JudgeCounts, GoesBySize) {
