@@ -11,16 +11,19 @@ namespace assay::run {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> prefixes = {
-    "CUDA_", "CUDNN_", "CUBLAS_",  "NCCL_",  "NVIDIA_", "OMP_",    "KMP_",   "GOMP_",
-    "MKL_",  "GLOO_",  "PYTORCH_", "TORCH_", "TRITON_", "MALLOC_", "ASSAY_", "LD_PRELOAD"};
+constexpr std::array<std::string_view, 15> prefixes = {
+    "CUDA_", "CUDNN_", "CUBLAS_",  "NCCL_",  "NVIDIA_TF32", "OMP_",    "KMP_",      "GOMP_",
+    "MKL_",  "GLOO_",  "PYTORCH_", "TORCH_", "TRITON_",     "MALLOC_", "LD_PRELOAD"};
+// Of containers' and assay's own variables those that choose what is measured.
+constexpr std::array<std::string_view, 2> whole_names = {"NVIDIA_VISIBLE_DEVICES", "ASSAY_PYTHON"};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};
 
 bool is_recorded(std::string_view name) {
-  const bool matters = std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
-    return name.starts_with(prefix);
-  });
+  const bool matters =
+      std::find(whole_names.begin(), whole_names.end(), name) != whole_names.end() ||
+      std::any_of(prefixes.begin(), prefixes.end(),
+                  [&](std::string_view prefix) { return name.starts_with(prefix); });
   return matters &&
          std::none_of(private_words.begin(), private_words.end(), [&](std::string_view word) {
            return name.find(word) != std::string_view::npos;
