@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 
 #include "base/text.h"
 #include "store/import.h"
@@ -92,9 +93,9 @@ class Reader {
     const std::size_t before = side_.runs.size();
     auto runs = database_->runs();
     if (!runs) return tl::unexpected(runs.error());
-    for (auto info = runs->rbegin(); info != runs->rend(); ++info) {
-      if (is_loaded(info->info.name)) continue;
-      auto run = database_->load_run(info->info.name);
+    for (const store::RunSummary& known : *runs | std::views::reverse) {
+      if (is_loaded(known.info.name)) continue;
+      auto run = database_->load_run(known.info.name);
       if (!run) return tl::unexpected(run.error());
       std::erase_if(run->cases, [&](const store::CaseResult& result) {
         return !result.build.starts_with(prefix);
@@ -110,10 +111,10 @@ class Reader {
     auto runs = database_->runs();
     if (!runs) return tl::unexpected(runs.error());
     bool any = false;
-    for (auto run = runs->rbegin(); run != runs->rend(); ++run) {
-      if (!wanted(run->info)) continue;
+    for (const store::RunSummary& run : *runs | std::views::reverse) {
+      if (!wanted(run.info)) continue;
       any = true;
-      if (auto added = add_run(run->info.name); !added) return added;
+      if (auto added = add_run(run.info.name); !added) return added;
     }
     if (any) return {};
     return nothing_is(item);

@@ -254,7 +254,7 @@ std::string pad(std::string_view text, const FieldSpec& spec, char default_align
 }
 
 std::string format_number(double value, const FieldSpec& spec) {
-  const char type = spec.type == 's' ? 0 : spec.type;
+  const char type = spec.type == 's' ? '\0' : spec.type;
   std::string digits;
   if (!std::isfinite(value)) {
     digits = fmt::format("{}", value);

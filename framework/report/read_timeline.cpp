@@ -10,7 +10,7 @@ namespace {
 using yaml::Node;
 
 std::string read_part(Reader& reader, const Node& node, std::string_view what) {
-  const std::string part = reader.text(node, what);
+  std::string part = reader.text(node, what);
   reader.value(node, "part", part);
   return part;
 }

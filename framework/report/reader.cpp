@@ -32,8 +32,9 @@ bool Reader::entries(const yaml::Node& node, std::string_view what,
     return false;
   }
   for (const auto& [key, value] : node.entries) {
-    const auto at = std::find_if(handlers.begin(), handlers.end(),
-                                 [&](const auto& handler) { return handler.first == key.text; });
+    const auto at =
+        std::find_if(handlers.begin(), handlers.end(),
+                     [&, &key = key](const auto& handler) { return handler.first == key.text; });
     if (at == handlers.end()) {
       complain(key, fmt::format("{} has no key '{}'", what, key.text),
                known_names(key.text, names));
