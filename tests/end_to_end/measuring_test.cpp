@@ -143,8 +143,24 @@ INSTANTIATE_TEST_SUITE_P(
         Misbehaviour{"test_wrong_after_five", "out changed from call to call by 0.5"},
         Misbehaviour{"test_nan_after_five", "out holds NaN"},
         // Wrong in every timed call alike: only a fresh comparison with the reference shows it.
-        Misbehaviour{"test_wrong_later", "out differs from the reference by 0.5"}),
+        Misbehaviour{"test_wrong_after_four", "out differs from the reference by 0.5"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
+
+TEST(MeasuringTest, OneRowOfThousandsThatIsMissingIsWrong) {
+  const Folder folder;
+  const std::string file =
+      folder.write("e.yaml", attention("attention: [test_wrong_row, test_right], precision: [bf16]",
+                                       "batch: 1, heads: 1, seq_len: 4096, d_head: 8",
+                                       "passes: [forward], warmup: 1, samples: 2"));
+  assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  const Exported exported(folder, "attention");
+  const auto wrong = exported.of("test_wrong_row", "forward", "time");
+  EXPECT_EQ(wrong["outcome"], "wrong") << wrong;
+  EXPECT_THAT(
+      wrong["reason"].get<std::string>(),
+      StartsWith("row [0, 0, 2048] of out differs from the reference by 1, more than 0.08"));
+  EXPECT_EQ(exported.of("test_right", "forward", "time")["outcome"], "ok");
+}
 
 // Broadcasting must not make the wrong shape right.
 TEST(MeasuringTest, AWrongShapeOrDtypeIsNamed) {
