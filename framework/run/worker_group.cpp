@@ -142,8 +142,7 @@ void WorkerGroup::look_for_death(std::size_t rank) {
   Worker& worker = workers_[rank];
   if (worker.done) return;
   if (worker.process.ended()) {
-    Status death = worker.death(name_of(rank), kills_before_);
-    kills_before_ = out_of_memory_kills();
+    Status death = worker.death(name_of(rank), kills_);
     return worker.fail(death.outcome, std::move(death.reason));
   }
   if (!worker.silent_for(end_grace)) return;
@@ -277,6 +276,7 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   case_ = {.ordinal = request.ordinal,
            .time_limit_s = time_limit_s,
            .next_look = Clock::now() + milliseconds(50)};
+  kills_.begin();
   for (Worker& worker : workers_) worker.begin_case();
   send_to_all(wire::to_json(request));
 }

@@ -89,7 +89,7 @@ class WorkerGroup {
   std::vector<Worker> workers_;
   nlohmann::json versions_;
   MemoryGuard memory_guard_ = MemoryGuard::from_environment();
-  std::int64_t kills_before_ = out_of_memory_kills();
+  OutOfMemoryKills kills_;
   Case case_;
 };
 
