@@ -72,7 +72,7 @@ class WorkerGroup {
   void ask_where_they_are();
   void conclude();
   void merge_context(std::size_t rank);
-  void add_output(std::size_t rank);
+  void tell_output(std::size_t told);
   void drop_echoes(std::size_t rank);
   bool any(bool (*is_so)(const Worker&)) const;
 
