@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "run/environment.h"
-#include "run/process.h"
 
 extern char** environ;
 
@@ -31,10 +30,12 @@ nlohmann::json collect_provenance(const Installation& installation,
                                   const catalogue::Catalogue& catalogue,
                                   const config::Experiment& experiment,
                                   const std::vector<std::string>& plugins, bool allow_external) {
+  MeasuringEnvironment environment = measuring_environment(environ);
   nlohmann::json provenance = {{"fingerprint", catalogue.fingerprint},
                                {"versions", catalogue.versions},
-                               {"source", source_state(installation.data.string())},
-                               {"environment", measuring_environment(environ)},
+                               {"source", source_state(installation)},
+                               {"environment", std::move(environment.variables)},
+                               {"environment_shortened", std::move(environment.shortened)},
                                {"experiment_sha256", sha256_hex(experiment.text)}};
   if (!experiment.presets.empty()) provenance["presets"] = experiment.presets;
   if (!plugins.empty()) provenance["plugins"] = plugins;
