@@ -1,6 +1,7 @@
 # `cmake --install build/release --prefix P`: the program, its worker and plugins, what experiments
 # name, and what plugins are built with. Run it from anywhere; LibTorch stays where it is.
 install(TARGETS assay RUNTIME DESTINATION bin)
+install(FILES ${ASSAY_SOURCE_FILE} DESTINATION lib/assay OPTIONAL)
 install(DIRECTORY configs experiments DESTINATION share/assay)
 install(DIRECTORY tools/peers DESTINATION share/assay/tools PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY tools/templates DESTINATION share/assay/tools)

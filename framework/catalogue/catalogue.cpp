@@ -44,7 +44,8 @@ const std::vector<MetricInfo>& common_metrics() {
       {"first_call_time",
        "s",
        Direction::lower_is_better,
-       "Time of the first call of a pass: module loading, autotuning and capture included.",
+       "Time of the first call of a pass in its case: module loading, autotuning, what the compile "
+       "variant prepares and captures, and capture by the clock included.",
        {}},
       {"memory_before",
        "byte",
@@ -93,8 +94,9 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
       if (!is_taken(parameter.name)) continue;
       error.diagnostics.push_back(
           {{plugin.file},
-           fmt::format("workload '{}' has a parameter '{}', which is already a name of every result",
-                       plugin.name, parameter.name),
+           fmt::format(
+               "workload '{}' has a parameter '{}', which is already a name of every result",
+               plugin.name, parameter.name),
            "rename the parameter"});
     }
   }

@@ -68,8 +68,8 @@ nlohmann::json to_json(const PluginInfo& plugin);
 nlohmann::json to_json(const Catalogue& catalogue);
 Result<Catalogue> catalogue_from_json(const nlohmann::json& json);
 
-// Sorts, and refuses two plugins of one kind with one name (naming both files) and a workload with a
-// parameter whose name is taken.
+// Sorts, and refuses two plugins of one kind with one name (naming both files) and a workload with
+// a parameter whose name is taken.
 Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plugins);
 
 // One external variant from its descriptor.

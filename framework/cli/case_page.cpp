@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -115,6 +116,31 @@ void add_provenance(const store::Run& run, const store::CaseResult& result, std:
   }
 }
 
+// Whether a variable changes what is measured. Of others a machine has many: what it runs on, which
+// versions an image has, who trusts which folder.
+bool changes_measurements(std::string_view name) {
+  if (name.starts_with("ASSAY_")) return name == "ASSAY_HOST_MEMORY_LIMIT";
+  if (name.starts_with("NVIDIA_")) return name == "NVIDIA_TF32_OVERRIDE";
+  return !name.ends_with("_VERSION") && name.find('=') == std::string_view::npos;
+}
+
+// "OMP_NUM_THREADS=8": the variables a session was measured with, as far as their values are known
+// whole. Older sessions do not say whether they are.
+std::vector<std::string> environment_words(const json& provenance) {
+  const auto variables = provenance.find("environment");
+  const auto shortened = provenance.find("environment_shortened");
+  std::vector<std::string> words;
+  if (variables == provenance.end() || !variables->is_object()) return words;
+  if (shortened == provenance.end() || !shortened->is_array()) return words;
+  for (const auto& [name, value] : variables->items()) {
+    const bool whole = std::find(shortened->begin(), shortened->end(), name) == shortened->end();
+    if (!whole || !value.is_string() || !changes_measurements(name)) continue;
+    words.push_back(name + "=" + value.get<std::string>());
+  }
+  if (!words.empty()) words.insert(words.begin(), "env");
+  return words;
+}
+
 }  // namespace
 
 std::string case_page(const store::Run& run, const store::CaseResult& result) {
@@ -143,7 +169,10 @@ std::string case_page(const store::Run& run, const store::CaseResult& result) {
 
 std::vector<std::string> repeat_words(const store::Run& run, const store::CaseResult& result,
                                       const std::string& results) {
-  std::vector<std::string> words = {"assay", "run"};
+  const json provenance = store::session_of(run.info, result.session).provenance;
+  std::vector<std::string> words;
+  if (provenance.is_object()) words = environment_words(provenance);
+  words.insert(words.end(), {"assay", "run"});
   // With an equals sign, since an imported run may be called --help.
   const auto add = [&](const char* option, const std::string& value) {
     if (value.starts_with('-')) {
@@ -155,7 +184,6 @@ std::vector<std::string> repeat_words(const store::Run& run, const store::CaseRe
   add("--experiment-of", run.info.name);
   add("--case", short_key(run, result));
   if (!results.empty()) add("--results", results);
-  const json provenance = store::session_of(run.info, result.session).provenance;
   if (!provenance.is_object()) return words;
   if (provenance.contains("plugins") && provenance["plugins"].is_array()) {
     for (const json& file : provenance["plugins"]) {

@@ -11,8 +11,9 @@ namespace assay::cli {
 // statistics and flags, what was seen meanwhile, provenance.
 std::string case_page(const store::Run& run, const store::CaseResult& result);
 
-// The words of a command that measures exactly this case again. `results`: the folder to name, ""
-// for the default.
+// The words of a command that measures exactly this case again, `env NAME=value …` ahead of it
+// where its session had such variables: those that change what is measured and are stored whole.
+// `results`: the folder to name, "" for the default.
 std::vector<std::string> repeat_words(const store::Run& run, const store::CaseResult& result,
                                       const std::string& results);
 

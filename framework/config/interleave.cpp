@@ -23,20 +23,51 @@ void check_names(const yaml::Node& node, const Vocabulary& vocabulary, Diagnosti
   for (const yaml::Node& item : node.items) check_name(item, vocabulary, diagnostics);
 }
 
+// Where a setting is given a value, wherever it is set: the value itself or a list of several.
+std::vector<const yaml::Node*> values_of(const Request& request, std::string_view name) {
+  std::vector<const yaml::Node*> values;
+  for (const auto* section : {&request.fixed, &request.matrix}) {
+    if (const Setting* setting = find_setting(*section, name)) values.push_back(&setting->value);
+  }
+  for (const yaml::Node& entry : request.include) {
+    if (const yaml::Node* node = entry.find(name)) values.push_back(node);
+  }
+  return values;
+}
+
+template <class Fits>
+const yaml::Node* first_scalar(const std::vector<const yaml::Node*>& values, Fits fits) {
+  for (const yaml::Node* value : values) {
+    if (value->is_scalar() && fits(value->text)) return value;
+    for (const yaml::Node& item : value->items) {
+      if (item.is_scalar() && fits(item.text)) return &item;
+    }
+  }
+  return nullptr;
+}
+
+// A case that took turns cannot be measured again as it was: the others have ended.
+void refuse_retries(const Request& request, const std::vector<const yaml::Node*>& axes,
+                    Diagnostics& diagnostics) {
+  const auto* retry = first_scalar(values_of(request, "measure.unhealthy"),
+                                   [](const std::string& text) { return text == "retry"; });
+  const auto* axis = first_scalar(axes, [](const std::string& text) { return !text.empty(); });
+  if (retry == nullptr || axis == nullptr) return;
+  diagnostics.add(
+      retry->where,
+      fmt::format("measure.unhealthy: cases that take turns ({}: {}) cannot be measured "
+                  "again one by one",
+                  interleave_setting, axis->text),
+      "mark and discard go with turns; retry goes without them");
+}
+
 }  // namespace
 
 void check_interleave(const Request& request, const Vocabulary& vocabulary,
                       Diagnostics& diagnostics) {
-  for (const auto* section : {&request.fixed, &request.matrix}) {
-    if (const Setting* setting = find_setting(*section, interleave_setting)) {
-      check_names(setting->value, vocabulary, diagnostics);
-    }
-  }
-  for (const yaml::Node& entry : request.include) {
-    if (const yaml::Node* node = entry.find(interleave_setting)) {
-      check_names(*node, vocabulary, diagnostics);
-    }
-  }
+  const std::vector<const yaml::Node*> axes = values_of(request, interleave_setting);
+  for (const yaml::Node* node : axes) check_names(*node, vocabulary, diagnostics);
+  refuse_retries(request, axes, diagnostics);
 }
 
 }  // namespace assay::config

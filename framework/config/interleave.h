@@ -5,7 +5,8 @@
 
 namespace assay::config {
 
-// What `measure.interleave` is set to, wherever it is set, must be a name that cases can differ in.
+// What `measure.interleave` is set to, wherever it is set, must be a name that cases can differ in,
+// and nothing beside it may ask for `measure.unhealthy: retry`.
 void check_interleave(const Request& request, const Vocabulary& vocabulary,
                       Diagnostics& diagnostics);
 

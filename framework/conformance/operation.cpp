@@ -114,12 +114,9 @@ double step_floor(at::ScalarType dtype) {
 }
 
 double relative_error(const at::Tensor& value, const Expected& expected) {
-  const double distance = (value.detach().to(at::kDouble) - expected.value).norm().item<double>();
-  if (!std::isfinite(distance)) return infinity;
   const double floor = std::max(expected.floor, step_floor(value.scalar_type()));
-  const double scale = std::max(expected.value.norm().item<double>(),
-                                floor * std::sqrt(static_cast<double>(expected.value.numel())));
-  return scale > 0 ? distance / scale : distance;
+  const auto found = model::deviation(value, expected.value, floor);
+  return std::max(found.whole, found.row / model::row_allowance);
 }
 
 void compare(Verdict& verdict, const Expected& expected, const at::Tensor& value, double allowed) {

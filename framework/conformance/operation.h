@@ -38,8 +38,9 @@ std::string dtype_text(at::ScalarType dtype);
 double dtype_tolerance(at::ScalarType dtype);
 double root_mean_square(const at::Tensor& tensor);
 
-// ‖value − expected‖ / max(‖expected‖, floor · √elements); infinite where `value` is not finite.
-// The floor is at least what fp16's smallest steps call for.
+// ‖value − expected‖ / max(‖expected‖, floor · √elements), or that of the row that is farthest off
+// (model::Deviation) by model::row_allowance, whichever is more; infinite where `value` is not
+// finite. The floor is at least what fp16's smallest steps call for.
 double relative_error(const at::Tensor& value, const Expected& expected);
 
 // Adds a comparison to the verdict: error against `allowed`, and where it is beyond that, by how

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <set>
 
 #include "base/text.h"
@@ -14,6 +16,15 @@ namespace {
 
 // Frequencies of more cores than this cost more than they tell.
 constexpr std::size_t cores_looked_at = 8;
+
+// What a look at the edge of a case may take of each of the two that can take long.
+constexpr double cheap_s = 0.0003;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 double ticks_per_s() { return static_cast<double>(::sysconf(_SC_CLK_TCK)); }
 
@@ -81,9 +92,13 @@ void CpuSource::read(Depth depth, const std::vector<int>&, Reading& reading) {
   read_work(cpu, depth == Depth::thorough);
   if (!cpu.busy_s) return;
   read_quota(cpu);
-  if (depth == Depth::thorough) {
-    read_frequencies(cpu);
-    read_thermal_events(cpu);
+  // Some kernels wait for the cores to tell how fast they are, and there may be many of them.
+  const bool thorough = depth == Depth::thorough;
+  if (thorough || frequencies_took_s_ < cheap_s) {
+    frequencies_took_s_ = seconds_of([&] { read_frequencies(cpu); });
+  }
+  if (thorough || thermal_events_took_s_ < cheap_s) {
+    thermal_events_took_s_ = seconds_of([&] { read_thermal_events(cpu); });
   }
   reading.cpu = cpu;
 }

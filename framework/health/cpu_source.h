@@ -5,7 +5,9 @@
 
 namespace assay::health {
 
-// The cores this process may run on, through /proc and /sys.
+// The cores this process may run on, through /proc and /sys. Frequencies and slowdowns by heat are
+// read at the edges of a case as well where they took less than 0.3 ms each when they were last
+// read, else only thoroughly.
 class CpuSource : public Source {
  public:
   struct Settings {
@@ -41,6 +43,8 @@ class CpuSource : public Source {
   ProcessTable processes_;
   std::string control_group_;  // folder with cpu.stat; "" where there is none
   double quota_cores_;
+  double frequencies_took_s_ = 0;
+  double thermal_events_took_s_ = 0;
 };
 
 }  // namespace assay::health

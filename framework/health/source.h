@@ -11,7 +11,7 @@ namespace assay::health {
 enum class Depth {
   glance,    // what changes from moment to moment: clocks, power, temperature
   edge,      // what is counted up: read as a case begins and ends
-  thorough,  // what takes longer: processes, what held clocks down, frequencies of cores
+  thorough,  // what takes longer: processes, what held clocks down, slow frequencies of cores
 };
 
 // Something that can be asked how the machine is. Called from one thread at a time.

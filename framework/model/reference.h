@@ -42,6 +42,22 @@ at::Tensor reference_norm(const NormInputs& in, bool centred);
 // Textbook operations with both references: what a model is checked against.
 Ops reference_ops(bool norm_has_bias);
 
+// How far a tensor is from its reference, in float64. A row is what lies along the last dimension.
+struct Deviation {
+  double whole = 0;  // ‖value − reference‖ / ‖reference‖ over all elements
+  // The largest of a row: ‖value − reference‖ of it, by its own ‖reference‖ or by the root of the
+  // mean square of all rows', whichever is more. 0 where the reference is.
+  double row = 0;
+  std::int64_t where = 0;  // that row's number
+};
+// No element of the reference counts as smaller than `floor` on average: of a tensor, or a row, all
+// of whose elements are smaller, the norm is as if they were so large. NaN or infinity in `value`
+// gives infinity. Little memory is taken beside the tensors.
+Deviation deviation(const at::Tensor& value, const at::Tensor& reference, double floor = 0);
+
+// A row of a tensor of two or more dimensions may be so many times as far off as the whole.
+inline constexpr double row_allowance = 4;
+
 // ‖value − reference‖ / ‖reference‖ over all elements, in float64 (‖value‖ where the reference is
 // 0). NaN or infinity in `value` gives infinity.
 double relative_error(const at::Tensor& value, const at::Tensor& reference);
@@ -50,7 +66,9 @@ double relative_error(const at::Tensor& value, const at::Tensor& reference);
 // that.
 double tolerance(const PrecisionPolicy& precision);
 
-// Keeps the worst of several comparisons. A value that is undefined, on another device or of
+// Keeps the worst of several comparisons. Where a value is within the tolerance as a whole and one
+// row of it beyond row_allowance times that, the row is what is kept: its error, its tolerance, and
+// `worst` names it. A value that is undefined, on another device or of
 // another shape has an infinite error, and `worst` says so, as it does of NaN and infinity.
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
              const at::Tensor& reference, double tolerance);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/reduce.h"
 #include "report/units.h"
+#include "store/marks.h"
 
 namespace assay::report {
 namespace {
@@ -38,22 +39,31 @@ struct Reached {
   Ceiling ceiling;
   std::string count;  // metric
   const store::CaseResult* result;
+  std::string marks;  // of its times: "throttled, wide"
 };
 
-// The pass' series of a metric, one a rank; empty where one of them is not ok.
+// The pass' series of a metric, one a rank; empty where one of them is not ok, or was discarded.
 std::vector<const store::Series*> series_of(const store::CaseResult& result,
                                             const std::string& pass, const std::string& metric) {
   std::vector<const store::Series*> found;
   for (const store::Series& series : result.series) {
     if (series.pass != pass || series.metric != metric || !series.part.empty()) continue;
-    if (series.outcome != Outcome::ok) return {};
+    if (series.outcome != Outcome::ok || store::discarded_for(result, series)) return {};
     found.push_back(&series);
   }
   return found;
 }
 
+std::string marks_in_words(const store::CaseResult& result, const store::Series& time) {
+  std::vector<std::string> words;
+  for (const store::Mark& mark : store::marks_of(result, time)) {
+    if (std::find(words.begin(), words.end(), mark.mark) == words.end()) words.push_back(mark.mark);
+  }
+  return join(words, ", ");
+}
+
 std::optional<Reached> named(const store::CaseResult& result, const store::Series& time) {
-  Reached reached{{}, {}, &result};
+  Reached reached{{}, {}, &result, marks_in_words(result, time)};
   const store::Parameters& parameters = result.parameters;
   const std::string workload = text_of(parameters, "workload");
   Ceiling& ceiling = reached.ceiling;
@@ -127,9 +137,11 @@ std::string place_of(const Reached& best, const std::vector<const Reached*>& tri
 std::string formula_of(const Reached& best, const std::vector<const Reached*>& tried) {
   std::string text = best.ceiling.unit == "s" ? fmt::format("median time / {}", best.count)
                                               : fmt::format("{} / median time", best.count);
-  if (tried.size() < 2) return text;
-  const std::string place = place_of(best, tried);
-  return text + fmt::format(", best of {}{}{}", tried.size(), place.empty() ? "" : ": ", place);
+  if (tried.size() > 1) {
+    const std::string place = place_of(best, tried);
+    text += fmt::format(", best of {}{}{}", tried.size(), place.empty() ? "" : ": ", place);
+  }
+  return best.marks.empty() ? text : text + "; measured while " + best.marks;
 }
 
 std::vector<Reached> all_reached(const store::Run& run) {

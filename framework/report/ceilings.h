@@ -18,15 +18,17 @@ struct Ceiling {
   std::int64_t ranks = 1;  // likewise
   double value = 0;        // in `unit`
   std::string unit;        // byte/s, FLOP/s; of a launch s, and then the least is the ceiling
-  std::string formula;     // "bytes / median time, best of 6: size 1.00 GiB"
-  std::string run;         // that measured it
+  // "bytes / median time, best of 6: size 1.00 GiB; measured while throttled": marks of the case.
+  std::string formula;
+  std::string run;  // that measured it
 };
 
 // The ceilings of one machine.
 class Ceilings {
  public:
-  // What the cases of the workloads copy, matmul, launch and collective have reached. A ceiling
-  // that is known already stays as it is: add the newest run first.
+  // What the cases of the workloads copy, matmul, launch and collective have reached, but
+  // for times that were discarded (`measure.unhealthy`). A ceiling that is known already stays as
+  // it is: add the newest run first.
   void add(const store::Run& calibration);
 
   const std::vector<Ceiling>& all() const { return all_; }

@@ -138,14 +138,23 @@ std::string shortness(const std::vector<TimedPass>& passes, const std::set<std::
 }
 
 std::string limit_of(const std::string& stopped_by) {
-  return stopped_by == "max_time" ? "the time was over" : "there were enough samples";
+  if (stopped_by == "max_time") return "the time was over";
+  if (stopped_by == "count") return "an external program, which takes a fixed number";
+  if (stopped_by == "program") return "an external program, which decided itself";
+  return "there were enough samples";
+}
+
+// What does not sample towards the target may have reached it all the same.
+bool reached(const TimedPass& pass) {
+  if (pass.stopped_by == "target") return true;
+  const bool external = pass.stopped_by == "count" || pass.stopped_by == "program";
+  return external && pass.relative_interval && *pass.relative_interval <= *pass.target;
 }
 
 std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
   const auto adaptive = those(passes, [](const auto& pass) { return pass.target.has_value(); });
   if (adaptive.empty()) return "";
-  const auto missed =
-      those(passes, [](const auto& pass) { return pass.target && pass.stopped_by != "target"; });
+  const auto missed = those(passes, [](const auto& pass) { return pass.target && !reached(pass); });
   const auto [least, most] =
       std::minmax_element(adaptive.begin(), adaptive.end(),
                           [](const auto* a, const auto* b) { return a->samples < b->samples; });

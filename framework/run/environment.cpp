@@ -43,13 +43,17 @@ std::string without_folders(std::string_view value) {
 
 }  // namespace
 
-nlohmann::json measuring_environment(const char* const* variables) {
-  nlohmann::json found = nlohmann::json::object();
+MeasuringEnvironment measuring_environment(const char* const* variables) {
+  MeasuringEnvironment found;
   for (; variables != nullptr && *variables != nullptr; ++variables) {
     const std::string_view variable = *variables;
     const std::size_t equals = variable.find('=');
     if (equals == std::string_view::npos || !is_recorded(variable.substr(0, equals))) continue;
-    found[std::string(variable.substr(0, equals))] = without_folders(variable.substr(equals + 1));
+    const std::string name(variable.substr(0, equals));
+    const std::string_view value = variable.substr(equals + 1);
+    std::string kept = without_folders(value);
+    if (kept != value) found.shortened.push_back(name);
+    found.variables[name] = std::move(kept);
   }
   return found;
 }

@@ -1,15 +1,22 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace assay::run {
 
+struct MeasuringEnvironment {
+  nlohmann::json variables = nlohmann::json::object();  // name to value
+  std::vector<std::string> shortened;                   // those whose values lack their folders
+};
+
 // Of "NAME=value" texts (as `environ` has them, ended by a null), those that may change a
-// measurement, as an object: names that begin with CUDA_, CUDNN_, CUBLAS_, NCCL_, NVIDIA_, OMP_,
+// measurement: names that begin with CUDA_, CUDNN_, CUBLAS_, NCCL_, NVIDIA_, OMP_,
 // KMP_, GOMP_, MKL_, GLOO_, PYTORCH_, TORCH_, TRITON_, ASSAY_, and LD_PRELOAD and MALLOC_… .
 // Results are handed on, so that nothing else of a user is in them: of a value that holds a path
 // only the last parts of its paths are kept, and names that speak of keys, tokens, secrets or
 // passwords are left out.
-nlohmann::json measuring_environment(const char* const* variables);
+MeasuringEnvironment measuring_environment(const char* const* variables);
 
 }  // namespace assay::run

@@ -60,9 +60,8 @@ class ExternalCase {
     send_case();
     follow();
     if (end_.outcome == Outcome::ok && !end_.interrupted) look_for_every_pass();
-    if (end_.outcome != Outcome::ok && !errors_.empty()) {
-      end_.context["output"] = printable(errors_);
-    }
+    tell_of_sampling();
+    if (!errors_.empty()) end_.context["output"] = printable(errors_);
     if (end_.outcome == Outcome::crashed || end_.outcome == Outcome::timeout) {
       left_.without_exchange = "no tensors were exchanged: " + end_.reason;
     }
@@ -275,6 +274,13 @@ class ExternalCase {
       if (std::none_of(end_.series.begin(), end_.series.end(), times_it)) {
         refuse(fmt::format("the program ended without a time for pass '{}'", pass));
       }
+    }
+  }
+
+  void tell_of_sampling() {
+    for (const store::Series& series : end_.series) {
+      if (series.metric != "time" || series.outcome != Outcome::ok) continue;
+      end_.context["timing"][series.pass] = sampling_of(series, case_.request);
     }
   }
 

@@ -47,8 +47,8 @@ class WatchedMachine {
                   const std::function<bool()>& stopping);
 
   // The same for one of several cases that take turns, watched from its begin to its end: what
-  // held the machine up in the turns of others counts as well. `ranks_beside`: of the others. With
-  // `retry` it is marked: measured again it would take no turns.
+  // held the machine up in the turns of others counts as well. `ranks_beside`: of the others.
+  // `retry` does not come with turns (config/interleave.h).
   health::Watch::Ticket begin(const ResolvedCase& resolved);
   CaseEnd end(health::Watch::Ticket ticket, const ResolvedCase& resolved, int ranks_beside,
               CaseEnd end);

@@ -114,7 +114,7 @@ class Gathering {
       if (worker.channel.open() || !worker.process.ended()) continue;
       const std::string who = workers_.size() > 1 ? fmt::format("rank {}", rank) : "the worker";
       return fail(ExitCode::machine_lacks,
-                  "a worker could not start: " + worker.death(who, kills_before_).reason,
+                  "a worker could not start: " + worker.death(who, kills_).reason,
                   "`assay doctor` says what is missing");
     }
     return {};
@@ -126,7 +126,7 @@ class Gathering {
   Interrupt* interrupt_;
   std::vector<wire::Channel> waiting_;
   nlohmann::json versions_;
-  std::int64_t kills_before_ = out_of_memory_kills();
+  OutOfMemoryKills kills_;
 };
 
 }  // namespace

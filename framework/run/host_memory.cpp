@@ -41,15 +41,16 @@ struct GroupFiles {
   const char* limit;
   const char* used;
   const char* reclaimable;  // in memory.stat
+  const char* events;       // with a line "oom_kill number", of newer kernels
 };
 constexpr GroupFiles versions[] = {
-    {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+    {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "memory.events"},
     {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-     "total_inactive_file"}};
+     "total_inactive_file", "memory.oom_control"}};
 
 // This process' groups, from the file of lines "number:controllers:path".
-fs::path group_of(const GroupFiles& files) {
-  std::ifstream stream("/proc/self/cgroup");
+fs::path group_of(const GroupFiles& files, const fs::path& root) {
+  std::ifstream stream(root / "proc/self/cgroup");
   const bool second = files.limit == std::string_view("memory.max");
   for (std::string line; std::getline(stream, line);) {
     const auto parts = split(line, ':');
@@ -80,7 +81,7 @@ std::optional<HostMemory> host_memory() {
   for (const GroupFiles& files : versions) {
     if (!fs::exists(files.root)) continue;
     // A container may see its own group as the root.
-    fs::path group = group_of(files);
+    fs::path group = group_of(files, "/");
     confine(files, "/", memory);
     for (; group.has_relative_path(); group = group.parent_path()) confine(files, group, memory);
   }
@@ -94,7 +95,24 @@ std::int64_t resident_bytes(pid_t pid) {
   return stream >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
 }
 
-std::int64_t out_of_memory_kills() { return number_behind("/proc/vmstat", "oom_kill").value_or(0); }
+OutOfMemoryKills::OutOfMemoryKills(fs::path root) : file_(root / "proc/vmstat") {
+  for (const GroupFiles& files : versions) {
+    const fs::path mount = root / fs::path(files.root).relative_path();
+    // A container may see its own group as the root.
+    for (const fs::path& group : {group_of(files, root), fs::path("/")}) {
+      const fs::path events = mount / group.relative_path() / files.events;
+      if (!number_behind(events, "oom_kill")) continue;
+      file_ = events;
+      begin();
+      return;
+    }
+  }
+  begin();
+}
+
+std::int64_t OutOfMemoryKills::count() const {
+  return number_behind(file_, "oom_kill").value_or(0);
+}
 
 MemoryGuard MemoryGuard::from_environment() {
   const char* text = std::getenv(memory_limit_variable);

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,23 @@ std::optional<HostMemory> host_memory();
 // What a process has in memory now; 0 where it is gone.
 std::int64_t resident_bytes(pid_t pid);
 
-// How many processes the system has ended for want of memory since it was started.
-std::int64_t out_of_memory_kills();
+// Whether the system has ended processes for want of memory: those of this process' control group,
+// where that counts them, else any of the machine's. What it starts is in the same group.
+class OutOfMemoryKills {
+ public:
+  // root: what /proc and /sys lie under, another one in tests. Counts from here on.
+  explicit OutOfMemoryKills(std::filesystem::path root = "/");
+
+  // Forgets those there were.
+  void begin() { before_ = count(); }
+  bool any() const { return count() > before_; }
+
+ private:
+  std::int64_t count() const;
+
+  std::filesystem::path file_;
+  std::int64_t before_ = 0;
+};
 
 // The limit for all workers of a case together: a size such as "8 GiB", or a number of bytes.
 inline constexpr const char* memory_limit_variable = "ASSAY_HOST_MEMORY_LIMIT";

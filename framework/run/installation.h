@@ -16,6 +16,10 @@ struct Installation {
 
   std::filesystem::path configs() const { return data / "configs"; }
   std::filesystem::path peers() const { return data / "tools" / "peers"; }
+  // What it was built from, {"commit", "clean"}; a build without git has no such file.
+  std::filesystem::path source() const {
+    return worker_library.parent_path() / "assay/source.json";
+  }
   std::filesystem::path experiments() const { return data / "experiments"; }
 };
 

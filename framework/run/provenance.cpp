@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "run/environment.h"
-#include "run/process.h"
 
 extern char** environ;
 
@@ -13,29 +12,16 @@ namespace assay::run {
 
 namespace {
 
-// What a program prints, or nothing when it cannot be run or fails.
-std::string output_of(const std::vector<std::string>& arguments) {
-  auto process = Process::start({arguments, {}, false});
-  if (!process) return {};
-  std::string text;
-  std::string ignored;
-  while (drain(process->output(), text) && !process->ended()) drain(process->errors(), ignored);
-  const ProcessEnd end = process->wait();
-  drain(process->output(), text);
-  return end.signalled || end.number != 0 ? std::string() : std::string(trim(text));
-}
-
-// The commit the program was built from: that of the source tree it lies in, unless
-// ASSAY_SOURCE_COMMIT states it, as whoever copies a build to another machine does.
-nlohmann::json source_state(const std::string& folder) {
-  if (const char* stated = std::getenv("ASSAY_SOURCE_COMMIT")) {
-    return {{"commit", stated}, {"clean", true}};
+// The commit the program was built from, as the build wrote it down; where it had no history,
+// what ASSAY_SOURCE_COMMIT states. Nobody vouches for that being all of it: `clean` is unknown.
+nlohmann::json source_state(const Installation& installation) {
+  if (const auto text = read_file(installation.source())) {
+    auto built_from = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (built_from.is_object()) return built_from;
   }
-  const std::string commit = output_of({"git", "-C", folder, "rev-parse", "HEAD"});
-  if (commit.empty()) return nullptr;
-  const std::string changes =
-      output_of({"git", "-C", folder, "status", "--porcelain", "--untracked-files=no"});
-  return {{"commit", commit}, {"clean", changes.empty()}};
+  const char* stated = std::getenv("ASSAY_SOURCE_COMMIT");
+  if (stated == nullptr || *stated == '\0') return nullptr;
+  return {{"commit", stated}, {"clean", nullptr}};
 }
 
 }  // namespace
@@ -44,10 +30,12 @@ nlohmann::json collect_provenance(const Installation& installation,
                                   const catalogue::Catalogue& catalogue,
                                   const config::Experiment& experiment,
                                   const std::vector<std::string>& plugins, bool allow_external) {
+  MeasuringEnvironment environment = measuring_environment(environ);
   nlohmann::json provenance = {{"fingerprint", catalogue.fingerprint},
                                {"versions", catalogue.versions},
-                               {"source", source_state(installation.data.string())},
-                               {"environment", measuring_environment(environ)},
+                               {"source", source_state(installation)},
+                               {"environment", std::move(environment.variables)},
+                               {"environment_shortened", std::move(environment.shortened)},
                                {"experiment_sha256", sha256_hex(experiment.text)}};
   if (!experiment.presets.empty()) provenance["presets"] = experiment.presets;
   if (!plugins.empty()) provenance["plugins"] = plugins;

@@ -12,7 +12,8 @@
 namespace assay::run {
 
 // What the cases of a session are measured with, as docs/results.md lists it: fingerprint and
-// versions, the source's commit and whether it was clean, environment variables, the experiment's
+// versions, the commit the program was built from and whether the tree was clean then (null where
+// nobody knows), environment variables, the experiment's
 // hash and the configs it names, and what the command line added (`plugins`: files named with
 // --plugin; `allow_external`).
 nlohmann::json collect_provenance(const Installation& installation,

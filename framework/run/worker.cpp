@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "run/host_memory.h"
 
 namespace assay::run {
 
@@ -112,11 +111,11 @@ std::string Worker::last_lines() const {
   return join(lines, " | ");
 }
 
-Status Worker::death(const std::string& who, std::int64_t kills_before) {
+Status Worker::death(const std::string& who, const OutOfMemoryKills& kills) {
   const ProcessEnd end = process.wait();
   read_output();
   const std::string peak = human_size(static_cast<double>(end.peak_memory_bytes));
-  if (end.signalled && end.number == SIGKILL && out_of_memory_kills() > kills_before) {
+  if (end.signalled && end.number == SIGKILL && kills.any()) {
     return {Outcome::oom, fmt::format("host memory ran out: the system ended {} with SIGKILL; it "
                                       "held {} at most",
                                       who, peak)};

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "run/host_memory.h"
 #include "run/process.h"
 #include "wire/messages.h"
 #include "wire/status_page.h"
@@ -39,8 +40,8 @@ class Worker {
   // The last lines of it in one, for a reason; "" where it printed nothing.
   std::string last_lines() const;
 
-  // How its process ended. It must have.
-  Status death(const std::string& who, std::int64_t kills_before);
+  // How its process ended. It must have. `kills`: counted since its case began.
+  Status death(const std::string& who, const OutOfMemoryKills& kills);
   // Its end of the connection is closed; it is given a moment to end.
   void hang_up();
   bool hung_up() const { return hung_up_.has_value(); }

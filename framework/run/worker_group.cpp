@@ -37,6 +37,18 @@ int milliseconds_until(std::chrono::steady_clock::time_point moment) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 1000));
 }
 
+// What a reason ends with: of a failed assertion on the device the line it printed, else the last
+// lines.
+std::string last_words(const Worker& worker, const std::string& reason) {
+  if (reason.find("device-side assert") != std::string::npos) {
+    for (const std::string& line : split(worker.output(), '\n')) {
+      if (line.find("Assertion `") != std::string::npos) return ": " + line;
+    }
+  }
+  const std::string last = worker.last_lines();
+  return last.empty() ? "" : "; it printed: " + last;
+}
+
 bool readable(int descriptor) {
   pollfd ready = {descriptor, POLLIN, 0};
   return ::poll(&ready, 1, 0) > 0;
@@ -142,8 +154,7 @@ void WorkerGroup::look_for_death(std::size_t rank) {
   Worker& worker = workers_[rank];
   if (worker.done) return;
   if (worker.process.ended()) {
-    Status death = worker.death(name_of(rank), kills_before_);
-    kills_before_ = out_of_memory_kills();
+    Status death = worker.death(name_of(rank), kills_);
     return worker.fail(death.outcome, std::move(death.reason));
   }
   if (!worker.silent_for(end_grace)) return;
@@ -220,15 +231,22 @@ void WorkerGroup::merge_context(std::size_t rank) {
   }
 }
 
-void WorkerGroup::add_output(std::size_t rank) {
-  workers_[rank].read_output();
-  const std::string output = workers_[rank].output();
-  if (!output.empty()) case_.end.context["output"] = output;
-  if (case_.end.reason.find("device-side assert") == std::string::npos) return;
-  for (const std::string& line : split(output, '\n')) {
-    if (line.find("Assertion `") == std::string::npos) continue;
-    case_.end.reason += ": " + line;
-    return;
+// What the rank whose case it is printed; of the others each under its own number.
+void WorkerGroup::tell_output(std::size_t told) {
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    std::string output = workers_[rank].output();
+    if (output.empty()) continue;
+    nlohmann::json& context = case_.end.context;
+    (rank == told ? context : context["ranks"][std::to_string(rank)])["output"] = std::move(output);
+  }
+  const Outcome outcome = case_.end.outcome;
+  if (outcome != Outcome::error && outcome != Outcome::oom && outcome != Outcome::wrong) return;
+  const std::string last = last_words(workers_[told], case_.end.reason);
+  if (last.empty()) return;
+  case_.end.reason += last;
+  const std::string& reason = workers_[told].status.reason;
+  for (store::Series& series : case_.end.series) {
+    if (series.outcome == outcome && series.reason == reason) series.reason += last;
   }
 }
 
@@ -246,6 +264,7 @@ void WorkerGroup::conclude() {
                     !any([](const Worker& worker) { return worker.failed(); });
   if (late && workers_.size() > 1) ask_where_they_are();
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    workers_[rank].read_output();
     const Worker& worker = workers_[rank];
     merge_context(rank);
     ranks.push_back({worker.done, worker.status, worker.done_at(), worker.collectives(),
@@ -254,14 +273,12 @@ void WorkerGroup::conclude() {
   RankVerdict verdict = verdict_of(ranks, case_.time_limit_s);
   end.outcome = verdict.status.outcome;
   end.reason = std::move(verdict.status.reason);
-  const bool sane = end.outcome == Outcome::ok || end.outcome == Outcome::unsupported ||
-                    end.outcome == Outcome::wrong;
-  if (!sane || end.outcome == Outcome::wrong) add_output(verdict.rank);
+  tell_output(verdict.rank);
   if (end.outcome != Outcome::ok && workers_.size() > 1) drop_echoes(verdict.rank);
   bool spoiled = false;
   for (const Worker& worker : workers_) spoiled = add_marks(worker.context, end.context) || spoiled;
   end.context.erase("left_behind");  // the marks say it
-  end.reusable = sane && !spoiled;
+  end.reusable = end.outcome == Outcome::ok && !spoiled;
 }
 
 CaseEnd WorkerGroup::run_case(const wire::CaseRequest& request, double time_limit_s,
@@ -277,6 +294,7 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   case_ = {.ordinal = request.ordinal,
            .time_limit_s = time_limit_s,
            .next_look = Clock::now() + milliseconds(50)};
+  kills_.begin();
   for (Worker& worker : workers_) worker.begin_case();
   send_to_all(wire::to_json(request));
 }

@@ -72,7 +72,7 @@ class WorkerGroup {
   void ask_where_they_are();
   void conclude();
   void merge_context(std::size_t rank);
-  void add_output(std::size_t rank);
+  void tell_output(std::size_t told);
   void drop_echoes(std::size_t rank);
   bool any(bool (*is_so)(const Worker&)) const;
 
@@ -89,7 +89,7 @@ class WorkerGroup {
   std::vector<Worker> workers_;
   nlohmann::json versions_;
   MemoryGuard memory_guard_ = MemoryGuard::from_environment();
-  std::int64_t kills_before_ = out_of_memory_kills();
+  OutOfMemoryKills kills_;
   Case case_;
 };
 

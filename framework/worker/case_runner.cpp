@@ -48,7 +48,10 @@ class CaseRun {
         backend == request_.parameters.end() ? "none" : to_text(backend->second), *device_);
     Guards::watch(group.backend.get());
     composition_ = compose(loader_, request_, *device_, group);
-    if (!verify_last_) verify_untimed();
+    if (!verify_last_) {
+      take_first_calls();
+      verify_untimed();
+    }
     caches_.emplace(request_.parameters, *device_);
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
@@ -61,6 +64,25 @@ class CaseRun {
     throw_unless_ok(
         another.composition->workload->build(another.composition->context, another.program));
     return another;
+  }
+
+  // Before anything else calls them, verification included, which warms up as well. The program
+  // goes again: one that is timed starts as it was built.
+  void take_first_calls() {
+    std::unique_ptr<ProgramBoundary> program;
+    throw_unless_ok(composition_->workload->build(composition_->context, program));
+    for (const std::string& pass : request_.passes) {
+      sink_.progress("first call of " + pass);
+      const Status status = guarded([&] {
+        first_calls_s_[pass] = take_first_call(*composition_, *program, pass, request_.parameters);
+      });
+      if (status.ok()) continue;
+      // Other ranks may wait for this one.
+      if (placement_.world_size > 1) throw_unless_ok(status);
+      failed_[pass] = status;
+    }
+    program.reset();
+    measure::empty_cache(*device_);
   }
 
   void time_passes() {
@@ -76,13 +98,15 @@ class CaseRun {
     }
   }
 
-  // A pass that fails here is not timed.
+  // A pass that fails here is not timed. Of one that has thrown already it may tell better why.
   void verify_untimed() {
     sink_.progress("verifying");
     for (const std::string& pass : request_.passes) {
+      const auto failed = failed_.find(pass);
+      if (failed != failed_.end() && failed->second.outcome != Outcome::error) continue;
       const Status status = verification_.verify(*composition_, pass, Moment::before);
       if (status.ok()) continue;
-      failed_.try_emplace(pass, status);
+      failed_.insert_or_assign(pass, status);
       report_verification(pass);
     }
     measure::empty_cache(*device_);
@@ -98,7 +122,8 @@ class CaseRun {
                                       .build_another = [this] { return build_another(); },
                                       .tolerance = verification_.tolerance(*composition_, pass),
                                       .memory_floor = *memory_floor_,
-                                      .own_turn = sink_.own_turn});
+                                      .own_turn = sink_.own_turn,
+                                      .first_call_s = first_call_s(pass)});
     sink_.describe({{"timing", {{pass, std::move(report.timing)}}},
                     {"verification", {{pass, {{"repeated", std::move(report.output_facts)}}}}}});
     throw_unless_ok(report.outputs);
@@ -107,6 +132,11 @@ class CaseRun {
       return;
     }
     for (store::Series& series : report.series) send(std::move(series));
+  }
+
+  std::optional<double> first_call_s(const std::string& pass) const {
+    const auto found = first_calls_s_.find(pass);
+    return found == first_calls_s_.end() ? std::nullopt : std::optional(found->second);
   }
 
   // A variant may be right at first and wrong later. Where there is no memory beside the program,
@@ -211,7 +241,8 @@ class CaseRun {
   // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up
   // call it only follows the timing of all passes, and what was timed is reported only then.
   const bool verify_last_ = std::get<std::int64_t>(request_.parameters.at("measure.warmup")) == 0;
-  std::map<std::string, Status> failed_;  // passes that have no time, and why
+  std::map<std::string, double> first_calls_s_;  // by pass
+  std::map<std::string, Status> failed_;         // passes that have no time, and why
   std::map<std::string, std::vector<store::Series>> unverified_;  // a pass's, held back
 };
 

@@ -23,9 +23,9 @@ struct CaseSink {
 // The device this rank measures the case on. Throws Unsupported where there is none for it.
 at::Device device_of(const store::Parameters& parameters, const Placement& placement);
 
-// Runs one case on this rank: compose, verify, build, then each pass: warm-up, memory, samples.
-// A pass that fails has a `time` series with its outcome; the next pass is tried all the same,
-// unless there are other ranks, which must not be left waiting. Throws nothing.
+// Runs one case on this rank: compose, first calls, verify, build, then each pass: warm-up,
+// samples, memory. A pass that fails has a `time` series with its outcome; the next pass is tried
+// all the same, unless there are other ranks, which must not be left waiting. Throws nothing.
 Status run_case(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
                 const wire::CaseRequest& request, const CaseSink& sink);
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "measure/clock.h"
+#include "measure/device.h"
+#include "measure/host_time.h"
 #include "measure/memory.h"
 #include "model/poisoned_memory.h"
 #include "timing/sampling.h"
@@ -46,6 +48,9 @@ timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
   return settings;
 }
 
+// Whether the clock times a replay of the call, which it captures in prepare().
+bool captures(const measure::Clock& clock) { return clock.name() == "cuda_graph"; }
+
 // One of the device's clocks, reading the calls of one pass.
 class PassStopwatch final : public timing::Stopwatch {
  public:
@@ -61,8 +66,12 @@ class PassStopwatch final : public timing::Stopwatch {
   }
   // Calls before the first sample, which without a warm-up only a clock may make that must.
   void prepare() override {
-    if (warmed_ || clock_.name() == "cuda_graph") clock_.prepare();
+    if (!warmed_ && !captures(clock_)) return;
+    const double begin_s = measure::host_now_s();
+    clock_.prepare();
+    prepared_s_ = measure::host_now_s() - begin_s;
   }
+  double prepared_s() const { return prepared_s_; }
   double sample_s(int calls) override {
     calls_ = calls;
     return clock_.sample(calls);
@@ -76,6 +85,7 @@ class PassStopwatch final : public timing::Stopwatch {
   bool warmed_;
   std::function<void()> look_;
   int calls_ = 1;  // of the last reading
+  double prepared_s_ = 0;
 };
 
 timing::Hooks hooks_among(const CaseContext& context) {
@@ -159,16 +169,20 @@ void look_at_poisoned_call(measure::Clock& clock, ProgramBoundary& program,
   outputs.look(program);
 }
 
-void add_times(const std::string& pass, const timing::Taken& taken,
-               const timing::SamplingSettings& settings, const std::string& clock,
-               std::vector<store::Series>& series) {
-  series.push_back(
-      {.pass = pass, .metric = "time", .unit = "s", .clock = clock, .samples = taken.samples_s});
-  series.push_back({.pass = pass,
+// prepared_s: what it took to make ready for the first sample, which counts where that is the first
+// call.
+void add_times(const PassToMeasure& what, const timing::Taken& taken, double prepared_s,
+               const std::string& clock, std::vector<store::Series>& series) {
+  series.push_back({.pass = what.pass,
+                    .metric = "time",
+                    .unit = "s",
+                    .clock = clock,
+                    .samples = taken.samples_s});
+  series.push_back({.pass = what.pass,
                     .metric = "first_call_time",
                     .unit = "s",
-                    .clock = settings.warmup > 0 ? "wall" : clock,
-                    .samples = {taken.first_call_s}});
+                    .clock = what.first_call_s ? "wall" : clock,
+                    .samples = {what.first_call_s.value_or(prepared_s + taken.first_call_s)}});
 }
 
 void add_memory(const std::string& pass, const measure::Call& call, const at::Device& device,
@@ -203,9 +217,19 @@ void add_counts(const std::string& pass, const Composition& composition, Program
   }
 }
 
-// Times the pass, and looks at what the timed calls leave behind.
-void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck& outputs,
-                PassReport& report) {
+// Seconds of the host until the device has done what `work` asks of it.
+double waited_s(const at::Device& device, const std::function<void()>& work) {
+  measure::synchronize(device);
+  const double begin_s = measure::host_now_s();
+  work();
+  measure::synchronize(device);
+  return measure::host_now_s() - begin_s;
+}
+
+// Times the pass, and looks at what the timed calls leave behind. preparing_s: what making the step
+// ready has taken.
+void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
+                OutputCheck& outputs, PassReport& report) {
   const CaseContext& context = what.composition.context;
   Rotation rotation(
       what.caches.more_programs(what.program_bytes, context.group, what.build_another), what.pass);
@@ -230,21 +254,44 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, OutputCheck&
   report.timing = facts_of(taken, settings, clock->name());
   report.timing["cache"] = what.caches.facts();
   report.timing["clock_facts"] = clock->facts();
-  add_times(what.pass, taken, settings, clock->name(), report.series);
+  add_times(what, taken, preparing_s + stopwatch.prepared_s(), clock->name(), report.series);
 }
 
 }  // namespace
 
+double take_first_call(const Composition& composition, ProgramBoundary& program,
+                       const std::string& pass, const store::Parameters& parameters) {
+  const at::Device& device = composition.context.device;
+  GuardedStep step;
+  const double preparing_s =
+      waited_s(device, [&] { throw_unless_ok(prepare(composition, program, pass, step)); });
+  const auto wall = measure::make_clock("wall", device, {{call_of(step)}, {}});
+  const double call_s = wall->sample(1);
+  const auto& name = std::get<std::string>(parameters.at("measure.clock"));
+  if (name != "cuda_graph") return preparing_s + call_s;
+  const auto clock = measure::make_clock(name, device, {{call_of(step)}, {}});
+  return preparing_s + call_s + waited_s(device, [&] { clock->prepare(); });
+}
+
 PassReport measure_pass(const PassToMeasure& what) {
   const at::Device& device = what.composition.context.device;
   GuardedStep step;
+  double preparing_s = 0;
   // Replays of a captured step allocate nothing: what it needs shows while it is captured.
-  const measure::MemoryUse preparing = measure::observe_memory(
-      device, [&] { throw_unless_ok(prepare(what.composition, what.program, what.pass, step)); });
+  const measure::MemoryUse preparing = measure::observe_memory(device, [&] {
+    const auto make_ready = [&] {
+      throw_unless_ok(prepare(what.composition, what.program, what.pass, step));
+    };
+    if (what.composition.compile) {
+      preparing_s = waited_s(device, make_ready);
+    } else {
+      make_ready();
+    }
+  });
   PassReport report;
   OutputCheck outputs(what.pass, what.composition.context.precision, what.tolerance);
   // What only timing needs, further programs and captured calls, is gone before memory is observed.
-  take_times(what, step, outputs, report);
+  take_times(what, step, preparing_s, outputs, report);
   report.outputs = outputs.status();
   report.output_facts = outputs.facts();
   add_memory(what.pass, call_of(step), device, preparing.peak_bytes, what.memory_floor,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct PassToMeasure {
   double tolerance;  // how far two calls may be apart, relative to their norm
   MemoryFloor& memory_floor;
   const OwnTurn& own_turn;  // empty: the case is measured on its own
+  // What the first call took; nothing where no call has been made yet, so that the first sample is
+  // one.
+  std::optional<double> first_call_s;
 };
 
 // What measuring one pass gave.
@@ -38,6 +42,15 @@ struct PassReport {
   Status outputs;                     // `wrong` where the timed calls left what they must not
   nlohmann::json output_facts;
 };
+
+// Seconds that the first call of a pass takes, to the end of its work on the device: what the
+// case's compile variant prepares and captures, the call itself, kernels that are loaded and
+// algorithms that are chosen on the way; where the clock captures the call, that as well. What runs
+// ahead of a call (a backward's forward) and what the clock finds out about itself are left out.
+// True only where nothing has called the pass before. All ranks call it together. Throws as
+// measure_pass().
+double take_first_call(const Composition& composition, ProgramBoundary& program,
+                       const std::string& pass, const store::Parameters& parameters);
 
 // Measures one pass of a program that has been built: warm-up, samples, then one more call under
 // the allocator's eyes, and the program's counts. What the first warm-up call, the last timed call

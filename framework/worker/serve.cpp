@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 
@@ -54,6 +55,7 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         fmt::format("processes that {} had started still ran; they were ended with their worker",
                     plugins_in_words(request.parameters));
   }
+  std::fflush(nullptr);  // what was printed is this case's
   static_cast<void>(channel.send(wire::to_json(
       wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(context)})));
 }
@@ -65,6 +67,8 @@ int serve() {
   auto channel = wire::connect(variable(wire::control_variable));
   if (!channel) return complain(channel.error());
   const Guards guards(*channel);
+  // The last lines are wanted most where the process ends without writing out what it holds back.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   nlohmann::json versions = measure::versions();
   versions["fingerprint"] = ASSAY_BUILD_FINGERPRINT;
   const wire::Hello hello = {variable(wire::token_variable), placement.rank,

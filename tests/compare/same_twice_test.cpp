@@ -82,7 +82,7 @@ TEST(SameTwice, BothSidesAreTheSameBinaryOnTheSameGpu) {
     const Side read_one = read(side);
     for (const store::Run& run : read_one.runs) {
       commits.insert(run.info.provenance["source"]["commit"].dump());
-      EXPECT_EQ(run.info.provenance["source"]["clean"], true);
+      EXPECT_NE(run.info.provenance["source"]["clean"], false);
       gpus.insert(run.info.machine["gpus"].dump());
       started.insert(run.info.started);
       std::map<std::string, std::string> build_of;

@@ -177,6 +177,14 @@ INSTANTIATE_TEST_SUITE_P(
             "measure.interleave: the workload 'attention' does not use norm"},
         Bad{"interleaved_over_passes", on_attention("measure: {interleave: pass}\n"), "3:23",
             "passes are not an axis"},
+        Bad{"retried_in_turns",
+            on_attention("measure: {unhealthy: retry, interleave: attention}\n"), "3:22",
+            "measure.unhealthy: cases that take turns (measure.interleave: attention) cannot be "
+            "measured again one by one"},
+        Bad{"retried_in_turns_in_the_matrix",
+            on_attention("matrix: {measure.unhealthy: [mark, retry], measure.interleave: ['', "
+                         "seq_len]}\n"),
+            "3:35", "cannot be measured again one by one"},
         Bad{"interleaved_over_itself", on_attention("measure: {interleave: measure.interleave}\n"),
             "3:23", "measure.interleave: cases that differ in it are not measured alike"},
         Bad{"pass_given_twice", on_model("measure: {passes: [forward, forward]}\n"), "3:29",

@@ -108,6 +108,50 @@ struct Misbehaviour {
   const char* reason;
 };
 
+// The fixtures spin for 0.4 s in the first call, or in the first preparation, of their process.
+class FirstCall : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FirstCall, HoldsWhatAProcessDoesOnceAndNoSampleDoes) {
+  const Folder folder;
+  const std::string file =
+      folder.write("e.yaml", attention(std::string(GetParam()) + ", repeat: [1]", small,
+                                       "passes: [forward], warmup: 1, samples: 3"));
+  const Ended ended =
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors << ended.output;
+  const Exported exported(folder, "device");
+  const auto first = exported.of("cpu", "forward", "first_call_time");
+  EXPECT_GE(first["samples"][0].get<double>(), 0.4) << first;
+  EXPECT_EQ(first["clock"], "wall");
+  const auto time = exported.of("cpu", "forward", "time");
+  ASSERT_EQ(time["samples"].size(), 3u) << time;
+  for (const double sample_s : time["samples"]) EXPECT_LT(sample_s, 0.4) << time;
+}
+
+INSTANTIATE_TEST_SUITE_P(Spins, FirstCall,
+                         ::testing::Values("attention: [test_slow_start]",
+                                           "attention: [test_right], compile: "
+                                           "[test_slow_preparation]"),
+                         [](const auto& tested) {
+                           return std::string(tested.index == 0 ? "Calling" : "Preparing");
+                         });
+
+TEST(MeasuringTest, WithoutAWarmUpTheFirstSampleIsTheFirstCall) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml",
+      attention("attention: [test_slow_start]", small, "passes: [forward], warmup: 0, samples: 3"));
+  const Ended ended =
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors << ended.output;
+  const Exported exported(folder, "attention");
+  const auto time = exported.of("test_slow_start", "forward", "time");
+  EXPECT_GE(time["samples"][0].get<double>(), 0.4) << time;
+  EXPECT_LT(time["samples"][1].get<double>(), 0.4) << time;
+  EXPECT_GE(exported.of("test_slow_start", "forward", "first_call_time")["samples"][0],
+            time["samples"][0]);
+}
+
 class VerificationTest : public ::testing::TestWithParam<Misbehaviour> {};
 
 TEST_P(VerificationTest, CatchesWhatIsRightAtFirstAndWrongLater) {
@@ -143,8 +187,24 @@ INSTANTIATE_TEST_SUITE_P(
         Misbehaviour{"test_wrong_after_five", "out changed from call to call by 0.5"},
         Misbehaviour{"test_nan_after_five", "out holds NaN"},
         // Wrong in every timed call alike: only a fresh comparison with the reference shows it.
-        Misbehaviour{"test_wrong_later", "out differs from the reference by 0.5"}),
+        Misbehaviour{"test_wrong_after_four", "out differs from the reference by 0.5"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
+
+TEST(MeasuringTest, OneRowOfThousandsThatIsMissingIsWrong) {
+  const Folder folder;
+  const std::string file =
+      folder.write("e.yaml", attention("attention: [test_wrong_row, test_right], precision: [bf16]",
+                                       "batch: 1, heads: 1, seq_len: 4096, d_head: 8",
+                                       "passes: [forward], warmup: 1, samples: 2"));
+  assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  const Exported exported(folder, "attention");
+  const auto wrong = exported.of("test_wrong_row", "forward", "time");
+  EXPECT_EQ(wrong["outcome"], "wrong") << wrong;
+  EXPECT_THAT(
+      wrong["reason"].get<std::string>(),
+      StartsWith("row [0, 0, 2048] of out differs from the reference by 1, more than 0.08"));
+  EXPECT_EQ(exported.of("test_right", "forward", "time")["outcome"], "ok");
+}
 
 // Broadcasting must not make the wrong shape right.
 TEST(MeasuringTest, AWrongShapeOrDtypeIsNamed) {

@@ -166,8 +166,9 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
         "overrides: --set d_head=16"}) {
     EXPECT_THAT(page.output, HasSubstr(expected));
   }
-  const std::size_t begin = page.output.find("assay run ");
-  ASSERT_NE(begin, std::string::npos) << page.output;
+  const std::size_t heading = page.output.find("  again\n    ");
+  ASSERT_NE(heading, std::string::npos) << page.output;
+  const std::size_t begin = heading + std::string("  again\n    ").size();
   const std::string command = page.output.substr(begin, page.output.find('\n', begin) - begin);
   const Ended again = shell(folder, command);
   ASSERT_EQ(again.exit_code, 0) << command << "\n" << again.errors;
@@ -242,6 +243,7 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
   EXPECT_THAT(second, threads("2"));
   EXPECT_THAT(second, Not(HasSubstr("--filter")));
   EXPECT_THAT(second, Not(HasSubstr("SECRET")));
+  EXPECT_THAT(second.substr(second.find("  again")), HasSubstr("OMP_NUM_THREADS=2 "));
 
   // And so it does after an export and an import.
   ASSERT_EQ(shell(folder,

@@ -47,7 +47,6 @@ TEST_F(CpuSourceTest, CountsTheWorkOfTheCoresItMayUse) {
   EXPECT_DOUBLE_EQ(cpu.own_s.value(), 20.0);
   EXPECT_EQ(cpu.load, 1.25);
   EXPECT_EQ(cpu.runnable, 3);
-  EXPECT_FALSE(cpu.highest_hz) << "left to a thorough reading";
 }
 
 TEST_F(CpuSourceTest, AGlanceReadsNothing) {
@@ -66,6 +65,30 @@ TEST_F(CpuSourceTest, FrequenciesComeFromTheKernelOrElseFromTheProcessor) {
   EXPECT_EQ(read(Depth::thorough).lowest_hz, 1.2e9);
   EXPECT_EQ(read(Depth::thorough).highest_hz, 3.6e9);
   EXPECT_EQ(source().governor(), "powersave");
+}
+
+// A case that is over before the next thorough look has them at both of its edges.
+TEST_F(CpuSourceTest, TheEdgesOfACaseHaveFrequenciesAndHeatToo) {
+  write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "3\n");
+  write("sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count", "4\n");
+  const CpuReading cpu = read(Depth::edge);
+  EXPECT_EQ(cpu.highest_hz, 3100e6);
+  EXPECT_EQ(cpu.thermal_events, 7);
+}
+
+TEST_F(CpuSourceTest, WhatTakesLongIsLeftToAThoroughReading) {
+  // So many files take far longer to read than the edge of a case may.
+  std::vector<int> cores(20'000, 1);
+  write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "1\n");
+  CpuSource cpus({root_, std::move(cores), 100});
+  const auto events = [&](Depth depth) {
+    Reading reading;
+    cpus.read(depth, {}, reading);
+    return reading.cpu ? reading.cpu->thermal_events : std::nullopt;
+  };
+  EXPECT_EQ(events(Depth::thorough), 20'000);
+  EXPECT_FALSE(events(Depth::edge));
+  EXPECT_EQ(events(Depth::thorough), 20'000);
 }
 
 TEST_F(CpuSourceTest, ThermalEventsAreThoseOfItsCores) {

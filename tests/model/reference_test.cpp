@@ -71,6 +71,56 @@ TEST(AttentionReference, AQueryThatSeesNoKeyGivesZero) {
   EXPECT_GT(reference.out.narrow(2, 2, 2).abs().min().item<double>(), 0);
 }
 
+// One row of 4096 in two heads is a hundredth of the norm.
+TEST(Compare, OneRowThatIsMissingIsWrongHoweverManyThereAre) {
+  const auto right = at::randn({1, 2, 4096, 8}, seeded_generator(at::kCPU, 5), at::kFloat);
+  auto out = right.clone();
+  out[0][1][2048].zero_();
+  Verification verification;
+  compare(verification, "out", out.to(at::kBFloat16), right, 2e-2);
+  EXPECT_LT(relative_error(out, right), 2e-2) << "as a whole it would pass";
+  EXPECT_EQ(verification.worst, "row [0, 1, 2048] of out");
+  EXPECT_NEAR(verification.error, 1, 0.5);
+  EXPECT_DOUBLE_EQ(verification.tolerance, 8e-2);
+}
+
+TEST(Compare, ErrorsThatAreSpreadEvenlyCountAsAWhole) {
+  const auto right = at::randn({1, 2, 4096, 8}, seeded_generator(at::kCPU, 5), at::kFloat);
+  Verification verification;
+  compare(verification, "out", right.to(at::kBFloat16), right, 2e-2);
+  EXPECT_EQ(verification.worst, "out");
+  EXPECT_LT(verification.error, 4e-3);
+  EXPECT_DOUBLE_EQ(verification.tolerance, 2e-2);
+  EXPECT_DOUBLE_EQ(verification.error, relative_error(right.to(at::kBFloat16), right));
+}
+
+// A row that is nearly nothing beside the others may be off by what the others may be.
+TEST(Compare, ASmallRowIsHeldAgainstATypicalOne) {
+  auto right = at::ones({100, 4}, at::kDouble);
+  right[7] = 1e-9;
+  auto out = right.clone();
+  out[7] = 0.01;
+  Verification verification;
+  compare(verification, "out", out, right, 2e-2);
+  EXPECT_EQ(verification.worst, "out");
+  EXPECT_LE(verification.error, verification.tolerance);
+  const Deviation found = deviation(out, right);
+  EXPECT_EQ(found.where, 7);
+  EXPECT_NEAR(found.row, 0.01, 1e-3);
+}
+
+TEST(Compare, RowsAreFoundInAnyLayoutAndAcrossPieces) {
+  const auto right = at::ones({3, 1 << 12, 1 << 9}, at::kFloat);  // more than is widened at once
+  auto out = right.clone();
+  out[2][4000] = 3;
+  const Deviation found = deviation(out, right);
+  EXPECT_EQ(found.where, 2 * 4096 + 4000);
+  EXPECT_NEAR(found.row, 2, 1e-9);
+  const auto turned = out.transpose(0, 1).contiguous().transpose(0, 1);
+  EXPECT_EQ(deviation(turned, right).where, found.where);
+  EXPECT_NEAR(found.whole, 2 / std::sqrt(3.0 * 4096), 1e-9);
+}
+
 TEST(RowsToCheck, AreAllUpToTheLimitAndASpreadSampleAboveIt) {
   EXPECT_EQ(rows_to_check(whole_rows, 1).size(0), whole_rows);
   const auto rows = rows_to_check(65537, 1);

@@ -84,6 +84,26 @@ TEST(Report, SaysHowSamplesWereTaken) {
       << text;
 }
 
+TEST(Report, SaysThatExternalProgramsKnowNoTarget) {
+  store::Run run = measured_run();
+  run.cases[0].context["timing"]["forward"] = timing(12, "target", 0.004);
+  run.cases[1].context["timing"]["forward"] = timing(10, "count", 0.0321);
+  run.cases[2].context["timing"]["forward"] = timing(10, "count", 0.005);
+  run.cases[3].context["timing"]["forward"] = timing(7, "program", nullptr);
+  const std::string text = report_of({&run}, "- heading: Results");
+  EXPECT_NE(text.find("2 of 4 timings reached the target, with 7 to 12 samples. Not reached: "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("forward (an external program, which takes a fixed number, 10 samples, known "
+                      "to ± 3.2 %); "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("forward (an external program, which decided itself, 7 samples, not known "
+                      "how well)"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Report, SettingsThatSaidNothingAreLeftOut) {
   store::Run run = measured_run();
   const auto measured_with = [&](double target) {

@@ -7,7 +7,7 @@ namespace {
 
 nlohmann::json recorded(std::vector<const char*> variables) {
   variables.push_back(nullptr);
-  return measuring_environment(variables.data());
+  return measuring_environment(variables.data()).variables;
 }
 
 TEST(MeasuringEnvironment, HoldsWhatMayChangeAMeasurement) {
@@ -37,6 +37,12 @@ TEST(MeasuringEnvironment, HoldsNoFoldersAndNoSecrets) {
   EXPECT_EQ(found, (nlohmann::json{{"LD_PRELOAD", "libjemalloc.so:y.so"},
                                    {"CUDA_HOME", "cuda"},
                                    {"NCCL_TOPO_FILE", "topo.xml"}}));
+}
+
+TEST(MeasuringEnvironment, SaysWhichValuesItDoesNotHoldWhole) {
+  const char* variables[] = {"OMP_NUM_THREADS=4", "LD_PRELOAD=/opt/x/y.so", "CUDA_HOME=cuda",
+                             nullptr};
+  EXPECT_EQ(measuring_environment(variables).shortened, std::vector<std::string>{"LD_PRELOAD"});
 }
 
 }  // namespace

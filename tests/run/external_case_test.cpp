@@ -59,6 +59,32 @@ TEST_F(External, TakesSeriesChecksAndVersions) {
   EXPECT_EQ(left.end.context["versions"]["torch"], "2");
 }
 
+// 20 samples, 1 to 20: 1.96 √20 / 2 + ½ = 4.9 places to either side of the middle, which is 10.5.
+TEST_F(External, TellsHowWellItsMedianIsKnownAndThatNoTargetStoppedIt) {
+  resolved_.request.parameters["measure.samples"] = std::int64_t{20};
+  resolved_.request.parameters["measure.target"] = 0.01;
+  const std::string time =
+      R"({"series": {"pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [)"
+      "11,2,13,4,15,6,17,8,19,10,1,12,3,14,5,16,7,18,9,20]}}";
+  auto timing = printing(time).end.context["timing"]["forward"];
+  EXPECT_EQ(timing["stopped_by"], "count");
+  EXPECT_EQ(timing["samples"], 20);
+  EXPECT_EQ(timing["target"], 0.01);
+  EXPECT_EQ(timing["clock"], "wall");
+  EXPECT_NEAR(timing["relative_interval"].get<double>(), 4.9 / 10.5, 0.02);
+  resolved_.request.parameters["measure.samples"] = std::int64_t{10};
+  resolved_.request.parameters["measure.target"] = std::int64_t{0};
+  timing = printing(time).end.context["timing"]["forward"];
+  EXPECT_EQ(timing["stopped_by"], "program");
+  EXPECT_FALSE(timing.contains("target"));
+}
+
+TEST_F(External, WhatItPrintsToStandardErrorIsKeptWhateverBecameOfIt) {
+  const auto left = run("cat > /dev/null; echo warning >&2; echo '" + std::string(timed) + "'");
+  EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
+  EXPECT_EQ(left.end.context["output"], "warning\n");
+}
+
 TEST_F(External, IsGivenItsFolderAndTheModules) {
   const auto left = run("read case; echo \"$PYTHONPATH\" >&2; echo \"$case\" >&2; exit 3");
   EXPECT_EQ(left.end.outcome, Outcome::crashed);

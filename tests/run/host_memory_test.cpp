@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace assay::run {
 namespace {
 
@@ -19,6 +22,49 @@ TEST(HostMemoryTest, SaysWhatThereIs) {
   EXPECT_LE(memory->available, memory->total);
   EXPECT_GT(resident_bytes(::getpid()), 1 << 20);
   EXPECT_EQ(resident_bytes(-1), 0);
+}
+
+class OutOfMemoryKillsTest : public ::testing::Test {
+ protected:
+  OutOfMemoryKillsTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "assay-kills-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+    write("proc/vmstat", "oom_kill 5\n");
+  }
+  ~OutOfMemoryKillsTest() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+  std::filesystem::path root_;
+};
+
+TEST_F(OutOfMemoryKillsTest, AreThoseSinceItsBeginning) {
+  OutOfMemoryKills kills(root_);
+  EXPECT_FALSE(kills.any());
+  write("proc/vmstat", "oom_kill 6\n");
+  EXPECT_TRUE(kills.any());
+  kills.begin();
+  EXPECT_FALSE(kills.any());
+}
+
+TEST_F(OutOfMemoryKillsTest, AreThoseOfItsControlGroupWhereItCountsThem) {
+  write("proc/self/cgroup", "0::/jobs/mine\n");
+  write("sys/fs/cgroup/jobs/mine/memory.events", "low 0\noom 1\noom_kill 1\n");
+  const OutOfMemoryKills kills(root_);
+  write("proc/vmstat", "oom_kill 6\n");
+  EXPECT_FALSE(kills.any()) << "somebody else's";
+  write("sys/fs/cgroup/jobs/mine/memory.events", "low 0\noom 2\noom_kill 2\n");
+  EXPECT_TRUE(kills.any());
+}
+
+TEST_F(OutOfMemoryKillsTest, AreFoundInAContainerAndInOlderControlGroups) {
+  write("proc/self/cgroup", "4:memory:/not/in/here\n");
+  write("sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+  const OutOfMemoryKills kills(root_);
+  write("sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+  EXPECT_TRUE(kills.any());
 }
 
 TEST(MemoryGuardTest, StopsBeyondTheLimitAndNamesBothAndTheLargest) {

@@ -1,6 +1,10 @@
 #include "run/worker.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "run/case_marks.h"
 
@@ -22,7 +26,7 @@ TEST(WorkerTest, TheLastLinesOfACaseAreItsOwn) {
   auto worker =
       Worker::start({.arguments = {"sh", "-c", "echo 1; echo 2; echo 3; echo 4 >&2; exit 3"}});
   ASSERT_TRUE(worker);
-  const Status death = worker->death("the worker", 0);
+  const Status death = worker->death("the worker", OutOfMemoryKills());
   EXPECT_EQ(death.outcome, Outcome::crashed);
   EXPECT_EQ(death.reason, "the worker ended with exit code 3: 2 | 3 | 4");
   EXPECT_EQ(worker->output(), "1\n2\n3\n4\n");
@@ -36,8 +40,41 @@ TEST(WorkerTest, ItsCauseOfDeathIsTold) {
   ASSERT_TRUE(worker);
   std::string("the stack overflowed").copy(worker->page()->cause, 100);
   worker->process.input().close();
-  EXPECT_EQ(worker->death("rank 1", 0).reason,
+  EXPECT_EQ(worker->death("rank 1", OutOfMemoryKills()).reason,
             "rank 1 ended with signal 11 (SIGSEGV: Segmentation fault), the stack overflowed");
+}
+
+// A worker that was killed, and how its end is told where so many kills were counted before its
+// case and by its end.
+Status end_of_a_killed_worker(const std::string& before, const std::string& after) {
+  std::string root = (std::filesystem::temp_directory_path() / "assay-root-XXXXXX").string();
+  EXPECT_NE(::mkdtemp(root.data()), nullptr);
+  std::filesystem::create_directories(root + "/proc");
+  const auto count = [&](const std::string& kills) {
+    std::ofstream(root + "/proc/vmstat") << "pgfault 7\noom_kill " << kills << "\nballoon 0\n";
+  };
+  count("0");
+  OutOfMemoryKills kills(root);
+  count(before);
+  kills.begin();
+  auto worker = Worker::start({.arguments = {"sh", "-c", "kill -KILL $$"}});
+  count(after);
+  const Status status = worker ? worker->death("the worker", kills) : Status{};
+  std::filesystem::remove_all(root);
+  return status;
+}
+
+TEST(WorkerTest, ASystemOutOfMemoryEndsItAsOom) {
+  const Status end = end_of_a_killed_worker("4", "5");
+  EXPECT_EQ(end.outcome, Outcome::oom);
+  EXPECT_TRUE(end.reason.starts_with("host memory ran out: the system ended the worker"))
+      << end.reason;
+}
+
+TEST(WorkerTest, AnOutOfMemoryKillBeforeItsCaseIsNotItsOwn) {
+  const Status end = end_of_a_killed_worker("5", "5");
+  EXPECT_EQ(end.outcome, Outcome::crashed);
+  EXPECT_TRUE(end.reason.starts_with("the worker ended with signal 9 (SIGKILL")) << end.reason;
 }
 
 TEST(CaseMarksTest, WhatARankLeavesBehindIsMarkedOnce) {
