@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/case_choice.h"
+#include "cli/planned.h"
 #include "store/identity.h"
 
 namespace assay::cli {
@@ -113,11 +114,10 @@ Result<std::optional<std::string>> newest_whole_run(store::Database& database,
 Result<AskedRun> asked_of_file(const Session& session, const po::variables_map& values,
                                const std::string& file) {
   const config::Override given = overrides(values);
-  auto experiment = config::read_experiment(file, session.environment(), given);
-  if (!experiment) return tl::unexpected(experiment.error());
-  auto plan = config::expand(*experiment);
-  if (!plan) return tl::unexpected(plan.error());
-  AskedRun asked{std::move(*experiment), std::move(*plan), for_the_record(given), {}, {file}};
+  auto planned = plan_file(session, file, given);
+  if (!planned) return tl::unexpected(planned.error());
+  AskedRun asked{
+      std::move(planned->experiment), std::move(planned->plan), for_the_record(given), {}, {file}};
   const std::vector<std::string> words = as_words(given);
   asked.words.insert(asked.words.end(), words.begin(), words.end());
   return asked;
@@ -130,14 +130,12 @@ Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& v
   const config::Override given = overrides(values);
   config::Override override = stored_overrides(from, stored->cases.empty());
   append(given, override);
-  auto experiment = config::parse_experiment(from.experiment_text, from.experiment_file,
-                                             environment_of(session, from), override);
-  if (!experiment) return tl::unexpected(experiment.error());
-  auto plan = config::expand(*experiment);
-  if (!plan) return tl::unexpected(plan.error());
+  auto planned = plan_text(session, from.experiment_text, from.experiment_file,
+                           environment_of(session, from), override);
+  if (!planned) return tl::unexpected(planned.error());
   const std::string& name = stored->run.info.name;
-  AskedRun asked{std::move(*experiment),
-                 std::move(*plan),
+  AskedRun asked{std::move(planned->experiment),
+                 std::move(planned->plan),
                  for_the_record(override),
                  name,
                  {"--experiment-of", name}};
@@ -145,6 +143,9 @@ Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& v
     auto narrowed = run::narrow_plan(asked.plan, stored->cases);
     if (!narrowed) return tl::unexpected(narrowed.error());
     asked.plan = std::move(*narrowed);
+    if (const auto checked = check_report(session, asked.experiment, asked.plan); !checked) {
+      return tl::unexpected(checked.error());
+    }
     const std::string choice = text_or(values, "case", "");
     if (!choice.empty()) asked.words.insert(asked.words.end(), {"--case", choice});
     asked.overrides.push_back("--case " + (stored->cases.size() == 1

@@ -9,7 +9,7 @@
 
 namespace assay::cli {
 
-// What a command line of `assay run` asks to be measured.
+// What a command line of `assay run` asks to be measured, its report checked.
 struct AskedRun {
   config::Experiment experiment;
   config::Plan plan;

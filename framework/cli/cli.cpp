@@ -37,7 +37,7 @@ constexpr std::array<Command, 14> commands = {{
     {"doctor", "What this machine has, what is missing, and how to get it.", doctor_command},
     {"export", "Write a run as JSON Lines or CSV.", export_command},
     {"import", "Read results from JSON Lines or CSV into the database.", import_command},
-    {"worker", "One rank of a case; started by assay itself or by a launcher.", worker_command},
+    {"worker", "One rank of a case; started by assay itself.", worker_command},
 }};
 
 void print_help() {

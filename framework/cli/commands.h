@@ -19,7 +19,7 @@ Result<ExitCode> schema_command(const Arguments& arguments);
 Result<ExitCode> doctor_command(const Arguments& arguments);
 Result<ExitCode> export_command(const Arguments& arguments);
 Result<ExitCode> import_command(const Arguments& arguments);
-// Started by the host or by a launcher, not by a user.
+// Started by the host, not by a user.
 Result<ExitCode> worker_command(const Arguments& arguments);
 
 }  // namespace assay::cli

@@ -11,6 +11,7 @@
 #include "health/summary.h"
 #include "run/host_catalogue.h"
 #include "run/machine.h"
+#include "run/plugin_source.h"
 #include "run/process.h"
 
 namespace assay::cli {
@@ -48,14 +49,13 @@ class Checkup {
   bool healthy_ = true;
 };
 
-std::optional<std::string> first_line_of(const std::vector<std::string>& command) {
-  auto process = run::Process::start({command, {}, false});
-  if (!process) return {};
-  std::string text;
-  process->wait();
-  run::drain(process->output(), text);
-  run::drain(process->errors(), text);
-  return split(text, '\n').front();
+// What the program says of itself; nullopt where it cannot be run.
+std::optional<std::string> first_line_of(const std::vector<std::string>& words) {
+  run::Process::Command command;
+  command.arguments = words;
+  const auto done = run::capture(command);
+  if (!done || !done->ok()) return {};
+  return split(done->output + done->errors, '\n').front();
 }
 
 void check_program(Checkup& checkup, const std::string& program, const std::string& argument,
@@ -177,6 +177,31 @@ void check_build(Checkup& checkup, const run::Installation& installation) {
   checkup.good("configs", installation.configs().string());
 }
 
+void check_compiler(Checkup& checkup, std::string_view name, const std::string& path,
+                    const std::string& purpose) {
+  if (const auto line = first_line_of({path, "--version"})) {
+    checkup.good(name, fmt::format("{} ({})", *line, path));
+  } else {
+    checkup.absent(name, fmt::format("{}, which built assay, cannot be run: {}", path, purpose),
+                   "put it back, or build assay again with the one there is");
+  }
+}
+
+// Those that plugins are built with, wherever PATH leads.
+void check_compilers(Checkup& checkup, const run::Installation& installation) {
+  const auto compilers = run::plugin_compilers(installation);
+  if (!compilers) {
+    const Diagnostic& problem = compilers.error().diagnostics.front();
+    return checkup.absent("compilers", problem.message, problem.hint);
+  }
+  check_compiler(checkup, "c++", compilers->cpp, "plugins cannot be built");
+  if (!compilers->cuda.empty()) {
+    return check_compiler(checkup, "nvcc", compilers->cuda, "CUDA plugins cannot be built");
+  }
+  checkup.absent("nvcc", "this assay was built without it: CUDA plugins cannot be built",
+                 "tools/setup fetches it where there is a GPU; then build assay again");
+}
+
 }  // namespace
 
 Result<ExitCode> doctor_command(const Arguments& arguments) {
@@ -191,9 +216,7 @@ Result<ExitCode> doctor_command(const Arguments& arguments) {
   check_machine(checkup, gpus, cpus);
   check_health(checkup, gpus, cpus);
   check_build(checkup, *installation);
-  check_program(checkup, "c++", "--version", "plugins cannot be built", "apt-get install g++");
-  check_program(checkup, "nvcc", "--version", "CUDA plugins cannot be built",
-                "tools/setup fetches it where there is a GPU");
+  check_compilers(checkup, *installation);
   check_program(checkup, "gnuplot", "--version", "reports come without plots",
                 "apt-get install gnuplot-nox");
   const char* python = std::getenv("ASSAY_PYTHON");

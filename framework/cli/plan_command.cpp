@@ -6,9 +6,10 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/render.h"
+#include "cli/planned.h"
 #include "cli/session.h"
 #include "run/interleaving.h"
+#include "run/leave.h"
 #include "run/machine.h"
 #include "run/memory_estimate.h"
 #include "run/resolve.h"
@@ -28,6 +29,7 @@ Usage usage() {
       po::options_description("Options"),
       {}};
   add_experiment_options(usage.options);
+  add_external_option(usage.options);
   usage.options.add_options()("experiment-file", po::value<std::string>()->value_name("FILE"),
                               "the experiment; the same as the argument");
   usage.positions.add("experiment-file", 1);
@@ -43,8 +45,16 @@ struct Outlook {
 
 class Planner {
  public:
-  Planner(const run::Surroundings& around, const config::Plan& plan)
-      : around_(around), plan_(plan), estimator_(around), interleaving_(around, plan) {}
+  Planner(const run::Surroundings& around, const config::Plan& plan, bool allow_external)
+      : around_(around),
+        plan_(plan),
+        allow_external_(allow_external),
+        estimator_(around),
+        interleaving_(around, plan) {
+    for (const catalogue::PluginInfo& plugin : around.catalogue.plugins) {
+      if (plugin.external()) external_.insert(plugin.kind);
+    }
+  }
 
   void print() {
     for (std::size_t index = 0; index < plan_.size(); ++index) {
@@ -107,17 +117,23 @@ class Planner {
     for (const char* name : {"workload", "device", "backend", "world_size", "nodes"}) {
       deciding += to_text(plan_.get(index, name)) + ' ';
     }
+    for (const std::string& kind : external_) deciding += to_text(plan_.get(index, kind)) + ' ';
     const auto [entry, added] = outlooks_.try_emplace(std::move(deciding));
     if (added) {
       const run::ResolvedCase resolved =
           run::resolve(around_, static_cast<std::int64_t>(index), plan_.parameters(index));
       const bool cuda = to_text(resolved.request.parameters.at("device")) == "cuda" &&
                         !around_.machine.gpus.empty();
-      entry->second = {resolved.skipped,
+      entry->second = {why_skipped(resolved),
                        static_cast<double>(cuda ? around_.machine.gpus[0].memory_bytes
                                                 : around_.machine.memory_bytes)};
     }
     return entry->second;
+  }
+
+  std::optional<std::string> why_skipped(const run::ResolvedCase& resolved) const {
+    if (resolved.skipped || resolved.external == nullptr) return resolved.skipped;
+    return run::why_no_leave(*resolved.external, allow_external_);
   }
 
   void flush() {
@@ -127,6 +143,8 @@ class Planner {
 
   const run::Surroundings& around_;
   const config::Plan& plan_;
+  bool allow_external_;
+  std::set<std::string> external_;  // kinds that have external variants
   run::MemoryEstimator estimator_;
   run::Interleaving interleaving_;
   std::map<std::string, Outlook> outlooks_;
@@ -146,17 +164,12 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (file.empty()) return fail(ExitCode::bad_input, "no experiment was named");
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
-  const auto experiment =
-      config::read_experiment(file, session->environment(), overrides(**values));
-  if (!experiment) return tl::unexpected(experiment.error());
-  const auto plan = config::expand(*experiment);
-  if (!plan) return tl::unexpected(plan.error());
-  const auto checked = check_report(*session, *experiment, *plan);
-  if (!checked) return tl::unexpected(checked.error());
+  const auto planned = plan_file(*session, file, overrides(**values));
+  if (!planned) return tl::unexpected(planned.error());
   const run::Machine machine = run::probe_machine();
-  const run::Surroundings around = {session->catalogue, *experiment, machine,
+  const run::Surroundings around = {session->catalogue, planned->experiment, machine,
                                     run::is_cuda_build(session->catalogue)};
-  Planner(around, *plan).print();
+  Planner(around, planned->plan, (**values)["allow-external"].as<bool>()).print();
   return ExitCode::ok;
 }
 

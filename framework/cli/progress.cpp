@@ -56,10 +56,14 @@ void Progress::case_finished(const store::CaseResult& result) {
   ++done_;
   ++measured_;
   ++outcomes_[result.outcome];
-  if (terminal_) return draw("done");
-  fmt::print(stderr, "{}/{} {}: {}{} ({}){}{}\n", done_, total_, description_,
-             to_text(result.outcome), marked(result), human_duration(result.wall_s),
-             result.reason.empty() ? "" : ": ", result.reason);
+  const bool told = !terminal_ || result.outcome != Outcome::ok;
+  if (told) {
+    // On a terminal in place of the bar, which is drawn again below.
+    fmt::print(stderr, "{}{}/{} {}: {}{} ({}){}{}\n", terminal_ ? "\r\033[K" : "", done_, total_,
+               description_, to_text(result.outcome), marked(result), human_duration(result.wall_s),
+               result.reason.empty() ? "" : ": ", result.reason);
+  }
+  draw("done");
 }
 
 void Progress::close() {

@@ -8,7 +8,8 @@
 
 namespace assay::cli {
 
-// Shows a run on stderr: one line kept up to date on a terminal, a line a case elsewhere.
+// Shows a run on stderr. On a terminal one line is kept up to date, and above it stands a line for
+// each case that is not ok, with its reason; elsewhere every case has such a line.
 class Progress final : public run::Observer {
  public:
   explicit Progress(bool terminal) : terminal_(terminal) {}

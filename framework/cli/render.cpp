@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 #include "cli/ceilings.h"
+#include "cli/metrics.h"
+#include "cli/outcome_summary.h"
 #include "report/report.h"
 #include "yaml/document.h"
 
@@ -29,14 +31,6 @@ Result<yaml::Node> report_of_experiment(const store::RunInfo& info) {
   return report == nullptr ? yaml::Node{} : *report;
 }
 
-std::vector<MetricInfo> all_metrics(const catalogue::Catalogue& catalogue) {
-  std::vector<MetricInfo> metrics = catalogue::common_metrics();
-  for (const catalogue::PluginInfo* workload : catalogue.of_kind("workload")) {
-    metrics.insert(metrics.end(), workload->metrics.begin(), workload->metrics.end());
-  }
-  return metrics;
-}
-
 }  // namespace
 
 Result<Rendered> render_report(const Session& session, store::Database& database,
@@ -58,7 +52,7 @@ Result<Rendered> render_report(const Session& session, store::Database& database
                      : report_of_experiment(loaded.front().info);
   if (!spec) return tl::unexpected(spec.error());
   inputs.spec = std::move(*spec);
-  inputs.metrics = all_metrics(session.catalogue);
+  inputs.metrics = metrics_of_all(session.catalogue);
   inputs.ceilings = [&](const store::Run& source) {
     return ceilings.empty() ? ceilings_of_machine(database, source.info.machine)
                             : ceilings_named(database, ceilings);
@@ -82,25 +76,8 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     return tl::unexpected(written.error());
   }
   rendered.tables = report::to_terminal(*document, 0);
+  rendered.summary = outcome_summary(loaded);
   return rendered;
-}
-
-Result<void> check_report(const Session& session, const config::Experiment& experiment,
-                          const config::Plan& plan) {
-  if (experiment.report.is_null()) return {};
-  report::Vocabulary known;
-  for (const config::Plan::Column& column : plan.columns()) {
-    known.axes.push_back(column.name);
-    known.add_values(column.name, column.values);
-  }
-  // What --set and --filter left out may still be named.
-  report::add_written_values(experiment.text, known);
-  known.metrics = all_metrics(session.catalogue);
-  known.passes = experiment.passes;
-  known.layouts = session.installation.configs() / "layouts";
-  auto diagnostics = report::check(experiment.report, known);
-  if (diagnostics.empty()) return {};
-  return tl::unexpected(Error{ExitCode::bad_input, std::move(diagnostics)});
 }
 
 }  // namespace assay::cli

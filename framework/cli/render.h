@@ -12,6 +12,7 @@ namespace assay::cli {
 struct Rendered {
   std::filesystem::path file;  // the Markdown report
   std::string tables;          // for the terminal
+  std::string summary;         // of the outcomes, as cli/outcome_summary.h says
 };
 
 // Makes the report of stored runs (several: merged, in this order) in the folder of the first. The
@@ -24,9 +25,5 @@ Result<Rendered> render_report(const Session& session, store::Database& database
                                const std::optional<std::string>& layout,
                                const std::optional<std::string>& output = {},
                                const std::vector<std::string>& ceilings = {});
-
-// Refuses an experiment whose report names what its cases will not have, before anything runs.
-Result<void> check_report(const Session& session, const config::Experiment& experiment,
-                          const config::Plan& plan);
 
 }  // namespace assay::cli

@@ -27,6 +27,7 @@ Usage usage() {
       {}};
   add_experiment_options(usage.options);
   add_results_option(usage.options);
+  add_external_option(usage.options);
   usage.options.add_options()(
       "resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
       "complete a run (the newest of the experiment unless one is named): cases that it has no "
@@ -39,10 +40,9 @@ Usage usage() {
       "the experiment as a stored run has it, with its --set and --filter, instead of a file")(
       "case", po::value<std::string>()->value_name("CASE"),
       "of --experiment-of only this case: its number, the beginning of its key or an expression "
-      "such as 'outcome == oom'")("allow-external", po::bool_switch(),
-                                  "let external variants run their programs on this machine")(
-      "experiment-file", po::value<std::vector<std::string>>()->value_name("FILE"),
-      "an experiment; the same as the argument");
+      "such as 'outcome == oom'")("experiment-file",
+                                  po::value<std::vector<std::string>>()->value_name("FILE"),
+                                  "an experiment; the same as the argument");
   usage.positions.add("experiment-file", -1);
   return usage;
 }
@@ -80,9 +80,6 @@ std::string resuming(const po::variables_map& values, const AskedRun& asked,
 
 Result<Finished> run_one(const Session& session, const po::variables_map& values,
                          const AskedRun& asked) {
-  if (const auto checked = check_report(session, asked.experiment, asked.plan); !checked) {
-    return tl::unexpected(checked.error());
-  }
   const auto again = asked_again(values);
   if (!again) return tl::unexpected(again.error());
   auto database = open_database(values, store::Access::read_write);
@@ -107,7 +104,7 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   const auto rendered =
       render_report(session, *database, results_folder(values), {end->run}, std::nullopt);
   if (!rendered) return tl::unexpected(rendered.error());
-  fmt::print("{}\nreport: {}\n", rendered->tables, rendered->file.string());
+  fmt::print("{}\n{}report: {}\n", rendered->tables, rendered->summary, rendered->file.string());
 
   Finished finished{std::move(*end), 0};
   for (const auto& [outcome, count] : finished.end.outcomes) {
@@ -122,7 +119,8 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   return finished;
 }
 
-// What there is to run, one after the other; reading comes before the first is measured.
+// What there is to run, one after the other. All of it is read before the first is measured, and
+// what is wrong with any is told together.
 Result<std::vector<AskedRun>> all_asked(const Session& session, const po::variables_map& values) {
   const std::vector<std::string> files = texts(values, "experiment-file");
   const bool stored = values.count("experiment-of") > 0;
@@ -139,11 +137,19 @@ Result<std::vector<AskedRun>> all_asked(const Session& session, const po::variab
                 "for example `assay run experiments/quickstart.yaml`");
   }
   std::vector<AskedRun> all;
+  std::optional<Error> wrong;
   for (const std::string& file : files) {
     auto asked = asked_of_file(session, values, file);
-    if (!asked) return tl::unexpected(asked.error());
-    all.push_back(std::move(*asked));
+    if (asked) {
+      all.push_back(std::move(*asked));
+    } else if (!wrong) {
+      wrong = std::move(asked.error());
+    } else {
+      auto& diagnostics = asked.error().diagnostics;
+      std::move(diagnostics.begin(), diagnostics.end(), std::back_inserter(wrong->diagnostics));
+    }
   }
+  if (wrong) return tl::unexpected(std::move(*wrong));
   if (!stored) return all;
   auto asked = asked_of_run(session, values);
   if (!asked) return tl::unexpected(asked.error());

@@ -34,6 +34,11 @@ void add_experiment_options(po::options_description& options) {
   add_plugin_option(options);
 }
 
+void add_external_option(po::options_description& options) {
+  options.add_options()("allow-external", po::bool_switch(),
+                        "let external variants run their programs on this machine");
+}
+
 std::filesystem::path results_folder(const po::variables_map& values) {
   return text_or(values, "results", "results");
 }

@@ -27,6 +27,7 @@ Result<Session> open_session(const std::vector<std::string>& more = {});
 void add_results_option(po::options_description& options);
 void add_plugin_option(po::options_description& options);
 void add_experiment_options(po::options_description& options);
+void add_external_option(po::options_description& options);
 
 std::filesystem::path results_folder(const po::variables_map& values);
 Result<store::Database> open_database(const po::variables_map& values, store::Access access);

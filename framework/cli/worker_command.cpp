@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "base/shared_library.h"
@@ -6,9 +7,28 @@
 
 namespace assay::cli {
 
+namespace {
+
+Usage usage() {
+  return {
+      "worker",
+      "ROLE …",
+      "What needs LibTorch: one rank of a case, the catalogue of plugins, or a conformance suite. "
+      "assay starts it by itself and tells it over a connection what to do.",
+      "assay worker serve",
+      po::options_description("Options"),
+      {}};
+}
+
+}  // namespace
+
 // Everything that needs LibTorch is behind this one library, so that the other commands start in
 // milliseconds and run where LibTorch is not installed.
 Result<ExitCode> worker_command(const Arguments& arguments) {
+  if (arguments == Arguments{"--help"} || arguments == Arguments{"-h"}) {
+    fmt::print("{}", usage().text());
+    return ExitCode::ok;
+  }
   const auto installation = run::find_installation();
   if (!installation) return tl::unexpected(installation.error());
   std::error_code error;
@@ -16,10 +36,14 @@ Result<ExitCode> worker_command(const Arguments& arguments) {
       installation->worker_library.string(),
       boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_global, error);
   if (error) {
-    return fail(ExitCode::machine_lacks,
-                fmt::format("{} cannot be loaded: {}", installation->worker_library.string(),
-                            error.message()),
-                "build it with LibTorch, or put LibTorch's lib folder into LD_LIBRARY_PATH");
+    // Boost tells only that the loader failed, the loader why, with the file's name before it.
+    const char* why = ::dlerror();
+    return fail(
+        ExitCode::machine_lacks,
+        fmt::format(
+            "the worker library cannot be loaded: {}",
+            why == nullptr ? installation->worker_library.string() + ": " + error.message() : why),
+        "build it with LibTorch, or put LibTorch's lib folder into LD_LIBRARY_PATH");
   }
   const auto entry = library.get<int(int, char**)>("assay_worker_main");
   std::vector<std::string> words = arguments;

@@ -22,7 +22,7 @@ namespace assay::config {
 // Where presets are looked up and what the host knows of plugins.
 struct Environment {
   const catalogue::Catalogue* catalogue = nullptr;
-  std::filesystem::path configs;  // folder with models/, machines/, launchers/, layouts/
+  std::filesystem::path configs;  // folder with models/ and layouts/
   // Configs that are known already, as Experiment::presets has them: of an experiment that was
   // stored with them. They come before the files of these names.
   std::map<std::string, nlohmann::json> presets = {};
@@ -56,6 +56,7 @@ struct Experiment {
   std::string workload;
   std::vector<Axis> matrix;
   std::vector<std::map<std::string, Value>> exclude;  // a case that has all of one is dropped
+  SourceLocation exclude_where;
   // Added afterwards: whole cases, what an entry does not name filled in. Without a matrix the
   // include entries are all there is.
   std::vector<std::map<std::string, Value>> include;

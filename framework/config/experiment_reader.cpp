@@ -110,6 +110,7 @@ Result<Experiment> parse_experiment(std::string_view text, const std::string& fi
   experiment.text = text;
   experiment.case_limit = request.case_limit;
   experiment.report = request.report;
+  experiment.exclude_where = request.exclude_where;
   experiment.filters = override.filters;
   if (request.workload) {
     experiment.workload = request.workload->text;

@@ -70,15 +70,21 @@ class Expander {
     if (auto compiled = compile_filters(); !compiled) return tl::unexpected(compiled.error());
     if (auto walked = walk_matrix(); !walked) return tl::unexpected(walked.error());
     if (auto added = add_includes(); !added) return tl::unexpected(added.error());
-    if (plan_.size() == 0) {
-      return fail(ExitCode::bad_input, fmt::format("no case of '{}' is left", experiment_.name),
-                  experiment_.filters.empty() ? "exclude drops all of them"
-                                              : "exclude and --filter drop all of them");
-    }
+    if (plan_.size() == 0) return nothing_left();
     return std::move(plan_);
   }
 
  private:
+  tl::unexpected<Error> nothing_left() const {
+    std::string message = fmt::format("no case of '{}' is left", experiment_.name);
+    if (!reached_filters_) {
+      return fail_at(experiment_.exclude_where, std::move(message), "exclude drops all of them");
+    }
+    return fail(ExitCode::bad_input, std::move(message),
+                experiment_.exclude.empty() ? "--filter drops all of them"
+                                            : "--filter drops what exclude leaves");
+  }
+
   std::size_t column(const std::string& name) {
     const auto known = plan_.column(name);
     return known ? *known : plan_.add_column(name);
@@ -214,6 +220,7 @@ class Expander {
   }
 
   Result<void> keep(const Row& row) {
+    reached_filters_ = true;
     const auto passes = passes_filters(row);
     if (!passes) return tl::unexpected(passes.error());
     // Rows can coincide where an option's axis does not apply, or through `include`.
@@ -272,6 +279,7 @@ class Expander {
   std::map<std::vector<std::size_t>, std::unordered_set<std::string>> excludes_;
   std::vector<CompiledFilter> filters_;
   SeenRows seen_;
+  bool reached_filters_ = false;  // exclude left something
 };
 
 }  // namespace

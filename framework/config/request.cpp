@@ -49,6 +49,9 @@ class RequestReader {
     }
     if (const yaml::Node* node = mapping("fixed")) request_.fixed = settings(*node, "");
     read_measure();
+    for (const auto& [key, value] : root_.entries) {
+      if (key.text == "exclude") request_.exclude_where = key.where;
+    }
     request_.exclude = list_of("exclude", yaml::Node::Kind::mapping, "a mapping of names");
     request_.include = list_of("include", yaml::Node::Kind::mapping, "a mapping of names");
     request_.zip = list_of("zip", yaml::Node::Kind::sequence, "a list of axis names");

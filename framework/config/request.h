@@ -28,6 +28,7 @@ struct Request {
   std::vector<Setting> fixed;   // the measure section's as "measure.<key>"
   std::optional<yaml::Node> passes;
   std::vector<yaml::Node> exclude;  // mappings
+  SourceLocation exclude_where;     // of the key
   std::vector<yaml::Node> include;  // mappings
   std::vector<yaml::Node> zip;      // sequences of scalars
   yaml::Node report;

@@ -63,7 +63,7 @@ void add_spread(const std::string& metric, const std::string& pass, const std::s
   spread.format = *parse_format("{:.2g}");
   Column both;
   both.name = with_unit(name, unit);
-  both.content = JoinContent{{mean.name, spread.name}, " ± "};
+  both.content = JoinContent{{mean.name, spread.name}, " ± ", true};
   both.align = 'r';
   columns.push_back(std::move(mean));
   columns.push_back(std::move(spread));

@@ -51,7 +51,7 @@ void Reader::check_words(const yaml::Node& at, const Expression& condition) {
     if (!known_.has_axis(use.beside)) {
       complain(at, fmt::format("axis '{}' does not exist", use.name),
                known_names(use.name, known_.axes));
-    } else if (use.beside == "pass") {
+    } else if (use.beside == "pass" && !known_.open) {
       choice(at, "pass", use.name, known_.passes);
     } else {
       value(at, use.beside, use.name);

@@ -12,6 +12,7 @@ using yaml::Node;
 void check_unit(Reader& reader, const Node& node, const FlameSpec& flame) {
   const MetricInfo* metric = reader.known().metric(flame.metric);
   if (flame.unit.empty() || !metric || same_dimension(flame.unit, metric->unit)) return;
+  if (!unit_exists(reader.known(), flame.unit)) return;  // said already
   reader.complain(*node.find("unit"), fmt::format("{} is measured in {}, which '{}' cannot show",
                                                   metric->name, metric->unit, flame.unit));
 }

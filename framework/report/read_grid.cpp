@@ -160,7 +160,7 @@ void NameCheck::name(const std::string& name, const std::vector<std::string>& ex
   const auto is_column = [&](const Column& column) { return column.name == name; };
   if (std::any_of(grid_.columns.begin(), grid_.columns.end(), is_column)) return;
   const auto& axes = reader_.known().axes;
-  if (std::count(axes.begin(), axes.end(), name)) {
+  if (reader_.known().has_axis(name)) {
     add_key(grid_, name);
     return;
   }
@@ -219,6 +219,7 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
       }
     }
     if (!is_column && !(comparing && is_word(expression, used))) name(used, {}, at);
+    if (!unit.empty() && !unit_exists(reader_.known(), unit)) return;  // said already
     units.push_back(unit == "count" ? "" : unit);
   }
   const auto mixed =

@@ -34,18 +34,18 @@ Handlers& operator+=(Handlers& handlers, Handlers more) {
   return handlers;
 }
 
+bool unit_exists(const Vocabulary& known, const std::string& name) {
+  return store::unit_named(name) || known.metric(name) ||
+         std::any_of(known.metrics.begin(), known.metrics.end(), [&](const MetricInfo& metric) {
+           return metric.unit == name || metric.unit + "/s" == name;
+         });
+}
+
 std::string read_unit(Reader& reader, const Node& node) {
   const std::string name = reader.text(node, "unit");
-  if (!store::unit_named(name) && reader.known().metric(name) == nullptr) {
-    const auto& metrics = reader.known().metrics;
-    const bool of_metric =
-        std::any_of(metrics.begin(), metrics.end(), [&](const MetricInfo& metric) {
-          return metric.unit == name || metric.unit + "/s" == name;
-        });
-    if (!of_metric) {
-      reader.complain(node, fmt::format("unit '{}' does not exist", name),
-                      known_names(name, store::known_units()));
-    }
+  if (!unit_exists(reader.known(), name)) {
+    reader.complain(node, fmt::format("unit '{}' does not exist", name),
+                    known_names(name, store::known_units()));
   }
   return name;
 }
@@ -217,6 +217,7 @@ void MeasureReader::check_unit(const Node& node, const std::string& what, const 
   if (!has_unit(measure().statistic) || measure().relative_to) return;
   if (!measure().unit.empty()) {
     if (same_dimension(measure().unit, unit)) return;
+    if (!unit_exists(reader_.known(), measure().unit)) return;  // said already
     reader_.complain(*node.find("unit"),
                      fmt::format("{} is measured in {}, which '{}' cannot show", what,
                                  plain ? "plain numbers" : unit, measure().unit),

@@ -15,7 +15,10 @@ Handlers look(Reader& reader, Column& column);
 // `needs_unit`: a figure that has a unit must be given one to be shown in.
 void read_measure(Reader& reader, const yaml::Node& node, Column& column, bool needs_unit);
 
-// The name of a unit that exists or that some metric, or its rate, is measured in.
+// Whether there is such a unit, or some metric, or its rate, is measured in it.
+bool unit_exists(const Vocabulary& known, const std::string& name);
+
+// The name of a unit; a complaint where there is none of it.
 std::string read_unit(Reader& reader, const yaml::Node& node);
 
 // Reads what a figure is chosen by into a column, which becomes one. `handlers` refer to the

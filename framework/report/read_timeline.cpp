@@ -49,6 +49,7 @@ void check_unit(Reader& reader, const Node& node, const TimelineSpec& timeline) 
   const MetricInfo* metric =
       timeline.values.empty() ? nullptr : reader.known().metric(timeline.values.front());
   if (timeline.unit.empty() || !metric || same_dimension(timeline.unit, metric->unit)) return;
+  if (!unit_exists(reader.known(), timeline.unit)) return;  // said already
   reader.complain(*node.find("unit"), fmt::format("{} is measured in {}, which '{}' cannot show",
                                                   metric->name, metric->unit, timeline.unit));
 }

@@ -103,7 +103,10 @@ std::string Reader::choice(const yaml::Node& at, std::string_view what, const st
   return "";
 }
 
-std::string Reader::axis(const yaml::Node& node) { return choice(node, "axis", known_.axes); }
+std::string Reader::axis(const yaml::Node& node) {
+  if (known_.open && node.is_scalar()) return node.text;
+  return choice(node, "axis", known_.axes);
+}
 
 std::vector<std::string> Reader::axes(const yaml::Node& node) {
   std::vector<std::string> result;
@@ -131,7 +134,7 @@ const MetricInfo* Reader::metric(const yaml::Node& node) {
 }
 
 std::string Reader::pass(const yaml::Node& node) {
-  if (node.is_scalar() && node.text.empty()) return "";
+  if (node.is_scalar() && (known_.open || node.text.empty())) return node.text;
   return choice(node, "pass", known_.passes);
 }
 

@@ -17,7 +17,7 @@ void Filter::add(const Filter& other) {
 }
 
 bool Vocabulary::has_axis(std::string_view name) const {
-  return std::find(axes.begin(), axes.end(), name) != axes.end();
+  return open || std::find(axes.begin(), axes.end(), name) != axes.end();
 }
 
 void Vocabulary::add_values(const std::string& axis, const std::vector<Value>& distinct) {

@@ -262,6 +262,9 @@ struct Vocabulary {
   std::vector<MetricInfo> metrics;
   std::vector<std::string> passes;
   std::filesystem::path layouts;  // folder of NAME.yaml; empty: none
+  // Axes and passes are not known, and any name may be one: of an experiment that has mistakes
+  // itself.
+  bool open = false;
 
   const MetricInfo* metric(std::string_view name) const;
   bool has_axis(std::string_view name) const;

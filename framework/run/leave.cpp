@@ -1,6 +1,9 @@
 #include "run/leave.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 #include "base/text.h"
@@ -21,6 +24,15 @@ bool is_trusted(const fs::path& descriptor, std::string_view folders) {
     if (rest == folder.end()) return true;
   }
   return false;
+}
+
+std::optional<std::string> why_no_leave(const catalogue::PluginInfo& external, bool allowed) {
+  const char* trusted = std::getenv(trusted_variable);
+  if (allowed || is_trusted(external.file, trusted == nullptr ? "" : trusted)) return {};
+  return fmt::format(
+      "{} runs a program of its own ({}); allow it with --allow-external, or name the folder of {} "
+      "in {}",
+      external.name, join(external.command, " "), external.file, trusted_variable);
 }
 
 }  // namespace assay::run

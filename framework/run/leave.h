@@ -1,7 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
+
+#include "catalogue/catalogue.h"
 
 namespace assay::run {
 
@@ -12,5 +16,9 @@ inline constexpr const char* trusted_variable = "ASSAY_TRUSTED";
 // Whether the descriptor lies in one of the folders, or below one, once every link and ".." in
 // either path is followed. Folders that are not absolute or not there are passed over.
 bool is_trusted(const std::filesystem::path& descriptor, std::string_view folders);
+
+// Why this external variant may not run its program here, and how it may; nullopt where it may: it
+// was allowed on the command line, or the environment trusts its folder.
+std::optional<std::string> why_no_leave(const catalogue::PluginInfo& external, bool allowed);
 
 }  // namespace assay::run

@@ -198,6 +198,12 @@ bool is_plugin_source(const std::filesystem::path& file) {
   return extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".cu";
 }
 
+Result<PluginCompilers> plugin_compilers(const Installation& installation) {
+  const auto build = read_plugin_build(installation);
+  if (!build) return tl::unexpected(build.error());
+  return PluginCompilers{build->compiler, build->cuda_compiler};
+}
+
 Result<std::filesystem::path> build_plugin(const Installation& installation,
                                            const std::filesystem::path& source) {
   const auto build = read_plugin_build(installation);

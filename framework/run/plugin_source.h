@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "run/installation.h"
 
@@ -15,5 +16,12 @@ bool is_plugin_source(const std::filesystem::path& file);
 // missing, or when this assay was built without LibTorch.
 Result<std::filesystem::path> build_plugin(const Installation& installation,
                                            const std::filesystem::path& source);
+
+// The compilers that plugins are built with are those that built this assay.
+struct PluginCompilers {
+  std::string cpp;   // path
+  std::string cuda;  // path of nvcc; empty: the build had none
+};
+Result<PluginCompilers> plugin_compilers(const Installation& installation);
 
 }  // namespace assay::run

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 
 #include "base/text.h"
@@ -263,15 +262,9 @@ class Run {
     }
     const Doing doing = [this](const std::string& what) { observer_.case_doing(what); };
     if (resolved.external != nullptr) {
-      const char* trusted = std::getenv(trusted_variable);
-      if (!request_.allow_external &&
-          !is_trusted(resolved.external->file, trusted == nullptr ? "" : trusted)) {
+      if (auto refused = why_no_leave(*resolved.external, request_.allow_external)) {
         end.outcome = Outcome::skipped;
-        end.reason = fmt::format(
-            "{} runs a program of its own ({}); allow it with --allow-external, or name the folder "
-            "of {} in {}",
-            resolved.external->name, join(resolved.external->command, " "), resolved.external->file,
-            trusted_variable);
+        end.reason = std::move(*refused);
         return end;
       }
       return execute_external(resolved, doing);

@@ -58,6 +58,23 @@ TEST(RunTest, MeasuresEveryPassOfEveryCaseAndWritesTheReport) {
   EXPECT_THAT(folder.read("results/toy-1/report.md"), HasSubstr("A toy model\n"));
 }
 
+TEST(RunTest, TheQuickstartHasATableAPlotAndFindings) {
+  const Folder folder;
+  const Ended ended =
+      assay(folder.path(),
+            {"run", ASSAY_SOURCE_DIR "/experiments/quickstart.yaml", "--device", "cpu", "--set",
+             "architecture=[swiglu]", "--set", "measure.warmup=1", "--set", "measure.samples=2"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("outcomes: 4 ok\n"));
+  const std::string report = folder.read("results/quickstart-1/report.md");
+  EXPECT_THAT(report, HasSubstr("\n| architecture   | attention   | precision   |"));
+  EXPECT_THAT(report, HasSubstr("\n| swiglu         | math        | bf16        |"));
+  EXPECT_THAT(report, HasSubstr("\n## Findings\n\n- **"));
+  if (std::system("command -v gnuplot >/dev/null") != 0) return;
+  EXPECT_THAT(report, HasSubstr("](plot-1.svg)"));
+  EXPECT_THAT(folder.read("results/quickstart-1/plot-1.svg"), HasSubstr("<svg"));
+}
+
 TEST(RunTest, TrainsOnTwoGlooRanks) {
   const Folder folder;
   const std::string file = folder.write("ranks.yaml",

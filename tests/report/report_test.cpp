@@ -188,6 +188,17 @@ TEST(Report, ByDefaultHasATableAPlotAndFindings) {
       << text;
 }
 
+// Of a figure that was imported without a deviation.
+TEST(Report, ByDefaultAMeanStandsAloneWhereThereIsNoDeviation) {
+  const store::Run run = run_of(
+      "attention,pass,time.mean [ms],time.std [ms]\nnaive,forward,100,\nflash,forward,50,2\n");
+  const std::string text = report_of({&run});
+  EXPECT_NE(text.find("| naive       |                 100 |\n"
+                      "| flash       |              50 ± 2 |\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Report, ByDefaultOfSeveralRunsHasARowASource) {
   const store::Run a = measured_run(), b = measured_run();
   const std::string text = report_of({&a, &b});

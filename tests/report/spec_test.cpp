@@ -46,6 +46,20 @@ TEST_P(Mistakes, AreRefusedWithTheirLineAndWhatExists) {
   EXPECT_NE(first.hint.find(GetParam().hint), std::string::npos) << first.text();
 }
 
+TEST(Mistake, AUnitThatDoesNotExistIsSaidOnce) {
+  for (const char* yaml : {"- table: {columns: {a: {metric: time, unit: mss}}}",
+                           "- table: {columns: {a: {metric: time, unit: mss}, b: {metric: time, "
+                           "unit: s}, c: {expr: a + b}}}",
+                           "- plot: {x: seq_len, y: {metric: time, unit: mss}}",
+                           "- flame: {metric: time, shares: [forward], unit: mss}",
+                           "- timeline: {values: [peak_memory], unit: mss}"}) {
+    const auto diagnostics = check(*yaml::parse(yaml, "spec.yaml"), vocabulary());
+    ASSERT_EQ(diagnostics.size(), 1u) << yaml << "\n"
+                                      << Error{ExitCode::bad_input, diagnostics}.text();
+    EXPECT_EQ(diagnostics[0].message, "unit 'mss' does not exist");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Names, Mistakes,
     testing::Values(

@@ -27,7 +27,6 @@ stand_in() {
   chmod +x "$1"
 }
 
-# --- tools/assay ------------------------------------------------------------------------------
 tree="$scratch/a tree"
 mkdir -p "$tree"/{tools/lib,framework/base,plugins,cmake,torch}
 touch "$tree"/{CMakeLists.txt,CMakePresets.json,framework/base/text.cpp}
@@ -73,7 +72,6 @@ touch "$tree/broken" && later "$tree/plugins"
 check 'a set-up that fails gives its exit code' "$code" 3
 check '... and the program is not run' "$(cat "$scratch/out")" ''
 
-# --- system packages --------------------------------------------------------------------------
 bin=$scratch/bin
 mkdir "$bin"
 stand_in "$bin/dpkg-query" 'printf "installed %s\n" $INSTALLED'
@@ -108,7 +106,6 @@ contains 'only what is missing is installed' "$(cat "$LOG")" \
 APT_CODE=100 packages 0 "${everything/libmd-dev/}"
 check 'apt-get fails' "$code" 3
 
-# --- virtual environments ---------------------------------------------------------------------
 stand_in "$bin/python3" 'mkdir -p "$3/bin"
 printf "#!%s/bin/python3\n" "$3" >"$3/bin/tool"
 printf "#!/usr/bin/env bash\nexit \${PIP_CODE:-0}\n" >"$3/bin/python"; chmod +x "$3/bin/python"'

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "catalogue/catalogue.h"
+
+namespace assay::cli {
+
+// What results of the workload may have: the metrics every workload reports, and its own. Only the
+// former where the catalogue does not have it.
+std::vector<MetricInfo> metrics_of(const catalogue::Catalogue& catalogue,
+                                   std::string_view workload);
+
+// The same of all workloads together; of a name that several use, the first.
+std::vector<MetricInfo> metrics_of_all(const catalogue::Catalogue& catalogue);
+
+}  // namespace assay::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/session.h"
+
+namespace assay::cli {
+
+struct Planned {
+  config::Experiment experiment;
+  config::Plan plan;
+};
+
+// An experiment that can be run and reported. Everything that is wrong with it, its report
+// included, is told at once: of an experiment with mistakes the report is judged as far as that
+// needs no plan (its form, metrics, units and layouts), otherwise by the axes, values and passes of
+// its cases too.
+Result<Planned> plan_file(const Session& session, const std::string& file,
+                          const config::Override& given);
+// The same from text; `environment` may know presets besides.
+Result<Planned> plan_text(const Session& session, std::string_view text, const std::string& file,
+                          const config::Environment& environment, const config::Override& given);
+
+// Refuses an experiment whose report names what these cases of it will not have.
+Result<void> check_report(const Session& session, const config::Experiment& experiment,
+                          const config::Plan& plan);
+
+}  // namespace assay::cli

@@ -1,0 +1,130 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "cli/metrics.h"
+#include "cli/planned.h"
+#include "config/test_catalogue.h"
+
+namespace assay::cli {
+namespace {
+
+const std::filesystem::path root = ASSAY_SOURCE_DIR;
+
+Session session() {
+  Session session;
+  session.installation.data = root;
+  session.catalogue = *config::test_environment().catalogue;
+  return session;
+}
+
+// What is wrong with an experiment, before anything runs; "" when nothing.
+std::string objections(const Result<Planned>& planned) {
+  return planned ? "" : planned.error().text();
+}
+
+std::string objections_to(const std::string& text, const config::Override& given = {}) {
+  const Session here = session();
+  return objections(plan_text(here, text, "a.yaml", here.environment(), given));
+}
+
+std::string objections(const std::string& report, const config::Override& given = {}) {
+  return objections_to(
+      "experiment: a\nworkload: attention\nmatrix:\n  seq_len: [128, 256]\n"
+      "  attention: [naive, flash]\nmeasure: {passes: [forward]}\nreport:\n" +
+          report,
+      given);
+}
+
+TEST(ReportOfAnExperiment, IsJudgedByItsAxes) {
+  const std::string text = objections(
+      "  - table:\n      where: {attention: falsh}\n"
+      "      columns: {ms: {metric: time, pass: forward, unit: ms}}\n");
+  EXPECT_NE(text.find("a.yaml:9:26: attention 'falsh' does not exist; did you mean 'flash'?"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(objections("  - plot: {x: seq_len, y: {metric: time}, where: {seq_len: 512}}\n")
+                .find("seq_len '512' does not exist; known: 128, 256"),
+            std::string::npos);
+  EXPECT_NE(objections("  - plot: {x: seq_len, y: {metric: time, pass: backward}}\n")
+                .find("pass 'backward' does not exist"),
+            std::string::npos);
+}
+
+TEST(ReportOfAnExperiment, MayNameWhatAnOverrideLeavesOut) {
+  const char* const report =
+      "  - plot: {x: seq_len, y: {metric: time, pass: forward}, where: {attention: flash}}\n";
+  EXPECT_EQ(objections(report), "");
+  EXPECT_EQ(objections(report, {{"attention=[naive]"}, {}}), "");
+  EXPECT_EQ(objections(report, {{}, {"attention == naive"}}), "");
+}
+
+TEST(ReportOfAnExperiment, OfTheShippedOnesIsInOrder) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "experiments")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++count;
+    EXPECT_EQ(objections(plan_file(session(), entry.path().string(), {})), "") << entry.path();
+  }
+  EXPECT_GE(count, 6u);
+}
+
+TEST(ReportOfAnExperiment, IsJudgedBesideTheExperimentsOwnMistakes) {
+  EXPECT_EQ(objections_to("experiment: a\nworkload: attention\nreport: [{tabel: {}}]\n"
+                          "matrix: {attention: [naiv]}\n"),
+            "a.yaml:3:11: block 'tabel' does not exist; did you mean 'table'? known: heading, "
+            "prose, table, text, plot, timeline, flame, findings, layout\n"
+            "a.yaml:4:22: unknown attention 'naiv'; did you mean 'naive'? known: cudnn, efficient, "
+            "flash, math, naive, strict, tiled");
+}
+
+TEST(ReportOfAnExperiment, BesideMistakesMayNameWhatOnlyThePlanKnows) {
+  const std::string wrong_axis = "experiment: a\nworkload: attention\nmatrix: {seq_ln: [1]}\n";
+  const std::string report =
+      "report:\n  - table:\n      rows: [seq_len]\n      where: \"pass == forward\"\n"
+      "      columns:\n        ms: {metric: time, pass: forward, unit: ms}\n"
+      "        per token: {expr: ms / seq_len}\n";
+  EXPECT_EQ(objections_to(wrong_axis + report).find("a.yaml:3:10: unknown name 'seq_ln'"), 0u);
+  EXPECT_EQ(objections_to(wrong_axis + report).find('\n'), std::string::npos);
+  // Metrics, statistics, units and layouts are known all the same.
+  const std::string text = objections_to(
+      wrong_axis + "report:\n  - plot: {x: seq_len, y: {metric: tiem}}\n  - layout: summary\n");
+  EXPECT_NE(text.find("a.yaml:5:36: metric 'tiem' does not exist; did you mean 'time'?"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("a.yaml:6:13: layout 'summary' does not exist"), std::string::npos) << text;
+}
+
+TEST(ReportOfAnExperiment, IsJudgedThoughNoCaseIsLeft) {
+  const std::string text = objections_to(
+      "experiment: a\nworkload: attention\nmatrix: {seq_len: [1]}\nexclude: [{seq_len: 1}]\n"
+      "report: [{tabel: {}}]\n");
+  EXPECT_NE(text.find("a.yaml:4:1: no case of 'a' is left"), std::string::npos) << text;
+  EXPECT_NE(text.find("a.yaml:5:11: block 'tabel' does not exist"), std::string::npos) << text;
+}
+
+TEST(ReportOfAnExperiment, NamesMetricsOfItsWorkloadOnly) {
+  const std::string report = "  - plot: {x: seq_len, y: {metric: parameters}}\n";
+  EXPECT_EQ(objections(report).find("a.yaml:8:36: metric 'parameters' does not exist; known: "), 0u)
+      << objections(report);
+  EXPECT_EQ(objections_to("experiment: a\nworkload: model_step\nmatrix: {seq_len: [8, 16]}\n"
+                          "fixed: {model: small}\nmeasure: {passes: [forward]}\nreport:\n" +
+                          report),
+            "");
+}
+
+TEST(Metrics, OfSeveralWorkloadsAreNamedOnce) {
+  catalogue::Catalogue catalogue = *config::test_environment().catalogue;
+  for (auto& plugin : catalogue.plugins) {
+    if (plugin.kind == "workload") plugin.metrics.push_back({"flops", "FLOP"});
+  }
+  std::set<std::string> names;
+  for (const MetricInfo& metric : metrics_of_all(catalogue)) {
+    EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
+  }
+  EXPECT_EQ(names.count("flops"), 1u);
+}
+
+}  // namespace
+}  // namespace assay::cli

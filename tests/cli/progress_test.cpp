@@ -1,0 +1,96 @@
+#include "cli/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/outcome_summary.h"
+
+namespace assay::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+store::CaseResult ended(std::int64_t ordinal, Outcome outcome, const std::string& reason) {
+  store::CaseResult result;
+  result.ordinal = ordinal;
+  result.outcome = outcome;
+  result.reason = reason;
+  result.wall_s = 2;
+  return result;
+}
+
+// What is on stderr after a run of two cases, the second of which declines.
+std::string shown(bool terminal) {
+  ::testing::internal::CaptureStderr();
+  Progress progress(terminal);
+  progress.run_started("toy-1", 2, 0);
+  progress.case_started(0, "attention=naive");
+  progress.case_finished(ended(0, Outcome::ok, ""));
+  progress.case_started(1, "attention=flash");
+  progress.case_finished(ended(1, Outcome::unsupported, "flash wants bf16"));
+  progress.close();
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(Progress, NamesEveryCaseWhereThereIsNoTerminal) {
+  const std::string text = shown(false);
+  EXPECT_THAT(text, HasSubstr("1/2 attention=naive: ok (2.0 s)\n"));
+  EXPECT_THAT(text, HasSubstr("2/2 attention=flash: unsupported (2.0 s): flash wants bf16\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\r")));
+}
+
+TEST(Progress, LeavesALineForEachCaseThatIsNotOkOnATerminal) {
+  const std::string text = shown(true);
+  // Of its own: the bar's is erased before, and drawn again below.
+  EXPECT_THAT(text, HasSubstr("\r\033[K2/2 attention=flash: unsupported (2.0 s): flash wants bf16\n"
+                              "\r\033[K[####################] 2/2 1 ok, 1 unsupported"));
+  EXPECT_THAT(text, Not(HasSubstr("attention=naive: ok")));
+}
+
+store::Run run_of(std::vector<store::CaseResult> cases) {
+  store::Run run;
+  run.info.name = "toy-1";
+  run.cases = std::move(cases);
+  return run;
+}
+
+TEST(OutcomeSummary, CountsOutcomesAndTellsEachReasonOnce) {
+  std::vector<store::CaseResult> cases = {ended(0, Outcome::ok, "")};
+  for (std::int64_t i = 1; i < 7; ++i) {
+    cases.push_back(
+        ended(i, Outcome::oom, std::to_string(i) + " GiB were asked for, 2 GiB are free"));
+  }
+  cases.push_back(ended(7, Outcome::skipped, "no GPU"));
+  EXPECT_EQ(outcome_summary({run_of(cases)}),
+            "outcomes: 1 ok, 6 oom, 1 skipped\n"
+            "  oom, cases 2, 3, 4, 5 and 2 more: 1 GiB were asked for, 2 GiB are free\n"
+            "  skipped, case 8: no GPU\n");
+  EXPECT_EQ(outcome_summary({run_of({cases[0]})}), "outcomes: 1 ok\n");
+}
+
+TEST(OutcomeSummary, TellsWhatStoppedOnePassOfACase) {
+  store::CaseResult result = ended(0, Outcome::oom, "the backward pass needs more");
+  result.series.resize(2);
+  result.series[1].outcome = Outcome::unsupported;
+  result.series[1].reason = "no double backward";
+  EXPECT_EQ(outcome_summary({run_of({result})}),
+            "outcomes: 1 oom\n  oom, case 1: the backward pass needs more\n"
+            "  unsupported, case 1: no double backward\n");
+}
+
+TEST(OutcomeSummary, IsBounded) {
+  std::vector<store::CaseResult> cases;
+  for (std::int64_t i = 0; i < 13; ++i) {
+    cases.push_back(ended(i, Outcome::error, "said " + std::string(1, static_cast<char>('a' + i))));
+  }
+  const std::string text = outcome_summary({run_of(cases)});
+  EXPECT_THAT(text, StartsWith("outcomes: 13 error\n  error, case 1: said a\n"));
+  EXPECT_THAT(text, HasSubstr("error, case 10: said j\n"
+                              "  and 3 more reasons: `assay show toy-1` lists them\n"));
+  EXPECT_THAT(text, Not(HasSubstr("said k")));
+}
+
+}  // namespace
+}  // namespace assay::cli

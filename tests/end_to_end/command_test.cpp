@@ -1,0 +1,90 @@
+// What commands show without running anything.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "program.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class HelpTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HelpTest, HasAnExampleOfItself) {
+  const Folder folder;
+  const Ended ended = assay(folder.path(), {GetParam(), "--help"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr(std::string("assay ") + GetParam()));
+  EXPECT_THAT(ended.output, HasSubstr(std::string("\nExample:\n  assay ") + GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
+                         ::testing::Values("run", "plan", "report", "compare", "calibrate", "list",
+                                           "show", "new", "check", "schema", "doctor", "export",
+                                           "import", "worker"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST(HelpTest, OfTheProgramNamesEveryCommand) {
+  const Folder folder;
+  const Ended ended = assay(folder.path(), {"--help"});
+  EXPECT_EQ(ended.exit_code, 0);
+  for (const char* command : {"run", "plan", "report", "compare", "calibrate", "list", "show",
+                              "new", "check", "schema", "doctor", "export", "import", "worker"}) {
+    EXPECT_THAT(ended.output, HasSubstr(std::string("\n  ") + command + " "));
+  }
+}
+
+TEST(Schema, IsTheOneThatEditorsAreGiven) {
+  const Folder folder;
+  const Ended ended = assay(folder.path(), {"schema"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  std::ostringstream kept;
+  kept << std::ifstream(ASSAY_SOURCE_DIR "/configs/experiment.schema.json").rdbuf();
+  EXPECT_TRUE(ended.output == kept.str())
+      << "`assay schema --output configs/experiment.schema.json` makes it anew";
+}
+
+TEST(Plan, EstimatesEveryCaseAndSaysWhatWouldBeSkipped) {
+  const Folder folder;
+  const std::string file =
+      folder.write("planned.yaml",
+                   "experiment: planned\nworkload: attention\n"
+                   "matrix: {seq_len: [64, 128], backend: [none, nccl]}\n"
+                   "fixed: {attention: naive, batch: 1, heads: 1, d_head: 16, device: cpu}\n");
+  const Ended ended = assay(folder.path(), {"plan", file});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, ContainsRegex("     1 +[0-9.]+ [KMG]iB  seq_len=64 backend=none\n"));
+  EXPECT_THAT(ended.output, HasSubstr("seq_len=128 backend=nccl  [skipped: NCCL needs GPUs]\n"));
+  EXPECT_THAT(ended.output, HasSubstr("4 cases of "));
+  EXPECT_THAT(ended.output, HasSubstr("; 2 would be skipped here, 0 may not fit\n"));
+}
+
+constexpr const char* with_an_external =
+    "experiment: peers\nworkload: model_step\nmatrix: {compile: [eager, torch_eager]}\n"
+    "fixed: {model: toy, batch: 1, seq_len: 8, device: cpu}\nmeasure: {passes: [inference]}\n";
+
+TEST(Plan, SaysWhatWouldBeSkippedForWantOfLeave) {
+  const Folder folder;
+  const std::string file = folder.write("peers.yaml", with_an_external);
+  const Ended without = assay(folder.path(), {"plan", file});
+  ASSERT_EQ(without.exit_code, 0) << without.errors;
+  EXPECT_THAT(without.output, HasSubstr("compile=eager\n"));
+  EXPECT_THAT(without.output,
+              HasSubstr("compile=torch_eager  [skipped: torch_eager runs a program of its own ("));
+  EXPECT_THAT(without.output, HasSubstr("allow it with --allow-external"));
+  EXPECT_THAT(without.output, HasSubstr("1 would be skipped here"));
+  const Ended allowed = assay(folder.path(), {"plan", file, "--allow-external"});
+  ASSERT_EQ(allowed.exit_code, 0) << allowed.errors;
+  EXPECT_THAT(allowed.output, Not(HasSubstr("skipped:")));
+  EXPECT_THAT(allowed.output, HasSubstr("0 would be skipped here"));
+}
+
+}  // namespace
+}  // namespace assay::test
