@@ -184,8 +184,9 @@ std::vector<report::Ceiling> in_order(std::vector<report::Ceiling> ceilings) {
   std::vector<std::string> order = {"copy"};
   for (const std::string& name : report::ceiling_names("FLOP/s")) order.push_back(name);
   for (const char* operation : {"launch_kernel", "launch_libtorch"}) {
-    order.emplace_back(operation);
-    order.push_back(std::string(operation) + "_graph");
+    for (const char* how : {"", "_in_a_row", "_graph", "_in_a_row_graph"}) {
+      order.push_back(std::string(operation) + how);
+    }
   }
   for (const std::string& name : report::ceiling_names("byte/s")) order.push_back(name);
   const auto place = [&](const report::Ceiling& ceiling) {

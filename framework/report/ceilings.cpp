@@ -82,8 +82,9 @@ std::optional<Reached> named(const store::CaseResult& result, const store::Serie
     ceiling.ranks = ranks_of(parameters);
     reached.count = "bus_bytes";
   } else if (workload == "launch") {
-    ceiling.name =
-        "launch_" + text_of(parameters, "operation") + (time.clock == "cuda_graph" ? "_graph" : "");
+    ceiling.name = "launch_" + text_of(parameters, "operation") +
+                   (text_of(parameters, "launches") == "1" ? "" : "_in_a_row") +
+                   (time.clock == "cuda_graph" ? "_graph" : "");
     ceiling.unit = "s";
     reached.count = "launches";
   } else {
