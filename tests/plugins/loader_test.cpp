@@ -30,7 +30,7 @@ TEST(PluginLoader, NeverUnloadsALibrary) {
     ASSERT_TRUE(loaded) << loaded.error().text();
     descriptor = *loaded;
   }
-  EXPECT_TRUE(is_loaded()) << "though its loader is gone";
+  ASSERT_TRUE(is_loaded()) << "though its loader is gone";
   EXPECT_STREQ(descriptor->entries[0].name, "none");
   fs::remove_all(folder);
 }
