@@ -72,9 +72,9 @@ std::vector<RankFault> faults_of_other_ranks() {
                      culprit,
                      ranks};
   };
-  return {dies("before", 0, 2),  dies("within", 0, 2), dies("after", 0, 2),  hangs("before", 0, 2),
-          hangs("within", 0, 2), dies("before", 2, 3), dies("within", 0, 3), dies("after", 1, 3),
-          hangs("before", 0, 3), hangs("within", 2, 3)};
+  return {dies("before", 0, 2),  dies("within", 0, 2),  dies("after", 0, 2),
+          hangs("before", 0, 2), hangs("within", 0, 2), dies("before", 2, 3),
+          dies("within", 0, 3),  dies("after", 1, 3),   hangs("within", 2, 3)};
 }
 
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
