@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
     Faults, Loading,
     ::testing::Values(
         LoadFault{"throw", "throws as its library is loaded", "error",
-                  "^hostile_load.so: the plugin throws as it is loaded: thrown while loading; "},
+                  "/hostile_load.so: the plugin throws as it is loaded: thrown while loading; "},
         LoadFault{"segfault", "writes through a null pointer as its library is loaded", "crashed",
                   "^the worker ended with signal 11 \\(SIGSEGV: Segmentation fault\\)"},
         LoadFault{"exit", "calls exit(0) as its library is loaded", "crashed",
