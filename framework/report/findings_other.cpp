@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -46,10 +47,12 @@ struct Failure {
 };
 
 // Values on the axes that vary, each where the failures do not have all of them.
-std::string where_it_fails(const Records& records, const std::vector<std::uint32_t>& ids) {
+std::string where_it_fails(const Records& records, const std::vector<std::uint32_t>& ids,
+                           bool whole_cases) {
   std::vector<std::string> parts;
   for (std::size_t axis = 0; axis < records.axes().size(); ++axis) {
     const std::string& name = records.axes()[axis].name;
+    if (whole_cases && name == "pass") continue;
     if (name == "part" || name == "rank" || name == "run" || !records.varies(axis)) continue;
     std::set<std::uint32_t> codes;
     for (const std::uint32_t id : ids) codes.insert(records.code(id, axis));
@@ -61,6 +64,49 @@ std::string where_it_fails(const Records& records, const std::vector<std::uint32
     if (!values.empty()) parts.push_back(name + " " + join(values, " or "));
   }
   return join(parts, ", ");
+}
+
+// Reasons that differ in figures only are one.
+void add_failure(Outcome outcome, const std::string& reason, std::uint32_t id,
+                 std::vector<Failure>& failures) {
+  const std::string kind = without_numbers(reason);
+  auto at = std::find_if(failures.begin(), failures.end(), [&](const Failure& known) {
+    return known.outcome == outcome && without_numbers(known.reason) == kind;
+  });
+  if (at == failures.end()) {
+    failures.push_back({outcome, reason, false, {}});
+    at = std::prev(failures.end());
+  }
+  at->alike = at->alike || at->reason != reason;
+  at->records.push_back(id);
+}
+
+std::string sentence(const Records& records, const Failure& failure, std::size_t of,
+                     bool whole_cases) {
+  const std::string where = where_it_fails(records, failure.records, whole_cases);
+  return fmt::format("**{}**: {} of {} {}{}{}.", to_text(failure.outcome), failure.records.size(),
+                     of, whole_cases ? "cases" : "results",
+                     where.empty() ? "" : " (" + escape_cell(where) + ")",
+                     failure.reason.empty()
+                         ? ""
+                         : (failure.alike ? ", such as: " : ": ") + escape_cell(failure.reason));
+}
+
+// Cases that failed after all their passes were measured: no result of theirs says so.
+std::vector<std::string> late_failure_findings(const Records& records, const RecordIds& ids) {
+  std::set<std::uint32_t> cases;
+  std::vector<Failure> failures;
+  for (const std::uint32_t id : ids) {
+    if (!cases.insert(records[id].case_number).second) continue;
+    const store::CaseResult& result = *records[id].result;
+    const auto end = store::ended_after_measuring(result);
+    if (end) add_failure(result.outcome, end->reason, id, failures);
+  }
+  std::vector<std::string> sentences;
+  for (const Failure& failure : failures) {
+    sentences.push_back(sentence(records, failure, cases.size(), true));
+  }
+  return sentences;
 }
 
 }  // namespace
@@ -132,27 +178,13 @@ std::vector<std::string> failure_findings(const Records& records, const RecordId
     all.insert(result);
     const store::Series& series = *records[id].series;
     if (series.outcome == Outcome::ok || !failed.insert(result).second) continue;
-    const std::string kind = without_numbers(series.reason);
-    auto at = std::find_if(failures.begin(), failures.end(), [&](const Failure& known) {
-      return known.outcome == series.outcome && without_numbers(known.reason) == kind;
-    });
-    if (at == failures.end()) {
-      failures.push_back({series.outcome, series.reason, false, {}});
-      at = std::prev(failures.end());
-    }
-    at->alike = at->alike || at->reason != series.reason;
-    at->records.push_back(id);
+    add_failure(series.outcome, series.reason, id, failures);
   }
   std::vector<std::string> sentences;
   for (const Failure& failure : failures) {
-    const std::string where = where_it_fails(records, failure.records);
-    sentences.push_back(fmt::format(
-        "**{}**: {} of {} results{}{}.", to_text(failure.outcome), failure.records.size(),
-        all.size(), where.empty() ? "" : " (" + escape_cell(where) + ")",
-        failure.reason.empty()
-            ? ""
-            : (failure.alike ? ", such as: " : ": ") + escape_cell(failure.reason)));
+    sentences.push_back(sentence(records, failure, all.size(), false));
   }
+  std::ranges::move(late_failure_findings(records, ids), std::back_inserter(sentences));
   return sentences;
 }
 

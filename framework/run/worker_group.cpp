@@ -255,6 +255,12 @@ void WorkerGroup::drop_echoes(std::size_t rank) {
   std::erase_if(case_.end.series, [&](const store::Series& series) {
     return series.outcome != Outcome::ok && series.rank != static_cast<int>(rank);
   });
+  // What is left is that rank's failure, in the words of its case, which name it.
+  for (store::Series& series : case_.end.series) {
+    if (series.outcome != Outcome::ok && case_.end.reason.ends_with(": " + series.reason)) {
+      series.reason = case_.end.reason;
+    }
+  }
 }
 
 void WorkerGroup::conclude() {

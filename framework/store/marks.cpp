@@ -1,5 +1,7 @@
 #include "store/marks.h"
 
+#include <algorithm>
+
 namespace assay::store {
 namespace {
 
@@ -35,10 +37,20 @@ std::vector<Mark> marks_of(const CaseResult& result) {
   return marks;
 }
 
+std::optional<Mark> ended_after_measuring(const CaseResult& result) {
+  const bool told =
+      std::any_of(result.series.begin(), result.series.end(),
+                  [&](const Series& series) { return series.outcome == result.outcome; });
+  if (result.outcome == Outcome::ok || result.series.empty() || told) return {};
+  return Mark{std::string(to_text(result.outcome)), "",
+              "after all was measured" + (result.reason.empty() ? "" : ": " + result.reason)};
+}
+
 std::vector<Mark> marks_of(const CaseResult& result, const Series& series) {
-  if (series.clock.empty()) return {};
   std::vector<Mark> marks = marks_of(result);
   std::erase_if(marks, [&](const Mark& mark) { return !concerns(mark, series); });
+  if (auto end = ended_after_measuring(result); end && series.outcome == Outcome::ok)
+    marks.push_back(std::move(*end));
   return marks;
 }
 

@@ -1,10 +1,9 @@
 // Programs of external variants that do not keep to the protocol.
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trial.h"
+#include "struck_case.h"
 
 namespace assay::faults {
 namespace {
@@ -42,50 +41,53 @@ TEST_P(Program, CostsItsCaseAlone) {
               fault.outcome == "timeout" ? "4 s" : "2 min"));
   const End end =
       trial.run({"run", "external.yaml", "--plugin", "program.yaml", "--allow-external"});
-  EXPECT_EQ(end.exit_code, 1) << end.output << end.errors;
-  trial.expect_sound();
-  const auto run = trial.stored();
-  ASSERT_EQ(run.cases.size(), 2u) << end.errors;
-  EXPECT_EQ(to_text(run.cases[0].outcome), fault.outcome) << run.cases[0].reason;
-  EXPECT_THAT(run.cases[0].reason, ::testing::ContainsRegex(fault.reason));
-  EXPECT_EQ(to_text(run.cases[1].outcome), "ok") << run.cases[1].reason;
-  trial.record(fault.done, fmt::format("`{}`", fault.outcome), run.cases[0].reason, "1 of 1 ok");
+  const Struck struck{0, 2, fault.outcome, fault.reason, "", ""};
+  const auto result = expect_told_everywhere(trial, end, struck);
+  ASSERT_TRUE(result);
+  record_struck(trial, fault.done, *result, struck);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, Program,
     ::testing::Values(
-        ProgramFault{"says_nothing", "ends without a word", "exit 0\n", "error", "."},
+        ProgramFault{"says_nothing", "ends without a word", "exit 0\n", "error",
+                     "^the program ended without a time for pass 'forward'$"},
         ProgramFault{"exits_3", "ends with exit code 3", "echo 'no luck' >&2; exit 3\n", "crashed",
-                     "exit code 3.*no luck"},
+                     "^the program ended with exit code 3: no luck$"},
         ProgramFault{"segfaults", "is killed by signal 11", "kill -SEGV $$\n", "crashed",
-                     "SIGSEGV|Segmentation"},
+                     "^the program ended with signal 11 \\(SIGSEGV: Segmentation fault\\)"},
         ProgramFault{"hangs", "never ends; its case may take 4 s", "sleep 1000\n", "timeout",
-                     "within 4"},
+                     "^the case did not finish within 4\\.0 s"},
         ProgramFault{"prints_garbage", "prints random bytes", "head -c 100000 /dev/urandom\n",
-                     "error", "not a JSON object"},
+                     "error", "^the program printed a line that is not a JSON object: "},
         ProgramFault{"prints_a_long_line", "prints a line that never ends",
-                     "cat /dev/zero | tr '\\0' x\n", "error", "line of more than 64 MiB"},
+                     "cat /dev/zero | tr '\\0' x\n", "error",
+                     "^the program printed a line of more than 64 MiB$"},
         ProgramFault{"prints_lines_without_end", "prints lines without end", "yes '{}'\n", "error",
-                     "more than 256 MiB"},
+                     "^the program printed more than 256 MiB$"},
         ProgramFault{"says_everything_twice", "tells the time of a pass twice",
-                     std::string(series) + series, "error", "more than once"},
+                     std::string(series) + series, "error",
+                     "^the program reported 'time' of 'forward' more than once$"},
         ProgramFault{"invents_a_pass", "tells the time of a pass nobody asked for",
                      "echo '{\"series\": {\"pass\": \"sideways\", \"metric\": \"time\", \"unit\": "
                      "\"s\", \"clock\": \"wall\", \"samples\": [1]}}'\n",
-                     "error", "sideways"},
+                     "error",
+                     "^what the program reported as 'time' of 'sideways' was not asked for"},
         ProgramFault{"tells_no_number", "tells a time that is no number",
                      "echo '{\"series\": {\"pass\": \"forward\", \"metric\": \"time\", \"unit\": "
                      "\"s\", \"clock\": \"wall\", \"samples\": [null]}}'\n",
-                     "error", "."},
+                     "error",
+                     "^what the program reported as 'time' of 'forward' has nan as sample 1$"},
         ProgramFault{"points_elsewhere", "hands over a file outside its folder",
                      std::string(series) + "echo '{\"check\": {\"pass\": \"forward\", \"file\": "
                                            "\"../../etc/passwd\"}}'\n",
-                     "error", "not the name of a file"},
+                     "error",
+                     "^the program exchanged '../../etc/passwd', which is not the name of a file"},
         ProgramFault{"leaves_a_child", "leaves a child behind that holds its output open",
-                     "sleep 1000 & exit 3\n", "crashed", "exit code 3"},
+                     "sleep 1000 & exit 3\n", "crashed", "^the program ended with exit code 3"},
         ProgramFault{"leaves_a_daemon", "leaves a daemon in a session of its own",
-                     "setsid sleep 1000 & exit 3\n", "crashed", "exit code 3"}),
+                     "setsid sleep 1000 & exit 3\n", "crashed",
+                     "^the program ended with exit code 3"}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

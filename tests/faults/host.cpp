@@ -21,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::chrono::milliseconds between_looks(100);
 constexpr const char* mark_variable = "FAULT_TEST_FAMILY";
 
 std::string read_all(const fs::path& path) {
@@ -96,9 +97,19 @@ bool Host::reap(int options) {
   return true;
 }
 
-bool Host::running() { return !reap(WNOHANG); }
+bool Host::running() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now >= next_look_ && !status_) {
+    observe();
+    next_look_ = now + between_looks;
+  }
+  return !reap(WNOHANG);
+}
+
+void Host::observe() { leftovers_.observe(family()); }
 
 void Host::send(int signal) {
+  observe();
   if (running()) ::kill(pid_, signal);
 }
 
@@ -125,7 +136,7 @@ End Host::wait(double limit_s) {
   }
   const int status = status_.value_or(0);
   return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), output(), errors(),
-          peak_mib_};
+          peak_mib_, leftovers_.listeners()};
 }
 
 std::string Host::output() const { return read_all(log_.string() + ".output"); }
@@ -152,8 +163,9 @@ std::vector<pid_t> Host::workers() const {
 }
 
 std::string Host::left_behind(double limit_s) const {
-  if (wait_until(limit_s, [&] { return family().empty(); })) return "";
-  std::string left;
+  const auto clean = [&] { return family().empty() && leftovers_.left().empty(); };
+  if (wait_until(limit_s, clean)) return "";
+  std::string left = leftovers_.left();
   for (const pid_t member : family()) {
     std::string words = read_all(fmt::format("/proc/{}/cmdline", member));
     for (char& letter : words) letter = letter == '\0' ? ' ' : letter;

@@ -2,11 +2,14 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "leftovers.h"
 
 namespace assay::faults {
 
@@ -15,7 +18,8 @@ struct End {
   int exit_code = -1;  // 128 + signal when it was killed
   std::string output;
   std::string errors;
-  double peak_mib = 0;  // of the program or of the largest process it waited for
+  double peak_mib = 0;        // of the program or of the largest process it waited for
+  std::size_t listeners = 0;  // sockets on which one of its processes was seen to listen
 };
 
 // An assay that is running, as a user would start it, with every process that comes of it marked in
@@ -49,17 +53,21 @@ class Host {
   // cases.
   std::vector<pid_t> family() const;
   std::vector<pid_t> workers() const;
-  // Waits until no process with the mark is left; what is left after the limit, in words.
+  // Waits until no process with the mark is left, and nothing of what the processes held in
+  // /dev/shm and listened on; what is left after the limit, in words.
   std::string left_behind(double limit_s = 30) const;
 
  private:
   bool reap(int options);
+  void observe();
 
   std::filesystem::path log_;
   std::string mark_;
   pid_t pid_ = -1;
   std::optional<int> status_;
   double peak_mib_ = 0;
+  Leftovers leftovers_;
+  std::chrono::steady_clock::time_point next_look_;
 };
 
 // Polls until the condition holds; false when the time is up.
@@ -68,7 +76,6 @@ bool wait_until(double limit_s, Condition&& holds);
 
 }  // namespace assay::faults
 
-#include <chrono>
 #include <thread>
 
 template <class Condition>

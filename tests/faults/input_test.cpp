@@ -34,6 +34,7 @@ void expect_refused(const Trial& trial, const std::vector<std::string>& argument
   EXPECT_THAT(end.errors, ContainsRegex(reason));
   EXPECT_LT(end.peak_mib, most_mib);
   EXPECT_EQ(trial.stored().cases.size(), 0u);
+  trial.expect_sound();
   trial.record(done, "exit code 2", first_line(end.errors).substr(0, 300), "nothing was run");
 }
 

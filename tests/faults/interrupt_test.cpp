@@ -28,8 +28,9 @@ std::string six_cases(const std::string& third) {
 
 class Interrupt : public ::testing::Test {
  protected:
-  std::vector<std::string> words(const std::string& file) const {
-    return {"run", file, "--plugin", test::fixture("hostile_attention")};
+  std::vector<std::string> words(const std::string& file,
+                                 const std::string& plugin = "hostile_attention") const {
+    return {"run", file, "--plugin", test::fixture(plugin)};
   }
 
   // Started, and with so many cases finished.
@@ -39,17 +40,18 @@ class Interrupt : public ::testing::Test {
   }
 
   // What is stored after the signal, and that a resume completes it.
-  void expect_kept_and_resumed(const End& end, const std::string& file) {
+  void expect_kept_and_resumed(const End& end, std::vector<std::string> arguments,
+                               std::size_t cases = 6) {
     trial_.expect_sound();
     const std::size_t kept = trial_.stored().cases.size();
     EXPECT_EQ(kept, told(end.errors).size());
-    EXPECT_LT(kept, 6u);
-    auto arguments = words(file);
+    EXPECT_LT(kept, cases);
     arguments.push_back("--resume");
     const End resumed = trial_.run(arguments);
     EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-    EXPECT_EQ(told(resumed.errors).size(), 6 - kept) << "what is finished is not run again";
-    EXPECT_EQ(trial_.stored().cases.size(), 6u);
+    EXPECT_EQ(told(resumed.errors).size(), cases - kept) << "what is finished is not run again";
+    EXPECT_EQ(trial_.stored().cases.size(), cases);
+    for (const auto& result : trial_.stored().cases) EXPECT_EQ(result.outcome, Outcome::ok);
     trial_.expect_sound();
   }
 
@@ -66,7 +68,7 @@ class Interrupt : public ::testing::Test {
         << "the report is written all the same";
     for (const auto& result : trial_.stored().cases) EXPECT_EQ(result.outcome, Outcome::ok);
     const std::size_t kept = trial_.stored().cases.size();
-    expect_kept_and_resumed(end, "e.yaml");
+    expect_kept_and_resumed(end, words("e.yaml"));
     trial_.record(fmt::format("{} once, in the third of 6 cases", name), "exit code 1",
                   "the case is finished, the report written, and `--resume` runs the rest",
                   fmt::format("{0} of {0} ok, then 6 of 6", kept));
@@ -84,7 +86,7 @@ class Interrupt : public ::testing::Test {
     EXPECT_EQ(host.left_behind(), "");
     EXPECT_EQ(end.exit_code, 1) << end.errors;
     EXPECT_EQ(trial_.stored().cases.size(), 2u);
-    expect_kept_and_resumed(end, "awake.yaml");
+    expect_kept_and_resumed(end, words("awake.yaml"));
     trial_.record(fmt::format("{} twice, in a case that hangs, the third of 6", name),
                   "exit code 1", "it stops at once; the case that ran is not stored",
                   "2 of 2 ok, then 6 of 6");
@@ -109,7 +111,7 @@ TEST_F(Interrupt, HangUp) {
   EXPECT_NE(end.exit_code, 0);
   const std::size_t kept = trial_.stored().cases.size();
   EXPECT_GE(kept, 2u);
-  expect_kept_and_resumed(end, "e.yaml");
+  expect_kept_and_resumed(end, words("e.yaml"));
   trial_.record("SIGHUP (its terminal is closed), in the third of 6 cases",
                 fmt::format("exit code {}", end.exit_code), "`--resume` runs the rest",
                 fmt::format("{0} of {0} ok, then 6 of 6", kept));
@@ -126,11 +128,45 @@ TEST_F(Interrupt, KillWhileAPluginHasLeftADaemonAndHangs) {
   host.send(SIGKILL);
   const End end = host.wait(60);
   EXPECT_EQ(host.left_behind(), "");
-  expect_kept_and_resumed(end, "awake.yaml");
+  expect_kept_and_resumed(end, words("awake.yaml"));
   trial_.record(
       "kill -9 of the host while a plugin has left a daemon in a session of its own, has "
       "stopped dying with its host, and hangs",
       "exit code 137", "no process is left; `--resume` runs the rest", "2 of 2 ok, then 6 of 6");
+}
+
+// Three cases on three ranks; in the second, rank 1 may hang within a collective.
+std::string three_cases_on_ranks(const std::string& second) {
+  return fmt::format(
+      "experiment: ranks\nworkload: hostile_ranks\n"
+      "fixed: {{world_size: 3, device: cpu}}\n"
+      "measure: {{warmup: 2, samples: 3, timeout: 3 min}}\n"
+      "include:\n"
+      "  - {{fault: none, culprit: 0}}\n"
+      "  - {{fault: {}, moment: within, culprit: 1}}\n"
+      "  - {{fault: none, culprit: 1}}\n",
+      second);
+}
+
+TEST_F(Interrupt, KillWhileRanksAreWithinACollective) {
+  trial_.folder().write("e.yaml", three_cases_on_ranks("hang"));
+  trial_.folder().write("awake.yaml", three_cases_on_ranks("none"));
+  const auto struck = trial_.folder().path() / "struck";
+  trial_.environment["HOSTILE_RANKS_STRIKE"] = struck.string();
+  Host host(trial_.command(words("e.yaml", "hostile_ranks")));
+  ASSERT_TRUE(wait_until(100, [&] { return std::filesystem::exists(struck) || !host.running(); }));
+  EXPECT_EQ(host.workers().size(), 3u) << host.errors();
+  host.send(SIGKILL);
+  const End end = host.wait(60);
+  EXPECT_EQ(end.exit_code, 128 + SIGKILL);
+  EXPECT_GE(end.listeners, 2u) << "the host's and that of rank 0";
+  EXPECT_EQ(host.left_behind(), "");
+  expect_kept_and_resumed(end, words("awake.yaml", "hostile_ranks"), 3);
+  trial_.record(
+      "kill -9 of the host while three ranks are within a collective that one of them "
+      "does not leave",
+      "exit code 137", "no rank is left, nor a port; `--resume` runs the rest",
+      "1 of 1 ok, then 3 of 3");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "trial.h"
+#include "struck_case.h"
 
 namespace assay::faults {
 namespace {
@@ -83,27 +83,24 @@ TEST_P(Loading, CostsItsCaseAlone) {
   trial.folder().write("load.yaml",
                        with_timeout(GetParam().outcome == "timeout" ? "4 s" : "3 min"));
   const End end = trial.run(words());
-  EXPECT_EQ(end.exit_code, GetParam().outcome == "ok" ? 0 : 1) << end.errors;
-  trial.expect_sound();
-  const auto run = trial.stored();
-  ASSERT_EQ(run.cases.size(), 3u) << end.errors;
-  EXPECT_EQ(to_text(run.cases[1].outcome), GetParam().outcome);
-  EXPECT_THAT(run.cases[1].reason, ContainsRegex(GetParam().reason));
-  for (const int good : {0, 2}) EXPECT_EQ(to_text(run.cases[good].outcome), "ok");
-  trial.record(GetParam().done + ", in the worker of a case",
-               fmt::format("`{}`", GetParam().outcome), run.cases[1].reason, "2 of 2 ok");
+  const Struck struck{1, 3, GetParam().outcome, GetParam().reason, "", ""};
+  const auto result = expect_told_everywhere(trial, end, struck);
+  ASSERT_TRUE(result);
+  record_struck(trial, GetParam().done + ", in the worker of a case", *result, struck);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, Loading,
     ::testing::Values(
-        LoadFault{"throw", "throws as its library is loaded", "error", "thrown while loading"},
+        LoadFault{"throw", "throws as its library is loaded", "error",
+                  "/hostile_load.so: the plugin throws as it is loaded: thrown while loading; "},
         LoadFault{"segfault", "writes through a null pointer as its library is loaded", "crashed",
-                  "SIGSEGV"},
-        LoadFault{"exit", "calls exit(0) as its library is loaded", "crashed", "exit code 0"},
+                  "^the worker ended with signal 11 \\(SIGSEGV: Segmentation fault\\)"},
+        LoadFault{"exit", "calls exit(0) as its library is loaded", "crashed",
+                  "^the worker ended with exit code 0$"},
         LoadFault{"hang", "sleeps as its library is loaded; its case may take 4 s", "timeout",
-                  "within 4"},
-        LoadFault{"garbage", "prints 8 MiB of random bytes as its library is loaded", "ok", ""}),
+                  "^the case did not finish within 4\\.0 s"},
+        LoadFault{"garbage", "prints 8 MiB of random bytes as its library is loaded", "ok", "^$"}),
     name_of);
 
 }  // namespace

@@ -19,7 +19,8 @@ std::vector<std::string> fault_tests() {
   const auto& program = *::testing::UnitTest::GetInstance();
   for (int i = 0; i < program.total_test_suite_count(); ++i) {
     const auto& suite = *program.GetTestSuite(i);
-    if (std::string_view(suite.name()) == "Page") continue;
+    const std::string_view name = suite.name();
+    if (name == "Page" || name == "LeftoversTest") continue;  // no fault of theirs
     for (int j = 0; j < suite.total_test_count(); ++j) {
       tests.push_back(std::string(suite.name()) + "." + suite.GetTestInfo(j)->name());
     }

@@ -10,9 +10,10 @@ struct PluginFault {
   std::string name;     // of the option's value, and of the test
   std::string done;     // for the page
   std::string outcome;  // a regular expression, such as "wrong" or "oom|error"
-  std::string reason;   // one that the reason must hold
+  std::string reason;   // one that the reason must hold; ^…$ where all of it is known
   std::string more;     // settings of its case, "measure.timeout: 4 s", or options of the plugin
-  std::string mark;     // expected in the case's context, "" for none
+  std::string mark;     // that its case must have, "" for none
+  std::string mark_reason;       // as `reason`
   bool after_measuring = false;  // its times are measured and verified by then, and are kept
 };
 
@@ -27,8 +28,7 @@ struct Hostile {
 };
 
 // Runs good case, fault, good case (the same library without a fault) and checks that the fault has
-// cost its own case alone: outcome and reason in the database, the progress line, the report and
-// the exit code; the other cases ok, each there once; the database sound; no process left.
+// cost its own case alone, and is told everywhere (struck_case.h); and that nothing is left behind.
 void expect_costs_its_case_alone(const Hostile& hostile, const PluginFault& fault);
 
 }  // namespace assay::faults

@@ -6,25 +6,30 @@
 
 namespace assay::faults {
 
-// Rank 1 of two misbehaves around a collective.
+// One rank of several misbehaves around a collective.
 struct RankFault {
   std::string fault;
   std::string moment;
-  std::string done;  // for the page
+  std::string done;  // for the page, behind "rank 1"
   std::string outcome;
   std::string reason;   // an extended regular expression that the reason must hold
   std::string timeout;  // of its case
+  int culprit = 1;
+  int ranks = 2;
 
-  std::string name() const { return fault + "_" + moment; }
+  std::string name() const;
 };
 
 // googletest's name for one.
 inline void PrintTo(const RankFault& fault, std::ostream* stream) { *stream << fault.name(); }
 
+// Of rank 1 of two.
 std::vector<RankFault> rank_faults();
+// The main ones of rank 0, with which all ranks meet, and of each of three.
+std::vector<RankFault> faults_of_other_ranks();
 
-// Runs good case, fault, good case on two ranks of the device, and checks that the fault has cost
-// its case alone, and has ended it for both ranks within its limit.
+// Runs good case, fault, good case on ranks of the device, and checks that the fault has cost its
+// case alone, has ended it for all ranks within its limit, and is told everywhere (struck_case.h).
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
                                   const RankFault& fault);
 

@@ -15,6 +15,8 @@ TEST_P(Rank, EndsTheCaseForAllOfThem) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, Rank, ::testing::ValuesIn(rank_faults()),
                          [](const auto& tested) { return tested.param.name(); });
+INSTANTIATE_TEST_SUITE_P(OfOthers, Rank, ::testing::ValuesIn(faults_of_other_ranks()),
+                         [](const auto& tested) { return tested.param.name(); });
 
 }  // namespace
 }  // namespace assay::faults

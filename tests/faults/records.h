@@ -24,7 +24,8 @@ void write_record(const Record& record);
 // The records of a file of JSON lines, of each test the last.
 std::vector<Record> read_records(const std::filesystem::path& file);
 
-// The page with a table for each group, rows in the order of `tests`.
+// The page with a table for each group, rows in the order of `tests`. Throws std::out_of_range for
+// a group of which it does not know what was checked.
 std::string render_page(const std::vector<Record>& records, const std::vector<std::string>& tests);
 
 }  // namespace assay::faults

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "records.h"
@@ -16,14 +17,56 @@ runs the program itself; the tables are what the tests recorded (`tools/reliabil
 hand. The rows of GPUs are from NVIDIA H200s.
 
 Of every row it was checked that
-- the outcome and its reason are in the database, in the progress line, in the report and in the exit
-  code;
-- each of the other cases is there, once, with its own outcome;
-- the database passes SQLite's `integrity_check`;
-- no process of the run is left, in whatever session.
+- nothing of the run is left: no process, in whatever session; nothing that it put into `/dev/shm`; no
+  port or socket on which one of its processes was seen to listen;
+- the database, where the run could make one, passes SQLite's `integrity_check` and holds each case of a
+  run once.
 
-Where plugins and ranks misbehave, the case stands between two good ones.
+What else was checked stands above each table.
 )";
+
+constexpr const char* told_everywhere =
+    R"(The case and good ones are one run. Its outcome and the whole of its reason are the same in the
+database, on the progress line and in the report, below a table and among the findings; the exit code is
+1 where the outcome is a failure. A mark, such as `leak`, and its reason are in the database, on the
+progress line and below the table. The other cases are in the database and on their progress lines.
+)";
+
+// What was checked of the rows of a table, besides what the head says of all.
+const std::map<std::string, std::string>& checked() {
+  static const std::map<std::string, std::string> groups = {
+      {"Plugins", told_everywhere},
+      {"Plugins on a GPU", told_everywhere},
+      {"Ranks over Gloo", told_everywhere},
+      {"Ranks over NCCL", told_everywhere},
+      {"External programs", told_everywhere},
+      {"Plugins as they are loaded",
+       std::string(
+           "Where plugins are listed: the exit code, the message and the file that it names; no "
+           "database is made, and\nthe plugin is listed once it is not at fault any more. In "
+           "the worker of a case:\n") +
+           told_everywhere},
+      {"Inputs",
+       "What is refused is refused within 30 s and 512 MiB, with this exit code and message, and "
+       "no case "
+       "is\nstored. Text is stored as it is, and neither a shell nor SQL runs it.\n"},
+      {"Results",
+       "The exit code and the message. Every case that was told as finished is stored; where the "
+       "run can "
+       "go on,\n`--resume` runs the rest and nothing twice. A database that this assay cannot read "
+       "is byte "
+       "for byte what\nit was.\n"},
+      {"Signals to the host",
+       "The exit code. Every case that was told as finished is stored; `--resume` runs the rest, "
+       "`ok`, and "
+       "nothing\ntwice.\n"},
+      {"Kills",
+       "After each kill: every case that was told as finished is stored; what is run again is what "
+       "was "
+       "not\nfinished or crashed.\n"},
+  };
+  return groups;
+}
 
 // A plain cell of a Markdown table, on one line.
 std::string cell(const std::string& text) {
@@ -65,9 +108,9 @@ std::string render_page(const std::vector<Record>& records, const std::vector<st
   std::string page = head;
   for (const std::string& group : groups) {
     page += fmt::format(
-        "\n## {}\n\n| what was done | outcome | reason, as it is told | other cases | lost |\n"
+        "\n## {}\n\n{}\n| what was done | outcome | reason, as it is told | other cases | lost |\n"
         "|---|---|---|---|---|\n",
-        group);
+        group, checked().at(group));
     for (const Record* record : ordered) {
       if (record->group == group) page += row(*record);
     }

@@ -42,7 +42,7 @@ Host::Command Trial::command(const std::vector<std::string>& arguments) const {
 End Trial::run(const std::vector<std::string>& arguments, double limit_s) const {
   Host host(command(arguments));
   End end = host.wait(limit_s);
-  EXPECT_EQ(host.left_behind(), "") << "processes are left behind";
+  EXPECT_EQ(host.left_behind(), "") << "something is left behind";
   return end;
 }
 

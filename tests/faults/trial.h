@@ -23,7 +23,7 @@ class Trial {
   std::map<std::string, std::string> environment;
 
   Host::Command command(const std::vector<std::string>& arguments) const;
-  // Runs it to its end and looks for processes it has left behind.
+  // Runs it to its end and looks for what it has left behind: processes, shared memory, ports.
   End run(const std::vector<std::string>& arguments, double limit_s = 200) const;
 
   std::filesystem::path database() const { return folder_.path() / "results" / "assay.db"; }

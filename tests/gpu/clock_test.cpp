@@ -162,6 +162,21 @@ double plain_loop(const std::function<void()>& kernel, int count) {
   return median(samples);
 }
 
+// The same with the device busy until kernel and events are enqueued.
+double held_loop(const std::function<void()>& kernel, int count) {
+  at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
+  std::vector<double> samples;
+  for (int i = 0; i < count + 3; ++i) {
+    at::cuda::sleep(500'000);
+    start.record();
+    kernel();
+    stop.record();
+    stop.synchronize();
+    if (i >= 3) samples.push_back(start.elapsed_time(stop) * 1e-3);
+  }
+  return median(samples);
+}
+
 // A pair of events around many launches, enqueued while the device is busy.
 double queued_loop(const std::function<void()>& kernel, int launches) {
   at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
@@ -182,6 +197,16 @@ TEST_F(Clocks, AgreesWithAHandWrittenLoopWithinOnePercent) {
     for (const char* name : {"cuda_event", "cuda_graph"}) {
       const double measured_s = median_of_clock(name, calls_of(kernel), samples_for(known_s));
       expect_within(measured_s, plain_s, 0.01, std::string(name) + " against a loop");
+    }
+  }
+  // Of short kernels what the events show around nothing is a part to subtract.
+  const auto nothing = [] { test::launch_nothing(current_stream()); };
+  for (const double known_s : {20e-6, 100e-6}) {
+    const auto short_kernel = spin_->kernel(known_s);
+    const double loop_s = held_loop(short_kernel, 400) - held_loop(nothing, 400);
+    for (const char* name : {"cuda_event", "cuda_graph"}) {
+      expect_within(median_of_clock(name, calls_of(short_kernel), 400), loop_s, 0.01,
+                    std::string(name) + " against a held loop");
     }
   }
   // From kernel to kernel the device needs about a microsecond, which is in the loop's time.

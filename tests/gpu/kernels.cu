@@ -17,6 +17,8 @@ __device__ long long spin(long long cycles) {
   return passed;
 }
 
+__global__ void nothing_kernel() {}
+
 __global__ void spin_kernel(long long cycles) { spin(cycles); }
 
 __global__ void recorded_spin_kernel(long long cycles, long long* cycles_and_ns) {
@@ -33,6 +35,8 @@ __global__ void chase_kernel(const int* next, int steps, int* end) {
 }
 
 }  // namespace
+
+void launch_nothing(cudaStream_t stream) { nothing_kernel<<<1, 1, 0, stream>>>(); }
 
 void launch_spin(cudaStream_t stream, long long cycles) {
   spin_kernel<<<1, 1, 0, stream>>>(cycles);

@@ -4,6 +4,9 @@
 
 namespace assay::test {
 
+// A kernel that does nothing.
+void launch_nothing(cudaStream_t stream);
+
 // One thread spins until the multiprocessor's clock has advanced by so many cycles.
 void launch_spin(cudaStream_t stream, long long cycles);
 

@@ -191,6 +191,17 @@ TEST(Failures, WhichAndWhy) {
             "requested.\n");
 }
 
+TEST(Failures, ACaseThatFailedAfterAllWasMeasured) {
+  store::Run run = testing_support::run_of(
+      "model,pass,time.mean [ms]\nsmall,forward,1\nsmall,backward,1\n"
+      "xl,forward,2\nxl,backward,2\n");
+  run.cases[1].outcome = Outcome::crashed;
+  run.cases[1].reason = "ended with signal 6";
+  EXPECT_EQ(testing_support::markdown_of({&run}, "- findings: [failures]"),
+            "- **crashed**: 1 of 2 cases (model xl): after all was measured: ended with signal "
+            "6.\n");
+}
+
 TEST(Failures, NothingWhenAllIsWell) {
   EXPECT_EQ(markdown("model,pass,time.mean [ms]\nsmall,forward,1\n", "- findings: [failures]"),
             nothing);

@@ -96,6 +96,27 @@ TEST(Marks, MemoryIsNotMarked) {
               Not(HasSubstr("†")));
 }
 
+TEST(Marks, AFailureAfterMeasuringStandsBehindAllNumbersOfItsCase) {
+  store::Run run = measured();
+  run.cases[1].outcome = Outcome::crashed;
+  run.cases[1].reason = "ended with signal 6 | last words";
+  EXPECT_EQ(markdown_of({&run}, R"(
+- table:
+    rows: [seq_len]
+    columns:
+      ms: {metric: time, pass: forward, where: {attention: naive}, unit: ms}
+      MiB: {metric: peak_memory, pass: forward, where: {attention: naive}, unit: MiB}
+    reasons: false
+)"),
+            "|   seq_len |   ms |   MiB |\n"
+            "|----------:|-----:|------:|\n"
+            "|       128 | 2    |    7  |\n"
+            "|       256 | 8.5† |    9† |\n"
+            "\n"
+            "- **† crashed** (2 cells: seq_len 256): after all was measured: ended with signal 6 "
+            "\\| last words\n");
+}
+
 TEST(Marks, WhatIsComputedFromAMarkedFigureIsMarked) {
   store::Run run = measured();
   mark(run.cases[1], throttled);  // naive, 256: the base of the ratio

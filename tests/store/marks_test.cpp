@@ -51,6 +51,26 @@ TEST(StoreMarks, AreForWhatAClockHasTaken) {
               ElementsAre("throttled"));
 }
 
+TEST(StoreMarks, AnEndThatNoSeriesTellsOfIsForThoseThatAreOk) {
+  CaseResult result = marked_case();
+  EXPECT_FALSE(ended_after_measuring(result));
+  result.outcome = Outcome::crashed;
+  result.reason = "ended with signal 6";
+  const auto end = ended_after_measuring(result);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->mark, "crashed");
+  EXPECT_EQ(end->reason, "after all was measured: ended with signal 6");
+  result.series[1].outcome = Outcome::unsupported;
+  EXPECT_THAT(words(marks_of(result, result.series[0])),
+              ElementsAre("throttled", "wide", "crashed"));
+  EXPECT_THAT(words(marks_of(result, result.series[1])), ElementsAre("throttled"));
+  EXPECT_THAT(words(marks_of(result, result.series[2])), ElementsAre("crashed"));
+  EXPECT_THAT(words(marks_of(result)), ElementsAre("throttled", "wide"))
+      << "the case tells its outcome itself";
+  result.series[1].outcome = Outcome::crashed;
+  EXPECT_FALSE(ended_after_measuring(result)) << "that series tells of it";
+}
+
 TEST(StoreMarks, WhatIsWrittenOtherwiseIsPassedOver) {
   for (const char* context :
        {"null", "[]", R"({"marks": 3})", R"({"marks": [1, {}, {"mark": 7}, {"pass": "forward"}]})",
