@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
         PluginFault{"undefined", "returns no tensor", "wrong", "undefined|no tensor|not defined"}),
     name_of);
 
-// The ninth call is among the samples: one verifies, two warm up.
+// The ninth call is among the samples: one is the first, one verifies, two warm up.
 INSTANTIATE_TEST_SUITE_P(
     Later, Plugin,
     ::testing::Values(
