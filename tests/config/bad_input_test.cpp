@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"retried_in_turns_in_the_matrix",
             on_attention("matrix: {measure.unhealthy: [mark, retry], measure.interleave: ['', "
                          "seq_len]}\n"),
-            "3:35", "cannot be measured again one by one"},
+            "3:36", "cannot be measured again one by one"},
         Bad{"interleaved_over_itself", on_attention("measure: {interleave: measure.interleave}\n"),
             "3:23", "measure.interleave: cases that differ in it are not measured alike"},
         Bad{"pass_given_twice", on_model("measure: {passes: [forward, forward]}\n"), "3:29",

@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "^the attention's output is an undefined tensor$"}),
     name_of);
 
-// The ninth call is among the samples: one verifies, two warm up.
+// The ninth call is among the samples: one is the first, one verifies, two warm up.
 INSTANTIATE_TEST_SUITE_P(
     Later, Plugin,
     ::testing::Values(
