@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Six cases of some 0.3 s; in the third a plugin may hang.
+// Six cases of some 0.3 s; in the third a plugin may hang, or wait for leave.
 std::string six_cases(const std::string& third) {
   const auto nap = [](int seq_len) {
     return fmt::format("  - {{attention: {{hostile: {{fault: nap}}}}, seq_len: {}}}\n", seq_len);
@@ -55,23 +55,31 @@ class Interrupt : public ::testing::Test {
     trial_.expect_sound();
   }
 
-  void once(int signal, const char* name) {
-    trial_.folder().write("e.yaml", six_cases("nap"));
+  // The signal comes while the third case is on its way, which ends only when it has been taken up.
+  End in_the_third_case(int signal) {
+    trial_.folder().write("e.yaml", six_cases("wait"));
+    trial_.environment["HOSTILE_LEAVE"] = (trial_.folder().path() / "leave").string();
     Host host(trial_.command(words("e.yaml")));
     wait_for(host, 2);
-    host.send(signal);
+    host.send_and_see_taken(signal);
+    trial_.folder().write("leave", "");
     const End end = host.wait(60);
     EXPECT_EQ(host.left_behind(), "");
+    return end;
+  }
+
+  void once(int signal, const char* name) {
+    const End end = in_the_third_case(signal);
     EXPECT_EQ(end.exit_code, 1) << end.errors;
     EXPECT_THAT(end.output, HasSubstr("interrupted"));
     EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("# interrupts"))
         << "the report is written all the same";
+    EXPECT_EQ(trial_.stored().cases.size(), 3u);
     for (const auto& result : trial_.stored().cases) EXPECT_EQ(result.outcome, Outcome::ok);
-    const std::size_t kept = trial_.stored().cases.size();
     expect_kept_and_resumed(end, words("e.yaml"));
     trial_.record(fmt::format("{} once, in the third of 6 cases", name), "exit code 1",
                   "the case is finished, the report written, and `--resume` runs the rest",
-                  fmt::format("{0} of {0} ok, then 6 of 6", kept));
+                  "3 of 3 ok, then 6 of 6");
   }
 
   void twice(int signal, const char* name) {
@@ -102,19 +110,13 @@ TEST_F(Interrupt, TwiceByTerm) { twice(SIGTERM, "SIGTERM"); }
 
 // A terminal that is closed.
 TEST_F(Interrupt, HangUp) {
-  trial_.folder().write("e.yaml", six_cases("nap"));
-  Host host(trial_.command(words("e.yaml")));
-  wait_for(host, 2);
-  host.send(SIGHUP);
-  const End end = host.wait(60);
-  EXPECT_EQ(host.left_behind(), "");
+  const End end = in_the_third_case(SIGHUP);
   EXPECT_NE(end.exit_code, 0);
-  const std::size_t kept = trial_.stored().cases.size();
-  EXPECT_GE(kept, 2u);
+  EXPECT_EQ(trial_.stored().cases.size(), 3u);
   expect_kept_and_resumed(end, words("e.yaml"));
   trial_.record("SIGHUP (its terminal is closed), in the third of 6 cases",
                 fmt::format("exit code {}", end.exit_code), "`--resume` runs the rest",
-                fmt::format("{0} of {0} ok, then 6 of 6", kept));
+                "3 of 3 ok, then 6 of 6");
 }
 
 // A worker that would outlive its host, and a daemon that already has left its session.

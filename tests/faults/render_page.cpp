@@ -22,48 +22,44 @@ Of every row it was checked that
 - the database, where the run could make one, passes SQLite's `integrity_check` and holds each case of a
   run once.
 
-What else was checked stands above each table.
+Of a case that was struck, in the tables of plugins, ranks and external programs, also that
+- its outcome and the whole of its reason are the same in the database, on the progress line and in the
+  report, below a table and among the findings; and the exit code is 1 where the outcome is a failure;
+- a mark, such as `leak`, and its reason are in the database, on the progress line and below the table;
+- the other cases of the run are `ok`, in the database and on their progress lines.
+
+What was checked elsewhere stands above the table.
 )";
 
-constexpr const char* told_everywhere =
-    R"(The case and good ones are one run. Its outcome and the whole of its reason are the same in the
-database, on the progress line and in the report, below a table and among the findings; the exit code is
-1 where the outcome is a failure. A mark, such as `leak`, and its reason are in the database, on the
-progress line and below the table. The other cases are in the database and on their progress lines.
-)";
-
-// What was checked of the rows of a table, besides what the head says of all.
+// What was checked of the rows of a table besides what the head says.
 const std::map<std::string, std::string>& checked() {
   static const std::map<std::string, std::string> groups = {
-      {"Plugins", told_everywhere},
-      {"Plugins on a GPU", told_everywhere},
-      {"Ranks over Gloo", told_everywhere},
-      {"Ranks over NCCL", told_everywhere},
-      {"External programs", told_everywhere},
+      {"Plugins", ""},
+      {"Plugins on a GPU", ""},
+      {"Ranks over Gloo", ""},
+      {"Ranks over NCCL", ""},
+      {"External programs", ""},
       {"Plugins as they are loaded",
-       std::string(
-           "Where plugins are listed: the exit code, the message and the file that it names; no "
-           "database is made, and\nthe plugin is listed once it is not at fault any more. In "
-           "the worker of a case:\n") +
-           told_everywhere},
+       R"(Where plugins are listed: the exit code, the message and the file that it names; no database is made,
+and the plugin is listed once it is not at fault any more.
+)"},
       {"Inputs",
-       "What is refused is refused within 30 s and 512 MiB, with this exit code and message, and "
-       "no case "
-       "is\nstored. Text is stored as it is, and neither a shell nor SQL runs it.\n"},
+       R"(What is refused is refused within 30 s and 512 MiB, with this exit code and message, and no case is
+stored. Text is stored as it is, and neither a shell nor SQL runs it.
+)"},
       {"Results",
-       "The exit code and the message. Every case that was told as finished is stored; where the "
-       "run can "
-       "go on,\n`--resume` runs the rest and nothing twice. A database that this assay cannot read "
-       "is byte "
-       "for byte what\nit was.\n"},
+       R"(The exit code and the message. Every case that was told as finished is stored; where the run can go
+on, `--resume` runs the rest and nothing twice. A database that this assay cannot read is byte for byte
+what it was.
+)"},
       {"Signals to the host",
-       "The exit code. Every case that was told as finished is stored; `--resume` runs the rest, "
-       "`ok`, and "
-       "nothing\ntwice.\n"},
+       R"(The exit code. Every case that was told as finished is stored; `--resume` runs the rest, `ok`, and
+nothing twice.
+)"},
       {"Kills",
-       "After each kill: every case that was told as finished is stored; what is run again is what "
-       "was "
-       "not\nfinished or crashed.\n"},
+       R"(After each kill: every case that was told as finished is stored; what is run again is what was not
+finished, or crashed.
+)"},
   };
   return groups;
 }
@@ -107,10 +103,12 @@ std::string render_page(const std::vector<Record>& records, const std::vector<st
   }
   std::string page = head;
   for (const std::string& group : groups) {
+    std::string text = checked().at(group);
+    if (!text.empty()) text += "\n";
     page += fmt::format(
-        "\n## {}\n\n{}\n| what was done | outcome | reason, as it is told | other cases | lost |\n"
+        "\n## {}\n\n{}| what was done | outcome | reason, as it is told | other cases | lost |\n"
         "|---|---|---|---|---|\n",
-        group, checked().at(group));
+        group, text);
     for (const Record* record : ordered) {
       if (record->group == group) page += row(*record);
     }
