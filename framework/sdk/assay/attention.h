@@ -9,7 +9,9 @@
 
 namespace assay {
 
-// Scaled dot-product attention: softmax(scale · q kᵀ + mask) v, softmax over the keys.
+// Scaled dot-product attention: softmax(scale · q kᵀ + mask) v, softmax over the keys; mask is 0
+// for keys that are seen and −∞ for the others. Vaswani et al. 2017, "Attention Is All You Need",
+// equation 1.
 // q: [batch, heads, seq_q, d_head]; k, v: [batch, heads, seq_k, d_head]; one dtype and device;
 // d_head contiguous, the other strides arbitrary. causal: query i sees keys j ≤ i + seq_k − seq_q.
 struct AttentionInputs {
@@ -22,7 +24,9 @@ struct AttentionInputs {
 
 struct AttentionOutput {
   at::Tensor out;  // like q
-  at::Tensor lse;  // [batch, heads, seq_q] float: log of the sum of exp(scale · q kᵀ + mask)
+  // [batch, heads, seq_q] float: log of the sum of exp(scale · q kᵀ + mask) over the keys, L in
+  // Dao 2023, "FlashAttention-2", algorithm 1.
+  at::Tensor lse;
 };
 
 struct AttentionGradients {

@@ -12,6 +12,12 @@ namespace assay {
 // Normalisation over the last dimension. x: [..., n_cols]; weight, bias: [n_cols]; bias is
 // undefined unless the variant has one. Any strides, those of the last dimension included.
 // Statistics are taken in fp32, for fp64 in fp64.
+//   RMSNorm:   y = weight · x / √(mean(x²) + eps)
+//     Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation 4.
+//   LayerNorm: y = weight · (x − mean(x)) / √(var(x) + eps) + bias, var divided by n_cols
+//     Ba, Kiros and Hinton 2016, "Layer Normalization": the statistics are those of equation 3,
+//     weight and bias its gain and bias, as in equation 4.
+// eps is added under the root; the papers have none.
 struct NormInputs {
   at::Tensor x;
   at::Tensor weight;

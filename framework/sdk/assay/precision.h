@@ -11,7 +11,9 @@ struct PrecisionPolicy {
   at::ScalarType parameters = at::kFloat;  // dtype of the stored parameters
   std::optional<at::ScalarType> autocast;  // dtype of matrix products under autocast
   bool tf32 = false;                       // allow TF32 in fp32 matrix products
-  bool loss_scaling = false;  // dynamic: doubled every 2000 good steps, halved on overflow
+  // Dynamic: doubled every 2000 good steps, halved on overflow. Micikevicius et al. 2018, "Mixed
+  // Precision Training", section 3.2.
+  bool loss_scaling = false;
   double initial_loss_scale = 65536;
 
   // The dtype single operations (one attention call, one norm) are measured in.
