@@ -200,9 +200,8 @@ TEST(MeasuringTest, OneRowOfThousandsThatIsMissingIsWrong) {
   const Exported exported(folder, "attention");
   const auto wrong = exported.of("test_wrong_row", "forward", "time");
   EXPECT_EQ(wrong["outcome"], "wrong") << wrong;
-  EXPECT_THAT(
-      wrong["reason"].get<std::string>(),
-      StartsWith("row [0, 0, 2048] of out differs from the reference by 0.7"));
+  EXPECT_THAT(wrong["reason"].get<std::string>(),
+              StartsWith("row [0, 0, 2048] of out differs from the reference by 0.7"));
   EXPECT_EQ(exported.of("test_right", "forward", "time")["outcome"], "ok");
 }
 

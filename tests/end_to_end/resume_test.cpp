@@ -243,7 +243,8 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
   EXPECT_THAT(second, threads("2"));
   EXPECT_THAT(second, Not(HasSubstr("--filter")));
   EXPECT_THAT(second, Not(HasSubstr("SECRET")));
-  EXPECT_THAT(second.substr(second.find("  again")), HasSubstr("env 'OMP_NUM_THREADS=2' assay run "));
+  EXPECT_THAT(second.substr(second.find("  again")),
+              HasSubstr("env 'OMP_NUM_THREADS=2' assay run "));
 
   // And so it does after an export and an import.
   ASSERT_EQ(shell(folder,
