@@ -6,6 +6,7 @@
 #include <ATen/cuda/Sleep.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace assay::measure {
@@ -17,12 +18,18 @@ constexpr double recording_s = 20e-6;  // of two events, and the spin's own laun
 constexpr double spare = 1.5;
 constexpr double most_lengthening = 8;  // a call that waits for the device outlasts any spin
 
+constexpr double empty_hold_s = 50e-6;
 constexpr int empty_kernels = 41;
+constexpr int kernels_until_awake = 30;  // after a pause the first ones show more
+// Of a longer call the overhead's moves are less than a thousandth.
+constexpr double short_call_s = 200e-6;
 constexpr double documented_resolution_s = 0.5e-6;  // of cudaEventElapsedTime
 constexpr double same_timestamp_s = 1e-9;
 
 // The mean without the quarter at either end: steadier than a median of values that come in steps.
-double middle_mean(std::vector<double> values) {
+template <class Values>
+double middle_mean(const Values& all) {
+  std::vector<double> values(all.begin(), all.end());
   std::sort(values.begin(), values.end());
   const std::size_t quarter = values.size() / 4;
   double sum = 0;
@@ -43,9 +50,10 @@ double smallest_step(std::vector<double> values) {
 
 }  // namespace
 
-EventTimer::EventTimer(const std::function<void()>& enqueue_empty) {
+EventTimer::EventTimer(std::function<void()> enqueue_empty)
+    : enqueue_empty_(std::move(enqueue_empty)) {
   measure_rate();
-  measure_overhead(enqueue_empty);
+  measure_overhead();
   measure_rate();  // by now an idle device has woken up
 }
 
@@ -63,17 +71,17 @@ void EventTimer::measure_rate() {
   cycles_per_s_ = static_cast<double>(cycles) / (start_.elapsed_time(stop_) * 1e-3);
 }
 
-void EventTimer::measure_overhead(const std::function<void()>& enqueue_empty) {
-  enqueue_s_ = recording_s;
-  for (int i = 0; i < 3; ++i) raw_time(enqueue_empty);
-  std::vector<double> shown;
-  for (int i = 0; i < empty_kernels; ++i) shown.push_back(raw_time(enqueue_empty));
-  overhead_s_ = middle_mean(shown);
-  resolution_s_ = smallest_step(shown);
-  enqueue_s_ = 1e-3;
-  lengthened_ = 1;
-  longest_hold_s_ = 0;
-  timed_ = gaps_ = 0;
+void EventTimer::measure_overhead() {
+  for (int i = 0; i < kernels_until_awake; ++i) show(enqueue_empty_, empty_hold_s);
+  for (int i = 0; i < empty_kernels; ++i) empty_s_.push_back(show(enqueue_empty_, empty_hold_s).s);
+  overhead_s_ = middle_mean(empty_s_);
+  resolution_s_ = smallest_step({empty_s_.begin(), empty_s_.end()});
+}
+
+void EventTimer::follow_overhead() {
+  empty_s_.push_back(show(enqueue_empty_, empty_hold_s).s);
+  empty_s_.pop_front();
+  overhead_s_ = middle_mean(empty_s_);
 }
 
 double EventTimer::hold_s() const {
@@ -81,23 +89,31 @@ double EventTimer::hold_s() const {
 }
 
 double EventTimer::time(const std::function<void()>& enqueue) {
-  return std::max(0.0, raw_time(enqueue) - overhead_s_);
+  const double shown_s = raw_time(enqueue);
+  if (shown_s < short_call_s) follow_overhead();
+  return std::max(0.0, shown_s - overhead_s_);
 }
 
 double EventTimer::raw_time(const std::function<void()>& enqueue) {
   const double held_s = hold_s();
   longest_hold_s_ = std::max(longest_hold_s_, held_s);
+  const Shown shown = show(enqueue, held_s);
+  ++timed_;
+  if (shown.gap) {
+    ++gaps_;
+    lengthened_ = std::min(2 * lengthened_, most_lengthening);
+  }
+  return shown.s;
+}
+
+EventTimer::Shown EventTimer::show(const std::function<void()>& enqueue, double held_s) {
   at::cuda::sleep(static_cast<std::int64_t>(held_s * cycles_per_s_));
   start_.record();
   enqueue();
   stop_.record();
-  ++timed_;
-  if (start_.query()) {  // the spin is over already: the device may have waited for the host
-    ++gaps_;
-    lengthened_ = std::min(2 * lengthened_, most_lengthening);
-  }
+  const bool gap = start_.query();  // the spin is over already: the device may have waited
   stop_.synchronize();
-  return start_.elapsed_time(stop_) * 1e-3;
+  return {start_.elapsed_time(stop_) * 1e-3, gap};
 }
 
 nlohmann::json EventTimer::facts() const {

@@ -4,6 +4,7 @@
 
 #include <ATen/cuda/CUDAEvent.h>
 
+#include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -18,8 +19,9 @@ class EventTimer {
   // `enqueue_empty` enqueues a kernel that does nothing, launched as what will be timed is. What
   // the two events show around it is subtracted from every time: the timestamps' own way through
   // the device, launching, and draining. What is left is the time from the first instruction of
-  // what is timed to its last.
-  explicit EventTimer(const std::function<void()>& enqueue_empty);
+  // what is timed to its last. It moves by a tenth of a microsecond and more with the device's
+  // state, so that short calls are each followed by one more such kernel.
+  explicit EventTimer(std::function<void()> enqueue_empty);
 
   // Seconds; 0 where it takes no longer than a kernel that does nothing.
   double time(const std::function<void()>& enqueue);
@@ -31,10 +33,17 @@ class EventTimer {
   nlohmann::json facts() const;
 
  private:
+  struct Shown {
+    double s = 0;
+    bool gap = false;  // it was still being enqueued when the spin ended
+  };
+
+  Shown show(const std::function<void()>& enqueue, double held_s);
   double raw_time(const std::function<void()>& enqueue);
   double hold_s() const;
   void measure_rate();
-  void measure_overhead(const std::function<void()>& enqueue_empty);
+  void measure_overhead();
+  void follow_overhead();
 
   at::cuda::CUDAEvent start_{cudaEventDefault};
   at::cuda::CUDAEvent stop_{cudaEventDefault};
@@ -42,6 +51,8 @@ class EventTimer {
   double enqueue_s_ = 1e-3;  // until it is known
   double lengthened_ = 1;    // the spin, after ones that ended too early
   double longest_hold_s_ = 0;
+  std::function<void()> enqueue_empty_;
+  std::deque<double> empty_s_;  // what the newest empty kernels showed
   double overhead_s_ = 0;
   double resolution_s_ = 0;
   long timed_ = 0;
