@@ -43,7 +43,8 @@ struct Stored {
 Result<Stored> stored_run(const po::variables_map& values) {
   auto database = open_database(values, store::Access::read_only);
   if (!database) return tl::unexpected(database.error());
-  const auto name = run_name(*database, text_or(values, "experiment-of", "latest"));
+  const auto name =
+      run_name(*database, text_or(values, "experiment-of", text_or(values, "resume", "latest")));
   if (!name) return tl::unexpected(name.error());
   auto run = database->load_run(*name);
   if (!run) return tl::unexpected(run.error());

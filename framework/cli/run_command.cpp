@@ -31,7 +31,7 @@ Usage usage() {
   usage.options.add_options()(
       "resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
       "complete a run (the newest of the experiment unless one is named): cases that it has no "
-      "result of, or one of other binaries")(
+      "result of, or one of other binaries; without FILE the run's own experiment")(
       "retry", po::value<std::string>()->value_name("OUTCOMES"),
       "and measure again those with these outcomes, such as oom,timeout; a result is replaced when "
       "the new one is there")("rerun", po::bool_switch(),
@@ -123,7 +123,8 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
 // what is wrong with any is told together.
 Result<std::vector<AskedRun>> all_asked(const Session& session, const po::variables_map& values) {
   const std::vector<std::string> files = texts(values, "experiment-file");
-  const bool stored = values.count("experiment-of") > 0;
+  const bool stored =
+      values.count("experiment-of") > 0 || (files.empty() && values.count("resume") > 0);
   if (stored && !files.empty()) {
     return fail(ExitCode::bad_input, "an experiment's file and --experiment-of were both given",
                 "give one of them");

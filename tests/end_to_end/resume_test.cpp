@@ -5,6 +5,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "program.h"
@@ -72,6 +73,28 @@ TEST(ResumeTest, ANarrowedPlanLosesNoResult) {
   EXPECT_THAT(third.errors, HasSubstr("3 cases, 2 already done"));
   EXPECT_THAT(measured(folder, "lengths-1"), ElementsAre("8", "16", "24"));
   EXPECT_THAT(assay(folder.path(), {"list", "runs"}).output, Not(HasSubstr("lengths-2")));
+}
+
+TEST(ResumeTest, OfARunAloneTakesItsOwnExperiment) {
+  const Folder folder;
+  folder.write("e.yaml", lengths("8, 16, 32"));
+  ASSERT_EQ(
+      shell(folder,
+            "assay run e.yaml && assay export lengths-1 | grep -v '\"seq_len\":16' > some.jsonl "
+            "&& rm e.yaml && assay import some.jsonl --results other")
+          .exit_code,
+      0);
+  const Ended resumed = shell(folder, "assay run --resume lengths-1 --results other");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.errors, HasSubstr("seq_len=16"));
+  EXPECT_THAT(resumed.errors, Not(HasSubstr("seq_len=32")));
+  const Ended ended = shell(folder, "assay export lengths-1 --results other");
+  std::set<std::string> stored;
+  std::istringstream stream(ended.output);
+  for (std::string line; std::getline(stream, line);) {
+    stored.insert(nlohmann::json::parse(line)["case"]["seq_len"].dump());
+  }
+  EXPECT_THAT(stored, ::testing::ElementsAre("16", "32", "8"));
 }
 
 TEST(ResumeTest, OtherPassesAreMissing) {
