@@ -184,7 +184,7 @@ std::vector<report::Ceiling> in_order(std::vector<report::Ceiling> ceilings) {
   std::vector<std::string> order = {"copy"};
   for (const std::string& name : report::ceiling_names("FLOP/s")) order.push_back(name);
   for (const char* operation : {"launch_kernel", "launch_libtorch"}) {
-    for (const char* how : {"", "_in_a_row", "_graph", "_in_a_row_graph"}) {
+    for (const char* how : {"", "_in_a_row", "_in_a_row_graph"}) {
       order.push_back(std::string(operation) + how);
     }
   }
