@@ -1,5 +1,5 @@
-// Proof that the clocks tell the truth: kernels of known duration, work that outlives its launch,
-// and caches that are cold when they are said to be.
+// Proof that the clocks tell the truth: kernels of known duration, and work that outlives its
+// launch.
 
 #ifdef ASSAY_TEST_KERNELS
 
@@ -23,42 +23,14 @@
 #include <cstdio>
 
 #include "gpu/kernels.h"
-#include "measure/cache.h"
-#include "measure/memory.h"
+#include "gpu/timed.h"
 #include "model/reference.h"
 #include "plugins/support.h"
 
-namespace assay {
+namespace assay::test {
 namespace {
 
 using Monotonic = std::chrono::steady_clock;
-
-const at::Device cuda(at::kCUDA, 0);
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream(); }
-
-measure::TimedCalls calls_of(std::function<void()> run, std::function<void()> flush = {}) {
-  return {{{[] {}, std::move(run)}}, std::move(flush)};
-}
-
-std::vector<double> samples_of(measure::Clock& clock, int count) {
-  std::vector<double> samples;
-  for (int i = 0; i < count; ++i) samples.push_back(clock.sample(1));
-  return samples;
-}
-
-double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples) {
-  const auto clock = measure::make_clock(name, cuda, std::move(calls));
-  clock->prepare();
-  for (int i = 0; i < 3; ++i) clock->sample(1);
-  return median(samples_of(*clock, samples));
-}
 
 // A spin of a known number of cycles, at a known rate of the multiprocessor's clock.
 class KnownSpin {
@@ -339,68 +311,7 @@ TEST_F(Clocks, ACallThatWaitsForTheDeviceCannotBeCapturedAndSaysSo) {
   EXPECT_EQ(ones.sum().item<float>(), 16);
 }
 
-// Lines of 4 MiB in an order that no prefetcher guesses; they fit into the L2 cache and not into
-// L1.
-at::Tensor chain() {
-  constexpr std::int64_t lines = 16384, line_elements = 64;
-  auto next = at::zeros({lines * line_elements}, at::TensorOptions().dtype(at::kInt));
-  int* places = next.mutable_data_ptr<int>();
-  for (std::int64_t i = 0; i < lines; ++i) {
-    const std::int64_t after = (i * 7917 + 4241) % lines;  // of full period
-    places[i * line_elements] = static_cast<int>(after * line_elements);
-  }
-  return next.to(cuda);
-}
-
-class CachePolicy : public Clocks, public testing::WithParamInterface<const char*> {
- protected:
-  static constexpr int steps = 16384;
-
-  static std::function<void()> chase(const at::Tensor& next, const at::Tensor& end) {
-    return [next, end] {
-      test::launch_chase(current_stream(), next.const_data_ptr<int>(), steps,
-                         end.mutable_data_ptr<int>());
-    };
-  }
-};
-
-// An L2 hit takes some 250 cycles on an H200, a read from memory some 600.
-constexpr double least_ratio = 1.5;
-
-TEST_P(CachePolicy, FlushEvictsAndAddsNothingToTheCase) {
-  const auto end = at::empty({1}, at::TensorOptions().device(cuda).dtype(at::kInt));
-  const auto next = chain();
-  const double warm_s = median_of_clock(GetParam(), calls_of(chase(next, end)), 15);
-  const std::int64_t before = measure::allocated_bytes(cuda);
-  measure::CacheFlush flush(cuda);
-  EXPECT_GE(flush.bytes(), 2 * measure::cache_bytes(cuda));
-  const double cold_s =
-      median_of_clock(GetParam(), calls_of(chase(next, end), [&] { flush.flush(); }), 15);
-  EXPECT_EQ(measure::allocated_bytes(cuda), before);
-  std::printf("%s: warm %.1f us, flushed %.1f us, L2 %ld bytes\n", GetParam(), warm_s * 1e6,
-              cold_s * 1e6, static_cast<long>(measure::cache_bytes(cuda)));
-  EXPECT_GT(cold_s, least_ratio * warm_s);
-}
-
-TEST_P(CachePolicy, RotatingEvicts) {
-  const auto end = at::empty({1}, at::TensorOptions().device(cuda).dtype(at::kInt));
-  const auto bytes = static_cast<std::int64_t>(chain().nbytes());
-  const int programs =
-      measure::programs_to_rotate(bytes, measure::cache_bytes(cuda), measure::free_bytes(cuda));
-  ASSERT_GE(programs, 2);
-  measure::TimedCalls rotated;
-  for (int i = 0; i < programs; ++i) rotated.calls.push_back({[] {}, chase(chain(), end)});
-  const double warm_s = median_of_clock(GetParam(), calls_of(chase(chain(), end)), 15);
-  const double cold_s = median_of_clock(GetParam(), std::move(rotated), 2 * programs);
-  std::printf("%s: warm %.1f us, rotated among %d %.1f us\n", GetParam(), warm_s * 1e6, programs,
-              cold_s * 1e6);
-  EXPECT_GT(cold_s, least_ratio * warm_s);
-}
-
-INSTANTIATE_TEST_SUITE_P(, CachePolicy, testing::Values("wall", "cuda_event", "cuda_graph"),
-                         [](const auto& tested) { return std::string(tested.param); });
-
 }  // namespace
-}  // namespace assay
+}  // namespace assay::test
 
 #endif
