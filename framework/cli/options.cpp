@@ -62,8 +62,8 @@ Result<std::optional<po::variables_map>> parse(const Usage& usage, const Argumen
 }
 
 std::string text_or(const po::variables_map& values, const std::string& name,
-                    std::string otherwise) {
-  return values.count(name) > 0 ? values[name].as<std::string>() : std::move(otherwise);
+                    const std::string& otherwise) {
+  return values.count(name) > 0 ? values[name].as<std::string>() : otherwise;
 }
 
 std::vector<std::string> texts(const po::variables_map& values, const std::string& name) {

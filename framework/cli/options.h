@@ -30,7 +30,7 @@ struct Usage {
 Result<std::optional<po::variables_map>> parse(const Usage& usage, const Arguments& arguments);
 
 std::string text_or(const po::variables_map& values, const std::string& name,
-                    std::string otherwise);
+                    const std::string& otherwise);
 std::vector<std::string> texts(const po::variables_map& values, const std::string& name);
 
 }  // namespace assay::cli

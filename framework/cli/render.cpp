@@ -19,7 +19,7 @@ Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const 
   auto node = yaml::parse_file(is_path ? name : (layouts / (name + ".yaml")).string());
   if (!node) return node;
   const yaml::Node* report = node->find("report");
-  return report == nullptr ? std::move(*node) : *report;
+  return report == nullptr ? *node : *report;
 }
 
 // An experiment that was imported without its text has no report of its own.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include "base/text.h"
 #include "store/import.h"
@@ -91,9 +90,9 @@ class Reader {
   Result<void> add_build(const std::string& prefix) {
     if (auto long_enough = check_prefix("build", prefix); !long_enough) return long_enough;
     const std::size_t before = side_.runs.size();
-    auto runs = database_->runs();
+    auto runs = oldest_first();
     if (!runs) return tl::unexpected(runs.error());
-    for (const store::RunSummary& known : *runs | std::views::reverse) {
+    for (const store::RunSummary& known : *runs) {
       if (is_loaded(known.info.name)) continue;
       auto run = database_->load_run(known.info.name);
       if (!run) return tl::unexpected(run.error());
@@ -106,12 +105,18 @@ class Reader {
     return nothing_is("build:" + prefix);
   }
 
+  Result<std::vector<store::RunSummary>> oldest_first() {
+    auto runs = database_->runs();
+    if (runs) std::reverse(runs->begin(), runs->end());
+    return runs;
+  }
+
   template <class Wanted>
   Result<void> add_selected(const std::string& item, const Wanted& wanted) {
-    auto runs = database_->runs();
+    auto runs = oldest_first();
     if (!runs) return tl::unexpected(runs.error());
     bool any = false;
-    for (const store::RunSummary& run : *runs | std::views::reverse) {
+    for (const store::RunSummary& run : *runs) {
       if (!wanted(run.info)) continue;
       any = true;
       if (auto added = add_run(run.info.name); !added) return added;

@@ -126,10 +126,11 @@ std::string value_text(const std::string& name, const Value& value) {
 std::string place_of(const Reached& best, const std::vector<const Reached*>& tried) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : best.result->parameters) {
-    const bool differs = std::any_of(tried.begin(), tried.end(), [&](const Reached* other) {
-      const auto found = other->result->parameters.find(name);
-      return found == other->result->parameters.end() || found->second != value;
-    });
+    const bool differs = std::any_of(
+        tried.begin(), tried.end(), [&, &name = name, &value = value](const Reached* other) {
+          const auto found = other->result->parameters.find(name);
+          return found == other->result->parameters.end() || found->second != value;
+        });
     if (differs) parts.push_back(name + " " + value_text(name, value));
   }
   return join(parts, ", ");

@@ -42,7 +42,7 @@ bool unit_exists(const Vocabulary& known, const std::string& name) {
 }
 
 std::string read_unit(Reader& reader, const Node& node) {
-  const std::string name = reader.text(node, "unit");
+  std::string name = reader.text(node, "unit");
   if (!unit_exists(reader.known(), name)) {
     reader.complain(node, fmt::format("unit '{}' does not exist", name),
                     known_names(name, store::known_units()));
@@ -195,7 +195,7 @@ std::string MeasureReader::share_of() {
   reader_.note_ceilings();
   const std::string unit = metric_->unit + "/s";
   const std::vector<std::string> names = ceiling_names(unit);
-  const std::string word = reader_.text(*share_, "share_of");
+  std::string word = reader_.text(*share_, "share_of");
   if (std::count(names.begin(), names.end(), word)) return word;
   const bool of_another = std::any_of(std::begin(ceiling_units), std::end(ceiling_units),
                                       [&](const std::string_view other) {

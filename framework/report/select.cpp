@@ -220,7 +220,7 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
   if (!base_ || !cell.is_number()) return cell;
   Key base_key(base_keys_.size());
   for (std::size_t i = 0; i < base_keys_.size(); ++i) base_key[i] = key[base_keys_[i]];
-  const auto base = base_->at(base_key);
+  auto base = base_->at(base_key);
   if (!base) return base;
   return relative(cell, *base);
 }

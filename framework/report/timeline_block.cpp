@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "report/blocks.h"
@@ -77,7 +78,9 @@ class TimelineBuilder {
   struct Place {
     int rank;
     std::string part, metric;
-    auto operator<=>(const Place&) const = default;
+    bool operator<(const Place& other) const {
+      return std::tie(rank, part, metric) < std::tie(other.rank, other.part, other.metric);
+    }
   };
 
   bool wants_part(const std::string& part) const {
@@ -145,9 +148,9 @@ class TimelineBuilder {
   }
 
   Result<std::vector<Span>> overlapped(int rank) const {
-    const auto of = spans(rank, spec_.overlap->of);
+    auto of = spans(rank, spec_.overlap->of);
     if (!of) return of;
-    const auto with = spans(rank, spec_.overlap->with);
+    auto with = spans(rank, spec_.overlap->with);
     if (!with) return with;
     return common(merged(*of), merged(*with));
   }

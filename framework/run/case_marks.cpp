@@ -8,13 +8,10 @@ nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other
   nlohmann::json differs = nlohmann::json::object();
   for (const auto& [name, value] : own.items()) {
     const auto found = other.find(name);
-    if (found == other.end() || value.is_object() != found->is_object()) {
-      differs[name] = value;
-    } else if (value.is_object()) {
-      if (auto inner = difference(value, *found); !inner.empty()) differs[name] = std::move(inner);
-    } else if (value != *found) {
-      differs[name] = value;
-    }
+    const bool both = found != other.end() && value.is_object() && found->is_object();
+    nlohmann::json part = both ? difference(value, *found) : value;
+    const bool same = both ? part.empty() : found != other.end() && value == *found;
+    if (!same) differs[name] = std::move(part);
   }
   return differs;
 }
@@ -28,9 +25,10 @@ bool add_marks(const nlohmann::json& rank_context, nlohmann::json& case_context)
     any = true;
     nlohmann::json& marks = case_context["marks"];
     if (!marks.is_array()) marks = nlohmann::json::array();
-    const bool told = std::any_of(marks.begin(), marks.end(), [&](const nlohmann::json& earlier) {
-      return earlier.is_object() && earlier.value("mark", "") == mark;
-    });
+    const bool told =
+        std::any_of(marks.begin(), marks.end(), [&, &mark = mark](const nlohmann::json& earlier) {
+          return earlier.is_object() && earlier.value("mark", "") == mark;
+        });
     if (!told) marks.push_back({{"mark", mark}, {"pass", ""}, {"reason", reason}});
   }
   return any;

@@ -19,7 +19,7 @@ constexpr std::size_t none = static_cast<std::size_t>(-1);
 // The names of the axis: its own and those tied to it.
 std::set<std::string> tied_names(const config::Experiment& experiment, const std::string& axis) {
   for (const config::Axis& candidate : experiment.matrix) {
-    const std::set<std::string> names(candidate.names.begin(), candidate.names.end());
+    std::set<std::string> names(candidate.names.begin(), candidate.names.end());
     if (names.contains(axis)) return names;
   }
   return {axis};

@@ -95,7 +95,7 @@ std::int64_t resident_bytes(pid_t pid) {
   return stream >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
 }
 
-OutOfMemoryKills::OutOfMemoryKills(fs::path root) : file_(root / "proc/vmstat") {
+OutOfMemoryKills::OutOfMemoryKills(const fs::path& root) : file_(root / "proc/vmstat") {
   for (const GroupFiles& files : versions) {
     const fs::path mount = root / fs::path(files.root).relative_path();
     // A container may see its own group as the root.

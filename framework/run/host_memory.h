@@ -27,7 +27,7 @@ std::int64_t resident_bytes(pid_t pid);
 class OutOfMemoryKills {
  public:
   // root: what /proc and /sys lie under, another one in tests. Counts from here on.
-  explicit OutOfMemoryKills(std::filesystem::path root = "/");
+  explicit OutOfMemoryKills(const std::filesystem::path& root = "/");
 
   // Forgets those there were.
   void begin() { before_ = count(); }

@@ -71,10 +71,9 @@ pid_t parent_in(const char* stat) {
 
 pid_t parent_of(const char* process, int proc) {
   char path[64];
-  const std::size_t length = std::strlen(process);
-  if (length > 20) return 0;
-  std::memcpy(path, process, length);
-  std::memcpy(path + length, "/stat", 6);
+  if (std::strlen(process) > 20) return 0;
+  std::strcpy(path, process);
+  std::strcat(path, "/stat");
   const int file = ::openat(proc, path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char text[512];
