@@ -170,7 +170,7 @@ Result<void> Database::describe_build(const std::string& run, const std::string&
 }
 
 Result<void> Database::record_case(const std::string& run, const CaseResult& result) {
-  const auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
+  auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
     connection_->commit_soon();
     return {};
   });
@@ -190,7 +190,7 @@ Result<void> Database::arrange_cases(const std::string& run,
 }
 
 Result<void> Database::finish_run(const std::string& run, const std::string& finished) {
-  const auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
+  auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
     connection_->commit_surely();
     return {};
   });
