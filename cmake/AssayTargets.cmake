@@ -1,6 +1,8 @@
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Else it keeps nothing that reads a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
@@ -32,4 +34,11 @@ function(assay_room name)
     ${PROJECT_SOURCE_DIR}/framework ${PROJECT_SOURCE_DIR}/framework/sdk)
   list(TRANSFORM ROOM_DEPENDS PREPEND assay_)
   target_link_libraries(assay_${name} PUBLIC ${ROOM_DEPENDS} ${ROOM_LINK} PRIVATE assay_options)
+  target_precompile_headers(assay_${name} REUSE_FROM assay_host_headers)
 endfunction()
+
+# The libraries' headers that nearly every room reads, read once.
+add_library(assay_host_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/host_headers.cpp)
+target_link_libraries(assay_host_headers PRIVATE
+  ${ASSAY_FMT} nlohmann_json::nlohmann_json tl::expected assay_options)
+target_precompile_headers(assay_host_headers PRIVATE ${PROJECT_SOURCE_DIR}/cmake/host_headers.h)
