@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, 15> prefixes = {
     "CUDA_", "CUDNN_", "CUBLAS_",  "NCCL_",  "NVIDIA_TF32", "OMP_",    "KMP_",      "GOMP_",
     "MKL_",  "GLOO_",  "PYTORCH_", "TORCH_", "TRITON_",     "MALLOC_", "LD_PRELOAD"};
 // Of containers' and assay's own variables those that choose what is measured.
-constexpr std::array<std::string_view, 2> whole_names = {"NVIDIA_VISIBLE_DEVICES", "ASSAY_PYTHON"};
+constexpr std::array<std::string_view, 3> whole_names = {"NVIDIA_VISIBLE_DEVICES", "ASSAY_PYTHON",
+                                                         "ASSAY_HOST_MEMORY_LIMIT"};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};
 

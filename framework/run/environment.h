@@ -12,8 +12,9 @@ struct MeasuringEnvironment {
 };
 
 // Of "NAME=value" texts (as `environ` has them, ended by a null), those that may change a
-// measurement: names that begin with CUDA_, CUDNN_, CUBLAS_, NCCL_, NVIDIA_, OMP_,
-// KMP_, GOMP_, MKL_, GLOO_, PYTORCH_, TORCH_, TRITON_, ASSAY_, and LD_PRELOAD and MALLOC_… .
+// measurement: names that begin with CUDA_, CUDNN_, CUBLAS_, NCCL_, NVIDIA_TF32, OMP_, KMP_, GOMP_,
+// MKL_, GLOO_, PYTORCH_, TORCH_, TRITON_, MALLOC_, and LD_PRELOAD, NVIDIA_VISIBLE_DEVICES,
+// ASSAY_PYTHON and ASSAY_HOST_MEMORY_LIMIT.
 // Results are handed on, so that nothing else of a user is in them: of a value that holds a path
 // only the last parts of its paths are kept, and names that speak of keys, tokens, secrets or
 // passwords are left out.

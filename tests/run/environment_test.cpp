@@ -16,8 +16,9 @@ TEST(MeasuringEnvironment, HoldsWhatMayChangeAMeasurement) {
                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,max_split_size_mb:64",
                 "TORCH_CUDNN_V8_API_DISABLED=1", "CUBLAS_WORKSPACE_CONFIG=:4096:8",
                 "CUDA_LAUNCH_BLOCKING=", "NVIDIA_TF32_OVERRIDE=0", "NVIDIA_VISIBLE_DEVICES=all",
-                "NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla", "ASSAY_CACHE=cache", "HOME=/home/ann",
-                "LANG=C", "cuda_lower=1", "MY_CUDA_X=1"}),
+                "NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla", "ASSAY_CACHE=cache",
+                "ASSAY_HOST_MEMORY_LIMIT=3GiB", "HOME=/home/ann", "LANG=C", "cuda_lower=1",
+                "MY_CUDA_X=1"}),
       (nlohmann::json{{"CUDA_VISIBLE_DEVICES", "0,1"},
                       {"NCCL_ALGO", "Ring"},
                       {"OMP_NUM_THREADS", "4"},
@@ -26,7 +27,8 @@ TEST(MeasuringEnvironment, HoldsWhatMayChangeAMeasurement) {
                       {"CUBLAS_WORKSPACE_CONFIG", ":4096:8"},
                       {"CUDA_LAUNCH_BLOCKING", ""},
                       {"NVIDIA_TF32_OVERRIDE", "0"},
-                      {"NVIDIA_VISIBLE_DEVICES", "all"}}));
+                      {"NVIDIA_VISIBLE_DEVICES", "all"},
+                      {"ASSAY_HOST_MEMORY_LIMIT", "3GiB"}}));
 }
 
 TEST(MeasuringEnvironment, HoldsNoFoldersAndNoSecrets) {
