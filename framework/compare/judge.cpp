@@ -86,10 +86,9 @@ double variance_between_runs(const Sampled& sampled) {
 
 // By a variance that is known: the degrees are Welch–Satterthwaite's of the sum.
 Estimate widened(const Estimate& estimate, double variance) {
+  if (variance == 0) return estimate;
+  if (estimate.variance == 0) return {estimate.median, variance, known_degrees};
   const double sum = estimate.variance + variance;
-  if (estimate.variance == 0 || variance == 0) {
-    return {estimate.median, sum, variance == 0 ? estimate.degrees : known_degrees};
-  }
   const double share = sum / estimate.variance;
   return {estimate.median, sum, std::min(estimate.degrees * share * share, known_degrees)};
 }
