@@ -1,7 +1,7 @@
 # Tests that include LibTorch: one executable a folder, as assay_test makes. Compiled as
 # position-independent objects, so that they share LibTorch's precompiled header.
 function(assay_torch_test name)
-  cmake_parse_arguments(TEST "" "" "LABELS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "PROPERTIES;DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -27,7 +27,7 @@ function(assay_torch_test name)
   endif()
   # One thread: tests run beside each other, and waiting OpenMP threads would take each other's cores.
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
-    PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)
+    PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1 ${TEST_PROPERTIES})
 endfunction()
 
 get_property(plugin_targets GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)
@@ -35,5 +35,5 @@ assay_torch_test(model)
 assay_torch_test(measure DEPENDS ${plugin_targets})
 assay_torch_test(plugins DEPENDS ${plugin_targets})
 assay_torch_test(conformance DEPENDS ${plugin_targets})
-assay_torch_test(gpu LABELS gpu DEPENDS ${plugin_targets})
+assay_torch_test(gpu PROPERTIES LABELS gpu DEPENDS ${plugin_targets})
 target_link_libraries(test_gpu PRIVATE assay_health)

@@ -26,14 +26,15 @@ struct Observation {
 
 // Reads the sources while cases run. One thread, kept for the whole run, that sleeps while no case
 // runs and whose readings cost less than 0.1 % of a core in all: where they take longer they become
-// rarer. begin() and end() read once each;
-// a begin that follows an end at once takes over what that has read.
+// rarer. begin() and end() read once each; a begin that follows an end at once takes over what that
+// has read.
 class Watch {
  public:
   struct Settings {
     double glance_every_s = 0.1;
-    double look_every_s = 1;  // thoroughly
-    double share = 0.0005;    // of a core, for each of the two
+    double look_every_s = 1;    // thoroughly
+    double share = 0.0005;      // of a core, for each of the two
+    double fresh_for_s = 0.02;  // so long may a begin take over what the end before it has read
   };
 
   explicit Watch(std::vector<std::shared_ptr<Source>> sources)

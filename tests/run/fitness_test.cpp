@@ -40,7 +40,7 @@ struct Script {
 
 class FitnessTest : public ::testing::Test {
  protected:
-  FitnessTest() : watch_({gpu_}, {.glance_every_s = 1e6, .look_every_s = 0}) {
+  FitnessTest() : watch_({gpu_}, {.glance_every_s = 1e6, .look_every_s = 0, .fresh_for_s = 0}) {
     resolved_.request.parameters["measure.unhealthy"] = std::string("mark");
   }
 
