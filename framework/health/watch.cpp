@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t most_readings = 4096;
 // Work of cores is counted in steps of 10 ms: over less time nothing can be said of it.
 constexpr double shortest_window_s = 0.5;
+// What the end of a case has read serves the begin of one that follows at once.
+constexpr double fresh_for_s = 0.02;
 
 double now_s() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
@@ -69,8 +71,7 @@ Watch::Ticket Watch::begin(std::vector<int> devices) {
     const bool all_known = std::all_of(devices.begin(), devices.end(),
                                        [&](int device) { return processes_.contains(device); });
     if (start_s >= next_look_s_ || !all_known) depth = Depth::thorough;
-    const double age_s = start_s - last_end_.time_s;
-    const bool fresh = age_s < settings_.fresh_for_s && last_devices_ == devices;
+    const bool fresh = start_s - last_end_.time_s < fresh_for_s && last_devices_ == devices;
     if (fresh && depth == Depth::edge) reading = last_end_;
   }
   const double cpu_before_s = cpu_s();

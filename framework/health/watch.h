@@ -32,9 +32,8 @@ class Watch {
  public:
   struct Settings {
     double glance_every_s = 0.1;
-    double look_every_s = 1;    // thoroughly
-    double share = 0.0005;      // of a core, for each of the two
-    double fresh_for_s = 0.02;  // so long may a begin take over what the end before it has read
+    double look_every_s = 1;  // thoroughly
+    double share = 0.0005;    // of a core, for each of the two
   };
 
   explicit Watch(std::vector<std::shared_ptr<Source>> sources)

@@ -40,7 +40,7 @@ struct Script {
 
 class FitnessTest : public ::testing::Test {
  protected:
-  FitnessTest() : watch_({gpu_}, {.glance_every_s = 1e6, .look_every_s = 0, .fresh_for_s = 0}) {
+  FitnessTest() : watch_({gpu_}, {.glance_every_s = 1e6, .look_every_s = 0}) {
     resolved_.request.parameters["measure.unhealthy"] = std::string("mark");
   }
 
@@ -48,15 +48,23 @@ class FitnessTest : public ::testing::Test {
     resolved_.request.parameters["measure.unhealthy"] = policy;
     measured_ = 0;
     said_.clear();
+    be(tries.at(0));
     return execute_watched(resolved_, {watch_,
                                        {{0}, 1, 1, 1},
                                        [&] { return measure(tries.at(measured_++)); },
-                                       [&](const std::string& what) { said_.push_back(what); },
+                                       [&](const std::string& what) {
+                                         said_.push_back(what);
+                                         be(tries.at(measured_));
+                                       },
                                        [&] { return stopping_; }});
   }
 
-  CaseEnd measure(const Script& script) {
+  // Before a try is begun: the watch may read at any moment of it.
+  void be(const Script& script) {
     gpu_->reasons = script.throttled ? health::clock_reason::power_cap : 0;
+  }
+
+  CaseEnd measure(const Script& script) {
     CaseEnd end;
     end.outcome = script.outcome;
     end.context["from_the_worker"] = measured_;
@@ -110,11 +118,12 @@ TEST_F(FitnessTest, MarkMarks) {
 }
 
 TEST_F(FitnessTest, MarksJoinThoseOfOthers) {
+  be({.throttled = true});
   const CaseEnd end =
       execute_watched(resolved_, {watch_,
                                   {{0}, 1, 1, 1},
                                   [&] {
-                                    CaseEnd leaky = measure({.throttled = true});
+                                    CaseEnd leaky = measure({});
                                     leaky.context["marks"].push_back({{"mark", "leak"}});
                                     return leaky;
                                   },
