@@ -88,6 +88,7 @@ Watch::Ticket Watch::begin(std::vector<int> devices) {
   }
   watched.devices = std::move(devices);
   watched.begun_s = start_s;
+  watched.since_s = now_s();
   keep(watched, reading, true);
   if (open_.size() == 1) changed_.notify_all();
   return ticket;
@@ -149,7 +150,7 @@ void Watch::take(std::unique_lock<std::mutex>& lock) {
     remember(reading);
   }
   for (auto& [ticket, watched] : open_) {
-    if (reading.time_s >= watched.begun_s) keep(watched, reading, false);
+    if (reading.time_s >= watched.since_s) keep(watched, reading, false);
   }
 }
 

@@ -35,7 +35,7 @@ void become_program(const KeeperTask& task, pid_t keeper) {
   ::dup2(task.input, STDIN_FILENO);
   ::dup2(task.output, STDOUT_FILENO);
   ::dup2(task.errors, STDERR_FILENO);
-  if (task.passed >= 0) ::fcntl(task.passed, F_SETFD, 0);
+  for (const int descriptor : task.passed) ::fcntl(descriptor, F_SETFD, 0);
   ::execvpe(task.arguments[0], task.arguments, task.environment);
   const int reason = errno;
   static_cast<void>(!::write(task.failure, &reason, sizeof reason));
@@ -187,9 +187,13 @@ void keep(const KeeperTask& task) {
   ::_exit(0);
 }
 
-void end_family(const std::string& mark) {
+namespace {
+
+// How many processes with the mark were found and killed.
+int kill_family(const std::string& mark) {
   const std::string wanted = std::string(family_variable) + "=" + mark;
   std::error_code ignored;
+  int killed = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
@@ -198,7 +202,20 @@ void end_family(const std::string& mark) {
     const std::string variables = '\0' + text.str() + '\0';
     if (variables.find('\0' + wanted + '\0') == std::string::npos) continue;
     const auto pid = static_cast<pid_t>(std::stol(name));
-    if (pid != ::getpid()) ::kill(pid, SIGKILL);
+    if (pid != ::getpid() && ::kill(pid, SIGKILL) == 0) ++killed;
+  }
+  return killed;
+}
+
+}  // namespace
+
+void end_family(const std::string& mark) {
+  // A process that becomes another program has no environment for a moment, so that one look may
+  // miss it.
+  constexpr int most_looks = 100;
+  for (int looks = 0, quiet = 0; quiet < 2 && looks < most_looks; ++looks) {
+    quiet = kill_family(mark) == 0 ? quiet + 1 : 0;
+    ::poll(nullptr, 0, 1);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <span>
 #include <string>
 
 namespace assay::run {
@@ -19,7 +20,7 @@ struct KeeperTask {
   int input = -1;
   int output = -1;
   int errors = -1;
-  int passed = -1;  // a descriptor the program keeps under its number; -1: none
+  std::span<const int> passed;  // descriptors the program keeps under their numbers
   char* const* arguments = nullptr;
   char* const* environment = nullptr;
 };

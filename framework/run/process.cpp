@@ -216,6 +216,11 @@ bool drain(wire::Descriptor& descriptor, std::string& text) {
   return true;
 }
 
+void keep_tail(std::string& printed) {
+  constexpr std::size_t kept_bytes = 8192;
+  if (printed.size() > kept_bytes) printed.erase(0, printed.size() - kept_bytes);
+}
+
 Result<Captured> capture(const Process::Command& command) {
   auto process = Process::start(command);
   if (!process) return tl::unexpected(process.error());

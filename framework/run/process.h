@@ -30,7 +30,7 @@ class Process {
     std::vector<std::string> arguments;              // [0]: the program, searched in PATH
     std::map<std::string, std::string> environment;  // added to this process' own
     bool standard_input = false;                     // a pipe to write to, else /dev/null
-    int passed = -1;  // a descriptor of this process that it keeps, under its number
+    std::vector<int> passed;  // descriptors of this process that it keeps, under their numbers
   };
 
   static Result<Process> start(const Command& command);
@@ -74,6 +74,9 @@ class Process {
 // Appends what is there without blocking, at most about 1 MiB, so that a process that never stops
 // printing cannot hold its reader up; false at the end of the stream.
 bool drain(wire::Descriptor& descriptor, std::string& text);
+
+// Leaves the last 8 KiB of what a program has printed: where its last words are.
+void keep_tail(std::string& printed);
 
 // All a process said, and how it ended.
 struct Captured {

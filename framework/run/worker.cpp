@@ -13,7 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kept_output_bytes = 8192;
 constexpr std::size_t line_bytes = 300;
 
 // The length of the UTF-8 character that text begins with; 0 where it is none.
@@ -61,8 +60,9 @@ Result<Worker> Worker::start(Process::Command command) {
   if (!shared) return tl::unexpected(shared.error());
   Worker worker;
   worker.status_page_ = std::move(*shared);
-  command.passed = worker.status_page_.descriptor();
-  command.environment[wire::status_variable] = std::to_string(command.passed);
+  const int page = worker.status_page_.descriptor();
+  command.passed.push_back(page);
+  command.environment[wire::status_variable] = std::to_string(page);
   auto process = Process::start(command);
   if (!process) return tl::unexpected(process.error());
   worker.process = std::move(*process);
@@ -96,7 +96,7 @@ void Worker::read_output() {
   for (wire::Descriptor* stream : {&process.output(), &process.errors()}) {
     if (stream->open() && !drain(*stream, output_)) stream->close();
   }
-  if (output_.size() > kept_output_bytes) output_.erase(0, output_.size() - kept_output_bytes);
+  keep_tail(output_);
 }
 
 std::string Worker::output() const { return printable(output_); }
@@ -114,7 +114,7 @@ std::string Worker::last_lines() const {
 Status Worker::death(const std::string& who, const OutOfMemoryKills& kills) {
   const ProcessEnd end = process.wait();
   read_output();
-  const std::string peak = human_size(static_cast<double>(end.peak_memory_bytes));
+  const std::string peak = human_size(end.peak_memory_bytes);
   if (end.signalled && end.number == SIGKILL && kills.any()) {
     return {Outcome::oom, fmt::format("host memory ran out: the system ended {} with SIGKILL; it "
                                       "held {} at most",

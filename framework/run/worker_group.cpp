@@ -24,7 +24,7 @@ constexpr seconds grace(3);
 // A worker whose connection has closed has this long to end.
 constexpr milliseconds end_grace(2000);
 // Ranks have this long to say where they are.
-constexpr milliseconds answer_grace(300);
+constexpr milliseconds answer_grace(2000);
 
 std::string random_token() {
   std::random_device source;
@@ -59,9 +59,10 @@ bool readable(int descriptor) {
 Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size,
                                        Interrupt* interrupt) {
   auto listener = wire::Listener::on_loopback();
-  const auto port = wire::free_port();
+  // Rank 0 takes the socket over, so that the port is nobody else's until it listens there.
+  const auto rendezvous = wire::bind_port();
   if (!listener) return tl::unexpected(listener.error());
-  if (!port) return tl::unexpected(port.error());
+  if (!rendezvous) return tl::unexpected(rendezvous.error());
   const std::string token = random_token();
   WorkerGroup group;
   for (int rank = 0; rank < world_size; ++rank) {
@@ -73,7 +74,12 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
                            {"LOCAL_RANK", std::to_string(rank)},
                            {"WORLD_SIZE", std::to_string(world_size)},
                            {"MASTER_ADDR", "127.0.0.1"},
-                           {"MASTER_PORT", std::to_string(*port)}};
+                           {"MASTER_PORT", std::to_string(rendezvous->port)}};
+    if (rank == 0 && world_size > 1) {
+      const int socket = rendezvous->socket.number();
+      command.passed.push_back(socket);
+      command.environment[wire::rendezvous_variable] = std::to_string(socket);
+    }
     auto worker = Worker::start(std::move(command));
     if (!worker) return tl::unexpected(worker.error());
     group.workers_.push_back(std::move(*worker));

@@ -28,7 +28,9 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
-Result<std::pair<Descriptor, int>> bind_loopback() {
+}  // namespace
+
+Result<BoundPort> bind_port() {
   Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.open()) return system_failure("cannot make a socket");
   sockaddr_in address = loopback(0);
@@ -37,10 +39,8 @@ Result<std::pair<Descriptor, int>> bind_loopback() {
       ::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     return system_failure("cannot bind a port on the loopback interface");
   }
-  return std::pair(std::move(socket), static_cast<int>(ntohs(address.sin_port)));
+  return BoundPort{std::move(socket), static_cast<int>(ntohs(address.sin_port))};
 }
-
-}  // namespace
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this != &other) {
@@ -113,11 +113,11 @@ Result<std::optional<nlohmann::json>> Channel::next() {
 }
 
 Result<Listener> Listener::on_loopback() {
-  auto bound = bind_loopback();
+  auto bound = bind_port();
   if (!bound) return tl::unexpected(bound.error());
   Listener listener;
-  listener.socket_ = std::move(bound->first);
-  listener.port_ = bound->second;
+  listener.socket_ = std::move(bound->socket);
+  listener.port_ = bound->port;
   if (::listen(listener.socket_.number(), SOMAXCONN) != 0) return system_failure("cannot listen");
   return listener;
 }
@@ -150,12 +150,6 @@ Result<Channel> connect(const std::string& address) {
   const int on = 1;
   ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return Channel(std::move(socket));
-}
-
-Result<int> free_port() {
-  const auto bound = bind_loopback();
-  if (!bound) return tl::unexpected(bound.error());
-  return bound->second;
 }
 
 }  // namespace assay::wire

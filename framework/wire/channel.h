@@ -73,7 +73,12 @@ class Listener {
 
 Result<Channel> connect(const std::string& address);
 
-// A free TCP port on the loopback interface, for the ranks' rendezvous.
-Result<int> free_port();
+// A TCP port on the loopback interface that is this process' as long as the socket is open; nobody
+// listens on it yet. For the ranks' rendezvous.
+struct BoundPort {
+  Descriptor socket;
+  int port = 0;
+};
+Result<BoundPort> bind_port();
 
 }  // namespace assay::wire

@@ -15,7 +15,9 @@ namespace assay::wire {
 // Environment variables a worker is started with; rank and rendezvous come in the names the
 // launch engines use (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT).
 inline constexpr const char* control_variable = "ASSAY_CONTROL";  // "address:port" of the host
-inline constexpr const char* token_variable = "ASSAY_TOKEN";      // proves that the worker is ours
+// Of rank 0: the descriptor of the socket that MASTER_PORT is bound to.
+inline constexpr const char* rendezvous_variable = "ASSAY_RENDEZVOUS";
+inline constexpr const char* token_variable = "ASSAY_TOKEN";  // proves that the worker is ours
 
 // Worker → host, first.
 struct Hello {

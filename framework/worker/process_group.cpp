@@ -1,6 +1,7 @@
 #include "worker/process_group.h"
 
 #include <ATen/ops/full.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "measure/gloo.h"
+#include "wire/messages.h"
 
 #ifdef USE_C10D_NCCL
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -49,6 +51,10 @@ Placement placement_from_environment() {
   placement.local_rank = integer_variable("LOCAL_RANK", placement.rank);
   if (const char* host = std::getenv("MASTER_ADDR")) placement.rendezvous_host = host;
   placement.rendezvous_port = integer_variable("MASTER_PORT", 0);
+  if (const int socket = integer_variable(wire::rendezvous_variable, -1); socket >= 0) {
+    ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+    placement.rendezvous_socket = socket;
+  }
   return placement;
 }
 
@@ -68,6 +74,7 @@ Group ProcessGroups::get(const std::string& backend, const at::Device& device) {
     options.isServer = placement_.rank == 0;
     options.numWorkers = placement_.world_size;
     options.timeout = rendezvous_limit;
+    options.masterListenFd = placement_.rendezvous_socket;
     store_ = c10::make_intrusive<c10d::TCPStore>(placement_.rendezvous_host, options);
   }
   auto& made = backends_[backend];

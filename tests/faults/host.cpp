@@ -77,7 +77,16 @@ Host::Host(const Command& command) : mark_(new_mark()) {
   ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&files, 1, (log_.string() + ".output").c_str(), flags, 0600);
   ::posix_spawn_file_actions_addopen(&files, 2, (log_.string() + ".errors").c_str(), flags, 0600);
-  const int problem = ::posix_spawnp(&pid_, "env", &files, nullptr, argv.data(), envp.data());
+  // Whatever the tests themselves were started to ignore.
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t hang_up;
+  ::sigemptyset(&hang_up);
+  ::sigaddset(&hang_up, SIGHUP);
+  ::posix_spawnattr_setsigdefault(&attributes, &hang_up);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  const int problem = ::posix_spawnp(&pid_, "env", &files, &attributes, argv.data(), envp.data());
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   if (problem != 0) throw std::system_error(problem, std::generic_category(), "posix_spawnp");
 }

@@ -39,6 +39,17 @@ class Interrupt : public ::testing::Test {
         << host.errors();
   }
 
+  // Written by the plugin when what is asked for has come about.
+  std::filesystem::path file_of_the_strike() {
+    const auto file = trial_.folder().path() / "struck";
+    trial_.environment["HOSTILE_STRUCK"] = file.string();
+    return file;
+  }
+  void wait_for_file(Host& host, const std::filesystem::path& file) {
+    ASSERT_TRUE(wait_until(100, [&] { return std::filesystem::exists(file) || !host.running(); }));
+    ASSERT_TRUE(host.running()) << host.errors();
+  }
+
   // What is stored after the signal, and that a resume completes it.
   void expect_kept_and_resumed(const End& end, std::vector<std::string> arguments,
                                std::size_t cases = 6) {
@@ -59,8 +70,9 @@ class Interrupt : public ::testing::Test {
   End in_the_third_case(int signal) {
     trial_.folder().write("e.yaml", six_cases("wait"));
     trial_.environment["HOSTILE_LEAVE"] = (trial_.folder().path() / "leave").string();
+    const auto there = file_of_the_strike();
     Host host(trial_.command(words("e.yaml")));
-    wait_for(host, 2);
+    wait_for_file(host, there);
     host.send_and_see_taken(signal);
     trial_.folder().write("leave", "");
     const End end = host.wait(60);
@@ -123,10 +135,9 @@ TEST_F(Interrupt, HangUp) {
 TEST_F(Interrupt, KillWhileAPluginHasLeftADaemonAndHangs) {
   trial_.folder().write("e.yaml", six_cases("orphan_hang"));
   trial_.folder().write("awake.yaml", six_cases("nap"));
+  const auto daemon = file_of_the_strike();
   Host host(trial_.command(words("e.yaml")));
-  wait_for(host, 2);
-  const std::size_t before = host.family().size();
-  ASSERT_TRUE(wait_until(60, [&] { return host.family().size() > before; })) << "the daemon";
+  wait_for_file(host, daemon);
   host.send(SIGKILL);
   const End end = host.wait(60);
   EXPECT_EQ(host.left_behind(), "");

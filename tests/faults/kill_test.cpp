@@ -21,6 +21,11 @@ constexpr unsigned seed = 1;
 
 int kills_wanted() { return number_from_environment("ASSAY_FAULT_KILLS", 12); }
 
+// No more kills after this: where starting a worker takes half a minute, a few are enough.
+std::chrono::steady_clock::time_point end_of_kills() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(10) * kills_wanted();
+}
+
 // Waits for a random number of cases to be told as finished, and a random part of a case longer.
 class RandomMoment {
  public:
@@ -55,7 +60,8 @@ constexpr std::size_t quick_count = 30;
 // What was told as finished is stored.
 void expect_kept(const std::set<std::string>& finished, const store::Run& run) {
   std::set<std::string> stored;
-  for (const auto& result : run.cases) stored.insert("seq_len=" + value_of(result, "seq_len"));
+  for (const auto& result : run.cases)
+    stored.insert("seq_len=" + store::text_of(result.parameters, "seq_len"));
   EXPECT_THAT(finished, IsSubsetOf(stored));
 }
 
@@ -116,11 +122,15 @@ TEST(Kill, OfTheHostAtRandomMomentsLosesNothing) {
   Trial trial("Kills");
   trial.folder().write("kills.yaml", quick_cases);
   int kills = 0, runs = 0;
-  while (kills < kills_wanted() && !HasFailure()) {
+  const auto deadline = end_of_kills();
+  const auto go_on = [&] {
+    return kills < kills_wanted() && std::chrono::steady_clock::now() < deadline;
+  };
+  while (go_on() && !HasFailure()) {
     KilledRun run(trial);
     ++runs;
     do {
-      run.attempt(kills < kills_wanted() ? &moment : nullptr);
+      run.attempt(go_on() ? &moment : nullptr);
       kills += run.killed() ? 1 : 0;
     } while (run.killed() && !HasFailure());
     // As if nothing had happened: the same cases, passes, metrics and outcomes.
@@ -149,12 +159,14 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
       "fixed: {batch: 1, heads: 1, d_head: 8, attention: {hostile: {fault: nap}}, device: cpu}\n"
       "measure: {passes: [forward], warmup: 2, samples: 10}\n");
   const std::string plugin = test::fixture("hostile_attention");
+  ASSERT_EQ(trial.run({"list", "attention", "--plugin", plugin}).exit_code, 0) << "known from here";
+  const auto deadline = end_of_kills();
   std::mt19937 random(seed);
   double start_s = 0;  // until the first case of a run is finished
   int kills = 0, runs = 0;
   std::size_t struck = 0;
   std::string reason;
-  while (kills < kills_wanted() && !HasFailure()) {
+  while (kills < kills_wanted() && std::chrono::steady_clock::now() < deadline && !HasFailure()) {
     ++runs;
     const auto start = std::chrono::steady_clock::now();
     Host host(trial.command({"run", "kills.yaml", "--plugin", plugin}));
@@ -164,7 +176,8 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
     }
     std::uniform_real_distribution<double> pause_s(0, 1.7 * start_s);
     int kills_here = 0;
-    while (host.running() && kills + kills_here < kills_wanted()) {
+    while (host.running() && kills + kills_here < kills_wanted() &&
+           std::chrono::steady_clock::now() < deadline) {
       const auto until =
           std::chrono::steady_clock::now() + std::chrono::duration<double>(pause_s(random));
       wait_until(200, [&] { return std::chrono::steady_clock::now() > until || !host.running(); });

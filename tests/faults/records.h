@@ -24,8 +24,8 @@ void write_record(const Record& record);
 // The records of a file of JSON lines, of each test the last.
 std::vector<Record> read_records(const std::filesystem::path& file);
 
-// The page with a table for each group, rows in the order of `tests`. Throws std::out_of_range for
-// a group of which it does not know what was checked.
+// The page with a table for each group, rows in the order of `tests`; a group that it does not know
+// stands at its end.
 std::string render_page(const std::vector<Record>& records, const std::vector<std::string>& tests);
 
 }  // namespace assay::faults

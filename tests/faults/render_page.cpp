@@ -31,38 +31,40 @@ Of a case that was struck, in the tables of plugins, ranks and external programs
 What was checked elsewhere stands above the table.
 )";
 
-// What was checked of the rows of a table besides what the head says.
-const std::map<std::string, std::string>& checked() {
-  static const std::map<std::string, std::string> groups = {
-      {"Plugins", ""},
-      {"Plugins on a GPU", ""},
-      {"Ranks over Gloo", ""},
-      {"Ranks over NCCL", ""},
-      {"External programs", ""},
-      {"Plugins as they are loaded",
-       R"(Where plugins are listed: the exit code, the message and the file that it names; no database is made,
+// The tables in their order, each with what was checked of its rows besides what the head says.
+constexpr std::pair<const char*, const char*> tables[] = {
+    {"Plugins", ""},
+    {"Plugins on a GPU", ""},
+    {"Ranks over Gloo", ""},
+    {"Ranks over NCCL", ""},
+    {"External programs", ""},
+    {"Plugins as they are loaded",
+     R"(Where plugins are listed: the exit code, the message and the file that it names; no database is made,
 and the plugin is listed once it is not at fault any more.
+
 )"},
-      {"Inputs",
-       R"(What is refused is refused within 30 s and 512 MiB, with this exit code and message, and no case is
+    {"Inputs",
+     R"(What is refused is refused within 30 s and 512 MiB, with this exit code and message, and no case is
 stored. Text is stored as it is, and neither a shell nor SQL runs it.
+
 )"},
-      {"Results",
-       R"(The exit code and the message. Every case that was told as finished is stored; where the run can go
+    {"Results",
+     R"(The exit code and the message. Every case that was told as finished is stored; where the run can go
 on, `--resume` runs the rest and nothing twice. A database that this assay cannot read is byte for byte
 what it was.
+
 )"},
-      {"Signals to the host",
-       R"(The exit code. Every case that was told as finished is stored; `--resume` runs the rest, `ok`, and
+    {"Signals to the host",
+     R"(The exit code. Every case that was told as finished is stored; `--resume` runs the rest, `ok`, and
 nothing twice.
+
 )"},
-      {"Kills",
-       R"(After each kill: every case that was told as finished is stored; what is run again is what was not
+    {"Kills",
+     R"(After each kill: every case that was told as finished is stored; what is run again is what was not
 finished, or crashed.
+
 )"},
-  };
-  return groups;
-}
+};
 
 // A plain cell of a Markdown table, on one line.
 std::string cell(const std::string& text) {
@@ -90,29 +92,21 @@ std::string row(const Record& record) {
 }  // namespace
 
 std::string render_page(const std::vector<Record>& records, const std::vector<std::string>& tests) {
-  std::vector<std::string> groups;
-  std::vector<const Record*> ordered;
+  std::map<std::string, std::string> rows;  // of each table
   for (const std::string& test : tests) {
     const auto found = std::find_if(records.begin(), records.end(),
                                     [&](const Record& record) { return record.test == test; });
-    if (found == records.end()) continue;
-    ordered.push_back(&*found);
-    if (std::find(groups.begin(), groups.end(), found->group) == groups.end()) {
-      groups.push_back(found->group);
-    }
+    if (found != records.end()) rows[found->group] += row(*found);
   }
   std::string page = head;
-  for (const std::string& group : groups) {
-    std::string text = checked().at(group);
-    if (!text.empty()) text += "\n";
+  for (const auto& [group, was_checked] : tables) {
     page += fmt::format(
         "\n## {}\n\n{}| what was done | outcome | reason, as it is told | other cases | lost |\n"
-        "|---|---|---|---|---|\n",
-        group, text);
-    for (const Record* record : ordered) {
-      if (record->group == group) page += row(*record);
-    }
+        "|---|---|---|---|---|\n{}",
+        group, was_checked, rows[group]);
+    rows.erase(group);
   }
+  for (const auto& [group, forgotten] : rows) page += "no table for " + group + ":\n" + forgotten;
   return page;
 }
 

@@ -105,11 +105,6 @@ std::map<std::string, std::string> told(const std::string& errors) {
   return cases;
 }
 
-std::string value_of(const store::CaseResult& result, const std::string& parameter) {
-  const auto found = result.parameters.find(parameter);
-  return found == result.parameters.end() ? "" : to_text(found->second);
-}
-
 std::set<std::string> series_of(const store::Run& run) {
   std::set<std::string> all;
   for (const auto& result : run.cases) {

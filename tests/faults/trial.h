@@ -48,9 +48,6 @@ class Trial {
 // outcome.
 std::map<std::string, std::string> told(const std::string& errors);
 
-// "seq_len=7" and the like for stored cases: the value of one parameter.
-std::string value_of(const store::CaseResult& result, const std::string& parameter);
-
 // Every series of the run's cases: "<key_text> | pass metric part rank outcome".
 std::set<std::string> series_of(const store::Run& run);
 

@@ -41,7 +41,7 @@ std::string leaving_a_daemon(const std::string& then) {
 }
 
 Process start(const Thread& thread, const std::string& script) {
-  auto process = Process::start({.arguments = {"sh", "-c", script}, .passed = thread.held()});
+  auto process = Process::start({.arguments = {"sh", "-c", script}, .passed = {thread.held()}});
   EXPECT_TRUE(process) << process.error().text();
   return std::move(*process);
 }
