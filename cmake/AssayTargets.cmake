@@ -6,9 +6,15 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# Where several files are compiled as one (CMAKE_UNITY_BUILD), a local name may be that of something
+# in the file before, and g++ takes a file that is included for a header.
+set(assay_unity_warnings -Wshadow)
+if(CMAKE_UNITY_BUILD)
+  set(assay_unity_warnings $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local;-Wno-subobject-linkage,-Wno-shadow>)
+endif()
 add_library(assay_options INTERFACE)
 target_compile_options(assay_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wno-missing-field-initializers;-Werror>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;${assay_unity_warnings};-Wnon-virtual-dtor;-Wno-missing-field-initializers;-Werror>)
 # g++ 12 takes brace-initialised temporaries for uninitialised once it inlines their destructors,
 # "text" + std::string for overlapping copies, and the assignment of a text for one without end.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -78,8 +78,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) 
   if (S_ISDIR(status.st_mode)) return failed("it is a folder");
   // The size is asked again while reading: a device or a pipe has none.
   const auto too_large = [&] {
-    return failed(
-        fmt::format("it is larger than {}", human_size(static_cast<double>(limit_bytes))));
+    return failed(fmt::format("it is larger than {}", human_size(limit_bytes)));
   };
   const auto size = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
   if (size > limit_bytes) return too_large();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ Result<std::int64_t> parse_size(std::string_view text);
 Result<double> parse_duration(std::string_view text);
 // 3221225472 → "3.00 GiB".
 std::string human_size(double bytes);
+template <std::integral Bytes>
+std::string human_size(Bytes bytes) {
+  return human_size(static_cast<double>(bytes));
+}
 // 93.4 → "1 min 33 s".
 std::string human_duration(double seconds);
 

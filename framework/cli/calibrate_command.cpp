@@ -20,7 +20,7 @@ namespace {
 
 const std::vector<std::string> things = {"copy", "matmul", "launch", "all_reduce"};
 
-Usage usage() {
+Usage calibrate_usage() {
   Usage usage{
       "calibrate",
       "[copy|matmul|launch|all_reduce]…",
@@ -57,9 +57,9 @@ std::string name_of_setting(const std::string& setting) {
   return std::string(trim(std::string_view(setting).substr(0, setting.find('='))));
 }
 
-class Planner {
+class CeilingsPlanner {
  public:
-  Planner(const Session& session, config::Override given, std::vector<std::string> asked)
+  CeilingsPlanner(const Session& session, config::Override given, std::vector<std::string> asked)
       : session_(session),
         given_(std::move(given)),
         asked_(std::move(asked)),
@@ -267,7 +267,7 @@ Result<Measured> measure(const Session& session, const po::variables_map& values
 }  // namespace
 
 Result<ExitCode> calibrate_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(calibrate_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   std::vector<std::string> asked = texts(**values, "thing");
@@ -285,7 +285,7 @@ Result<ExitCode> calibrate_command(const Arguments& arguments) {
   }
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
-  const auto planned = Planner(*session, overrides(**values), std::move(asked)).plan();
+  const auto planned = CeilingsPlanner(*session, overrides(**values), std::move(asked)).plan();
   if (!planned) return tl::unexpected(planned.error());
   if (planned->empty()) return fail(ExitCode::machine_lacks, "nothing of it can be measured here");
   auto database = open_database(**values, store::Access::read_write);

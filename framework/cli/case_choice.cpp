@@ -31,8 +31,7 @@ bool consists_of(std::string_view text, std::string_view characters) {
 
 Value value_of(const store::CaseResult& result, const std::string& name) {
   if (name == "outcome") return std::string(to_text(result.outcome));
-  const auto found = result.parameters.find(name);
-  return found == result.parameters.end() ? Value() : found->second;
+  return store::value_of(result.parameters, name);
 }
 
 // A name that no case has is a misspelling, unless it is text that a name is compared with.

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "report/units.h"
+#include "run/environment.h"
 #include "store/identity.h"
 #include "store/statistics.h"
 
@@ -116,14 +117,6 @@ void add_provenance(const store::Run& run, const store::CaseResult& result, std:
   }
 }
 
-// Whether a variable changes what is measured. Of others a machine has many: what it runs on, which
-// versions an image has, who trusts which folder.
-bool changes_measurements(std::string_view name) {
-  if (name.starts_with("ASSAY_")) return name == "ASSAY_HOST_MEMORY_LIMIT";
-  if (name.starts_with("NVIDIA_")) return name == "NVIDIA_TF32_OVERRIDE";
-  return !name.ends_with("_VERSION") && name.find('=') == std::string_view::npos;
-}
-
 // "OMP_NUM_THREADS=8": the variables a session was measured with, as far as their values are known
 // whole. Older sessions do not say whether they are.
 std::vector<std::string> environment_words(const json& provenance) {
@@ -134,7 +127,7 @@ std::vector<std::string> environment_words(const json& provenance) {
   if (shortened == provenance.end() || !shortened->is_array()) return words;
   for (const auto& [name, value] : variables->items()) {
     const bool whole = std::find(shortened->begin(), shortened->end(), name) == shortened->end();
-    if (!whole || !value.is_string() || !changes_measurements(name)) continue;
+    if (!whole || !value.is_string() || !run::changes_measurements(name)) continue;
     words.push_back(name + "=" + value.get<std::string>());
   }
   if (!words.empty()) words.insert(words.begin(), "env");

@@ -16,7 +16,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage check_usage() {
   Usage usage{"check",
               "KIND/NAME",
               "Checks one plugin with the conformance suite of its kind: results and gradients "
@@ -177,7 +177,7 @@ Result<ExitCode> check_plugin(const Session& session, const catalogue::PluginInf
 }  // namespace
 
 Result<ExitCode> check_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(check_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string what = text_or(**values, "what", "");

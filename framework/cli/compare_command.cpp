@@ -13,7 +13,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage compare_usage() {
   Usage usage{
       "compare",
       "A B",
@@ -109,7 +109,7 @@ std::string verdict_for_gates(const compare::Comparison& comparison,
 }  // namespace
 
 Result<ExitCode> compare_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(compare_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string format = text_or(**values, "format", "text");

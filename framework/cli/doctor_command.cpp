@@ -18,7 +18,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage doctor_usage() {
   return {"doctor",
           "",
           "Says what this machine and this installation have, what is missing, and how to get it.",
@@ -139,13 +139,12 @@ void check_health(Checkup& checkup, health::GpuSource& gpus, health::CpuSource& 
 
 void check_machine(Checkup& checkup, const health::GpuSource& gpus, const health::CpuSource& cpus) {
   const run::Machine machine = run::probe_machine(gpus, cpus);
-  checkup.good("machine",
-               fmt::format("{}, {} cores, {}, {}", machine.cpu, machine.cores,
-                           human_size(static_cast<double>(machine.memory_bytes)), machine.system));
+  checkup.good("machine", fmt::format("{}, {} cores, {}, {}", machine.cpu, machine.cores,
+                                      human_size(machine.memory_bytes), machine.system));
   for (const run::Gpu& gpu : machine.gpus) {
     checkup.good("GPU", fmt::format("{}, {}, compute capability {}, driver {}", gpu.name,
-                                    human_size(static_cast<double>(gpu.memory_bytes)),
-                                    gpu.compute_capability, machine.gpu_driver));
+                                    human_size(gpu.memory_bytes), gpu.compute_capability,
+                                    machine.gpu_driver));
   }
   if (machine.gpus.empty()) {
     checkup.absent("GPU", machine.gpu_problem,
@@ -205,7 +204,7 @@ void check_compilers(Checkup& checkup, const run::Installation& installation) {
 }  // namespace
 
 Result<ExitCode> doctor_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(doctor_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const auto installation = run::find_installation();

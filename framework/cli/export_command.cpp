@@ -13,7 +13,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage export_usage() {
   Usage usage{"export",
               "RUN",
               "Writes a run as JSON Lines (everything, for another machine's `assay import`) or as "
@@ -59,7 +59,7 @@ Result<void> write(const store::Run& run, const std::string& format, std::ostrea
 }  // namespace
 
 Result<ExitCode> export_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(export_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string output = text_or(**values, "output", "");

@@ -10,7 +10,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage import_usage() {
   Usage usage{
       "import",
       "FILE",
@@ -50,7 +50,7 @@ Result<void> attach_experiment(const std::string& experiment, store::Run& run) {
 }  // namespace
 
 Result<ExitCode> import_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(import_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string file = text_or(**values, "file", "");

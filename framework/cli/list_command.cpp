@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<std::string> topics = {"plugins", "experiments", "models", "runs"};
 
-Usage usage() {
+Usage list_usage() {
   Usage usage{
       "list",
       "[plugins|experiments|models|runs|KIND]",
@@ -68,7 +68,7 @@ Result<ExitCode> print_runs(const po::variables_map& values) {
 }  // namespace
 
 Result<ExitCode> list_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(list_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string topic = text_or(**values, "topic", "plugins");

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Usage usage() {
+Usage new_usage() {
   Usage usage{
       "new",
       "KIND/NAME",
@@ -219,7 +219,7 @@ void print_next_of_project(const Variant& variant, const fs::path& prefix) {
 }  // namespace
 
 Result<ExitCode> new_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(new_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string what = text_or(**values, "what", "");

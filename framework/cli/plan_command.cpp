@@ -19,7 +19,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage plan_usage() {
   Usage usage{
       "plan",
       "FILE",
@@ -157,7 +157,7 @@ class Planner {
 }  // namespace
 
 Result<ExitCode> plan_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(plan_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string file = text_or(**values, "experiment-file", "");

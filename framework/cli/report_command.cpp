@@ -7,7 +7,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage report_usage() {
   Usage usage{
       "report",
       "RUN…",
@@ -33,7 +33,7 @@ Usage usage() {
 }  // namespace
 
 Result<ExitCode> report_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(report_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const auto session = open_session();

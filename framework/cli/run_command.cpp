@@ -14,7 +14,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage run_usage() {
   Usage usage{
       "run",
       "FILE…",
@@ -161,7 +161,7 @@ Result<std::vector<AskedRun>> all_asked(const Session& session, const po::variab
 }  // namespace
 
 Result<ExitCode> run_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(run_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   // A limit on the size of files (ulimit -f) is an error to report, not the end of the process.

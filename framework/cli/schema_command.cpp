@@ -9,7 +9,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage schema_usage() {
   Usage usage{
       "schema",
       "",
@@ -27,7 +27,7 @@ Usage usage() {
 }  // namespace
 
 Result<ExitCode> schema_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(schema_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const auto session = open_session(texts(**values, "plugin"));

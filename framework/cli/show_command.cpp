@@ -15,7 +15,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage show_usage() {
   Usage usage{"show",
               "KIND/NAME | model/NAME | RUN[/CASE]",
               "Shows everything known of one plugin, one model, one run, or one case of a run with "
@@ -132,7 +132,7 @@ Result<ExitCode> show_run(const po::variables_map& values, const std::string& wh
 }  // namespace
 
 Result<ExitCode> show_command(const Arguments& arguments) {
-  const auto values = parse(usage(), arguments);
+  const auto values = parse(show_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string what = text_or(**values, "what", "");

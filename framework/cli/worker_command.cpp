@@ -9,7 +9,7 @@ namespace assay::cli {
 
 namespace {
 
-Usage usage() {
+Usage worker_usage() {
   return {
       "worker",
       "ROLE …",
@@ -26,7 +26,7 @@ Usage usage() {
 // milliseconds and run where LibTorch is not installed.
 Result<ExitCode> worker_command(const Arguments& arguments) {
   if (arguments == Arguments{"--help"} || arguments == Arguments{"-h"}) {
-    fmt::print("{}", usage().text());
+    fmt::print("{}", worker_usage().text());
     return ExitCode::ok;
   }
   const auto installation = run::find_installation();

@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "base/text.h"
 #include "compare/pairing.h"
@@ -15,8 +14,6 @@
 
 namespace assay::compare {
 namespace {
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 constexpr std::array<std::pair<std::string_view, Verdict>, 7> verdicts{{
     {"faster", Verdict::faster},
@@ -139,8 +136,11 @@ Row compare_at(const CasePair& pair, const Place& place, const Question& questio
   row.a = figures_of(a);
   row.b = figures_of(b);
   row.reason = problem_of(a, b);
-  row.judgement = {
-      Relation::inconclusive, not_a_number, {not_a_number, not_a_number}, not_a_number, {}};
+  row.judgement = {Relation::inconclusive,
+                   store::not_a_number,
+                   {store::not_a_number, store::not_a_number},
+                   store::not_a_number,
+                   {}};
   if (!row.reason.empty()) return row;
   row.judgement = is_counted(row.unit)
                       ? judge_counts(row.a.median, row.b.median, question.criteria)

@@ -7,14 +7,11 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <vector>
 
 namespace assay::compare {
 namespace {
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 constexpr double known_degrees = 1e9;  // Student's t is then the normal distribution
 
@@ -26,9 +23,9 @@ struct Estimate {
 
 Judgement undecided(std::string reason) {
   return {Relation::inconclusive,
-          not_a_number,
-          {not_a_number, not_a_number},
-          not_a_number,
+          store::not_a_number,
+          {store::not_a_number, store::not_a_number},
+          store::not_a_number,
           std::move(reason)};
 }
 

@@ -45,11 +45,6 @@ std::vector<std::string> varying(const std::vector<Row>& rows) {
   return names;
 }
 
-std::string parameter(const Row& row, const std::string& name) {
-  const auto at = row.parameters.find(name);
-  return at == row.parameters.end() ? "" : assay::to_text(at->second);
-}
-
 std::string figure(double value, const std::string& unit) {
   if (!std::isfinite(value)) return "";
   const std::string shown = report::sensible_unit(value, unit);
@@ -76,8 +71,8 @@ TableSection table_of(const Comparison& comparison) {
   const std::vector<Row>& rows = comparison.rows;
   TableSection table;
   for (const std::string& name : varying(rows)) {
-    table.columns.push_back(
-        column(rows, name, 'l', [&](const Row& row) { return parameter(row, name); }));
+    table.columns.push_back(column(
+        rows, name, 'l', [&](const Row& row) { return store::text_of(row.parameters, name); }));
   }
   table.columns.push_back(column(rows, "pass", 'l', [](const Row& row) { return row.pass; }));
   if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.part.empty(); })) {
@@ -100,7 +95,7 @@ TableSection table_of(const Comparison& comparison) {
 std::string row_name(const Row& row, const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (const std::string& name : names) {
-    if (const std::string value = parameter(row, name); !value.empty()) {
+    if (const std::string value = store::text_of(row.parameters, name); !value.empty()) {
       parts.push_back(name + " " + value);
     }
   }

@@ -21,7 +21,7 @@ Shape square(std::int64_t seq, bool causal, at::ScalarType dtype) {
 }
 
 // Shared by every case.
-struct Tested {
+struct TestedAttention {
   Shared<AttentionBoundary> plugin;
 
   Operation on(const Shape& shape) const {
@@ -40,7 +40,7 @@ Check over(std::string name, std::string sentence, std::vector<Shape> shapes,
   return check;
 }
 
-Check compared(const Tested& tested, std::string name, std::string sentence,
+Check compared(const TestedAttention& tested, std::string name, std::string sentence,
                std::vector<Shape> shapes, bool with_gradients = true) {
   return over(std::move(name), std::move(sentence), std::move(shapes),
               [tested, with_gradients](const Shape& shape) {
@@ -48,7 +48,6 @@ Check compared(const Tested& tested, std::string name, std::string sentence,
               });
 }
 
-constexpr at::ScalarType dtypes[] = {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble};
 // On CPUs fp32, on GPUs often one of the others alone: what only needs some dtype tries two.
 constexpr at::ScalarType usual_dtypes[] = {at::kFloat, at::kBFloat16};
 
@@ -56,7 +55,7 @@ std::vector<Shape> lengths() {
   std::vector<Shape> shapes;
   for (const std::int64_t seq : {1, 2, 3, 17, 64, 65, 127, 128, 129, 257, 1031}) {
     for (const bool causal : {false, true}) {
-      for (const auto dtype : dtypes) shapes.push_back(square(seq, causal, dtype));
+      for (const auto dtype : floating_dtypes) shapes.push_back(square(seq, causal, dtype));
     }
   }
   return shapes;
@@ -156,7 +155,7 @@ std::vector<Shape> magnitudes() {
 }
 
 // lse of a variant with a backward of its own, where a query sees a key at all.
-Verdict log_sum_exp(const Tested& tested, const Shape& shape) {
+Verdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
   AttentionBoundary& plugin = tested.plugin.get();
   bool has_backward = false;
   bool differentiable = false;
@@ -186,7 +185,7 @@ Verdict log_sum_exp(const Tested& tested, const Shape& shape) {
 }
 
 // Whatever the plugin keeps from one call must not show in the next, on another shape.
-Verdict after_others(const Tested& tested, const Shape& shape) {
+Verdict after_others(const TestedAttention& tested, const Shape& shape) {
   Shape longer = shape;
   longer.seq_q += 40;
   longer.seq_k += 40;
@@ -199,7 +198,7 @@ Verdict after_others(const Tested& tested, const Shape& shape) {
   return verdict;
 }
 
-std::vector<NamedOperation> few_operations(const Tested& tested) {
+std::vector<NamedOperation> few_operations(const TestedAttention& tested) {
   std::vector<NamedOperation> operations;
   for (const std::int64_t seq : {1, 17, 65, 128}) {
     for (const auto dtype : usual_dtypes) {
@@ -214,7 +213,7 @@ std::vector<NamedOperation> few_operations(const Tested& tested) {
 }  // namespace
 
 std::vector<Check> attention_checks(const Subject& subject) {
-  const Tested tested{Shared<AttentionBoundary>(subject)};
+  const TestedAttention tested{Shared<AttentionBoundary>(subject)};
   std::vector<Check> checks = {
       compared(tested, "forward", "The output agrees with float64 at awkward lengths.", lengths(),
                false),

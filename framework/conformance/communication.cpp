@@ -19,7 +19,7 @@ namespace assay::conformance {
 
 namespace {
 
-constexpr double tolerance = 1e-5;
+constexpr double exchange_tolerance = 1e-5;
 constexpr int blocks = 2;
 constexpr double learning_rate = 0.1;
 // A rank that has failed leaves the others waiting for this long.
@@ -94,7 +94,7 @@ class Rank {
       // Where no rank has a gradient it may stay undefined.
       if (!found.defined() && setup_.missing_everywhere && is_missing(i)) continue;
       compare(verdict, {name("gradient", i), mean_gradient(step, i), 1e-3}, on_cpu(found),
-              tolerance);
+              exchange_tolerance);
     }
   }
 
@@ -117,7 +117,8 @@ class Rank {
   void compare_parameters(Verdict& verdict) const {
     throw_unless_ok(plugin_.before_block(0));
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      compare(verdict, {name("parameter", i), expected_[i], 0}, on_cpu(parameters_[i]), tolerance);
+      compare(verdict, {name("parameter", i), expected_[i], 0}, on_cpu(parameters_[i]),
+              exchange_tolerance);
     }
     throw_unless_ok(plugin_.after_block(0));
   }

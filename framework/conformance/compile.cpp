@@ -13,7 +13,7 @@ namespace {
 
 constexpr int calls = 4;
 // Fused operations may round differently.
-constexpr double tolerance = 1e-4;
+constexpr double replayed_tolerance = 1e-4;
 // An optimizer divides by what may be next to nothing: parameters are compared as a whole.
 constexpr double gradient_allowance = 10;
 
@@ -54,7 +54,7 @@ class Pair {
       }
       const bool loose = name.starts_with("grad.") || name.starts_with("parameter.");
       compare(verdict, {name, reference.to(at::kDouble), 0}, value,
-              loose ? gradient_allowance * tolerance : tolerance);
+              loose ? gradient_allowance * replayed_tolerance : replayed_tolerance);
     }
   }
 
@@ -99,10 +99,10 @@ Verdict do_not_mix(const Subject& subject, const std::string& pass) {
   return verdict;
 }
 
-Verdict frees_memory(const Subject& subject, const std::string& pass) {
+Verdict step_frees_memory(const Subject& subject, const std::string& pass) {
   const auto plugin = subject.make<CompileBoundary>();
   Pair pair(*plugin, subject.device(), pass);
-  return conformance::frees_memory(subject.device(), [&] { pair.call_tested(); });
+  return frees_memory(subject.device(), [&] { pair.call_tested(); });
 }
 
 class Throws final : public Program {
@@ -173,7 +173,7 @@ std::vector<Check> compile_checks(const Subject& subject) {
        "What a program throws comes back as its reason.",
        {{"a program that throws", [subject] { return hands_on_failures(subject); }}}},
       over_passes("memory", "Repeated calls leave no memory allocated.",
-                  [subject](const std::string& pass) { return frees_memory(subject, pass); }),
+                  [subject](const std::string& pass) { return step_frees_memory(subject, pass); }),
   };
 }
 

@@ -16,107 +16,107 @@ namespace assay::conformance {
 
 namespace {
 
-enum class Layout { contiguous, transposed, every_second, columns_apart, expanded, shifted };
-enum class Values { normal, tiny, large, constant, zero, offset, one_large };
+enum class NormLayout { contiguous, transposed, every_second, columns_apart, expanded, shifted };
+enum class NormValues { normal, tiny, large, constant, zero, offset, one_large };
 
-const char* text(Layout layout) {
+const char* text(NormLayout layout) {
   switch (layout) {
-    case Layout::contiguous:
+    case NormLayout::contiguous:
       return "contiguous";
-    case Layout::transposed:
+    case NormLayout::transposed:
       return "the last dimension stored first";
-    case Layout::every_second:
+    case NormLayout::every_second:
       return "every second row of a longer tensor";
-    case Layout::columns_apart:
+    case NormLayout::columns_apart:
       return "every second column of a wider tensor";
-    case Layout::expanded:
+    case NormLayout::expanded:
       return "one row for all (stride 0)";
-    case Layout::shifted:
+    case NormLayout::shifted:
       return "rows of n_cols + 1, from the second column on";
   }
   return "";
 }
 
-const char* text(Values values) {
+const char* text(NormValues values) {
   switch (values) {
-    case Values::normal:
+    case NormValues::normal:
       return "normal values";
-    case Values::tiny:
+    case NormValues::tiny:
       return "values around 0.001";
-    case Values::large:
+    case NormValues::large:
       return "values around 1000: their squares are beyond fp16's range";
-    case Values::constant:
+    case NormValues::constant:
       return "all values 3";
-    case Values::zero:
+    case NormValues::zero:
       return "all values 0";
-    case Values::offset:
+    case NormValues::offset:
       return "values around 100";
-    case Values::one_large:
+    case NormValues::one_large:
       return "one column 1000 times as large";
   }
   return "";
 }
 
-struct Shape {
+struct NormShape {
   std::vector<std::int64_t> sizes;  // the last: n_cols
   at::ScalarType dtype = at::kFloat;
   bool wide_weight = false;  // weight and bias in fp32 beside x in fp16 or bf16
   double eps = 1e-5;
-  Layout layout = Layout::contiguous;
-  Values values = Values::normal;
+  NormLayout layout = NormLayout::contiguous;
+  NormValues values = NormValues::normal;
 
   std::int64_t columns() const { return sizes.back(); }
   std::int64_t elements() const { return c10::multiply_integers(sizes); }
 };
 
-std::string text(const Shape& shape) {
+std::string text(const NormShape& shape) {
   std::string words =
       fmt::format("x [{}], {}", fmt::join(shape.sizes, ", "), dtype_text(shape.dtype));
   if (shape.wide_weight) words += ", weight in fp32";
   if (shape.eps != 1e-5) words += fmt::format(", eps {:g}", shape.eps);
-  if (shape.layout != Layout::contiguous) words += fmt::format(", {}", text(shape.layout));
-  if (shape.values != Values::normal) words += fmt::format(", {}", text(shape.values));
+  if (shape.layout != NormLayout::contiguous) words += fmt::format(", {}", text(shape.layout));
+  if (shape.values != NormValues::normal) words += fmt::format(", {}", text(shape.values));
   return words;
 }
 
-at::Tensor with_layout(const at::Tensor& x, Layout layout) {
+at::Tensor with_layout(const at::Tensor& x, NormLayout layout) {
   auto sizes = x.sizes().vec();
   const auto last = x.dim() - 1;
   const auto stored = [&](const at::Tensor& view) { return view.copy_(x); };
   switch (layout) {
-    case Layout::contiguous:
+    case NormLayout::contiguous:
       return x;
-    case Layout::transposed:
+    case NormLayout::transposed:
       std::swap(sizes.front(), sizes.back());
       return stored(at::empty(sizes, x.options()).transpose(0, last));
-    case Layout::every_second:
+    case NormLayout::every_second:
       sizes[0] *= 2;
       return stored(at::empty(sizes, x.options()).slice(0, 0, {}, 2));
-    case Layout::columns_apart:
+    case NormLayout::columns_apart:
       sizes.back() *= 2;
       return stored(at::empty(sizes, x.options()).slice(last, 0, {}, 2));
-    case Layout::expanded:
+    case NormLayout::expanded:
       return x.narrow(0, 0, 1).contiguous().expand(sizes);
-    case Layout::shifted:
+    case NormLayout::shifted:
       sizes.back() += 1;
       return stored(at::empty(sizes, x.options()).narrow(last, 1, x.size(last)));
   }
   return x;
 }
 
-at::Tensor with_values(at::Tensor x, Values values) {
+at::Tensor with_values(at::Tensor x, NormValues values) {
   switch (values) {
-    case Values::tiny:
+    case NormValues::tiny:
       return x.mul_(1e-3);
-    case Values::large:
+    case NormValues::large:
       return x.mul_(1000);
-    case Values::constant:
+    case NormValues::constant:
       return x.fill_(3);
-    case Values::zero:
+    case NormValues::zero:
       return x.zero_();
-    case Values::offset:
+    case NormValues::offset:
       return x.add_(100);
-    case Values::one_large:
+    case NormValues::one_large:
       x.select(-1, 0).mul_(1000);
       return x;
     default:
@@ -162,13 +162,13 @@ std::vector<Expected> reference(const NormInputs& in, const at::Tensor& dout, bo
   return expected;
 }
 
-struct Tested {
+struct TestedNorm {
   Shared<NormBoundary> plugin;
 
-  Operation on(const Shape& shape) const;
+  Operation on(const NormShape& shape) const;
 };
 
-Operation Tested::on(const Shape& shape) const {
+Operation TestedNorm::on(const NormShape& shape) const {
   NormBoundary& norm = plugin.get();
   bool has_bias = false;
   bool centred = false;
@@ -208,12 +208,13 @@ Operation Tested::on(const Shape& shape) const {
   return made;
 }
 
-Check compared(const Tested& tested, std::string name, std::string sentence,
-               std::vector<Shape> shapes, bool with_gradients = true) {
-  std::stable_sort(shapes.begin(), shapes.end(),
-                   [](const Shape& a, const Shape& b) { return a.elements() < b.elements(); });
+Check compared(const TestedNorm& tested, std::string name, std::string sentence,
+               std::vector<NormShape> shapes, bool with_gradients = true) {
+  std::stable_sort(shapes.begin(), shapes.end(), [](const NormShape& a, const NormShape& b) {
+    return a.elements() < b.elements();
+  });
   Check check{std::move(name), std::move(sentence), {}};
-  for (const Shape& shape : shapes) {
+  for (const NormShape& shape : shapes) {
     check.cases.push_back({text(shape), [tested, shape, with_gradients] {
                              return agrees(tested.on(shape), with_gradients);
                            }});
@@ -221,13 +222,11 @@ Check compared(const Tested& tested, std::string name, std::string sentence,
   return check;
 }
 
-constexpr at::ScalarType dtypes[] = {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble};
-
 // Each shape in every dtype, and in the narrow ones also with weights in fp32.
-std::vector<Shape> in_dtypes(const std::vector<Shape>& shapes) {
-  std::vector<Shape> all;
-  for (Shape shape : shapes) {
-    for (const auto dtype : dtypes) {
+std::vector<NormShape> in_dtypes(const std::vector<NormShape>& shapes) {
+  std::vector<NormShape> all;
+  for (NormShape shape : shapes) {
+    for (const auto dtype : floating_dtypes) {
       shape.dtype = dtype;
       shape.wide_weight = false;
       all.push_back(shape);
@@ -239,8 +238,8 @@ std::vector<Shape> in_dtypes(const std::vector<Shape>& shapes) {
   return all;
 }
 
-std::vector<Shape> widths() {
-  std::vector<Shape> shapes;
+std::vector<NormShape> widths() {
+  std::vector<NormShape> shapes;
   for (const std::int64_t columns :
        {1, 2, 3, 17, 64, 65, 127, 128, 129, 768, 1000, 1031, 4096, 65536}) {
     shapes.push_back({.sizes = {3, columns}});
@@ -248,8 +247,8 @@ std::vector<Shape> widths() {
   return in_dtypes(shapes);
 }
 
-std::vector<Shape> rows() {
-  std::vector<Shape> shapes;
+std::vector<NormShape> rows() {
+  std::vector<NormShape> shapes;
   for (const std::int64_t count : {1, 2, 7, 129, 1000, 4099}) shapes.push_back({{count, 64}});
   shapes.push_back({{5}});
   shapes.push_back({{2, 3, 64}});
@@ -257,39 +256,40 @@ std::vector<Shape> rows() {
   return in_dtypes(shapes);
 }
 
-std::vector<Shape> layouts() {
-  std::vector<Shape> shapes;
+std::vector<NormShape> norm_layouts() {
+  std::vector<NormShape> shapes;
   for (const std::int64_t columns : {3, 65, 128}) {
-    for (const auto layout : {Layout::transposed, Layout::every_second, Layout::columns_apart,
-                              Layout::expanded, Layout::shifted}) {
+    for (const auto layout :
+         {NormLayout::transposed, NormLayout::every_second, NormLayout::columns_apart,
+          NormLayout::expanded, NormLayout::shifted}) {
       shapes.push_back({.sizes = {4, 5, columns}, .layout = layout});
     }
   }
   return in_dtypes(shapes);
 }
 
-std::vector<Shape> magnitudes() {
-  std::vector<Shape> shapes;
+std::vector<NormShape> norm_magnitudes() {
+  std::vector<NormShape> shapes;
   for (const std::int64_t columns : {4, 64, 129}) {
-    for (const auto values : {Values::tiny, Values::large, Values::constant, Values::zero,
-                              Values::offset, Values::one_large}) {
+    for (const auto values : {NormValues::tiny, NormValues::large, NormValues::constant,
+                              NormValues::zero, NormValues::offset, NormValues::one_large}) {
       shapes.push_back({.sizes = {7, columns}, .values = values});
     }
   }
   return in_dtypes(shapes);
 }
 
-std::vector<Shape> epsilons() {
-  std::vector<Shape> shapes;
+std::vector<NormShape> epsilons() {
+  std::vector<NormShape> shapes;
   for (const double eps : {1e-6, 1e-2, 1.0}) shapes.push_back({.sizes = {3, 64}, .eps = eps});
   return in_dtypes(shapes);
 }
 
-std::vector<NamedOperation> few_operations(const Tested& tested) {
+std::vector<NamedOperation> few_operations(const TestedNorm& tested) {
   std::vector<NamedOperation> operations;
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 17}, {2, 65, 128}}) {
     for (const auto dtype : {at::kFloat, at::kBFloat16}) {
-      const Shape shape{.sizes = sizes, .dtype = dtype};
+      const NormShape shape{.sizes = sizes, .dtype = dtype};
       operations.push_back({text(shape), [tested, shape] { return tested.on(shape); }});
     }
   }
@@ -299,16 +299,16 @@ std::vector<NamedOperation> few_operations(const Tested& tested) {
 }  // namespace
 
 std::vector<Check> norm_checks(const Subject& subject) {
-  const Tested tested{Shared<NormBoundary>(subject)};
+  const TestedNorm tested{Shared<NormBoundary>(subject)};
   std::vector<Check> checks = {
       compared(tested, "forward", "The output agrees with float64 at awkward widths.", widths(),
                false),
       compared(tested, "gradients", "The gradients of x, weight and bias agree with float64.",
                widths()),
       compared(tested, "rows", "Any number of rows and of dimensions.", rows()),
-      compared(tested, "strides", "Inputs and output gradient with any strides.", layouts()),
+      compared(tested, "strides", "Inputs and output gradient with any strides.", norm_layouts()),
       compared(tested, "magnitudes", "Tiny, large and constant values, and a large mean.",
-               magnitudes()),
+               norm_magnitudes()),
       compared(tested, "eps", "The eps it is given is the one it uses.", epsilons()),
   };
   for (Check& check : common_operation_checks(few_operations(tested), subject.device())) {

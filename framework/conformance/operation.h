@@ -11,6 +11,9 @@
 // What attention and norms have in common: a differentiable operation on a few tensors.
 namespace assay::conformance {
 
+inline constexpr at::ScalarType floating_dtypes[] = {at::kFloat, at::kHalf, at::kBFloat16,
+                                                     at::kDouble};
+
 // One result in float64.
 struct Expected {
   std::string name;  // "out", or "grad." and the name of an input

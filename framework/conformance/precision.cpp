@@ -20,7 +20,7 @@ namespace {
 // Two tokens already overflow fp16 at the usual 65536.
 constexpr double loss_scale = 1024;
 // Gradients of projections into a softmax are small differences of large numbers.
-constexpr double gradient_allowance = 10;
+constexpr double model_gradient_allowance = 10;
 
 // The plugin's policy in force, and its operations.
 class InForce {
@@ -90,19 +90,19 @@ Verdict complete(const Shared<PrecisionBoundary>& plugin) {
   return {};
 }
 
-struct Shape {
+struct LinearShape {
   std::int64_t rows, in, out;
 };
 
-constexpr Shape shapes[] = {{1, 1, 1},       {1, 3, 2},    {3, 17, 5},
-                            {2, 64, 65},     {16, 32, 48}, {33, 128, 129},
-                            {128, 256, 128}, {5, 1031, 7}, {257, 64, 257}};
+constexpr LinearShape shapes[] = {{1, 1, 1},       {1, 3, 2},    {3, 17, 5},
+                                  {2, 64, 65},     {16, 32, 48}, {33, 128, 129},
+                                  {128, 256, 128}, {5, 1031, 7}, {257, 64, 257}};
 
-std::string text(const Shape& shape) {
+std::string text(const LinearShape& shape) {
   return fmt::format("x [{}, {}], weight [{}, {}]", shape.rows, shape.in, shape.out, shape.in);
 }
 
-Operation linear(const InForce& in_force, const Shape& shape, const at::Device& device) {
+Operation linear(const InForce& in_force, const LinearShape& shape, const at::Device& device) {
   const PrecisionPolicy& policy = in_force.policy();
   const auto generator = model::seeded_generator(at::kCPU, 13);
   const auto random = [&](std::int64_t rows, std::int64_t columns) {
@@ -159,7 +159,7 @@ Verdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::string&
   }
   Verification verification;
   model::compare_all(verification, tested.outputs(pass), reference.outputs(pass),
-                     model::tolerance(context.precision), gradient_allowance);
+                     model::tolerance(context.precision), model_gradient_allowance);
   Verdict verdict{verification.error, verification.tolerance, {}, {}};
   if (!(verdict.error <= verdict.tolerance)) {
     verdict.complaint = fmt::format("{} is off by {:.2g}, more than {:.2g}", verification.worst,
@@ -173,7 +173,7 @@ Verdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::string&
 std::vector<Check> precision_checks(const Subject& subject) {
   const Shared<PrecisionBoundary> plugin(subject);
   Check products{"linear", "Matrix products and their gradients agree with float64.", {}};
-  for (const Shape& shape : shapes) {
+  for (const LinearShape& shape : shapes) {
     products.cases.push_back({text(shape), [plugin, shape] {
                                 const InForce in_force(plugin);
                                 return agrees(linear(in_force, shape, plugin.device()), true);

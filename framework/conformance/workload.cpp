@@ -247,9 +247,9 @@ Verdict counted(const Subject& subject, const std::string& pass) {
   return {};
 }
 
-Verdict frees_memory(const Subject& subject, const std::string& pass) {
+Verdict pass_frees_memory(const Subject& subject, const std::string& pass) {
   Built built(subject, pass);
-  return conformance::frees_memory(subject.device(), [&] { built.call(); });
+  return frees_memory(subject.device(), [&] { built.call(); });
 }
 
 Verdict refuses_unknown_pass(const Subject& subject) {
@@ -291,7 +291,8 @@ std::vector<Check> workload_checks(const Subject& subject) {
                   calls_are_isolated),
       over_passes(subject, "verification", "It is verified, and textbook variants pass.", verified),
       over_passes(subject, "counts", "Counts are positive, finite and declared.", counted),
-      over_passes(subject, "memory", "Repeated calls leave no memory allocated.", frees_memory),
+      over_passes(subject, "memory", "Repeated calls leave no memory allocated.",
+                  pass_frees_memory),
       {"unknown_pass",
        "A pass it does not have is refused.",
        {{"a pass named 'no such pass'", [subject] { return refuses_unknown_pass(subject); }}}},

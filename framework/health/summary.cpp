@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 // A shorter time says nothing of cores whose work is counted in steps of 10 ms.
-constexpr double shortest_window_s = 0.4;
+constexpr double shortest_work_window_s = 0.4;
 
 template <class Figure>
 std::optional<Figure> difference(const std::optional<Figure>& from,
@@ -133,7 +133,7 @@ CpuWork cpu_work(const Observation& observation) {
   std::erase_if(readings, [](const Reading& reading) { return !reading.cpu; });
   if (readings.empty()) return work;
   const double seconds = readings.back().time_s - readings.front().time_s;
-  if (seconds < shortest_window_s) return work;
+  if (seconds < shortest_work_window_s) return work;
   const CpuReading& from = *readings.front().cpu;
   const CpuReading& to = *readings.back().cpu;
   const auto own = difference(from.own_s, to.own_s);

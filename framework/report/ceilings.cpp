@@ -18,18 +18,6 @@ constexpr std::string_view dtypes[] = {"fp64", "fp32", "tf32", "bf16", "fp16"};
 constexpr std::string_view collectives[] = {"all_reduce", "all_gather", "reduce_scatter",
                                             "broadcast"};
 
-std::string text_of(const store::Parameters& parameters, const std::string& name) {
-  const auto found = parameters.find(name);
-  return found == parameters.end() ? std::string() : to_text(found->second);
-}
-
-std::int64_t ranks_of(const store::Parameters& parameters) {
-  const auto found = parameters.find("world_size");
-  const auto* ranks =
-      found == parameters.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-  return ranks == nullptr ? 1 : *ranks;
-}
-
 bool is_collective(std::string_view name) {
   return std::find(std::begin(collectives), std::end(collectives), name) != std::end(collectives);
 }
@@ -65,25 +53,25 @@ std::string marks_in_words(const store::CaseResult& result, const store::Series&
 std::optional<Reached> named(const store::CaseResult& result, const store::Series& time) {
   Reached reached{{}, {}, &result, marks_in_words(result, time)};
   const store::Parameters& parameters = result.parameters;
-  const std::string workload = text_of(parameters, "workload");
+  const std::string workload = store::text_of(parameters, "workload");
   Ceiling& ceiling = reached.ceiling;
-  ceiling.device = text_of(parameters, "device");
+  ceiling.device = store::text_of(parameters, "device");
   ceiling.unit = "byte/s";
   if (workload == "copy") {
     ceiling.name = "copy";
     reached.count = "bytes";
   } else if (workload == "matmul") {
-    ceiling.name = "matmul_" + text_of(parameters, "dtype");
+    ceiling.name = "matmul_" + store::text_of(parameters, "dtype");
     ceiling.unit = "FLOP/s";
     reached.count = "flops";
   } else if (workload == "collective" && is_collective(time.pass)) {
     ceiling.name = time.pass;
-    ceiling.backend = text_of(parameters, "backend");
-    ceiling.ranks = ranks_of(parameters);
+    ceiling.backend = store::text_of(parameters, "backend");
+    ceiling.ranks = store::integer_of(parameters, "world_size", 1);
     reached.count = "bus_bytes";
   } else if (workload == "launch") {
-    ceiling.name = "launch_" + text_of(parameters, "operation") +
-                   (text_of(parameters, "launches") == "1" ? "" : "_in_a_row") +
+    ceiling.name = "launch_" + store::text_of(parameters, "operation") +
+                   (store::text_of(parameters, "launches") == "1" ? "" : "_in_a_row") +
                    (time.clock == "cuda_graph" ? "_graph" : "");
     ceiling.unit = "s";
     reached.count = "launches";
@@ -119,7 +107,7 @@ bool higher(const Ceiling& a, const Ceiling& b) {
 
 std::string value_text(const std::string& name, const Value& value) {
   const auto* whole = std::get_if<std::int64_t>(&value);
-  return name == "size" && whole ? human_size(static_cast<double>(*whole)) : to_text(value);
+  return name == "size" && whole ? human_size(*whole) : to_text(value);
 }
 
 // "size 1.00 GiB": what tells the best case from the others.
@@ -128,8 +116,7 @@ std::string place_of(const Reached& best, const std::vector<const Reached*>& tri
   for (const auto& [name, value] : best.result->parameters) {
     const bool differs = std::any_of(
         tried.begin(), tried.end(), [&, &name = name, &value = value](const Reached* other) {
-          const auto found = other->result->parameters.find(name);
-          return found == other->result->parameters.end() || found->second != value;
+          return store::value_of(other->result->parameters, name) != value;
         });
     if (differs) parts.push_back(name + " " + value_text(name, value));
   }
@@ -180,11 +167,12 @@ void Ceilings::add(const store::Run& calibration) {
 }
 
 const Ceiling* Ceilings::find(std::string_view name, const store::Parameters& of_case) const {
-  const std::string device = text_of(of_case, "device");
-  const std::string backend = text_of(of_case, "backend");
+  const std::string device = store::text_of(of_case, "device");
+  const std::string backend = store::text_of(of_case, "backend");
   for (const Ceiling& ceiling : all_) {
     if (ceiling.name != name || (!device.empty() && ceiling.device != device)) continue;
-    if (is_collective(name) && (ceiling.backend != backend || ceiling.ranks != ranks_of(of_case))) {
+    if (is_collective(name) && (ceiling.backend != backend ||
+                                ceiling.ranks != store::integer_of(of_case, "world_size", 1))) {
       continue;
     }
     return &ceiling;
@@ -215,7 +203,7 @@ std::optional<std::string> ceiling_meant(std::string_view asked, std::string_vie
   if (asked == "auto" && count == "bus_bytes" && is_collective(pass)) return std::string(pass);
   if (asked == "auto" && count.ends_with("bytes")) return "copy";
   for (const char* name : {"precision", "dtype"}) {
-    const std::string dtype = text_of(of_case, name);
+    const std::string dtype = store::text_of(of_case, name);
     if (std::find(std::begin(dtypes), std::end(dtypes), dtype) != std::end(dtypes)) {
       return "matmul_" + dtype;
     }
@@ -224,9 +212,8 @@ std::optional<std::string> ceiling_meant(std::string_view asked, std::string_vie
 }
 
 double calls_per_sample(const store::Parameters& of_case) {
-  const auto found = of_case.find("measure.calls_per_sample");
-  const auto* calls = found == of_case.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-  return calls == nullptr || *calls < 1 ? 1.0 : static_cast<double>(*calls);
+  const auto calls = store::integer_of(of_case, "measure.calls_per_sample", 1);
+  return static_cast<double>(std::max<std::int64_t>(calls, 1));
 }
 
 }  // namespace assay::report

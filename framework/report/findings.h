@@ -23,6 +23,10 @@ struct Figure {
   bool unverified = false;                                  // a time that nobody has checked
 };
 
+// Kinds whose variants are compared.
+inline constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision",
+                                                     "communication", "compile"};
+
 // Ranks of one iteration count as the slowest.
 std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
                                const std::string& metric);

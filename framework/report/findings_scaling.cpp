@@ -16,8 +16,6 @@ constexpr double least_r2 = 0.98;
 constexpr double least_change = 1.5;  // over the range of a fit
 constexpr double least_share = 0.5;   // of the curves that follow a power law
 constexpr std::string_view metrics_that_grow[] = {"time", "peak_memory", "memory_before"};
-constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision", "communication",
-                                              "compile"};
 
 using Points = std::vector<std::pair<double, double>>;  // ascending x
 

@@ -11,8 +11,6 @@
 namespace assay::report {
 namespace {
 
-constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision", "communication",
-                                              "compile"};
 constexpr std::string_view usual_baselines[] = {"naive", "eager", "fp32", "none", "layernorm"};
 constexpr double standard_errors = 2;
 constexpr double threshold_share = 0.9;

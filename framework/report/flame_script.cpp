@@ -9,7 +9,7 @@
 namespace assay::report {
 namespace {
 
-constexpr int picture_width = 1040, around_frames = 150, frame_height = 24;
+constexpr int flame_width = 1040, around_frames = 150, frame_height = 24;
 constexpr double narrowest_drawn = 0.0005;  // of the picture
 constexpr double characters = 150;          // of a frame's name that fit across the picture
 constexpr std::size_t shortest_name = 3;    // a name cut shorter says nothing
@@ -56,7 +56,7 @@ std::string flame_script(const FlameData& data, const std::filesystem::path& svg
     if (frame.depth == 0) width = std::max(width, frame.start + frame.value);
   }
   std::string script =
-      script_opening(svg, picture_width, around_frames + frame_height * depth) +
+      script_opening(svg, flame_width, around_frames + frame_height * depth) +
       fmt::format(
           "unset grid\nset border 1\nunset ytics\nset xrange [0:{:.9g}]\nset yrange [0:{}]\n",
           width, depth);

@@ -11,8 +11,6 @@
 namespace assay::report {
 namespace {
 
-constexpr std::size_t pass_axis = 0, part_axis = 1;
-
 // The statistic of the time that gives that of the rate; nullopt for those of the samples' rates.
 std::optional<Statistic> of_time(Statistic statistic) {
   switch (statistic) {
@@ -36,11 +34,6 @@ std::optional<Statistic> of_time(Statistic statistic) {
   }
 }
 
-std::string parameter(const store::CaseResult& result, const char* name) {
-  const auto found = result.parameters.find(name);
-  return found == result.parameters.end() ? std::string() : to_text(found->second);
-}
-
 tl::unexpected<std::string> because(std::string reason) {
   return tl::unexpected(std::move(reason));
 }
@@ -51,9 +44,9 @@ std::vector<double> rates_of(std::vector<double> times, double count) {
 }
 
 std::string not_measured(const std::string& name, const store::CaseResult& result) {
-  const std::string device = parameter(result, "device");
-  const std::string ranks = parameter(result, "world_size");
-  const std::string backend = parameter(result, "backend");
+  const std::string device = store::text_of(result.parameters, "device");
+  const std::string ranks = store::text_of(result.parameters, "world_size");
+  const std::string backend = store::text_of(result.parameters, "backend");
   const bool matmul = name.starts_with("matmul");
   std::string what = device.empty() ? name : fmt::format("{} on {}", name, device);
   std::string command =
@@ -99,7 +92,7 @@ auto RateOfRecords::count_of(const RecordIds& ids) const -> OrReason<double> {
                            : reduce(found->second, RankRule::mean, Statistic::mean);
     const store::CaseResult& result = *records_[id].result;
     if (!count) {
-      const std::string workload = parameter(result, "workload");
+      const std::string workload = store::text_of(result.parameters, "workload");
       return because(fmt::format("{} are not counted in pass {}{}", measure_.rate->count,
                                  records_[id].series->pass,
                                  workload.empty() ? "" : " of " + workload));
@@ -128,7 +121,7 @@ auto RateOfRecords::ceiling_of(std::uint32_t id) const -> OrReason<const Ceiling
   if (!name) {
     return because(
         fmt::format("precision '{}' says no dtype; name the ceiling, such as share_of: matmul_bf16",
-                    parameter(result, "precision")));
+                    store::text_of(result.parameters, "precision")));
   }
   const Ceiling* ceiling = known->find(*name, result.parameters);
   if (ceiling == nullptr) return because(not_measured(*name, result));

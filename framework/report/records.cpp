@@ -10,8 +10,6 @@
 namespace assay::report {
 namespace {
 
-constexpr std::size_t pass_axis = 0, part_axis = 1, rank_axis = 2, source_axis = 3, run_axis = 4;
-
 std::optional<double> number_of(std::string_view text) {
   const std::string copy(text);
   char* end = nullptr;

@@ -16,6 +16,9 @@ namespace assay::report {
 
 // The names every record has besides its case's parameters.
 inline constexpr std::string_view series_axes[] = {"pass", "part", "rank", "source", "run"};
+inline constexpr std::size_t pass_axis = 0, part_axis = 1, rank_axis = 2, source_axis = 3,
+                             run_axis = 4;
+static_assert(std::size(series_axes) == run_axis + 1);
 
 // All series of the sources side by side, each with its case's parameters: a matrix of codes, one
 // column an axis, so that selecting compares small integers. After the axes of every series come

@@ -187,9 +187,8 @@ std::vector<std::string> sampling_facts(const store::Run& run) {
 std::set<std::string> idle_settings(const store::Run& run) {
   bool fixed = false, adaptive = false;
   for (const store::CaseResult& result : run.cases) {
-    const auto target = result.parameters.find("measure.target");
-    if (target == result.parameters.end()) continue;
-    (to_text(target->second) == "0" ? fixed : adaptive) = true;
+    const std::string target = store::text_of(result.parameters, "measure.target");
+    if (!target.empty()) (target == "0" ? fixed : adaptive) = true;
   }
   if (fixed && !adaptive) {
     return {"measure.target", "measure.min_samples", "measure.max_samples", "measure.max_time"};

@@ -9,7 +9,7 @@
 namespace assay::report {
 namespace {
 
-constexpr int picture_width = 880, lines_height = 520;
+constexpr int timeline_width = 880, lines_height = 520;
 constexpr int lane_height = 44, around_lanes = 170;
 constexpr double half_bar = 0.36;
 constexpr double narrowest_named = 0.04;  // of the picture, for the name of a phase
@@ -120,7 +120,7 @@ std::string timeline_script(const TimelineData& data, const std::filesystem::pat
                          ? lines_height
                          : around_lanes + lane_height * static_cast<int>(data.lanes.size());
   const double end = end_of(data);
-  std::string script = script_opening(svg, picture_width, height);
+  std::string script = script_opening(svg, timeline_width, height);
   if (!data.title.empty()) {
     script += "set title " + quoted(data.title) + (data.phases.empty() ? "\n" : " offset 0,1\n");
   }

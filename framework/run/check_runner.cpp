@@ -24,7 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 // Loading LibTorch and the plugin, before the first case.
 constexpr double start_limit_s = 120;
-constexpr std::size_t kept_output_bytes = 8192;
 
 // A FIFO in a folder of its own, through which a worker tells what it does.
 class Fifo {
@@ -107,9 +106,7 @@ class CheckedWorker {
     for (wire::Descriptor* stream : {&process.output(), &process.errors()}) {
       if (stream->open() && !drain(*stream, printed_)) stream->close();
     }
-    if (printed_.size() > kept_output_bytes) {
-      printed_.erase(0, printed_.size() - kept_output_bytes);
-    }
+    keep_tail(printed_);
     if (fifo.reader().open() && !drain(fifo.reader(), said_)) fifo.reader().close();
     for (std::size_t end = said_.find('\n'); end != std::string::npos; end = said_.find('\n')) {
       const std::string line = said_.substr(0, end);

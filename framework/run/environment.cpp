@@ -11,24 +11,44 @@ namespace assay::run {
 
 namespace {
 
-constexpr std::array<std::string_view, 15> prefixes = {
-    "CUDA_", "CUDNN_", "CUBLAS_",  "NCCL_",  "NVIDIA_TF32", "OMP_",    "KMP_",      "GOMP_",
-    "MKL_",  "GLOO_",  "PYTORCH_", "TORCH_", "TRITON_",     "MALLOC_", "LD_PRELOAD"};
-// Of containers' and assay's own variables those that choose what is measured.
-constexpr std::array<std::string_view, 3> whole_names = {"NVIDIA_VISIBLE_DEVICES", "ASSAY_PYTHON",
-                                                         "ASSAY_HOST_MEMORY_LIMIT"};
+// A variable, or all that begin with what ends in "_".
+struct Recorded {
+  std::string_view name;
+  bool of_machine = false;  // says what the machine has, not how it is used
+};
+constexpr Recorded recorded[] = {{"CUDA_"},
+                                 {"CUDNN_"},
+                                 {"CUBLAS_"},
+                                 {"NCCL_"},
+                                 {"OMP_"},
+                                 {"KMP_"},
+                                 {"GOMP_"},
+                                 {"MKL_"},
+                                 {"GLOO_"},
+                                 {"PYTORCH_"},
+                                 {"TORCH_"},
+                                 {"TRITON_"},
+                                 {"MALLOC_"},
+                                 {"LD_PRELOAD"},
+                                 {"NVIDIA_TF32_OVERRIDE"},
+                                 {"ASSAY_HOST_MEMORY_LIMIT"},
+                                 {"ASSAY_PYTHON", true},
+                                 {"NVIDIA_VISIBLE_DEVICES", true}};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};
 
-bool is_recorded(std::string_view name) {
-  const bool matters =
-      std::find(whole_names.begin(), whole_names.end(), name) != whole_names.end() ||
-      std::any_of(prefixes.begin(), prefixes.end(),
-                  [&](std::string_view prefix) { return name.starts_with(prefix); });
-  return matters &&
-         std::none_of(private_words.begin(), private_words.end(), [&](std::string_view word) {
-           return name.find(word) != std::string_view::npos;
-         });
+const Recorded* recorded_as(std::string_view name) {
+  const auto found =
+      std::find_if(std::begin(recorded), std::end(recorded), [&](const Recorded& one) {
+        return one.name.ends_with('_') ? name.starts_with(one.name) : name == one.name;
+      });
+  return found == std::end(recorded) ? nullptr : found;
+}
+
+bool is_private(std::string_view name) {
+  return std::any_of(private_words.begin(), private_words.end(), [&](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  });
 }
 
 // "/home/ann/lib/libjemalloc.so:/opt/x.so" → "libjemalloc.so:x.so".
@@ -49,14 +69,22 @@ MeasuringEnvironment measuring_environment(const char* const* variables) {
   for (; variables != nullptr && *variables != nullptr; ++variables) {
     const std::string_view variable = *variables;
     const std::size_t equals = variable.find('=');
-    if (equals == std::string_view::npos || !is_recorded(variable.substr(0, equals))) continue;
+    if (equals == std::string_view::npos) continue;
     const std::string name(variable.substr(0, equals));
+    if (recorded_as(name) == nullptr || is_private(name)) continue;
     const std::string_view value = variable.substr(equals + 1);
     std::string kept = without_folders(value);
     if (kept != value) found.shortened.push_back(name);
     found.variables[name] = std::move(kept);
   }
   return found;
+}
+
+bool changes_measurements(std::string_view name) {
+  const Recorded* found = recorded_as(name);
+  // Images set CUDA_VERSION; a file that was imported may hold what is no name.
+  const bool is_setting = !name.ends_with("_VERSION") && name.find('=') == std::string_view::npos;
+  return found != nullptr && !found->of_machine && is_setting;
 }
 
 }  // namespace assay::run

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay::run {
@@ -12,12 +13,16 @@ struct MeasuringEnvironment {
 };
 
 // Of "NAME=value" texts (as `environ` has them, ended by a null), those that may change a
-// measurement: names that begin with CUDA_, CUDNN_, CUBLAS_, NCCL_, NVIDIA_TF32, OMP_, KMP_, GOMP_,
-// MKL_, GLOO_, PYTORCH_, TORCH_, TRITON_, MALLOC_, and LD_PRELOAD, NVIDIA_VISIBLE_DEVICES,
+// measurement: names that begin with CUDA_, CUDNN_, CUBLAS_, NCCL_, OMP_, KMP_, GOMP_, MKL_, GLOO_,
+// PYTORCH_, TORCH_, TRITON_, MALLOC_, and LD_PRELOAD, NVIDIA_TF32_OVERRIDE, NVIDIA_VISIBLE_DEVICES,
 // ASSAY_PYTHON and ASSAY_HOST_MEMORY_LIMIT.
 // Results are handed on, so that nothing else of a user is in them: of a value that holds a path
 // only the last parts of its paths are kept, and names that speak of keys, tokens, secrets or
 // passwords are left out.
 MeasuringEnvironment measuring_environment(const char* const* variables);
+
+// Whether who repeats a measurement sets a recorded variable as it was. Of others a machine has its
+// own: what it runs on, which versions its image has.
+bool changes_measurements(std::string_view name);
 
 }  // namespace assay::run

@@ -20,7 +20,6 @@ namespace assay::run {
 
 namespace {
 
-constexpr std::size_t kept_output_bytes = 8192;
 // Far more than a million samples: what prints more than this prints no results.
 constexpr std::size_t most_output_bytes = 256u << 20;
 constexpr std::size_t most_line_bytes = 64u << 20;
@@ -153,7 +152,7 @@ class ExternalCase {
   // when nothing was there.
   bool read_output() {
     const bool errors = read_some(process_.errors(), errors_);
-    if (errors_.size() > kept_output_bytes) errors_.erase(0, errors_.size() - kept_output_bytes);
+    keep_tail(errors_);
     const std::size_t before = output_.size();
     const bool output = read_some(process_.output(), output_);
     printed_bytes_ += output_.size() - before;

@@ -75,23 +75,17 @@ Result<void> check_external_series(const store::Series& series, const wire::Case
 }
 
 nlohmann::json sampling_of(const store::Series& time, const wire::CaseRequest& request) {
-  const auto number = [&](const char* name, double otherwise) {
-    const auto found = request.parameters.find(name);
-    if (found == request.parameters.end()) return otherwise;
-    if (const auto* whole = std::get_if<std::int64_t>(&found->second)) {
-      return static_cast<double>(*whole);
-    }
-    const auto* real = std::get_if<double>(&found->second);
-    return real == nullptr ? otherwise : *real;
-  };
   const auto taken = static_cast<double>(time.samples.size());
   nlohmann::json facts = {
       {"clock", time.clock},
       {"samples", time.samples.size()},
-      {"calls_per_sample", static_cast<std::int64_t>(number("measure.calls_per_sample", 1))},
-      {"stopped_by", taken == number("measure.samples", taken) ? "count" : "program"},
+      {"calls_per_sample", store::integer_of(request.parameters, "measure.calls_per_sample", 1)},
+      {"stopped_by", taken == store::number_of(request.parameters, "measure.samples", taken)
+                         ? "count"
+                         : "program"},
       {"relative_interval", timing::relative_half_width_of_median(time.samples)}};
-  if (const double target = number("measure.target", 0); target > 0) facts["target"] = target;
+  const double target = store::number_of(request.parameters, "measure.target", 0);
+  if (target > 0) facts["target"] = target;
   return facts;
 }
 

@@ -16,11 +16,6 @@ namespace {
 using nlohmann::json;
 using Marks = std::vector<store::Mark>;
 
-std::string text_of(const ResolvedCase& resolved, const std::string& name) {
-  const auto found = resolved.request.parameters.find(name);
-  return found == resolved.request.parameters.end() ? std::string() : to_text(found->second);
-}
-
 struct Try {
   CaseEnd end;
   json health;
@@ -92,7 +87,7 @@ health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cp
   const int ranks = world_size_of(resolved);
   needs.cores_there = cpus.cores();
   const double granted = std::min(needs.cores_there, cpus.quota_cores());
-  if (text_of(resolved, "device") == "cuda") {
+  if (store::text_of(resolved.request.parameters, "device") == "cuda") {
     for (int device = 0; device < ranks; ++device) needs.devices.push_back(device);
     needs.processes = ranks;  // each may hold a context on any of them
     needs.cores = std::min(granted, cores_of_a_gpu_rank * ranks);
@@ -110,7 +105,7 @@ health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cp
 
 CaseEnd execute_watched(const ResolvedCase& resolved, const Watched& watched) {
   if (resolved.skipped) return watched.execute();
-  const std::string policy = text_of(resolved, "measure.unhealthy");
+  const std::string policy = store::text_of(resolved.request.parameters, "measure.unhealthy");
   Try kept = measure(watched);
   if (kept.end.outcome == Outcome::skipped || kept.end.interrupted) return std::move(kept.end);
   json tries = json::array({in_words(kept)});
@@ -157,7 +152,8 @@ CaseEnd WatchedMachine::end(health::Watch::Ticket ticket, const ResolvedCase& re
   if (end.outcome == Outcome::skipped) return end;
   health::Needs needs = needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS"));
   needs.processes += ranks_beside;
-  return told(judge(std::move(end), observation, needs), text_of(resolved, "measure.unhealthy"));
+  return told(judge(std::move(end), observation, needs),
+              store::text_of(resolved.request.parameters, "measure.unhealthy"));
 }
 
 }  // namespace assay::run

@@ -136,12 +136,11 @@ MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
                                           resident.begin());
   const std::int64_t held = std::accumulate(resident.begin(), resident.end(), std::int64_t{0});
   std::int64_t room = std::numeric_limits<std::int64_t>::max();
-  const auto size = [](std::int64_t bytes) { return human_size(static_cast<double>(bytes)); };
   if (limit_bytes_) {
     room = *limit_bytes_ - held;
     if (room < 0) {
-      look.stop = fmt::format("host memory ran out: {} in use, the limit of {} is {}", size(held),
-                              memory_limit_variable, size(*limit_bytes_));
+      look.stop = fmt::format("host memory ran out: {} in use, the limit of {} is {}",
+                              human_size(held), memory_limit_variable, human_size(*limit_bytes_));
     }
   }
   if (host) {
@@ -153,7 +152,7 @@ MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
     if (host->available < reserve && held > host->total / 10 && !look.stop) {
       look.stop = fmt::format(
           "host memory ran out: {} in use, {} of {} left; stopped before the machine swaps",
-          size(held), size(host->available), size(host->total));
+          human_size(held), human_size(host->available), human_size(host->total));
     }
   }
   // Nothing fills memory faster than some 16 GiB/s.

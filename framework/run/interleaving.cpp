@@ -38,10 +38,8 @@ Candidate Interleaving::candidate(std::size_t case_index) {
   candidate.case_index = case_index;
   candidate.on_cuda = to_text(parameters.at("device")) == "cuda";
   candidate.world_size = static_cast<int>(std::get<std::int64_t>(parameters.at("world_size")));
-  candidate.bytes = estimator_.estimate([&](const std::string& name) {
-    const auto found = parameters.find(name);
-    return found == parameters.end() ? Value() : found->second;
-  });
+  candidate.bytes = estimator_.estimate(
+      [&](const std::string& name) { return store::value_of(parameters, name); });
   if (resolved.skipped) candidate.cannot = "it is skipped";
   if (resolved.external != nullptr) {
     candidate.cannot =

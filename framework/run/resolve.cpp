@@ -8,19 +8,6 @@ namespace assay::run {
 
 namespace {
 
-std::string text_of(const store::Parameters& parameters, const std::string& name) {
-  const auto found = parameters.find(name);
-  return found == parameters.end() ? std::string() : to_text(found->second);
-}
-
-std::int64_t integer_of(const store::Parameters& parameters, const std::string& name,
-                        std::int64_t otherwise) {
-  const auto found = parameters.find(name);
-  if (found == parameters.end()) return otherwise;
-  const std::int64_t* value = std::get_if<std::int64_t>(&found->second);
-  return value == nullptr ? otherwise : *value;
-}
-
 class Resolver {
  public:
   Resolver(const Surroundings& surroundings, ResolvedCase& resolved)
@@ -32,7 +19,7 @@ class Resolver {
     settle_backend();
     settle_clock();
     case_.time_limit_s = time_limit();
-    case_.fresh_workers = text_of(parameters_, "measure.isolation") == "case";
+    case_.fresh_workers = store::text_of(parameters_, "measure.isolation") == "case";
     add_presets();
     case_.skipped = reason_to_skip();
   }
@@ -40,7 +27,7 @@ class Resolver {
  private:
   void find_plugins() {
     for (const std::string_view kind : catalogue::kinds) {
-      const std::string name = text_of(parameters_, std::string(kind));
+      const std::string name = store::text_of(parameters_, std::string(kind));
       const catalogue::PluginInfo* plugin =
           name.empty() ? nullptr : around_.catalogue.find(kind, name);
       if (plugin == nullptr) continue;
@@ -55,41 +42,36 @@ class Resolver {
   }
 
   bool gpu_usable() const { return around_.cuda_build && !around_.machine.gpus.empty(); }
-  bool on_cuda() const { return text_of(parameters_, "device") == "cuda"; }
+  bool on_cuda() const { return store::text_of(parameters_, "device") == "cuda"; }
 
   void settle_device() {
-    if (text_of(parameters_, "device") == "auto") {
+    if (store::text_of(parameters_, "device") == "auto") {
       parameters_["device"] = std::string(gpu_usable() ? "cuda" : "cpu");
     }
   }
 
   void settle_backend() {
-    if (text_of(parameters_, "backend") != "auto") return;
-    const bool alone = integer_of(parameters_, "world_size", 1) == 1;
+    if (store::text_of(parameters_, "backend") != "auto") return;
+    const bool alone = store::integer_of(parameters_, "world_size", 1) == 1;
     parameters_["backend"] = std::string(alone ? "none" : on_cuda() ? "nccl" : "gloo");
   }
 
   void settle_clock() {
-    if (text_of(parameters_, "measure.clock") != "auto") return;
+    if (store::text_of(parameters_, "measure.clock") != "auto") return;
     const bool device_clock =
         on_cuda() && workload_ != nullptr && !workload_->default_clock.empty();
     parameters_["measure.clock"] = device_clock ? workload_->default_clock : std::string("wall");
   }
 
-  double time_limit() const {
-    const auto found = parameters_.find("measure.timeout");
-    if (found == parameters_.end()) return 600;
-    if (const double* seconds = std::get_if<double>(&found->second)) return *seconds;
-    return static_cast<double>(integer_of(parameters_, "measure.timeout", 600));
-  }
+  double time_limit() const { return store::number_of(parameters_, "measure.timeout", 600); }
 
   // "model: small" brings the fields of configs/models/small.yaml along.
   void add_presets() {
     if (workload_ == nullptr) return;
     for (const ParameterInfo& parameter : workload_->parameters) {
       if (parameter.type != ParameterType::config) continue;
-      const auto preset = around_.experiment.presets.find(parameter.name + "/" +
-                                                          text_of(parameters_, parameter.name));
+      const auto preset = around_.experiment.presets.find(
+          parameter.name + "/" + store::text_of(parameters_, parameter.name));
       if (preset == around_.experiment.presets.end()) continue;
       store::Parameters fields;
       for (const auto& [name, value] : preset->second.items()) {
@@ -102,7 +84,7 @@ class Resolver {
   }
 
   std::optional<std::string> reason_to_skip() const {
-    const std::int64_t world_size = integer_of(parameters_, "world_size", 1);
+    const std::int64_t world_size = store::integer_of(parameters_, "world_size", 1);
     const auto gpus = static_cast<std::int64_t>(around_.machine.gpus.size());
     if (on_cuda() && !around_.cuda_build) return "this build of assay has no CUDA";
     if (on_cuda() && gpus == 0) return "no GPU: " + around_.machine.gpu_problem;
@@ -110,11 +92,13 @@ class Resolver {
       return fmt::format("world_size {} needs {} GPUs, this machine has {}", world_size, world_size,
                          gpus);
     }
-    if (text_of(parameters_, "backend") == "nccl" && !on_cuda()) return "NCCL needs GPUs";
-    if (world_size > 1 && text_of(parameters_, "backend") == "none") {
+    if (store::text_of(parameters_, "backend") == "nccl" && !on_cuda()) return "NCCL needs GPUs";
+    if (world_size > 1 && store::text_of(parameters_, "backend") == "none") {
       return "several ranks need a backend, gloo or nccl";
     }
-    if (integer_of(parameters_, "nodes", 1) > 1) return "more than one node needs a launcher";
+    if (store::integer_of(parameters_, "nodes", 1) > 1) {
+      return "more than one node needs a launcher";
+    }
     return {};
   }
 
@@ -138,7 +122,7 @@ ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
 }
 
 int world_size_of(const ResolvedCase& resolved) {
-  return static_cast<int>(integer_of(resolved.request.parameters, "world_size", 1));
+  return static_cast<int>(store::integer_of(resolved.request.parameters, "world_size", 1));
 }
 
 }  // namespace assay::run

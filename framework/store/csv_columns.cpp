@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "store/statistics.h"
 
 namespace assay::store {
 namespace {
@@ -223,7 +224,7 @@ Value axis_value(const std::string& text) {
   const std::string special = lower(unsigned_text);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (special == ".inf") return negative ? -infinity : infinity;
-  if (lower(text) == ".nan") return std::numeric_limits<double>::quiet_NaN();
+  if (lower(text) == ".nan") return not_a_number;
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "store/statistics.h"
 
 namespace assay::store {
 
@@ -24,7 +25,7 @@ inline nlohmann::json number_to_json(double number) {
 inline std::optional<double> number_from_json(const nlohmann::json& json) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (json.is_number()) return json.get<double>();
-  if (json.is_null() || json == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (json.is_null() || json == "nan") return not_a_number;
   if (json == "inf") return infinity;
   if (json == "-inf") return -infinity;
   return std::nullopt;

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <assay/outcome.h>
-#include <assay/value.h>
 
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "store/parameters.h"
 
 namespace assay::store {
 
@@ -24,10 +25,6 @@ struct Series {
   std::vector<double> samples;  // in the base unit, in the order they were taken
   std::map<std::string, double> statistics;  // imported figures of which the samples are not known
 };
-
-// Axis and parameter values of a case, flat: "seq_len", "attention", "attention.block_m",
-// "measure.warmup", "world_size", "device", …
-using Parameters = std::map<std::string, Value>;
 
 struct CaseResult {
   std::int64_t ordinal = 0;  // its place in the run's plan

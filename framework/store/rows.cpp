@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -14,6 +13,7 @@
 
 #include "store/connection.h"
 #include "store/json.h"
+#include "store/statistics.h"
 
 namespace assay::store {
 
@@ -56,7 +56,7 @@ Outcome outcome_in(const SQLite::Column& column) {
 }
 
 double real_in(const SQLite::Column& column) {
-  return column.isNull() ? std::numeric_limits<double>::quiet_NaN() : column.getDouble();
+  return column.isNull() ? not_a_number : column.getDouble();
 }
 
 void bind_real(SQLite::Statement& statement, int index, double real) {

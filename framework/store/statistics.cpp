@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
 
 namespace assay::store {
 namespace {
-
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 bool has_nan(std::span<const double> samples) {
   return std::any_of(samples.begin(), samples.end(), [](double x) { return std::isnan(x); });

@@ -2,9 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace assay::store {
+
+// What a figure is that cannot be computed.
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 // What a set of samples comes to, in the unit of the samples. With no samples, or with a NaN among
 // them, every figure but `n` is NaN.

@@ -43,9 +43,8 @@ class CaseRun {
     if (device_->is_cpu()) cpu_memory_.emplace();
     memory_floor_.emplace(*device_);
     sink_.progress("building");
-    const auto backend = request_.parameters.find("backend");
-    const Group group = groups_.get(
-        backend == request_.parameters.end() ? "none" : to_text(backend->second), *device_);
+    const std::string backend = store::text_of(request_.parameters, "backend");
+    const Group group = groups_.get(backend.empty() ? "none" : backend, *device_);
     Guards::watch(group.backend.get());
     composition_ = compose(loader_, request_, *device_, group);
     if (!verify_last_) {

@@ -10,13 +10,6 @@ namespace assay::worker {
 
 namespace {
 
-std::string text_parameter(const store::Parameters& parameters, const std::string& name) {
-  const auto found = parameters.find(name);
-  const std::string* text =
-      found == parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
-  return text == nullptr ? std::string() : *text;
-}
-
 // "attention.block_m" → "block_m", for the options of one kind.
 Options options_of(const store::Parameters& parameters, const std::string& kind) {
   Options options;
@@ -30,7 +23,7 @@ Options options_of(const store::Parameters& parameters, const std::string& kind)
 template <class BoundaryOfKind>
 std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Parameters& parameters,
                                      const std::string& kind, const Options& options) {
-  const std::string name = text_parameter(parameters, kind);
+  const std::string name = store::text_of(parameters, kind);
   if (name.empty()) return nullptr;
   const PluginEntry* entry = loader.find(kind, name);
   if (entry == nullptr) {
@@ -51,7 +44,7 @@ std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Paramete
 std::map<std::string, std::string> declared_units(PluginLoader& loader,
                                                   const store::Parameters& parameters) {
   std::map<std::string, std::string> units;
-  const PluginEntry* entry = loader.find("workload", text_parameter(parameters, "workload"));
+  const PluginEntry* entry = loader.find("workload", store::text_of(parameters, "workload"));
   PluginDescription description;
   if (entry != nullptr) throw_unless_ok(entry->describe(description));
   for (const MetricInfo& metric : description.workload.metrics) units[metric.name] = metric.unit;
@@ -76,10 +69,7 @@ Options workload_parameters(const store::Parameters& parameters) {
 }
 
 std::uint64_t seed_of(const store::Parameters& parameters) {
-  const auto found = parameters.find("measure.seed");
-  const std::int64_t* seed =
-      found == parameters.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-  return seed == nullptr ? 0 : static_cast<std::uint64_t>(*seed);
+  return static_cast<std::uint64_t>(store::integer_of(parameters, "measure.seed", 0));
 }
 
 }  // namespace

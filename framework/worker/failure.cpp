@@ -30,8 +30,7 @@ std::string free_on_the_gpu() {
   std::size_t free = 0;
   std::size_t total = 0;
   if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
-    return fmt::format(" ({} of {} free on the GPU)", human_size(static_cast<double>(free)),
-                       human_size(static_cast<double>(total)));
+    return fmt::format(" ({} of {} free on the GPU)", human_size(free), human_size(total));
   }
 #endif
   return {};

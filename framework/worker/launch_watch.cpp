@@ -49,8 +49,6 @@ std::int64_t device_limit(cudaDeviceAttr attribute) {
   return value;
 }
 
-std::string size(std::int64_t bytes) { return human_size(static_cast<double>(bytes)); }
-
 std::optional<Status> shared_memory(const Refused& failure, const cudaFuncAttributes& kernel) {
   const auto fixed = static_cast<std::int64_t>(kernel.sharedSizeBytes);
   const std::int64_t needed = failure.shared_bytes + fixed;
@@ -59,7 +57,7 @@ std::optional<Status> shared_memory(const Refused& failure, const cudaFuncAttrib
     return Status{Outcome::oom,
                   fmt::format("out of shared memory: a kernel needs {} a block, the limit of this "
                               "device is {}",
-                              size(needed), size(limit))};
+                              human_size(needed), human_size(limit))};
   }
   const std::int64_t allowed = kernel.maxDynamicSharedSizeBytes;
   if (failure.threads == 0 || failure.shared_bytes <= allowed) return std::nullopt;
@@ -67,7 +65,7 @@ std::optional<Status> shared_memory(const Refused& failure, const cudaFuncAttrib
                 fmt::format("a kernel was launched with {} of shared memory a block, its limit is "
                             "{}: from there up to the device's {} it must ask with "
                             "cudaFuncSetAttribute",
-                            size(needed), size(allowed + fixed), size(limit))};
+                            human_size(needed), human_size(allowed + fixed), human_size(limit))};
 }
 
 std::optional<Status> registers(const Refused& failure, const cudaFuncAttributes& kernel) {

@@ -55,8 +55,6 @@ void clear_workspaces([[maybe_unused]] const c10::Device& device) {
 #endif
 }
 
-std::string size(std::int64_t bytes) { return human_size(static_cast<double>(bytes)); }
-
 }  // namespace
 
 HeldMemory held_memory(const c10::Device& device) {
@@ -84,12 +82,12 @@ nlohmann::json MemoryFloor::settle() const {
   const std::int64_t heap = after.heap - floor_.heap;
   const std::int64_t outside = after.outside - floor_.outside;
   if (tensors >= least_tensor_bytes) {
-    found["leak"] =
-        fmt::format("{} of tensors on the {}", size(tensors), device_.is_cuda() ? "GPU" : "host");
+    found["leak"] = fmt::format("{} of tensors on the {}", human_size(tensors),
+                                device_.is_cuda() ? "GPU" : "host");
   } else if (left_by_a_call_.heap >= least_call_bytes && heap >= least_other_bytes) {
-    found["leak"] = fmt::format("{} of host memory", size(heap));
+    found["leak"] = fmt::format("{} of host memory", human_size(heap));
   } else if (left_by_a_call_.outside > 0 && outside >= least_other_bytes) {
-    found["leak"] = fmt::format("{} of the GPU's memory beside LibTorch's", size(outside));
+    found["leak"] = fmt::format("{} of the GPU's memory beside LibTorch's", human_size(outside));
   }
   return found;
 }
@@ -97,10 +95,8 @@ nlohmann::json MemoryFloor::settle() const {
 std::string plugins_in_words(const store::Parameters& parameters) {
   std::vector<std::string> words;
   for (const char* kind : {"attention", "norm", "communication", "compile", "workload"}) {
-    const auto found = parameters.find(kind);
-    if (found == parameters.end()) continue;
-    const auto* name = std::get_if<std::string>(&found->second);
-    if (name != nullptr && !name->empty()) words.push_back(fmt::format("{} {}", kind, *name));
+    const std::string name = store::text_of(parameters, kind);
+    if (!name.empty()) words.push_back(fmt::format("{} {}", kind, name));
   }
   return join(words, ", ");
 }

@@ -180,8 +180,7 @@ const Node* Node::find(std::string_view key) const {
 
 Result<Node> parse(std::string_view text, const std::string& file_name, const Limits& limits) {
   if (text.size() > limits.bytes) {
-    return fail_at({file_name},
-                   fmt::format("larger than {}", human_size(static_cast<double>(limits.bytes))));
+    return fail_at({file_name}, fmt::format("larger than {}", human_size(limits.bytes)));
   }
   if (auto checked = check_text(text, file_name); !checked) return tl::unexpected(checked.error());
   Recorder recorder(text, file_name, limits);

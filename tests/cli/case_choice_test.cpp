@@ -119,9 +119,10 @@ TEST(RepeatWords, NameTheRunTheCaseAndWhatItNeeds) {
                           run.cases[0].key.substr(0, 12), "--plugin", "/home/ann/my plugin.cpp",
                           "--allow-external"));
   run.info.provenance["environment"] = {
-      {"OMP_NUM_THREADS", "8"},   {"CUDA_VISIBLE_DEVICES", "0,1"},   {"NCCL_TOPO_FILE", "topo.xml"},
-      {"NCCL_VERSION", "2.27"},   {"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_TF32_OVERRIDE", "0"},
-      {"ASSAY_TRUSTED", "folder"}};
+      {"OMP_NUM_THREADS", "8"},          {"CUDA_VISIBLE_DEVICES", "0,1"},
+      {"NCCL_TOPO_FILE", "topo.xml"},    {"NCCL_VERSION", "2.27"},
+      {"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_TF32_OVERRIDE", "0"},
+      {"ASSAY_TRUSTED", "folder"},       {"PATH", "bin"}};
   EXPECT_EQ(repeat_words(run, run.cases[0], "")[0], "assay") << "nobody says what is whole";
   run.info.provenance["environment_shortened"] = {"NCCL_TOPO_FILE"};
   EXPECT_THAT(repeat_words(run, run.cases[0], ""),

@@ -6,13 +6,9 @@
 #include <string>
 
 #include "config/experiment.h"
+#include "reading.h"
 
 namespace assay::config {
-
-// Text of an experiment on `workload: attention` around what is tested, which starts in line 3.
-inline std::string on_attention(const std::string& rest) {
-  return "experiment: test\nworkload: attention\n" + rest;
-}
 
 inline std::string on_model(const std::string& rest) {
   return "experiment: test\nworkload: model_step\n" + rest;

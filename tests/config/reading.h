@@ -36,6 +36,7 @@ inline std::vector<std::string> cases(const Plan& plan, const std::vector<std::s
 
 using Rows = std::vector<std::string>;
 
+// Text of an experiment on `workload: attention` around what is tested, which starts in line 3.
 inline std::string on_attention(const std::string& rest) {
   return "experiment: test\nworkload: attention\n" + rest;
 }

@@ -8,8 +8,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
+#include "exported.h"
 #include "program.h"
 #include "store/connection.h"
 
@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string attention_experiment(const std::string& variants, const std::string& measure) {
+std::string lengths_in_turns(const std::string& variants, const std::string& measure) {
   return "experiment: turns\nworkload: attention\n"
          "matrix: {seq_len: [16, 32], attention: [" +
          variants +
@@ -27,15 +27,6 @@ std::string attention_experiment(const std::string& variants, const std::string&
          "fixed: {batch: 1, heads: 2, d_head: 8, device: cpu}\n"
          "measure: {passes: [forward, backward], warmup: 1, samples: 8" +
          measure + "}\n";
-}
-
-std::vector<nlohmann::json> exported(const std::filesystem::path& folder) {
-  const Ended ended = assay(folder, {"export", "latest"});
-  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
-  std::vector<nlohmann::json> lines;
-  std::istringstream stream(ended.output);
-  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
 }
 
 // What a run has of each series, without its samples; rank and part tell series apart.
@@ -63,13 +54,6 @@ std::map<std::string, nlohmann::json> records(const std::vector<nlohmann::json>&
   return found;
 }
 
-nlohmann::json time_of(const std::vector<nlohmann::json>& lines, const std::string& attention) {
-  for (const auto& line : lines) {
-    if (line["case"]["attention"] == attention && line["metric"] == "time") return line;
-  }
-  return nullptr;
-}
-
 Ended run(const Folder& folder, const std::string& experiment,
           const std::vector<std::string>& more = {}) {
   std::vector<std::string> words = {"run", folder.write("e.yaml", experiment), "--plugin",
@@ -80,7 +64,7 @@ Ended run(const Folder& folder, const std::string& experiment,
 
 TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
   const Folder folder;
-  const std::string experiment = attention_experiment("naive, math, test_right", "");
+  const std::string experiment = lengths_in_turns("naive, math, test_right", "");
   const Ended apart = run(folder, experiment);
   ASSERT_EQ(apart.exit_code, 0) << apart.errors;
   const auto figures_apart = figures(exported(folder.path()));
@@ -123,7 +107,7 @@ TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
 TEST(InterleaveTest, OnlyOneIsMeasuredAtATime) {
   const Folder folder;
   const Ended ended =
-      run(folder, attention_experiment("test_alone, test_alone_too", ", interleave: attention"));
+      run(folder, lengths_in_turns("test_alone, test_alone_too", ", interleave: attention"));
   EXPECT_EQ(ended.exit_code, 0) << ended.errors;
 }
 
@@ -138,8 +122,8 @@ TEST_P(InterleavedFailure, LeavesTheOthersTheirTurns) {
   const Folder folder;
   const auto [variant, outcome] = GetParam();
   const Ended ended = run(folder,
-                          attention_experiment("naive, " + std::string(variant) + ", test_right",
-                                               ", interleave: attention, timeout: 15 s"),
+                          lengths_in_turns("naive, " + std::string(variant) + ", test_right",
+                                           ", interleave: attention, timeout: 15 s"),
                           {"--set", "seq_len=16"});
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
   const auto lines = exported(folder.path());
@@ -164,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, InterleavedFailure,
 TEST(InterleaveTest, OneThatRunsOutOfMemoryBesideOthersIsMeasuredAgainAlone) {
   const Folder folder;
   const Ended ended =
-      run(folder, attention_experiment("naive, test_runs_out_of_memory", ", interleave: attention"),
+      run(folder, lengths_in_turns("naive, test_runs_out_of_memory", ", interleave: attention"),
           {"--set", "seq_len=16"});
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
   const auto lines = exported(folder.path());
@@ -203,9 +187,9 @@ TEST(InterleaveTest, TwoGlooRanksTakeTheirTurnsTogetherWithoutAWarmUpToo) {
 TEST(InterleaveTest, WithATargetTheBlocksFollowFromTheFewestSamples) {
   const Folder folder;
   const Ended ended = run(folder,
-                          attention_experiment("naive, math",
-                                               ", interleave: attention, target: 0.1 %, "
-                                               "min_samples: 20, max_samples: 20, max_time: 5 min"),
+                          lengths_in_turns("naive, math",
+                                           ", interleave: attention, target: 0.1 %, "
+                                           "min_samples: 20, max_samples: 20, max_time: 5 min"),
                           {"--set", "seq_len=16"});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   const auto lines = exported(folder.path());
@@ -219,7 +203,7 @@ TEST(InterleaveTest, WithATargetTheBlocksFollowFromTheFewestSamples) {
 TEST(InterleaveTest, ResumingInterleavesWhatIsLeft) {
   const Folder folder;
   const std::string experiment =
-      attention_experiment("naive, math, test_right", ", interleave: attention");
+      lengths_in_turns("naive, math, test_right", ", interleave: attention");
   ASSERT_EQ(run(folder, experiment, {"--set", "seq_len=16"}).exit_code, 0);
   {
     SQLite::Database database((folder.path() / "results/assay.db").string(),

@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string attention(const std::string& matrix, const std::string& sizes,
-                      const std::string& measure) {
+std::string attention_experiment(const std::string& matrix, const std::string& sizes,
+                                 const std::string& measure) {
   return "experiment: measured\nworkload: attention\nmatrix: {" + matrix +
          "}\n"
          "fixed: {" +
@@ -27,7 +27,7 @@ std::string attention(const std::string& matrix, const std::string& sizes,
          measure + "}\n";
 }
 
-constexpr const char* small = "batch: 1, heads: 2, seq_len: 17, d_head: 8";
+constexpr const char* small_sizes = "batch: 1, heads: 2, seq_len: 17, d_head: 8";
 
 // The exported series of a run, by the value of an axis, the pass and the metric.
 class Exported {
@@ -93,9 +93,9 @@ TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
 
 TEST(MeasuringTest, WhatIsTooSmallToRotateIsUnsupportedAndNotMeasuredWarm) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention("attention: [naive]", small,
-                                       "passes: [forward], warmup: 1, samples: 2, cache: rotate"));
+  const std::string file = folder.write(
+      "e.yaml", attention_experiment("attention: [naive]", small_sizes,
+                                     "passes: [forward], warmup: 1, samples: 2, cache: rotate"));
   EXPECT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
   const auto time = Exported(folder, "attention").of("naive", "forward", "time");
   EXPECT_EQ(time["outcome"], "unsupported");
@@ -103,19 +103,14 @@ TEST(MeasuringTest, WhatIsTooSmallToRotateIsUnsupportedAndNotMeasuredWarm) {
   EXPECT_TRUE(time["samples"].empty());
 }
 
-struct Misbehaviour {
-  const char* variant;
-  const char* reason;
-};
-
 // The fixtures spin for 0.4 s in the first call, or in the first preparation, of their process.
 class FirstCall : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FirstCall, HoldsWhatAProcessDoesOnceAndNoSampleDoes) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention(std::string(GetParam()) + ", repeat: [1]", small,
-                                       "passes: [forward], warmup: 1, samples: 3"));
+  const std::string file = folder.write(
+      "e.yaml", attention_experiment(std::string(GetParam()) + ", repeat: [1]", small_sizes,
+                                     "passes: [forward], warmup: 1, samples: 3"));
   const Ended ended =
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors << ended.output;
@@ -138,9 +133,9 @@ INSTANTIATE_TEST_SUITE_P(Spins, FirstCall,
 
 TEST(MeasuringTest, WithoutAWarmUpTheFirstSampleIsTheFirstCall) {
   const Folder folder;
-  const std::string file = folder.write(
-      "e.yaml",
-      attention("attention: [test_slow_start]", small, "passes: [forward], warmup: 0, samples: 3"));
+  const std::string file =
+      folder.write("e.yaml", attention_experiment("attention: [test_slow_start]", small_sizes,
+                                                  "passes: [forward], warmup: 0, samples: 3"));
   const Ended ended =
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors << ended.output;
@@ -152,14 +147,20 @@ TEST(MeasuringTest, WithoutAWarmUpTheFirstSampleIsTheFirstCall) {
             time["samples"][0]);
 }
 
-class VerificationTest : public ::testing::TestWithParam<Misbehaviour> {};
+struct WrongAfterTiming {
+  const char* variant;
+  const char* reason;
+};
+
+class VerificationTest : public ::testing::TestWithParam<WrongAfterTiming> {};
 
 TEST_P(VerificationTest, CatchesWhatIsRightAtFirstAndWrongLater) {
   const Folder folder;
   const auto [variant, reason] = GetParam();
   const std::string file = folder.write(
-      "e.yaml", attention("attention: [" + std::string(variant) + ", test_right]", small,
-                          "passes: [forward, backward], warmup: 2, samples: 3"));
+      "e.yaml",
+      attention_experiment("attention: [" + std::string(variant) + ", test_right]", small_sizes,
+                           "passes: [forward, backward], warmup: 2, samples: 3"));
   const Ended ended =
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
@@ -184,18 +185,18 @@ TEST_P(VerificationTest, CatchesWhatIsRightAtFirstAndWrongLater) {
 INSTANTIATE_TEST_SUITE_P(
     Variants, VerificationTest,
     ::testing::Values(
-        Misbehaviour{"test_wrong_after_five", "out changed from call to call by 0.5"},
-        Misbehaviour{"test_nan_after_five", "out holds NaN"},
+        WrongAfterTiming{"test_wrong_after_five", "out changed from call to call by 0.5"},
+        WrongAfterTiming{"test_nan_after_five", "out holds NaN"},
         // Wrong in every timed call alike: only a fresh comparison with the reference shows it.
-        Misbehaviour{"test_wrong_after_four", "out differs from the reference by 0.5"}),
+        WrongAfterTiming{"test_wrong_after_four", "out differs from the reference by 0.5"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
 
 TEST(MeasuringTest, OneRowOfThousandsThatIsMissingIsWrong) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention("attention: [test_wrong_row, test_right], precision: [bf16]",
-                                       "batch: 1, heads: 1, seq_len: 4096, d_head: 8",
-                                       "passes: [forward], warmup: 1, samples: 2"));
+  const std::string file = folder.write(
+      "e.yaml", attention_experiment("attention: [test_wrong_row, test_right], precision: [bf16]",
+                                     "batch: 1, heads: 1, seq_len: 4096, d_head: 8",
+                                     "passes: [forward], warmup: 1, samples: 2"));
   assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   const Exported exported(folder, "attention");
   const auto wrong = exported.of("test_wrong_row", "forward", "time");
@@ -208,9 +209,9 @@ TEST(MeasuringTest, OneRowOfThousandsThatIsMissingIsWrong) {
 // Broadcasting must not make the wrong shape right.
 TEST(MeasuringTest, AWrongShapeOrDtypeIsNamed) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention("attention: [test_one_row, test_wider, test_nothing]", small,
-                                       "passes: [forward], warmup: 1, samples: 2"));
+  const std::string file = folder.write(
+      "e.yaml", attention_experiment("attention: [test_one_row, test_wider, test_nothing]",
+                                     small_sizes, "passes: [forward], warmup: 1, samples: 2"));
   EXPECT_EQ(
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")}).exit_code, 1);
   const Exported exported(folder, "attention");

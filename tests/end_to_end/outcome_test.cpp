@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "exported.h"
 #include "program.h"
 
 namespace assay::test {
@@ -22,24 +22,6 @@ std::string attention_experiment(const std::string& variants, const std::string&
          "fixed: {batch: 1, heads: 2, seq_len: 17, d_head: 8, causal: true, device: cpu}\n"
          "measure: {passes: [forward], warmup: " +
          std::to_string(warmup) + ", samples: 2" + more + "}\n";
-}
-
-// The exported objects of a run, one a series.
-std::vector<nlohmann::json> exported(const std::filesystem::path& folder) {
-  const Ended ended = assay(folder, {"export", "latest"});
-  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
-  std::vector<nlohmann::json> lines;
-  std::istringstream stream(ended.output);
-  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
-
-// The time series of the case that has this attention.
-nlohmann::json time_of(const std::vector<nlohmann::json>& lines, const std::string& attention) {
-  for (const auto& line : lines) {
-    if (line["case"]["attention"] == attention && line["metric"] == "time") return line;
-  }
-  return nullptr;
 }
 
 struct Misbehaviour {

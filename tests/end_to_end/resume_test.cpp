@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "exported.h"
 #include "program.h"
 #include "run/process.h"
 
@@ -29,19 +30,10 @@ std::string lengths(const std::string& list, const std::string& more = "") {
          more + "}\n";
 }
 
-std::vector<nlohmann::json> exported(const Folder& folder, const std::string& run) {
-  const Ended ended = assay(folder.path(), {"export", run});
-  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
-  std::vector<nlohmann::json> lines;
-  std::istringstream stream(ended.output);
-  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
-
 // When each length was measured and with how many samples, in the order of the run's cases.
 std::vector<std::string> measured(const Folder& folder, const std::string& run) {
   std::vector<std::string> found;
-  for (const auto& line : exported(folder, run)) {
+  for (const auto& line : exported(folder.path(), run)) {
     if (line["metric"] != "time") continue;
     found.push_back(line["case"]["seq_len"].dump());
   }
@@ -108,7 +100,7 @@ TEST(ResumeTest, OtherPassesAreMissing) {
           .exit_code,
       0);
   std::vector<std::string> passes;
-  for (const auto& line : exported(folder, "lengths-1")) {
+  for (const auto& line : exported(folder.path(), "lengths-1")) {
     if (line["metric"] == "time") passes.push_back(line["pass"]);
   }
   EXPECT_THAT(passes, ElementsAre("forward", "backward"));
@@ -130,7 +122,7 @@ TEST(ResumeTest, RetryAndRerunReplaceWhatTheySay) {
   ASSERT_EQ(run({}).exit_code, 1);
   const auto results = [&] {
     std::map<std::string, std::string> found;
-    for (const auto& line : exported(folder, "mixed-1")) {
+    for (const auto& line : exported(folder.path(), "mixed-1")) {
       if (line["metric"] != "time") continue;
       const std::string name = line["case"]["attention"];
       EXPECT_FALSE(found.contains(name)) << "two results of " << name;
@@ -229,7 +221,7 @@ TEST(RepeatTest, ModelsAreTakenAsTheyWereStored) {
   std::filesystem::remove(file);
   const Ended again = assay(folder.path(), {"run", "--experiment-of", "model-1", "--case", "2"});
   ASSERT_EQ(again.exit_code, 0) << again.errors;
-  const auto lines = exported(folder, "model-2");
+  const auto lines = exported(folder.path(), "model-2");
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines[0]["case"]["batch"], 2);
   EXPECT_EQ(lines[0]["outcome"], "ok") << lines[0];

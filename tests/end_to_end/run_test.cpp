@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "exported.h"
 #include "program.h"
 
 namespace assay::test {
@@ -19,15 +20,6 @@ constexpr const char* toy_model =
     "matrix: {precision: [fp32, bf16]}\n"
     "fixed: {model: toy, architecture: swiglu, batch: 2, seq_len: 16, device: cpu}\n"
     "measure: {passes: [inference, train_step], warmup: 1, samples: 3}\n";
-
-std::vector<nlohmann::json> exported(const std::filesystem::path& folder, const std::string& run) {
-  const Ended ended = assay(folder, {"export", run});
-  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
-  std::vector<nlohmann::json> lines;
-  std::istringstream stream(ended.output);
-  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
 
 TEST(RunTest, MeasuresEveryPassOfEveryCaseAndWritesTheReport) {
   const Folder folder;

@@ -24,8 +24,8 @@ struct Measured {
 };
 
 // Each variant with two lengths, one after the other.
-std::vector<Measured> measured(const Folder& folder, const std::string& variants,
-                               const std::string& more = "") {
+std::vector<Measured> measured_cases(const Folder& folder, const std::string& variants,
+                                     const std::string& more = "") {
   const std::string file = folder.write(
       "e.yaml", "experiment: workers\nworkload: attention\nmatrix: {attention: [" + variants +
                     "], seq_len: [16, 17]}\n"
@@ -57,9 +57,9 @@ std::vector<Measured> measured(const Folder& folder, const std::string& variants
 TEST(Workers, ServeTheNextCaseAfterOkAndAreReplacedAfterAnythingElse) {
   const Folder folder;
   const auto cases =
-      measured(folder,
-               "test_prints, test_prints_wrong, test_prints_throws, test_prints_declines, "
-               "test_prints_leaks");
+      measured_cases(folder,
+                     "test_prints, test_prints_wrong, test_prints_throws, test_prints_declines, "
+                     "test_prints_leaks");
   ASSERT_EQ(cases.size(), 10u);
   const char* outcomes[] = {"ok", "wrong", "error", "unsupported", "ok"};
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -74,7 +74,7 @@ TEST(Workers, ServeTheNextCaseAfterOkAndAreReplacedAfterAnythingElse) {
 
 TEST(Workers, WithIsolationEachCaseHasItsOwn) {
   const Folder folder;
-  const auto cases = measured(folder, "test_prints", ", isolation: case");
+  const auto cases = measured_cases(folder, "test_prints", ", isolation: case");
   ASSERT_EQ(cases.size(), 2u);
   EXPECT_FALSE(cases[0].process.empty());
   EXPECT_NE(cases[0].process, cases[1].process);
@@ -82,7 +82,7 @@ TEST(Workers, WithIsolationEachCaseHasItsOwn) {
 
 TEST(Workers, WhatTheyPrintIsTheCasesAndTheLastLinesStandInReasons) {
   const Folder folder;
-  const auto cases = measured(folder, "test_prints, test_prints_wrong, test_prints_throws");
+  const auto cases = measured_cases(folder, "test_prints, test_prints_wrong, test_prints_throws");
   ASSERT_EQ(cases.size(), 6u);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     EXPECT_EQ(cases[i].output, "process " + cases[i].process + "\n") << "not another case's";

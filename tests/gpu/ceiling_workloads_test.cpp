@@ -2,12 +2,11 @@
 
 #include <map>
 
+#include "device.h"
 #include "plugins/support.h"
 
 namespace assay {
 namespace {
-
-const at::Device cuda(at::kCUDA, 0);
 
 class GpuCeilings : public testing::Test {
  protected:
@@ -15,8 +14,6 @@ class GpuCeilings : public testing::Test {
     if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
   }
 };
-
-std::int64_t integer(std::int64_t value) { return value; }
 
 test::Case case_of(const std::string& workload, const Options& parameters) {
   auto made = test::make_case({workload}, cuda);
@@ -42,9 +39,9 @@ TEST_F(GpuCeilings, CopyWritesEveryByte) {
 TEST_F(GpuCeilings, MatmulUsesTheDtypeItSays) {
   std::map<std::string, double> errors;
   for (const char* dtype : {"fp64", "fp32", "tf32", "bf16", "fp16"}) {
-    errors[dtype] = verified(case_of("matmul", {{"m", integer(1024)},
-                                                {"n", integer(512)},
-                                                {"k", integer(2048)},
+    errors[dtype] = verified(case_of("matmul", {{"m", test::integer(1024)},
+                                                {"n", test::integer(512)},
+                                                {"k", test::integer(2048)},
                                                 {"dtype", std::string(dtype)}}),
                              "matmul")
                         .error;
@@ -57,8 +54,8 @@ TEST_F(GpuCeilings, MatmulUsesTheDtypeItSays) {
 
 TEST_F(GpuCeilings, LaunchesKernelsAndOperations) {
   for (const char* operation : {"kernel", "libtorch"}) {
-    const auto tested =
-        case_of("launch", {{"launches", integer(100)}, {"operation", std::string(operation)}});
+    const auto tested = case_of(
+        "launch", {{"launches", test::integer(100)}, {"operation", std::string(operation)}});
     std::unique_ptr<ProgramBoundary> program;
     const Status built = tested.workload->build(tested.context, program);
     if (built.outcome == Outcome::unsupported) GTEST_SKIP() << built.reason;
@@ -69,7 +66,8 @@ TEST_F(GpuCeilings, LaunchesKernelsAndOperations) {
 TEST_F(GpuCeilings, LaunchesCanBeCaptured) {
   for (const char* operation : {"kernel", "libtorch"}) {
     auto tested = test::make_case({"launch", "naive", "rmsnorm", "fp32", "cuda_graph"}, cuda);
-    tested.context.parameters = {{"launches", integer(10)}, {"operation", std::string(operation)}};
+    tested.context.parameters = {{"launches", test::integer(10)},
+                                 {"operation", std::string(operation)}};
     std::unique_ptr<ProgramBoundary> program;
     const Status built = tested.workload->build(tested.context, program);
     if (built.outcome == Outcome::unsupported) GTEST_SKIP() << built.reason;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <thread>
 
+#include "device.h"
 #include "model/random.h"
 #include "model/reference.h"
 #include "model/training_state.h"
@@ -13,8 +14,6 @@
 
 namespace assay {
 namespace {
-
-const at::Device cuda(at::kCUDA, 0);
 
 class Gpu : public testing::Test {
  protected:

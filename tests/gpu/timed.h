@@ -8,12 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "device.h"
 #include "measure/clock.h"
 
 // What the tests of clocks and caches time with.
 namespace assay::test {
-
-inline const at::Device cuda(at::kCUDA, 0);
 
 inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

@@ -5,8 +5,6 @@
 namespace assay {
 namespace {
 
-const std::vector<std::string> passes = {"inference", "forward", "backward", "forward_backward"};
-
 void set_shape(CaseContext& context, std::int64_t batch, std::int64_t heads, std::int64_t seq_len,
                std::int64_t d_head, bool causal) {
   context.parameters = {{"batch", batch},
@@ -16,20 +14,14 @@ void set_shape(CaseContext& context, std::int64_t batch, std::int64_t heads, std
                         {"causal", causal}};
 }
 
-Verification verify(const test::Case& tested, const std::string& pass) {
-  Verification verification;
-  throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
-  return verification;
-}
-
 TEST(AttentionWorkload, AcceptsWhatIsRight) {
   for (const char* variant : {"naive", "math", "flash"}) {
     for (const char* precision : {"fp32", "bf16", "fp16"}) {
       auto tested = test::make_case({"attention", variant, "rmsnorm", precision});
       for (const bool causal : {true, false}) {
         set_shape(tested.context, 2, 2, 65, 16, causal);
-        for (const auto& pass : passes) {
-          const auto verification = verify(tested, pass);
+        for (const auto& pass : test::call_passes) {
+          const auto verification = test::verify(tested, pass);
           EXPECT_TRUE(verification.checked);
           EXPECT_LE(verification.error, verification.tolerance)
               << variant << " " << precision << " " << pass << " " << verification.worst;
@@ -43,7 +35,7 @@ TEST(AttentionWorkload, AcceptsWhatIsRight) {
 TEST(AttentionWorkload, AcceptsAndRefusesLongSequences) {
   auto tested = test::make_case({"attention", "flash"});
   set_shape(tested.context, 1, 1, 5000, 8, true);
-  const auto right = verify(tested, "forward_backward");
+  const auto right = test::verify(tested, "forward_backward");
   EXPECT_LE(right.error, right.tolerance) << right.worst;
 
   const auto attention = tested.context.ops.attention;
@@ -51,7 +43,7 @@ TEST(AttentionWorkload, AcceptsAndRefusesLongSequences) {
     in.scale *= 1.01;
     return attention(in);
   };
-  const auto wrong = verify(tested, "forward_backward");
+  const auto wrong = test::verify(tested, "forward_backward");
   EXPECT_GT(wrong.error, wrong.tolerance);
 }
 
@@ -72,8 +64,8 @@ TEST(AttentionWorkload, RefusesWhatIsWrong) {
       auto tested = test::make_case({"attention", "naive", "rmsnorm", precision});
       set_shape(tested.context, 1, 2, 33, 16, true);
       tested.context.ops.attention = attention;
-      for (const auto& pass : passes) {
-        const auto verification = verify(tested, pass);
+      for (const auto& pass : test::call_passes) {
+        const auto verification = test::verify(tested, pass);
         EXPECT_GT(verification.error, verification.tolerance) << name << " " << pass;
       }
     }

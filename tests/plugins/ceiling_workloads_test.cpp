@@ -21,18 +21,6 @@ test::Case case_of(const std::string& workload, const Options& parameters) {
   return made;
 }
 
-std::unique_ptr<ProgramBoundary> build(const test::Case& tested) {
-  std::unique_ptr<ProgramBoundary> program;
-  throw_unless_ok(tested.workload->build(tested.context, program));
-  return program;
-}
-
-Verification verify(const test::Case& tested, const std::string& pass) {
-  Verification verification;
-  throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
-  return verification;
-}
-
 std::map<std::string, double> counts(ProgramBoundary& program, const std::string& pass) {
   std::vector<Count> counted;
   throw_unless_ok(program.counts(pass, counted));
@@ -55,31 +43,29 @@ double memory_estimate(const std::string& workload, const Options& parameters) {
   return std::get<double>(*value);
 }
 
-std::int64_t integer(std::int64_t value) { return value; }
-
 // Sizes that no thread's share divides.
 TEST(CopyWorkload, CopiesEveryByte) {
   for (const std::int64_t size : {1, 1000, (1 << 20) + 1, (3 << 20) + 7}) {
     const auto tested = case_of("copy", {{"size", size}});
-    const auto verification = verify(tested, "copy");
+    const auto verification = test::verify(tested, "copy");
     EXPECT_TRUE(verification.checked);
     EXPECT_EQ(verification.error, 0) << size;
   }
 }
 
 TEST(CopyWorkload, CountsWhatIsReadAndWritten) {
-  const auto tested = case_of("copy", {{"size", integer(1000)}});
-  EXPECT_EQ(counts(*build(tested), "copy"), (std::map<std::string, double>{{"bytes", 2000}}));
-  EXPECT_EQ(memory_estimate("copy", {{"size", integer(1000)}}), 2000);
+  const auto tested = case_of("copy", {{"size", test::integer(1000)}});
+  EXPECT_EQ(counts(*test::build(tested), "copy"), (std::map<std::string, double>{{"bytes", 2000}}));
+  EXPECT_EQ(memory_estimate("copy", {{"size", test::integer(1000)}}), 2000);
 }
 
 TEST(MatmulWorkload, AcceptsWhatIsRight) {
   for (const char* dtype : {"fp64", "fp32", "bf16", "fp16"}) {
-    const auto tested = case_of("matmul", {{"m", integer(33)},
-                                           {"n", integer(17)},
-                                           {"k", integer(65)},
+    const auto tested = case_of("matmul", {{"m", test::integer(33)},
+                                           {"n", test::integer(17)},
+                                           {"k", test::integer(65)},
                                            {"dtype", std::string(dtype)}});
-    const auto verification = verify(tested, "matmul");
+    const auto verification = test::verify(tested, "matmul");
     EXPECT_TRUE(verification.checked);
     EXPECT_LE(verification.error, verification.tolerance) << dtype;
     // A wrong dtype would not be as near as this.
@@ -94,31 +80,36 @@ TEST(MatmulWorkload, AcceptsWhatIsRight) {
 
 // 2 · 3 · 5 · 7; and a square of 4, 2 · 64, with three matrices of 16 elements in bf16.
 TEST(MatmulWorkload, CountsOperationsAndBytes) {
-  const Options given = {
-      {"m", integer(3)}, {"n", integer(5)}, {"k", integer(7)}, {"dtype", std::string("fp64")}};
+  const Options given = {{"m", test::integer(3)},
+                         {"n", test::integer(5)},
+                         {"k", test::integer(7)},
+                         {"dtype", std::string("fp64")}};
   const auto tested = case_of("matmul", given);
-  EXPECT_EQ(counts(*build(tested), "matmul"),
+  EXPECT_EQ(counts(*test::build(tested), "matmul"),
             (std::map<std::string, double>{{"flops", 210}, {"bytes", 8 * (21 + 35 + 15)}}));
   EXPECT_EQ(memory_estimate("matmul", given), 8 * (21 + 35 + 15));
-  const Options square = {
-      {"m", integer(4)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("bf16")}};
-  EXPECT_EQ(counts(*build(case_of("matmul", square)), "matmul"),
+  const Options square = {{"m", test::integer(4)},
+                          {"n", test::integer(0)},
+                          {"k", test::integer(0)},
+                          {"dtype", std::string("bf16")}};
+  EXPECT_EQ(counts(*test::build(case_of("matmul", square)), "matmul"),
             (std::map<std::string, double>{{"flops", 128}, {"bytes", 96}}));
   EXPECT_EQ(memory_estimate("matmul", square), 96);
 }
 
 TEST(MatmulWorkload, Tf32NeedsAGpu) {
-  const auto tested = case_of(
-      "matmul",
-      {{"m", integer(4)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("tf32")}});
+  const auto tested = case_of("matmul", {{"m", test::integer(4)},
+                                         {"n", test::integer(0)},
+                                         {"k", test::integer(0)},
+                                         {"dtype", std::string("tf32")}});
   std::unique_ptr<ProgramBoundary> program;
   EXPECT_EQ(tested.workload->build(tested.context, program).outcome, Outcome::unsupported);
 }
 
 TEST(LaunchWorkload, LaunchesAsOftenAsItSays) {
   const auto tested =
-      case_of("launch", {{"launches", integer(17)}, {"operation", std::string("libtorch")}});
-  const auto program = build(tested);
+      case_of("launch", {{"launches", test::integer(17)}, {"operation", std::string("libtorch")}});
+  const auto program = test::build(tested);
   // The second call starts anew.
   for (int call = 0; call < 2; ++call) {
     const auto outputs = test::call_once(tested, *program, "launch");
@@ -126,14 +117,14 @@ TEST(LaunchWorkload, LaunchesAsOftenAsItSays) {
     EXPECT_EQ(outputs[0].tensor.item<std::int64_t>(), 17);
   }
   EXPECT_EQ(counts(*program, "launch"), (std::map<std::string, double>{{"launches", 17}}));
-  const auto verification = verify(tested, "launch");
+  const auto verification = test::verify(tested, "launch");
   EXPECT_TRUE(verification.checked);
   EXPECT_EQ(verification.error, 0);
 }
 
 TEST(LaunchWorkload, ACpuLaunchesNoKernels) {
   const auto tested =
-      case_of("launch", {{"launches", integer(1)}, {"operation", std::string("kernel")}});
+      case_of("launch", {{"launches", test::integer(1)}, {"operation", std::string("kernel")}});
   std::unique_ptr<ProgramBoundary> program;
   const Status status = tested.workload->build(tested.context, program);
   EXPECT_EQ(status.outcome, Outcome::unsupported);
@@ -164,10 +155,10 @@ const std::vector<std::string> collectives = {"all_reduce", "all_gather", "reduc
 TEST(CollectiveWorkload, EveryRankHasWhatItShould) {
   for (const int size : {2, 3}) {
     on_ranks(size, [](const Group& group) {
-      auto tested = case_of("collective", {{"size", integer(1000)}});
+      auto tested = case_of("collective", {{"size", test::integer(1000)}});
       tested.context.group = group;
       for (const auto& pass : collectives) {
-        const auto verification = verify(tested, pass);
+        const auto verification = test::verify(tested, pass);
         EXPECT_TRUE(verification.checked);
         EXPECT_EQ(verification.error, 0) << pass << " on rank " << group.rank;
       }
@@ -184,9 +175,9 @@ TEST(CollectiveWorkload, LeavesTheSameAtEveryCall) {
       {"broadcast", {{0, 1, 2, 3}, {0, 1, 2, 3}}},
   };
   on_ranks(2, [&](const Group& group) {
-    auto tested = case_of("collective", {{"size", integer(16)}});
+    auto tested = case_of("collective", {{"size", test::integer(16)}});
     tested.context.group = group;
-    const auto program = build(tested);
+    const auto program = test::build(tested);
     for (const auto& pass : collectives) {
       for (int call = 0; call < 2; ++call) {
         const auto out = test::call_once(tested, *program, pass).at(0).tensor;
@@ -202,9 +193,9 @@ TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
   const std::map<std::string, double> bus = {
       {"all_reduce", 1328}, {"all_gather", 664}, {"reduce_scatter", 664}, {"broadcast", 996}};
   on_ranks(3, [&](const Group& group) {
-    auto tested = case_of("collective", {{"size", integer(1000)}});
+    auto tested = case_of("collective", {{"size", test::integer(1000)}});
     tested.context.group = group;
-    const auto program = build(tested);
+    const auto program = test::build(tested);
     for (const auto& [pass, bytes] : bus) {
       const auto counted = counts(*program, pass);
       EXPECT_EQ(counted.at("bytes"), 996) << pass;
@@ -214,7 +205,7 @@ TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
 }
 
 TEST(CollectiveWorkload, OneRankIsTooFew) {
-  const auto tested = case_of("collective", {{"size", integer(1000)}});
+  const auto tested = case_of("collective", {{"size", test::integer(1000)}});
   std::unique_ptr<ProgramBoundary> program;
   const Status status = tested.workload->build(tested.context, program);
   EXPECT_EQ(status.outcome, Outcome::unsupported);
@@ -223,13 +214,16 @@ TEST(CollectiveWorkload, OneRankIsTooFew) {
 
 TEST(CeilingWorkloads, UnknownPassIsAnError) {
   const std::map<std::string, Options> all = {
-      {"copy", {{"size", integer(8)}}},
+      {"copy", {{"size", test::integer(8)}}},
       {"matmul",
-       {{"m", integer(2)}, {"n", integer(0)}, {"k", integer(0)}, {"dtype", std::string("fp32")}}},
-      {"launch", {{"launches", integer(1)}, {"operation", std::string("libtorch")}}}};
+       {{"m", test::integer(2)},
+        {"n", test::integer(0)},
+        {"k", test::integer(0)},
+        {"dtype", std::string("fp32")}}},
+      {"launch", {{"launches", test::integer(1)}, {"operation", std::string("libtorch")}}}};
   for (const auto& [workload, parameters] : all) {
     const auto tested = case_of(workload, parameters);
-    EXPECT_EQ(build(tested)->run("forward").outcome, Outcome::error) << workload;
+    EXPECT_EQ(test::build(tested)->run("forward").outcome, Outcome::error) << workload;
   }
 }
 

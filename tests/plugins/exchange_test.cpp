@@ -17,8 +17,6 @@
 namespace assay {
 namespace {
 
-const std::vector<std::string> passes = {"inference", "forward", "backward", "forward_backward"};
-
 bool has_gradients(const std::string& pass) {
   return pass == "backward" || pass == "forward_backward";
 }
@@ -83,7 +81,7 @@ TEST(AttentionExchange, AcceptsWhatIsRight) {
   for (const bool causal : {true, false}) {
     for (const auto& [precision, dtype] :
          {std::pair{"fp32", at::kFloat}, std::pair{"bf16", at::kBFloat16}}) {
-      for (const auto& pass : passes) {
+      for (const auto& pass : test::call_passes) {
         Verification found;
         throw_unless_ok(verify(attention_case(precision, causal), pass,
                                attention_exchange(pass, dtype, causal), found));
@@ -158,7 +156,7 @@ TEST(NormExchange, AcceptsBothNormsAndRefusesAWrongGradient) {
     tested.context.parameters = {{"rows", std::int64_t{19}}, {"n_cols", std::int64_t{40}}};
     tested.context.ops.norm = nullptr;
     for (const bool layernorm : {false, true}) {
-      for (const auto& pass : passes) {
+      for (const auto& pass : test::call_passes) {
         auto exchange = norm_exchange(pass, dtype, layernorm);
         Verification found;
         throw_unless_ok(verify(tested, pass, exchange, found));
@@ -230,7 +228,7 @@ TEST(ModelExchange, AcceptsWhatIsRightAndRefusesWhatIsNot) {
   for (const char* architecture : {"swiglu", "gelu"}) {
     const auto tested = model_case(architecture);
     const Model made(tested, architecture);
-    for (const auto& pass : passes) {
+    for (const auto& pass : test::call_passes) {
       Verification found;
       throw_unless_ok(verify(tested, pass, made.exchange, found));
       EXPECT_TRUE(found.checked);

@@ -24,23 +24,21 @@ double evaluate(const std::string& kind, const std::string& library, const std::
   return std::get<double>(*value);
 }
 
-std::int64_t integer(std::int64_t value) { return value; }
-
 // The 2.7B model of the catalogue, batch 4, 512 tokens, bf16.
 Names model_names(const std::string& architecture, bool backward, bool train_step) {
   return {{"workload", std::string("model_step")},
           {"architecture", architecture},
-          {"d_model", integer(2560)},
-          {"d_ff", integer(10240)},
-          {"layers", integer(32)},
-          {"heads", integer(32)},
-          {"vocab_size", integer(10000)},
-          {"batch", integer(4)},
-          {"seq_len", integer(512)},
-          {"element_size", integer(2)},
-          {"runs_backward", integer(backward)},
-          {"runs_train_step", integer(train_step)},
-          {"attention_memory", integer(0)}};
+          {"d_model", test::integer(2560)},
+          {"d_ff", test::integer(10240)},
+          {"layers", test::integer(32)},
+          {"heads", test::integer(32)},
+          {"vocab_size", test::integer(10000)},
+          {"batch", test::integer(4)},
+          {"seq_len", test::integer(512)},
+          {"element_size", test::integer(2)},
+          {"runs_backward", test::integer(backward)},
+          {"runs_train_step", test::integer(train_step)},
+          {"attention_memory", test::integer(0)}};
 }
 
 constexpr double gib = 1024.0 * 1024 * 1024;
@@ -70,38 +68,38 @@ TEST(ModelStepMemory, TrainingIsTheStateAndWhatTheBackwardNeeds) {
 // Batch 8 at 16,384 in fp32: the probabilities alone are 8 GiB, and the scores stand beside them.
 TEST(NaiveAttentionMemory, GrowsWithTheSquareOfTheLength) {
   Names names = {{"workload", std::string("attention")},
-                 {"batch", integer(8)},
-                 {"heads", integer(1)},
-                 {"seq_len", integer(16384)},
-                 {"d_head", integer(64)},
-                 {"element_size", integer(4)},
-                 {"runs_backward", integer(0)}};
+                 {"batch", test::integer(8)},
+                 {"heads", test::integer(1)},
+                 {"seq_len", test::integer(16384)},
+                 {"d_head", test::integer(64)},
+                 {"element_size", test::integer(4)},
+                 {"runs_backward", test::integer(0)}};
   EXPECT_EQ(evaluate("attention", "naive", "naive", names), 16 * gib);
-  names["runs_backward"] = integer(1);
+  names["runs_backward"] = test::integer(1);
   EXPECT_EQ(evaluate("attention", "naive", "naive", names), 32 * gib);
-  names["seq_len"] = integer(8192);
+  names["seq_len"] = test::integer(8192);
   EXPECT_EQ(evaluate("attention", "naive", "naive", names), 8 * gib);
 }
 
 // x, out and dout of 10 · 100 elements, then dx and two tensors in fp32.
 TEST(NormMemory, IsItsTensorsAndWhatTheBackwardKeeps) {
-  Names names = {{"rows", integer(10)},
-                 {"n_cols", integer(100)},
-                 {"element_size", integer(2)},
-                 {"runs_backward", integer(0)}};
+  Names names = {{"rows", test::integer(10)},
+                 {"n_cols", test::integer(100)},
+                 {"element_size", test::integer(2)},
+                 {"runs_backward", test::integer(0)}};
   EXPECT_EQ(evaluate("workload", "norm", "norm", names), 3 * 2000);
-  names["runs_backward"] = integer(1);
+  names["runs_backward"] = test::integer(1);
   EXPECT_EQ(evaluate("workload", "norm", "norm", names), 4 * 2000 + 2 * 4000);
 }
 
 TEST(AttentionMemory, IsItsTensorsAndWhatTheVariantAdds) {
-  const Names names = {{"batch", integer(8)},
-                       {"heads", integer(1)},
-                       {"seq_len", integer(1024)},
-                       {"d_head", integer(64)},
-                       {"element_size", integer(2)},
-                       {"runs_backward", integer(1)},
-                       {"attention_memory", integer(100)}};
+  const Names names = {{"batch", test::integer(8)},
+                       {"heads", test::integer(1)},
+                       {"seq_len", test::integer(1024)},
+                       {"d_head", test::integer(64)},
+                       {"element_size", test::integer(2)},
+                       {"runs_backward", test::integer(1)},
+                       {"attention_memory", test::integer(100)}};
   EXPECT_EQ(evaluate("workload", "attention", "attention", names), 8.0 * 1024 * 64 * 2 * 8 + 100);
 }
 

@@ -9,12 +9,6 @@ namespace {
 const std::vector<std::string> passes = {"inference", "forward", "backward", "forward_backward",
                                          "train_step"};
 
-std::unique_ptr<ProgramBoundary> build(const test::Case& tested) {
-  std::unique_ptr<ProgramBoundary> program;
-  throw_unless_ok(tested.workload->build(tested.context, program));
-  return program;
-}
-
 std::map<std::string, at::Tensor> named(const std::vector<NamedTensor>& tensors) {
   std::map<std::string, at::Tensor> map;
   for (const auto& tensor : tensors) map[tensor.name] = tensor.tensor.clone();
@@ -103,7 +97,7 @@ TEST(ModelStep, LossStartsAtThatOfAGuessAndFalls) {
   for (const char* architecture : {"swiglu", "gelu"}) {
     auto tested = test::make_case({"model_step"});
     test::set_model(tested.context, architecture, 2, 16);
-    const auto program = build(tested);
+    const auto program = test::build(tested);
     GuardedStep step;
     throw_unless_ok(tested.compile->prepare(*program, "train_step", tested.context, step));
     std::vector<double> losses;
@@ -122,7 +116,7 @@ TEST(ModelStep, LossStartsAtThatOfAGuessAndFalls) {
 TEST(ModelStep, BackwardAloneGivesTheGradientsOfBoth) {
   auto tested = test::make_case({"model_step"});
   test::set_model(tested.context, "swiglu", 2, 16);
-  const auto program = build(tested);
+  const auto program = test::build(tested);
   const auto both = named(test::call_once(tested, *program, "forward_backward"));
   const auto backward = named(test::call_once(tested, *program, "backward"));
   ASSERT_EQ(both.size(), backward.size());
@@ -136,7 +130,7 @@ TEST(ModelStep, LossScalingDoesNotShowInTheGradients) {
     auto tested = test::make_case({"model_step"});
     test::set_model(tested.context, "gelu", 2, 16);
     tested.context.precision.loss_scaling = scaled == 1;
-    gradients[scaled] = named(test::call_once(tested, *build(tested), "forward_backward"));
+    gradients[scaled] = named(test::call_once(tested, *test::build(tested), "forward_backward"));
   }
   for (const auto& [name, tensor] : gradients[0]) {
     EXPECT_TRUE(tensor.allclose(gradients[1].at(name), 1e-4, 1e-7)) << name;
@@ -149,7 +143,7 @@ TEST(ModelStep, RanksShareTheModelButNotTheData) {
     auto tested = test::make_case({"model_step"});
     test::set_model(tested.context, "swiglu", 2, 16);
     tested.context.group.rank = rank;
-    of_rank[rank] = named(test::call_once(tested, *build(tested), "forward_backward"));
+    of_rank[rank] = named(test::call_once(tested, *test::build(tested), "forward_backward"));
   }
   EXPECT_FALSE(of_rank[0].at("loss").equal(of_rank[1].at("loss")));
   EXPECT_NEAR(of_rank[0].at("loss").item<double>(), of_rank[1].at("loss").item<double>(), 0.5);
@@ -158,7 +152,7 @@ TEST(ModelStep, RanksShareTheModelButNotTheData) {
 TEST(ModelStep, CountsParametersAndFlopsByPass) {
   auto tested = test::make_case({"model_step"});
   test::set_model(tested.context, "swiglu", 2, 16);
-  const auto program = build(tested);
+  const auto program = test::build(tested);
   const auto flops = [&](const std::string& pass) {
     std::vector<Count> counts;
     throw_unless_ok(program->counts(pass, counts));
@@ -179,7 +173,7 @@ TEST(ModelStep, CountsParametersAndFlopsByPass) {
 TEST(ModelStep, UnknownPassIsAnError) {
   auto tested = test::make_case({"model_step"});
   test::set_model(tested.context, "swiglu", 1, 4);
-  const Status status = build(tested)->run("sideways");
+  const Status status = test::build(tested)->run("sideways");
   EXPECT_EQ(status.outcome, Outcome::error);
   EXPECT_NE(status.reason.find("sideways"), std::string::npos);
 }
@@ -187,7 +181,7 @@ TEST(ModelStep, UnknownPassIsAnError) {
 TEST(CudaGraph, IsUnsupportedOnACpu) {
   auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32", "cuda_graph"});
   test::set_model(tested.context, "swiglu", 1, 4);
-  const auto program = build(tested);
+  const auto program = test::build(tested);
   GuardedStep step;
   const Status status = tested.compile->prepare(*program, "forward", tested.context, step);
   EXPECT_EQ(status.outcome, Outcome::unsupported);

@@ -9,12 +9,12 @@
 namespace assay {
 namespace {
 
-struct Conformance {
+struct NormTested {
   std::string variant;
   at::ScalarType dtype;
 };
 
-class NormConformance : public testing::TestWithParam<Conformance> {};
+class NormConformance : public testing::TestWithParam<NormTested> {};
 
 at::Tensor leaf(const at::Tensor& values, at::ScalarType dtype) {
   return values.to(dtype).detach().requires_grad_();
@@ -63,19 +63,19 @@ TEST_P(NormConformance, ForwardAndGradientsAgreeWithFloat64) {
   }
 }
 
-std::vector<Conformance> all() {
-  std::vector<Conformance> all;
+std::vector<NormTested> norms_tested() {
+  std::vector<NormTested> all;
   for (const char* variant : {"rmsnorm", "rmsnorm_libtorch", "layernorm"}) {
     for (const auto dtype : {at::kFloat, at::kBFloat16}) all.push_back({variant, dtype});
   }
   return all;
 }
 
-std::string conformance_name(const testing::TestParamInfo<Conformance>& tested) {
+std::string norm_tested_name(const testing::TestParamInfo<NormTested>& tested) {
   return tested.param.variant + (tested.param.dtype == at::kFloat ? "_fp32" : "_bf16");
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, NormConformance, testing::ValuesIn(all()), conformance_name);
+INSTANTIATE_TEST_SUITE_P(Cpu, NormConformance, testing::ValuesIn(norms_tested()), norm_tested_name);
 
 // Squares of 1e5 are beyond fp16, those of 1e-4 below it: statistics must be taken in fp32.
 TEST(NormInFp16, SurvivesLargeAndSmallInputs) {

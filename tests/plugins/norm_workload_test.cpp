@@ -5,8 +5,6 @@
 namespace assay {
 namespace {
 
-const std::vector<std::string> passes = {"inference", "forward", "backward", "forward_backward"};
-
 test::Case norm_case(const std::string& norm, const std::string& precision, std::int64_t rows,
                      std::int64_t n_cols) {
   auto made = test::make_case({"norm", "naive", norm, precision});
@@ -14,18 +12,12 @@ test::Case norm_case(const std::string& norm, const std::string& precision, std:
   return made;
 }
 
-Verification verify(const test::Case& tested, const std::string& pass) {
-  Verification verification;
-  throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
-  return verification;
-}
-
 TEST(NormWorkload, AcceptsWhatIsRight) {
   for (const char* norm : {"rmsnorm", "rmsnorm_libtorch", "layernorm"}) {
     for (const char* precision : {"fp32", "bf16", "fp16"}) {
       const auto tested = norm_case(norm, precision, 37, 129);
-      for (const auto& pass : passes) {
-        const auto verification = verify(tested, pass);
+      for (const auto& pass : test::call_passes) {
+        const auto verification = test::verify(tested, pass);
         EXPECT_TRUE(verification.checked);
         EXPECT_LE(verification.error, verification.tolerance)
             << norm << " " << precision << " " << pass << " " << verification.worst;
@@ -51,8 +43,8 @@ TEST(NormWorkload, RefusesWhatIsWrong) {
   for (const auto& [name, norm] : wrong) {
     auto tested = norm_case("rmsnorm", "fp32", 16, 64);
     tested.context.ops.norm = norm;
-    for (const auto& pass : passes) {
-      const auto verification = verify(tested, pass);
+    for (const auto& pass : test::call_passes) {
+      const auto verification = test::verify(tested, pass);
       EXPECT_GT(verification.error, verification.tolerance) << name << " " << pass;
     }
   }
@@ -64,9 +56,9 @@ TEST(NormWorkload, FindsAWrongGradient) {
   tested.context.ops.norm = [](const NormInputs& in) {
     return in.x * (in.x.detach().square().mean(-1, true) + in.eps).rsqrt() * in.weight;
   };
-  const auto forward = verify(tested, "forward");
+  const auto forward = test::verify(tested, "forward");
   EXPECT_LE(forward.error, forward.tolerance);
-  const auto backward = verify(tested, "backward");
+  const auto backward = test::verify(tested, "backward");
   EXPECT_GT(backward.error, backward.tolerance);
   EXPECT_EQ(backward.worst, "grad.x");
 }

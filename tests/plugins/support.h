@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/textbook_ops.h"
 
@@ -108,6 +109,25 @@ inline void set_model(CaseContext& context, const std::string& architecture, std
                               {"layers", layers},
                               {"heads", heads},
                               {"vocab_size", std::int64_t{100}}};
+}
+
+// For maps of values, where a literal would be an int.
+inline std::int64_t integer(std::int64_t value) { return value; }
+
+// Of a workload that calls one operation.
+inline const std::vector<std::string> call_passes = {"inference", "forward", "backward",
+                                                     "forward_backward"};
+
+inline std::unique_ptr<ProgramBoundary> build(const Case& tested) {
+  std::unique_ptr<ProgramBoundary> program;
+  throw_unless_ok(tested.workload->build(tested.context, program));
+  return program;
+}
+
+inline Verification verify(const Case& tested, const std::string& pass) {
+  Verification verification;
+  throw_unless_ok(tested.workload->verify(tested.context, pass, verification));
+  return verification;
 }
 
 // One call of a pass through the compile variant; what the program left.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "source_root.h"
 #include "yaml/document.h"
 
 // docs/catalogue.md says of every deliverable what makes it and what shows it.
@@ -14,10 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = ASSAY_SOURCE_DIR;
-
 std::string page() {
-  const auto text = read_file((root / "docs/catalogue.md").string());
+  const auto text = read_file((source_root / "docs/catalogue.md").string());
   if (!text) ADD_FAILURE() << text.error().text();
   return text ? *text : "";
 }
@@ -35,7 +34,7 @@ std::vector<Link> links_of(const std::string& text) {
   return links;
 }
 
-fs::path file_of(const Link& link) { return (root / "docs" / link.file).lexically_normal(); }
+fs::path file_of(const Link& link) { return (source_root / "docs" / link.file).lexically_normal(); }
 
 // An experiment is a mapping, a layout a list of blocks.
 bool is_layout(const Link& link) {
@@ -114,10 +113,10 @@ TEST(Catalogue, LinksLeadSomewhere) {
 TEST(Catalogue, NamesEveryLayoutAndEveryGoldenTable) {
   std::set<fs::path> linked;
   for (const Link& link : links_of(page())) linked.insert(file_of(link));
-  for (const auto& entry : fs::directory_iterator(root / "configs/layouts")) {
+  for (const auto& entry : fs::directory_iterator(source_root / "configs/layouts")) {
     EXPECT_EQ(linked.count(entry.path().lexically_normal()), 1u) << entry.path();
   }
-  for (const auto& entry : fs::directory_iterator(root / "tests/golden")) {
+  for (const auto& entry : fs::directory_iterator(source_root / "tests/golden")) {
     if (!entry.is_directory()) continue;
     EXPECT_EQ(linked.count(entry.path().lexically_normal()), 1u) << entry.path();
     const fs::path own = entry.path() / "layout.yaml";

@@ -8,11 +8,10 @@
 
 #include "base/text.h"
 #include "rendering.h"
+#include "source_root.h"
 
 namespace assay::report {
 namespace {
-
-const std::filesystem::path root = ASSAY_SOURCE_DIR;
 
 // The page read from top to bottom: figures by name, and every result made anew from them.
 //   <!-- data: NAME -->       the block below holds figures; those of a NAME that begins with
@@ -94,7 +93,7 @@ class Page {
     Inputs inputs;
     for (const std::string& name : names_) inputs.sources.push_back(&runs_.at(name));
     inputs.with_context = false;
-    inputs.layouts = root / "configs/layouts";
+    inputs.layouts = source_root / "configs/layouts";
     inputs.folder = folder;
     inputs.ceilings = [this](const store::Run&) {
       Ceilings ceilings;
@@ -138,7 +137,7 @@ class Page {
   // The comment a layout begins with says what it makes.
   static std::string table_of_layouts() {
     std::map<std::string, std::string> sentences;
-    for (const auto& entry : std::filesystem::directory_iterator(root / "configs/layouts")) {
+    for (const auto& entry : std::filesystem::directory_iterator(source_root / "configs/layouts")) {
       const auto text = read_file(entry.path().string());
       if (!text) continue;
       std::vector<std::string> words;
@@ -202,7 +201,7 @@ void keep_pictures(const std::vector<Page::MadePicture>& pictures,
 
 // With ASSAY_WRITE_DOCS set (tools/docs) the page and its pictures are written instead.
 TEST(Documentation, EveryExampleGivesWhatThePageShows) {
-  const std::string file = (root / "docs/reports.md").string();
+  const std::string file = (source_root / "docs/reports.md").string();
   const auto text = read_file(file);
   ASSERT_TRUE(text) << text.error().text();
   const std::filesystem::path work =
@@ -215,7 +214,7 @@ TEST(Documentation, EveryExampleGivesWhatThePageShows) {
     GTEST_SKIP() << "gnuplot is not installed";
   }
   if (write && !HasFailure()) {
-    keep_pictures(page.pictures, root / "docs/reports");
+    keep_pictures(page.pictures, source_root / "docs/reports");
     ASSERT_TRUE(write_file(file, page.written()));
   } else {
     const auto expected = split(*text, '\n'), made = split(page.written(), '\n');
@@ -223,7 +222,7 @@ TEST(Documentation, EveryExampleGivesWhatThePageShows) {
       ASSERT_EQ(made[i], expected[i]) << "docs/reports.md:" << i + 1 << ": run tools/docs";
     }
     EXPECT_EQ(made.size(), expected.size()) << "run tools/docs";
-    compare_pictures(page.pictures, root / "docs/reports");
+    compare_pictures(page.pictures, source_root / "docs/reports");
   }
   std::filesystem::remove_all(work);
 }
@@ -303,7 +302,7 @@ Vocabulary everything_a_workload_has() {
 
 TEST(ShippedLayouts, AreWellFormed) {
   std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(root / "configs/layouts")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_root / "configs/layouts")) {
     if (entry.path().extension() != ".yaml") continue;
     ++count;
     const auto spec = yaml::parse_file(entry.path().string());

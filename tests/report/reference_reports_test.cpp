@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "report/report.h"
+#include "source_root.h"
 #include "store/import.h"
 #include "yaml/document.h"
 
@@ -14,15 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = ASSAY_SOURCE_DIR;
-
 std::string rendered(const store::Run& run, const fs::path& folder) {
   const auto experiment = yaml::parse(run.info.experiment_text, run.info.experiment_file);
   if (!experiment) return experiment.error().text();
   Inputs inputs;
   inputs.sources = {&run};
   if (const yaml::Node* report = experiment->find("report")) inputs.spec = *report;
-  inputs.layouts = root / "configs/layouts";
+  inputs.layouts = source_root / "configs/layouts";
   inputs.folder = folder;
   const auto document = build(inputs);
   return document ? *to_markdown(*document) : document.error().text();
@@ -31,7 +30,7 @@ std::string rendered(const store::Run& run, const fs::path& folder) {
 TEST(ReferenceReports, AreWhatTheirResultsGive) {
   const fs::path folder = fs::temp_directory_path() / ("assay_kept_" + std::to_string(::getpid()));
   std::size_t count = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(root / "reports")) {
+  for (const auto& entry : fs::recursive_directory_iterator(source_root / "reports")) {
     if (entry.path().filename() != "results.jsonl") continue;
     ++count;
     const auto run = store::import_file(entry.path());

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "report/report.h"
+#include "source_root.h"
 #include "yaml/values.h"
 
 namespace assay::report {
@@ -19,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-const fs::path root = ASSAY_SOURCE_DIR;
 
 // What the schema objects to, "" when nothing.
 std::string objections(const yaml::Node& report) {
@@ -47,7 +46,7 @@ std::string objections_to(const std::string& text) {
 TEST(ReportSchema, AcceptsEveryLayoutAndExperiment) {
   std::size_t count = 0;
   for (const char* folder : {"configs/layouts", "experiments"}) {
-    for (const auto& entry : fs::directory_iterator(root / folder)) {
+    for (const auto& entry : fs::directory_iterator(source_root / folder)) {
       const auto node = yaml::parse_file(entry.path().string());
       ASSERT_TRUE(node) << node.error().text();
       const yaml::Node* report = node->is_mapping() ? node->find("report") : &*node;
@@ -60,7 +59,7 @@ TEST(ReportSchema, AcceptsEveryLayoutAndExperiment) {
 }
 
 TEST(ReportSchema, AcceptsEveryExampleOfThePage) {
-  const auto page = read_file((root / "docs/reports.md").string());
+  const auto page = read_file((source_root / "docs/reports.md").string());
   ASSERT_TRUE(page);
   const std::string start = "```yaml\n";
   std::size_t count = 0;
@@ -161,7 +160,7 @@ TEST(ReportSchema, HasTheKeysThatTheReaderTakes) {
 // The rest of that file is of the plugins: `assay schema` writes both. With ASSAY_WRITE_DOCS set
 // (tools/docs) this part is written.
 TEST(ReportSchema, IsInTheShippedSchemaOfExperiments) {
-  const std::string file = (root / "configs/experiment.schema.json").string();
+  const std::string file = (source_root / "configs/experiment.schema.json").string();
   const auto text = read_file(file);
   ASSERT_TRUE(text);
   json shipped = json::parse(*text);

@@ -9,7 +9,7 @@ using testing_support::built;
 using testing_support::run_of;
 
 // Values that a spec chooses and nothing has.
-struct Mistake {
+struct ValueMistake {
   const char* name;
   const char* yaml;
   int line, column;
@@ -17,9 +17,9 @@ struct Mistake {
   const char* hint;
 };
 
-void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
+void PrintTo(const ValueMistake& mistake, std::ostream* out) { *out << mistake.name; }
 
-Vocabulary vocabulary() {
+Vocabulary value_vocabulary() {
   Vocabulary known;
   known.axes = {"model", "seq_len", "attention", "size"};
   known.passes = {"forward", "backward"};
@@ -34,12 +34,12 @@ Vocabulary vocabulary() {
   return known;
 }
 
-class MistakenValues : public testing::TestWithParam<Mistake> {};
+class MistakenValues : public testing::TestWithParam<ValueMistake> {};
 
 TEST_P(MistakenValues, AreRefusedWithTheirPlaceAndWhatExists) {
   const auto spec = yaml::parse(GetParam().yaml, "spec.yaml");
   ASSERT_TRUE(spec) << spec.error().text();
-  const auto diagnostics = check(*spec, vocabulary());
+  const auto diagnostics = check(*spec, value_vocabulary());
   ASSERT_EQ(diagnostics.size(), 1u);
   const Diagnostic& first = diagnostics.front();
   EXPECT_EQ(first.where.line, GetParam().line) << first.text();
@@ -53,72 +53,77 @@ const char* const columns = "    columns: {s: {metric: time, unit: s}}\n";
 INSTANTIATE_TEST_SUITE_P(
     Where, MistakenValues,
     testing::Values(
-        Mistake{
+        ValueMistake{
             "of_a_table",
             "- table:\n    where: {attention: falsh}\n    columns: {s: {metric: time, unit: s}}\n",
             2, 24, "attention 'falsh' does not exist", "did you mean 'flash'? known: naive, flash"},
-        Mistake{"in_a_list",
-                "- plot: {x: seq_len, y: {metric: time}, where: {seq_len: [128, 255]}}\n", 1, 64,
-                "seq_len '255' does not exist", "known: 128, 256"},
-        Mistake{
+        ValueMistake{"in_a_list",
+                     "- plot: {x: seq_len, y: {metric: time}, where: {seq_len: [128, 255]}}\n", 1,
+                     64, "seq_len '255' does not exist", "known: 128, 256"},
+        ValueMistake{
             "of_a_column",
             "- table:\n    columns:\n      s: {metric: time, unit: s, where: {attention: fused}}\n",
             3, 53, "attention 'fused' does not exist", "naive, flash"},
-        Mistake{"of_a_comparison",
-                "- table:\n    columns:\n      s: {metric: time, relative_to: {attention: nave}}\n",
-                3, 50, "attention 'nave' does not exist", "did you mean 'naive'"},
-        Mistake{"of_a_baseline", "- findings: [{speedup: {axis: attention, baseline: nive}}]\n", 1,
-                52, "attention 'nive' does not exist", "did you mean 'naive'"},
-        Mistake{"of_a_finding", "- findings: [{speedup: {where: {attention: nive}}}]\n", 1, 44,
-                "attention 'nive' does not exist", "did you mean 'naive'"},
-        Mistake{
+        ValueMistake{
+            "of_a_comparison",
+            "- table:\n    columns:\n      s: {metric: time, relative_to: {attention: nave}}\n", 3,
+            50, "attention 'nave' does not exist", "did you mean 'naive'"},
+        ValueMistake{"of_a_baseline",
+                     "- findings: [{speedup: {axis: attention, baseline: nive}}]\n", 1, 52,
+                     "attention 'nive' does not exist", "did you mean 'naive'"},
+        ValueMistake{"of_a_finding", "- findings: [{speedup: {where: {attention: nive}}}]\n", 1, 44,
+                     "attention 'nive' does not exist", "did you mean 'naive'"},
+        ValueMistake{
             "in_a_condition",
             "- table:\n    where: attention == falsh\n    columns: {s: {metric: time, unit: s}}\n",
             2, 12, "attention 'falsh' does not exist", "did you mean 'flash'"},
-        Mistake{"pass_in_a_condition",
-                "- table:\n    where: pass == foward\n    columns: {s: {metric: time, unit: s}}\n",
-                2, 12, "pass 'foward' does not exist", "did you mean 'forward'"},
-        Mistake{"axis_in_a_condition",
-                "- table:\n    where: seqlen > 1 && attention == flash\n    columns: {s: {metric: "
-                "time, unit: s}}\n",
-                2, 12, "axis 'seqlen' does not exist", "did you mean 'seq_len'"},
-        Mistake{"part", "- table:\n    columns:\n      s: {metric: time, part: comput, unit: s}\n",
-                3, 31, "part 'comput' does not exist", "did you mean 'compute'"},
-        Mistake{"rank", "- table:\n    columns:\n      s: {metric: time, rank: slowest, unit: s}\n",
-                3, 31, "rank 'slowest' does not exist", "a number, max, min, mean or all"}),
+        ValueMistake{
+            "pass_in_a_condition",
+            "- table:\n    where: pass == foward\n    columns: {s: {metric: time, unit: s}}\n", 2,
+            12, "pass 'foward' does not exist", "did you mean 'forward'"},
+        ValueMistake{
+            "axis_in_a_condition",
+            "- table:\n    where: seqlen > 1 && attention == flash\n    columns: {s: {metric: "
+            "time, unit: s}}\n",
+            2, 12, "axis 'seqlen' does not exist", "did you mean 'seq_len'"},
+        ValueMistake{"part",
+                     "- table:\n    columns:\n      s: {metric: time, part: comput, unit: s}\n", 3,
+                     31, "part 'comput' does not exist", "did you mean 'compute'"},
+        ValueMistake{"rank",
+                     "- table:\n    columns:\n      s: {metric: time, rank: slowest, unit: s}\n", 3,
+                     31, "rank 'slowest' does not exist", "a number, max, min, mean or all"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Timelines, MistakenValues,
-    testing::Values(Mistake{"lane", "- timeline: {lanes: [compute, comunication]}\n", 1, 31,
-                            "part 'comunication' does not exist", "did you mean 'communication'"},
-                    Mistake{"metric", "- timeline: {values: alocated_memory}\n", 1, 22,
-                            "metric 'alocated_memory' does not exist",
-                            "did you mean 'allocated_memory'"},
-                    Mistake{"mixed_units", "- timeline: {values: [allocated_memory, power]}\n", 1,
-                            41, "mixes byte of allocated_memory and W of power", "of its own"},
-                    Mistake{"unit", "- timeline: {values: power, unit: MiB}\n", 1, 35,
-                            "power is measured in W, which 'MiB' cannot show", ""},
-                    Mistake{"nothing_to_show", "- timeline: {phases: [compute]}\n", 1, 13,
-                            "either `values` or `lanes`", "spans"},
-                    Mistake{"overlap_of_one",
-                            "- timeline: {lanes: [compute], overlap: {of: compute}}\n", 1, 41,
-                            "needs `of` and `with`", "with: compute"},
-                    Mistake{"unit_of_lanes", "- timeline: {lanes: [compute], unit: ms}\n", 1, 38,
-                            "`unit` is of `values`", "chosen for the picture"},
-                    Mistake{"overlap_of_values",
-                            "- timeline: {values: power, overlap: {of: compute, with: "
-                            "communication}}\n",
-                            1, 38, "an overlap is of `lanes`", "lanes: [compute, communication]"},
-                    Mistake{"key", "- timeline: {lanes: [compute], phase: [compute]}\n", 1, 32,
-                            "timeline has no key 'phase'", "did you mean 'phases'"}),
+    testing::Values(
+        ValueMistake{"lane", "- timeline: {lanes: [compute, comunication]}\n", 1, 31,
+                     "part 'comunication' does not exist", "did you mean 'communication'"},
+        ValueMistake{"metric", "- timeline: {values: alocated_memory}\n", 1, 22,
+                     "metric 'alocated_memory' does not exist", "did you mean 'allocated_memory'"},
+        ValueMistake{"mixed_units", "- timeline: {values: [allocated_memory, power]}\n", 1, 41,
+                     "mixes byte of allocated_memory and W of power", "of its own"},
+        ValueMistake{"unit", "- timeline: {values: power, unit: MiB}\n", 1, 35,
+                     "power is measured in W, which 'MiB' cannot show", ""},
+        ValueMistake{"nothing_to_show", "- timeline: {phases: [compute]}\n", 1, 13,
+                     "either `values` or `lanes`", "spans"},
+        ValueMistake{"overlap_of_one", "- timeline: {lanes: [compute], overlap: {of: compute}}\n",
+                     1, 41, "needs `of` and `with`", "with: compute"},
+        ValueMistake{"unit_of_lanes", "- timeline: {lanes: [compute], unit: ms}\n", 1, 38,
+                     "`unit` is of `values`", "chosen for the picture"},
+        ValueMistake{"overlap_of_values",
+                     "- timeline: {values: power, overlap: {of: compute, with: "
+                     "communication}}\n",
+                     1, 38, "an overlap is of `lanes`", "lanes: [compute, communication]"},
+        ValueMistake{"key", "- timeline: {lanes: [compute], phase: [compute]}\n", 1, 32,
+                     "timeline has no key 'phase'", "did you mean 'phases'"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Values, AreNamedInAnyUnitAndLeftOutByAnEmptyText) {
   const auto spec = yaml::parse(std::string("- table:\n    where: {size: 1 MiB, attention: ''}\n") +
                                     columns + "- table:\n    where: size == 1 MiB\n" + columns,
                                 "spec.yaml");
-  const auto diagnostics = check(*spec, vocabulary());
+  const auto diagnostics = check(*spec, value_vocabulary());
   EXPECT_TRUE(diagnostics.empty()) << diagnostics.front().text();
 }
 

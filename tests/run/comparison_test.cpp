@@ -1,4 +1,5 @@
 #include "run/comparison.h"
+#include "sizes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -106,8 +107,6 @@ TEST(Comparisons, AxesThatAreTiedAreOneAxis) {
               ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
   EXPECT_EQ(groups(plan_of(cases)).size(), 4u) << "untied, each batch is another comparison";
 }
-
-constexpr double gib = 1024.0 * (1 << 20);
 
 Machine machine(std::size_t gpus, double host_gib = 64) {
   Machine machine;

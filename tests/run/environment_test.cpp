@@ -47,5 +47,16 @@ TEST(MeasuringEnvironment, SaysWhichValuesItDoesNotHoldWhole) {
   EXPECT_EQ(measuring_environment(variables).shortened, std::vector<std::string>{"LD_PRELOAD"});
 }
 
+TEST(MeasuringEnvironment, IsRepeatedWithoutWhatTheMachineSaysOfItself) {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NVIDIA_TF32_OVERRIDE",
+                           "LD_PRELOAD", "ASSAY_HOST_MEMORY_LIMIT"}) {
+    EXPECT_TRUE(changes_measurements(name)) << name;
+  }
+  for (const char* name : {"CUDA_VERSION", "NVIDIA_VISIBLE_DEVICES", "ASSAY_PYTHON", "HOME",
+                           "LD_PRELOADED", "OMP_X=1"}) {
+    EXPECT_FALSE(changes_measurements(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace assay::run

@@ -1,4 +1,5 @@
 #include "run/host_memory.h"
+#include "sizes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +13,6 @@ namespace assay::run {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr std::int64_t gib = std::int64_t{1} << 30;
 
 TEST(HostMemoryTest, SaysWhatThereIs) {
   const auto memory = host_memory();

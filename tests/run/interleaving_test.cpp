@@ -1,4 +1,5 @@
 #include "run/interleaving.h"
+#include "sizes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +10,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr std::int64_t gib = std::int64_t{1} << 30;
 
 // Two lengths of three attentions, one of them a program of its own. A rank needs `gib` GiB, but
 // attention "large" twenty times as much.

@@ -9,11 +9,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const auto start = std::chrono::steady_clock::time_point();
+const auto beginning = std::chrono::steady_clock::time_point();
 
 RankEnd ok() { return {.done = true}; }
 RankEnd failed(Outcome outcome, const std::string& reason, int after_s = 0) {
-  return {.done = true, .status = {outcome, reason}, .when = start + std::chrono::seconds(after_s)};
+  return {
+      .done = true, .status = {outcome, reason}, .when = beginning + std::chrono::seconds(after_s)};
 }
 RankEnd running(std::optional<std::int64_t> collectives = {}, const std::string& doing = "") {
   return {.collectives = collectives, .doing = doing};

@@ -71,7 +71,7 @@ TEST(Selection, OnlyAPlanThatHasAllResultsOrdersThem) {
   EXPECT_TRUE(select({"b", "c"}, recorded).places.empty());
 }
 
-config::Plan plan_of(const std::vector<store::Parameters>& cases) {
+config::Plan plan_with(const std::vector<store::Parameters>& cases) {
   config::Plan plan;
   for (const auto& each : cases) plan.add_case(each);
   return plan;
@@ -86,8 +86,8 @@ store::CaseResult stored(store::Parameters parameters) {
 
 TEST(NarrowPlan, SettlesWhatTheMachineDecidesAsItWasThen) {
   const config::Plan plan =
-      plan_of({{{"seq_len", std::int64_t{1}}, {"device", std::string("auto")}},
-               {{"seq_len", std::int64_t{2}}, {"device", std::string("auto")}}});
+      plan_with({{{"seq_len", std::int64_t{1}}, {"device", std::string("auto")}},
+                 {{"seq_len", std::int64_t{2}}, {"device", std::string("auto")}}});
   const auto wanted = stored({{"seq_len", std::int64_t{2}}, {"device", std::string("cuda")}});
   const auto narrowed = narrow_plan(plan, {&wanted});
   ASSERT_TRUE(narrowed) << narrowed.error().text();
@@ -96,17 +96,17 @@ TEST(NarrowPlan, SettlesWhatTheMachineDecidesAsItWasThen) {
 }
 
 TEST(NarrowPlan, SettingsThatAreNewHaveThePlansValue) {
-  const config::Plan plan = plan_of({{{"n", std::int64_t{1}}, {"cache", std::string("warm")}}});
+  const config::Plan plan = plan_with({{{"n", std::int64_t{1}}, {"cache", std::string("warm")}}});
   const auto wanted = stored({{"n", std::int64_t{1}}});
   EXPECT_EQ(narrow_plan(plan, {&wanted})->parameters(0), plan.parameters(0));
   // The case that needs the fewest of them is meant.
   const config::Plan two =
-      plan_of({{{"n", std::int64_t{1}}, {"extra", true}}, {{"n", std::int64_t{1}}}});
+      plan_with({{{"n", std::int64_t{1}}, {"extra", true}}, {{"n", std::int64_t{1}}}});
   EXPECT_EQ(narrow_plan(two, {&wanted})->parameters(0), wanted.parameters);
 }
 
 TEST(NarrowPlan, ACaseThatThereIsNotIsNamed) {
-  const config::Plan plan = plan_of({{{"n", std::int64_t{1}}}});
+  const config::Plan plan = plan_with({{{"n", std::int64_t{1}}}});
   for (const store::Parameters& other :
        {store::Parameters{{"n", std::int64_t{2}}}, store::Parameters{{"n", 1.0}},
         store::Parameters{{"n", std::int64_t{1}}, {"gone", true}}}) {
@@ -119,17 +119,17 @@ TEST(NarrowPlan, ACaseThatThereIsNotIsNamed) {
 }
 
 TEST(NarrowPlan, OfTwoCasesThatFitAlikeNoneIsTaken) {
-  const config::Plan plan = plan_of({{{"n", std::int64_t{1}}, {"cache", std::string("warm")}},
-                                     {{"n", std::int64_t{1}}, {"cache", std::string("flush")}}});
+  const config::Plan plan = plan_with({{{"n", std::int64_t{1}}, {"cache", std::string("warm")}},
+                                       {{"n", std::int64_t{1}}, {"cache", std::string("flush")}}});
   const auto wanted = stored({{"n", std::int64_t{1}}});
   EXPECT_FALSE(narrow_plan(plan, {&wanted}));
 }
 
 TEST(MayRepeat, OnlyWhereAutoStandsBesideAnother) {
-  EXPECT_FALSE(may_repeat(plan_of({{{"device", std::string("auto")}}})));
-  EXPECT_FALSE(may_repeat(plan_of({{{"n", std::int64_t{1}}}, {{"n", std::int64_t{2}}}})));
+  EXPECT_FALSE(may_repeat(plan_with({{{"device", std::string("auto")}}})));
+  EXPECT_FALSE(may_repeat(plan_with({{{"n", std::int64_t{1}}}, {{"n", std::int64_t{2}}}})));
   EXPECT_TRUE(
-      may_repeat(plan_of({{{"device", std::string("auto")}}, {{"device", std::string("cpu")}}})));
+      may_repeat(plan_with({{{"device", std::string("auto")}}, {{"device", std::string("cpu")}}})));
 }
 
 }  // namespace
