@@ -83,14 +83,14 @@ TEST(Sampling, ABudgetThatIsOverAtOnceStillGivesASample) {
   EXPECT_THAT(folder.read("results/sampling-1/report.md"), HasSubstr("the time was over"));
 }
 
-// Some microseconds a call: less than 1000 steps of any clock this could run on.
+// A microsecond or two a call: less than 1000 steps of any clock this could run on.
 TEST(Sampling, ShortCallsAreGroupedAndDividedBack) {
   const Folder folder;
-  const std::string file = folder.write(
-      "short.yaml",
-      "experiment: sampling\nworkload: norm\nfixed: {rows: 1, n_cols: 8, device: cpu}\n"
-      "matrix: {measure.calls_per_sample: [1, 10000]}\n"
-      "measure: {passes: [forward], samples: 5}\n");
+  const std::string file = folder.write("short.yaml",
+                                        "experiment: sampling\nworkload: launch\n"
+                                        "fixed: {operation: libtorch, launches: 1, device: cpu}\n"
+                                        "matrix: {measure.calls_per_sample: [1, 10000]}\n"
+                                        "measure: {samples: 5}\n");
   const Ended ended = assay(folder.path(), {"run", file});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   const std::vector<Times> times = times_of(folder);
