@@ -89,8 +89,8 @@ void ProcessTable::find_children(int pid, bool of_every_thread, std::set<int>& f
     }
   }
   for (const std::string& thread : threads) {
-    const auto text = read_text(tasks + "/" + thread + "/children");
-    for (const std::string_view word : words(text.value_or(""))) {
+    const std::string text = read_text(tasks + "/" + thread + "/children").value_or("");
+    for (const std::string_view word : words(text)) {
       const int child = static_cast<int>(number(word).value_or(0));
       if (child > 0 && found.insert(child).second) find_children(child, of_every_thread, found);
     }
