@@ -35,8 +35,9 @@ class Clock {
   // capturing, and a first call of each further program. Left out where no call may be a warm-up
   // call. Throws Unsupported for calls that this clock cannot time.
   virtual void prepare() {}
-  // Seconds that `calls` calls take one after the other, each on its own: `before` and `flush` run
-  // ahead of each and are left out, as is what the clock shows around nothing.
+  // Seconds that `calls` calls take one after the other: `before` and `flush` run ahead of each and
+  // are left out, as is what the clock shows around nothing. Each is timed on its own; by `wall` on
+  // a CPU all are timed together where earlier calls have shown that nothing goes on ahead of them.
   virtual double sample(int calls) = 0;
   // One call of a program, untimed, launched as the timed ones are. It may still be running on the
   // device on return.
@@ -51,8 +52,8 @@ class Clock {
 //              is included.
 // cuda_event:  device time between two events on the current stream, which is kept busy while the
 //              host enqueues the call, so that launch gaps do not count.
-// cuda_graph:  the call captured once, its replays timed as by cuda_event. What `before` launches
-//              is captured too, and replayed ahead of each.
+// cuda_graph:  the call captured once between two events, which its replays record; otherwise as
+//              cuda_event. What `before` launches is captured too, and replayed ahead of each.
 // "auto" is not a clock. Throws std::invalid_argument for another name, and for a CUDA clock on a
 // CPU.
 std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& device,

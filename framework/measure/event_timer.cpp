@@ -50,8 +50,7 @@ double smallest_step(std::vector<double> values) {
 
 }  // namespace
 
-EventTimer::EventTimer(std::function<void()> enqueue_empty)
-    : enqueue_empty_(std::move(enqueue_empty)) {
+EventTimer::EventTimer(Timed empty) : empty_(std::move(empty)) {
   measure_rate();
   measure_overhead();
   measure_rate();  // by now an idle device has woken up
@@ -61,25 +60,23 @@ EventTimer::EventTimer(std::function<void()> enqueue_empty)
 void EventTimer::measure_rate() {
   constexpr std::int64_t cycles = 200'000;
   at::cuda::sleep(cycles);
-  stop_.record();
-  stop_.synchronize();
+  own_.stop.record();
+  own_.stop.synchronize();
   at::cuda::sleep(cycles);  // behind it the next three wait for each other, not for the host
-  start_.record();
-  at::cuda::sleep(cycles);
-  stop_.record();
-  stop_.synchronize();
-  cycles_per_s_ = static_cast<double>(cycles) / (start_.elapsed_time(stop_) * 1e-3);
+  own_.around([] { at::cuda::sleep(cycles); });
+  own_.stop.synchronize();
+  cycles_per_s_ = static_cast<double>(cycles) / (own_.start.elapsed_time(own_.stop) * 1e-3);
 }
 
 void EventTimer::measure_overhead() {
-  for (int i = 0; i < kernels_until_awake; ++i) show(enqueue_empty_, empty_hold_s);
-  for (int i = 0; i < empty_kernels; ++i) empty_s_.push_back(show(enqueue_empty_, empty_hold_s).s);
+  for (int i = 0; i < kernels_until_awake; ++i) show(empty_, empty_hold_s);
+  for (int i = 0; i < empty_kernels; ++i) empty_s_.push_back(show(empty_, empty_hold_s).s);
   overhead_s_ = middle_mean(empty_s_);
   resolution_s_ = smallest_step({empty_s_.begin(), empty_s_.end()});
 }
 
 void EventTimer::follow_overhead() {
-  empty_s_.push_back(show(enqueue_empty_, empty_hold_s).s);
+  empty_s_.push_back(show(empty_, empty_hold_s).s);
   empty_s_.pop_front();
   overhead_s_ = middle_mean(empty_s_);
 }
@@ -88,16 +85,16 @@ double EventTimer::hold_s() const {
   return std::min(lengthened_ * (spare * enqueue_s_ + recording_s), longest_possible_hold_s);
 }
 
-double EventTimer::time(const std::function<void()>& enqueue) {
-  const double shown_s = raw_time(enqueue);
+double EventTimer::time(const Timed& timed) {
+  const double shown_s = raw_time(timed);
   if (shown_s < short_call_s) follow_overhead();
   return std::max(0.0, shown_s - overhead_s_);
 }
 
-double EventTimer::raw_time(const std::function<void()>& enqueue) {
+double EventTimer::raw_time(const Timed& timed) {
   const double held_s = hold_s();
   longest_hold_s_ = std::max(longest_hold_s_, held_s);
-  const Shown shown = show(enqueue, held_s);
+  const Shown shown = show(timed, held_s);
   ++timed_;
   if (shown.gap) {
     ++gaps_;
@@ -106,14 +103,14 @@ double EventTimer::raw_time(const std::function<void()>& enqueue) {
   return shown.s;
 }
 
-EventTimer::Shown EventTimer::show(const std::function<void()>& enqueue, double held_s) {
+// The stream is waited for, not the events: those of a graph are recorded only when it runs.
+EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
   at::cuda::sleep(static_cast<std::int64_t>(held_s * cycles_per_s_));
-  start_.record();
-  enqueue();
-  stop_.record();
-  const bool gap = start_.query();  // the spin is over already: the device may have waited
-  stop_.synchronize();
-  return {start_.elapsed_time(stop_) * 1e-3, gap};
+  released_.record();
+  timed.enqueue();
+  const bool gap = released_.query();  // already: the device may have waited
+  c10::cuda::getCurrentCUDAStream().synchronize();
+  return {timed.events.start.elapsed_time(timed.events.stop) * 1e-3, gap};
 }
 
 nlohmann::json EventTimer::facts() const {

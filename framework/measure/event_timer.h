@@ -10,21 +10,40 @@
 
 namespace assay::measure {
 
+// The events around what is timed. Recorded while a graph is captured, they become a part of it.
+struct EventPair {
+  at::cuda::CUDAEvent start{cudaEventDefault | cudaEventExternal};
+  at::cuda::CUDAEvent stop{cudaEventDefault | cudaEventExternal};
+
+  // Records both on the current stream, with what `call` enqueues between them.
+  void around(const std::function<void()>& call) {
+    start.record();
+    call();
+    stop.record();
+  }
+};
+
 // Device time of what is enqueued on the current stream, between two events. The stream spins first
 // until the host has enqueued everything, so that the device never waits for the host in between.
 // The spinning kernel ends by itself after a time set beforehand: whatever the host does meanwhile,
 // loading kernels or waiting for the device, cannot block for longer.
 class EventTimer {
  public:
-  // `enqueue_empty` enqueues a kernel that does nothing, launched as what will be timed is. What
-  // the two events show around it is subtracted from every time: the timestamps' own way through
-  // the device, launching, and draining. What is left is the time from the first instruction of
-  // what is timed to its last. It moves by a tenth of a microsecond and more with the device's
-  // state, so that short calls are each followed by one more such kernel.
-  explicit EventTimer(std::function<void()> enqueue_empty);
+  // `enqueue` enqueues the events as well.
+  struct Timed {
+    std::function<void()> enqueue;
+    const EventPair& events;
+  };
+
+  // `empty` is a kernel that does nothing, launched as what will be timed is. What the two events
+  // show around it is subtracted from every time: the timestamps' own way through the device,
+  // launching, and draining. What is left is the time from the first instruction of what is timed
+  // to its last. It moves by a tenth of a microsecond and more with the device's state, so that
+  // short calls are each followed by one more such kernel. Its events must outlive the timer.
+  explicit EventTimer(Timed empty);
 
   // Seconds; 0 where it takes no longer than a kernel that does nothing.
-  double time(const std::function<void()>& enqueue);
+  double time(const Timed& timed);
 
   // Host time of enqueuing one call, from which the length of the spin follows.
   void expect_enqueue_s(double enqueue_s) { enqueue_s_ = enqueue_s; }
@@ -38,20 +57,20 @@ class EventTimer {
     bool gap = false;  // it was still being enqueued when the spin ended
   };
 
-  Shown show(const std::function<void()>& enqueue, double held_s);
-  double raw_time(const std::function<void()>& enqueue);
+  Shown show(const Timed& timed, double held_s);
+  double raw_time(const Timed& timed);
   double hold_s() const;
   void measure_rate();
   void measure_overhead();
   void follow_overhead();
 
-  at::cuda::CUDAEvent start_{cudaEventDefault};
-  at::cuda::CUDAEvent stop_{cudaEventDefault};
-  double cycles_per_s_ = 0;  // of a spinning kernel
-  double enqueue_s_ = 1e-3;  // until it is known
-  double lengthened_ = 1;    // the spin, after ones that ended too early
+  EventPair own_;
+  at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
+  double cycles_per_s_ = 0;                               // of a spinning kernel
+  double enqueue_s_ = 1e-3;                               // until it is known
+  double lengthened_ = 1;  // the spin, after ones that ended too early
   double longest_hold_s_ = 0;
-  std::function<void()> enqueue_empty_;
+  Timed empty_;
   std::deque<double> empty_s_;  // what the newest empty kernels showed
   double overhead_s_ = 0;
   double resolution_s_ = 0;

@@ -41,6 +41,7 @@ class CaseRun {
     device_ = device_of(request_.parameters, placement_);
     measure::use_device(*device_);
     if (device_->is_cpu()) cpu_memory_.emplace();
+    freed_.emplace(*device_);
     memory_floor_.emplace(*device_);
     sink_.progress("building");
     const std::string backend = store::text_of(request_.parameters, "backend");
@@ -121,6 +122,7 @@ class CaseRun {
                                       .build_another = [this] { return build_another(); },
                                       .tolerance = verification_.tolerance(*composition_, pass),
                                       .memory_floor = *memory_floor_,
+                                      .freed = *freed_,
                                       .own_turn = sink_.own_turn,
                                       .first_call_s = first_call_s(pass)});
     sink_.describe({{"timing", {{pass, std::move(report.timing)}}},
@@ -202,7 +204,8 @@ class CaseRun {
           .reason = status.reason});
   }
 
-  // In reverse order of building; the next case finds the memory it left.
+  // In reverse order of building; the next case, and those that take turns with this one, find the
+  // memory it left.
   void release() {
     static_cast<void>(guarded([&] {
       program_.reset();
@@ -210,6 +213,7 @@ class CaseRun {
       composition_.reset();
       if (device_) measure::empty_cache(*device_);
       if (memory_floor_) look_for_a_leak();
+      if (freed_) freed_->await_cleared();
     }));
   }
 
@@ -231,6 +235,7 @@ class CaseRun {
   const CaseSink& sink_;
   std::optional<at::Device> device_;
   std::optional<measure::CpuMemoryScope> cpu_memory_;
+  std::optional<measure::FreedMemory> freed_;
   std::optional<MemoryFloor> memory_floor_;
   std::unique_ptr<Composition> composition_;
   std::optional<CaseCaches> caches_;

@@ -247,6 +247,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
                           [&] { outputs.look(program(wall->last())); });
   timing::Hooks hooks = hooks_among(context);
   if (what.own_turn) wait_for_turns(hooks, stopwatch, what, settings);
+  what.freed.await_cleared();
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   outputs.look(program(clock->last()));
   look_at_poisoned_call(*clock, what.program, context.device, outputs);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/freed_memory.h"
 #include "store/records.h"
 #include "worker/case_caches.h"
 #include "worker/composition.h"
@@ -29,6 +30,7 @@ struct PassToMeasure {
   std::function<AnotherProgram()> build_another;
   double tolerance;  // how far two calls may be apart, relative to their norm
   MemoryFloor& memory_floor;
+  measure::FreedMemory& freed;
   const OwnTurn& own_turn;  // empty: the case is measured on its own
   // What the first call took; nothing where no call has been made yet, so that the first sample is
   // one.

@@ -89,14 +89,6 @@ void expect_within(double measured_s, double known_s, double share, const std::s
   EXPECT_NEAR(measured_s, known_s, share * known_s) << what;
 }
 
-// What launching a graph adds differs from graph to graph by so much, which the graph of an empty
-// kernel does not show.
-constexpr double between_graphs_s = 0.15e-6;
-
-double share_of(const std::string& clock, double known_s) {
-  return clock == "cuda_graph" ? std::max(0.01, between_graphs_s / known_s) : 0.01;
-}
-
 TEST_F(Clocks, AKernelOfKnownDurationIsMeasuredWithinOnePercentOnTheDevice) {
   std::printf("the clock of the multiprocessors runs at %.1f MHz\n", spin_->cycles_per_s() * 1e-6);
   for (const char* name : {"cuda_event", "cuda_graph"}) {
@@ -105,9 +97,20 @@ TEST_F(Clocks, AKernelOfKnownDurationIsMeasuredWithinOnePercentOnTheDevice) {
     for (const double known_s : {5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 1e-3, 10e-3, 50e-3}) {
       const double measured_s =
           median_of_clock(name, calls_of(spin_->kernel(known_s)), samples_for(known_s));
-      expect_within(measured_s, known_s, share_of(name, known_s), name);
+      expect_within(measured_s, known_s, 0.01, name);
     }
   }
+}
+
+// What launching a graph takes differs from graph to graph; none of it is in its time.
+TEST_F(Clocks, GraphsOfTheSameKernelAgree) {
+  std::vector<double> measured_s;
+  for (int i = 0; i < 12; ++i) {
+    measured_s.push_back(median_of_clock("cuda_graph", calls_of(spin_->kernel(10e-6)), 100));
+  }
+  const auto [least, most] = std::minmax_element(measured_s.begin(), measured_s.end());
+  std::printf("12 graphs of 10 us: %.3f to %.3f us\n", *least * 1e6, *most * 1e6);
+  EXPECT_LT(*most - *least, 0.01 * 10e-6);
 }
 
 // Launching and waiting take the host some microseconds, which belong to what this clock measures.
@@ -259,7 +262,7 @@ TEST_F(Clocks, LaunchGapsThatCouldNotBeKeptOutAreCounted) {
   const auto clock = measure::make_clock("cuda_event", cuda, calls_of(kernel));
   clock->prepare();
   for (int i = 0; i < 10; ++i) clock->sample(1);
-  EXPECT_EQ(clock->facts()["calls_with_launch_gaps"], 0);
+  EXPECT_LT(clock->facts()["calls_with_launch_gaps"], 5) << "the host may be held up now and then";
 
   const auto slow = measure::make_clock("cuda_event", cuda, calls_of([&] {
                                           kernel();

@@ -1,7 +1,6 @@
 #include <ATen/Context.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
-#include <c10/cuda/CUDAFunctions.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,6 +10,7 @@
 #include "health/gpu_source.h"
 #include "health/judge.h"
 #include "health/summary.h"
+#include "measure/device.h"
 
 namespace assay {
 namespace {
@@ -27,7 +27,7 @@ void compute_for(double seconds) {
   at::Tensor b = a;
   for (const auto start = Clock::now(); seconds_since(start) < seconds;) {
     for (int i = 0; i < 20; ++i) b = at::matmul(a, a);
-    c10::cuda::device_synchronize();
+    measure::synchronize(a.device());
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 
 namespace assay::measure {
 namespace {
@@ -111,6 +112,53 @@ TEST(Clocks, OfADeviceThatIsNotThereAreRefused) {
   for (const char* name : {"cuda_event", "cuda_graph", "auto", "sundial"}) {
     EXPECT_THROW(make_clock(name, cpu, {{{[] {}, [] {}}}, {}}), std::invalid_argument) << name;
   }
+}
+
+// Some nanoseconds of arithmetic that no compiler can leave out.
+class Arithmetic {
+ public:
+  explicit Arithmetic(int steps) : steps_(steps) {}
+  void operator()() {
+    std::uint64_t value = value_;
+    for (int i = 0; i < steps_; ++i) value = value * 6364136223846793005u + 1442695040888963407u;
+    value_ = value;
+  }
+
+ private:
+  int steps_;
+  volatile std::uint64_t value_ = 1;
+};
+
+// Calls shorter than two readings of the clock take, against a loop around as many of them, by
+// another clock. The processor may be taken away meanwhile, but not every time.
+TEST(WallClock, ShortCallsInARowAreAsLongAsALoopOfThem) {
+  constexpr int calls = 20'000;
+  constexpr double beside_a_call_s = 5e-9;  // a `before` that does nothing
+  for (const int steps : {20, 100, 1000}) {
+    const auto work = std::make_shared<Arithmetic>(steps);
+    const std::function<void()> run = [work] { (*work)(); };
+    const auto clock = make_clock("wall", cpu, {{{[] {}, run}}, {}});
+    for (int i = 0; i < 10; ++i) clock->sample(1);
+    double loop_s = 1, measured_s = 1;
+    for (int i = 0; i < 30; ++i) {
+      const double begin_s = raw_now_s();
+      for (int call = 0; call < calls; ++call) run();
+      loop_s = std::min(loop_s, raw_now_s() - begin_s);
+      measured_s = std::min(measured_s, clock->sample(calls));
+    }
+    EXPECT_GE(measured_s, 0.95 * loop_s) << steps << " steps";
+    EXPECT_LE(measured_s, 1.05 * loop_s + calls * beside_a_call_s) << steps << " steps";
+  }
+}
+
+TEST(WallClock, CallsInARowStillGoBehindTheirBefore) {
+  Journal journal;
+  const auto clock =
+      make_clock("wall", cpu, {{{journal.entry("before"), journal.entry("run")}}, {}});
+  for (int i = 0; i < 3; ++i) clock->sample(1);
+  journal.take();
+  clock->sample(3);
+  EXPECT_THAT(journal.take(), ElementsAre("before", "run", "before", "run", "before", "run"));
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+#include "measure/freed_memory.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "device.h"
+#include "gpu/timed.h"
+#include "measure/device.h"
+
+namespace assay::test {
+namespace {
+
+at::Tensor bytes_on_gpu(std::int64_t bytes) {
+  return at::empty({bytes}, at::TensorOptions().device(cuda).dtype(at::kByte)).fill_(1);
+}
+
+// The driver clears what it is given back, which takes bandwidth from what runs meanwhile.
+TEST(GpuFreedMemory, IsClearedBeforeAnythingIsTimed) {
+  if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
+  measure::use_device(cuda);
+  const auto from = bytes_on_gpu(std::int64_t{512} << 20);
+  const auto to = bytes_on_gpu(from.numel());
+  const auto copy = calls_of([&] { to.copy_(from, /*non_blocking=*/true); });
+  const double undisturbed_s = median_of_clock("cuda_event", copy, 30);
+
+  measure::FreedMemory freed(cuda);
+  const auto give_back = [] {
+    bytes_on_gpu(std::int64_t{8} << 30);
+    measure::synchronize(cuda);
+    measure::empty_cache(cuda);
+  };
+  give_back();
+  const double meanwhile_s = median_of_clock("cuda_event", copy, 30);
+  freed.await_cleared();
+  give_back();
+  freed.await_cleared();
+  const double afterwards_s = median_of_clock("cuda_event", copy, 30);
+  std::printf(
+      "a copy of 512 MiB: %.1f us, after 8 GiB were given back %.1f us, once cleared %.1f us\n",
+      undisturbed_s * 1e6, meanwhile_s * 1e6, afterwards_s * 1e6);
+  EXPECT_NEAR(afterwards_s, undisturbed_s, 0.03 * undisturbed_s);
+}
+
+}  // namespace
+}  // namespace assay::test
