@@ -77,9 +77,9 @@ const std::vector<ParameterInfo>& host_parameters() {
                        "its inputs left (rotate)."),
       integer_parameter("measure.calls_per_sample", 1, 1, 1000000,
                         "Calls that one sample is the sum of."),
-      choice_parameter("measure.isolation", "shared", {"shared", "case"},
-                       "Whether workers serve case after case, or each case gets fresh ones, whose "
-                       "first calls are cold."),
+      choice_parameter("measure.isolation", "shared", {"shared", "case", "pass"},
+                       "Whether workers serve case after case, or each case, or each pass of a "
+                       "case, gets fresh ones, whose first call is cold."),
       duration_parameter("measure.timeout", 600, "Time a case may take before it is stopped."),
       choice_parameter("measure.unhealthy", "mark", {"mark", "retry", "discard"},
                        "What becomes of a case that was measured while the machine was not fit for "

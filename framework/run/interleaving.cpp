@@ -41,6 +41,7 @@ Candidate Interleaving::candidate(std::size_t case_index) {
   candidate.bytes = estimator_.estimate(
       [&](const std::string& name) { return store::value_of(parameters, name); });
   if (resolved.skipped) candidate.cannot = "it is skipped";
+  if (resolved.pass_by_pass) candidate.cannot = "each of its passes has workers of its own";
   if (resolved.external != nullptr) {
     candidate.cannot =
         resolved.external->name + " is a program of its own, which cannot be made to wait";

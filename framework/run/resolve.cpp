@@ -19,7 +19,9 @@ class Resolver {
     settle_backend();
     settle_clock();
     case_.time_limit_s = time_limit();
-    case_.fresh_workers = store::text_of(parameters_, "measure.isolation") == "case";
+    const std::string isolation = store::text_of(parameters_, "measure.isolation");
+    case_.fresh_workers = isolation != "shared";
+    case_.pass_by_pass = isolation == "pass";
     add_presets();
     case_.skipped = reason_to_skip();
   }

@@ -23,7 +23,8 @@ struct ResolvedCase {
   wire::CaseRequest request;
   const catalogue::PluginInfo* external = nullptr;  // set when another process measures it
   double time_limit_s = 0;
-  bool fresh_workers = false;          // `measure.isolation: case`
+  bool fresh_workers = false;          // `measure.isolation: case`, and `pass`
+  bool pass_by_pass = false;           // `measure.isolation: pass`
   std::optional<std::string> skipped;  // why this machine cannot run it
 };
 

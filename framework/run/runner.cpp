@@ -12,6 +12,7 @@
 #include "run/interleaving.h"
 #include "run/leave.h"
 #include "run/measure_in_turns.h"
+#include "run/pass_by_pass.h"
 #include "run/provenance.h"
 #include "run/worker_group.h"
 #include "store/identity.h"
@@ -168,10 +169,10 @@ class Run {
 
   Result<void> finish_case(OpenCase& open, CaseEnd end, double wall_s) {
     store::CaseResult& result = open.result;
+    complete_passes(open.resolved.request.passes, end);
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
     result.series = std::move(end.series);
-    complete_passes(open.resolved, result);
     result.wall_s = wall_s;
     result.context = {{"passes", open.resolved.request.passes}};
     result.context.update(end.context);
@@ -260,6 +261,10 @@ class Run {
       end.reason = *resolved.skipped;
       return end;
     }
+    if (resolved.pass_by_pass && resolved.request.passes.size() > 1) {
+      return measure_pass_by_pass(resolved,
+                                  [this](const ResolvedCase& one) { return execute(one); });
+    }
     const Doing doing = [this](const std::string& what) { observer_.case_doing(what); };
     if (resolved.external != nullptr) {
       if (auto refused = why_no_leave(*resolved.external, request_.allow_external)) {
@@ -312,25 +317,6 @@ class Run {
     if (!ready) return tl::unexpected(ready.error());
     workers_.emplace(std::move(*ready));
     return {};
-  }
-
-  // Every pass of a case has a `time` series, so that its cell says what became of it.
-  static void complete_passes(const ResolvedCase& resolved, store::CaseResult& result) {
-    if (result.outcome == Outcome::ok) return;
-    for (const std::string& pass : resolved.request.passes) {
-      const bool told =
-          std::any_of(result.series.begin(), result.series.end(), [&](const store::Series& series) {
-            return series.pass == pass && series.metric == "time";
-          });
-      if (told) continue;
-      store::Series series;
-      series.pass = pass;
-      series.metric = "time";
-      series.unit = "s";
-      series.outcome = result.outcome;
-      series.reason = result.reason;
-      result.series.push_back(std::move(series));
-    }
   }
 
   const RunRequest& request_;

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "program.h"
@@ -13,6 +14,7 @@
 namespace assay::test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Measured {
@@ -78,6 +80,39 @@ TEST(Workers, WithIsolationEachCaseHasItsOwn) {
   ASSERT_EQ(cases.size(), 2u);
   EXPECT_FALSE(cases[0].process.empty());
   EXPECT_NE(cases[0].process, cases[1].process);
+}
+
+// What the workers of a case printed is in one text, pass by pass.
+TEST(Workers, WithIsolationOfPassesEachPassHasItsOwn) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml",
+      "experiment: passes\nworkload: attention\nmatrix: {attention: [test_prints]}\n"
+      "fixed: {batch: 1, heads: 1, seq_len: 16, d_head: 8, causal: true, device: cpu}\n"
+      "measure: {passes: [forward, backward, forward_backward], warmup: 0, samples: 2, isolation: "
+      "pass}\n");
+  const Ended ran = assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  EXPECT_EQ(ran.exit_code, 0) << ran.errors;
+  const Ended ended = assay(folder.path(), {"export", "latest"});
+  std::istringstream stream(ended.output);
+  std::vector<std::string> timed;
+  nlohmann::json context;
+  for (std::string line; std::getline(stream, line);) {
+    const auto series = nlohmann::json::parse(line);
+    const auto& from = series["provenance"];
+    if (from.contains("case")) context = from["case"]["context"];
+    if (series["metric"] == "time") timed.push_back(series["pass"]);
+  }
+  EXPECT_THAT(timed, ElementsAre("forward", "backward", "forward_backward"));
+  for (const std::string& pass : timed) EXPECT_TRUE(context["timing"].contains(pass)) << pass;
+  const std::string output = context["output"];
+  std::set<std::string> processes;
+  const std::regex told("process ([0-9]+)");
+  for (std::sregex_iterator match(output.begin(), output.end(), told), none; match != none;
+       ++match) {
+    processes.insert((*match)[1]);
+  }
+  EXPECT_EQ(processes.size(), 3u) << output;
 }
 
 TEST(Workers, WhatTheyPrintIsTheCasesAndTheLastLinesStandInReasons) {
