@@ -144,7 +144,8 @@ Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& v
     auto narrowed = run::narrow_plan(asked.plan, stored->cases);
     if (!narrowed) return tl::unexpected(narrowed.error());
     asked.plan = std::move(*narrowed);
-    if (const auto checked = check_report(session, asked.experiment, asked.plan); !checked) {
+    if (const auto checked = check_report(session, asked.experiment, asked.plan, override);
+        !checked) {
       return tl::unexpected(checked.error());
     }
     const std::string choice = text_or(values, "case", "");

@@ -257,6 +257,9 @@ Result<Measured> measure(const Session& session, const po::variables_map& values
       render_report(session, database, results_folder(values), {end->run}, std::nullopt);
   if (!rendered) return tl::unexpected(rendered.error());
   fmt::print("report: {}\n", rendered->file.string());
+  if (!rendered->problems.empty()) {
+    return tl::unexpected(Error{ExitCode::bad_input, rendered->problems});
+  }
   const bool fine = std::all_of(end->outcomes.begin(), end->outcomes.end(), [](const auto& one) {
     return one.first == Outcome::ok || one.first == Outcome::skipped ||
            one.first == Outcome::unsupported;

@@ -26,6 +26,14 @@ std::vector<Diagnostic> objections_to_form(const Session& session, std::string_v
   return report::check(*report, known);
 }
 
+std::vector<std::string> names_set(const config::Override& given) {
+  std::vector<std::string> names;
+  for (const std::string& setting : given.settings) {
+    names.emplace_back(trim(setting.substr(0, setting.find('='))));
+  }
+  return names;
+}
+
 tl::unexpected<Error> with_report(const Error& error, const Session& session, std::string_view text,
                                   const std::string& file) {
   config::Diagnostics all(file);
@@ -44,7 +52,7 @@ Result<Planned> plan_text(const Session& session, std::string_view text, const s
   if (!experiment) return with_report(experiment.error(), session, text, file);
   auto plan = config::expand(*experiment);
   if (!plan) return with_report(plan.error(), session, text, file);
-  if (const auto checked = check_report(session, *experiment, *plan); !checked) {
+  if (const auto checked = check_report(session, *experiment, *plan, given); !checked) {
     return tl::unexpected(checked.error());
   }
   return Planned{std::move(*experiment), std::move(*plan)};
@@ -58,7 +66,7 @@ Result<Planned> plan_file(const Session& session, const std::string& file,
 }
 
 Result<void> check_report(const Session& session, const config::Experiment& experiment,
-                          const config::Plan& plan) {
+                          const config::Plan& plan, const config::Override& given) {
   if (experiment.report.is_null()) return {};
   report::Vocabulary known;
   for (const config::Plan::Column& column : plan.columns()) {
@@ -71,6 +79,10 @@ Result<void> check_report(const Session& session, const config::Experiment& expe
   known.passes = experiment.passes;
   known.layouts = session.installation.configs() / "layouts";
   auto diagnostics = report::check(experiment.report, known);
+  if (diagnostics.empty()) {
+    diagnostics =
+        report::open_axes(experiment.report, known, plan, experiment.passes, names_set(given));
+  }
   if (diagnostics.empty()) return {};
   return tl::unexpected(Error{ExitCode::bad_input, std::move(diagnostics)});
 }

@@ -22,8 +22,10 @@ Result<Planned> plan_file(const Session& session, const std::string& file,
 Result<Planned> plan_text(const Session& session, std::string_view text, const std::string& file,
                           const config::Environment& environment, const config::Override& given);
 
-// Refuses an experiment whose report names what these cases of it will not have.
+// Refuses an experiment whose report names what these cases of it will not have, or leaves open
+// which of several a figure is of; not where only --set has made them several: a report then has
+// them all.
 Result<void> check_report(const Session& session, const config::Experiment& experiment,
-                          const config::Plan& plan);
+                          const config::Plan& plan, const config::Override& given);
 
 }  // namespace assay::cli

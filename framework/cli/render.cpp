@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "base/text.h"
 #include "cli/ceilings.h"
 #include "cli/metrics.h"
 #include "cli/outcome_summary.h"
+#include "report/markdown_table.h"
 #include "report/report.h"
 #include "yaml/document.h"
 
@@ -31,6 +34,34 @@ Result<yaml::Node> report_of_experiment(const store::RunInfo& info) {
   return report == nullptr ? yaml::Node{} : *report;
 }
 
+Result<report::Document> document_of_layout(report::Inputs inputs, const std::string& layout) {
+  auto spec = report_of_layout(inputs.layouts, layout);
+  if (!spec) return tl::unexpected(spec.error());
+  inputs.spec = std::move(*spec);
+  auto document = report::build(inputs);
+  if (!document || document->problems.empty()) return document;
+  return tl::unexpected(Error{ExitCode::bad_input, std::move(document->problems)});
+}
+
+// What was measured is shown whatever has become of the report that was asked for.
+Result<report::Document> document_of_run(report::Inputs inputs, const store::RunInfo& info) {
+  auto spec = report_of_experiment(info);
+  inputs.spec = spec ? std::move(*spec) : yaml::Node{};
+  auto document = spec ? report::build(inputs) : tl::unexpected(std::move(spec.error()));
+  if (document) return document;
+  inputs.spec = {};
+  auto plain = report::build(inputs);
+  if (!plain) return plain;
+  plain->problems = std::move(document.error().diagnostics);
+  const std::string why = Error{ExitCode::bad_input, plain->problems}.text();
+  plain->sections.insert(
+      plain->sections.begin(),
+      report::Paragraph{
+          "**The experiment's own report could not be made**, this is the usual one: " +
+          report::escape_cell(why)});
+  return plain;
+}
+
 }  // namespace
 
 Result<Rendered> render_report(const Session& session, store::Database& database,
@@ -48,10 +79,6 @@ Result<Rendered> render_report(const Session& session, store::Database& database
   report::Inputs inputs;
   for (const store::Run& run : loaded) inputs.sources.push_back(&run);
   inputs.layouts = session.installation.configs() / "layouts";
-  auto spec = layout ? report_of_layout(inputs.layouts, *layout)
-                     : report_of_experiment(loaded.front().info);
-  if (!spec) return tl::unexpected(spec.error());
-  inputs.spec = std::move(*spec);
   inputs.metrics = metrics_of_all(session.catalogue);
   inputs.ceilings = [&](const store::Run& source) {
     return ceilings.empty() ? ceilings_of_machine(database, source.info.machine)
@@ -67,7 +94,8 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     return fail(ExitCode::results_unreadable,
                 fmt::format("{} cannot be made: {}", inputs.folder.string(), error.message()));
   }
-  const auto document = report::build(inputs);
+  const auto document =
+      layout ? document_of_layout(inputs, *layout) : document_of_run(inputs, loaded.front().info);
   if (!document) return tl::unexpected(document.error());
   const auto markdown = report::to_markdown(*document);
   if (!markdown) return tl::unexpected(markdown.error());
@@ -77,7 +105,17 @@ Result<Rendered> render_report(const Session& session, store::Database& database
   }
   rendered.tables = report::to_terminal(*document, 0);
   rendered.summary = outcome_summary(loaded);
+  rendered.problems = document->problems;
   return rendered;
+}
+
+ExitCode print(const Rendered& rendered) {
+  fmt::print("{}\n{}report: {}\n", rendered.tables, rendered.summary, rendered.file.string());
+  if (rendered.problems.empty()) return ExitCode::ok;
+  std::fflush(stdout);
+  const Error error{ExitCode::bad_input, rendered.problems};
+  fmt::print(stderr, "{}\n", error.text());
+  return error.exit_code;
 }
 
 }  // namespace assay::cli

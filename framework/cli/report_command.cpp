@@ -56,8 +56,7 @@ Result<ExitCode> report_command(const Arguments& arguments) {
       render_report(*session, *database, results_folder(**values), runs, optional_text("layout"),
                     optional_text("output"), texts(**values, "ceilings"));
   if (!rendered) return tl::unexpected(rendered.error());
-  fmt::print("{}\n{}report: {}\n", rendered->tables, rendered->summary, rendered->file.string());
-  return ExitCode::ok;
+  return print(*rendered);
 }
 
 }  // namespace assay::cli

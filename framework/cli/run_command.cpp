@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "cli/asked_run.h"
@@ -50,6 +51,8 @@ Usage run_usage() {
 struct Finished {
   run::RunEnd end;
   std::size_t failed = 0;  // cases that are neither ok, skipped nor unsupported
+  ExitCode reported =
+      ExitCode::ok;  // what came of the report; it does not keep the next from its run
 };
 
 // Recorded so that the run can be repeated from another folder.
@@ -103,10 +106,13 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
 
   const auto rendered =
       render_report(session, *database, results_folder(values), {end->run}, std::nullopt);
-  if (!rendered) return tl::unexpected(rendered.error());
-  fmt::print("{}\n{}report: {}\n", rendered->tables, rendered->summary, rendered->file.string());
-
-  Finished finished{std::move(*end), 0};
+  Finished finished{std::move(*end), 0, ExitCode::ok};
+  if (rendered) {
+    finished.reported = print(*rendered);
+  } else {
+    fmt::print(stderr, "{}\n", rendered.error().text());
+    finished.reported = rendered.error().exit_code;
+  }
   for (const auto& [outcome, count] : finished.end.outcomes) {
     const bool fine =
         outcome == Outcome::ok || outcome == Outcome::skipped || outcome == Outcome::unsupported;
@@ -174,7 +180,10 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   for (const AskedRun& asked : *all) {
     const auto finished = run_one(*session, **values, asked);
     if (!finished) return tl::unexpected(finished.error());
-    if (finished->failed > 0 || finished->end.interrupted) code = ExitCode::some_case_not_ok;
+    if (finished->failed > 0 || finished->end.interrupted) {
+      code = std::max(code, ExitCode::some_case_not_ok);
+    }
+    code = std::max(code, finished->reported);
     if (finished->end.interrupted) break;
   }
   return code;

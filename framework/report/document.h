@@ -4,6 +4,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
+
 namespace assay::report {
 
 // A finished report: everything is text, nothing has to be looked up any more.
@@ -55,6 +57,7 @@ using Section = std::variant<Heading, Paragraph, TableSection, TextSection, Pict
 struct Document {
   std::string title;
   std::vector<Section> sections;
+  std::vector<Diagnostic> problems = {};  // of blocks that could not be made
 };
 
 }  // namespace assay::report

@@ -30,7 +30,9 @@ class ReportReader {
                          "one of " + join(kinds(), ", "));
         continue;
       }
-      block(item.entries.front().first, item.entries.front().second, where, depth);
+      const Node& key = item.entries.front().first;
+      block(key, item.entries.front().second, where, depth);
+      if (depth == 0) spec.places.resize(spec.blocks.size(), key.where);
     }
   }
 

@@ -41,6 +41,35 @@ Records::Records(const std::vector<const store::Run*>& sources) : sources_(sourc
   for (std::size_t i = 0; i < sources_.size(); ++i) add_source(i);
 }
 
+Records::Records(const config::Plan& plan, const std::vector<std::string>& passes) {
+  for (const std::string_view name : series_axes) {
+    axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
+  }
+  std::vector<std::size_t> columns;
+  for (std::size_t column = 0; column < plan.columns().size(); ++column) {
+    const std::string& name = plan.columns()[column].name;
+    if (axis(name)) continue;
+    columns.push_back(column);
+    axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+  }
+  std::vector<std::uint32_t> codes(axes_.size(), 0);
+  codes[part_axis] = intern(part_axis, Value(std::string()));
+  records_.reserve(plan.size() * passes.size());
+  codes_.reserve(plan.size() * passes.size() * axes_.size());
+  for (std::size_t index = 0; index < plan.size(); ++index) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::size_t axis = std::size(series_axes) + i;
+      const Value& value = plan.at(index, columns[i]);
+      codes[axis] = std::holds_alternative<std::monostate>(value) ? 0 : intern(axis, value);
+    }
+    for (const std::string& pass : passes) {
+      codes[pass_axis] = intern(pass_axis, Value(pass));
+      records_.push_back({nullptr, nullptr, static_cast<std::uint32_t>(index), {}});
+      codes_.insert(codes_.end(), codes.begin(), codes.end());
+    }
+  }
+}
+
 void Records::collect_axes() {
   std::set<std::string> names;
   for (const store::Run* run : sources_) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/experiment.h"
 #include "report/ceilings.h"
 #include "store/marks.h"
 #include "store/records.h"
@@ -27,6 +28,8 @@ static_assert(std::size(series_axes) == run_axis + 1);
 class Records {
  public:
   explicit Records(const std::vector<const store::Run*>& sources);
+  // What a plan's cases will have, before any is run: a record a case and pass, without a series.
+  Records(const config::Plan& plan, const std::vector<std::string>& passes);
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
 
@@ -37,7 +40,7 @@ class Records {
   };
 
   struct Record {
-    const store::Series* series;
+    const store::Series* series;  // null of what is only planned, as is its result
     const store::CaseResult* result;
     std::uint32_t case_number;  // counts cases over all sources
     // "throttled": why times that were measured are not shown (`measure.unhealthy: discard`); their
@@ -58,6 +61,7 @@ class Records {
   // `source` counts them from 0. A case that failed without any series stands once for each pass
   // its run knows, with an empty metric.
   const std::vector<const store::Run*>& sources() const { return sources_; }
+  bool is_planned() const { return sources_.empty(); }
 
   // What the machine of each source can do at most; without, no rate has a share of it.
   void set_ceilings(std::vector<Ceilings> of_sources) { ceilings_ = std::move(of_sources); }

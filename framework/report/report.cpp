@@ -1,12 +1,17 @@
 #include "report/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/text.h"
 #include "report/blocks.h"
 #include "report/context.h"
 #include "report/default_spec.h"
+#include "report/markdown_table.h"
 #include "report/read_blocks.h"
 #include "report/records.h"
+#include "report/unnamed.h"
 #include "report/vocabulary.h"
 
 namespace assay::report {
@@ -18,6 +23,35 @@ Result<ReportSpec> read_spec(const yaml::Node& node, const Vocabulary& known) {
   ReportSpec spec = read_report(reader, node);
   if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
   return spec;
+}
+
+Vocabulary with_series_axes(Vocabulary known) {
+  for (const std::string_view axis : series_axes) {
+    if (!std::count(known.axes.begin(), known.axes.end(), axis)) known.axes.emplace_back(axis);
+  }
+  return known;
+}
+
+// Itself, or as an option of what was set: "attention" gives attention.block_m too, and the passes
+// are set as measure.passes.
+bool is_set(const std::string& axis, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return axis == name || axis.starts_with(name + ".") ||
+           (axis == "pass" && name == "measure.passes");
+  });
+}
+
+// At the figure where that stands in the user's own file, else at the entry that brought it there.
+Diagnostic objection(const Shared& shared, const SourceLocation& entry) {
+  const std::string& axis = shared.axes.front();
+  const bool own = shared.where.file == entry.file && shared.where.line > 0;
+  return {own ? shared.where : entry,
+          fmt::format("{} would show several results in one place: it does not name {}",
+                      shared.what, join(shared.texts, ", ")),
+          fmt::format("add {0} to its `{1}`, {2}or choose one with `where`", axis, shared.named_in,
+                      shared.named_in == "for_each"
+                          ? ""
+                          : fmt::format("take its values together with `pool: [{}]`, ", axis))};
 }
 
 Result<std::vector<Ceilings>> ceilings_of_sources(const Inputs& inputs) {
@@ -34,6 +68,18 @@ class BlockRenderer {
  public:
   BlockRenderer(const Records& records, const Inputs& inputs)
       : records_(records), inputs_(inputs) {}
+
+  void add(const Block& block, Document& document) {
+    auto sections = std::visit(*this, block);
+    if (!sections) sections = add_axes(block, std::move(sections.error()));
+    if (!sections) {
+      const Error& error = sections.error();
+      document.sections.emplace_back(Paragraph{"**Not made**: " + escape_cell(error.text())});
+      std::ranges::copy(error.diagnostics, std::back_inserter(document.problems));
+      return;
+    }
+    std::ranges::move(*sections, std::back_inserter(document.sections));
+  }
 
   Result<std::vector<Section>> operator()(const HeadingSpec& spec) {
     return std::vector<Section>{Heading{spec.level, spec.text}};
@@ -61,6 +107,14 @@ class BlockRenderer {
   }
 
  private:
+  Result<std::vector<Section>> add_axes(const Block& block, Error error) {
+    const Shared shared = unnamed_axes(records_, block, overridden_names(records_.sources()));
+    if (shared.axes.empty()) return tl::unexpected(std::move(error));
+    auto sections = std::visit(*this, told_apart(records_, block, shared.axes));
+    if (sections) sections->emplace_back(Paragraph{note_on_added(shared.axes)});
+    return sections;
+  }
+
   const Records& records_;
   const Inputs& inputs_;
   int plots_ = 0;
@@ -72,14 +126,23 @@ class BlockRenderer {
 
 std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known) {
   if (spec.is_null()) return {};
-  Vocabulary with_series_axes = known;
-  for (const std::string_view axis : series_axes) {
-    if (!std::count(known.axes.begin(), known.axes.end(), axis)) {
-      with_series_axes.axes.emplace_back(axis);
-    }
-  }
-  const auto read = read_spec(spec, with_series_axes);
+  const auto read = read_spec(spec, with_series_axes(known));
   return read ? std::vector<Diagnostic>() : read.error().diagnostics;
+}
+
+std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& known,
+                                  const config::Plan& plan, const std::vector<std::string>& passes,
+                                  const std::vector<std::string>& overridden) {
+  const auto read = spec.is_null() ? ReportSpec() : read_spec(spec, with_series_axes(known));
+  if (!read) return {};
+  const Records records(plan, passes);
+  std::vector<Diagnostic> diagnostics;
+  for (std::size_t i = 0; i < read->blocks.size(); ++i) {
+    Shared shared = unnamed_axes(records, read->blocks[i], overridden);
+    std::erase_if(shared.axes, [&](const std::string& axis) { return is_set(axis, overridden); });
+    if (!shared.axes.empty()) diagnostics.push_back(objection(shared, read->places[i]));
+  }
+  return diagnostics;
 }
 
 Result<Document> build(const Inputs& inputs) {
@@ -108,11 +171,7 @@ Result<Document> build(const Inputs& inputs) {
     document.sections = opening_sections(inputs.sources);
   }
   BlockRenderer render(records, inputs);
-  for (const Block& block : spec.blocks) {
-    auto sections = std::visit(render, block);
-    if (!sections) return tl::unexpected(sections.error());
-    std::move(sections->begin(), sections->end(), std::back_inserter(document.sections));
-  }
+  for (const Block& block : spec.blocks) render.add(block, document);
   return document;
 }
 

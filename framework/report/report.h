@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "config/experiment.h"
 #include "report/ceilings.h"
 #include "report/document.h"
 #include "report/spec.h"
@@ -35,6 +36,12 @@ struct Inputs {
 // metric cannot be shown in, an expression that mixes units. Empty: it can be rendered.
 std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known);
 
+// Blocks of a spec without mistakes that would show several results of these cases in one place,
+// with what would be right. What --set has named (`overridden`) may be left open: `build` adds it.
+std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& known,
+                                  const config::Plan& plan, const std::vector<std::string>& passes,
+                                  const std::vector<std::string>& overridden = {});
+
 // The values that an experiment's text gives its axes, those that a run of it may have left out
 // too: of matrix, fixed, include and measure.
 void add_written_values(const std::string& experiment_text, Vocabulary& known);
@@ -43,8 +50,9 @@ void add_written_values(const std::string& experiment_text, Vocabulary& known);
 Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
                          const std::vector<MetricInfo>& metrics = {});
 
-// Errors: whatever `check` finds, and cells that more than one result belongs to. A plot that
-// cannot be drawn is not an error: the document says why in its place.
+// Errors: whatever `check` finds. A block that cannot be made otherwise is none: the document says
+// why in its place, and in `problems`. Where several results belong to one place of a block, the
+// axes that tell them apart are added to it and named below it.
 Result<Document> build(const Inputs& inputs);
 
 // As GitHub renders it.

@@ -311,15 +311,17 @@ tl::unexpected<Error> MeasureIndex::ambiguous(const RecordIds& ids) const {
   for (const std::size_t axis : axes_) {
     row.push_back(records_->axes()[axis].name + "=" + to_text(records_->value(ids.front(), axis)));
   }
+  // A figure of several statistics is made of hidden columns, "time#0".
+  const std::string name = name_.substr(0, name_.find('#'));
   const std::string place = row.empty() ? "its only row" : "row " + join(row, ", ");
   if (differences.empty()) {
     return fail_at(where_,
                    fmt::format("'{}' has several results of {} with the same parameters in {}",
-                               name_, measure_->metric, place),
+                               name, measure_->metric, place),
                    "pool them with `pool: [source]`, or report one run");
   }
   return fail_at(where_,
-                 fmt::format("'{}' has more than one {} in {}: they differ in {}", name_,
+                 fmt::format("'{}' has more than one {} in {}: they differ in {}", name,
                              measure_->metric, place, join(differences, ", ")),
                  "name that in `rows` or `by`, or choose one with `where`");
 }

@@ -251,7 +251,8 @@ using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec
 
 struct ReportSpec {
   std::vector<Block> blocks;
-  bool wants_ceilings = false;  // some figure is a share of one
+  std::vector<SourceLocation> places;  // of each block's entry in the spec; its layout's, if any
+  bool wants_ceilings = false;         // some figure is a share of one
 };
 
 // What a spec may name.

@@ -74,6 +74,10 @@ Result<Template> Template::parse(std::string_view text) {
   return result;
 }
 
+void Template::append(const Template& more) {
+  parts_.insert(parts_.end(), more.parts_.begin(), more.parts_.end());
+}
+
 std::vector<std::string> Template::names() const {
   std::vector<std::string> names;
   for (const Part& part : parts_) {

@@ -29,6 +29,7 @@ class Template {
   SourceLocation where;  // of the text in its file
 
   bool empty() const { return parts_.empty(); }
+  void append(const Template& more);
   const std::vector<Part>& parts() const { return parts_; }
 
   // Names that are not inside a function, and those that are.

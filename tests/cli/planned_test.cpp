@@ -60,6 +60,49 @@ TEST(ReportOfAnExperiment, MayNameWhatAnOverrideLeavesOut) {
   EXPECT_EQ(objections(report, {{}, {"attention == naive"}}), "");
 }
 
+const char* const over_length_only =
+    "  - table:\n      rows: [seq_len]\n"
+    "      columns:\n        ms: {metric: time, pass: forward, unit: ms, stat: [mean, std]}\n";
+
+TEST(ReportOfAnExperiment, NamesWhateverTellsItsResultsApart) {
+  EXPECT_EQ(objections(over_length_only),
+            "a.yaml:11:13: 'ms' of this table would show several results in one place: it does not "
+            "name attention (naive, flash); add attention to its `rows`, take its values together "
+            "with `pool: [attention]`, or choose one with `where`");
+  EXPECT_EQ(objections("  - plot: {x: seq_len, y: {metric: time}, series: [attention]}\n"), "");
+  EXPECT_EQ(
+      objections("  - plot: {x: seq_len, y: {metric: time}}\n").find("a.yaml:8:11: this plot"), 0u);
+  EXPECT_EQ(objections(over_length_only, {{}, {"attention == naive"}}), "");
+  // Nothing that both differ in: what is zipped tells apart as well as its companion.
+  EXPECT_EQ(objections_to("experiment: a\nworkload: attention\n"
+                          "matrix: {seq_len: [128, 256], attention: [naive, flash]}\n"
+                          "zip: [[seq_len, attention]]\n"
+                          "measure: {passes: [forward]}\nreport:\n" +
+                          std::string(over_length_only)),
+            "");
+}
+
+TEST(ReportOfAnExperiment, MayLeaveOpenWhatOnlyAnOverrideVaries) {
+  const std::string report =
+      "  - table:\n      rows: [seq_len, attention]\n"
+      "      columns: {ms: {metric: time, pass: forward, unit: ms}}\n";
+  EXPECT_EQ(objections(report, {{"repeat=[0, 1]"}, {}}), "");
+  EXPECT_EQ(objections(report, {{"attention=[naive, {tiled: {block_m: [16, 32]}}]"}, {}}), "");
+  EXPECT_NE(objections(over_length_only, {{"repeat=[0, 1]"}, {}}), "")
+      << "the file itself leaves attention open";
+}
+
+TEST(ReportOfAnExperiment, OfALayoutIsJudgedWhereTheExperimentNamesIt) {
+  const std::string text = objections_to(
+      "experiment: a\nworkload: model_step\n"
+      "matrix: {model: [small, medium], seq_len: [8, 16]}\n"
+      "measure: {passes: [forward]}\nreport:\n  - layout: model_totals\n");
+  EXPECT_EQ(text.find("a.yaml:6:5: 'avg_forward_time' of this table would show several results in "
+                      "one place: it does not name seq_len (8, 16)"),
+            0u)
+      << text;
+}
+
 TEST(ReportOfAnExperiment, OfTheShippedOnesIsInOrder) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root / "experiments")) {

@@ -67,6 +67,43 @@ TEST(RunTest, TheQuickstartHasATableAPlotAndFindings) {
   EXPECT_THAT(folder.read("results/quickstart-1/plot-1.svg"), HasSubstr("<svg"));
 }
 
+TEST(RunTest, WhatOnlyAnOverrideVariesIsInTheReportToo) {
+  const Folder folder;
+  const Ended ended =
+      assay(folder.path(),
+            {"run", ASSAY_SOURCE_DIR "/experiments/quickstart.yaml", "--device", "cpu", "--set",
+             "architecture=[swiglu]", "--set", "attention=naive", "--set", "precision=fp32",
+             "--set", "repeat=[0, 1]", "--set", "measure.warmup=1", "--set", "measure.samples=2"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  const std::string report = folder.read("results/quickstart-1/report.md");
+  EXPECT_THAT(report, HasSubstr("\n| swiglu         | naive       | fp32        |        1 |"));
+  EXPECT_THAT(report, HasSubstr("\n`repeat` was added: the report does not name it"));
+}
+
+// A timeline is of one case, so that two rounds of it cannot be shown.
+TEST(RunTest, ABlockThatCannotBeMadeCostsNeitherTheReportNorTheNextRun) {
+  const Folder folder;
+  const std::string rounds =
+      folder.write("rounds.yaml",
+                   "experiment: rounds\nworkload: attention\nmatrix: {precision: [fp32]}\n"
+                   "fixed: {batch: 1, heads: 1, seq_len: 16, d_head: 8, device: cpu}\n"
+                   "measure: {passes: [forward], warmup: 1, samples: 1}\n"
+                   "report:\n  - flame: {}\n  - table:\n      rows: [precision]\n"
+                   "      columns: {ms: {metric: time, unit: ms}}\n");
+  const std::string toy = folder.write("toy.yaml", toy_model);
+  const Ended ended =
+      assay(folder.path(), {"run", rounds, toy, "--set", "repeat=[0, 1]", "--set", "batch=1"});
+  EXPECT_EQ(ended.exit_code, 2) << ended.errors;
+  const char* const why = "a flame graph shows one case; here they differ in repeat (0, 1)";
+  EXPECT_THAT(ended.errors, HasSubstr(why));
+  EXPECT_THAT(ended.output, HasSubstr("report: results/rounds-1/report.md\n"));
+  EXPECT_THAT(ended.output, HasSubstr("report: results/toy-1/report.md\n"));
+  const std::string report = folder.read("results/rounds-1/report.md");
+  EXPECT_THAT(report, HasSubstr("**Not made**: "));
+  EXPECT_THAT(report, HasSubstr(why));
+  EXPECT_THAT(report, HasSubstr("\n| fp32        |        1 |"));
+}
+
 TEST(RunTest, TrainsOnTwoGlooRanks) {
   const Folder folder;
   const std::string file = folder.write("ranks.yaml",

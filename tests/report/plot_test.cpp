@@ -230,9 +230,12 @@ TEST_F(Plots, UnverifiedTimesAreNamedInTheLegend) {
       << "a single line's legend says it too";
 }
 
-TEST_F(Plots, OfSeveralCasesAreErrors) {
+TEST_F(Plots, HaveALineForEachValueThatTheyDoNotName) {
   const std::string text = rendered(lengths, "- plot: {x: seq_len, y: {metric: time}}");
-  EXPECT_NE(text.find("they differ in attention (naive, flash)"), std::string::npos) << text;
+  EXPECT_NE(text.find("`attention` was added"), std::string::npos) << text;
+  const std::string data = data_of(folder_);
+  EXPECT_NE(data.find("\n256,naive,"), std::string::npos) << data;
+  EXPECT_NE(data.find("\n256,flash,"), std::string::npos) << data;
 }
 
 TEST_F(Plots, LeaveOutCasesThatHaveNoX) {

@@ -82,45 +82,24 @@ TEST(TableCells, ExpressionOverWhatIsNoNumberIsNone) {
   EXPECT_NE(text.find("|       256 | OOM   | N/A     |"), std::string::npos) << text;
 }
 
-TEST(TableCells, ACellOfTwoCasesIsAnErrorThatNamesTheDifference) {
-  const store::Run run =
-      run_of("model,batch,pass,time.mean [s]\nsmall,4,forward,1\nsmall,8,forward,2\n");
-  const auto document =
-      built({&run}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
-  ASSERT_FALSE(document);
-  const std::string text = document.error().text();
-  EXPECT_NE(text.find("spec.yaml:3:"), std::string::npos) << text;
-  EXPECT_NE(text.find("model=small"), std::string::npos) << text;
-  EXPECT_NE(text.find("they differ in batch (4, 8)"), std::string::npos) << text;
-}
-
-TEST(TableCells, ACellOfTwoPassesIsAnErrorToo) {
-  const store::Run run = run_of("model,pass,time.mean [s]\nsmall,forward,1\nsmall,backward,2\n");
-  const auto document =
-      built({&run}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
-  ASSERT_FALSE(document);
-  EXPECT_NE(document.error().text().find("pass (forward, backward)"), std::string::npos);
-}
-
-TEST(TableCells, TwoRunsWithoutASourceAreAmbiguous) {
-  const store::Run a = run_of("model,pass,time.mean [s]\nsmall,forward,1\n", "a");
-  const store::Run b = run_of("model,pass,time.mean [s]\nsmall,forward,2\n", "b");
-  const auto document =
-      built({&a, &b}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
-  ASSERT_FALSE(document);
-  EXPECT_NE(document.error().text().find("source (0, 1)"), std::string::npos)
-      << document.error().text();
-}
-
-TEST(TableCells, TheSameCaseTwiceIsAnError) {
+TEST(TableCells, TheSameCaseTwiceIsToldInTheBlocksPlace) {
   store::Run run = run_of("model,pass,time.mean [s]\nsmall,forward,1\n");
   run.cases.push_back(run.cases.front());
   const auto document =
-      built({&run}, "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n");
-  ASSERT_FALSE(document);
-  EXPECT_NE(document.error().text().find("several results of time with the same parameters"),
+      built({&run},
+            "- table:\n    rows: [model]\n    columns: {s: {metric: time, unit: s}}\n"
+            "- prose: Told all the same.\n");
+  ASSERT_TRUE(document) << document.error().text();
+  ASSERT_EQ(document->problems.size(), 1u);
+  EXPECT_NE(document->problems[0].text().find(
+                "spec.yaml:3:18: 's' has several results of time with the same parameters"),
             std::string::npos)
-      << document.error().text();
+      << document->problems[0].text();
+  const std::string text = *to_markdown(*document);
+  EXPECT_NE(text.find("**Not made**: spec.yaml:3:18: 's' has several results of time with the"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nTold all the same.\n"), std::string::npos) << text;
 }
 
 TEST(TableCells, ACaseThatCrashedHasARow) {
