@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,5 +15,10 @@ std::vector<MetricInfo> metrics_of(const catalogue::Catalogue& catalogue,
 
 // The same of all workloads together; of a name that several use, the first.
 std::vector<MetricInfo> metrics_of_all(const catalogue::Catalogue& catalogue);
+
+// The passes that an experiment's text names, or its workload's usual ones where it names none: a
+// run of it may have been narrowed to some of them.
+std::vector<std::string> written_passes(const catalogue::Catalogue& catalogue,
+                                        const std::string& experiment_text);
 
 }  // namespace assay::cli

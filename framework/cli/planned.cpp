@@ -88,3 +88,4 @@ Result<void> check_report(const Session& session, const config::Experiment& expe
 }
 
 }  // namespace assay::cli
+  report::add_passes(written_passes(session.catalogue, experiment.text), known);

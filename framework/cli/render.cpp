@@ -85,6 +85,10 @@ Result<Rendered> render_report(const Session& session, store::Database& database
                             : ceilings_named(database, ceilings);
   };
 
+  for (const store::Run& run : loaded) {
+    const auto written = written_passes(session.catalogue, run.info.experiment_text);
+    inputs.passes.insert(inputs.passes.end(), written.begin(), written.end());
+  }
   Rendered rendered;
   rendered.file = output ? std::filesystem::path(*output) : results / runs.front() / "report.md";
   inputs.folder = rendered.file.has_parent_path() ? rendered.file.parent_path() : ".";

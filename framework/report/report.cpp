@@ -150,6 +150,7 @@ Result<Document> build(const Inputs& inputs) {
   Records records(inputs.sources);
   Vocabulary known = vocabulary_of_records(records, inputs.metrics);
   known.layouts = inputs.layouts;
+  add_passes(inputs.passes, known);
   ReportSpec spec;
   if (inputs.spec.is_null()) {
     spec = default_spec(records);

@@ -23,6 +23,7 @@ struct Inputs {
   std::vector<const store::Run*> sources;  // not owned; `source: N` of a column counts them from 0
   yaml::Node spec;                         // null: the default report
   std::vector<MetricInfo> metrics;         // known besides those the runs hold
+  std::vector<std::string> passes = {};    // and passes
   // The ceilings of the machine that a source was measured on; asked for where a figure is a share
   // of one. Empty: none are known.
   std::function<Result<Ceilings>(const store::Run& source)> ceilings = {};
@@ -45,6 +46,8 @@ std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& know
 // The values that an experiment's text gives its axes, those that a run of it may have left out
 // too: of matrix, fixed, include and measure.
 void add_written_values(const std::string& experiment_text, Vocabulary& known);
+// Those it does not have yet.
+void add_passes(const std::vector<std::string>& passes, Vocabulary& known);
 
 // What the runs themselves hold, with the values their experiments' texts name, and `metrics`.
 Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,

@@ -1,5 +1,7 @@
 #include "report/vocabulary.h"
 
+#include <algorithm>
+
 #include "report/report.h"
 #include "yaml/values.h"
 
@@ -43,6 +45,12 @@ void add_written_values(const std::string& experiment_text, Vocabulary& known) {
   for (const char* name : {"matrix", "fixed", "include", "measure"}) {
     const Node* section = experiment->find(name);
     if (section) add_section(*section, name == std::string("measure") ? "measure." : "", known);
+  }
+}
+
+void add_passes(const std::vector<std::string>& passes, Vocabulary& known) {
+  for (const std::string& pass : passes) {
+    if (!std::ranges::count(known.passes, pass)) known.passes.push_back(pass);
   }
 }
 

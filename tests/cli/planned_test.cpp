@@ -60,6 +60,22 @@ TEST(ReportOfAnExperiment, MayNameWhatAnOverrideLeavesOut) {
   EXPECT_EQ(objections(report, {{}, {"attention == naive"}}), "");
 }
 
+TEST(ReportOfAnExperiment, MayNameAPassThatAnOverrideLeavesOut) {
+  const std::string both =
+      "  - table:\n      rows: [seq_len, attention]\n      columns:\n"
+      "        there: {metric: time, pass: forward, unit: ms}\n"
+      "        back: {metric: time, pass: backward, unit: ms}\n";
+  const std::string before =
+      "experiment: a\nworkload: attention\n"
+      "matrix: {seq_len: [1, 2], attention: [naive, flash]}\n";
+  const config::Override narrowed{{"measure.passes=[forward]"}, {}};
+  const std::string named = before + "measure: {passes: [forward, backward]}\nreport:\n" + both;
+  EXPECT_EQ(objections_to(named, narrowed), "");
+  EXPECT_EQ(objections_to(before + "report:\n" + both, narrowed), "")
+      << "the workload's usual passes";
+  EXPECT_NE(objections_to(before + "measure: {passes: forward}\nreport:\n" + both), "");
+}
+
 const char* const over_length_only =
     "  - table:\n      rows: [seq_len]\n"
     "      columns:\n        ms: {metric: time, pass: forward, unit: ms, stat: [mean, std]}\n";
