@@ -45,11 +45,14 @@ Records::Records(const config::Plan& plan, const std::vector<std::string>& passe
   for (const std::string_view name : series_axes) {
     axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
   }
+  constexpr std::uint32_t unseen = UINT32_MAX;
   std::vector<std::size_t> columns;
+  std::vector<std::vector<std::uint32_t>> known;  // codes by a value's place in its column
   for (std::size_t column = 0; column < plan.columns().size(); ++column) {
     const std::string& name = plan.columns()[column].name;
     if (axis(name)) continue;
     columns.push_back(column);
+    known.emplace_back(plan.columns()[column].values.size(), unseen);
     axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
   }
   std::vector<std::uint32_t> codes(axes_.size(), 0);
@@ -59,8 +62,9 @@ Records::Records(const config::Plan& plan, const std::vector<std::string>& passe
   for (std::size_t index = 0; index < plan.size(); ++index) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::size_t axis = std::size(series_axes) + i;
-      const Value& value = plan.at(index, columns[i]);
-      codes[axis] = std::holds_alternative<std::monostate>(value) ? 0 : intern(axis, value);
+      std::uint32_t& code = known[i][plan.place_of(index, columns[i])];
+      if (code == unseen) code = intern(axis, plan.at(index, columns[i]));
+      codes[axis] = code;
     }
     for (const std::string& pass : passes) {
       codes[pass_axis] = intern(pass_axis, Value(pass));

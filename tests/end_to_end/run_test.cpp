@@ -80,7 +80,7 @@ TEST(RunTest, WhatOnlyAnOverrideVariesIsInTheReportToo) {
   EXPECT_THAT(report, HasSubstr("\n`repeat` was added: the report does not name it"));
 }
 
-// A timeline is of one case, so that two rounds of it cannot be shown.
+// Twice a word is no number, which shows only where the word is known.
 TEST(RunTest, ABlockThatCannotBeMadeCostsNeitherTheReportNorTheNextRun) {
   const Folder folder;
   const std::string rounds =
@@ -88,13 +88,15 @@ TEST(RunTest, ABlockThatCannotBeMadeCostsNeitherTheReportNorTheNextRun) {
                    "experiment: rounds\nworkload: attention\nmatrix: {precision: [fp32]}\n"
                    "fixed: {batch: 1, heads: 1, seq_len: 16, d_head: 8, device: cpu}\n"
                    "measure: {passes: [forward], warmup: 1, samples: 1}\n"
-                   "report:\n  - flame: {}\n  - table:\n      rows: [precision]\n"
+                   "report:\n  - table:\n      rows: [precision]\n"
+                   "      columns: {ms: {metric: time, unit: ms}, twice: {expr: 2 * precision}}\n"
+                   "  - table:\n      rows: [precision]\n"
                    "      columns: {ms: {metric: time, unit: ms}}\n");
   const std::string toy = folder.write("toy.yaml", toy_model);
   const Ended ended =
       assay(folder.path(), {"run", rounds, toy, "--set", "repeat=[0, 1]", "--set", "batch=1"});
   EXPECT_EQ(ended.exit_code, 2) << ended.errors;
-  const char* const why = "a flame graph shows one case; here they differ in repeat (0, 1)";
+  const char* const why = "rounds.yaml:9:54: ";
   EXPECT_THAT(ended.errors, HasSubstr(why));
   EXPECT_THAT(ended.output, HasSubstr("report: results/rounds-1/report.md\n"));
   EXPECT_THAT(ended.output, HasSubstr("report: results/toy-1/report.md\n"));
