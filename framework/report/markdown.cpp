@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/markdown_table.h"
+#include "report/reasons.h"
 #include "report/report.h"
 
 namespace assay::report {
@@ -57,10 +58,35 @@ struct ToMarkdown {
   }
 };
 
+// A line of a list without its Markdown.
+std::string plain(const std::string& item) {
+  std::string text;
+  for (std::size_t i = 0; i < item.size(); ++i) {
+    const bool bold = item.compare(i, 2, "**") == 0;
+    const bool escape =
+        item[i] == '\\' && i + 1 < item.size() && (item[i + 1] == '|' || item[i + 1] == '<');
+    if (bold) {
+      ++i;
+    } else if (!escape) {
+      text += item[i];
+    }
+  }
+  return text;
+}
+
 struct ToTerminal {
   std::size_t width;
   std::string operator()(const TableSection& table) const { return terminal_table(table, width); }
   std::string operator()(const TextSection& text) const { return text.text; }
+  // Of the lines below a table those that explain a sign in it.
+  std::string operator()(const List& list) const {
+    const std::string begin = std::string("**") + mark_sign;
+    std::string text;
+    for (const std::string& item : list.items) {
+      if (item.starts_with(begin)) text += plain(item) + "\n";
+    }
+    return text;
+  }
   template <class Other>
   std::string operator()(const Other&) const {
     return "";

@@ -45,6 +45,15 @@ void mark(store::CaseResult& result, const store::Mark& mark) {
 
 const store::Mark throttled = {"throttled", "", "GPU 0 was held by its power limit in 3 of 10"};
 
+TEST(Marks, AreExplainedInTheTerminalToo) {
+  store::Run run = measured();
+  mark(run.cases[1], {"throttled", "", "held by a <limit>"});
+  const auto document = testing_support::built({&run}, pivot);
+  ASSERT_TRUE(document) << document.error().text();
+  EXPECT_THAT(to_terminal(*document, 0),
+              ::testing::EndsWith("\n\n† throttled (1 cell: seq_len 256): held by a <limit>\n"));
+}
+
 TEST(Marks, ASignStandsBehindTheNumberAndItsReasonBelow) {
   store::Run run = measured();
   mark(run.cases[1], throttled);
