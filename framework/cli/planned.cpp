@@ -1,5 +1,9 @@
 #include "cli/planned.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/metrics.h"
 #include "config/diagnostics.h"
@@ -44,6 +48,29 @@ tl::unexpected<Error> with_report(const Error& error, const Session& session, st
   return tl::unexpected(std::move(merged));
 }
 
+// Every case is measured on the machine that assay runs on, whatever its `machine` says.
+Result<void> check_machine(const config::Plan& plan, std::string_view text,
+                           const std::string& file) {
+  const auto column = plan.column("machine");
+  std::vector<std::string> names;
+  for (std::size_t index = 0; column && index < plan.size(); ++index) {
+    std::string name = to_text(plan.at(index, *column));
+    if (!std::ranges::count(names, name)) names.push_back(std::move(name));
+  }
+  if (names.size() < 2) return {};
+  SourceLocation where{file};
+  const auto root = yaml::parse(text, file);
+  const yaml::Node* matrix = root ? root->find("matrix") : nullptr;
+  const yaml::Node* machine = matrix ? matrix->find("machine") : nullptr;
+  if (machine) where = machine->where;
+  return fail_at(where,
+                 fmt::format("machine has {} values ({}), but a run measures on one machine",
+                             names.size(), join(names, ", ")),
+                 fmt::format("run it on each with its own name, `--set machine={}`, and report the "
+                             "runs together",
+                             names.front()));
+}
+
 }  // namespace
 
 Result<Planned> plan_text(const Session& session, std::string_view text, const std::string& file,
@@ -52,6 +79,9 @@ Result<Planned> plan_text(const Session& session, std::string_view text, const s
   if (!experiment) return with_report(experiment.error(), session, text, file);
   auto plan = config::expand(*experiment);
   if (!plan) return with_report(plan.error(), session, text, file);
+  if (const auto checked = check_machine(*plan, text, file); !checked) {
+    return tl::unexpected(checked.error());
+  }
   if (const auto checked = check_report(session, *experiment, *plan, given); !checked) {
     return tl::unexpected(checked.error());
   }
@@ -77,6 +107,7 @@ Result<void> check_report(const Session& session, const config::Experiment& expe
   report::add_written_values(experiment.text, known);
   known.metrics = metrics_of(session.catalogue, experiment.workload);
   known.passes = experiment.passes;
+  report::add_passes(written_passes(session.catalogue, experiment.text), known);
   known.layouts = session.installation.configs() / "layouts";
   auto diagnostics = report::check(experiment.report, known);
   if (diagnostics.empty()) {
@@ -88,4 +119,3 @@ Result<void> check_report(const Session& session, const config::Experiment& expe
 }
 
 }  // namespace assay::cli
-  report::add_passes(written_passes(session.catalogue, experiment.text), known);

@@ -51,6 +51,11 @@ class RequestReader {
     read_measure();
     for (const auto& [key, value] : root_.entries) {
       if (key.text == "exclude") request_.exclude_where = key.where;
+      // Axes were meant: those behind a comment sign, or indented by too little.
+      if (key.text == "matrix" && value.is_null()) {
+        diagnostics_.add(key.where, "'matrix' must be a mapping of names to values",
+                         "give it an axis, such as `seq_len: [128, 256]`, or leave it out");
+      }
     }
     request_.exclude = list_of("exclude", yaml::Node::Kind::mapping, "a mapping of names");
     request_.include = list_of("include", yaml::Node::Kind::mapping, "a mapping of names");

@@ -73,7 +73,8 @@ class SchemaWriter {
               {"description", "Name of the experiment; also of its report."}}},
             {"title", {{"type", {"string", "number"}}, {"description", "Heading of the report."}}},
             {"workload", {{"enum", workloads}, {"description", "What is measured."}}},
-            {"matrix", with(mapping, "Axes: a case for every combination of their values.")},
+            {"matrix",
+             with({{"type", "object"}}, "Axes: a case for every combination of their values.")},
             {"fixed", with(mapping, "What is the same in all cases.")},
             {"exclude", with(entries, "Cases of the matrix to leave out.")},
             {"include", with(entries, "Cases to add.")},
@@ -102,11 +103,9 @@ class SchemaWriter {
       fixed[name] = with(value.schema, value.description);
       excluded[name] = with(one_or_list(value.plain), value.description);
     }
-    json nullable = object(axes);
-    nullable["type"] = {"object", "null"};
     json fixed_section = object(fixed);
     fixed_section["type"] = {"object", "null"};
-    return {{"matrix", std::move(nullable)},
+    return {{"matrix", object(axes)},
             {"fixed", fixed_section},
             {"exclude", {{"items", object(excluded)}}},
             {"include", {{"items", object(fixed)}}},

@@ -173,6 +173,18 @@ TEST(ReportOfAnExperiment, NamesMetricsOfItsWorkloadOnly) {
             "");
 }
 
+TEST(Machine, IsOneOfARun) {
+  const std::string text =
+      "experiment: a\nworkload: attention\nmatrix:\n  seq_len: [1, 2]\n"
+      "  machine: [a100, h200]\n";
+  EXPECT_EQ(objections_to(text),
+            "a.yaml:5:12: machine has 2 values (a100, h200), but a run measures on one machine; "
+            "run it on each with its own name, `--set machine=a100`, and report the runs together");
+  EXPECT_EQ(objections_to(text, {{"machine=h200"}, {}}), "");
+  EXPECT_EQ(objections_to(text, {{}, {"machine == a100"}}), "");
+  EXPECT_NE(objections_to(text, {{"machine=[a100, b200]"}, {}}), "");
+}
+
 TEST(Metrics, OfSeveralWorkloadsAreNamedOnce) {
   catalogue::Catalogue catalogue = *config::test_environment().catalogue;
   for (auto& plugin : catalogue.plugins) {

@@ -73,6 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"unknown_limit", on_attention("limits: {case: 3}\n"), "3:10", "unknown key 'case'"},
         Bad{"limit_out_of_bounds", on_attention("limits: {cases: 0}\n"), "3:17",
             "an integer from 1 to"},
+        Bad{"matrix_is_null", on_attention("matrix:\nfixed: {seq_len: 1}\n"), "3:1",
+            "'matrix' must be a mapping"},
         Bad{"matrix_is_a_list", on_attention("matrix: [1]\n"), "3:9", "'matrix' must be a mapping"},
         Bad{"exclude_is_a_mapping", on_attention("exclude: {seq_len: 1}\n"), "3:10",
             "'exclude' must be a list"},

@@ -20,7 +20,7 @@ TEST(Matrix, IsTheProductInTheOrderWritten) {
 
 TEST(Matrix, MayBeAbsent) {
   EXPECT_EQ(planned(on_attention("")).size(), 1u);
-  EXPECT_EQ(planned(on_attention("matrix:\nfixed:\nexclude:\n")).size(), 1u);
+  EXPECT_EQ(planned(on_attention("fixed:\nexclude:\n")).size(), 1u);
 }
 
 TEST(Matrix, ListsOfOptionsExpandInPlace) {

@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
     Experiments, SchemaAccepts,
     testing::Values(
         Sample{"smallest", "{experiment: a, workload: attention}"},
-        Sample{"empty_sections", "experiment: a\nworkload: attention\nmatrix:\nfixed:\nzip:\n"},
+        Sample{"empty_sections", "experiment: a\nworkload: attention\nfixed:\nzip:\n"},
         Sample{"options",
                "experiment: a\nworkload: attention\nmatrix:\n  attention: [naive, {tiled: "
                "{block_m: [64, 128], workspace: 1 MiB}}, {flash: }]\n  attention.block_n: 32\n"},
@@ -141,6 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
     Experiments, SchemaRefuses,
     testing::Values(
         Sample{"unknown_key", "{experiment: a, workload: attention, matrx: {}}"},
+        Sample{"null_matrix", "experiment: a\nworkload: attention\nmatrix:\n"},
         Sample{"missing_workload", "{experiment: a}"},
         Sample{"unknown_workload", "{experiment: a, workload: atention}"},
         Sample{"bad_name", "{experiment: A B, workload: attention}"},
