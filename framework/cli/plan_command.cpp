@@ -41,6 +41,7 @@ Usage plan_usage() {
 struct Outlook {
   std::optional<std::string> skipped;
   double memory_limit_bytes = 0;  // the GPU's memory where the case runs on one
+  bool on_gpu = false;
 };
 
 class Planner {
@@ -79,7 +80,9 @@ class Planner {
       page_ += "  [skipped: " + *outlook.skipped + "]";
       ++skipped_;
     } else if (memory && *memory > outlook.memory_limit_bytes) {
-      page_ += "  [may not fit]";
+      page_ += fmt::format("  [may not fit: it needs {}, {} has {}]", human_size(*memory),
+                           outlook.on_gpu ? "the GPU" : "this machine",
+                           human_size(outlook.memory_limit_bytes));
       ++large_;
     }
     const auto& together = interleaving_.members_with(index, [](std::size_t) { return true; });
@@ -126,7 +129,8 @@ class Planner {
                         !around_.machine.gpus.empty();
       entry->second = {why_skipped(resolved),
                        static_cast<double>(cuda ? around_.machine.gpus[0].memory_bytes
-                                                : around_.machine.memory_bytes)};
+                                                : around_.machine.memory_bytes),
+                       cuda};
     }
     return entry->second;
   }

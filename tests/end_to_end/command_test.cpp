@@ -66,6 +66,19 @@ TEST(Plan, EstimatesEveryCaseAndSaysWhatWouldBeSkipped) {
   EXPECT_THAT(ended.output, HasSubstr("; 2 would be skipped here, 0 may not fit\n"));
 }
 
+TEST(Plan, SaysWhatACaseNeedsWhereItMayNotFit) {
+  const Folder folder;
+  const std::string file =
+      folder.write("large.yaml",
+                   "experiment: large\nworkload: attention\nmatrix: {seq_len: [1048576]}\n"
+                   "fixed: {attention: naive, batch: 65536, heads: 8, d_head: 16, device: cpu}\n");
+  const Ended ended = assay(folder.path(), {"plan", file});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.output,
+              ContainsRegex("may not fit: it needs [0-9.]+ [KMGTPE]iB, this machine has [0-9.]+ "
+                            "[KMGT]iB\\]"));
+}
+
 constexpr const char* with_an_external =
     "experiment: peers\nworkload: model_step\nmatrix: {compile: [eager, torch_eager]}\n"
     "fixed: {model: toy, batch: 1, seq_len: 8, device: cpu}\nmeasure: {passes: [inference]}\n";
