@@ -39,16 +39,6 @@ void print_kind(const catalogue::Catalogue& catalogue, std::string_view kind) {
   }
 }
 
-std::vector<std::string> stems(const std::filesystem::path& folder) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 Result<ExitCode> print_runs(const po::variables_map& values) {
   auto database = open_database(values, store::Access::read_only);
   if (!database) return tl::unexpected(database.error());

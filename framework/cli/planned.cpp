@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/text.h"
 #include "cli/metrics.h"
@@ -71,6 +72,18 @@ Result<void> check_machine(const config::Plan& plan, std::string_view text,
                              names.front()));
 }
 
+// A bare name that is no file here is that of a shipped experiment.
+Result<std::string> experiment_file(const Session& session, const std::string& named) {
+  std::error_code ignored;
+  const bool bare = named.find_first_of("/.") == std::string::npos;
+  if (!bare || std::filesystem::is_regular_file(named, ignored)) return named;
+  const std::filesystem::path folder = session.installation.experiments();
+  const std::vector<std::string> shipped = stems(folder);
+  if (std::ranges::count(shipped, named)) return (folder / (named + ".yaml")).string();
+  return fail(ExitCode::bad_input, fmt::format("'{}' is neither a file nor a shipped experiment{}",
+                                               named, suggestion(named, shipped)));
+}
+
 }  // namespace
 
 Result<Planned> plan_text(const Session& session, std::string_view text, const std::string& file,
@@ -90,9 +103,11 @@ Result<Planned> plan_text(const Session& session, std::string_view text, const s
 
 Result<Planned> plan_file(const Session& session, const std::string& file,
                           const config::Override& given) {
-  const auto text = read_file(file, yaml::Limits{}.bytes);
+  const auto path = experiment_file(session, file);
+  if (!path) return tl::unexpected(path.error());
+  const auto text = read_file(*path, yaml::Limits{}.bytes);
   if (!text) return tl::unexpected(text.error());
-  return plan_text(session, *text, file, session.environment(), given);
+  return plan_text(session, *text, *path, session.environment(), given);
 }
 
 Result<void> check_report(const Session& session, const config::Experiment& experiment,

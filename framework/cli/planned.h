@@ -16,6 +16,7 @@ struct Planned {
 // included, is told at once: of an experiment with mistakes the report is judged as far as that
 // needs no plan (its form, metrics, units and layouts), otherwise by the axes, values and passes of
 // its cases too.
+// `file` may be the bare name of a shipped experiment, as `assay list experiments` has it.
 Result<Planned> plan_file(const Session& session, const std::string& file,
                           const config::Override& given);
 // The same from text; `environment` may know presets besides.

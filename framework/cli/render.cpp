@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text.h"
@@ -20,6 +21,12 @@ namespace {
 Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const std::string& name) {
   const bool is_path = name.ends_with(".yaml");
   auto node = yaml::parse_file(is_path ? name : (layouts / (name + ".yaml")).string());
+  const std::vector<std::string> known = stems(layouts);
+  if (!is_path && !std::ranges::count(known, name)) {
+    return fail(ExitCode::bad_input,
+                fmt::format("there is no layout '{}'{}", name, suggestion(name, known)),
+                "or name a file that ends in .yaml");
+  }
   if (!node) return node;
   const yaml::Node* report = node->find("report");
   return report == nullptr ? *node : *report;

@@ -1,5 +1,7 @@
 #include "cli/session.h"
 
+#include <algorithm>
+
 #include "run/host_catalogue.h"
 
 namespace assay::cli {
@@ -51,6 +53,16 @@ Result<store::Database> open_database(const po::variables_map& values, store::Ac
                 "run an experiment first, or name the folder with --results");
   }
   return store::Database::open(file, access);
+}
+
+std::vector<std::string> stems(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 config::Override overrides(const po::variables_map& values) {

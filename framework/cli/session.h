@@ -33,6 +33,9 @@ std::filesystem::path results_folder(const po::variables_map& values);
 Result<store::Database> open_database(const po::variables_map& values, store::Access access);
 config::Override overrides(const po::variables_map& values);
 
+// The names of the YAML files in a folder, without the ending, sorted.
+std::vector<std::string> stems(const std::filesystem::path& folder);
+
 // The named run, or the newest one for "latest".
 Result<std::string> run_name(store::Database& database, const std::string& asked);
 

@@ -108,14 +108,30 @@ Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& r
   return ExitCode::ok;
 }
 
+// There is no such run: what is no case of one was meant as KIND/NAME, and so was a misspelled
+// kind.
+tl::unexpected<Error> not_a_run(const std::string& what, const Error& error) {
+  const std::size_t slash = what.find('/');
+  if (slash == std::string::npos) return tl::unexpected(error);
+  const std::string kind = what.substr(0, slash), name = what.substr(slash + 1);
+  std::vector<std::string> known(std::begin(catalogue::kinds), std::end(catalogue::kinds));
+  known.emplace_back("model");
+  const bool is_case = name.find_first_not_of("0123456789abcdef") == std::string::npos ||
+                       name.find_first_of("=<>") != std::string::npos;
+  if (is_case && !nearest(kind, known)) return tl::unexpected(error);
+  return fail(ExitCode::bad_input,
+              fmt::format("unknown kind '{}'{}", kind, suggestion(kind, known)),
+              "a run of this name is not there either");
+}
+
 Result<ExitCode> show_run(const po::variables_map& values, const std::string& what) {
   auto database = open_database(values, store::Access::read_only);
-  if (!database) return tl::unexpected(database.error());
+  if (!database) return not_a_run(what, database.error());
   const std::size_t slash = what.find('/');
   const auto name = run_name(*database, what.substr(0, slash));
   if (!name) return tl::unexpected(name.error());
   const auto run = database->load_run(*name);
-  if (!run) return tl::unexpected(run.error());
+  if (!run) return not_a_run(what, run.error());
   std::string choice = text_or(values, "case", "");
   if (slash != std::string::npos) {
     if (!choice.empty()) {

@@ -185,6 +185,17 @@ TEST(Machine, IsOneOfARun) {
   EXPECT_NE(objections_to(text, {{"machine=[a100, b200]"}, {}}), "");
 }
 
+TEST(ShippedExperiment, IsFoundByTheNameItIsListedWith) {
+  const auto planned = plan_file(session(), "quickstart", {});
+  ASSERT_TRUE(planned) << planned.error().text();
+  EXPECT_EQ(planned->experiment.name, "quickstart");
+  const std::string text = objections(plan_file(session(), "quikstart", {}));
+  EXPECT_EQ(text.find("'quikstart' is neither a file nor a shipped experiment; did you mean "
+                      "'quickstart'? known: "),
+            0u)
+      << text;
+}
+
 TEST(Metrics, OfSeveralWorkloadsAreNamedOnce) {
   catalogue::Catalogue catalogue = *config::test_environment().catalogue;
   for (auto& plugin : catalogue.plugins) {

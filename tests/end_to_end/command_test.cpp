@@ -79,6 +79,17 @@ TEST(Plan, SaysWhatACaseNeedsWhereItMayNotFit) {
                             "[KMGT]iB\\]"));
 }
 
+TEST(Show, OffersTheNearestKind) {
+  const Folder folder;
+  const Ended ended = assay(folder.path(), {"show", "atention/naive"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("unknown kind 'atention'; did you mean 'attention'?"));
+  const Ended far = assay(folder.path(), {"show", "kernels/naive"});
+  EXPECT_THAT(far.errors, HasSubstr("unknown kind 'kernels'; known: "));
+  const Ended run = assay(folder.path(), {"show", "quickstart-1/3"});
+  EXPECT_THAT(run.errors, Not(HasSubstr("unknown kind")));
+}
+
 constexpr const char* with_an_external =
     "experiment: peers\nworkload: model_step\nmatrix: {compile: [eager, torch_eager]}\n"
     "fixed: {model: toy, batch: 1, seq_len: 8, device: cpu}\nmeasure: {passes: [inference]}\n";
