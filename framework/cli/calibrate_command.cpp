@@ -254,7 +254,7 @@ Result<Measured> measure(const Session& session, const po::variables_map& values
   progress.close();
   if (!end) return tl::unexpected(end.error());
   const auto rendered =
-      render_report(session, database, results_folder(values), {end->run}, std::nullopt);
+      render_report(session, database, results_folder(values), ReportRequest{{end->run}});
   if (!rendered) return tl::unexpected(rendered.error());
   fmt::print("report: {}\n", rendered->file.string());
   if (!rendered->problems.empty()) {

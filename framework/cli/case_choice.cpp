@@ -96,6 +96,22 @@ Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run
                           run.info.name, shortest_prefix));
 }
 
+Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run) {
+  for (const std::string& filter : filters) {
+    const auto chosen = that_hold(run, filter);
+    if (!chosen) return tl::unexpected(chosen.error());
+    std::vector<store::CaseResult> kept;
+    for (const store::CaseResult* each : *chosen) kept.push_back(*each);
+    run.cases = std::move(kept);
+    run.info.overrides.push_back("--filter " + filter);
+    if (run.cases.empty()) {
+      return fail(ExitCode::bad_input, fmt::format("no case of {} is left", run.info.name),
+                  fmt::format("--filter '{}' drops all of them", filter));
+    }
+  }
+  return {};
+}
+
 std::string short_key(const store::Run& run, const store::CaseResult& result) {
   std::size_t length = std::min<std::size_t>(12, result.key.size());
   for (const store::CaseResult& other : run.cases) {

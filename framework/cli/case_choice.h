@@ -20,6 +20,10 @@ namespace assay::cli {
 Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run,
                                                            const std::string& text);
 
+// Drops the cases for which a filter, an expression as above, does not hold; an error where none is
+// left.
+Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run);
+
 // What is enough of a case's key to name it within the run, 12 digits or more.
 std::string short_key(const store::Run& run, const store::CaseResult& result);
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "cli/case_choice.h"
 #include "cli/ceilings.h"
 #include "cli/metrics.h"
 #include "cli/outcome_summary.h"
@@ -20,13 +21,13 @@ namespace {
 
 Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const std::string& name) {
   const bool is_path = name.ends_with(".yaml");
-  auto node = yaml::parse_file(is_path ? name : (layouts / (name + ".yaml")).string());
   const std::vector<std::string> known = stems(layouts);
   if (!is_path && !std::ranges::count(known, name)) {
     return fail(ExitCode::bad_input,
                 fmt::format("there is no layout '{}'{}", name, suggestion(name, known)),
                 "or name a file that ends in .yaml");
   }
+  auto node = yaml::parse_file(is_path ? name : (layouts / (name + ".yaml")).string());
   if (!node) return node;
   const yaml::Node* report = node->find("report");
   return report == nullptr ? *node : *report;
@@ -72,32 +73,30 @@ Result<report::Document> document_of_run(report::Inputs inputs, const store::Run
 }  // namespace
 
 Result<Rendered> render_report(const Session& session, store::Database& database,
-                               const std::filesystem::path& results,
-                               const std::vector<std::string>& runs,
-                               const std::optional<std::string>& layout,
-                               const std::optional<std::string>& output,
-                               const std::vector<std::string>& ceilings) {
+                               const std::filesystem::path& results, const ReportRequest& request) {
   std::vector<store::Run> loaded;
-  for (const std::string& name : runs) {
+  for (const std::string& name : request.runs) {
     auto run = database.load_run(name);
     if (!run) return tl::unexpected(run.error());
+    if (auto kept = keep_cases(request.filters, *run); !kept) return tl::unexpected(kept.error());
     loaded.push_back(std::move(*run));
   }
   report::Inputs inputs;
   for (const store::Run& run : loaded) inputs.sources.push_back(&run);
   inputs.layouts = session.installation.configs() / "layouts";
   inputs.metrics = metrics_of_all(session.catalogue);
-  inputs.ceilings = [&](const store::Run& source) {
-    return ceilings.empty() ? ceilings_of_machine(database, source.info.machine)
-                            : ceilings_named(database, ceilings);
-  };
-
   for (const store::Run& run : loaded) {
     const auto written = written_passes(session.catalogue, run.info.experiment_text);
     inputs.passes.insert(inputs.passes.end(), written.begin(), written.end());
   }
+  inputs.ceilings = [&](const store::Run& source) {
+    return request.ceilings.empty() ? ceilings_of_machine(database, source.info.machine)
+                                    : ceilings_named(database, request.ceilings);
+  };
+
   Rendered rendered;
-  rendered.file = output ? std::filesystem::path(*output) : results / runs.front() / "report.md";
+  rendered.file = request.output ? std::filesystem::path(*request.output)
+                                 : results / request.runs.front() / "report.md";
   inputs.folder = rendered.file.has_parent_path() ? rendered.file.parent_path() : ".";
   std::error_code error;
   std::filesystem::create_directories(inputs.folder, error);
@@ -105,8 +104,8 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     return fail(ExitCode::results_unreadable,
                 fmt::format("{} cannot be made: {}", inputs.folder.string(), error.message()));
   }
-  const auto document =
-      layout ? document_of_layout(inputs, *layout) : document_of_run(inputs, loaded.front().info);
+  const auto document = request.layout ? document_of_layout(inputs, *request.layout)
+                                       : document_of_run(inputs, loaded.front().info);
   if (!document) return tl::unexpected(document.error());
   const auto markdown = report::to_markdown(*document);
   if (!markdown) return tl::unexpected(markdown.error());

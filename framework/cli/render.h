@@ -21,16 +21,21 @@ struct Rendered {
 // any.
 ExitCode print(const Rendered& rendered);
 
-// Makes the report of stored runs (several: merged, in this order) in the folder of the first. The
-// spec is the layout when one is named (configs/layouts/NAME.yaml, or a path ending in .yaml),
-// else the `report` of the experiment the first run was made from. A layout with a mistake is an
-// error and nothing is written; a run's own report is made as far as it can be. `ceilings`: what
-// shares are of, as cli/ceilings.h says; empty: the newest calibrations of each run's own machine.
+struct ReportRequest {
+  std::vector<std::string> runs;  // several: merged, in this order
+  // configs/layouts/NAME.yaml, or a path ending in .yaml; without, the `report` of the experiment
+  // the first run was made from.
+  std::optional<std::string> layout = {};
+  std::optional<std::string> output = {};
+  // What shares are of, as cli/ceilings.h says; empty: the newest calibrations of each run's own
+  // machine.
+  std::vector<std::string> ceilings = {};
+  std::vector<std::string> filters = {};  // of the cases, as cli/case_choice.h says
+};
+
+// Makes the report of stored runs in the folder of the first. A layout with a mistake is an error
+// and nothing is written; a run's own report is made as far as it can be.
 Result<Rendered> render_report(const Session& session, store::Database& database,
-                               const std::filesystem::path& results,
-                               const std::vector<std::string>& runs,
-                               const std::optional<std::string>& layout,
-                               const std::optional<std::string>& output = {},
-                               const std::vector<std::string>& ceilings = {});
+                               const std::filesystem::path& results, const ReportRequest& request);
 
 }  // namespace assay::cli

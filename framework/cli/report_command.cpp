@@ -13,7 +13,7 @@ Usage report_usage() {
       "RUN…",
       "Makes the report of stored runs; several runs are merged into one report. `latest` is "
       "the newest run.",
-      "assay report latest --layout configs/layouts/model_summary.yaml",
+      "assay report latest --layout model_totals --filter 'seq_len == 256'",
       po::options_description("Options"),
       {}};
   add_results_option(usage.options);
@@ -24,6 +24,8 @@ Usage report_usage() {
       "ceilings", po::value<std::vector<std::string>>()->value_name("RUN|FILE"),
       "calibration that shares are of: a run or an exported file (default: the newest of the "
       "machine); may be repeated, the first counts")(
+      "filter", po::value<std::vector<std::string>>()->value_name("EXPRESSION"),
+      "report the cases for which it holds, such as 'seq_len == 256'; may be repeated")(
       "run", po::value<std::vector<std::string>>()->value_name("RUN"),
       "a run; the same as the argument");
   usage.positions.add("run", -1);
@@ -52,9 +54,9 @@ Result<ExitCode> report_command(const Arguments& arguments) {
     return (*values)->count(name) > 0 ? std::optional((**values)[name].as<std::string>())
                                       : std::nullopt;
   };
-  const auto rendered =
-      render_report(*session, *database, results_folder(**values), runs, optional_text("layout"),
-                    optional_text("output"), texts(**values, "ceilings"));
+  const auto rendered = render_report(*session, *database, results_folder(**values),
+                                      {runs, optional_text("layout"), optional_text("output"),
+                                       texts(**values, "ceilings"), texts(**values, "filter")});
   if (!rendered) return tl::unexpected(rendered.error());
   return print(*rendered);
 }

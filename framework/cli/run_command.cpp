@@ -105,7 +105,7 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   if (!end) return tl::unexpected(end.error());
 
   const auto rendered =
-      render_report(session, *database, results_folder(values), {end->run}, std::nullopt);
+      render_report(session, *database, results_folder(values), ReportRequest{{end->run}});
   Finished finished{std::move(*end), 0, ExitCode::ok};
   if (rendered) {
     finished.reported = print(*rendered);

@@ -37,6 +37,22 @@ TEST(CaseChoice, ByNumberKeyOrExpression) {
   EXPECT_THAT(chosen(run, "attention == flash && causal"), ElementsAre(1, 2, 3));
 }
 
+TEST(KeptCases, AreThoseForWhichEveryFilterHolds) {
+  store::Run run = run_of_three();
+  ASSERT_TRUE(keep_cases({"seq_len >= 256", "seq_len < 500"}, run));
+  ASSERT_EQ(run.cases.size(), 1u);
+  EXPECT_EQ(to_text(run.cases[0].parameters.at("seq_len")), "256");
+  EXPECT_THAT(run.info.overrides,
+              ::testing::IsSupersetOf({"--filter seq_len >= 256", "--filter seq_len < 500"}));
+  const auto none = keep_cases({"seq_len > 1000"}, run);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().text(), HasSubstr("--filter 'seq_len > 1000' drops all of them"));
+  store::Run whole = run_of_three();
+  const auto unknown = keep_cases({"sq_len > 1"}, whole);
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().text(), HasSubstr("did you mean 'seq_len'?"));
+}
+
 TEST(CaseChoice, ADigitsOnlyKeyIsFoundWhereNoCaseHasTheNumber) {
   store::Run run = run_of_three();
   run.cases[1].key = "12345678" + run.cases[1].key.substr(8);
