@@ -54,7 +54,7 @@ TEST(UnnamedAxes, OfTwoRunsAreTheirNames) {
 }
 
 TEST(UnnamedAxes, AreAddedOnlyAsFarAsTheyTellResultsApart) {
-  // Where batch is named tokens tell nothing more; what was set comes before what followed from it.
+  // Tokens follow from world: either tells the results apart, and the one that was set comes first.
   store::Run run =
       run_of("model,tokens,world,pass,time.mean [s]\nsmall,2,1,forward,1\nsmall,4,2,forward,2\n");
   run.info.overrides = {"--set world=[1,2]"};
