@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "catalogue/listing.h"
@@ -35,21 +36,50 @@ std::string state_of(const Installation& installation,
   return join(lines, "\n");
 }
 
-// Why the worker wrote no catalogue. The library it was looking at stands in `looked_at`.
-tl::unexpected<Error> not_listed(const Captured& worker, const std::filesystem::path& looked_at) {
+// Loading all plugins, LibTorch from a cold disk included.
+constexpr double load_limit_s = 120;
+
+Result<Bounds> bounds_of_loading() {
+  Bounds bounds{std::chrono::duration<double>(load_limit_s), MemoryGuard::from_environment()};
+  const char* given = std::getenv(load_timeout_variable);
+  if (given == nullptr) return bounds;
+  const auto seconds = parse_duration(given);
+  if (!seconds) {
+    return fail(ExitCode::bad_input,
+                fmt::format("{}: {}", load_timeout_variable, seconds.error().text()));
+  }
+  bounds.time = std::chrono::duration<double>(*seconds);
+  return bounds;
+}
+
+// Why the worker wrote no catalogue. The library it was looking at stands in `looked_at`;
+// asked_for: those of the command line.
+tl::unexpected<Error> not_listed(const Captured& worker, const std::filesystem::path& looked_at,
+                                 const std::vector<std::filesystem::path>& asked_for) {
   const auto said = std::string(trim(worker.errors));
+  const std::string printed = said.empty() ? "" : "; it printed: " + said;
+  const bool stopped = !worker.stopped.empty();
+  const std::string more_time =
+      worker.late ? fmt::format("{}='10 min' gives a slow machine longer", load_timeout_variable)
+                  : "";
   const auto file = read_file(looked_at.string());
   if (!file) {
-    return fail(ExitCode::machine_lacks,
-                "the plugins cannot be listed:\n" +
-                    (said.empty() ? "the worker ended with " + worker.end.text() : said));
+    std::string text = stopped        ? "the worker was stopped: " + worker.stopped + printed
+                       : said.empty() ? "the worker ended with " + worker.end.text()
+                                      : said;
+    for (const auto& asked : asked_for) {
+      if (stopped) text += "\nasked for: " + asked.string();
+    }
+    return fail(ExitCode::machine_lacks, "the plugins cannot be listed:\n" + text, more_time);
   }
   return tl::unexpected(
       Error{ExitCode::machine_lacks,
             {{{*file},
-              fmt::format("looking at this plugin ended the process with {}{}", worker.end.text(),
-                          said.empty() ? "" : "; it printed: " + said),
-              "what runs as the library is loaded or as it describes itself is at fault"}}});
+              (stopped ? "looking at this plugin was stopped: " + worker.stopped
+                       : "looking at this plugin ended the process with " + worker.end.text()) +
+                  printed,
+              "what runs as the library is loaded or as it describes itself is at fault" +
+                  (more_time.empty() ? "" : "; " + more_time)}}});
 }
 
 // Written beside it and renamed: others may be reading, or writing the same.
@@ -61,13 +91,15 @@ Result<void> write_with_worker(const Installation& installation,
   command.arguments = {installation.executable.string(), "worker", "catalogue", made.string(),
                        installation.plugins.string()};
   for (const auto& file : more) command.arguments.push_back(file.string());
-  const auto worker = capture(command);
+  const auto bounds = bounds_of_loading();
+  if (!bounds) return tl::unexpected(bounds.error());
+  const auto worker = capture(command, *bounds);
   if (!worker) return tl::unexpected(worker.error());
   std::error_code problem;
   const auto looked_at = catalogue::looked_at_beside(made);
   Result<void> listed;
   if (!worker->ok() || !std::filesystem::exists(made, problem)) {
-    listed = not_listed(*worker, looked_at);
+    listed = not_listed(*worker, looked_at, more);
   } else {
     std::filesystem::rename(made, output, problem);
     if (problem) {

@@ -7,10 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <random>
 
+#include "base/text.h"
 #include "run/keeper.h"
 
 extern char** environ;
@@ -81,6 +84,35 @@ bool readable(const wire::Descriptor& descriptor, int wait_ms) {
   } while (count < 0 && errno == EINTR);
   return count > 0;
 }
+
+// When a process must be looked at again, and which of its bounds it has broken then.
+class BoundsWatch {
+ public:
+  explicit BoundsWatch(const std::optional<Bounds>& bounds) : bounds_(bounds) {}
+
+  std::optional<std::string> broken(pid_t pid) {
+    if (!bounds_) return std::nullopt;
+    const std::chrono::duration<double> left = begun_ + bounds_->time - Clock::now();
+    late_ = left.count() <= 0;
+    if (late_) {
+      return "it did not end within " + human_duration(bounds_->time.count());
+    }
+    const MemoryGuard::Look look = bounds_->memory.look({pid});
+    next_ms_ = static_cast<int>(std::min<double>(left.count() * 1000 + 1, look.next_ms));
+    return look.stop;
+  }
+  bool late() const { return late_; }
+  // -1: never.
+  int next_ms() const { return next_ms_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const std::optional<Bounds>& bounds_;
+  Clock::time_point begun_ = Clock::now();
+  int next_ms_ = -1;
+  bool late_ = false;
+};
 
 }  // namespace
 
@@ -221,17 +253,33 @@ void keep_tail(std::string& printed) {
   if (printed.size() > kept_bytes) printed.erase(0, printed.size() - kept_bytes);
 }
 
-Result<Captured> capture(const Process::Command& command) {
+Result<Captured> capture(const Process::Command& command, const std::optional<Bounds>& bounds) {
   auto process = Process::start(command);
   if (!process) return tl::unexpected(process.error());
   Captured captured;
+  BoundsWatch watch(bounds);
   bool output_open = true, errors_open = true;
-  while (output_open || errors_open) {
-    pollfd watched[] = {{output_open ? process->output().number() : -1, POLLIN, 0},
-                        {errors_open ? process->errors().number() : -1, POLLIN, 0}};
-    ::poll(watched, 2, -1);
+  const auto read = [&] {
     if (output_open) output_open = drain(process->output(), captured.output);
     if (errors_open) errors_open = drain(process->errors(), captured.errors);
+    if (!bounds) return;
+    keep_tail(captured.output);
+    keep_tail(captured.errors);
+  };
+  // One that has closed its streams may run on.
+  while (output_open || errors_open || !process->ended()) {
+    if (const auto broken = watch.broken(process->pid())) {
+      captured.stopped = *broken;
+      captured.late = watch.late();
+      process->kill();
+      read();
+      break;
+    }
+    pollfd watched[] = {{output_open ? process->output().number() : -1, POLLIN, 0},
+                        {errors_open ? process->errors().number() : -1, POLLIN, 0},
+                        {process->end_descriptor(), POLLIN, 0}};
+    ::poll(watched, std::size(watched), watch.next_ms());
+    read();
   }
   captured.end = process->wait();
   return captured;

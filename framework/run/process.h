@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "run/host_memory.h"
 #include "wire/channel.h"
 
 namespace assay::run {
@@ -83,11 +85,21 @@ struct Captured {
   ProcessEnd end;
   std::string output;
   std::string errors;
+  std::string
+      stopped;        // which of its bounds it broke, and was killed for; "" where it ended itself
+  bool late = false;  // that was its time
 
-  bool ok() const { return !end.signalled && end.number == 0; }
+  bool ok() const { return stopped.empty() && !end.signalled && end.number == 0; }
+};
+
+// What a process may take. Of one that has bounds, only the last that it prints is kept.
+struct Bounds {
+  std::chrono::duration<double> time;
+  MemoryGuard memory;
 };
 
 // Runs a process to its end.
-Result<Captured> capture(const Process::Command& command);
+Result<Captured> capture(const Process::Command& command,
+                         const std::optional<Bounds>& bounds = std::nullopt);
 
 }  // namespace assay::run

@@ -47,6 +47,8 @@ TEST_P(Listing, IsRefusedWithTheFilesName) {
   Trial trial("Plugins as they are loaded");
   trial.environment["ASSAY_CACHE"] = (trial.folder().path() / "cache").string();
   trial.environment["HOSTILE_LOAD"] = GetParam().name;
+  trial.environment["ASSAY_HOST_MEMORY_LIMIT"] = "3 GiB";
+  if (GetParam().name == "hang") trial.environment["ASSAY_LOAD_TIMEOUT"] = "4 s";
   trial.folder().write("load.yaml", with_timeout("3 min"));
   const End end = trial.run(words());
   EXPECT_EQ(end.exit_code, 3) << end.output;
@@ -55,6 +57,7 @@ TEST_P(Listing, IsRefusedWithTheFilesName) {
   EXPECT_FALSE(std::filesystem::exists(trial.database()));
   // It does not stay behind as knowledge: without the fault the same file is good.
   trial.environment.erase("HOSTILE_LOAD");
+  trial.environment.erase("ASSAY_LOAD_TIMEOUT");
   EXPECT_EQ(trial.run({"list", "attention", "--plugin", test::fixture("hostile_load")}).exit_code,
             0);
   std::string reason = end.errors.substr(0, end.errors.find_last_not_of('\n') + 1);
@@ -69,9 +72,32 @@ INSTANTIATE_TEST_SUITE_P(
         LoadFault{"segfault", "writes through a null pointer as its library is loaded", "",
                   "SIGSEGV"},
         LoadFault{"exit", "calls exit(0) as its library is loaded", "", "exit code 0"},
+        LoadFault{"hang", "sleeps as its library is loaded; looking at it may take 4 s", "",
+                  "hostile_load\\.so: looking at this plugin was stopped: "
+                  "it did not end within 4\\.0 s; .*ASSAY_LOAD_TIMEOUT"},
+        LoadFault{"fill", "allocates host memory without end as its library is loaded", "",
+                  "hostile_load\\.so: looking at this plugin was stopped: "
+                  "host memory ran out: .* the limit of ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB"},
         LoadFault{"describe", "throws as it is asked for its options", "",
                   "thrown while describing"}),
     name_of);
+
+// What it prints is not taken for the list, nor kept.
+TEST(ListingOfGarbage, IsReadAsIfNothingHadBeenPrinted) {
+  Trial trial("Plugins as they are loaded");
+  trial.environment["ASSAY_CACHE"] = (trial.folder().path() / "cache").string();
+  trial.environment["HOSTILE_LOAD"] = "garbage";
+  const std::vector<std::string> list = {"list", "attention", "--plugin",
+                                         test::fixture("hostile_load")};
+  const End end = trial.run(list);
+  EXPECT_EQ(end.exit_code, 0) << end.errors.substr(0, 1000);
+  EXPECT_THAT(end.output, HasSubstr("hostile_load"));
+  EXPECT_EQ(end.errors, "");
+  trial.environment.erase("HOSTILE_LOAD");
+  EXPECT_EQ(end.output, trial.run(list).output);
+  trial.record("prints 8 MiB of random bytes as its library is loaded, where plugins are listed",
+               "exit code 0", "", "it is listed");
+}
 
 // Where a worker takes it up for a case: the case alone is lost.
 class Loading : public ::testing::TestWithParam<LoadFault> {};
@@ -80,6 +106,7 @@ TEST_P(Loading, CostsItsCaseAlone) {
   Trial trial("Plugins as they are loaded");
   trial.environment["HOSTILE_LOAD"] = GetParam().name;
   trial.environment["HOSTILE_LOAD_IN"] = "worker";
+  trial.environment["ASSAY_HOST_MEMORY_LIMIT"] = "3 GiB";
   trial.folder().write("load.yaml",
                        with_timeout(GetParam().outcome == "timeout" ? "4 s" : "3 min"));
   const End end = trial.run(words());
@@ -100,6 +127,9 @@ INSTANTIATE_TEST_SUITE_P(
                   "^the worker ended with exit code 0$"},
         LoadFault{"hang", "sleeps as its library is loaded; its case may take 4 s", "timeout",
                   "^the case did not finish within 4\\.0 s"},
+        LoadFault{"fill", "allocates host memory without end as its library is loaded", "oom",
+                  "^host memory ran out: 3\\.[0-9]+ GiB in use, the limit of "
+                  "ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB"},
         LoadFault{"garbage", "prints 8 MiB of random bytes as its library is loaded", "ok", "^$"}),
     name_of);
 

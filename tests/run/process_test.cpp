@@ -49,6 +49,39 @@ TEST(ProcessTest, ArgumentsReachTheProgramAsTheyAreWithoutAShell) {
   EXPECT_EQ(captured->output, "; rm -rf ~ $(id) `id` '\"\n");
 }
 
+constexpr std::chrono::hours for_ever(1);
+
+TEST(ProcessTest, OneThatTakesTooLongIsStoppedAlsoWhereItsStreamsAreClosed) {
+  const Bounds bounds{std::chrono::milliseconds(300), MemoryGuard(std::nullopt)};
+  for (const char* script : {"echo begun; sleep 1000", "echo begun; exec >&- 2>&-; sleep 1000"}) {
+    const auto captured = capture({{"sh", "-c", script}, {}, false}, bounds);
+    ASSERT_TRUE(captured);
+    EXPECT_FALSE(captured->ok());
+    EXPECT_TRUE(captured->late);
+    EXPECT_THAT(captured->stopped, ::testing::HasSubstr("did not end within"));
+    EXPECT_EQ(captured->output, "begun\n");
+  }
+}
+
+TEST(ProcessTest, OneThatHoldsTooMuchIsStopped) {
+  const Bounds bounds{for_ever, MemoryGuard(std::int64_t{1} << 16)};
+  const auto captured = capture({{"sleep", "1000"}, {}, false}, bounds);
+  ASSERT_TRUE(captured);
+  EXPECT_FALSE(captured->ok());
+  EXPECT_FALSE(captured->late);
+  EXPECT_THAT(captured->stopped, ::testing::HasSubstr("host memory ran out"));
+}
+
+TEST(ProcessTest, OfOneWithBoundsTheLastThatItPrintsIsKept) {
+  const Bounds bounds{for_ever, MemoryGuard(std::nullopt)};
+  const auto captured =
+      capture({{"sh", "-c", "head -c 3000000 /dev/zero; echo; echo end"}, {}, false}, bounds);
+  ASSERT_TRUE(captured);
+  EXPECT_TRUE(captured->ok());
+  EXPECT_LE(captured->output.size(), 16384u);
+  EXPECT_TRUE(captured->output.ends_with("\nend\n"));
+}
+
 TEST(ProcessTest, AddsToTheEnvironmentAndPassesInput) {
   auto process =
       Process::start({{"sh", "-c", "cat; echo $ASSAY_TEST"}, {{"ASSAY_TEST", "here"}}, true});
