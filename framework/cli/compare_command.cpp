@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "compare/gates.h"
 #include "compare/render.h"
 #include "compare/sides.h"
 
@@ -22,15 +23,16 @@ Usage compare_usage() {
       "(.jsonl,\n"
       ".csv), commit:PREFIX, machine:HOST or build:PREFIX, or several of these with commas.",
       "assay compare quickstart-1 latest\n"
-      "  assay compare main.jsonl latest --fail-on slower:5% --fail-on not-compared",
+      "  assay compare main.jsonl latest --fail-on slower:10%,undecided,not-compared",
       po::options_description("Options"),
       {}};
   add_results_option(usage.options);
   usage.options.add_options()("metric", po::value<std::string>()->value_name("NAME"),
                               "what is compared (default: time)")(
       "format", po::value<std::string>()->value_name("text|markdown|json"), "default: text")(
-      "fail-on", po::value<std::vector<std::string>>()->value_name("VERDICT[:SIZE]"),
-      "exit with 1 when a result is so, such as slower:5%; may be repeated")(
+      "fail-on", po::value<std::vector<std::string>>()->value_name("VERDICT[:SIZE],…"),
+      "exit with 1 when a result is so, such as slower:5%, or with slower:5%,undecided also when "
+      "that cannot be told; may be repeated")(
       "significance", po::value<std::string>()->value_name("PERCENT"),
       "largest p of a difference that counts (default: 1%)")(
       "least", po::value<std::string>()->value_name("PERCENT"),
@@ -59,16 +61,6 @@ Result<compare::Question> question_of(const po::variables_map& values) {
   return question;
 }
 
-Result<std::vector<compare::Gate>> gates_of(const po::variables_map& values) {
-  std::vector<compare::Gate> gates;
-  for (const std::string& text : texts(values, "fail-on")) {
-    const auto gate = compare::parse_gate(text);
-    if (!gate) return tl::unexpected(gate.error());
-    gates.push_back(*gate);
-  }
-  return gates;
-}
-
 Result<compare::Comparison> comparison_of(const po::variables_map& values) {
   const std::vector<std::string> sides = texts(values, "side");
   if (sides.size() != 2) {
@@ -86,26 +78,6 @@ Result<compare::Comparison> comparison_of(const po::variables_map& values) {
   return compare::compare(*a, *b, *question);
 }
 
-// What stood in the way of exit code 0, for standard error; "" for nothing.
-std::string verdict_for_gates(const compare::Comparison& comparison,
-                              const std::vector<compare::Gate>& gates) {
-  const auto& rows = comparison.rows;
-  const bool none = std::all_of(rows.begin(), rows.end(), [](const compare::Row& row) {
-    return row.verdict == compare::Verdict::not_compared;
-  });
-  if (none) return "nothing could be compared";
-  std::vector<std::string> met;
-  for (const compare::Gate& gate : gates) {
-    const auto count = std::count_if(rows.begin(), rows.end(), [&](const compare::Row& row) {
-      return compare::meets(row, gate);
-    });
-    if (count == 0) continue;
-    const std::string size = gate.least > 0 ? fmt::format(" by {:g} %", gate.least * 100) : "";
-    met.push_back(fmt::format("{} of {} {}{}", count, rows.size(), to_text(gate.verdict), size));
-  }
-  return met.empty() ? "" : "--fail-on: " + join(met, "; ");
-}
-
 }  // namespace
 
 Result<ExitCode> compare_command(const Arguments& arguments) {
@@ -117,7 +89,7 @@ Result<ExitCode> compare_command(const Arguments& arguments) {
     return fail(ExitCode::bad_input, fmt::format("unknown format '{}'{}", format,
                                                  suggestion(format, {"text", "markdown", "json"})));
   }
-  const auto gates = gates_of(**values);
+  const auto gates = compare::parse_gates(texts(**values, "fail-on"));
   if (!gates) return tl::unexpected(gates.error());
   const auto comparison = comparison_of(**values);
   if (!comparison) return tl::unexpected(comparison.error());
@@ -128,11 +100,10 @@ Result<ExitCode> compare_command(const Arguments& arguments) {
     fmt::print("{}", format == "text" ? compare::to_terminal(*comparison)
                                       : compare::to_markdown(*comparison));
   }
-  const std::string complaint = verdict_for_gates(*comparison, *gates);
-  if (complaint.empty()) return ExitCode::ok;
+  const compare::GateFindings found = compare::apply(*gates, *comparison);
   std::fflush(stdout);
-  fmt::print(stderr, "{}\n", complaint);
-  return ExitCode::some_case_not_ok;
+  for (const std::string& line : found.lines) fmt::print(stderr, "{}\n", line);
+  return found.fails ? ExitCode::some_case_not_ok : ExitCode::ok;
 }
 
 }  // namespace assay::cli

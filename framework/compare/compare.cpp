@@ -193,6 +193,26 @@ std::vector<std::string> cautions_of(const std::vector<CasePair>& pairs, double 
 
 }  // namespace
 
+std::vector<std::string> verdict_names() {
+  std::vector<std::string> names;
+  for (const auto& [text, value] : verdicts) names.emplace_back(text);
+  return names;
+}
+
+std::optional<Verdict> verdict_from(std::string_view text) {
+  for (const auto& [name, value] : verdicts) {
+    if (name == text) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<Relation> relation_meant(Verdict verdict, std::string_view unit) {
+  for (const Relation relation : {Relation::lower, Relation::higher}) {
+    if (verdict_of(relation, unit) == verdict) return relation;
+  }
+  return std::nullopt;
+}
+
 std::string_view to_text(Verdict verdict) {
   for (const auto& [text, value] : verdicts) {
     if (value == verdict) return text;
@@ -232,39 +252,6 @@ Result<double> parse_percentage(std::string_view text) {
   }
   return fail(ExitCode::bad_input, fmt::format("'{}' is not a percentage", text),
               "write a number and a percent sign, such as 5%");
-}
-
-Result<Gate> parse_gate(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const std::string word(trim(text.substr(0, colon)));
-  std::vector<std::string> known;
-  Gate gate;
-  bool found = false;
-  for (const auto& [name, verdict] : verdicts) {
-    known.emplace_back(name);
-    if (name != word) continue;
-    gate.verdict = verdict;
-    found = true;
-  }
-  if (!found) {
-    return fail(ExitCode::bad_input,
-                fmt::format("'{}' is not a verdict{}", word, suggestion(word, known)));
-  }
-  if (colon == std::string_view::npos) return gate;
-  if (gate.verdict == Verdict::same || gate.verdict == Verdict::inconclusive ||
-      gate.verdict == Verdict::not_compared) {
-    return fail(ExitCode::bad_input, fmt::format("'{}' has no size", word),
-                fmt::format("write '{}' alone", word));
-  }
-  const auto least = parse_percentage(text.substr(colon + 1));
-  if (!least) return tl::unexpected(least.error());
-  gate.least = *least;
-  return gate;
-}
-
-bool meets(const Row& row, const Gate& gate) {
-  if (row.verdict != gate.verdict) return false;
-  return gate.least == 0 || std::abs(std::log(row.judgement.ratio)) >= std::log1p(gate.least);
 }
 
 }  // namespace assay::compare

@@ -28,6 +28,11 @@ struct Question {
 enum class Verdict { faster, slower, lower, higher, same, inconclusive, not_compared };
 
 std::string_view to_text(Verdict verdict);
+std::optional<Verdict> verdict_from(std::string_view text);
+std::vector<std::string> verdict_names();
+// What the ratio is where a result in the unit has the verdict: "slower" is higher of a time, lower
+// of a rate. Nothing where none can have it.
+std::optional<Relation> relation_meant(Verdict verdict, std::string_view unit);
 
 // One side of a result: the samples of the slowest rank of each iteration, in `Result::unit`.
 struct Figures {
@@ -72,15 +77,6 @@ struct Comparison {
 //
 // Fails with ExitCode::bad_input when neither side has the metric, naming those that there are.
 Result<Comparison> compare(const Side& a, const Side& b, const Question& question);
-
-// A condition for which a comparison fails: "slower", "slower:5%", "inconclusive", "not-compared".
-struct Gate {
-  Verdict verdict = Verdict::slower;
-  double least = 0;  // of the ratio, as in Criteria
-};
-
-Result<Gate> parse_gate(std::string_view text);
-bool meets(const Row& row, const Gate& gate);
 
 // "5%" or "0.5 %" as a fraction.
 Result<double> parse_percentage(std::string_view text);

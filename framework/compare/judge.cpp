@@ -122,7 +122,12 @@ bool is_within(const store::Interval& interval, double least) {
   return interval.high <= 1 + least && interval.low >= 1 / (1 + least);
 }
 
-void decide(const Criteria& criteria, bool single_run, Judgement& judgement) {
+std::string holds_one(const Criteria& criteria) {
+  return fmt::format("the interval holds 1 and reaches further than {:g} %: ",
+                     criteria.least * 100);
+}
+
+void decide(const Criteria& criteria, Judgement& judgement) {
   const double difference = std::log(judgement.ratio);
   const bool significant = judgement.p < criteria.significance;
   if (significant && is_large(difference, criteria)) {
@@ -134,10 +139,7 @@ void decide(const Criteria& criteria, bool single_run, Judgement& judgement) {
         fmt::format("they differ, but by less than {:g} %, and the interval reaches further",
                     criteria.least * 100);
   } else {
-    judgement.reason = fmt::format("the interval holds 1 and reaches further than {:g} %: {}",
-                                   criteria.least * 100,
-                                   single_run ? "a single run a side cannot tell so little"
-                                              : "the samples are too few or too noisy to tell");
+    judgement.reason = holds_one(criteria) + "the samples are too few or too noisy to tell";
   }
 }
 
@@ -151,15 +153,8 @@ std::string objection(std::span<const double> a, std::span<const double> b) {
   return "not all samples are finite and above 0, so that there is no ratio";
 }
 
-}  // namespace
-
-Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria) {
-  return judge(Sampled{a, {}}, Sampled{b, {}}, criteria);
-}
-
-Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
-  if (std::string reason = objection(a.values, b.values); !reason.empty())
-    return undecided(std::move(reason));
+// By the samples that objection() has nothing against.
+Judgement judge_samples(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   const Estimate of_a = estimate(a, criteria.between_runs);
   const Estimate of_b = estimate(b, criteria.between_runs);
   const double difference = std::log(of_b.median / of_a.median);
@@ -174,8 +169,29 @@ Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   judgement.p = difference == 0 ? 1
                 : error == 0    ? 0
                                 : 2 * boost::math::cdf(boost::math::complement(student, t));
+  decide(criteria, judgement);
+  return judgement;
+}
+
+}  // namespace
+
+Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria) {
+  return judge(Sampled{a, {}}, Sampled{b, {}}, criteria);
+}
+
+Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
+  if (std::string reason = objection(a.values, b.values); !reason.empty())
+    return undecided(std::move(reason));
+  Judgement judgement = judge_samples(a, b, criteria);
   const bool single_run = criteria.between_runs > 0 && (a.sizes.size() == 1 || b.sizes.size() == 1);
-  decide(criteria, single_run, judgement);
+  const bool too_wide =
+      judgement.relation == Relation::inconclusive && judgement.p >= criteria.significance;
+  if (!too_wide || !single_run) return judgement;
+  Criteria samples_alone = criteria;
+  samples_alone.between_runs = 0;
+  if (judge_samples(a, b, samples_alone).relation != Relation::inconclusive) {
+    judgement.reason = holds_one(criteria) + "a single run a side cannot tell so little";
+  }
   return judgement;
 }
 

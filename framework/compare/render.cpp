@@ -105,9 +105,17 @@ std::string row_name(const Row& row, const std::vector<std::string>& names) {
   return parts.empty() ? "the only case" : join(parts, ", ");
 }
 
+// The first few, and how many more there are.
+std::string first_of(const std::vector<std::string>& rows) {
+  constexpr std::size_t rows_named = 4;
+  const std::size_t named = std::min(rows_named, rows.size());
+  std::string text = join({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
+  if (rows.size() > named) text += fmt::format("; and {} more", rows.size() - named);
+  return text;
+}
+
 // One line for each reason, with the rows it holds for.
 std::vector<std::string> reasons_of(const Comparison& comparison) {
-  constexpr std::size_t rows_named = 4;
   const std::vector<std::string> names = varying(comparison.rows);
   std::vector<std::pair<std::string, std::vector<std::string>>> causes;
   for (const Row& row : comparison.rows) {
@@ -120,11 +128,7 @@ std::vector<std::string> reasons_of(const Comparison& comparison) {
   }
   std::vector<std::string> lines;
   for (const auto& [cause, rows] : causes) {
-    const std::size_t named = std::min(rows_named, rows.size());
-    std::string text =
-        join({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
-    if (rows.size() > named) text += fmt::format("; and {} more", rows.size() - named);
-    lines.push_back(fmt::format("{} ({})", cause, text));
+    lines.push_back(fmt::format("{} ({})", cause, first_of(rows)));
   }
   return lines;
 }
@@ -171,6 +175,13 @@ nlohmann::ordered_json row_to_json(const Row& row) {
 }
 
 }  // namespace
+
+std::string row_names(const Comparison& comparison, const std::vector<std::size_t>& places) {
+  const std::vector<std::string> names = varying(comparison.rows);
+  std::vector<std::string> rows;
+  for (const std::size_t place : places) rows.push_back(row_name(comparison.rows[place], names));
+  return first_of(rows);
+}
 
 std::string to_terminal(const Comparison& comparison) {
   std::string text =

@@ -14,6 +14,9 @@ namespace assay::compare {
 std::string to_terminal(const Comparison& comparison);
 std::string to_markdown(const Comparison& comparison);
 
+// "attention flash, forward; attention naive, forward; and 3 more".
+std::string row_names(const Comparison& comparison, const std::vector<std::size_t>& places);
+
 // For programs: medians in base units; what is not a number is null. docs/results.md describes it.
 nlohmann::ordered_json to_json(const Comparison& comparison);
 

@@ -94,6 +94,13 @@ TEST_F(CompareCommand, OfSingleRunsSupposesThatProcessesDiffer) {
   EXPECT_NE(supposed.output.find("a single run a side cannot tell so little"), std::string::npos)
       << supposed.output;
   EXPECT_NE(supposed.output.find("supposed to be 1.5 %"), std::string::npos) << supposed.output;
+  EXPECT_NE(
+      supposed.errors.find("--fail-on slower: UNDECIDED for 2 of 2 (attention naive, forward; "
+                           "attention flash, forward)"),
+      std::string::npos)
+      << supposed.errors;
+  EXPECT_EQ(compare({a, near, "--fail-on", "slower,undecided"}).exit_code, 1);
+  EXPECT_EQ(compare({a, near, "--fail-on", "slower:15%,undecided"}).exit_code, 0);
   const std::string far = exported("three", 1.1, 3);
   EXPECT_EQ(compare({a, far, "--fail-on", "slower:5%"}).exit_code, 1);
 }
@@ -135,6 +142,8 @@ TEST_F(CompareCommand, RefusesWhatItDoesNotUnderstand) {
   EXPECT_NE(refusal({a, a, "--least", "0.05"}).find("is not a percentage"), std::string::npos);
   EXPECT_NE(refusal({a, a, "--significance", "0%"}).find("0.0001% to 50%"), std::string::npos);
   EXPECT_NE(refusal({a, a, "--fail-on", "slowr"}).find("did you mean 'slower'?"),
+            std::string::npos);
+  EXPECT_NE(refusal({a, a, "--fail-on", "undecided"}).find("slower:5%,undecided"),
             std::string::npos);
   EXPECT_EQ(compare({a, "latest"}).exit_code, 4);
 }

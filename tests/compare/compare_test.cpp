@@ -232,27 +232,6 @@ TEST(Compare, AnUnknownMetricIsAnError) {
   EXPECT_NE(comparison.error().text().find("did you mean 'time'?"), std::string::npos);
 }
 
-TEST(Gates, AreAVerdictAndASize) {
-  const auto comparison = compared("a,pass,time.samples [ms]\n1,step," + tight + "\n",
-                                   "a,pass,time.samples [ms]\n1,step," + slow + "\n");
-  const Row& row = comparison.rows[0];
-  EXPECT_TRUE(meets(row, parse_gate("slower").value()));
-  EXPECT_TRUE(meets(row, parse_gate("slower:5%").value()));
-  EXPECT_TRUE(meets(row, parse_gate("slower: 19.9 %").value()));
-  EXPECT_FALSE(meets(row, parse_gate("slower:21%").value()));
-  EXPECT_FALSE(meets(row, parse_gate("faster").value()));
-  EXPECT_FALSE(meets(row, parse_gate("not-compared").value()));
-}
-
-TEST(Gates, SayWhatIsWrongWithThem) {
-  const auto complaint = [](const std::string& text) { return parse_gate(text).error().text(); };
-  EXPECT_NE(complaint("slowr:5%").find("did you mean 'slower'?"), std::string::npos);
-  for (const char* size : {"slower:", "slower:5", "slower:%", "slower:-1%", "slower:nan%"}) {
-    EXPECT_NE(complaint(size).find("is not a percentage"), std::string::npos) << size;
-  }
-  EXPECT_NE(complaint("inconclusive:5%").find("has no size"), std::string::npos);
-}
-
 Comparison three_verdicts() {
   Side a = side_of("attention,seq_len,pass,time.samples [ms]\nnaive,1,forward," + tight +
                        "\nflash,1,forward," + tight + "\nfl|sh,1,forward,[1 1]\n",

@@ -1,5 +1,6 @@
 #include "compare/judge.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -282,6 +283,23 @@ TEST(Judge, ASingleRunIsSupposedToDeviate) {
   Criteria none;
   none.between_runs = 0;
   EXPECT_EQ(judge(Sampled{a, run}, Sampled{b, run}, none).relation, Relation::higher);
+}
+
+// The reason of what is inconclusive is the single run only where its samples would have decided.
+TEST(Judge, ASingleRunIsBlamedOnlyForWhatItKeepsFromBeingTold) {
+  const std::vector<std::size_t> run = {200};
+  const Samples a = runs_at({1.00});
+  const Samples b = runs_at({1.04});
+  EXPECT_THAT(judge(Sampled{a, run}, Sampled{b, run}, {}).reason,
+              ::testing::HasSubstr("a single run a side cannot tell so little"));
+  EXPECT_THAT(judge(Sampled{a, run}, Sampled{a, run}, {}).reason,
+              ::testing::HasSubstr("a single run a side cannot tell so little"));
+  Machine machine(15);
+  const Samples noisy = machine.measure(10, 1, 0.2), too = machine.measure(10, 1.05, 0.2);
+  const std::vector<std::size_t> short_run = {10};
+  const Judgement judgement = judge(Sampled{noisy, short_run}, Sampled{too, short_run}, {});
+  EXPECT_EQ(judgement.relation, Relation::inconclusive);
+  EXPECT_THAT(judgement.reason, ::testing::HasSubstr("too few or too noisy"));
 }
 
 TEST(JudgeCounts, GoesBySize) {

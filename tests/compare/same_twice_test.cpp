@@ -76,6 +76,38 @@ TEST(SameTwice, AtMostThreeOfAHundredPairsOfSingleRunsAreCalledDifferent) {
   }
 }
 
+// As if one side had been slower by this in every sample.
+Side scaled(Side side, double factor) {
+  for (store::Run& run : side.runs) {
+    for (store::CaseResult& result : run.cases) {
+      for (store::Series& series : result.series) {
+        if (series.metric != "time") continue;
+        for (double& sample : series.samples) sample *= factor;
+      }
+    }
+  }
+  return side;
+}
+
+std::ptrdiff_t count_slower(const Side& a, const Side& b) {
+  const auto comparison = compare(a, b, {});
+  EXPECT_TRUE(comparison) << comparison.error().text();
+  if (!comparison) return 0;
+  return std::count_if(comparison->rows.begin(), comparison->rows.end(),
+                       [](const Row& row) { return row.verdict == Verdict::slower; });
+}
+
+// What calls nothing different would pass all of the above.
+TEST(SameTwice, ASideThatIsTenPercentSlowerIsCalledSlower) {
+  const Side a = read('a');
+  const Side b = scaled(read('b'), 1.10);
+  EXPECT_GE(count_slower(a, b), 95);
+  for (std::size_t round = 0; round < std::min(a.runs.size(), b.runs.size()); ++round) {
+    EXPECT_GE(count_slower({"a", {a.runs[round]}}, {"b", {b.runs[round]}}), 95)
+        << "round " << round + 1;
+  }
+}
+
 TEST(SameTwice, BothSidesAreTheSameBinaryOnTheSameGpu) {
   std::set<std::string> commits, builds, gpus, started;
   for (const char side : {'a', 'b'}) {
