@@ -71,29 +71,53 @@ Result<Chosen> that_hold(const store::Run& run, const std::string& text) {
   return chosen;
 }
 
-}  // namespace
+bool is_number(std::string_view text) { return consists_of(text, "0123456789"); }
 
-Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run,
-                                                           const std::string& text) {
+bool is_key(std::string_view text) {
+  return text.size() >= shortest_prefix && consists_of(text, "0123456789abcdef");
+}
+
+Chosen of_number_or_key(const store::Run& run, const std::string& text) {
   Chosen chosen;
-  const bool is_number = consists_of(text, "0123456789");
-  const bool is_key = text.size() >= shortest_prefix && consists_of(text, "0123456789abcdef");
-  if (is_number) {
+  if (is_number(text)) {
     chosen = those(run, [&](const auto& each) { return std::to_string(each.ordinal + 1) == text; });
   }
-  if (chosen.empty() && is_key) {
+  if (chosen.empty() && is_key(text)) {
     chosen = those(run, [&](const auto& each) { return each.key.starts_with(text); });
   }
-  if (chosen.empty() && !is_number && !is_key) {
-    auto found = that_hold(run, text);
-    if (!found) return found;
-    chosen = std::move(*found);
-  }
-  if (!chosen.empty()) return chosen;
+  return chosen;
+}
+
+tl::unexpected<Error> no_case(const store::Run& run, const std::string& text) {
   return fail(ExitCode::bad_input, fmt::format("{} has no case '{}'", run.info.name, text),
               fmt::format("`assay show {}` lists its cases; say a number, the beginning of a key "
                           "({} digits or more) or an expression such as 'outcome == oom'",
                           run.info.name, shortest_prefix));
+}
+
+// In the run's order, each once.
+Result<Chosen> of_list(const store::Run& run, const std::vector<std::string>& parts) {
+  std::set<const store::CaseResult*> meant;
+  for (const std::string& part : parts) {
+    const Chosen chosen = of_number_or_key(run, part);
+    if (chosen.empty()) return no_case(run, part);
+    meant.insert(chosen.begin(), chosen.end());
+  }
+  return those(run, [&](const auto& each) { return meant.contains(&each); });
+}
+
+}  // namespace
+
+Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run,
+                                                           const std::string& text) {
+  const std::vector<std::string> parts = split(text, ',');
+  const bool is_list = std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
+    return is_number(part) || is_key(part);
+  });
+  if (is_list) return of_list(run, parts);
+  auto found = that_hold(run, text);
+  if (found && found->empty()) return no_case(run, text);
+  return found;
 }
 
 Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run) {

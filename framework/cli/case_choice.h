@@ -12,6 +12,7 @@ namespace assay::cli {
 //
 //   3             the case with this number, as `assay show RUN` counts them, from 1
 //   1f0c3a        those whose key begins so (6 digits or more)
+//   3,1f0c3a      several of these, separated by commas
 //   EXPRESSION    those for which it holds, such as 'seq_len <= 256 && attention == flash'; beside
 //                 the parameters there is `outcome`
 //

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
-#include "cli/case_choice.h"
 #include "report/units.h"
-#include "run/environment.h"
 #include "store/identity.h"
 #include "store/statistics.h"
 
@@ -111,27 +108,13 @@ void add_provenance(const store::Run& run, const store::CaseResult& result, std:
     if (!object->is_object()) continue;
     for (const auto& [name, value] : object->items()) add_json(name, value, 2, page);
   }
+  if (!session.experiment_text.empty()) {
+    add_json("experiment text", trim(session.experiment_text), 2, page);
+  }
   const auto build = run.info.builds.find(result.build);
   if (build != run.info.builds.end() && build->second.is_object()) {
     for (const auto& [name, value] : build->second.items()) add_json(name, value, 2, page);
   }
-}
-
-// "OMP_NUM_THREADS=8": the variables a session was measured with, as far as their values are known
-// whole. Older sessions do not say whether they are.
-std::vector<std::string> environment_words(const json& provenance) {
-  const auto variables = provenance.find("environment");
-  const auto shortened = provenance.find("environment_shortened");
-  std::vector<std::string> words;
-  if (variables == provenance.end() || !variables->is_object()) return words;
-  if (shortened == provenance.end() || !shortened->is_array()) return words;
-  for (const auto& [name, value] : variables->items()) {
-    const bool whole = std::find(shortened->begin(), shortened->end(), name) == shortened->end();
-    if (!whole || !value.is_string() || !run::changes_measurements(name)) continue;
-    words.push_back(name + "=" + value.get<std::string>());
-  }
-  if (!words.empty()) words.insert(words.begin(), "env");
-  return words;
 }
 
 }  // namespace
@@ -158,33 +141,6 @@ std::string case_page(const store::Run& run, const store::CaseResult& result) {
     if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
   }
   return page;
-}
-
-std::vector<std::string> repeat_words(const store::Run& run, const store::CaseResult& result,
-                                      const std::string& results) {
-  const json provenance = store::session_of(run.info, result.session).provenance;
-  std::vector<std::string> words;
-  if (provenance.is_object()) words = environment_words(provenance);
-  words.insert(words.end(), {"assay", "run"});
-  // With an equals sign, since an imported run may be called --help.
-  const auto add = [&](const char* option, const std::string& value) {
-    if (value.starts_with('-')) {
-      words.push_back(fmt::format("{}={}", option, value));
-    } else {
-      words.insert(words.end(), {option, value});
-    }
-  };
-  add("--experiment-of", run.info.name);
-  add("--case", short_key(run, result));
-  if (!results.empty()) add("--results", results);
-  if (!provenance.is_object()) return words;
-  if (provenance.contains("plugins") && provenance["plugins"].is_array()) {
-    for (const json& file : provenance["plugins"]) {
-      if (file.is_string()) add("--plugin", file.get<std::string>());
-    }
-  }
-  if (provenance.value("allow_external", json()) == true) words.emplace_back("--allow-external");
-  return words;
 }
 
 }  // namespace assay::cli

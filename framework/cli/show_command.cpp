@@ -7,8 +7,10 @@
 #include "cli/case_page.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/repeat_case.h"
 #include "cli/session.h"
 #include "config/presets.h"
+#include "run/worker.h"
 #include "store/identity.h"
 
 namespace assay::cli {
@@ -103,8 +105,9 @@ Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& r
   const store::CaseResult& result = *cases->front();
   fmt::print("{}", case_page(run, result));
   if (store::session_of(run.info, result.session).experiment_text.empty()) return ExitCode::ok;
-  fmt::print("  again\n    {}\n",
-             shell_command(repeat_words(run, result, text_or(values, "results", ""))));
+  const RepeatedCase again = repeat_case(run, result, text_or(values, "results", ""));
+  fmt::print("  again\n    {}\n", shell_command(again.words));
+  for (const std::string& note : again.notes) fmt::print("    # {}\n", run::printable(note));
   return ExitCode::ok;
 }
 

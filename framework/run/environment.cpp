@@ -32,7 +32,7 @@ constexpr Recorded recorded[] = {{"CUDA_"},
                                  {"LD_PRELOAD"},
                                  {"NVIDIA_TF32_OVERRIDE"},
                                  {"ASSAY_HOST_MEMORY_LIMIT"},
-                                 {"ASSAY_PYTHON", true},
+                                 {"ASSAY_PYTHON"},
                                  {"NVIDIA_VISIBLE_DEVICES", true}};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};

@@ -272,7 +272,9 @@ class Run {
         end.reason = std::move(*refused);
         return end;
       }
-      return execute_external(resolved, doing);
+      end = execute_external(resolved, doing);
+      end.context["leave"] = request_.allow_external ? "--allow-external" : trusted_variable;
+      return end;
     }
     return execute_on_workers(resolved.request, resolved, doing);
   }

@@ -33,6 +33,8 @@ TEST(CaseChoice, ByNumberKeyOrExpression) {
   EXPECT_THAT(chosen(run, run.cases[2].key), ElementsAre(3));
   EXPECT_THAT(chosen(run, run.cases[1].key.substr(0, 8)), ElementsAre(2));
   EXPECT_THAT(chosen(run, "seq_len >= 256"), ElementsAre(2, 3));
+  EXPECT_THAT(chosen(run, "3,1"), ElementsAre(1, 3));
+  EXPECT_THAT(chosen(run, run.cases[1].key.substr(0, 12) + ",2,3"), ElementsAre(2, 3));
   EXPECT_THAT(chosen(run, "outcome == oom && seq_len < 500"), ElementsAre(2));
   EXPECT_THAT(chosen(run, "attention == flash && causal"), ElementsAre(1, 2, 3));
 }
@@ -64,6 +66,8 @@ TEST(CaseChoice, WhatNamesNoCaseIsRefusedWithWhatWouldBeRight) {
   const std::vector<std::pair<std::string, std::string>> mistakes = {
       {"4", "lists its cases"},
       {"0", "lists its cases"},
+      {"1,4", "has no case '4'"},
+      {"1,", ""},
       {"ffffffffffff", "has no case"},
       {"seq_len > 9999", "has no case"},
       {"seqlen > 1", "did you mean 'seq_len'"},
@@ -96,7 +100,10 @@ TEST(CasePage, SaysWhatIsKnown) {
   for (const char* expected :
        {"model_timing-1, case 2: oom: needs 12 GiB", "seq_len = 256", "attention.scale = 0.125",
         "forward time [cuda_event]: median 2 ms", "n 3", "throttled: false", "\"0123abc\"",
-        "\"clean\":false", "flash.so", "session 2", "overrides: --set seq_len=[128]"}) {
+        "\"clean\":false", "flash.so", "session 2",
+        "experiment text: \n      | experiment: model_timing\n      | matrix:\n      |   seq_len: "
+        "[128, 256]",
+        "overrides: --set seq_len=[128]"}) {
     EXPECT_THAT(page, HasSubstr(expected));
   }
   EXPECT_THAT(page, HasSubstr("host: lab2"));
@@ -124,33 +131,6 @@ TEST(ShellCommand, IsReadBackByAShellAsItWas) {
   std::string expected;
   for (const std::string& word : words) expected += word + '\0';
   EXPECT_EQ(said->output, expected);
-}
-
-TEST(RepeatWords, NameTheRunTheCaseAndWhatItNeeds) {
-  store::Run run = run_of_three();
-  run.info.provenance["plugins"] = {"/home/ann/my plugin.cpp"};
-  run.info.provenance["allow_external"] = true;
-  EXPECT_THAT(repeat_words(run, run.cases[0], ""),
-              ElementsAre("assay", "run", "--experiment-of", "model_timing-1", "--case",
-                          run.cases[0].key.substr(0, 12), "--plugin", "/home/ann/my plugin.cpp",
-                          "--allow-external"));
-  run.info.provenance["environment"] = {
-      {"OMP_NUM_THREADS", "8"},          {"CUDA_VISIBLE_DEVICES", "0,1"},
-      {"NCCL_TOPO_FILE", "topo.xml"},    {"NCCL_VERSION", "2.27"},
-      {"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_TF32_OVERRIDE", "0"},
-      {"ASSAY_TRUSTED", "folder"},       {"PATH", "bin"}};
-  EXPECT_EQ(repeat_words(run, run.cases[0], "")[0], "assay") << "nobody says what is whole";
-  run.info.provenance["environment_shortened"] = {"NCCL_TOPO_FILE"};
-  EXPECT_THAT(repeat_words(run, run.cases[0], ""),
-              ElementsAre("env", "CUDA_VISIBLE_DEVICES=0,1", "NVIDIA_TF32_OVERRIDE=0",
-                          "OMP_NUM_THREADS=8", "assay", "run", "--experiment-of", "model_timing-1",
-                          "--case", run.cases[0].key.substr(0, 12), "--plugin",
-                          "/home/ann/my plugin.cpp", "--allow-external"));
-  run.info.provenance.erase("environment");
-  run.info.name = "--help";
-  EXPECT_THAT(repeat_words(run, run.cases[1], "my results"),
-              ElementsAre("assay", "run", "--experiment-of=--help", "--case",
-                          run.cases[1].key.substr(0, 12), "--results", "my results"));
 }
 
 }  // namespace

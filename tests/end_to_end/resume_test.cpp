@@ -156,6 +156,15 @@ TEST(ResumeTest, RetryAndRerunReplaceWhatTheySay) {
   EXPECT_EQ(assay(elsewhere.path(), {"run", file, "--plugin", plugin, "--rerun"}).exit_code, 2);
 }
 
+// What `assay show` says measures the case again.
+std::string command_of(const Ended& page) {
+  const std::size_t heading = page.output.find("  again\n    ");
+  EXPECT_NE(heading, std::string::npos) << page.output << page.errors;
+  if (heading == std::string::npos) return "false";
+  const std::size_t begin = heading + std::string("  again\n    ").size();
+  return page.output.substr(begin, page.output.find('\n', begin) - begin);
+}
+
 TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
   const Folder folder;
   const std::string text =
@@ -178,13 +187,10 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
   for (const char* expected :
        {"seq_len = 16", "d_head = 16", "forward time", "median", "n 4", "experiment_sha256",
         "fingerprint", "plugins/attention/libtorch_sdpa.so", "lib/libassay_worker.so",
-        "overrides: --set d_head=16"}) {
+        "overrides: --set d_head=16", "| matrix: {attention: [naive, math], seq_len: [8, 16]}"}) {
     EXPECT_THAT(page.output, HasSubstr(expected));
   }
-  const std::size_t heading = page.output.find("  again\n    ");
-  ASSERT_NE(heading, std::string::npos) << page.output;
-  const std::size_t begin = heading + std::string("  again\n    ").size();
-  const std::string command = page.output.substr(begin, page.output.find('\n', begin) - begin);
+  const std::string command = command_of(page);
   const Ended again = shell(folder, command);
   ASSERT_EQ(again.exit_code, 0) << command << "\n" << again.errors;
 
@@ -205,6 +211,58 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
   ASSERT_TRUE(original.contains(repeated.begin()->first));
   EXPECT_EQ(original.at(repeated.begin()->first), repeated.begin()->second);
   EXPECT_EQ(repeated.begin()->second["seq_len"], 16);
+}
+
+TEST(RepeatTest, ACaseThatTookTurnsTakesThemAgain) {
+  const Folder folder;
+  const std::string file =
+      folder.write("turns.yaml",
+                   "experiment: turns\nworkload: attention\n"
+                   "matrix: {seq_len: [8, 16], attention: [naive, math, flash]}\n"
+                   "fixed: {batch: 1, heads: 1, d_head: 8, causal: true, device: cpu}\n"
+                   "measure: {passes: [forward], warmup: 1, samples: 4, interleave: attention}\n");
+  ASSERT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
+  const Ended again = shell(folder, command_of(assay(folder.path(), {"show", "turns-1/5"})));
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  const auto turns = [&](const std::string& run) {
+    std::map<std::string, nlohmann::json> found;
+    for (const auto& line : exported(folder.path(), run)) {
+      if (line["case"]["seq_len"] != 16 || !line["provenance"].contains("case")) continue;
+      const auto& context = line["provenance"]["case"]["context"];
+      EXPECT_TRUE(context["interleaved"].contains("with")) << context["interleaved"];
+      found[line["provenance"]["key"]] = context["interleaved"].value("with", nlohmann::json());
+    }
+    return found;
+  };
+  EXPECT_EQ(turns("turns-1").size(), 3u);
+  EXPECT_EQ(turns("turns-2"), turns("turns-1"));
+  EXPECT_EQ(measured(folder, "turns-2"), (std::vector<std::string>{"16", "16", "16"}));
+}
+
+// Leave that the environment gave is not there when somebody else repeats the case.
+TEST(RepeatTest, AProgramThatHadLeaveIsGivenItAgain) {
+  const Folder folder;
+  folder.write("program.yaml",
+               "kind: attention\nname: program\ndescription: Tells a time.\n"
+               "command: [sh, program.sh]\nworkloads: [attention]\n");
+  folder.write("program.sh",
+               "echo '{\"series\": {\"pass\": \"forward\", \"metric\": \"time\", \"unit\": \"s\", "
+               "\"clock\": \"wall\", \"samples\": [0.01, 0.01]}}'\n");
+  folder.write("e.yaml",
+               "experiment: leave\nworkload: attention\nmatrix: {attention: [program, naive]}\n"
+               "fixed: {batch: 1, heads: 1, seq_len: 8, d_head: 8, causal: true, device: cpu}\n"
+               "measure: {passes: [forward], warmup: 1, samples: 2}\n");
+  const Ended first = shell(folder, "ASSAY_TRUSTED=$PWD assay run e.yaml --plugin program.yaml");
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  const Ended page = assay(folder.path(), {"show", "leave-1/1"});
+  EXPECT_THAT(page.output, HasSubstr("leave: ASSAY_TRUSTED"));
+  const Ended again = shell(folder, command_of(page));
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+  for (const auto& line : exported(folder.path(), "leave-2")) EXPECT_EQ(line["outcome"], "ok");
+  EXPECT_THAT(assay(folder.path(), {"show", "leave-2/1"}).output,
+              HasSubstr("leave: --allow-external"));
+  EXPECT_THAT(command_of(assay(folder.path(), {"show", "leave-1/2"})),
+              Not(HasSubstr("--allow-external")));
 }
 
 TEST(RepeatTest, ModelsAreTakenAsTheyWereStored) {

@@ -49,11 +49,11 @@ TEST(MeasuringEnvironment, SaysWhichValuesItDoesNotHoldWhole) {
 
 TEST(MeasuringEnvironment, IsRepeatedWithoutWhatTheMachineSaysOfItself) {
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NVIDIA_TF32_OVERRIDE",
-                           "LD_PRELOAD", "ASSAY_HOST_MEMORY_LIMIT"}) {
+                           "LD_PRELOAD", "ASSAY_HOST_MEMORY_LIMIT", "ASSAY_PYTHON"}) {
     EXPECT_TRUE(changes_measurements(name)) << name;
   }
-  for (const char* name : {"CUDA_VERSION", "NVIDIA_VISIBLE_DEVICES", "ASSAY_PYTHON", "HOME",
-                           "LD_PRELOADED", "OMP_X=1"}) {
+  for (const char* name :
+       {"CUDA_VERSION", "NVIDIA_VISIBLE_DEVICES", "HOME", "LD_PRELOADED", "OMP_X=1"}) {
     EXPECT_FALSE(changes_measurements(name)) << name;
   }
 }

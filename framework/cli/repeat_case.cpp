@@ -1,0 +1,134 @@
+#include "cli/repeat_case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.h"
+#include "cli/case_choice.h"
+#include "run/environment.h"
+#include "store/identity.h"
+
+namespace assay::cli {
+
+namespace {
+
+using nlohmann::json;
+
+const json& field(const json& object, const char* name) {
+  static const json none;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() ? *found : none;
+}
+
+// "OMP_NUM_THREADS=8": the variables a session was measured with, as far as their values are known
+// whole; a note of the others. Older sessions do not say which are whole.
+void add_environment(const json& provenance, RepeatedCase& repeated) {
+  const json& variables = field(provenance, "environment");
+  const json& shortened = field(provenance, "environment_shortened");
+  if (!variables.is_object() || !shortened.is_array()) return;
+  std::vector<std::string> not_whole;
+  for (const auto& [name, value] : variables.items()) {
+    if (!value.is_string() || !run::changes_measurements(name)) continue;
+    const bool whole = std::find(shortened.begin(), shortened.end(), name) == shortened.end();
+    (whole ? repeated.words : not_whole).push_back(name + "=" + value.get<std::string>());
+  }
+  if (!repeated.words.empty()) repeated.words.insert(repeated.words.begin(), "env");
+  if (!not_whole.empty()) {
+    repeated.notes.push_back("set with their folders, which are not stored: " +
+                             join(not_whole, " "));
+  }
+}
+
+// The axis and what is tied to it, from "attention=tiled attention.block_m=64".
+void add_names(const std::string& values, std::set<std::string>& names) {
+  for (const std::string& word : split(values, ' ')) {
+    if (const auto equals = word.find('='); equals != std::string::npos) {
+      names.insert(word.substr(0, equals));
+    }
+  }
+}
+
+store::Parameters without(store::Parameters parameters, const std::set<std::string>& names) {
+  std::erase_if(parameters, [&](const auto& parameter) {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return parameter.first == name || parameter.first.starts_with(name + ".");
+    });
+  });
+  return parameters;
+}
+
+// The cases that it took turns with, itself among them, in the run's order; none where it took none
+// or where the run does not hold all of them.
+std::vector<const store::CaseResult*> comparison_of(const store::Run& run,
+                                                    const store::CaseResult& result) {
+  const json& others = field(field(result.context, "interleaved"), "with");
+  if (!others.is_object()) return {};
+  std::set<std::string> names;
+  for (const json& other : others) {
+    if (other.is_string()) add_names(other.get<std::string>(), names);
+  }
+  const store::Parameters shared = without(result.parameters, names);
+  std::vector<const store::CaseResult*> members;
+  for (const store::CaseResult& each : run.cases) {
+    const bool in_turns = field(field(each.context, "interleaved"), "with").is_object();
+    if (in_turns && each.session == result.session && without(each.parameters, names) == shared) {
+      members.push_back(&each);
+    }
+  }
+  return members.size() == others.size() + 1 ? members : std::vector<const store::CaseResult*>();
+}
+
+// What `--case` says.
+std::string choice_of(const store::Run& run, const store::CaseResult& result,
+                      RepeatedCase& repeated) {
+  const auto members = comparison_of(run, result);
+  if (members.empty()) {
+    if (field(field(result.context, "interleaved"), "with").is_object()) {
+      repeated.notes.emplace_back("measured apart: not all cases that it took turns with are here");
+    }
+    return short_key(run, result);
+  }
+  repeated.notes.push_back(
+      fmt::format("measured in turns with the {} it took turns with: with its own key alone behind "
+                  "--case it would be measured apart",
+                  members.size() == 2 ? "one" : "others"));
+  std::vector<std::string> keys;
+  for (const store::CaseResult* member : members) keys.push_back(short_key(run, *member));
+  return join(keys, ",");
+}
+
+}  // namespace
+
+RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
+                         const std::string& results) {
+  const json provenance = store::session_of(run.info, result.session).provenance;
+  RepeatedCase repeated;
+  add_environment(provenance, repeated);
+  std::vector<std::string>& words = repeated.words;
+  words.insert(words.end(), {"assay", "run"});
+  // With an equals sign, since an imported run may be called --help.
+  const auto add = [&](const char* option, const std::string& value) {
+    if (value.starts_with('-')) {
+      words.push_back(fmt::format("{}={}", option, value));
+    } else {
+      words.insert(words.end(), {option, value});
+    }
+  };
+  add("--experiment-of", run.info.name);
+  add("--case", choice_of(run, result, repeated));
+  if (!results.empty()) add("--results", results);
+  if (const json& plugins = field(provenance, "plugins"); plugins.is_array()) {
+    for (const json& file : plugins) {
+      if (file.is_string()) add("--plugin", file.get<std::string>());
+    }
+  }
+  const bool had_leave =
+      field(provenance, "allow_external") == true || field(result.context, "leave").is_string();
+  if (had_leave) words.emplace_back("--allow-external");
+  return repeated;
+}
+
+}  // namespace assay::cli
