@@ -27,12 +27,18 @@ constexpr Recorded recorded[] = {{"CUDA_"},
                                  {"GLOO_"},
                                  {"PYTORCH_"},
                                  {"TORCH_"},
+                                 {"TORCHINDUCTOR_"},
+                                 {"TORCHDYNAMO_"},
                                  {"TRITON_"},
+                                 {"ATEN_CPU_CAPABILITY"},
+                                 {"DNNL_"},
+                                 {"ONEDNN_"},
                                  {"MALLOC_"},
                                  {"LD_PRELOAD"},
                                  {"NVIDIA_TF32_OVERRIDE"},
                                  {"ASSAY_HOST_MEMORY_LIMIT"},
                                  {"ASSAY_PYTHON"},
+                                 {"LD_LIBRARY_PATH", true},
                                  {"NVIDIA_VISIBLE_DEVICES", true}};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};

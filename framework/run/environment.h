@@ -14,7 +14,8 @@ struct MeasuringEnvironment {
 
 // Of "NAME=value" texts (as `environ` has them, ended by a null), those that may change a
 // measurement: names that begin with CUDA_, CUDNN_, CUBLAS_, NCCL_, OMP_, KMP_, GOMP_, MKL_, GLOO_,
-// PYTORCH_, TORCH_, TRITON_, MALLOC_, and LD_PRELOAD, NVIDIA_TF32_OVERRIDE, NVIDIA_VISIBLE_DEVICES,
+// PYTORCH_, TORCH_, TORCHINDUCTOR_, TORCHDYNAMO_, TRITON_, DNNL_, ONEDNN_, MALLOC_, and
+// ATEN_CPU_CAPABILITY, LD_PRELOAD, LD_LIBRARY_PATH, NVIDIA_TF32_OVERRIDE, NVIDIA_VISIBLE_DEVICES,
 // ASSAY_PYTHON and ASSAY_HOST_MEMORY_LIMIT.
 // Results are handed on, so that nothing else of a user is in them: of a value that holds a path
 // only the last parts of its paths are kept, and names that speak of keys, tokens, secrets or

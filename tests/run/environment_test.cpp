@@ -31,6 +31,20 @@ TEST(MeasuringEnvironment, HoldsWhatMayChangeAMeasurement) {
                       {"ASSAY_HOST_MEMORY_LIMIT", "3GiB"}}));
 }
 
+TEST(MeasuringEnvironment, HoldsWhatChoosesKernelsAndCompilesThem) {
+  EXPECT_EQ(recorded({"ATEN_CPU_CAPABILITY=default", "ATEN_OTHER=1", "DNNL_MAX_CPU_ISA=AVX2",
+                      "ONEDNN_PRIMITIVE_CACHE_CAPACITY=0", "TORCHINDUCTOR_MAX_AUTOTUNE=1",
+                      "TORCHINDUCTOR_CACHE_DIR=/home/ann/inductor", "TORCHDYNAMO_DISABLE=1",
+                      "LD_LIBRARY_PATH=/home/ann/lib:/usr/local/cuda/lib64/"}),
+            (nlohmann::json{{"ATEN_CPU_CAPABILITY", "default"},
+                            {"DNNL_MAX_CPU_ISA", "AVX2"},
+                            {"ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0"},
+                            {"TORCHINDUCTOR_MAX_AUTOTUNE", "1"},
+                            {"TORCHINDUCTOR_CACHE_DIR", "inductor"},
+                            {"TORCHDYNAMO_DISABLE", "1"},
+                            {"LD_LIBRARY_PATH", "lib:lib64"}}));
+}
+
 TEST(MeasuringEnvironment, HoldsNoFoldersAndNoSecrets) {
   const auto found =
       recorded({"LD_PRELOAD=/home/ann/lib/libjemalloc.so:/opt/x/y.so", "CUDA_HOME=/home/ann/cuda/",
@@ -48,12 +62,13 @@ TEST(MeasuringEnvironment, SaysWhichValuesItDoesNotHoldWhole) {
 }
 
 TEST(MeasuringEnvironment, IsRepeatedWithoutWhatTheMachineSaysOfItself) {
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NVIDIA_TF32_OVERRIDE",
-                           "LD_PRELOAD", "ASSAY_HOST_MEMORY_LIMIT", "ASSAY_PYTHON"}) {
+  for (const char* name :
+       {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "NVIDIA_TF32_OVERRIDE", "LD_PRELOAD",
+        "ASSAY_HOST_MEMORY_LIMIT", "ASSAY_PYTHON", "ATEN_CPU_CAPABILITY", "DNNL_X"}) {
     EXPECT_TRUE(changes_measurements(name)) << name;
   }
-  for (const char* name :
-       {"CUDA_VERSION", "NVIDIA_VISIBLE_DEVICES", "HOME", "LD_PRELOADED", "OMP_X=1"}) {
+  for (const char* name : {"CUDA_VERSION", "NVIDIA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "HOME",
+                           "LD_PRELOADED", "OMP_X=1"}) {
     EXPECT_FALSE(changes_measurements(name)) << name;
   }
 }
