@@ -294,7 +294,8 @@ class ExternalCase {
   std::size_t printed_bytes_ = 0;
   std::size_t bad_lines_ = 0;
   std::string errors_;
-  MemoryGuard memory_guard_ = MemoryGuard::from_environment();
+  // A limit that cannot be read has been refused as the plugins were listed.
+  MemoryGuard memory_guard_ = MemoryGuard::from_environment().value_or(MemoryGuard(std::nullopt));
   std::chrono::steady_clock::time_point next_look_;
   ExternalEnd left_;
   CaseEnd& end_ = left_.end;

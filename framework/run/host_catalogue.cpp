@@ -40,7 +40,9 @@ std::string state_of(const Installation& installation,
 constexpr double load_limit_s = 120;
 
 Result<Bounds> bounds_of_loading() {
-  Bounds bounds{std::chrono::duration<double>(load_limit_s), MemoryGuard::from_environment()};
+  const auto memory = MemoryGuard::from_environment();
+  if (!memory) return tl::unexpected(memory.error());
+  Bounds bounds{std::chrono::duration<double>(load_limit_s), *memory};
   const char* given = std::getenv(load_timeout_variable);
   if (given == nullptr) return bounds;
   const auto seconds = parse_duration(given);
@@ -84,16 +86,14 @@ tl::unexpected<Error> not_listed(const Captured& worker, const std::filesystem::
 
 // Written beside it and renamed: others may be reading, or writing the same.
 Result<void> write_with_worker(const Installation& installation,
-                               const std::vector<std::filesystem::path>& more,
+                               const std::vector<std::filesystem::path>& more, const Bounds& bounds,
                                const std::filesystem::path& output) {
   const std::filesystem::path made = fmt::format("{}.{}", output.string(), ::getpid());
   Process::Command command;
   command.arguments = {installation.executable.string(), "worker", "catalogue", made.string(),
                        installation.plugins.string()};
   for (const auto& file : more) command.arguments.push_back(file.string());
-  const auto bounds = bounds_of_loading();
-  if (!bounds) return tl::unexpected(bounds.error());
-  const auto worker = capture(command, *bounds);
+  const auto worker = capture(command, bounds);
   if (!worker) return tl::unexpected(worker.error());
   std::error_code problem;
   const auto looked_at = catalogue::looked_at_beside(made);
@@ -113,13 +113,16 @@ Result<void> write_with_worker(const Installation& installation,
 
 Result<catalogue::Catalogue> libraries(const Installation& installation,
                                        const std::vector<std::filesystem::path>& more) {
+  // What the environment says of them is refused where it is wrong, whether it is needed or not.
+  const auto bounds = bounds_of_loading();
+  if (!bounds) return tl::unexpected(bounds.error());
   const std::string state = sha256_hex(state_of(installation, more));
   const std::filesystem::path kept =
       cache_folder() / "catalogues" / (state.substr(0, 24) + ".json");
   std::error_code error;
   if (!std::filesystem::exists(kept, error)) {
     std::filesystem::create_directories(kept.parent_path(), error);
-    if (auto written = write_with_worker(installation, more, kept); !written) {
+    if (auto written = write_with_worker(installation, more, *bounds, kept); !written) {
       return tl::unexpected(written.error());
     }
   }

@@ -114,13 +114,16 @@ std::int64_t OutOfMemoryKills::count() const {
   return number_behind(file_, "oom_kill").value_or(0);
 }
 
-MemoryGuard MemoryGuard::from_environment() {
+Result<MemoryGuard> MemoryGuard::from_environment() {
   const char* text = std::getenv(memory_limit_variable);
-  if (text == nullptr) return MemoryGuard(std::nullopt);
-  if (const auto size = parse_size(text)) return MemoryGuard(*size);
+  if (text == nullptr || *text == '\0') return MemoryGuard(std::nullopt);
   char* end = nullptr;
-  const long long bytes = std::strtoll(text, &end, 10);
-  return MemoryGuard(bytes > 0 && *end == '\0' ? std::optional<std::int64_t>(bytes) : std::nullopt);
+  const long long number = std::strtoll(text, &end, 10);
+  const auto size = *end == '\0' ? Result<std::int64_t>(number) : parse_size(text);
+  if (size && *size > 0) return MemoryGuard(*size);
+  return fail(ExitCode::bad_input,
+              fmt::format("{}: '{}' is not a limit of memory", memory_limit_variable, text),
+              "write a number and a unit, such as 8 GiB, or a number of bytes");
 }
 
 MemoryGuard::Look MemoryGuard::look(const std::vector<pid_t>& workers) const {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace assay::run {
 
 // The memory of the machine, or of the control group this process is confined to, whichever has
@@ -46,8 +48,8 @@ inline constexpr const char* memory_limit_variable = "ASSAY_HOST_MEMORY_LIMIT";
 // Says when worker processes must be stopped: before the machine starts to swap, or past the limit.
 class MemoryGuard {
  public:
-  // The limit of the environment; one that cannot be read counts as none.
-  static MemoryGuard from_environment();
+  // The limit of the environment; ExitCode::bad_input where it cannot be read.
+  static Result<MemoryGuard> from_environment();
   explicit MemoryGuard(std::optional<std::int64_t> limit_bytes) : limit_bytes_(limit_bytes) {}
 
   struct Look {

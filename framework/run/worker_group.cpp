@@ -63,8 +63,11 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
   const auto rendezvous = wire::bind_port();
   if (!listener) return tl::unexpected(listener.error());
   if (!rendezvous) return tl::unexpected(rendezvous.error());
+  const auto memory_guard = MemoryGuard::from_environment();
+  if (!memory_guard) return tl::unexpected(memory_guard.error());
   const std::string token = random_token();
   WorkerGroup group;
+  group.memory_guard_ = *memory_guard;
   for (int rank = 0; rank < world_size; ++rank) {
     Process::Command command;
     command.arguments = {installation.executable.string(), "worker", "serve"};

@@ -88,7 +88,7 @@ class WorkerGroup {
 
   std::vector<Worker> workers_;
   nlohmann::json versions_;
-  MemoryGuard memory_guard_ = MemoryGuard::from_environment();
+  MemoryGuard memory_guard_{std::nullopt};
   OutOfMemoryKills kills_;
   Case case_;
 };

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
@@ -89,6 +91,18 @@ bool is_on_network_file_system(const std::string& path) {
     if (static_cast<std::uint32_t>(information.f_type) == type) return true;
   }
   return false;
+}
+
+bool is_on_read_only_file_system(const std::string& path) {
+  struct statvfs information {};
+  const std::string folder = fs::path(path).parent_path().string();
+  return ::statvfs(folder.empty() ? "." : folder.c_str(), &information) == 0 &&
+         (information.f_flag & ST_RDONLY) != 0;
+}
+
+// ": Input/output error".
+std::string in_words(int system_error) {
+  return system_error == 0 ? "" : ": " + std::generic_category().message(system_error);
 }
 
 bool is_busy(const SQLite::Exception& exception) {
@@ -236,7 +250,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const fs::path& path, Acces
     }
     if (access == Access::read_write) {
       if (sqlite3_db_readonly(database.getHandle(), "main") == 1) {
-        return unreadable(name, "it can only be read", "make the file and its folder writable");
+        throw SQLite::Exception("it can only be read", SQLITE_READONLY);
       }
       choose_journal(database, name);
       if (identity.version < newest_schema_version()) migrate(database, migration_steps());
@@ -248,8 +262,28 @@ Result<std::unique_ptr<Connection>> Connection::open(const fs::path& path, Acces
   });
 }
 
-Error storage_error(const SQLite::Exception& exception, const std::string& path) {
-  switch (exception.getErrorCode()) {
+// What a commit could not write is known to the file alone: the log, or the database itself.
+int system_error_of(SQLite::Database& database) {
+  sqlite3* const handle = database.getHandle();
+  int of_log = 0, of_database = 0;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_log);
+  }
+  sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &of_database);
+  return of_log != 0 ? of_log : of_database != 0 ? of_database : sqlite3_system_errno(handle);
+}
+
+Error storage_error(const SQLite::Exception& exception, const std::string& path, int system_error) {
+  const int code = exception.getErrorCode();
+  const bool of_file = code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_IOERR;
+  if (of_file && (system_error == EROFS || is_on_read_only_file_system(path))) {
+    return problem_with(path, "it is on a read-only file system",
+                        "what was stored before is kept; mount it writable, or name another folder "
+                        "with --results");
+  }
+  switch (code) {
     case SQLITE_NOTADB:
       return problem_with(path, "it is not an SQLite database");
     case SQLITE_CORRUPT:
@@ -258,7 +292,7 @@ Error storage_error(const SQLite::Exception& exception, const std::string& path)
     case SQLITE_FULL:
       return problem_with(path, "the disk is full", "what was stored before is kept");
     case SQLITE_READONLY:
-      return problem_with(path, "it cannot be written", "make the file and its folder writable");
+      return problem_with(path, "it can only be read", "make the file and its folder writable");
     case SQLITE_CANTOPEN:
       return problem_with(path, "it cannot be opened",
                           "check that the file and its folder may be read and written");
@@ -268,7 +302,8 @@ Error storage_error(const SQLite::Exception& exception, const std::string& path)
           path, fmt::format("another process has kept it locked for {} s", busy_timeout_ms / 1000));
     case SQLITE_IOERR:
       return problem_with(path,
-                          fmt::format("reading or writing it failed ({})", exception.getErrorStr()),
+                          fmt::format("reading or writing it failed ({}{})",
+                                      exception.getErrorStr(), in_words(system_error)),
                           "is the disk full or gone? what was stored before is kept");
     default:
       return problem_with(path, exception.what());

@@ -50,23 +50,36 @@ struct DamagedRow {
 // Thrown and caught within this room: the file was removed, or another has taken its place.
 struct FileGone {};
 
-// What SQLite said, for the person reading; always ExitCode::results_unreadable.
-Error storage_error(const SQLite::Exception& exception, const std::string& path);
+// What SQLite said, for the person reading; always ExitCode::results_unreadable. system_error: the
+// errno behind it, 0 where that is not known.
+Error storage_error(const SQLite::Exception& exception, const std::string& path,
+                    int system_error = 0);
 Error storage_error(const DamagedRow& damage, const std::string& path);
 Error storage_error(const FileGone& gone, const std::string& path);
 
-// Calls `body`, which returns a Result, and makes an Error of what it throws.
+// The errno behind the last error of an open database; 0 where that is not known.
+int system_error_of(SQLite::Database& database);
+
+// Calls `body`, which returns a Result, and makes an Error of what it throws. database: the open
+// one it works on, null where there is none yet.
 template <class Body>
-std::invoke_result_t<Body> guarded(const std::string& path, Body&& body) {
+std::invoke_result_t<Body> guarded(const std::string& path, Body&& body,
+                                   SQLite::Database* database = nullptr) {
   try {
     return std::forward<Body>(body)();
   } catch (const SQLite::Exception& exception) {
-    return tl::unexpected(storage_error(exception, path));
+    const int system_error = database == nullptr ? 0 : system_error_of(*database);
+    return tl::unexpected(storage_error(exception, path, system_error));
   } catch (const DamagedRow& damage) {
     return tl::unexpected(storage_error(damage, path));
   } catch (const FileGone& gone) {
     return tl::unexpected(storage_error(gone, path));
   }
+}
+
+template <class Body>
+std::invoke_result_t<Body> guarded(Connection& connection, Body&& body) {
+  return guarded(connection.path(), std::forward<Body>(body), &connection.database());
 }
 
 }  // namespace assay::store

@@ -91,7 +91,7 @@ Result<Database> Database::open(const std::filesystem::path& path, Access access
 template <class Body>
 auto Database::write(const Body& body) {
   using Done = std::invoke_result_t<Body, SQLite::Database&>;
-  return guarded(connection_->path(), [&]() -> Done {
+  return guarded(*connection_, [&]() -> Done {
     connection_->check_in_place();
     SQLite::Transaction transaction(connection_->database(), immediate);
     Done done = body(connection_->database());
@@ -131,7 +131,7 @@ Result<std::string> Database::begin_numbered_run(RunInfo info) {
 }
 
 Result<std::string> Database::unused_run_name(const std::string& experiment) {
-  return guarded(connection_->path(), [&]() -> Result<std::string> {
+  return guarded(*connection_, [&]() -> Result<std::string> {
     return next_name(connection_->database(), experiment);
   });
 }
@@ -170,7 +170,7 @@ Result<void> Database::describe_build(const std::string& run, const std::string&
 }
 
 Result<void> Database::record_case(const std::string& run, const CaseResult& result) {
-  auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
+  auto prepared = guarded(*connection_, [&]() -> Result<void> {
     connection_->commit_soon();
     return {};
   });
@@ -190,7 +190,7 @@ Result<void> Database::arrange_cases(const std::string& run,
 }
 
 Result<void> Database::finish_run(const std::string& run, const std::string& finished) {
-  auto prepared = guarded(connection_->path(), [&]() -> Result<void> {
+  auto prepared = guarded(*connection_, [&]() -> Result<void> {
     connection_->commit_surely();
     return {};
   });
@@ -223,7 +223,7 @@ Result<std::string> Database::add_run(const Run& run) {
 }
 
 Result<std::vector<RunSummary>> Database::runs() {
-  return guarded(connection_->path(), [&]() -> Result<std::vector<RunSummary>> {
+  return guarded(*connection_, [&]() -> Result<std::vector<RunSummary>> {
     SQLite::Database& database = connection_->database();
     SQLite::Transaction transaction(database);
     std::map<std::int64_t, std::map<Outcome, int>> outcomes = count_outcomes(database);
@@ -237,7 +237,7 @@ Result<std::vector<RunSummary>> Database::runs() {
 }
 
 Result<RunInfo> Database::run_info(const std::string& name) {
-  return guarded(connection_->path(), [&]() -> Result<RunInfo> {
+  return guarded(*connection_, [&]() -> Result<RunInfo> {
     SQLite::Statement row(connection_->database(), std::string(select_runs) + " WHERE name = ?");
     row.bind(1, name);
     if (!row.executeStep()) return unknown_run(connection_->database(), name);
@@ -246,7 +246,7 @@ Result<RunInfo> Database::run_info(const std::string& name) {
 }
 
 Result<Run> Database::load_run(const std::string& name) {
-  return guarded(connection_->path(), [&]() -> Result<Run> {
+  return guarded(*connection_, [&]() -> Result<Run> {
     SQLite::Database& database = connection_->database();
     // One read transaction, so that a case being recorded is seen whole or not at all.
     SQLite::Transaction transaction(database);
@@ -260,7 +260,7 @@ Result<Run> Database::load_run(const std::string& name) {
 
 Result<std::optional<std::string>> Database::latest_run(
     const std::optional<std::string>& experiment) {
-  return guarded(connection_->path(), [&]() -> Result<std::optional<std::string>> {
+  return guarded(*connection_, [&]() -> Result<std::optional<std::string>> {
     SQLite::Statement row(connection_->database(),
                           "SELECT name FROM runs WHERE ?1 IS NULL OR experiment = ?1" +
                               std::string(newest_first) + " LIMIT 1");
@@ -272,7 +272,7 @@ Result<std::optional<std::string>> Database::latest_run(
 
 Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::string& run) {
   using Cases = std::map<std::string, RecordedCase>;
-  return guarded(connection_->path(), [&]() -> Result<Cases> {
+  return guarded(*connection_, [&]() -> Result<Cases> {
     SQLite::Database& database = connection_->database();
     SQLite::Transaction transaction(database);
     const std::optional<std::int64_t> run_id = find_run(database, run);

@@ -94,7 +94,8 @@ nlohmann::json MemoryFloor::settle() const {
 
 std::string plugins_in_words(const store::Parameters& parameters) {
   std::vector<std::string> words;
-  for (const char* kind : {"attention", "norm", "communication", "compile", "workload"}) {
+  for (const char* kind :
+       {"attention", "norm", "precision", "communication", "compile", "workload"}) {
     const std::string name = store::text_of(parameters, kind);
     if (!name.empty()) words.push_back(fmt::format("{} {}", kind, name));
   }

@@ -17,12 +17,14 @@ std::string ended_with(const std::string& signal) {
 
 std::string kept_by_it(const std::string& mebibytes, const std::string& what) {
   return "^" + mebibytes + " MiB of " + what +
-         " were not given back by attention hostile, compile eager, workload attention$";
+         " were not given back by attention hostile, precision fp32, compile eager, workload "
+         "attention$";
 }
 
 const std::string too_late = "^the case did not finish within 4\\.0 s";
 const std::string still_ran =
-    "^processes that attention hostile, compile eager, workload attention had started still ran; "
+    "^processes that attention hostile, precision fp32, compile eager, workload attention had "
+    "started still ran; "
     "they were ended with their worker$";
 
 class Plugin : public ::testing::TestWithParam<PluginFault> {};

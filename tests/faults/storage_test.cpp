@@ -76,16 +76,17 @@ TEST_P(Disk, FailsAndWhatWasStoredIsKept) {
 
 INSTANTIATE_TEST_SUITE_P(
     Faults, Disk,
-    ::testing::Values(DiskFault{"full_at_once", ENOSPC, 0, "the disk is full from the start",
-                                "the disk is full"},
-                      DiskFault{"full_as_tables_are_made", ENOSPC, 20'000,
-                                "the disk is full as the database is made", "the disk is full"},
-                      DiskFault{"full_as_a_case_is_stored", ENOSPC, 300'000,
-                                "the disk is full as a case is stored", "the disk is full"},
-                      DiskFault{"read_only_as_a_case_is_stored", EROFS, 300'000,
-                                "the disk becomes read-only as a case is stored", ""},
-                      DiskFault{"broken_as_a_case_is_stored", EIO, 300'000,
-                                "the disk fails as a case is stored", ""}),
+    ::testing::Values(
+        DiskFault{"full_at_once", ENOSPC, 0, "the disk is full from the start", "the disk is full"},
+        DiskFault{"full_as_tables_are_made", ENOSPC, 20'000,
+                  "the disk is full as the database is made", "the disk is full"},
+        DiskFault{"full_as_a_case_is_stored", ENOSPC, 300'000,
+                  "the disk is full as a case is stored", "the disk is full"},
+        DiskFault{"read_only_as_a_case_is_stored", EROFS, 300'000,
+                  "the disk becomes read-only as a case is stored",
+                  "it is on a read-only file system"},
+        DiskFault{"broken_as_a_case_is_stored", EIO, 300'000, "the disk fails as a case is stored",
+                  "reading or writing it failed (disk I/O error: Input/output error)"}),
     [](const auto& tested) { return tested.param.name; });
 
 // A file system of its own, 384 KiB large, where this user may make one.

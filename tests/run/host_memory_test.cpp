@@ -99,16 +99,27 @@ TEST(MemoryGuardTest, LooksSoonerWhereLessIsLeft) {
 }
 
 TEST(MemoryGuardTest, TakesItsLimitFromTheEnvironment) {
-  const auto stops = [](const char* limit) {
+  const auto guard = [](const char* limit) {
     ::setenv(memory_limit_variable, limit, 1);
-    const auto guard = MemoryGuard::from_environment();
+    auto made = MemoryGuard::from_environment();
     ::unsetenv(memory_limit_variable);
-    return guard.judge({2 * gib}, std::nullopt).stop.has_value();
+    return made;
+  };
+  const auto stops = [&](const char* limit) {
+    return guard(limit).value().judge({2 * gib}, std::nullopt).stop.has_value();
   };
   EXPECT_TRUE(stops("1 GiB"));
   EXPECT_TRUE(stops("1073741824"));
   EXPECT_FALSE(stops("3 GiB"));
   EXPECT_FALSE(stops(""));
+  for (const char* nonsense : {"nonsense", "8 gigs", "-1", "0", "0 GiB", "8 GiB or so", " "}) {
+    const auto refused = guard(nonsense);
+    ASSERT_FALSE(refused) << nonsense;
+    EXPECT_EQ(refused.error().exit_code, ExitCode::bad_input);
+    EXPECT_THAT(refused.error().text(), HasSubstr(std::string("ASSAY_HOST_MEMORY_LIMIT: '") +
+                                                  nonsense + "' is not a limit"));
+    EXPECT_THAT(refused.error().text(), HasSubstr("such as 8 GiB"));
+  }
 }
 
 }  // namespace
