@@ -196,7 +196,7 @@ class ExternalCase {
     if (!json || !json->is_object()) {
       ++bad_lines_;
       return refuse(fmt::format("the program printed a line that is not a JSON object: {}",
-                                line.substr(0, 120)));
+                                printable(line.substr(0, 120))));
     }
     if (json->contains("series")) take_series((*json)["series"]);
     if (json->contains("check")) take_check((*json)["check"]);

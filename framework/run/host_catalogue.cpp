@@ -10,6 +10,7 @@
 #include "catalogue/listing.h"
 #include "run/plugin_source.h"
 #include "run/process.h"
+#include "run/worker.h"
 
 namespace assay::run {
 
@@ -58,7 +59,7 @@ Result<Bounds> bounds_of_loading() {
 // asked_for: those of the command line.
 tl::unexpected<Error> not_listed(const Captured& worker, const std::filesystem::path& looked_at,
                                  const std::vector<std::filesystem::path>& asked_for) {
-  const auto said = std::string(trim(worker.errors));
+  const auto said = printable(trim(worker.errors));
   const std::string printed = said.empty() ? "" : "; it printed: " + said;
   const bool stopped = !worker.stopped.empty();
   const std::string more_time =

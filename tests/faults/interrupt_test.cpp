@@ -76,6 +76,7 @@ class Interrupt : public ::testing::Test {
     host.send_and_see_taken(signal);
     trial_.folder().write("leave", "");
     const End end = host.wait(60);
+    trial_.saw(end);
     EXPECT_EQ(host.left_behind(), "");
     return end;
   }
@@ -103,6 +104,7 @@ class Interrupt : public ::testing::Test {
     host.send(signal);
     // Far less than what the case may take.
     const End end = host.wait(60);
+    trial_.saw(end);
     EXPECT_EQ(host.left_behind(), "");
     EXPECT_EQ(end.exit_code, 1) << end.errors;
     EXPECT_EQ(trial_.stored().cases.size(), 2u);
@@ -140,6 +142,7 @@ TEST_F(Interrupt, KillWhileAPluginHasLeftADaemonAndHangs) {
   wait_for_file(host, daemon);
   host.send(SIGKILL);
   const End end = host.wait(60);
+  trial_.saw(end);
   EXPECT_EQ(host.left_behind(), "");
   expect_kept_and_resumed(end, words("awake.yaml"));
   trial_.record(
@@ -171,6 +174,7 @@ TEST_F(Interrupt, KillWhileRanksAreWithinACollective) {
   EXPECT_EQ(host.workers().size(), 3u) << host.errors();
   host.send(SIGKILL);
   const End end = host.wait(60);
+  trial_.saw(end);
   EXPECT_EQ(end.exit_code, 128 + SIGKILL);
   EXPECT_GE(end.listeners, 2u) << "the host's and that of rank 0";
   EXPECT_EQ(host.left_behind(), "");

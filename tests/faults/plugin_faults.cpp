@@ -39,7 +39,8 @@ void expect_costs_its_case_alone(const Hostile& hostile, const PluginFault& faul
   trial.environment["ASSAY_HOST_MEMORY_LIMIT"] = "3 GiB";
   trial.folder().write("faults.yaml", experiment(hostile, fault));
   const End end = trial.run({"run", "faults.yaml", "--plugin", test::fixture(hostile.library)});
-  const Struck struck{1, 3, fault.outcome, fault.reason, fault.mark, fault.mark_reason};
+  const Struck struck{
+      1, 3, fault.outcome, fault.reason, fault.mark, fault.mark_reason, fault.may_vary};
   const auto result = expect_told_everywhere(trial, end, struck);
   ASSERT_TRUE(result);
   const bool measured = result->outcome == Outcome::ok || fault.after_measuring;

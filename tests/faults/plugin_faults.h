@@ -7,14 +7,15 @@ namespace assay::faults {
 
 // A plugin that misbehaves in one of three cases.
 struct PluginFault {
-  std::string name;     // of the option's value, and of the test
-  std::string done;     // for the page
-  std::string outcome;  // a regular expression, such as "wrong" or "oom|error"
-  std::string reason;   // one that the reason must hold; ^…$ where all of it is known
-  std::string more;     // settings of its case, "measure.timeout: 4 s", or options of the plugin
-  std::string mark;     // that its case must have, "" for none
+  std::string name;  // of the option's value, and of the test
+  std::string done;  // for the page
+  std::string outcome;
+  std::string reason;  // one that the reason must hold; ^…$ where all of it is known
+  std::string more;    // settings of its case, "measure.timeout: 4 s", or options of the plugin
+  std::string mark;    // that its case must have, "" for none
   std::string mark_reason;       // as `reason`
   bool after_measuring = false;  // its times are measured and verified by then, and are kept
+  bool may_vary = false;         // the reason is not the same each time
 };
 
 // googletest's name for one.

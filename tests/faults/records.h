@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,21 @@ struct Record {
   std::string reason;   // as the user reads it
   std::string others;   // the other cases of the run
   std::string lost;     // "nothing"
+  std::string commit;   // of the build it was recorded with; "" in records that do not say
+  std::string date;     // "2026-01-31"
 };
 
-// Appends it to the file that ASSAY_FAULT_RECORDS names, if one is named and the running test has
-// not failed.
+// Whether ASSAY_FAULT_RECORDS names a file for records.
+bool is_recording();
+// Appends it to that file, with the build's commit and the date, unless the running test has
+// failed.
 void write_record(const Record& record);
+
+// What stands in tests/faults/records of a test.
+std::optional<Record> committed_record(const std::string& test);
+// Of a reason what is the same each time: without figures, without the moment at which a case was
+// stopped, and without what a program printed that is no text.
+std::string cause_of(const std::string& reason);
 
 // The records of a file of JSON lines, of each test the last.
 std::vector<Record> read_records(const std::filesystem::path& file);

@@ -108,6 +108,7 @@ TEST(FullDisk, ForReal) {
   Host host(command);
   const End end = host.wait();
   EXPECT_EQ(host.left_behind(), "");
+  trial.saw(end);
   if (end.exit_code == 99) GTEST_SKIP() << "no file system can be mounted here: " << end.errors;
   EXPECT_EQ(end.exit_code, 4) << end.errors;
   EXPECT_THAT(end.errors, HasSubstr("the disk is full"));
@@ -125,6 +126,7 @@ TEST(Database, IsWrittenByTwoRunsAtOnce) {
   Host one(trial.command(run_it)), two(trial.command(run_it));
   for (Host* host : {&one, &two}) {
     const End end = host->wait();
+    trial.saw(end);
     EXPECT_EQ(end.exit_code, 0) << end.errors;
     EXPECT_EQ(host->left_behind(), "");
   }
@@ -211,6 +213,7 @@ TEST(Database, ThatIsCutInHalfIsLeftAlone) {
   EXPECT_EQ(trial.run(run_it).exit_code, 0);
   const auto whole = std::filesystem::file_size(trial.database());
   std::filesystem::resize_file(trial.database(), whole / 2);
+  trial.forget_what_was_told();
   const std::string before = trial.folder().read("results/assay.db");
   const End end = trial.run({"run", "storage.yaml", "--resume"});
   EXPECT_EQ(end.exit_code, 4) << end.output;
