@@ -42,6 +42,7 @@ class WallClock final : public Clock {
 
   std::string name() const override { return "wall"; }
   double resolution_s() const override { return host_.step_s; }
+  double shortest_reading_s() const override { return 1000 * host_.step_s; }
   std::size_t last() const override { return turns_.last(); }
 
   void prepare() override {

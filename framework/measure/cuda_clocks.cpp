@@ -12,6 +12,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <limits>
+#include <map>
 #include <optional>
 
 #include "measure/event_timer.h"
@@ -23,7 +26,53 @@ namespace assay::measure {
 
 namespace {
 
-void enqueue_empty() { at::cuda::sleep(0); }
+void enqueue_empties(int n) {
+  for (int i = 0; i < n; ++i) at::cuda::sleep(0);
+}
+
+// A reading's errors, up to 0.15 µs, depend on where the device runs what is timed, and are at its
+// two ends: within 0.5 % of a reading so long. That is what a group of calls must come to, too.
+constexpr double shortest_event_reading_s = 30e-6;
+
+// How many calls may follow each other between one pair of events: one, but for calls that are
+// short and have nothing go ahead of them.
+class Rows {
+ public:
+  explicit Rows(bool possible) : possible_(possible) {}
+
+  // Host time of what went ahead of a call: launching anything takes longer than a microsecond.
+  void saw_ahead(double host_s) { least_ahead_s_ = std::min(least_ahead_s_, host_s); }
+  void saw_call(double call_s) { call_s_ = call_s; }
+  int calls_at_most() const {
+    return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s
+               ? longest_row
+               : 1;
+  }
+
+ private:
+  static constexpr double nothing_s = 1e-6;
+  static constexpr int longest_row = 64;
+
+  bool possible_;
+  double least_ahead_s_ = std::numeric_limits<double>::infinity();
+  double call_s_ = std::numeric_limits<double>::infinity();  // of the last call
+};
+
+bool rows_are_possible(const TimedCalls& timed) { return timed.calls.size() == 1 && !timed.flush; }
+
+// Seconds of so many calls, in rows as long as they may be. row_s(n): of n in a row.
+template <class RowTime>
+double in_rows_s(Rows& rows, int calls, const RowTime& row_s) {
+  double total_s = 0;
+  while (calls > 0) {
+    const int n = std::min(calls, rows.calls_at_most());
+    const double s = row_s(n);
+    rows.saw_call(s / n);
+    total_s += s;
+    calls -= n;
+  }
+  return total_s;
+}
 
 struct Observed {
   double enqueue_s = 0;   // host time of the call
@@ -68,10 +117,13 @@ double checked_enqueue_s(const Call& call) {
 class CudaEventClock final : public Clock {
  public:
   explicit CudaEventClock(TimedCalls timed)
-      : turns_(std::move(timed)), timer_({[this] { events_.around(enqueue_empty); }, events_}) {}
+      : rows_(rows_are_possible(timed)),
+        turns_(std::move(timed)),
+        timer_([this](int n) { return between_events([n] { enqueue_empties(n); }); }) {}
 
   std::string name() const override { return "cuda_event"; }
   double resolution_s() const override { return timer_.resolution_s(); }
+  double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return turns_.last(); }
   nlohmann::json facts() const override { return timer_.facts(); }
 
@@ -82,12 +134,7 @@ class CudaEventClock final : public Clock {
   }
 
   double sample(int calls) override {
-    double total_s = 0;
-    for (int i = 0; i < calls; ++i) {
-      const auto& run = turns_.next();
-      total_s += timer_.time({[&] { events_.around(run); }, events_});
-    }
-    return total_s;
+    return in_rows_s(rows_, calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
   }
 
   void call(std::size_t program) override {
@@ -96,6 +143,25 @@ class CudaEventClock final : public Clock {
   }
 
  private:
+  EventTimer::Timed between_events(std::function<void()> enqueue) {
+    return {[this, enqueue = std::move(enqueue)] { events_.around(enqueue); }, events_};
+  }
+
+  double one_s() {
+    const double begin_s = host_now_s();
+    const auto& run = turns_.next();
+    rows_.saw_ahead(host_now_s() - begin_s);
+    return timer_.time(between_events(run));
+  }
+
+  double row_s(int n) {
+    const auto row = [this, n] {
+      for (int i = 0; i < n; ++i) turns_.next()();
+    };
+    return timer_.time(between_events(row), n);
+  }
+
+  Rows rows_;
   Turns turns_;
   EventPair events_;
   EventTimer timer_;
@@ -120,38 +186,60 @@ struct CapturedRun {
   }
 };
 
-// A program's call, captured in two graphs.
-struct Captured {
-  model::CapturedCall before;
-  CapturedRun run;
-
+// A program's call, captured in two graphs, and rows of it.
+class Captured {
+ public:
   void capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t pool) {
     for (int i = 0; i < warmup_calls; ++i) {
+      const double begin_s = host_now_s();
       call.before();
+      ahead_s_ = std::min(ahead_s_, host_now_s() - begin_s);
       call.run();
     }
     // Drops what the last run left, so that the graphs' memory does not come on top of it.
     call.before();
     c10::cuda::device_synchronize();
     before.capture(pool, call.before);
-    run.capture(pool, call.run);
+    capture_row(call, 1, pool);
   }
+
+  bool has_row(int calls) const { return rows_.contains(calls); }
+  void capture_row(const Call& call, int calls, at::cuda::MempoolId_t pool) {
+    newest_ = &rows_[calls];
+    newest_->capture(pool, [&] {
+      for (int i = 0; i < calls; ++i) call.run();
+    });
+  }
+  EventTimer::Timed row(int calls) { return rows_.at(calls).timed(); }
+  // What the program holds as its outputs is the memory that this writes.
+  void replay_newest() { newest_->graph.replay(); }
+  double ahead_s() const { return ahead_s_; }
+
+  model::CapturedCall before;
+
+ private:
+  std::map<int, CapturedRun> rows_;  // by the calls in them
+  CapturedRun* newest_ = nullptr;
+  double ahead_s_ = std::numeric_limits<double>::infinity();  // host time of `before`
 };
 
 class CudaGraphClock final : public Clock {
  public:
-  explicit CudaGraphClock(TimedCalls timed) : turns_(std::move(timed)) {
-    enqueue_empty();  // a kernel that has not been launched yet cannot be captured
+  explicit CudaGraphClock(TimedCalls timed)
+      : rows_(rows_are_possible(timed)), turns_(std::move(timed)) {
+    enqueue_empties(1);  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
-    {
-      const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
-      empty_.capture(at::cuda::graph_pool_handle(), enqueue_empty);
-    }
-    timer_.emplace(empty_.timed());
+    on_a_side_stream([this] {
+      for (const int n : {1, EventTimer::empties_in_a_row}) {
+        empties_[n].capture(at::cuda::graph_pool_handle(), [n] { enqueue_empties(n); });
+      }
+    });
+    timer_.emplace([this](int n) { return empties_.at(n).timed(); });
   }
 
   std::string name() const override { return "cuda_graph"; }
   double resolution_s() const override { return timer_->resolution_s(); }
+  double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return turns_.last(); }
   nlohmann::json facts() const override { return timer_->facts(); }
 
@@ -166,52 +254,73 @@ class CudaGraphClock final : public Clock {
     for (std::size_t i = 0; i < captured_.size(); ++i) call(i);
     c10::cuda::device_synchronize();
     timer_->expect_enqueue_s(std::min(enqueue_s, replay_enqueue_s()));
+    rows_.saw_ahead(captured_.front().ahead_s());
   }
 
   double sample(int calls) override {
-    double total_s = 0;
-    for (int i = 0; i < calls; ++i) {
-      Captured& captured = captured_.at(turns_.advance());
-      captured.before.replay();
-      turns_.flush();
-      total_s += timer_->time(captured.run.timed());
-    }
-    return total_s;
+    return in_rows_s(rows_, calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
   }
 
   void call(std::size_t program) override {
     captured_.at(program).before.replay();
-    captured_.at(program).run.graph.replay();
+    captured_.at(program).replay_newest();
   }
 
  private:
   // Libraries allocate workspaces and choose algorithms in their first calls on a stream.
   static constexpr int warmup_calls = 3;
 
-  // The graphs share their memory: they are replayed in turn, never beside each other.
-  void capture_all() {
+  template <class Work>
+  static void on_a_side_stream(const Work& work) {
     c10::cuda::device_synchronize();
-    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
-    const auto pool = at::cuda::graph_pool_handle();
-    captured_.resize(turns_.calls().size());
-    for (std::size_t i = 0; i < captured_.size(); ++i) {
-      captured_[i].capture(turns_.calls()[i], i == 0 ? warmup_calls : 1, pool);
+    {
+      const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+      work();
     }
     c10::cuda::device_synchronize();
+  }
+
+  // The graphs share their memory: they are replayed in turn, never beside each other.
+  void capture_all() {
+    on_a_side_stream([this] {
+      captured_.resize(turns_.calls().size());
+      for (std::size_t i = 0; i < captured_.size(); ++i) {
+        captured_[i].capture(turns_.calls()[i], i == 0 ? warmup_calls : 1, pool_);
+      }
+    });
+  }
+
+  double one_s() {
+    Captured& captured = captured_.at(turns_.advance());
+    captured.before.replay();
+    turns_.flush();
+    return timer_->time(captured.row(1));
+  }
+
+  double row_s(int n) {
+    Captured& captured = captured_.at(turns_.advance());
+    if (!captured.has_row(n)) {
+      on_a_side_stream([&] { captured.capture_row(turns_.calls().front(), n, pool_); });
+      captured.replay_newest();  // brings it to the device
+      c10::cuda::device_synchronize();
+    }
+    return timer_->time(captured.row(n), n);
   }
 
   double replay_enqueue_s() {
     captured_.front().before.replay();
     const double begin_s = host_now_s();
-    captured_.front().run.graph.replay();
+    captured_.front().replay_newest();
     const double enqueue_s = host_now_s() - begin_s;
     c10::cuda::device_synchronize();
     return enqueue_s;
   }
 
+  Rows rows_;
   Turns turns_;
+  at::cuda::MempoolId_t pool_ = at::cuda::graph_pool_handle();
   std::deque<Captured> captured_;  // which neither copies nor moves them
-  CapturedRun empty_;
+  std::map<int, CapturedRun> empties_;
   std::optional<EventTimer> timer_;
 };
 

@@ -19,6 +19,7 @@ constexpr double spare = 1.5;
 constexpr double most_lengthening = 8;  // a call that waits for the device outlasts any spin
 
 constexpr double empty_hold_s = 50e-6;
+constexpr double empties_hold_s = 200e-6;
 constexpr int empty_kernels = 41;
 constexpr int kernels_until_awake = 30;  // after a pause the first ones show more
 // Of a longer call the overhead's moves are less than a thousandth.
@@ -50,7 +51,7 @@ double smallest_step(std::vector<double> values) {
 
 }  // namespace
 
-EventTimer::EventTimer(Timed empty) : empty_(std::move(empty)) {
+EventTimer::EventTimer(std::function<Timed(int n)> empty) : empty_(std::move(empty)) {
   measure_rate();
   measure_overhead();
   measure_rate();  // by now an idle device has woken up
@@ -69,35 +70,49 @@ void EventTimer::measure_rate() {
 }
 
 void EventTimer::measure_overhead() {
-  for (int i = 0; i < kernels_until_awake; ++i) show(empty_, empty_hold_s);
-  for (int i = 0; i < empty_kernels; ++i) empty_s_.push_back(show(empty_, empty_hold_s).s);
+  for (int i = 0; i < kernels_until_awake; ++i) show(empty_(1), empty_hold_s);
+  for (int i = 0; i < empty_kernels; ++i) empty_s_.push_back(show(empty_(1), empty_hold_s).s);
   overhead_s_ = middle_mean(empty_s_);
   resolution_s_ = smallest_step({empty_s_.begin(), empty_s_.end()});
 }
 
 void EventTimer::follow_overhead() {
-  empty_s_.push_back(show(empty_, empty_hold_s).s);
+  empty_s_.push_back(show(empty_(1), empty_hold_s).s);
   empty_s_.pop_front();
   overhead_s_ = middle_mean(empty_s_);
 }
 
-double EventTimer::hold_s() const {
-  return std::min(lengthened_ * (spare * enqueue_s_ + recording_s), longest_possible_hold_s);
+double EventTimer::between_calls_s() {
+  if (!between_calls_s_) {
+    std::vector<double> shown_s;
+    for (int i = 0; i < empty_kernels; ++i) {
+      shown_s.push_back(show(empty_(empties_in_a_row), empties_hold_s).s);
+      follow_overhead();
+    }
+    between_calls_s_ = (middle_mean(shown_s) - overhead_s_) / (empties_in_a_row - 1);
+  }
+  return *between_calls_s_;
 }
 
-double EventTimer::time(const Timed& timed) {
-  const double shown_s = raw_time(timed);
+double EventTimer::hold_s(int calls) const {
+  return std::min(lengthened_ * (spare * calls * enqueue_s_ + recording_s),
+                  longest_possible_hold_s);
+}
+
+double EventTimer::time(const Timed& timed, int calls) {
+  const double beside_s = calls > 1 ? (calls - 1) * between_calls_s() : 0;
+  const double shown_s = raw_time(timed, calls);
   if (shown_s < short_call_s) follow_overhead();
-  return std::max(0.0, shown_s - overhead_s_);
+  return std::max(0.0, shown_s - overhead_s_ - beside_s);
 }
 
-double EventTimer::raw_time(const Timed& timed) {
-  const double held_s = hold_s();
+double EventTimer::raw_time(const Timed& timed, int calls) {
+  const double held_s = hold_s(calls);
   longest_hold_s_ = std::max(longest_hold_s_, held_s);
   const Shown shown = show(timed, held_s);
-  ++timed_;
+  timed_ += calls;
   if (shown.gap) {
-    ++gaps_;
+    gaps_ += calls;
     lengthened_ = std::min(2 * lengthened_, most_lengthening);
   }
   return shown.s;
@@ -116,6 +131,7 @@ EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
 nlohmann::json EventTimer::facts() const {
   return {{"resolution_s", resolution_s_},
           {"overhead_s", overhead_s_},
+          {"between_calls_s", between_calls_s_.value_or(0)},
           {"hold_s", longest_hold_s_},
           {"calls", timed_},
           {"calls_with_launch_gaps", gaps_}};

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace assay::measure {
 
@@ -35,15 +36,18 @@ class EventTimer {
     const EventPair& events;
   };
 
-  // `empty` is a kernel that does nothing, launched as what will be timed is. What the two events
-  // show around it is subtracted from every time: the timestamps' own way through the device,
-  // launching, and draining. What is left is the time from the first instruction of what is timed
-  // to its last. It moves by a tenth of a microsecond and more with the device's state, so that
-  // short calls are each followed by one more such kernel. Its events must outlive the timer.
-  explicit EventTimer(Timed empty);
+  // `empty(n)` is n kernels in a row that do nothing, launched as what will be timed is; n is 1 or
+  // `empties_in_a_row`. What the two events show around one is subtracted from every time: the
+  // timestamps' own way through the device, launching, and draining. What is left is the time from
+  // the first instruction of what is timed to its last. It moves by a tenth of a microsecond and
+  // more with the device's state, so that short calls are each followed by one more such kernel.
+  // Its events must outlive the timer.
+  explicit EventTimer(std::function<Timed(int n)> empty);
+  static constexpr int empties_in_a_row = 16;
 
-  // Seconds; 0 where it takes no longer than a kernel that does nothing.
-  double time(const Timed& timed);
+  // Seconds of `calls` calls that `timed` enqueues in a row, without what as many empty kernels in
+  // a row take from one to the next; 0 where they take no longer.
+  double time(const Timed& timed, int calls = 1);
 
   // Host time of enqueuing one call, from which the length of the spin follows.
   void expect_enqueue_s(double enqueue_s) { enqueue_s_ = enqueue_s; }
@@ -58,8 +62,9 @@ class EventTimer {
   };
 
   Shown show(const Timed& timed, double held_s);
-  double raw_time(const Timed& timed);
-  double hold_s() const;
+  double raw_time(const Timed& timed, int calls);
+  double hold_s(int calls) const;
+  double between_calls_s();
   void measure_rate();
   void measure_overhead();
   void follow_overhead();
@@ -70,8 +75,9 @@ class EventTimer {
   double enqueue_s_ = 1e-3;                               // until it is known
   double lengthened_ = 1;  // the spin, after ones that ended too early
   double longest_hold_s_ = 0;
-  Timed empty_;
-  std::deque<double> empty_s_;  // what the newest empty kernels showed
+  std::function<Timed(int n)> empty_;
+  std::optional<double> between_calls_s_;  // from one empty kernel to the next
+  std::deque<double> empty_s_;             // what the newest empty kernels showed
   double overhead_s_ = 0;
   double resolution_s_ = 0;
   long timed_ = 0;

@@ -28,11 +28,6 @@ double real_setting(const store::Parameters& parameters, const char* name) {
   return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
 }
 
-// The share of a reading that the clock's step may be.
-double largest_share_of_step(const measure::Clock& clock) {
-  return clock.name() == "wall" ? 1e-3 : 5e-3;
-}
-
 timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
                                            const measure::Clock& clock) {
   timing::SamplingSettings settings;
@@ -44,7 +39,7 @@ timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
   settings.max_samples = integer_setting(parameters, "measure.max_samples");
   settings.max_time_s = real_setting(parameters, "measure.max_time");
   settings.resolution_s = clock.resolution_s();
-  settings.shortest_reading_s = settings.resolution_s / largest_share_of_step(clock);
+  settings.shortest_reading_s = clock.shortest_reading_s();
   return settings;
 }
 

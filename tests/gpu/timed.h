@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "measure/clock.h"
+#include "timing/sampling.h"
 
 // What the tests of clocks and caches time with.
 namespace assay::test {
@@ -26,17 +27,26 @@ inline measure::TimedCalls calls_of(std::function<void()> run, std::function<voi
   return {{{[] {}, std::move(run)}}, std::move(flush)};
 }
 
-inline std::vector<double> samples_of(measure::Clock& clock, int count) {
-  std::vector<double> samples;
-  for (int i = 0; i < count; ++i) samples.push_back(clock.sample(1));
-  return samples;
-}
+class ClockStopwatch final : public timing::Stopwatch {
+ public:
+  explicit ClockStopwatch(measure::Clock& clock) : clock_(clock) {}
+  double warm_up_s() override { return 0; }
+  void prepare() override { clock_.prepare(); }
+  double sample_s(int calls) override { return clock_.sample(calls); }
 
+ private:
+  measure::Clock& clock_;
+};
+
+// As a pass is sampled: short calls are grouped.
 inline double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples) {
   const auto clock = measure::make_clock(name, cuda, std::move(calls));
-  clock->prepare();
-  for (int i = 0; i < 3; ++i) clock->sample(1);
-  return median(samples_of(*clock, samples));
+  ClockStopwatch stopwatch(*clock);
+  timing::SamplingSettings settings;
+  settings.samples = samples;
+  settings.resolution_s = clock->resolution_s();
+  settings.shortest_reading_s = clock->shortest_reading_s();
+  return median(timing::take_samples(stopwatch, settings, {}).samples_s);
 }
 
 }  // namespace assay::test
