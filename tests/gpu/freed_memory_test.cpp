@@ -1,3 +1,5 @@
+#ifdef ASSAY_TEST_KERNELS
+
 #include "measure/freed_memory.h"
 
 #include <ATen/Context.h>
@@ -46,3 +48,5 @@ TEST(GpuFreedMemory, IsClearedBeforeAnythingIsTimed) {
 
 }  // namespace
 }  // namespace assay::test
+
+#endif
