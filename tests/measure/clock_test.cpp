@@ -130,24 +130,26 @@ class Arithmetic {
 };
 
 // Calls shorter than two readings of the clock take, against a loop around as many of them, by
-// another clock. The processor may be taken away meanwhile, but not every time.
+// another clock. The processor may be taken away meanwhile, or be slower for a while, but not in all
+// of many tries that are shorter than a time slice.
 TEST(WallClock, ShortCallsInARowAreAsLongAsALoopOfThem) {
-  constexpr int calls = 20'000;
   constexpr double beside_a_call_s = 5e-9;  // a `before` that does nothing
+  constexpr int tries = 300;
   for (const int steps : {20, 100, 1000}) {
+    const int calls = 400'000 / steps;  // some 0.5 ms
     const auto work = std::make_shared<Arithmetic>(steps);
     const std::function<void()> run = [work] { (*work)(); };
     const auto clock = make_clock("wall", cpu, {{{[] {}, run}}, {}});
     for (int i = 0; i < 10; ++i) clock->sample(1);
     double loop_s = 1, measured_s = 1;
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < tries; ++i) {
       const double begin_s = raw_now_s();
       for (int call = 0; call < calls; ++call) run();
       loop_s = std::min(loop_s, raw_now_s() - begin_s);
       measured_s = std::min(measured_s, clock->sample(calls));
     }
-    EXPECT_GE(measured_s, 0.95 * loop_s) << steps << " steps";
-    EXPECT_LE(measured_s, 1.05 * loop_s + calls * beside_a_call_s) << steps << " steps";
+    EXPECT_GE(measured_s, 0.9 * loop_s) << steps << " steps";
+    EXPECT_LE(measured_s, 1.1 * loop_s + calls * beside_a_call_s) << steps << " steps";
   }
 }
 
