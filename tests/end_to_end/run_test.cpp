@@ -61,7 +61,9 @@ TEST(RunTest, TheQuickstartHasATableAPlotAndFindings) {
   const std::string report = folder.read("results/quickstart-1/report.md");
   EXPECT_THAT(report, HasSubstr("\n| architecture   | attention   | precision   |"));
   EXPECT_THAT(report, HasSubstr("\n| swiglu         | math        | bf16        |"));
-  EXPECT_THAT(report, HasSubstr("\n## Findings\n\n- **"));
+  // Two samples on a busy machine may all be noise.
+  EXPECT_THAT(report, AnyOf(HasSubstr("\n## Findings\n\n- **"),
+                            HasSubstr("\n## Findings\n\nThe results support no finding")));
   if (std::system("command -v gnuplot >/dev/null") != 0) return;
   EXPECT_THAT(report, HasSubstr("](plot-1.svg)"));
   EXPECT_THAT(folder.read("results/quickstart-1/plot-1.svg"), HasSubstr("<svg"));
