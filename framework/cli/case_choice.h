@@ -21,8 +21,7 @@ namespace assay::cli {
 Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run,
                                                            const std::string& text);
 
-// Drops the cases for which a filter, an expression as above, does not hold; an error where none is
-// left.
+// Drops the cases for which a filter, an expression as above, does not hold; that may be all.
 Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run);
 
 // What is enough of a case's key to name it within the run, 12 digits or more.

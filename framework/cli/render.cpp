@@ -79,7 +79,12 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     auto run = database.load_run(name);
     if (!run) return tl::unexpected(run.error());
     if (auto kept = keep_cases(request.filters, *run); !kept) return tl::unexpected(kept.error());
+    if (run->cases.empty() && !request.filters.empty()) continue;
     loaded.push_back(std::move(*run));
+  }
+  if (loaded.empty()) {
+    return fail(ExitCode::bad_input, fmt::format("no case of {} is left", join(request.runs, ", ")),
+                fmt::format("--filter '{}' drops all of them", join(request.filters, "' and '")));
   }
   report::Inputs inputs;
   for (const store::Run& run : loaded) inputs.sources.push_back(&run);

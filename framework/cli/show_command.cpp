@@ -129,11 +129,16 @@ tl::unexpected<Error> not_a_run(const std::string& what, const Error& error) {
 
 Result<ExitCode> show_run(const po::variables_map& values, const std::string& what) {
   auto database = open_database(values, store::Access::read_only);
-  if (!database) return not_a_run(what, database.error());
+  if (!database) {
+    std::error_code ignored;
+    const bool there = std::filesystem::exists(results_folder(values) / "assay.db", ignored);
+    return there ? tl::unexpected(database.error()) : not_a_run(what, database.error());
+  }
   const std::size_t slash = what.find('/');
   const auto name = run_name(*database, what.substr(0, slash));
   if (!name) return tl::unexpected(name.error());
   const auto run = database->load_run(*name);
+  if (!run && run.error().exit_code != ExitCode::bad_input) return tl::unexpected(run.error());
   if (!run) return not_a_run(what, run.error());
   std::string choice = text_or(values, "case", "");
   if (slash != std::string::npos) {

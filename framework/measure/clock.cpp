@@ -78,8 +78,8 @@ class WallClock final : public Clock {
  private:
   // As far as has been seen: `before` may well do nothing when it is called.
   bool nothing_goes_before() const {
-    constexpr double nothing_s = 100e-9;
-    return device_.is_cpu() && !turns_.flushes() && least_before_s_ < nothing_s;
+    constexpr double nothing_s = 30e-9;
+    return device_.is_cpu() && turns_.nothing_between() && least_before_s_ < nothing_s;
   }
 
   // One pair of readings around all of them: each of a pair takes about as long as a short call,

@@ -22,6 +22,11 @@ struct Call {
 struct TimedCalls {
   std::vector<Call> calls;      // at least one
   std::function<void()> flush;  // after `before`, untimed; may only enqueue; may be empty
+  // Whether calls may be timed together. Not where other ranks take part in them, which may find
+  // otherwise.
+  bool may_be_in_a_row = true;
+
+  bool nothing_between() const { return may_be_in_a_row && calls.size() == 1 && !flush; }
 };
 
 // How time is taken. One clock serves one pass, on one thread, with the device current.

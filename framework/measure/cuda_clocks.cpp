@@ -15,6 +15,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "measure/event_timer.h"
@@ -43,6 +44,7 @@ class Rows {
   // Host time of what went ahead of a call: launching anything takes longer than a microsecond.
   void saw_ahead(double host_s) { least_ahead_s_ = std::min(least_ahead_s_, host_s); }
   void saw_call(double call_s) { call_s_ = call_s; }
+  void rule_out() { possible_ = false; }
   int calls_at_most() const {
     return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s
                ? longest_row
@@ -57,8 +59,6 @@ class Rows {
   double least_ahead_s_ = std::numeric_limits<double>::infinity();
   double call_s_ = std::numeric_limits<double>::infinity();  // of the last call
 };
-
-bool rows_are_possible(const TimedCalls& timed) { return timed.calls.size() == 1 && !timed.flush; }
 
 // Seconds of so many calls, in rows as long as they may be. row_s(n): of n in a row.
 template <class RowTime>
@@ -117,7 +117,7 @@ double checked_enqueue_s(const Call& call) {
 class CudaEventClock final : public Clock {
  public:
   explicit CudaEventClock(TimedCalls timed)
-      : rows_(rows_are_possible(timed)),
+      : rows_(timed.nothing_between()),
         turns_(std::move(timed)),
         timer_([this](int n) { return between_events([n] { enqueue_empties(n); }); }) {}
 
@@ -204,13 +204,20 @@ class Captured {
   }
 
   bool has_row(int calls) const { return rows_.contains(calls); }
+  // Of several calls each has its `before` ahead of it, which launches nothing: what it undoes of
+  // the call before on the host must be undone.
   void capture_row(const Call& call, int calls, at::cuda::MempoolId_t pool) {
-    newest_ = &rows_[calls];
-    newest_->capture(pool, [&] {
-      for (int i = 0; i < calls; ++i) call.run();
+    auto row = std::make_unique<CapturedRun>();
+    row->capture(pool, [&] {
+      for (int i = 0; i < calls; ++i) {
+        if (calls > 1) call.before();
+        call.run();
+      }
     });
+    newest_ = row.get();
+    rows_[calls] = std::move(row);
   }
-  EventTimer::Timed row(int calls) { return rows_.at(calls).timed(); }
+  EventTimer::Timed row(int calls) { return rows_.at(calls)->timed(); }
   // What the program holds as its outputs is the memory that this writes.
   void replay_newest() { newest_->graph.replay(); }
   double ahead_s() const { return ahead_s_; }
@@ -218,7 +225,7 @@ class Captured {
   model::CapturedCall before;
 
  private:
-  std::map<int, CapturedRun> rows_;  // by the calls in them
+  std::map<int, std::unique_ptr<CapturedRun>> rows_;  // by the calls in them
   CapturedRun* newest_ = nullptr;
   double ahead_s_ = std::numeric_limits<double>::infinity();  // host time of `before`
 };
@@ -226,7 +233,7 @@ class Captured {
 class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
-      : rows_(rows_are_possible(timed)), turns_(std::move(timed)) {
+      : rows_(timed.nothing_between()), turns_(std::move(timed)) {
     enqueue_empties(1);  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
     on_a_side_stream([this] {
@@ -297,10 +304,19 @@ class CudaGraphClock final : public Clock {
     return timer_->time(captured.row(1));
   }
 
+  // A row that cannot be captured, for want of memory for example, is timed call by call.
   double row_s(int n) {
-    Captured& captured = captured_.at(turns_.advance());
+    Captured& captured = captured_.front();
     if (!captured.has_row(n)) {
-      on_a_side_stream([&] { captured.capture_row(turns_.calls().front(), n, pool_); });
+      const Status made = guarded([&] {
+        on_a_side_stream([&] { captured.capture_row(turns_.calls().front(), n, pool_); });
+      });
+      if (!made.ok()) {
+        rows_.rule_out();
+        double total_s = 0;
+        for (int i = 0; i < n; ++i) total_s += one_s();
+        return total_s;
+      }
       captured.replay_newest();  // brings it to the device
       c10::cuda::device_synchronize();
     }

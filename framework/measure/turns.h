@@ -18,7 +18,7 @@ class Turns {
   }
 
   std::size_t advance() { return last_ = (last_ + 1) % timed_.calls.size(); }
-  bool flushes() const { return static_cast<bool>(timed_.flush); }
+  bool nothing_between() const { return timed_.nothing_between(); }
   void flush() {
     if (timed_.flush) timed_.flush();
   }

@@ -1,5 +1,7 @@
 #include "run/pass_by_pass.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -9,12 +11,27 @@ namespace assay::run {
 
 namespace {
 
-// What its workers printed stands in one text.
+// What is known of each pass is put together; what its workers printed stands in one text.
 void add_context(nlohmann::json& whole, nlohmann::json part) {
-  if (whole.contains("output") && part.contains("output")) {
-    part["output"] = whole["output"].get<std::string>() + part["output"].get<std::string>();
+  for (auto& [key, value] : part.items()) {
+    nlohmann::json& known = whole[key];
+    if (known.is_object() && value.is_object()) {
+      add_context(known, std::move(value));
+    } else if (known.is_array() && value.is_array()) {
+      known.insert(known.end(), value.begin(), value.end());
+    } else if (key == "output" && known.is_string() && value.is_string()) {
+      known = known.get<std::string>() + value.get<std::string>();
+    } else {
+      known = std::move(value);
+    }
   }
-  whole.update(part, /*merge_objects=*/true);
+}
+
+CaseEnd out_of_time(const ResolvedCase& resolved) {
+  CaseEnd end;
+  end.outcome = Outcome::timeout;
+  end.reason = fmt::format("the case's {:.1f} s were over before this pass", resolved.time_limit_s);
+  return end;
 }
 
 void add_pass(CaseEnd& whole, CaseEnd part) {
@@ -56,7 +73,7 @@ CaseEnd measure_pass_by_pass(const ResolvedCase& resolved,
     ResolvedCase one = resolved;
     one.request.passes = {pass};
     one.time_limit_s -= std::chrono::duration<double>(Clock::now() - start).count();
-    CaseEnd end = measure(one);
+    CaseEnd end = one.time_limit_s > 0 ? measure(one) : out_of_time(resolved);
     complete_passes(one.request.passes, end);
     add_pass(whole, std::move(end));
     if (whole.interrupted) break;

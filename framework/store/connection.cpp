@@ -268,7 +268,7 @@ int system_error_of(SQLite::Database& database) {
   int of_log = 0, of_database = 0;
   sqlite3_file* log = nullptr;
   sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-  if (log != nullptr && log->pMethods != nullptr) {
+  if (log != nullptr && log->pMethods != nullptr && log->pMethods->xFileControl != nullptr) {
     log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_log);
   }
   sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &of_database);

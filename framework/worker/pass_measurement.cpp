@@ -228,7 +228,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const CaseContext& context = what.composition.context;
   Rotation rotation(
       what.caches.more_programs(what.program_bytes, context.group, what.build_another), what.pass);
-  measure::TimedCalls timed{{call_of(step)}, what.caches.flush()};
+  measure::TimedCalls timed{{call_of(step)}, what.caches.flush(), context.group.size == 1};
   for (const GuardedStep& another : rotation.steps()) timed.calls.push_back(call_of(another));
   const auto program = [&](std::size_t i) -> ProgramBoundary& {
     return i == 0 ? what.program : rotation.program(i - 1);

@@ -48,7 +48,7 @@ TEST_P(Listing, IsRefusedWithTheFilesName) {
   trial.environment["ASSAY_CACHE"] = (trial.folder().path() / "cache").string();
   trial.environment["HOSTILE_LOAD"] = GetParam().name;
   trial.environment["ASSAY_HOST_MEMORY_LIMIT"] = "3 GiB";
-  if (GetParam().name == "hang") trial.environment["ASSAY_LOAD_TIMEOUT"] = "4 s";
+  if (GetParam().name == "hang") trial.environment["ASSAY_LOAD_TIMEOUT"] = "20 s";
   trial.folder().write("load.yaml", with_timeout("3 min"));
   const End end = trial.run(words());
   EXPECT_EQ(end.exit_code, 3) << end.output;
@@ -72,9 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
         LoadFault{"segfault", "writes through a null pointer as its library is loaded", "",
                   "SIGSEGV"},
         LoadFault{"exit", "calls exit(0) as its library is loaded", "", "exit code 0"},
-        LoadFault{"hang", "sleeps as its library is loaded; looking at it may take 4 s", "",
+        LoadFault{"hang", "sleeps as its library is loaded; looking at it may take 20 s", "",
                   "hostile_load\\.so: looking at this plugin was stopped: "
-                  "it did not end within 4\\.0 s; .*ASSAY_LOAD_TIMEOUT"},
+                  "it did not end within 20\\.0 s; .*ASSAY_LOAD_TIMEOUT"},
         LoadFault{"fill", "allocates host memory without end as its library is loaded", "",
                   "hostile_load\\.so: looking at this plugin was stopped: "
                   "host memory ran out: .* the limit of ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB"},
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
         LoadFault{"hang", "sleeps as its library is loaded; its case may take 4 s", "timeout",
                   "^the case did not finish within 4\\.0 s"},
         LoadFault{"fill", "allocates host memory without end as its library is loaded", "oom",
-                  "^host memory ran out: 3\\.[0-9]+ GiB in use, the limit of "
+                  "^host memory ran out: [0-9.]+ GiB in use, the limit of "
                   "ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB"},
         LoadFault{"garbage", "prints 8 MiB of random bytes as its library is loaded", "ok", "^$"}),
     name_of);

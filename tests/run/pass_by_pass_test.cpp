@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <map>
 
 namespace assay::run {
@@ -64,6 +65,27 @@ TEST(PassByPass, WhatIsKnownOfThePassesIsPutTogether) {
   EXPECT_EQ(end.outcome, Outcome::ok);
   EXPECT_EQ(end.context["output"], "in forward\nin backward\nin step\n");
   EXPECT_EQ(end.context["timing"].size(), 3u);
+}
+
+// The time limit is the case's: what is left of it when the first pass has taken all.
+TEST(PassByPass, PassesThatNoTimeIsLeftForAreNotBegun) {
+  ResolvedCase resolved = three_passes();
+  resolved.time_limit_s = 1e-3;
+  int measured = 0;
+  const CaseEnd end = measure_pass_by_pass(resolved, [&](const ResolvedCase& one) {
+    ++measured;
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2)) {
+    }
+    CaseEnd fine = ended(Outcome::ok);
+    fine.series.push_back(time_of(one.request.passes[0]));
+    return fine;
+  });
+  EXPECT_EQ(measured, 1);
+  EXPECT_EQ(end.outcome, Outcome::timeout);
+  EXPECT_EQ(end.reason, "the case's 0.0 s were over before this pass");
+  ASSERT_EQ(end.series.size(), 3u);
+  EXPECT_EQ(end.series[2].outcome, Outcome::timeout);
 }
 
 TEST(PassByPass, AnInterruptEndsTheCase) {
