@@ -53,10 +53,6 @@ struct Calibration {
   config::Plan plan;
 };
 
-std::string name_of_setting(const std::string& setting) {
-  return std::string(trim(std::string_view(setting).substr(0, setting.find('='))));
-}
-
 class CeilingsPlanner {
  public:
   CeilingsPlanner(const Session& session, config::Override given, std::vector<std::string> asked)
@@ -66,7 +62,7 @@ class CeilingsPlanner {
         machine_(run::probe_machine()) {
     const bool kept_off =
         std::any_of(given_.settings.begin(), given_.settings.end(), [](const std::string& setting) {
-          return name_of_setting(setting) == "device" && setting.ends_with("cpu");
+          return config::name_of_setting(setting) == "device" && setting.ends_with("cpu");
         });
     on_gpu_ = run::is_cuda_build(session.catalogue) && !machine_.gpus.empty() && !kept_off;
   }
@@ -89,7 +85,7 @@ class CeilingsPlanner {
   bool is_set(const std::string& name) const {
     return std::any_of(
         given_.settings.begin(), given_.settings.end(),
-        [&](const std::string& setting) { return name_of_setting(setting) == name; });
+        [&](const std::string& setting) { return config::name_of_setting(setting) == name; });
   }
 
   std::string left_out(const std::string& thing) const {
@@ -105,7 +101,7 @@ class CeilingsPlanner {
     config::Override given;
     for (const std::string& setting : given_.settings) {
       if (applies_to(workload,
-                     [&](const auto& known) { return known(name_of_setting(setting)); })) {
+                     [&](const auto& known) { return known(config::name_of_setting(setting)); })) {
         given.settings.push_back(setting);
       }
     }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "yaml/document.h"
 
 namespace assay::cli {
 
@@ -73,9 +74,9 @@ Result<ExitCode> list_command(const Arguments& arguments) {
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
   if (topic == "models") {
-    fmt::print("{}\n", join(stems(session->installation.configs() / "models"), "\n"));
+    fmt::print("{}\n", join(yaml::names_in(session->installation.configs() / "models"), "\n"));
   } else if (topic == "experiments") {
-    fmt::print("{}\n", join(stems(session->installation.experiments()), "\n"));
+    fmt::print("{}\n", join(yaml::names_in(session->installation.experiments()), "\n"));
   } else {
     for (const std::string_view each : catalogue::kinds) {
       if (!kind || each == topic) print_kind(session->catalogue, each);

@@ -34,7 +34,7 @@ std::vector<Diagnostic> objections_to_form(const Session& session, std::string_v
 std::vector<std::string> names_set(const config::Override& given) {
   std::vector<std::string> names;
   for (const std::string& setting : given.settings) {
-    names.emplace_back(trim(setting.substr(0, setting.find('='))));
+    names.push_back(config::name_of_setting(setting));
   }
   return names;
 }
@@ -78,7 +78,7 @@ Result<std::string> experiment_file(const Session& session, const std::string& n
   const bool bare = named.find_first_of("/.") == std::string::npos;
   if (!bare || std::filesystem::is_regular_file(named, ignored)) return named;
   const std::filesystem::path folder = session.installation.experiments();
-  const std::vector<std::string> shipped = stems(folder);
+  const std::vector<std::string> shipped = yaml::names_in(folder);
   if (std::ranges::count(shipped, named)) return (folder / (named + ".yaml")).string();
   return fail(ExitCode::bad_input, fmt::format("'{}' is neither a file nor a shipped experiment{}",
                                                named, suggestion(named, shipped)));

@@ -21,7 +21,7 @@ namespace {
 
 Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const std::string& name) {
   const bool is_path = name.ends_with(".yaml");
-  const std::vector<std::string> known = stems(layouts);
+  const std::vector<std::string> known = yaml::names_in(layouts);
   if (!is_path && !std::ranges::count(known, name)) {
     return fail(ExitCode::bad_input,
                 fmt::format("there is no layout '{}'{}", name, suggestion(name, known)),

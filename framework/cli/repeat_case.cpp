@@ -10,6 +10,7 @@
 #include "cli/case_choice.h"
 #include "run/environment.h"
 #include "store/identity.h"
+#include "store/json.h"
 
 namespace assay::cli {
 
@@ -17,17 +18,11 @@ namespace {
 
 using nlohmann::json;
 
-const json& field(const json& object, const char* name) {
-  static const json none;
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : none;
-}
-
 // "OMP_NUM_THREADS=8": the variables a session was measured with, as far as their values are known
 // whole; a note of the others. Older sessions do not say which are whole.
 void add_environment(const json& provenance, RepeatedCase& repeated) {
-  const json& variables = field(provenance, "environment");
-  const json& shortened = field(provenance, "environment_shortened");
+  const json& variables = store::member_of(provenance, "environment");
+  const json& shortened = store::member_of(provenance, "environment_shortened");
   if (!variables.is_object() || !shortened.is_array()) return;
   std::vector<std::string> not_whole;
   for (const auto& [name, value] : variables.items()) {
@@ -64,7 +59,7 @@ store::Parameters without(store::Parameters parameters, const std::set<std::stri
 // or where the run does not hold all of them.
 std::vector<const store::CaseResult*> comparison_of(const store::Run& run,
                                                     const store::CaseResult& result) {
-  const json& others = field(field(result.context, "interleaved"), "with");
+  const json& others = store::member_of(store::member_of(result.context, "interleaved"), "with");
   if (!others.is_object()) return {};
   std::set<std::string> names;
   for (const json& other : others) {
@@ -73,7 +68,8 @@ std::vector<const store::CaseResult*> comparison_of(const store::Run& run,
   const store::Parameters shared = without(result.parameters, names);
   std::vector<const store::CaseResult*> members;
   for (const store::CaseResult& each : run.cases) {
-    const bool in_turns = field(field(each.context, "interleaved"), "with").is_object();
+    const bool in_turns =
+        store::member_of(store::member_of(each.context, "interleaved"), "with").is_object();
     if (in_turns && each.session == result.session && without(each.parameters, names) == shared) {
       members.push_back(&each);
     }
@@ -86,7 +82,7 @@ std::string choice_of(const store::Run& run, const store::CaseResult& result,
                       RepeatedCase& repeated) {
   const auto members = comparison_of(run, result);
   if (members.empty()) {
-    if (field(field(result.context, "interleaved"), "with").is_object()) {
+    if (store::member_of(store::member_of(result.context, "interleaved"), "with").is_object()) {
       repeated.notes.emplace_back("measured apart: not all cases that it took turns with are here");
     }
     return short_key(run, result);
@@ -120,13 +116,13 @@ RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
   add("--experiment-of", run.info.name);
   add("--case", choice_of(run, result, repeated));
   if (!results.empty()) add("--results", results);
-  if (const json& plugins = field(provenance, "plugins"); plugins.is_array()) {
+  if (const json& plugins = store::member_of(provenance, "plugins"); plugins.is_array()) {
     for (const json& file : plugins) {
       if (file.is_string()) add("--plugin", file.get<std::string>());
     }
   }
-  const bool had_leave =
-      field(provenance, "allow_external") == true || field(result.context, "leave").is_string();
+  const bool had_leave = store::member_of(provenance, "allow_external") == true ||
+                         store::member_of(result.context, "leave").is_string();
   if (had_leave) words.emplace_back("--allow-external");
   return repeated;
 }

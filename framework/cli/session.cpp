@@ -1,7 +1,5 @@
 #include "cli/session.h"
 
-#include <algorithm>
-
 #include "run/host_catalogue.h"
 
 namespace assay::cli {
@@ -45,24 +43,18 @@ std::filesystem::path results_folder(const po::variables_map& values) {
   return text_or(values, "results", "results");
 }
 
+std::filesystem::path database_file(const po::variables_map& values) {
+  return results_folder(values) / "assay.db";
+}
+
 Result<store::Database> open_database(const po::variables_map& values, store::Access access) {
-  const std::filesystem::path file = results_folder(values) / "assay.db";
+  const std::filesystem::path file = database_file(values);
   std::error_code ignored;
   if (access == store::Access::read_only && !std::filesystem::exists(file, ignored)) {
     return fail(ExitCode::results_unreadable, file.string() + " does not exist",
                 "run an experiment first, or name the folder with --results");
   }
   return store::Database::open(file, access);
-}
-
-std::vector<std::string> stems(const std::filesystem::path& folder) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 config::Override overrides(const po::variables_map& values) {

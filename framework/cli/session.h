@@ -30,11 +30,9 @@ void add_experiment_options(po::options_description& options);
 void add_external_option(po::options_description& options);
 
 std::filesystem::path results_folder(const po::variables_map& values);
+std::filesystem::path database_file(const po::variables_map& values);
 Result<store::Database> open_database(const po::variables_map& values, store::Access access);
 config::Override overrides(const po::variables_map& values);
-
-// The names of the YAML files in a folder, without the ending, sorted.
-std::vector<std::string> stems(const std::filesystem::path& folder);
 
 // The named run, or the newest one for "latest".
 Result<std::string> run_name(store::Database& database, const std::string& asked);

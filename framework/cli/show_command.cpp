@@ -131,7 +131,7 @@ Result<ExitCode> show_run(const po::variables_map& values, const std::string& wh
   auto database = open_database(values, store::Access::read_only);
   if (!database) {
     std::error_code ignored;
-    const bool there = std::filesystem::exists(results_folder(values) / "assay.db", ignored);
+    const bool there = std::filesystem::exists(database_file(values), ignored);
     return there ? tl::unexpected(database.error()) : not_a_run(what, database.error());
   }
   const std::size_t slash = what.find('/');

@@ -46,6 +46,9 @@ struct Override {
   std::vector<std::string> filters;   // expressions over a case's names
 };
 
+// "seq_len" of "seq_len=[128, 256]"; of a text without an equals sign all of it.
+std::string name_of_setting(std::string_view setting);
+
 // An experiment that has been checked against the catalogue: every name exists, every value has
 // its type and is within bounds.
 struct Experiment {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "config/experiment.h"
 #include "config/request.h"
 
 namespace assay::config {
@@ -42,7 +43,7 @@ void replace(Setting setting, Request& request) {
 void apply_setting(const std::string& text, const std::string& origin, Request& request,
                    Diagnostics& diagnostics) {
   const std::size_t equals = text.find('=');
-  const std::string name(trim(text.substr(0, equals)));
+  const std::string name = name_of_setting(text);
   if (equals == std::string::npos || name.empty()) {
     diagnostics.add({origin}, fmt::format("'{}' is not name=value", text),
                     "such as seq_len=[128, 256]");
@@ -67,6 +68,10 @@ void apply_setting(const std::string& text, const std::string& origin, Request& 
 }
 
 }  // namespace
+
+std::string name_of_setting(std::string_view setting) {
+  return std::string(trim(setting.substr(0, setting.find('='))));
+}
 
 void apply_settings(const std::vector<std::string>& settings, Request& request,
                     Diagnostics& diagnostics) {

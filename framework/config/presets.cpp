@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "yaml/values.h"
 
@@ -15,13 +13,7 @@ Presets::Presets(fs::path configs, fs::path experiment_folder)
     : configs_(std::move(configs)), experiment_folder_(std::move(experiment_folder)) {}
 
 std::vector<std::string> Presets::names(const std::string& folder) const {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(configs_ / folder, ignored)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return yaml::names_in(configs_ / folder);
 }
 
 Result<nlohmann::json> Presets::read(const std::string& folder, const std::string& name) const {

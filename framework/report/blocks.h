@@ -26,5 +26,7 @@ Result<std::vector<Section>> findings_sections(const Records& records, const Fin
 // Where nothing says what tells rows apart: every axis of the cases that varies and is not chosen
 // or spread out already.
 void default_rows(const Records& records, GridSpec& grid);
+// Further columns of the rows, behind those of axes that there are.
+void add_axis_columns(const std::vector<std::string>& axes, GridSpec& grid);
 
 }  // namespace assay::report

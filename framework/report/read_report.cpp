@@ -114,7 +114,7 @@ class ReportReader {
     std::error_code problem;
     if (name.find_first_of("/\\") != std::string::npos || !std::filesystem::exists(path, problem)) {
       reader_.complain(node, fmt::format("layout '{}' does not exist", name),
-                       known_names(name, names(folder)));
+                       known_names(name, yaml::names_in(folder)));
       return;
     }
     if (depth >= layouts_deep) {
@@ -129,16 +129,6 @@ class ReportReader {
       return;
     }
     blocks(*content, narrowed, depth + 1);
-  }
-
-  static std::vector<std::string> names(const std::filesystem::path& folder) {
-    std::vector<std::string> found;
-    std::error_code problem;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, problem)) {
-      if (entry.path().extension() == ".yaml") found.push_back(entry.path().stem().string());
-    }
-    std::sort(found.begin(), found.end());
-    return found;
   }
 
   Reader& reader_;

@@ -115,8 +115,7 @@ std::vector<std::string> reasons(const Records& records, const Grid& grid, const
 std::vector<std::string> formulas(const Grid& grid, const GridSpec& spec) {
   std::vector<std::pair<std::string, std::vector<std::string>>> columns_by_formula;
   for (std::size_t i = 0; spec.formulas && i < grid.columns.size(); ++i) {
-    // A figure of several statistics is made of hidden columns, "MFU#0".
-    const std::string name = grid.columns[i].name.substr(0, grid.columns[i].name.find('#'));
+    const std::string name = shown_name(grid.columns[i].name);
     for (const GridRow& row : grid.rows) {
       const std::string& formula = row.cells[i].formula;
       if (formula.empty()) continue;

@@ -311,8 +311,7 @@ tl::unexpected<Error> MeasureIndex::ambiguous(const RecordIds& ids) const {
   for (const std::size_t axis : axes_) {
     row.push_back(records_->axes()[axis].name + "=" + to_text(records_->value(ids.front(), axis)));
   }
-  // A figure of several statistics is made of hidden columns, "time#0".
-  const std::string name = name_.substr(0, name_.find('#'));
+  const std::string name = shown_name(name_);
   const std::string place = row.empty() ? "its only row" : "row " + join(row, ", ");
   if (differences.empty()) {
     return fail_at(where_,

@@ -249,6 +249,11 @@ struct FindingsSpec {
 using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, TimelineSpec,
                            FlameSpec, FindingsSpec>;
 
+// A figure of several statistics is made of hidden columns, "MFU#0": the name that is shown.
+inline std::string shown_name(const std::string& column) {
+  return column.substr(0, column.find('#'));
+}
+
 struct ReportSpec {
   std::vector<Block> blocks;
   std::vector<SourceLocation> places;  // of each block's entry in the spec; its layout's, if any

@@ -87,16 +87,9 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
 
 }  // namespace
 
-void default_rows(const Records& records, GridSpec& grid) {
-  if (!grid.varying_rows) return;
+void add_axis_columns(const std::vector<std::string>& axes, GridSpec& grid) {
   std::vector<Column> columns;
-  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
-    const std::string& name = records.axes()[axis].name;
-    const Condition* chosen = grid.where.on(name);
-    const bool spread = std::any_of(
-        grid.pivots.begin(), grid.pivots.end(),
-        [&](const Pivot& pivot) { return std::count(pivot.by.begin(), pivot.by.end(), name) > 0; });
-    if (!records.varies(axis) || spread || (chosen && chosen->values.size() == 1)) continue;
+  for (const std::string& name : axes) {
     Column column;
     column.name = name;
     column.format.kind = Format::Kind::plain;
@@ -108,6 +101,21 @@ void default_rows(const Records& records, GridSpec& grid) {
       grid.columns.begin(), grid.columns.end(),
       [](const Column& column) { return !std::holds_alternative<AxisContent>(column.content); });
   grid.columns.insert(after_axes, columns.begin(), columns.end());
+}
+
+void default_rows(const Records& records, GridSpec& grid) {
+  if (!grid.varying_rows) return;
+  std::vector<std::string> axes;
+  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+    const std::string& name = records.axes()[axis].name;
+    const Condition* chosen = grid.where.on(name);
+    const bool spread = std::any_of(
+        grid.pivots.begin(), grid.pivots.end(),
+        [&](const Pivot& pivot) { return std::count(pivot.by.begin(), pivot.by.end(), name) > 0; });
+    if (!records.varies(axis) || spread || (chosen && chosen->values.size() == 1)) continue;
+    axes.push_back(name);
+  }
+  add_axis_columns(axes, grid);
   grid.varying_rows = false;
 }
 

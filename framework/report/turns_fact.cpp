@@ -7,25 +7,21 @@
 #include <vector>
 
 #include "base/text.h"
+#include "store/json.h"
 
 namespace assay::report {
 namespace {
 
 using nlohmann::json;
 
-const json& at(const json& object, const char* key) {
-  static const json none;
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() ? *found : none;
-}
-
 // Samples a turn, of every pass that took turns.
 std::set<std::int64_t> blocks_of(const json& interleaved) {
   std::set<std::int64_t> blocks;
-  const json& passes = at(interleaved, "passes");
+  const json& passes = store::member_of(interleaved, "passes");
   if (!passes.is_object()) return blocks;
   for (const json& pass : passes) {
-    if (at(pass, "block").is_number_integer()) blocks.insert(at(pass, "block").get<std::int64_t>());
+    if (store::member_of(pass, "block").is_number_integer())
+      blocks.insert(store::member_of(pass, "block").get<std::int64_t>());
   }
   return blocks;
 }
@@ -45,9 +41,9 @@ std::string turns_of(const store::Run& run) {
   std::set<std::int64_t> blocks;
   std::map<std::string, std::size_t> apart;  // by the reason
   for (const store::CaseResult& result : run.cases) {
-    const json& interleaved = at(result.context, "interleaved");
+    const json& interleaved = store::member_of(result.context, "interleaved");
     if (interleaved.is_null()) continue;
-    if (const json& why = at(interleaved, "apart"); why.is_string()) {
+    if (const json& why = store::member_of(interleaved, "apart"); why.is_string()) {
       ++apart[why.get<std::string>()];
     } else {
       ++in_turns;

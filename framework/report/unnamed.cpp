@@ -24,9 +24,6 @@ struct Figures {
   const char* named_in = "rows";
 };
 
-// Hidden columns of one that joins several statistics are "name#0".
-std::string shown_name(const std::string& name) { return name.substr(0, name.find('#')); }
-
 Figures figures_of(const Measure& measure, const Filter& where, std::vector<std::string> keys) {
   Figures figures{"", {}, measure.metric, where, std::move(keys), measure.pool};
   figures.filter.add(measure.where);
@@ -105,15 +102,11 @@ struct FiguresOfBlock {
   }
 };
 
-RecordIds all_ids(const Records& records) {
-  RecordIds all(records.size());
-  std::iota(all.begin(), all.end(), 0u);
-  return all;
-}
-
 class Search {
  public:
-  Search(const Records& records, const std::vector<std::string>& preferred) : records_(records) {
+  Search(const Records& records, const std::vector<std::string>& preferred)
+      : records_(records), all_(records.size()) {
+    std::iota(all_.begin(), all_.end(), 0u);
     order_ = {run_axis, source_axis};
     for (const std::string& name : preferred) {
       if (const auto axis = records.axis(name)) add(*axis);
@@ -121,10 +114,7 @@ class Search {
     for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) add(axis);
     order_.insert(order_.end(), {pass_axis, part_axis});
     for (std::size_t axis = 0; axis < records.axes().size(); ++axis) {
-      const auto differs = [&](std::uint32_t id) {
-        return records.code(id, axis) != records.code(0, axis);
-      };
-      varies_.push_back(std::ranges::any_of(all_ids(records), differs));
+      varies_.push_back(differ(all_, axis));
     }
   }
 
@@ -230,7 +220,7 @@ class Search {
                              std::ranges::count(figures.pooled, "part");
     if (!parts_named) filter.conditions.push_back({"part", {""}});
     if (records_.is_planned()) drop_unknown(filter);
-    auto ids = select(records_, all_ids(records_), filter);
+    auto ids = select(records_, all_, filter);
     if (!ids) return {};
     std::erase_if(*ids, [&](std::uint32_t id) {
       const store::Series* series = records_[id].series;
@@ -247,25 +237,10 @@ class Search {
   }
 
   const Records& records_;
+  RecordIds all_;
   std::vector<std::size_t> order_;
   std::vector<bool> varies_;  // by axis, over all records
 };
-
-void add_rows(const std::vector<std::string>& axes, GridSpec& grid) {
-  std::vector<Column> columns;
-  for (const std::string& name : axes) {
-    Column column;
-    column.name = name;
-    column.format.kind = Format::Kind::plain;
-    column.content = AxisContent{name, ""};
-    grid.keys.push_back(name);
-    columns.push_back(std::move(column));
-  }
-  const auto after_axes = std::find_if(
-      grid.columns.begin(), grid.columns.end(),
-      [](const Column& column) { return !std::holds_alternative<AxisContent>(column.content); });
-  grid.columns.insert(after_axes, columns.begin(), columns.end());
-}
 
 void split(const std::vector<std::string>& axes, std::vector<std::string>& for_each,
            Template& title) {
@@ -285,7 +260,7 @@ Shared unnamed_axes(const Records& records, const Block& block,
 Block told_apart(const Records& records, Block block, const std::vector<std::string>& axes) {
   if (auto* table = std::get_if<TableSpec>(&block)) {
     default_rows(records, table->grid);
-    add_rows(axes, table->grid);
+    add_axis_columns(axes, table->grid);
   } else if (auto* text = std::get_if<TextSpec>(&block)) {
     split(axes, text->for_each, text->title);
   } else if (auto* plot = std::get_if<PlotSpec>(&block)) {
@@ -310,8 +285,7 @@ std::vector<std::string> overridden_names(const std::vector<const store::Run*>& 
   for (const store::Run* source : sources) {
     for (const std::string& override : source->info.overrides) {
       if (!override.starts_with(option)) continue;
-      const std::string setting = override.substr(option.size());
-      names.push_back(setting.substr(0, setting.find('=')));
+      names.push_back(config::name_of_setting(override.substr(option.size())));
     }
   }
   return names;

@@ -263,6 +263,12 @@ Result<RunInfo> run_info_from_json(const json& json) {
   return fields.finish(std::move(info));
 }
 
+const json& member_of(const json& object, const char* name) {
+  static const json none;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found != object.end() ? *found : none;
+}
+
 std::string dump(const json& json) {
   return json.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -38,6 +38,9 @@ Result<Session> session_from_json(const nlohmann::json& json);
 // Needs `name` and `experiment`.
 Result<RunInfo> run_info_from_json(const nlohmann::json& json);
 
+// null where it is no object or has no such member.
+const nlohmann::json& member_of(const nlohmann::json& object, const char* name);
+
 // On one line; what is not UTF-8 in a text becomes U+FFFD instead of failing.
 std::string dump(const nlohmann::json& json);
 

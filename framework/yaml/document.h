@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,5 +46,8 @@ struct Limits {
 // are errors with their place; duplicate keys are reported all at once.
 Result<Node> parse(std::string_view text, const std::string& file_name, const Limits& limits = {});
 Result<Node> parse_file(const std::string& path, const Limits& limits = {});
+
+// The names of a folder's documents, "small" for small.yaml, sorted; none where it cannot be read.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 }  // namespace assay::yaml

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
-#include <sstream>
 
+#include "exported.h"
 #include "program.h"
 
 namespace assay::test {
@@ -35,13 +35,9 @@ std::vector<Measured> measured_cases(const Folder& folder, const std::string& va
                     "measure: {passes: [forward], warmup: 1, samples: 2" +
                     more + "}\n");
   assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
-  const Ended ended = assay(folder.path(), {"export", "latest"});
-  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
   std::vector<Measured> found;
-  std::istringstream stream(ended.output);
   nlohmann::json context;  // stands in the first line of a case
-  for (std::string line; std::getline(stream, line);) {
-    const auto series = nlohmann::json::parse(line);
+  for (auto& series : exported(folder.path())) {
     const auto& from = series["provenance"];
     if (from.contains("case")) context = from["case"]["context"];
     if (series["metric"] != "time") continue;
@@ -93,12 +89,9 @@ TEST(Workers, WithIsolationOfPassesEachPassHasItsOwn) {
       "pass}\n");
   const Ended ran = assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   EXPECT_EQ(ran.exit_code, 0) << ran.errors;
-  const Ended ended = assay(folder.path(), {"export", "latest"});
-  std::istringstream stream(ended.output);
   std::vector<std::string> timed;
   nlohmann::json context;
-  for (std::string line; std::getline(stream, line);) {
-    const auto series = nlohmann::json::parse(line);
+  for (auto& series : exported(folder.path())) {
     const auto& from = series["provenance"];
     if (from.contains("case")) context = from["case"]["context"];
     if (series["metric"] == "time") timed.push_back(series["pass"]);
