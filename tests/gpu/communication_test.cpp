@@ -1,0 +1,94 @@
+#include <ATen/Context.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <thread>
+
+#include "plugins/support.h"
+#include "worker/process_group.h"
+
+#ifdef ASSAY_TEST_KERNELS
+#include <c10/cuda/CUDAGuard.h>
+
+namespace assay {
+namespace {
+
+constexpr int ranks = 2;
+
+// Bound to a free port of this machine, and listened at by whoever is rank 0.
+worker::Placement meeting_place() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const int bound = ::socket(AF_INET, SOCK_STREAM, 0);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(bound, generic, size) != 0 || ::getsockname(bound, generic, &size) != 0) {
+    throw std::runtime_error("no port is free");
+  }
+  worker::Placement placement;
+  placement.world_size = ranks;
+  placement.rendezvous_port = ntohs(address.sin_port);
+  placement.rendezvous_socket = bound;
+  return placement;
+}
+
+struct Trained {
+  Status status;
+  at::Tensor first, second;            // the parameters, once the ranks have met
+  at::Tensor first_grad, second_grad;  // once the backward has finished
+};
+
+// Rank r begins with parameters full of r + 5 and r + 7, and has the gradients 0, 1, 2, … times
+// r + 1 for the first and, on rank 1 only, full of 8 for the second. The first is of an odd size.
+Trained train(worker::Placement placement, int rank) {
+  Trained trained;
+  trained.status = guarded([&] {
+    const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(rank));
+    const c10::cuda::CUDAGuard guard(device);
+    placement.rank = placement.local_rank = rank;
+    worker::ProcessGroups groups(placement);
+    const auto floats = at::TensorOptions().device(device).dtype(at::kFloat);
+    std::vector<at::Tensor> parameters = {at::full({1'000'003}, rank + 5, floats).requires_grad_(),
+                                          at::full({3, 5}, rank + 7, floats).requires_grad_()};
+    const auto plugin = test::load<CommunicationBoundary>("communication", "naive", "naive");
+    throw_unless_ok(plugin->attach(parameters, groups.get("nccl", device)));
+    trained.first = parameters[0].detach().cpu();
+    trained.second = parameters[1].detach().cpu();
+    parameters[0].mutable_grad() = at::arange(1'000'003, floats) * (rank + 1);
+    if (rank == 1) parameters[1].mutable_grad() = at::full({3, 5}, 8, floats);
+    throw_unless_ok(plugin->backward_finished());
+    trained.first_grad = parameters[0].grad().cpu();
+    trained.second_grad = parameters[1].grad().cpu();
+  });
+  return trained;
+}
+
+TEST(GpuCommunication, NaiveStartsFromRankZeroAndAveragesEveryGradientOverNccl) {
+  if (at::getNumGPUs() < ranks) {
+    GTEST_SKIP() << "NCCL's ranks need a GPU each: this machine has " << at::getNumGPUs();
+  }
+  const worker::Placement placement = meeting_place();
+  std::array<Trained, ranks> trained;
+  std::thread other([&] { trained[1] = train(placement, 1); });
+  trained[0] = train(placement, 0);
+  other.join();
+  for (int rank = 0; rank < ranks; ++rank) {
+    SCOPED_TRACE(rank);
+    const Trained& seen = trained[rank];
+    ASSERT_TRUE(seen.status.ok()) << seen.status.reason;
+    EXPECT_TRUE(seen.first.equal(at::full({1'000'003}, 5.F)));
+    EXPECT_TRUE(seen.second.equal(at::full({3, 5}, 7.F)));
+    EXPECT_TRUE(seen.first_grad.equal(at::arange(1'000'003, at::kFloat) * 1.5F));
+    EXPECT_TRUE(seen.second_grad.equal(at::full({3, 5}, 4.F)));
+  }
+}
+
+}  // namespace
+}  // namespace assay
+
+#endif
