@@ -27,13 +27,15 @@ namespace assay::measure {
 
 namespace {
 
-void enqueue_empties(int n) {
-  for (int i = 0; i < n; ++i) at::cuda::sleep(0);
+using Spins = EventTimer::Spins;
+
+void enqueue(const Spins& spins) {
+  for (int i = 0; i < spins.kernels; ++i) at::cuda::sleep(spins.cycles);
 }
 
-// A reading's errors, up to 0.15 µs, depend on where the device runs what is timed, and are at its
-// two ends: within 0.5 % of a reading so long. That is what a group of calls must come to, too.
-constexpr double shortest_event_reading_s = 30e-6;
+// A reading's errors, up to 0.25 µs, depend on where the device runs what is timed, and are at its
+// two ends: within 0.25 % of a reading so long. That is what a group of calls must come to, too.
+constexpr double shortest_event_reading_s = 100e-6;
 
 // How many calls may follow each other between one pair of events: one, but for calls that are
 // short and have nothing go ahead of them.
@@ -119,7 +121,8 @@ class CudaEventClock final : public Clock {
   explicit CudaEventClock(TimedCalls timed)
       : rows_(timed.nothing_between()),
         turns_(std::move(timed)),
-        timer_([this](int n) { return between_events([n] { enqueue_empties(n); }); }) {}
+        timer_([this](const Spins& spins) { return between_events([spins] { enqueue(spins); }); }) {
+  }
 
   std::string name() const override { return "cuda_event"; }
   double resolution_s() const override { return timer_.resolution_s(); }
@@ -234,14 +237,14 @@ class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
       : rows_(timed.nothing_between()), turns_(std::move(timed)) {
-    enqueue_empties(1);  // a kernel that has not been launched yet cannot be captured
+    enqueue(EventTimer::nothing);  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
     on_a_side_stream([this] {
-      for (const int n : {1, EventTimer::empties_in_a_row}) {
-        empties_[n].capture(at::cuda::graph_pool_handle(), [n] { enqueue_empties(n); });
+      for (const Spins& spins : {EventTimer::nothing, EventTimer::whole, EventTimer::parts}) {
+        spinning_[spins].capture(at::cuda::graph_pool_handle(), [&] { enqueue(spins); });
       }
     });
-    timer_.emplace([this](int n) { return empties_.at(n).timed(); });
+    timer_.emplace([this](const Spins& spins) { return spinning_.at(spins).timed(); });
   }
 
   std::string name() const override { return "cuda_graph"; }
@@ -334,7 +337,7 @@ class CudaGraphClock final : public Clock {
   Turns turns_;
   at::cuda::MempoolId_t pool_ = at::cuda::graph_pool_handle();
   std::deque<Captured> captured_;  // which neither copies nor moves them
-  std::map<int, CapturedRun> empties_;
+  std::map<Spins, CapturedRun> spinning_;
   std::optional<EventTimer> timer_;
 };
 

@@ -19,7 +19,7 @@ constexpr double spare = 1.5;
 constexpr double most_lengthening = 8;  // a call that waits for the device outlasts any spin
 
 constexpr double empty_hold_s = 50e-6;
-constexpr double empties_hold_s = 200e-6;
+constexpr double parts_hold_s = 200e-6;
 constexpr int empty_kernels = 41;
 constexpr int kernels_until_awake = 30;  // after a pause the first ones show more
 // Of a longer call the overhead's moves are less than a thousandth.
@@ -51,7 +51,8 @@ double smallest_step(std::vector<double> values) {
 
 }  // namespace
 
-EventTimer::EventTimer(std::function<Timed(int n)> empty) : empty_(std::move(empty)) {
+EventTimer::EventTimer(std::function<Timed(const Spins&)> spinning)
+    : spinning_(std::move(spinning)) {
   measure_rate();
   measure_overhead();
   measure_rate();  // by now an idle device has woken up
@@ -70,26 +71,31 @@ void EventTimer::measure_rate() {
 }
 
 void EventTimer::measure_overhead() {
-  for (int i = 0; i < kernels_until_awake; ++i) show(empty_(1), empty_hold_s);
-  for (int i = 0; i < empty_kernels; ++i) empty_s_.push_back(show(empty_(1), empty_hold_s).s);
+  for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(nothing), empty_hold_s);
+  for (int i = 0; i < empty_kernels; ++i) {
+    empty_s_.push_back(show(spinning_(nothing), empty_hold_s).s);
+  }
   overhead_s_ = middle_mean(empty_s_);
   resolution_s_ = smallest_step({empty_s_.begin(), empty_s_.end()});
 }
 
 void EventTimer::follow_overhead() {
-  empty_s_.push_back(show(empty_(1), empty_hold_s).s);
+  empty_s_.push_back(show(spinning_(nothing), empty_hold_s).s);
   empty_s_.pop_front();
   overhead_s_ = middle_mean(empty_s_);
 }
 
+// The device launches a kernel while the one before it runs, which it cannot where that one does
+// nothing: such kernels are further apart, by up to 0.09 µs.
 double EventTimer::between_calls_s() {
+  static_assert(parts.kernels * parts.cycles == whole.cycles);
   if (!between_calls_s_) {
-    std::vector<double> shown_s;
+    std::vector<double> further_s;
     for (int i = 0; i < empty_kernels; ++i) {
-      shown_s.push_back(show(empty_(empties_in_a_row), empties_hold_s).s);
-      follow_overhead();
+      const double parts_s = show(spinning_(parts), parts_hold_s).s;
+      further_s.push_back(parts_s - show(spinning_(whole), empty_hold_s).s);
     }
-    between_calls_s_ = (middle_mean(shown_s) - overhead_s_) / (empties_in_a_row - 1);
+    between_calls_s_ = middle_mean(further_s) / (parts.kernels - 1);
   }
   return *between_calls_s_;
 }

@@ -4,6 +4,8 @@
 
 #include <ATen/cuda/CUDAEvent.h>
 
+#include <compare>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -36,17 +38,27 @@ class EventTimer {
     const EventPair& events;
   };
 
-  // `empty(n)` is n kernels in a row that do nothing, launched as what will be timed is; n is 1 or
-  // `empties_in_a_row`. What the two events show around one is subtracted from every time: the
-  // timestamps' own way through the device, launching, and draining. What is left is the time from
-  // the first instruction of what is timed to its last. It moves by a tenth of a microsecond and
-  // more with the device's state, so that short calls are each followed by one more such kernel.
-  // Its events must outlive the timer.
-  explicit EventTimer(std::function<Timed(int n)> empty);
-  static constexpr int empties_in_a_row = 16;
+  // Kernels in a row that each spin for so many cycles.
+  struct Spins {
+    int kernels;
+    std::int64_t cycles;
+    auto operator<=>(const Spins&) const = default;
+  };
+  static constexpr Spins nothing{1, 0};
+  // The same spinning in one kernel of 80 µs at 2 GHz, and in 16 of 5 µs.
+  static constexpr Spins whole{1, 160'000};
+  static constexpr Spins parts{16, 10'000};
 
-  // Seconds of `calls` calls that `timed` enqueues in a row, without what as many empty kernels in
-  // a row take from one to the next; 0 where they take no longer.
+  // `spinning` makes each of the three above, launched as what will be timed is. What the two
+  // events show around nothing is subtracted from every time: the timestamps' own way through the
+  // device, launching, and draining. What is left is the time from the first instruction of what is
+  // timed to its last. It moves by a tenth of a microsecond and more with the device's state, so
+  // that short calls are each followed by one more such kernel. Their events must outlive the
+  // timer.
+  explicit EventTimer(std::function<Timed(const Spins&)> spinning);
+
+  // Seconds of `calls` calls that `timed` enqueues in a row, without what kernels in a row take
+  // from one to the next; 0 where they take no longer.
   double time(const Timed& timed, int calls = 1);
 
   // Host time of enqueuing one call, from which the length of the spin follows.
@@ -75,9 +87,9 @@ class EventTimer {
   double enqueue_s_ = 1e-3;                               // until it is known
   double lengthened_ = 1;  // the spin, after ones that ended too early
   double longest_hold_s_ = 0;
-  std::function<Timed(int n)> empty_;
-  std::optional<double> between_calls_s_;  // from one empty kernel to the next
-  std::deque<double> empty_s_;             // what the newest empty kernels showed
+  std::function<Timed(const Spins&)> spinning_;
+  std::optional<double> between_calls_s_;  // from the last instruction of one to the next's first
+  std::deque<double> empty_s_;             // what the newest kernels that do nothing showed
   double overhead_s_ = 0;
   double resolution_s_ = 0;
   long timed_ = 0;

@@ -131,7 +131,8 @@ TEST_F(Clocks, SeveralCallsInASampleAreTheirSum) {
   }
 }
 
-// What one would write without assay: a pair of events around each launch.
+// What one would write without assay: a pair of events around each launch. It shows some 10 µs too
+// much, of the host's way to the second event.
 double plain_loop(const std::function<void()>& kernel, int count) {
   at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
   std::vector<double> samples;
@@ -174,7 +175,7 @@ double queued_loop(const std::function<void()>& kernel, int launches) {
 }
 
 TEST_F(Clocks, AgreesWithAHandWrittenLoopWithinOnePercent) {
-  for (const double known_s : {1e-3, 10e-3}) {
+  for (const double known_s : {2e-3, 10e-3}) {
     const auto kernel = spin_->kernel(known_s);
     const double plain_s = plain_loop(kernel, samples_for(known_s));
     for (const char* name : {"cuda_event", "cuda_graph"}) {
