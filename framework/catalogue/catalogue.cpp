@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/text.h"
+
 namespace assay::catalogue {
 
 namespace {
@@ -21,6 +23,10 @@ bool is_kind(std::string_view name) { return kind_order(name) < std::size(kinds)
 bool is_taken(std::string_view parameter) {
   return is_kind(parameter) || std::find(std::begin(taken_names), std::end(taken_names),
                                          parameter) != std::end(taken_names);
+}
+
+bool PluginInfo::runs_on(std::string_view device) const {
+  return devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end();
 }
 
 const PluginInfo* Catalogue::find(std::string_view kind, std::string_view name) const {
@@ -86,6 +92,16 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
           {{b.file},
            fmt::format("{} '{}' is already the name of a plugin in {}", b.kind, b.name, a.file),
            "rename one of them or remove one of the files"});
+    }
+  }
+  for (const PluginInfo& plugin : plugins) {
+    for (const std::string& device : plugin.devices) {
+      if (std::find(std::begin(devices), std::end(devices), device) != std::end(devices)) continue;
+      error.diagnostics.push_back(
+          {{plugin.file},
+           fmt::format("{} '{}' runs on '{}', which is no device{}", plugin.kind, plugin.name,
+                       device, suggestion(device, {std::begin(devices), std::end(devices)})),
+           "devices: cpu, cuda"});
     }
   }
   for (const PluginInfo& plugin : plugins) {

@@ -13,6 +13,9 @@
 
 namespace assay::catalogue {
 
+// What a case may run on.
+inline constexpr std::string_view devices[] = {"cpu", "cuda"};
+
 // The six kinds, in the order they are listed.
 inline constexpr std::string_view kinds[] = {"workload",  "attention",     "norm",
                                              "precision", "communication", "compile"};
@@ -33,7 +36,8 @@ struct PluginInfo {
   std::string description;
   std::string file;  // the shared library, or the descriptor of an external one
   std::vector<ParameterInfo> parameters;  // a workload's parameters, another kind's options
-  std::string memory_estimate;  // bytes, as an expression over a case's names; may be empty
+  std::string memory_estimate;       // bytes, as an expression over a case's names; may be empty
+  std::vector<std::string> devices;  // those it runs on; none: all
 
   // Workloads only.
   std::vector<std::string> uses;    // kinds it is composed with
@@ -47,6 +51,7 @@ struct PluginInfo {
   std::vector<std::string> workloads;  // those it can take part in
 
   bool external() const { return !command.empty(); }
+  bool runs_on(std::string_view device) const;
 };
 
 struct Catalogue {
@@ -68,8 +73,8 @@ nlohmann::json to_json(const PluginInfo& plugin);
 nlohmann::json to_json(const Catalogue& catalogue);
 Result<Catalogue> catalogue_from_json(const nlohmann::json& json);
 
-// Sorts, and refuses two plugins of one kind with one name (naming both files) and a workload with
-// a parameter whose name is taken.
+// Sorts, and refuses two plugins of one kind with one name (naming both files), a device that there
+// is not, and a workload with a parameter whose name is taken.
 Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plugins);
 
 // One external variant from its descriptor.

@@ -91,6 +91,7 @@ PluginInfo plugin_from_json(const nlohmann::json& json) {
     plugin.parameters.push_back(parameter_from_json(parameter));
   }
   plugin.memory_estimate = json.at("memory_estimate");
+  plugin.devices = json.at("devices").get<std::vector<std::string>>();
   plugin.uses = json.at("uses").get<std::vector<std::string>>();
   plugin.passes = json.at("passes").get<std::vector<std::string>>();
   plugin.default_passes = json.at("default_passes").get<std::vector<std::string>>();
@@ -116,6 +117,7 @@ nlohmann::json to_json(const PluginInfo& plugin) {
           {"file", plugin.file},
           {"parameters", std::move(parameters)},
           {"memory_estimate", plugin.memory_estimate},
+          {"devices", plugin.devices},
           {"uses", plugin.uses},
           {"passes", plugin.passes},
           {"default_passes", plugin.default_passes},

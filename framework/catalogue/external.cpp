@@ -15,8 +15,8 @@ namespace assay::catalogue {
 
 namespace {
 
-const std::vector<std::string> descriptor_keys = {"kind",    "name",      "description",
-                                                  "command", "workloads", "options"};
+const std::vector<std::string> descriptor_keys = {"kind",      "name",    "description", "command",
+                                                  "workloads", "devices", "options"};
 const std::vector<std::string> option_keys = {"default", "description", "minimum", "maximum",
                                               "choices"};
 
@@ -38,6 +38,7 @@ class DescriptorReader {
     plugin.description = required_text("description");
     plugin.command = list("command", true);
     plugin.workloads = list("workloads", false);
+    plugin.devices = list("devices", false);
     plugin.parameters = options();
     if (!plugin.kind.empty() && !is_kind(plugin.kind)) {
       complain(root_.find("kind")->where,

@@ -53,7 +53,7 @@ class Planner {
         estimator_(around),
         interleaving_(around, plan) {
     for (const catalogue::PluginInfo& plugin : around.catalogue.plugins) {
-      if (plugin.external()) external_.insert(plugin.kind);
+      if (plugin.external() || !plugin.devices.empty()) deciding_.insert(plugin.kind);
     }
   }
 
@@ -117,10 +117,11 @@ class Planner {
 
   const Outlook& outlook_of(std::size_t index) {
     std::string deciding;
-    for (const char* name : {"workload", "device", "backend", "world_size", "nodes"}) {
+    for (const char* name :
+         {"workload", "device", "backend", "measure.clock", "world_size", "nodes"}) {
       deciding += to_text(plan_.get(index, name)) + ' ';
     }
-    for (const std::string& kind : external_) deciding += to_text(plan_.get(index, kind)) + ' ';
+    for (const std::string& kind : deciding_) deciding += to_text(plan_.get(index, kind)) + ' ';
     const auto [entry, added] = outlooks_.try_emplace(std::move(deciding));
     if (added) {
       const run::ResolvedCase resolved =
@@ -148,7 +149,7 @@ class Planner {
   const run::Surroundings& around_;
   const config::Plan& plan_;
   bool allow_external_;
-  std::set<std::string> external_;  // kinds that have external variants
+  std::set<std::string> deciding_;  // kinds with external variants, or with ones of one device
   run::MemoryEstimator estimator_;
   run::Interleaving interleaving_;
   std::map<std::string, Outlook> outlooks_;

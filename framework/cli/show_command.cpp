@@ -50,6 +50,7 @@ std::string bounds(const ParameterInfo& parameter) {
 void print_plugin(const catalogue::PluginInfo& plugin) {
   fmt::print("{}/{}: {}\n  file: {}\n", plugin.kind, plugin.name, plugin.description, plugin.file);
   if (plugin.external()) fmt::print("  runs: {}\n", join(plugin.command, " "));
+  if (!plugin.devices.empty()) fmt::print("  runs on: {}\n", join(plugin.devices, ", "));
   if (!plugin.passes.empty()) {
     fmt::print("  passes: {} (unless said otherwise: {})\n  uses: {}\n  clock on a GPU: {}\n",
                join(plugin.passes, ", "), join(plugin.default_passes, ", "),

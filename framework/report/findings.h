@@ -33,8 +33,8 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
 
 // Faster and slower: for each variant axis (the plugin kinds, or the one the spec names), every
 // value against the baseline over pairs of cases that differ in nothing else: geometric mean,
-// range, and where the sign changes. None when no pair differs by more than twice its standard
-// error.
+// range, where the sign changes, and the geometric means by the values of the axis `by`. None when
+// no pair differs by more than twice its standard error.
 std::vector<std::string> speedup_findings(const Records& records, const RecordIds& ids,
                                           const FindingSpec& spec);
 

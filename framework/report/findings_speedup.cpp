@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/text.h"
@@ -139,8 +141,32 @@ std::string sign_change(const Records& records, const Comparison& comparison) {
 
 std::string times(double ratio) { return fmt::format("{:.3g}×", ratio); }
 
+// "by model: small 1.2×, xl 4×, rising"; "" where there are no two values to tell apart.
+std::string one_by_one(const Records& records, const Comparison& comparison, std::size_t axis) {
+  std::map<std::uint32_t, std::vector<double>> ratios;  // by value
+  for (const Pair& pair : comparison.pairs) {
+    ratios[records.code(pair.record, axis)].push_back(pair.ratio);
+  }
+  if (ratios.size() < 2) return {};
+  std::vector<std::string> parts;
+  std::vector<double> means;
+  for (const auto& [code, of_value] : ratios) {
+    means.push_back(geometric_mean(of_value));
+    parts.push_back(to_text(records.axes()[axis].values[code]) + " " + times(means.back()));
+  }
+  const bool rising =
+      std::adjacent_find(means.begin(), means.end(), std::greater_equal<>()) == means.end();
+  const bool falling =
+      std::adjacent_find(means.begin(), means.end(), std::less_equal<>()) == means.end();
+  const std::string trend = means.size() < 3 ? ""
+                            : rising         ? ", rising"
+                            : falling        ? ", falling"
+                                             : "";
+  return fmt::format("by {}: {}{}", records.axes()[axis].name, join(parts, ", "), trend);
+}
+
 std::string sentence(const Records& records, const Comparison& comparison, const std::string& base,
-                     std::size_t axis) {
+                     std::size_t axis, std::optional<std::size_t> by) {
   const std::vector<std::size_t> own = axis_and_options(records, axis);
   std::vector<double> ratios;
   for (const Pair& pair : comparison.pairs) ratios.push_back(pair.ratio);
@@ -172,6 +198,11 @@ std::string sentence(const Records& records, const Comparison& comparison, const
   const auto unsure = std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
                                     [](const Pair& pair) { return !pair.certain; });
   if (unsure > 0) text += fmt::format("; {} of the differences are within their noise", unsure);
+  if (by) {
+    if (const std::string parts = one_by_one(records, comparison, *by); !parts.empty()) {
+      text += "; " + parts;
+    }
+  }
   return text + mark + ".";
 }
 
@@ -187,6 +218,7 @@ std::vector<std::string> speedup_findings(const Records& records, const RecordId
       if (const auto axis = records.axis(kind)) axes.push_back(*axis);
     }
   }
+  const std::optional<std::size_t> by = spec.by.empty() ? std::nullopt : records.axis(spec.by);
   const std::vector<Figure> figures = figures_of(records, ids, "time");
   std::vector<std::string> sentences;
   for (const std::size_t axis : axes) {
@@ -198,7 +230,7 @@ std::vector<std::string> speedup_findings(const Records& records, const RecordId
                                                [](const Pair& pair) { return pair.certain; });
       if (2 * certain_pairs < static_cast<std::ptrdiff_t>(comparison.pairs.size())) continue;
       sentences.push_back(
-          sentence(records, comparison, to_text(records.axes()[axis].values[baseline]), axis));
+          sentence(records, comparison, to_text(records.axes()[axis].values[baseline]), axis, by));
     }
   }
   return sentences;

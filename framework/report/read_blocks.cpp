@@ -206,12 +206,15 @@ FindingsSpec read_findings(Reader& reader, const Node& node) {
     FindingSpec finding;
     finding.kind = reader.choice(kind, "finding", kinds);
     if (options) {
-      reader.entries(
-          *options, "finding " + finding.kind,
-          {{"axis", [&](const Node& value) { finding.axis = reader.axis(value); }},
-           {"baseline",
-            [&](const Node& value) { finding.baseline = reader.text(value, "baseline"); }},
-           {"where", [&](const Node& value) { finding.where = reader.filter(value); }}});
+      std::vector<std::pair<std::string, Reader::Handler>> entries = {
+          {"axis", [&](const Node& value) { finding.axis = reader.axis(value); }},
+          {"baseline",
+           [&](const Node& value) { finding.baseline = reader.text(value, "baseline"); }},
+          {"where", [&](const Node& value) { finding.where = reader.filter(value); }}};
+      if (finding.kind == "speedup") {
+        entries.push_back({"by", [&](const Node& value) { finding.by = reader.axis(value); }});
+      }
+      reader.entries(*options, "finding " + finding.kind, entries);
     }
     if (options && !finding.axis.empty() && options->find("baseline")) {
       reader.value(*options->find("baseline"), finding.axis, finding.baseline);

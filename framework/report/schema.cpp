@@ -212,9 +212,11 @@ json flame() {
 
 json findings() {
   const std::vector<std::string> kinds{"speedup", "scaling", "warmup", "noise", "failures"};
-  const json options = object({{"axis", text()}, {"baseline", text()}, {"where", where()}});
+  const json options = {{"axis", text()}, {"baseline", text()}, {"where", where()}};
   json properties = json::object();
-  for (const std::string& kind : kinds) properties[kind] = options;
+  for (const std::string& kind : kinds) properties[kind] = object(options);
+  properties["speedup"]["properties"]["by"] =
+      described(text(), "An axis whose values are told one by one, too.");
   return one_or_list({{"anyOf", {words(kinds), object(properties)}}});
 }
 

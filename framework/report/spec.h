@@ -232,6 +232,7 @@ struct FindingSpec {
   std::string kind;  // speedup, scaling, warmup, noise, failures
   std::string axis;  // speedup: the variant axis; scaling: the numeric one; "": all
   std::string baseline;
+  std::string by;  // speedup: an axis whose values are told one by one, too
   Filter where;
 };
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "base/text.h"
 
 namespace assay::run {
 
@@ -33,6 +36,7 @@ class Resolver {
       const catalogue::PluginInfo* plugin =
           name.empty() ? nullptr : around_.catalogue.find(kind, name);
       if (plugin == nullptr) continue;
+      plugins_.push_back(plugin);
       if (kind == "workload") workload_ = plugin;
       if (plugin->external()) {
         case_.external = plugin;
@@ -95,6 +99,7 @@ class Resolver {
                          gpus);
     }
     if (store::text_of(parameters_, "backend") == "nccl" && !on_cuda()) return "NCCL needs GPUs";
+    if (auto reason = reason_of_device()) return reason;
     if (world_size > 1 && store::text_of(parameters_, "backend") == "none") {
       return "several ranks need a backend, gloo or nccl";
     }
@@ -104,9 +109,24 @@ class Resolver {
     return {};
   }
 
+  std::optional<std::string> reason_of_device() const {
+    const std::string device = store::text_of(parameters_, "device");
+    const std::string clock = store::text_of(parameters_, "measure.clock");
+    if (!clock.empty() && clock != "wall" && !on_cuda()) {
+      return fmt::format("the clock {} measures on cuda only, this case is on {}", clock, device);
+    }
+    for (const catalogue::PluginInfo* plugin : plugins_) {
+      if (plugin->runs_on(device)) continue;
+      return fmt::format("{} {} runs on {} only, this case is on {}", plugin->kind, plugin->name,
+                         join(plugin->devices, " and "), device);
+    }
+    return {};
+  }
+
   const Surroundings& around_;
   ResolvedCase& case_;
   store::Parameters& parameters_;
+  std::vector<const catalogue::PluginInfo*> plugins_;
   const catalogue::PluginInfo* workload_ = nullptr;
 };
 

@@ -99,6 +99,7 @@ Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library
     plugin.file = file.string();
     plugin.parameters = std::move(description.parameters);
     plugin.memory_estimate = std::move(description.memory_estimate);
+    plugin.devices = std::move(description.devices);
     plugin.uses = std::move(description.workload.uses);
     plugin.passes = std::move(description.workload.passes);
     plugin.default_passes = std::move(description.workload.default_passes);

@@ -53,8 +53,19 @@ TEST(CatalogueTest, AParameterNamedAsEveryResultIsToldApartByIsRefused) {
   EXPECT_TRUE(assemble("f", {attention}));
 }
 
+TEST(CatalogueTest, ADeviceThatThereIsNotIsRefused) {
+  PluginInfo attention = named("attention", "a", "a.so");
+  attention.devices = {"cuda", "cdua"};
+  const auto catalogue = assemble("f", {attention});
+  ASSERT_FALSE(catalogue);
+  EXPECT_THAT(catalogue.error().text(), HasSubstr("a.so"));
+  EXPECT_THAT(catalogue.error().text(), HasSubstr("'cdua', which is no device"));
+  EXPECT_THAT(catalogue.error().text(), HasSubstr("did you mean 'cuda'"));
+}
+
 TEST(CatalogueTest, ComesBackFromJsonAsItWas) {
   PluginInfo plugin = named("workload", "w");
+  plugin.devices = {"cuda"};
   plugin.parameters = {integer_parameter("batch", 4, 1, 64, "How many."),
                        choice_parameter("shape", "a", {"a", "b"}, "Which.")};
   plugin.uses = {"attention"};
@@ -97,6 +108,19 @@ TEST_F(DescriptorTest, FilesBesideItAreResolvedInTheCommand) {
   EXPECT_THAT((*plugins)[0].command,
               ::testing::ElementsAre("python3", (folder_ / "peer.py").string(), "--fast"));
   EXPECT_TRUE((*plugins)[0].external());
+}
+
+TEST_F(DescriptorTest, NamesTheDevicesItRunsOn) {
+  const std::string peer = "kind: norm\nname: peer\ndescription: A peer.\ncommand: [x]\n";
+  write("peer.yaml", peer + "devices: [cuda]\n");
+  const auto on_gpus = read_external(folder_);
+  ASSERT_TRUE(on_gpus) << on_gpus.error().text();
+  EXPECT_TRUE(on_gpus->at(0).runs_on("cuda"));
+  EXPECT_FALSE(on_gpus->at(0).runs_on("cpu"));
+  write("peer.yaml", peer);
+  const auto anywhere = read_external(folder_);
+  ASSERT_TRUE(anywhere) << anywhere.error().text();
+  EXPECT_TRUE(anywhere->at(0).runs_on("cpu"));
 }
 
 TEST_F(DescriptorTest, MistakesOfAllFilesAreReportedTogetherWithTheirPlaces) {

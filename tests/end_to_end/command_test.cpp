@@ -66,6 +66,26 @@ TEST(Plan, EstimatesEveryCaseAndSaysWhatWouldBeSkipped) {
   EXPECT_THAT(ended.output, HasSubstr("; 2 would be skipped here, 0 may not fit\n"));
 }
 
+TEST(Plan, SaysWhichVariantsAndClocksNeedAGpu) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "elsewhere.yaml",
+      "experiment: elsewhere\nworkload: attention\n"
+      "matrix: {attention: [naive, cudnn], precision: [fp32, tf32], measure.clock: [wall, "
+      "cuda_event]}\n"
+      "fixed: {seq_len: 16, batch: 1, heads: 1, d_head: 16, device: cpu}\n");
+  const Ended ended = assay(folder.path(), {"plan", file});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("=naive precision=fp32 measure.clock=wall\n"));
+  EXPECT_THAT(
+      ended.output,
+      HasSubstr("=naive precision=tf32 measure.clock=wall  [skipped: precision tf32 runs on "
+                "cuda only, this case is on cpu]\n"));
+  EXPECT_THAT(ended.output, HasSubstr("[skipped: attention cudnn runs on cuda only, "));
+  EXPECT_THAT(ended.output, HasSubstr("[skipped: the clock cuda_event measures on cuda only, "));
+  EXPECT_THAT(ended.output, HasSubstr("; 7 would be skipped here, "));
+}
+
 TEST(Plan, SaysWhatACaseNeedsWhereItMayNotFit) {
   const Folder folder;
   const std::string file =

@@ -233,6 +233,15 @@ TEST(JudgeSamples, ASpreadMarksItsPass) {
             "the median of 10 samples is known to ± 8.0 % (95 % interval), not to 5 %");
 }
 
+TEST(JudgeSamples, SamplesTooFewForAnIntervalAreWideWhenTheyAreFarApart) {
+  const auto marks = judge_samples({times({1.0, 1.2, 0.9})});
+  ASSERT_THAT(marks, marked("wide"));
+  EXPECT_EQ(marks[0].reason,
+            "3 samples, too few for a 95 % interval, lie ± 15.0 % around their middle, not 5 %");
+  EXPECT_THAT(judge_samples({times({1.0, 1.04, 0.96})}), IsEmpty());
+  EXPECT_THAT(judge_samples({times({1.0})}), IsEmpty());
+}
+
 TEST(JudgeSamples, TheSlowestRankOfEachSampleIsJudged) {
   const std::vector<double> a = {1, 2, 1, 2, 1, 2, 1, 2, 1, 2}, b = {2, 1, 2, 1, 2, 1, 2, 1, 2, 1};
   EXPECT_THAT(judge_samples({times(a, "forward", 0), times(b, "forward", 1)}), IsEmpty());

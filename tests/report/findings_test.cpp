@@ -68,6 +68,30 @@ TEST(Speedup, AxisAndBaselineCanBeNamed) {
   EXPECT_NE(text.find("**small against xl, forward**: 4× as fast."), std::string::npos) << text;
 }
 
+TEST(Speedup, ByAnAxisEachOfItsValuesIsTold) {
+  // fp32 / bf16: small 2 and 0.5, geometric mean 1; large 4; xl 8.
+  const std::string text = markdown(
+      "model,seq_len,precision,pass,time.mean [ms]\n"
+      "small,128,fp32,forward,2\nsmall,128,bf16,forward,1\n"
+      "small,256,fp32,forward,1\nsmall,256,bf16,forward,2\n"
+      "large,128,fp32,forward,8\nlarge,128,bf16,forward,2\n"
+      "xl,128,fp32,forward,16\nxl,128,bf16,forward,2\n",
+      "- findings: [{speedup: {axis: precision, by: model}}]");
+  EXPECT_NE(text.find("; by model: small 1×, large 4×, xl 8×, rising.\n"), std::string::npos)
+      << text;
+}
+
+TEST(Speedup, ByAnAxisOfTwoValuesOrOfNoOrderHasNoTrend) {
+  const std::string times =
+      "seq_len,attention,pass,time.mean [ms]\n"
+      "128,naive,forward,4\n128,flash,forward,2\n256,naive,forward,3\n256,flash,forward,1\n";
+  const std::string spec = "- findings: [{speedup: {axis: attention, by: seq_len}}]";
+  const std::string two = markdown(times, spec);
+  EXPECT_NE(two.find("; by seq_len: 128 2×, 256 3×.\n"), std::string::npos) << two;
+  const std::string three = markdown(times + "512,naive,forward,2\n512,flash,forward,1\n", spec);
+  EXPECT_NE(three.find("; by seq_len: 128 2×, 256 3×, 512 2×.\n"), std::string::npos) << three;
+}
+
 TEST(Unverified, TimesMarkTheSentencesMadeOfThem) {
   const auto findings = [](const std::string& csv, const std::string& axis,
                            const std::string& value, const std::string& kind) {

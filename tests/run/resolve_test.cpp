@@ -84,6 +84,25 @@ TEST_F(ResolveTest, MoreRanksThanGpusAreSkippedSayingSo) {
   EXPECT_THAT(*large.skipped, HasSubstr("needs 4 GPUs, this machine has 1"));
 }
 
+TEST_F(ResolveTest, AVariantOfAnotherDeviceIsSkippedNamingBoth) {
+  catalogue_.plugins[1].devices = {"cuda"};
+  ASSERT_TRUE(resolved(true).skipped);
+  EXPECT_EQ(*resolved(true).skipped, "attention a runs on cuda only, this case is on cpu");
+  machine_.gpus = {{"GPU", 1, "9.0"}};
+  EXPECT_FALSE(resolved(true).skipped);
+  parameters_["device"] = std::string("cpu");
+  EXPECT_TRUE(resolved(true).skipped);
+}
+
+TEST_F(ResolveTest, AClockOfAnotherDeviceIsSkippedNamingBoth) {
+  parameters_["measure.clock"] = std::string("cuda_event");
+  ASSERT_TRUE(resolved(true).skipped);
+  EXPECT_EQ(*resolved(true).skipped,
+            "the clock cuda_event measures on cuda only, this case is on cpu");
+  machine_.gpus = {{"GPU", 1, "9.0"}};
+  EXPECT_FALSE(resolved(true).skipped);
+}
+
 TEST_F(ResolveTest, AnExternalVariantIsFoundAndIsNoLibrary) {
   parameters_["compile"] = std::string("peer");
   const ResolvedCase external = resolved(true);

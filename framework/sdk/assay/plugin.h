@@ -88,8 +88,9 @@ struct WorkloadInfo {
 
 struct PluginDescription {
   std::vector<ParameterInfo> parameters;
-  std::string memory_estimate;  // bytes; an expression over the case's names
-  WorkloadInfo workload;        // workloads only
+  std::string memory_estimate;       // bytes; an expression over the case's names
+  std::vector<std::string> devices;  // "cpu", "cuda": those it runs on; none: all
+  WorkloadInfo workload;             // workloads only
 };
 
 // Every kind's boundary class derives from this.
@@ -125,6 +126,10 @@ concept HasMemoryEstimate = requires {
   T::memory_estimate();
 };
 template <class T>
+concept HasDevices = requires {
+  T::devices();
+};
+template <class T>
 concept HasWorkloadInfo = requires {
   T::info();
 };
@@ -134,6 +139,7 @@ Status describe(PluginDescription& description) noexcept {
   return guarded([&] {
     if constexpr (HasOptions<T>) description.parameters = T::options();
     if constexpr (HasMemoryEstimate<T>) description.memory_estimate = T::memory_estimate();
+    if constexpr (HasDevices<T>) description.devices = T::devices();
     if constexpr (HasWorkloadInfo<T>) description.workload = T::info();
   });
 }
@@ -153,7 +159,8 @@ Status create(const Options& options, std::unique_ptr<Boundary>& plugin) noexcep
 }  // namespace detail
 
 // One registration. `T` derives from a kind's class; it may have `static std::vector<ParameterInfo>
-// options()`, `static std::string memory_estimate()` and a constructor from `const Options&`.
+// options()`, `static std::string memory_estimate()`, `static std::vector<std::string> devices()`
+// and a constructor from `const Options&`.
 template <class T>
 constexpr PluginEntry plugin(const char* name, const char* description) {
   return {T::kind, name, description, &detail::describe<T>, &detail::create<T>};

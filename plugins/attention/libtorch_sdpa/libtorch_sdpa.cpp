@@ -85,6 +85,8 @@ class Math final : public assay::Attention {
 
 class Efficient final : public assay::Attention {
  public:
+  static std::vector<std::string> devices() { return {"cuda"}; }
+
   Reason unsupported(const AttentionInputs& in) const override {
     if (!in.q.is_cuda()) return "LibTorch's memory-efficient attention needs a CUDA device";
     if (in.q.scalar_type() == at::kDouble) return "it takes fp32, fp16 and bf16";
@@ -137,6 +139,8 @@ class Flash final : public assay::Attention {
 
 class Cudnn final : public assay::Attention {
  public:
+  static std::vector<std::string> devices() { return {"cuda"}; }
+
   Reason unsupported(const AttentionInputs& in) const override {
     if (!in.q.is_cuda()) return "cuDNN's attention needs a CUDA device";
     if (!half_width(in)) {

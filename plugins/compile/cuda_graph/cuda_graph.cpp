@@ -39,6 +39,8 @@ struct CapturedPass {
 // kernel. What runs outside the timed region is recorded too, in a graph of its own.
 class CudaGraph final : public assay::Compile {
  public:
+  static std::vector<std::string> devices() { return {"cuda"}; }
+
   assay::Step prepare(assay::ProgramBoundary& program, const std::string& pass,
                       const assay::CaseContext& context) override {
     check_capturable(context);

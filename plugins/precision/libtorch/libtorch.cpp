@@ -9,6 +9,8 @@ class Fp32 final : public assay::Precision {
 
 class Tf32 final : public assay::Precision {
  public:
+  static std::vector<std::string> devices() { return {"cuda"}; }
+
   assay::PrecisionPolicy policy() const override {
     assay::PrecisionPolicy policy;
     policy.tf32 = true;
