@@ -20,7 +20,7 @@ constexpr double most_lengthening = 8;  // a call that waits for the device outl
 
 constexpr double empty_hold_s = 50e-6;
 constexpr double parts_hold_s = 200e-6;
-constexpr int empty_kernels = 41;
+constexpr std::size_t empty_kernels = 41;
 constexpr int kernels_until_awake = 30;  // after a pause the first ones show more
 // Of a longer call the overhead's moves are less than a thousandth.
 constexpr double short_call_s = 200e-6;
@@ -72,7 +72,7 @@ void EventTimer::measure_rate() {
 
 void EventTimer::measure_overhead() {
   for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(nothing), empty_hold_s);
-  for (int i = 0; i < empty_kernels; ++i) {
+  for (std::size_t i = 0; i < empty_kernels; ++i) {
     empty_s_.push_back(show(spinning_(nothing), empty_hold_s).s);
   }
   overhead_s_ = middle_mean(empty_s_);
@@ -87,17 +87,16 @@ void EventTimer::follow_overhead() {
 
 // The device launches a kernel while the one before it runs, which it cannot where that one does
 // nothing: such kernels are further apart, by up to 0.09 µs.
-double EventTimer::between_calls_s() {
+void EventTimer::measure_parting() {
   static_assert(parts.kernels * parts.cycles == whole.cycles);
-  if (!between_calls_s_) {
-    std::vector<double> further_s;
-    for (int i = 0; i < empty_kernels; ++i) {
-      const double parts_s = show(spinning_(parts), parts_hold_s).s;
-      further_s.push_back(parts_s - show(spinning_(whole), empty_hold_s).s);
-    }
-    between_calls_s_ = middle_mean(further_s) / (parts.kernels - 1);
-  }
-  return *between_calls_s_;
+  const double parts_s = show(spinning_(parts), parts_hold_s).s;
+  parting_s_.push_back((parts_s - show(spinning_(whole), empty_hold_s).s) / (parts.kernels - 1));
+}
+
+double EventTimer::between_calls_s() {
+  while (parting_s_.size() <= empty_kernels) measure_parting();
+  parting_s_.pop_front();
+  return middle_mean(parting_s_);
 }
 
 double EventTimer::hold_s(int calls) const {
@@ -106,8 +105,8 @@ double EventTimer::hold_s(int calls) const {
 }
 
 double EventTimer::time(const Timed& timed, int calls) {
-  const double beside_s = calls > 1 ? (calls - 1) * between_calls_s() : 0;
   const double shown_s = raw_time(timed, calls);
+  const double beside_s = calls > 1 ? (calls - 1) * between_calls_s() : 0;
   if (shown_s < short_call_s) follow_overhead();
   return std::max(0.0, shown_s - overhead_s_ - beside_s);
 }
@@ -137,7 +136,7 @@ EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
 nlohmann::json EventTimer::facts() const {
   return {{"resolution_s", resolution_s_},
           {"overhead_s", overhead_s_},
-          {"between_calls_s", between_calls_s_.value_or(0)},
+          {"between_calls_s", parting_s_.empty() ? 0 : middle_mean(parting_s_)},
           {"hold_s", longest_hold_s_},
           {"calls", timed_},
           {"calls_with_launch_gaps", gaps_}};

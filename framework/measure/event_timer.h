@@ -9,7 +9,6 @@
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 namespace assay::measure {
 
@@ -52,9 +51,9 @@ class EventTimer {
   // `spinning` makes each of the three above, launched as what will be timed is. What the two
   // events show around nothing is subtracted from every time: the timestamps' own way through the
   // device, launching, and draining. What is left is the time from the first instruction of what is
-  // timed to its last. It moves by a tenth of a microsecond and more with the device's state, so
-  // that short calls are each followed by one more such kernel. Their events must outlive the
-  // timer.
+  // timed to its last. It moves by a tenth of a microsecond and more with the device's state, and
+  // so does what lies between kernels in a row: short calls are each followed by one more such
+  // kernel, and rows by what tells that. Their events must outlive the timer.
   explicit EventTimer(std::function<Timed(const Spins&)> spinning);
 
   // Seconds of `calls` calls that `timed` enqueues in a row, without what kernels in a row take
@@ -76,6 +75,7 @@ class EventTimer {
   Shown show(const Timed& timed, double held_s);
   double raw_time(const Timed& timed, int calls);
   double hold_s(int calls) const;
+  void measure_parting();
   double between_calls_s();
   void measure_rate();
   void measure_overhead();
@@ -88,8 +88,8 @@ class EventTimer {
   double lengthened_ = 1;  // the spin, after ones that ended too early
   double longest_hold_s_ = 0;
   std::function<Timed(const Spins&)> spinning_;
-  std::optional<double> between_calls_s_;  // from the last instruction of one to the next's first
-  std::deque<double> empty_s_;             // what the newest kernels that do nothing showed
+  std::deque<double> empty_s_;    // what the newest kernels that do nothing showed
+  std::deque<double> parting_s_;  // from the last instruction of one kernel to the next's first
   double overhead_s_ = 0;
   double resolution_s_ = 0;
   long timed_ = 0;
