@@ -67,6 +67,7 @@ std::vector<std::size_t> axis_and_options(const Records& records, std::size_t ax
 std::string place_of(const Records& records, std::uint32_t record,
                      const std::vector<std::size_t>& left_out);
 
+// Whether there is a more and a less along it.
 bool is_numeric_axis(const Records& records, std::size_t axis);
 double number_at(const Records& records, std::uint32_t record, std::size_t axis);
 double geometric_mean(const std::vector<double>& values);

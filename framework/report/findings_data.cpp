@@ -77,6 +77,7 @@ std::string place_of(const Records& records, std::uint32_t record,
 }
 
 bool is_numeric_axis(const Records& records, std::size_t axis) {
+  if (records.axes()[axis].name == "repeat") return false;  // a count, not a size
   const auto& values = records.axes()[axis].values;
   return std::all_of(values.begin() + 1, values.end(),
                      [](const Value& value) { return Cell::of_value(value).is_number(); });

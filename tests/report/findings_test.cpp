@@ -34,6 +34,14 @@ TEST(Speedup, WithoutAClearTurnItCountsTheSlowerOnes) {
   EXPECT_NE(text.find("; slower in 1 of them."), std::string::npos) << text;
 }
 
+TEST(Speedup, RoundsHaveNoOrderAlongWhichItTurns) {
+  const std::string text = markdown(
+      "repeat,attention,pass,time.mean [ms]\n0,naive,forward,4\n0,flash,forward,2\n"
+      "1,naive,forward,2\n1,flash,forward,4\n",
+      "- findings: [speedup]");
+  EXPECT_NE(text.find("; slower in 1 of them."), std::string::npos) << text;
+}
+
 TEST(Speedup, NothingWithinTheNoise) {
   // Means 1.00 and 1.01, standard errors 0.1 each.
   EXPECT_EQ(markdown("attention,pass,time.mean [ms],time.std "
