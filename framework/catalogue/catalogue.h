@@ -49,6 +49,7 @@ struct PluginInfo {
   // External variants only: the command (argv), resolved against the descriptor's folder.
   std::vector<std::string> command;
   std::vector<std::string> workloads;  // those it can take part in
+  bool takes_turns = false;            // it waits for its turn between samples
 
   bool external() const { return !command.empty(); }
   bool runs_on(std::string_view device) const;

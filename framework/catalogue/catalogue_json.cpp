@@ -99,6 +99,7 @@ PluginInfo plugin_from_json(const nlohmann::json& json) {
   plugin.default_clock = json.at("default_clock");
   plugin.command = json.at("command").get<std::vector<std::string>>();
   plugin.workloads = json.at("workloads").get<std::vector<std::string>>();
+  plugin.takes_turns = json.at("takes_turns").get<bool>();
   return plugin;
 }
 
@@ -124,7 +125,8 @@ nlohmann::json to_json(const PluginInfo& plugin) {
           {"metrics", std::move(metrics)},
           {"default_clock", plugin.default_clock},
           {"command", plugin.command},
-          {"workloads", plugin.workloads}};
+          {"workloads", plugin.workloads},
+          {"takes_turns", plugin.takes_turns}};
 }
 
 nlohmann::json to_json(const Catalogue& catalogue) {

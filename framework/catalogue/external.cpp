@@ -16,7 +16,7 @@ namespace assay::catalogue {
 namespace {
 
 const std::vector<std::string> descriptor_keys = {"kind",      "name",    "description", "command",
-                                                  "workloads", "devices", "options"};
+                                                  "workloads", "devices", "turns",       "options"};
 const std::vector<std::string> option_keys = {"default", "description", "minimum", "maximum",
                                               "choices"};
 
@@ -39,6 +39,7 @@ class DescriptorReader {
     plugin.command = list("command", true);
     plugin.workloads = list("workloads", false);
     plugin.devices = list("devices", false);
+    plugin.takes_turns = truth("turns");
     plugin.parameters = options();
     if (!plugin.kind.empty() && !is_kind(plugin.kind)) {
       complain(root_.find("kind")->where,
@@ -117,6 +118,15 @@ class DescriptorReader {
     if (const auto* real = std::get_if<double>(&value)) return *real;
     complain(node->where, fmt::format("'{}' is a number", key));
     return {};
+  }
+
+  bool truth(std::string_view key) {
+    const yaml::Node* node = root_.find(key);
+    if (node == nullptr) return false;
+    const Value value = yaml::to_value(*node);
+    if (const auto* whether = std::get_if<bool>(&value)) return *whether;
+    complain(node->where, fmt::format("'{}' is true or false", key));
+    return false;
   }
 
   std::string required_text(std::string_view key) {

@@ -51,7 +51,7 @@ class Planner {
         plan_(plan),
         allow_external_(allow_external),
         estimator_(around),
-        interleaving_(around, plan) {
+        interleaving_(around, plan, allow_external) {
     for (const catalogue::PluginInfo& plugin : around.catalogue.plugins) {
       if (plugin.external() || !plugin.devices.empty()) deciding_.insert(plugin.kind);
     }

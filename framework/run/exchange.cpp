@@ -79,6 +79,17 @@ ExchangeFolder::~ExchangeFolder() {
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
+CaseEnd checked_by_workers(ExternalEnd external, const ExchangeFolder& folder,
+                           const ResolvedCase& resolved,
+                           const std::function<CaseEnd(const wire::CaseRequest&)>& on_workers) {
+  if (!folder.problem().empty()) external.without_exchange = folder.problem();
+  CaseEnd found;
+  if (!external.end.interrupted && !external.exchanged.empty()) {
+    found = on_workers(exchange_request(resolved, external.exchanged));
+  }
+  return with_findings(std::move(external), found, resolved.external->name);
+}
+
 wire::CaseRequest exchange_request(const ResolvedCase& resolved,
                                    std::vector<wire::ExchangeFile> exchanged) {
   wire::CaseRequest request = resolved.request;

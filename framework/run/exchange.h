@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "run/external_case.h"
 
@@ -24,6 +25,12 @@ class ExchangeFolder {
   std::filesystem::path path_;
   std::string problem_;
 };
+
+// How an external case ends: what it has exchanged is verified first. `on_workers` answers a
+// request as a worker does.
+CaseEnd checked_by_workers(ExternalEnd external, const ExchangeFolder& folder,
+                           const ResolvedCase& resolved,
+                           const std::function<CaseEnd(const wire::CaseRequest&)>& on_workers);
 
 // What a worker is asked about the exchanged calls of a case: on one rank, without the kind that
 // the external program took part as.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "run/external_series.h"
@@ -19,6 +20,9 @@
 namespace assay::run {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+using Doing = std::function<void(const std::string&)>;
 
 // Far more than a million samples: what prints more than this prints no results.
 constexpr std::size_t most_output_bytes = 256u << 20;
@@ -37,27 +41,39 @@ bool read_some(wire::Descriptor& stream, std::string& text) {
   return count > 0;
 }
 
-class ExternalCase {
- public:
-  ExternalCase(const ResolvedCase& resolved, const std::filesystem::path& modules,
-               const std::filesystem::path& folder, Interrupt& interrupt,
-               const std::function<void(const std::string&)>& doing)
-      : case_(resolved), modules_(modules), folder_(folder), interrupt_(interrupt), doing_(doing) {}
+}  // namespace
 
-  ExternalEnd run() {
+class ExternalProgram::Talk {
+ public:
+  Talk(const ResolvedCase& resolved, const std::filesystem::path& modules,
+       const std::filesystem::path& folder, bool takes_turns)
+      : case_(resolved), modules_(modules), folder_(folder), takes_turns_(takes_turns) {}
+
+  void begin() {
     Process::Command command;
     command.arguments = words();
     command.environment["PYTHONPATH"] = python_path();
     command.environment["ASSAY_PROTOCOL"] = "1";
     command.standard_input = true;
     auto process = Process::start(command);
-    if (!process) {
-      ended_with(Outcome::unsupported, process.error().text());
-      return std::move(left_);
-    }
+    if (!process) return ended_with(Outcome::unsupported, process.error().text());
     process_ = std::move(*process);
     send_case();
-    follow();
+  }
+
+  std::optional<wire::TurnWanted> work(Interrupt& interrupt, const Doing& doing) {
+    doing_ = &doing;
+    const auto begun = Clock::now();
+    if (process_.started()) follow(interrupt);
+    worked_s_ += std::chrono::duration<double>(Clock::now() - begun).count();
+    return std::exchange(wanted_, std::nullopt);
+  }
+
+  void give(const wire::Turn& turn) {
+    send({{"turn", {{"samples", turn.samples}, {"after_others", turn.after_others}}}});
+  }
+
+  ExternalEnd end() {
     if (end_.outcome == Outcome::ok && !end_.interrupted) look_for_every_pass();
     tell_of_sampling();
     if (!errors_.empty()) end_.context["output"] = printable(errors_);
@@ -90,29 +106,43 @@ class ExternalCase {
                               {"presets", std::move(presets)},
                               {"passes", case_.request.passes}};
     if (!folder_.empty()) message["exchange"]["folder"] = folder_.string();
-    const std::string text = message.dump() + "\n";
-    // The case is far smaller than a pipe's buffer; a program that has ended shows below.
-    static_cast<void>(!::write(process_.input().number(), text.data(), text.size()));
-    process_.input().close();
+    if (takes_turns_) message["turns"] = true;
+    send(message);
+    if (!takes_turns_) process_.input().close();
   }
 
-  // Until the program has ended and what it printed has been read. A process that it has started
-  // may hold a pipe for longer; that is not waited for.
-  void follow() {
-    const auto limit =
-        std::chrono::steady_clock::now() +
-        std::chrono::milliseconds(static_cast<std::int64_t>(case_.time_limit_s * 1e3));
-    doing_("external");
+  // What is sent is far smaller than a pipe's buffer, and waits for nobody: one that asks and does
+  // not read would fill it. A program that has ended shows as it is followed.
+  void send(const nlohmann::json& message) {
+    const std::string text = message.dump() + "\n";
+    pollfd writable = {process_.input().number(), POLLOUT, 0};
+    if (::poll(&writable, 1, 0) <= 0) {
+      breaks_the_rules_ = true;
+      return refuse("the program does not read the turns that it asks for");
+    }
+    static_cast<void>(!::write(process_.input().number(), text.data(), text.size()));
+  }
+
+  // Until the program waits for its turn, or has ended and what it printed has been read. A process
+  // that it has started may hold a pipe for longer; that is not waited for.
+  void follow(Interrupt& interrupt) {
+    const auto limit = Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(
+                                          (case_.time_limit_s - worked_s_) * 1e3));
+    (*doing_)("external");
     while (!process_.ended()) {
-      wait_for_output();
-      interrupt_.update();
-      if (interrupt_.stop_now()) {
+      wait_for_output(interrupt);
+      interrupt.update();
+      if (interrupt.stop_now()) {
         end_.interrupted = true;
         return process_.kill();
       }
-      if (is_flood()) return process_.kill();
+      if (is_flood() || breaks_the_rules_) {
+        wanted_.reset();
+        return process_.kill();
+      }
+      if (wanted_) return;
       if (fills_the_memory()) return process_.kill();
-      if (std::chrono::steady_clock::now() > limit) {
+      if (Clock::now() > limit) {
         process_.kill();
         ended_with(Outcome::timeout, fmt::format("the case did not finish within {}",
                                                  human_duration(case_.time_limit_s)));
@@ -123,6 +153,7 @@ class ExternalCase {
     process_.kill();  // what it has started and left behind
     while (read_output() && !is_flood()) {
     }
+    wanted_.reset();
     if (how.signalled || how.number != 0) {
       const auto lines = split(std::string(trim(errors_)), '\n');
       ended_with(Outcome::crashed, fmt::format("the program ended with {}: {}", how.text(),
@@ -131,7 +162,7 @@ class ExternalCase {
   }
 
   bool fills_the_memory() {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = Clock::now();
     if (now < next_look_) return false;
     const MemoryGuard::Look look = memory_guard_.look({process_.pid()});
     next_look_ = now + std::chrono::milliseconds(look.next_ms);
@@ -139,8 +170,8 @@ class ExternalCase {
     return look.stop.has_value();
   }
 
-  void wait_for_output() {
-    pollfd watched[] = {{interrupt_.descriptor(), POLLIN, 0},
+  void wait_for_output(const Interrupt& interrupt) {
+    pollfd watched[] = {{interrupt.descriptor(), POLLIN, 0},
                         {process_.end_descriptor(), POLLIN, 0},
                         {process_.output().number(), POLLIN, 0},
                         {process_.errors().number(), POLLIN, 0}};
@@ -198,12 +229,33 @@ class ExternalCase {
       return refuse(fmt::format("the program printed a line that is not a JSON object: {}",
                                 printable(line.substr(0, 120))));
     }
+    if (json->contains("turn")) take_turn_wanted((*json)["turn"]);
     if (json->contains("series")) take_series((*json)["series"]);
     if (json->contains("check")) take_check((*json)["check"]);
     if (json->contains("unchecked")) take_unchecked((*json)["unchecked"]);
     if (json->contains("done") && (*json)["done"].contains("versions")) {
       end_.context["versions"] = (*json)["done"]["versions"];
     }
+  }
+
+  // One that asks in vain would wait for ever.
+  void take_turn_wanted(nlohmann::json json) {
+    if (json.is_object()) json["ordinal"] = case_.request.ordinal;
+    auto wanted = wire::turn_wanted_from_json(json);
+    std::string wrong;
+    if (!takes_turns_) {
+      wrong = "the program asked for a turn in a case that has none";
+    } else if (!wanted) {
+      wrong = wanted.error().text();
+    } else if (std::ranges::count(case_.request.passes, wanted->pass) == 0) {
+      wrong = fmt::format("the program asked for a turn of '{}', which is no pass of the case",
+                          printable(wanted->pass));
+    } else {
+      wanted_ = std::move(*wanted);
+      return;
+    }
+    breaks_the_rules_ = true;
+    refuse(std::move(wrong));
   }
 
   void take_series(const nlohmann::json& json) {
@@ -221,7 +273,7 @@ class ExternalCase {
     if (series->outcome != Outcome::ok && end_.outcome == Outcome::ok) {
       ended_with(series->outcome, series->reason);
     }
-    doing_(series->pass);
+    (*doing_)(series->pass);
     end_.series.push_back(std::move(*series));
   }
 
@@ -286,9 +338,12 @@ class ExternalCase {
   const ResolvedCase& case_;
   const std::filesystem::path& modules_;
   const std::filesystem::path& folder_;
-  Interrupt& interrupt_;
-  const std::function<void(const std::string&)>& doing_;
+  const bool takes_turns_;
+  const Doing* doing_ = nullptr;  // of the work under way
   Process process_;
+  std::optional<wire::TurnWanted> wanted_;
+  bool breaks_the_rules_ = false;
+  double worked_s_ = 0;
   std::string output_;  // not yet taken: the beginning of a line
   std::size_t searched_bytes_ = 0;
   std::size_t printed_bytes_ = 0;
@@ -296,17 +351,34 @@ class ExternalCase {
   std::string errors_;
   // A limit that cannot be read has been refused as the plugins were listed.
   MemoryGuard memory_guard_ = MemoryGuard::from_environment().value_or(MemoryGuard(std::nullopt));
-  std::chrono::steady_clock::time_point next_look_;
+  Clock::time_point next_look_;
   ExternalEnd left_;
   CaseEnd& end_ = left_.end;
 };
 
-}  // namespace
+ExternalProgram::ExternalProgram(const ResolvedCase& resolved, const std::filesystem::path& modules,
+                                 const std::filesystem::path& folder, bool takes_turns)
+    : talk_(std::make_unique<Talk>(resolved, modules, folder, takes_turns)) {}
+
+ExternalProgram::~ExternalProgram() = default;
+
+void ExternalProgram::begin() { talk_->begin(); }
+
+std::optional<wire::TurnWanted> ExternalProgram::work(Interrupt& interrupt, const Doing& doing) {
+  return talk_->work(interrupt, doing);
+}
+
+void ExternalProgram::give(const wire::Turn& turn) { talk_->give(turn); }
+
+ExternalEnd ExternalProgram::end() { return talk_->end(); }
 
 ExternalEnd run_external_case(const ResolvedCase& resolved, const std::filesystem::path& modules,
                               const std::filesystem::path& folder, Interrupt& interrupt,
                               const std::function<void(const std::string&)>& doing) {
-  return ExternalCase(resolved, modules, folder, interrupt, doing).run();
+  ExternalProgram program(resolved, modules, folder, false);
+  program.begin();
+  program.work(interrupt, doing);
+  return program.end();
 }
 
 }  // namespace assay::run

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "run/leave.h"
+
 namespace assay::run {
 
-Interleaving::Interleaving(const Surroundings& surroundings, const config::Plan& plan)
+Interleaving::Interleaving(const Surroundings& surroundings, const config::Plan& plan,
+                           bool allow_external)
     : around_(surroundings),
       plan_(plan),
+      allow_external_(allow_external),
       comparisons_(surroundings.experiment, plan),
       estimator_(surroundings) {}
 
@@ -42,9 +46,12 @@ Candidate Interleaving::candidate(std::size_t case_index) {
       [&](const std::string& name) { return store::value_of(parameters, name); });
   if (resolved.skipped) candidate.cannot = "it is skipped";
   if (resolved.pass_by_pass) candidate.cannot = "each of its passes has workers of its own";
-  if (resolved.external != nullptr) {
-    candidate.cannot =
-        resolved.external->name + " is a program of its own, which cannot be made to wait";
+  if (const catalogue::PluginInfo* external = resolved.external; external != nullptr) {
+    if (!external->takes_turns) {
+      candidate.cannot =
+          external->name + " is a program of its own, which does not say that it takes turns";
+    }
+    if (why_no_leave(*external, allow_external_)) candidate.cannot = "it is skipped";
   }
   return candidate;
 }

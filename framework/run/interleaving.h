@@ -15,7 +15,8 @@ namespace assay::run {
 // Which cases of a plan are measured in turns on this machine, and why the others are not.
 class Interleaving {
  public:
-  Interleaving(const Surroundings& surroundings, const config::Plan& plan);
+  // allow_external: programs of external variants may be started.
+  Interleaving(const Surroundings& surroundings, const config::Plan& plan, bool allow_external);
 
   // Whether the case is still to be measured.
   using Left = std::function<bool(std::size_t case_index)>;
@@ -37,6 +38,7 @@ class Interleaving {
 
   const Surroundings& around_;
   const config::Plan& plan_;
+  bool allow_external_;
   Comparisons comparisons_;
   MemoryEstimator estimator_;
   std::map<const Comparison*, Together> settled_;

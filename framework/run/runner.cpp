@@ -34,7 +34,7 @@ class Run {
         surroundings_{request.catalogue, request.experiment, machine_,
                       is_cuda_build(request.catalogue)},
         build_(request.installation),
-        interleaving_(surroundings_, request.plan),
+        interleaving_(surroundings_, request.plan, request.allow_external),
         spare_(request.installation, interrupt_) {}
 
   Result<RunEnd> run() {
@@ -170,6 +170,9 @@ class Run {
   Result<void> finish_case(OpenCase& open, CaseEnd end, double wall_s) {
     store::CaseResult& result = open.result;
     complete_passes(open.resolved.request.passes, end);
+    if (open.resolved.external != nullptr && end.outcome != Outcome::skipped) {
+      end.context["leave"] = request_.allow_external ? "--allow-external" : trusted_variable;
+    }
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
     result.series = std::move(end.series);
@@ -272,9 +275,7 @@ class Run {
         end.reason = std::move(*refused);
         return end;
       }
-      end = execute_external(resolved, doing);
-      end.context["leave"] = request_.allow_external ? "--allow-external" : trusted_variable;
-      return end;
+      return execute_external(resolved, doing);
     }
     return execute_on_workers(resolved.request, resolved, doing);
   }
@@ -284,14 +285,11 @@ class Run {
     workers_.reset();
     spare_.clear();
     const ExchangeFolder folder;
-    auto external = run_external_case(resolved, request_.installation.peers(), folder.path(),
-                                      interrupt_, doing);
-    if (!folder.problem().empty()) external.without_exchange = folder.problem();
-    CaseEnd found;
-    if (!external.end.interrupted && !external.exchanged.empty()) {
-      found = execute_on_workers(exchange_request(resolved, external.exchanged), resolved, doing);
-    }
-    return with_findings(std::move(external), found, resolved.external->name);
+    return checked_by_workers(run_external_case(resolved, request_.installation.peers(),
+                                                folder.path(), interrupt_, doing),
+                              folder, resolved, [&](const wire::CaseRequest& request) {
+                                return execute_on_workers(request, resolved, doing);
+                              });
   }
 
   CaseEnd execute_on_workers(const wire::CaseRequest& request, const ResolvedCase& resolved,

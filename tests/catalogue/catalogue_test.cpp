@@ -66,6 +66,7 @@ TEST(CatalogueTest, ADeviceThatThereIsNotIsRefused) {
 TEST(CatalogueTest, ComesBackFromJsonAsItWas) {
   PluginInfo plugin = named("workload", "w");
   plugin.devices = {"cuda"};
+  plugin.takes_turns = true;
   plugin.parameters = {integer_parameter("batch", 4, 1, 64, "How many."),
                        choice_parameter("shape", "a", {"a", "b"}, "Which.")};
   plugin.uses = {"attention"};
@@ -121,6 +122,20 @@ TEST_F(DescriptorTest, NamesTheDevicesItRunsOn) {
   const auto anywhere = read_external(folder_);
   ASSERT_TRUE(anywhere) << anywhere.error().text();
   EXPECT_TRUE(anywhere->at(0).runs_on("cpu"));
+}
+
+TEST_F(DescriptorTest, SaysWhetherItTakesTurns) {
+  const std::string peer = "kind: norm\nname: peer\ndescription: A peer.\ncommand: [x]\n";
+  for (const bool does : {true, false}) {
+    write("peer.yaml", peer + (does ? "turns: true\n" : ""));
+    const auto plugins = read_external(folder_);
+    ASSERT_TRUE(plugins) << plugins.error().text();
+    EXPECT_EQ(plugins->at(0).takes_turns, does);
+  }
+  write("peer.yaml", peer + "turns: often\n");
+  const auto wrong = read_external(folder_);
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().text(), HasSubstr("peer.yaml:5:8: 'turns' is true or false"));
 }
 
 TEST_F(DescriptorTest, MistakesOfAllFilesAreReportedTogetherWithTheirPlaces) {

@@ -145,6 +145,52 @@ INSTANTIATE_TEST_SUITE_P(Variants, InterleavedFailure,
                                            Failing{"test_wrong", "wrong"}),
                          [](const auto& tested) { return std::string(tested.param.variant); });
 
+// A program that takes 8 samples of 10 ms, one a turn; `gives_up` stands ahead of each.
+Ended run_beside_a_program(const Folder& folder, const std::string& gives_up) {
+  folder.write("program.yaml",
+               "kind: attention\nname: program\ndescription: Takes turns.\n"
+               "command: [sh, program.sh]\nworkloads: [attention]\nturns: true\n");
+  folder.write(
+      "program.sh",
+      "read -r case; n=0; samples=\n"
+      "while [ $n -lt 8 ]; do\n" +
+          gives_up +
+          "\n  echo \"{\\\"turn\\\": {\\\"pass\\\": \\\"forward\\\", \\\"taken\\\": $n, "
+          "\\\"planned\\\": 8}}\"\n"
+          "  read -r turn; n=$((n + 1)); samples=\"$samples${samples:+, }0.01\"\ndone\n"
+          "echo '{\"series\": {\"pass\": \"forward\", \"metric\": \"time\", \"unit\": \"s\", "
+          "\"clock\": \"wall\", \"samples\": ['\"$samples\"']}}'\n");
+  return run(folder, lengths_in_turns("naive, program, test_right", ", interleave: attention"),
+             {"--set", "seq_len=16", "--set", "measure.passes=[forward]", "--plugin",
+              "program.yaml", "--allow-external"});
+}
+
+TEST(InterleaveTest, AProgramOfItsOwnTakesItsTurnsToo) {
+  const Folder folder;
+  const Ended ended = run_beside_a_program(folder, "");
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  const auto lines = exported(folder.path());
+  EXPECT_EQ(time_of(lines, "program")["samples"].size(), 8u);
+  const auto record = records(lines).at("program 16");
+  EXPECT_EQ(record["as"], "B");
+  const std::string turns = record["passes"]["forward"]["turns"];
+  EXPECT_EQ(std::count(turns.begin(), turns.end(), 'B'), 8) << turns;
+  EXPECT_EQ(time_of(lines, "naive")["samples"].size(), 8u);
+  EXPECT_THAT(folder.read("results/turns-1/report.md"),
+              HasSubstr("**in turns**: 3 cases in blocks of 1 sample\n"));
+}
+
+TEST(InterleaveTest, AProgramThatDiesInItsTurnLeavesTheOthersTheirs) {
+  const Folder folder;
+  const Ended ended = run_beside_a_program(folder, "[ $n -lt 3 ] || exit 7");
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const auto lines = exported(folder.path());
+  EXPECT_EQ(time_of(lines, "program")["outcome"], "crashed");
+  for (const char* other : {"naive", "test_right"}) {
+    EXPECT_EQ(time_of(lines, other)["samples"].size(), 8u) << other;
+  }
+}
+
 TEST(InterleaveTest, OneThatRunsOutOfMemoryBesideOthersIsMeasuredAgainAlone) {
   const Folder folder;
   const Ended ended =

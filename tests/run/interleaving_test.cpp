@@ -51,7 +51,7 @@ bool all_are_left(std::size_t) { return true; }
 
 TEST_F(InterleavingTest, ThoseThatFitTakeTurnsAndTheOthersSayWhyTheyDoNot) {
   const Surroundings surroundings = around();
-  Interleaving interleaving(surroundings, plan_);
+  Interleaving interleaving(surroundings, plan_, true);
   EXPECT_THAT(interleaving.members_with(0, all_are_left), ElementsAre(0, 2, 3));
   EXPECT_THAT(interleaving.members_with(1, all_are_left), IsEmpty());
   EXPECT_THAT(interleaving.why_apart(1), HasSubstr("peer is a program of its own"));
@@ -60,15 +60,25 @@ TEST_F(InterleavingTest, ThoseThatFitTakeTurnsAndTheOthersSayWhyTheyDoNot) {
   EXPECT_EQ(interleaving.name_of(6), "attention=large");
 
   machine_.memory_bytes = 32 * gib;
-  Interleaving tight(surroundings, plan_);
+  Interleaving tight(surroundings, plan_, true);
   EXPECT_THAT(tight.members_with(2, all_are_left), IsEmpty());
   EXPECT_THAT(tight.why_apart(2), HasSubstr("3 of them would need 45.50 GiB of the host"));
   EXPECT_THAT(tight.members_with(0, all_are_left), ElementsAre(0, 3));
 }
 
+TEST_F(InterleavingTest, AProgramThatTakesTurnsDoesSoWhereItMayBeStarted) {
+  for (catalogue::PluginInfo& plugin : catalogue_.plugins) plugin.takes_turns = plugin.external();
+  const Surroundings surroundings = around();
+  Interleaving interleaving(surroundings, plan_, true);
+  EXPECT_THAT(interleaving.members_with(0, all_are_left), ElementsAre(0, 1, 2, 3));
+  Interleaving without_leave(surroundings, plan_, false);
+  EXPECT_THAT(without_leave.members_with(0, all_are_left), ElementsAre(0, 2, 3));
+  EXPECT_EQ(without_leave.why_apart(1), "it is skipped");
+}
+
 TEST_F(InterleavingTest, WhatIsFinishedTakesNoPart) {
   const Surroundings surroundings = around();
-  Interleaving interleaving(surroundings, plan_);
+  Interleaving interleaving(surroundings, plan_, true);
   const auto left = [](std::size_t index) { return index != 2; };
   EXPECT_THAT(interleaving.members_with(0, left), ElementsAre(0, 3));
   EXPECT_THAT(interleaving.members_with(4, [](std::size_t index) { return index == 4; }),
@@ -78,7 +88,7 @@ TEST_F(InterleavingTest, WhatIsFinishedTakesNoPart) {
 
 TEST_F(InterleavingTest, WhatIsSettledStaysSettled) {
   const Surroundings surroundings = around();
-  Interleaving interleaving(surroundings, plan_);
+  Interleaving interleaving(surroundings, plan_, true);
   EXPECT_THAT(interleaving.members_with(0, all_are_left), ElementsAre(0, 2, 3));
   EXPECT_THAT(interleaving.members_with(2, [](std::size_t) { return false; }),
               ElementsAre(0, 2, 3));
@@ -95,7 +105,7 @@ TEST_F(InterleavingTest, ACaseThatIsSkippedTakesNoPart) {
   }
   experiment_.matrix = {{{"gib", "device"}, {}}};
   const Surroundings surroundings = around();
-  Interleaving interleaving(surroundings, plan);
+  Interleaving interleaving(surroundings, plan, true);
   EXPECT_THAT(interleaving.members_with(0, all_are_left), ElementsAre(0, 2));
   EXPECT_EQ(interleaving.why_apart(1), "it is skipped");
 }

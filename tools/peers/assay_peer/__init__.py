@@ -17,7 +17,7 @@ try:
 except ImportError as missing:
     # The variant cannot run at all: say so for every pass rather than die with a traceback.
     host = standard_output.stream()
-    for name in json.load(sys.stdin)["passes"]:
+    for name in json.loads(sys.stdin.readline())["passes"]:
         print(json.dumps({"series": {
             "pass": name, "metric": "time", "part": "", "rank": 0, "unit": "s", "clock": "",
             "outcome": "unsupported", "reason": f"{sys.executable}: {missing}", "samples": [],
@@ -31,6 +31,7 @@ from .operations import Attention, Norm, OperationProgram
 from .program import Program
 from .serving import Output, answer, serve
 from .tensors import poison
+from .turns import Turns
 
-__all__ = ["Attention", "Case", "Norm", "OperationProgram", "Output", "Program", "Unsupported",
-           "answer", "poison", "serve"]
+__all__ = ["Attention", "Case", "Norm", "OperationProgram", "Output", "Program", "Turns",
+           "Unsupported", "answer", "poison", "serve"]

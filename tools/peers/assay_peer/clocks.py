@@ -98,15 +98,22 @@ class CudaEventClock:
 CLOCKS = {clock.name: clock for clock in (WallClock, CudaEventClock)}
 
 
-def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_sample):
+def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_sample, turns=None):
     """(seconds of the very first call, name of its clock, seconds of each sample). Warm-up calls
     are timed by the wall. The first call is the first of them; with a warm-up of 0 it is part of
-    the first sample, and no call prepares the clock."""
+    the first sample, and no call prepares the clock. In turns the first sample of one is preceded by
+    a sample that does not count, since the caches hold what others left; not so the very first
+    where no call is to come before it."""
     wall = WallClock(device)
     warm = [wall.sample(program, pass_name, 1) for _ in range(warmup)]
     if warm:
         clock.prepare(program, pass_name)
-    taken = [clock.sample(program, pass_name, calls_per_sample) for _ in range(samples)]
+    taken = []
+    for done in range(samples):
+        after_others = turns is not None and turns.wait(pass_name, done, samples)
+        if after_others and (done > 0 or warm):
+            clock.sample(program, pass_name, calls_per_sample)
+        taken.append(clock.sample(program, pass_name, calls_per_sample))
     return (warm[0], wall.name, taken) if warm else (taken[0], clock.name, taken)
 
 

@@ -14,6 +14,7 @@ from .case import Case, Unsupported
 from .caches import flush_of
 from .clocks import CLOCKS, observe_memory, time_pass
 from .tensors import write_exchange
+from .turns import Turns
 
 # What PyTorch raises as a plain RuntimeError but means more by.
 MEANT_BY_MESSAGE = (
@@ -36,6 +37,9 @@ class Output:
             "outcome": outcome, "reason": reason, "clock": clock, "samples": list(samples),
         }})
 
+    def turn(self, pass_name, taken, planned):
+        self._write({"turn": {"pass": pass_name, "taken": taken, "planned": planned}})
+
     def check(self, pass_name, file):
         self._write({"check": {"pass": pass_name, "file": file}})
 
@@ -52,14 +56,14 @@ class Output:
         print(json.dumps(line), file=self._stream, flush=True)
 
 
-def measure_pass(case, program, pass_name, output):
+def measure_pass(case, program, pass_name, output, turns=None):
     """Reports when all of the pass has been measured: one that fails has one outcome, no figures."""
     clock = CLOCKS[case.require("measure.clock", *CLOCKS)](case.device, flush_of(case))
     clock_name = clock.name
     first, first_clock, samples = time_pass(
         clock, case.device, program, pass_name, warmup=int(case.get("measure.warmup", 5)),
         samples=int(case.get("measure.samples", 10)),
-        calls_per_sample=int(case.get("measure.calls_per_sample", 1)))
+        calls_per_sample=int(case.get("measure.calls_per_sample", 1)), turns=turns)
     del clock  # and with it the buffer that flushes, which is not the case's memory
     memory = observe_memory(case.device, program, pass_name) if case.device.type == "cuda" else ()
     counts = program.counts(pass_name)
@@ -112,10 +116,11 @@ def free_memory(case, program):
         torch.cuda.empty_cache()
 
 
-def answer(message, build, output):
+def answer(message, build, output, answers=None):
     """Measures the case of one message with the program that `build(case)` makes, and hands over
-    one call of each pass for checking."""
+    one call of each pass for checking. `answers`: where turns are given."""
     program = None
+    turns = Turns(output.turn, answers) if message.get("turns") else None
     with reported_as_outcome(message.get("passes", []), output):
         case = Case(message)
         CLOCKS[case.require("measure.clock", *CLOCKS)](case.device)
@@ -127,7 +132,7 @@ def answer(message, build, output):
     measured = []
     for pass_name in case.passes if program else []:
         with reported_as_outcome([pass_name], output):
-            measure_pass(case, program, pass_name, output)
+            measure_pass(case, program, pass_name, output, turns)
             measured.append(pass_name)
         free_memory(case, program)
     for pass_name in measured if program and case.exchange_folder else []:
@@ -139,4 +144,4 @@ def answer(message, build, output):
 def serve(build):
     """Answers the case on standard input; what a variant's script ends with."""
     output = Output(standard_output.stream())
-    answer(json.load(sys.stdin), build, output)
+    answer(json.loads(sys.stdin.readline()), build, output, sys.stdin)
