@@ -15,6 +15,8 @@ function(assay_add_plugin kind name)
   add_library(${target} MODULE ${PLUGIN_SOURCES})
   assay_use_torch(${target})
   target_link_libraries(${target} PRIVATE assay_worker ${PLUGIN_LINK})
+  # So that the fingerprint can be read of one whose LibTorch has functions that this one lacks.
+  target_link_options(${target} PRIVATE LINKER:-z,lazy)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/plugins/${kind}

@@ -33,6 +33,25 @@ Result<void> check(const PluginLibrary& library, const std::filesystem::path& fi
   return {};
 }
 
+constexpr const char* entry_point = "assay_plugin_library";
+
+// A library of another LibTorch may call what this one lacks: its fingerprint says more than the
+// loader's words do.
+tl::unexpected<Error> why_not_loaded(const std::filesystem::path& file, const std::string& words) {
+  Result<void> checked;
+  static_cast<void>(guarded([&] {
+    // Not looking for functions before they are called; stays loaded, as any library does.
+    void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    using EntryPoint = const PluginLibrary* (*)() noexcept;
+    const auto enter =
+        library == nullptr ? nullptr : reinterpret_cast<EntryPoint>(::dlsym(library, entry_point));
+    if (enter != nullptr) checked = check(*enter(), file);
+  }));
+  if (!checked) return tl::unexpected(std::move(checked.error()));
+  return refuse(file, "the plugin cannot be loaded: " + words,
+                "check that the file exists and that `ldd -r` finds what it needs");
+}
+
 }  // namespace
 
 Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& file) {
@@ -53,16 +72,13 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
   if (error) {
     // Boost tells only that the loader failed, the loader why.
     const char* why = ::dlerror();
-    return refuse(
-        path,
-        fmt::format("the plugin cannot be loaded: {}", why == nullptr ? error.message() : why),
-        "check that the file exists and that `ldd` finds what it links to");
+    return why_not_loaded(path, why == nullptr ? error.message() : why);
   }
-  if (!library->has("assay_plugin_library")) {
-    return refuse(path, "the library has no entry point 'assay_plugin_library'",
+  if (!library->has(entry_point)) {
+    return refuse(path, fmt::format("the library has no entry point '{}'", entry_point),
                   "end the source with ASSAY_PLUGIN(Type, \"name\", \"What it does.\")");
   }
-  const PluginLibrary* descriptor = library->get<const PluginLibrary*()>("assay_plugin_library")();
+  const PluginLibrary* descriptor = library->get<const PluginLibrary*()>(entry_point)();
   if (const auto checked = check(*descriptor, path); !checked) {
     return tl::unexpected(checked.error());
   }
