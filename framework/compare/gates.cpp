@@ -57,6 +57,29 @@ std::string undecided_line(const Gate& gate, const Comparison& comparison) {
       percent(size_of(gate, criteria)), to_text(gate.verdict));
 }
 
+// Whether a result compared here could have the verdict at all: a time is never `higher`.
+bool can_be_met(const Gate& gate, const Comparison& comparison) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const Row& row) {
+    return row.verdict != Verdict::not_compared && relation_meant(gate.verdict, row.unit);
+  });
+}
+
+// Gates of a difference, of which none can be met: they would pass whatever happens.
+std::string vain_line(const Gates& gates, const Comparison& comparison) {
+  std::vector<std::string> vain;
+  for (const Gate& gate : gates.gates) {
+    if (!has_direction(gate)) continue;
+    if (can_be_met(gate, comparison)) return {};
+    vain.push_back(gate.text());
+  }
+  if (vain.empty()) return {};
+  return fmt::format(
+      "--fail-on {}: no result compared here can be so; times and rates are faster or slower, "
+      "other "
+      "metrics lower or higher",
+      join(vain, ","));
+}
+
 }  // namespace
 
 std::string Gate::text() const {
@@ -113,6 +136,9 @@ GateFindings apply(const Gates& gates, const Comparison& comparison) {
   if (none) return {{"nothing could be compared"}, true};
   std::vector<std::string> met;
   GateFindings found;
+  if (std::string line = vain_line(gates, comparison); !line.empty()) {
+    found = {{std::move(line)}, true};
+  }
   for (const Gate& gate : gates.gates) {
     const auto count =
         std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return meets(row, gate); });

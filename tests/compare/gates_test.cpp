@@ -116,6 +116,18 @@ TEST(Gates, DoNotPassInSilenceWhereTheyAreUndecided) {
   EXPECT_THAT(decided.lines, IsEmpty());
 }
 
+TEST(Gates, OfWhichNoneCanEverBeMetFail) {
+  const Row time = row(Verdict::same, 1, 0.995, 1.005);
+  const Comparison times = of_rows({time});
+  const auto vain = apply(parse_gates({"higher:5%,lower"}).value(), times);
+  EXPECT_TRUE(vain.fails);
+  EXPECT_THAT(vain.lines, ElementsAre(HasSubstr("--fail-on higher:5%,lower: no result compared")));
+  EXPECT_FALSE(apply(parse_gates({"higher:5%,slower"}).value(), times).fails);
+  EXPECT_FALSE(apply(parse_gates({"not-compared"}).value(), times).fails);
+  const Comparison with_memory = of_rows({time, row(Verdict::same, 1, 1, 1, "byte")});
+  EXPECT_FALSE(apply(parse_gates({"higher:5%"}).value(), with_memory).fails);
+}
+
 TEST(Gates, TellWhatTheyMeetBesideWhatTheyCannotDecide) {
   const Comparison comparison =
       of_rows({row(Verdict::slower, 1.2, 1.19, 1.21), row(Verdict::inconclusive, 1.04, 0.98, 1.1)});
