@@ -161,6 +161,7 @@ endforeach()
 string(SHA256 assay_sdk_hash "${assay_sdk_text}")
 string(SUBSTRING "${assay_sdk_hash}" 0 8 assay_sdk_hash)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${assay_sdk_headers})
+# The worker finds it in a plugin's file by how it begins.
 set(ASSAY_BUILD_FINGERPRINT "SDK ${assay_sdk_version}-${assay_sdk_hash}, ${CMAKE_CXX_COMPILER_ID} \
 ${CMAKE_CXX_COMPILER_VERSION}, libstdc++ ${assay_cxx_abi}, LibTorch ${ASSAY_TORCH_VERSION}, \
 ${assay_cuda_text}")

@@ -75,8 +75,7 @@ std::string vain_line(const Gates& gates, const Comparison& comparison) {
   if (vain.empty()) return {};
   return fmt::format(
       "--fail-on {}: no result compared here can be so; times and rates are faster or slower, "
-      "other "
-      "metrics lower or higher",
+      "other metrics lower or higher",
       join(vain, ","));
 }
 

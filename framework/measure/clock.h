@@ -37,7 +37,7 @@ class Clock {
   // Seconds: the smallest difference that two readings of it show.
   virtual double resolution_s() const = 0;
   // What a reading must come to for what is wrong with it to be small: 0.1 % of it for `wall`,
-  // 0.5 % for the others. Shorter calls are to be grouped in one.
+  // 0.25 % for the others. Shorter calls are to be grouped in one.
   virtual double shortest_reading_s() const = 0;
   // Whatever wants calls ahead of the first sample: finding out how long one takes to enqueue,
   // capturing, and a first call of each further program. Left out where no call may be a warm-up
@@ -51,6 +51,9 @@ class Clock {
   // One call of a program, untimed, launched as the timed ones are. It may still be running on the
   // device on return.
   virtual void call(std::size_t program) = 0;
+  // Once no more samples are wanted: what the program called last holds as its outputs is what one
+  // of its timed calls left, or one launched as they were.
+  virtual void settle() {}
   // The program whose call was timed last.
   virtual std::size_t last() const = 0;
   // How it was set up and what happened meanwhile: docs/measuring.md names the keys.

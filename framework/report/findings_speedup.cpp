@@ -19,7 +19,8 @@ constexpr double threshold_share = 0.9;
 
 struct Pair {
   std::uint32_t record;
-  double ratio;  // baseline / variant: above 1 the variant is faster
+  double ratio;           // baseline / variant: above 1 the variant is faster
+  double relative_error;  // of the ratio; 0 where it is not known
   bool certain;
   bool unverified;
 };
@@ -64,6 +65,11 @@ bool certain(const Figure& a, const Figure& b) {
   return std::abs(a.mean - b.mean) > standard_errors * std::hypot(a.error, b.error);
 }
 
+double relative_error(const Figure& a, const Figure& b) {
+  const double error = std::hypot(a.error / a.mean, b.error / b.mean);
+  return std::isnan(error) ? 0 : error;
+}
+
 std::vector<Comparison> compare(const Records& records, const std::vector<Figure>& figures,
                                 std::size_t axis, std::uint32_t baseline) {
   const std::vector<std::size_t> own = axis_and_options(records, axis);
@@ -91,7 +97,7 @@ std::vector<Comparison> compare(const Records& records, const std::vector<Figure
       at = std::prev(comparisons.end());
     }
     at->pairs.push_back({figure.record, base->second->mean / figure.mean,
-                         certain(figure, *base->second),
+                         relative_error(figure, *base->second), certain(figure, *base->second),
                          figure.unverified || base->second->unverified});
   }
   return comparisons;
@@ -141,28 +147,63 @@ std::string sign_change(const Records& records, const Comparison& comparison) {
 
 std::string times(double ratio) { return fmt::format("{:.3g}×", ratio); }
 
+// What a variant gains at one value of an axis.
+struct Gain {
+  std::uint32_t code;
+  double ratio;           // geometric mean
+  double relative_error;  // of it
+};
+
+std::vector<Gain> gains_along(const Records& records, const Comparison& comparison,
+                              std::size_t axis) {
+  std::map<std::uint32_t, std::vector<Pair>> pairs;  // by value, as the experiment lists them
+  for (const Pair& pair : comparison.pairs) pairs[records.code(pair.record, axis)].push_back(pair);
+  std::vector<Gain> gains;
+  for (const auto& [code, of_value] : pairs) {
+    std::vector<double> ratios;
+    double squares = 0;
+    for (const Pair& pair : of_value) {
+      ratios.push_back(pair.ratio);
+      squares += pair.relative_error * pair.relative_error;
+    }
+    gains.push_back({code, geometric_mean(ratios), std::sqrt(squares) / ratios.size()});
+  }
+  if (is_numeric_axis(records, axis)) {
+    std::sort(gains.begin(), gains.end(), [&](const Gain& a, const Gain& b) {
+      const auto& values = records.axes()[axis].values;
+      return Cell::of_value(values[a.code]).number < Cell::of_value(values[b.code]).number;
+    });
+  }
+  return gains;
+}
+
+// ", rising" where each of three or more is certainly above the one before. Models are listed from
+// the smallest on; of other names no order is known.
+std::string trend_of(const std::vector<Gain>& gains) {
+  const auto above = [](const Gain& a, const Gain& b) {
+    return std::log(a.ratio / b.ratio) >
+           standard_errors * std::hypot(a.relative_error, b.relative_error);
+  };
+  int rises = 0, falls = 0;
+  for (std::size_t i = 1; i < gains.size(); ++i) {
+    rises += above(gains[i], gains[i - 1]);
+    falls += above(gains[i - 1], gains[i]);
+  }
+  const int steps = static_cast<int>(gains.size()) - 1;
+  return steps < 2 ? "" : rises == steps ? ", rising" : falls == steps ? ", falling" : "";
+}
+
 // "by model: small 1.2×, xl 4×, rising"; "" where there are no two values to tell apart.
 std::string one_by_one(const Records& records, const Comparison& comparison, std::size_t axis) {
-  std::map<std::uint32_t, std::vector<double>> ratios;  // by value
-  for (const Pair& pair : comparison.pairs) {
-    ratios[records.code(pair.record, axis)].push_back(pair.ratio);
-  }
-  if (ratios.size() < 2) return {};
+  const std::vector<Gain> gains = gains_along(records, comparison, axis);
+  if (gains.size() < 2) return {};
+  const std::string& name = records.axes()[axis].name;
   std::vector<std::string> parts;
-  std::vector<double> means;
-  for (const auto& [code, of_value] : ratios) {
-    means.push_back(geometric_mean(of_value));
-    parts.push_back(to_text(records.axes()[axis].values[code]) + " " + times(means.back()));
+  for (const Gain& gain : gains) {
+    parts.push_back(to_text(records.axes()[axis].values[gain.code]) + " " + times(gain.ratio));
   }
-  const bool rising =
-      std::adjacent_find(means.begin(), means.end(), std::greater_equal<>()) == means.end();
-  const bool falling =
-      std::adjacent_find(means.begin(), means.end(), std::less_equal<>()) == means.end();
-  const std::string trend = means.size() < 3 ? ""
-                            : rising         ? ", rising"
-                            : falling        ? ", falling"
-                                             : "";
-  return fmt::format("by {}: {}{}", records.axes()[axis].name, join(parts, ", "), trend);
+  const bool has_order = name == "model" || is_numeric_axis(records, axis);
+  return fmt::format("by {}: {}{}", name, join(parts, ", "), has_order ? trend_of(gains) : "");
 }
 
 std::string sentence(const Records& records, const Comparison& comparison, const std::string& base,

@@ -117,7 +117,11 @@ class InAProgram final : public CaseInTurns {
   // hold.
   CaseEnd check(const wire::CaseRequest& request) {
     auto group = spare_.take(1, resolved_.fresh_workers);
-    if (!group) return {.outcome = Outcome::crashed, .reason = group.error().text()};
+    if (!group) {
+      return {.outcome = Outcome::crashed,
+              .reason = group.error().text(),
+              .interrupted = interrupt_.stop_now()};
+    }
     return group->run_case(request, resolved_.time_limit_s, interrupt_, doing_);
   }
 

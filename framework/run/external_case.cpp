@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -71,11 +72,13 @@ class ExternalProgram::Talk {
   }
 
   void give(const wire::Turn& turn) {
+    granted_[asked_for_] += turn.samples;
     send({{"turn", {{"samples", turn.samples}, {"after_others", turn.after_others}}}});
   }
 
   ExternalEnd end() {
     if (end_.outcome == Outcome::ok && !end_.interrupted) look_for_every_pass();
+    if (takes_turns_ && end_.outcome == Outcome::ok && !end_.interrupted) look_for_turns();
     tell_of_sampling();
     if (!errors_.empty()) end_.context["output"] = printable(errors_);
     if (end_.outcome == Outcome::crashed || end_.outcome == Outcome::timeout) {
@@ -252,6 +255,7 @@ class ExternalProgram::Talk {
       wrong = fmt::format("the program asked for a turn of '{}', which is no pass of the case",
                           printable(wanted->pass));
     } else {
+      asked_for_ = wanted->pass;
       wanted_ = std::move(*wanted);
       return;
     }
@@ -329,6 +333,17 @@ class ExternalProgram::Talk {
     }
   }
 
+  // What it took beside the turns it was given, others may have been in.
+  void look_for_turns() {
+    for (const store::Series& series : end_.series) {
+      if (series.metric != "time" || series.outcome != Outcome::ok) continue;
+      const auto granted = static_cast<std::size_t>(granted_[series.pass]);
+      if (series.samples.size() <= granted) continue;
+      refuse(fmt::format("the program reported {} samples of pass '{}', its turns were of {}",
+                         series.samples.size(), series.pass, granted));
+    }
+  }
+
   void tell_of_sampling() {
     for (const store::Series& series : end_.series) {
       if (series.metric != "time" || series.outcome != Outcome::ok) continue;
@@ -343,6 +358,8 @@ class ExternalProgram::Talk {
   const Doing* doing_ = nullptr;  // of the work under way
   Process process_;
   std::optional<wire::TurnWanted> wanted_;
+  std::string asked_for_;                        // the pass of the last turn
+  std::map<std::string, std::int64_t> granted_;  // samples, by pass
   bool breaks_the_rules_ = false;
   double worked_s_ = 0;
   std::string output_;  // not yet taken: the beginning of a line

@@ -80,6 +80,10 @@ CaseEnd told(Try kept, const std::string& policy) {
 
 }  // namespace
 
+int processes_of(const ResolvedCase& resolved) {
+  return world_size_of(resolved) + (resolved.external != nullptr ? 1 : 0);
+}
+
 health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cpus,
                        const char* threads) {
   constexpr double cores_of_a_gpu_rank = 2;
@@ -89,7 +93,7 @@ health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cp
   const double granted = std::min(needs.cores_there, cpus.quota_cores());
   if (store::text_of(resolved.request.parameters, "device") == "cuda") {
     for (int device = 0; device < ranks; ++device) needs.devices.push_back(device);
-    needs.processes = ranks;  // each may hold a context on any of them
+    needs.processes = processes_of(resolved);  // each may hold a context on any of them
     needs.cores = std::min(granted, cores_of_a_gpu_rank * ranks);
     return needs;
   }
@@ -147,11 +151,11 @@ health::Watch::Ticket WatchedMachine::begin(const ResolvedCase& resolved) {
 }
 
 CaseEnd WatchedMachine::end(health::Watch::Ticket ticket, const ResolvedCase& resolved,
-                            int ranks_beside, CaseEnd end) {
+                            int processes_beside, CaseEnd end) {
   const health::Observation observation = watch_.end(ticket);
   if (end.outcome == Outcome::skipped) return end;
   health::Needs needs = needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS"));
-  needs.processes += ranks_beside;
+  needs.processes += processes_beside;
   return told(judge(std::move(end), observation, needs),
               store::text_of(resolved.request.parameters, "measure.unhealthy"));
 }

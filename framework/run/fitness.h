@@ -12,6 +12,10 @@ namespace assay::run {
 // How often a case is measured at most with `measure.unhealthy: retry`.
 inline constexpr int most_tries = 3;
 
+// Processes of the case that may be seen on a GPU: its ranks, or a program and the worker that then
+// checks it.
+int processes_of(const ResolvedCase& resolved);
+
 // What a case uses of the machine. On a GPU two cores a rank: the thread that launches, and the one
 // that runs backward; on the CPU all it may use, as LibTorch does, or as many as `threads` (the
 // text of OMP_NUM_THREADS; nullptr where it is not set) says.
@@ -47,10 +51,10 @@ class WatchedMachine {
                   const std::function<bool()>& stopping);
 
   // The same for one of several cases that take turns, watched from its begin to its end: what
-  // held the machine up in the turns of others counts as well. `ranks_beside`: of the others.
+  // held the machine up in the turns of others counts as well. `processes_beside`: of the others.
   // `retry` does not come with turns (config/interleave.h).
   health::Watch::Ticket begin(const ResolvedCase& resolved);
-  CaseEnd end(health::Watch::Ticket ticket, const ResolvedCase& resolved, int ranks_beside,
+  CaseEnd end(health::Watch::Ticket ticket, const ResolvedCase& resolved, int processes_beside,
               CaseEnd end);
   // Of one that has not ended.
   void drop(health::Watch::Ticket ticket) { watch_.end(ticket); }

@@ -213,9 +213,9 @@ class Run {
     std::vector<OpenCase> cases;
     for (const std::size_t index : indices) cases.push_back(open_case(index));
     std::vector<InTurns> members;
-    int ranks = 0;
+    int processes = 0;
     for (const OpenCase& open : cases) {
-      ranks += world_size_of(open.resolved);
+      processes += processes_of(open.resolved);
       members.push_back({&open.resolved, open.result.key, interleaving_.name_of(open.index())});
     }
     if (workers_) spare_.add(std::move(*workers_));
@@ -235,7 +235,7 @@ class Run {
                OpenCase& open = cases[member];
                observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
                if (const auto ticket = std::exchange(open.watched, std::nullopt)) {
-                 const int beside = ranks - world_size_of(open.resolved);
+                 const int beside = processes - processes_of(open.resolved);
                  end = watched_.end(*ticket, open.resolved, beside, std::move(end));
                }
                auto done = finish_case(open, std::move(end), worked_s);

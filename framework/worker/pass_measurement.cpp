@@ -244,6 +244,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   if (what.own_turn) wait_for_turns(hooks, stopwatch, what, settings);
   what.freed.await_cleared();
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
+  clock->settle();
   outputs.look(program(clock->last()));
   look_at_poisoned_call(*clock, what.program, context.device, outputs);
 

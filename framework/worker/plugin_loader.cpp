@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 
 namespace assay::worker {
 
@@ -13,6 +15,13 @@ tl::unexpected<Error> refuse(const std::filesystem::path& file, std::string mess
                              std::string hint) {
   return tl::unexpected(
       Error{ExitCode::machine_lacks, {{{file.string()}, std::move(message), std::move(hint)}}});
+}
+
+tl::unexpected<Error> refuse_build(const std::filesystem::path& file, std::string_view build) {
+  return refuse(file,
+                fmt::format("the plugin's build is '{}', this assay's is '{}'", build,
+                            ASSAY_BUILD_FINGERPRINT),
+                "build it again with the same compiler and LibTorch");
 }
 
 Result<void> check(const PluginLibrary& library, const std::filesystem::path& file) {
@@ -25,29 +34,30 @@ Result<void> check(const PluginLibrary& library, const std::filesystem::path& fi
                   "build it again against this assay");
   }
   if (std::string_view(library.fingerprint) != ASSAY_BUILD_FINGERPRINT) {
-    return refuse(file,
-                  fmt::format("the plugin's build is '{}', this assay's is '{}'",
-                              library.fingerprint, ASSAY_BUILD_FINGERPRINT),
-                  "build it again with the same compiler and LibTorch");
+    return refuse_build(file, library.fingerprint);
   }
   return {};
 }
 
 constexpr const char* entry_point = "assay_plugin_library";
 
+// The fingerprint among the texts in a library's file; "" where there is none. Read, not asked for:
+// loading the library would run its constructors.
+std::string build_named_in(const std::filesystem::path& file) {
+  constexpr std::string_view beginning("\0SDK ",
+                                       5);  // of the text, as cmake/AssayTorch.cmake has it
+  std::ostringstream bytes;
+  bytes << std::ifstream(file, std::ios::binary).rdbuf();
+  const std::string text = std::move(bytes).str();
+  const std::size_t at = text.find(beginning);
+  return at == std::string::npos ? "" : text.c_str() + at + 1;
+}
+
 // A library of another LibTorch may call what this one lacks: its fingerprint says more than the
 // loader's words do.
 tl::unexpected<Error> why_not_loaded(const std::filesystem::path& file, const std::string& words) {
-  Result<void> checked;
-  static_cast<void>(guarded([&] {
-    // Not looking for functions before they are called; stays loaded, as any library does.
-    void* library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    using EntryPoint = const PluginLibrary* (*)() noexcept;
-    const auto enter =
-        library == nullptr ? nullptr : reinterpret_cast<EntryPoint>(::dlsym(library, entry_point));
-    if (enter != nullptr) checked = check(*enter(), file);
-  }));
-  if (!checked) return tl::unexpected(std::move(checked.error()));
+  const std::string build = build_named_in(file);
+  if (!build.empty() && build != ASSAY_BUILD_FINGERPRINT) return refuse_build(file, build);
   return refuse(file, "the plugin cannot be loaded: " + words,
                 "check that the file exists and that `ldd -r` finds what it needs");
 }

@@ -60,7 +60,8 @@ TEST(SameTwice, AtMostThreeOfAHundredPairsAreCalledDifferent) {
   EXPECT_THAT(comparison->cautions, ::testing::IsEmpty());
 }
 
-// What one process sets up once makes 5 to 12 of these pairs differ, which a run cannot show.
+// What one process sets up once makes 5 to 12 of these pairs differ (of runs of one round; of any
+// two up to 33), which a run cannot show.
 TEST(SameTwice, AtMostThreeOfAHundredPairsOfSingleRunsAreCalledDifferent) {
   const Side a = read('a');
   const Side b = read('b');

@@ -99,7 +99,8 @@ std::string Trial::without_places(std::string text) const {
   text = replaced(std::move(text), folder_.path().string() + "/", "");
   text = replaced(std::move(text), folder_.path().string(), ".");
   text = replaced(std::move(text), ASSAY_BUILD_DIR "/tests/fixtures/", "");
-  return replaced(std::move(text), ASSAY_BUILD_DIR "/", "");
+  text = replaced(std::move(text), ASSAY_BUILD_DIR "/", "");
+  return replaced(std::move(text), ASSAY_SOURCE_DIR "/", "");  // which a kernel's assertion names
 }
 
 void Trial::saw(const End& end) const {

@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros.h>
 #include <assay/plugin.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <gmock/gmock.h>
 
@@ -21,6 +22,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <stdexcept>
 
 #include "gpu/kernels.h"
 #include "gpu/timed.h"
@@ -304,6 +306,53 @@ TEST_F(Clocks, AGraphOfABackwardReplaysItsForwardFirst) {
       EXPECT_LT(model::relative_error(outputs[i].tensor, expected[i].tensor), 1e-5)
           << pass << " " << outputs[i].name;
     }
+  }
+}
+
+// Adds one to a number on the device and holds a copy of it.
+struct Counter {
+  at::Tensor number = at::zeros({1}, at::TensorOptions().device(cuda));
+  at::Tensor held;
+
+  void count() {
+    number.add_(1);
+    held = number.clone();
+  }
+};
+
+TEST_F(Clocks, AProgramHoldsWhatItsLastReplayLeftHoweverManyGraphsThereAre) {
+  Counter counter;
+  const auto clock = measure::make_clock(
+      "cuda_graph", cuda, {{{[&] { counter.held = at::Tensor(); }, [&] { counter.count(); }}}, {}});
+  clock->prepare();
+  for (const int calls : {1, 40, 40, 100, 7}) {
+    EXPECT_GT(clock->sample(calls), 0);
+    clock->settle();
+    EXPECT_EQ(counter.held.item<float>(), counter.number.item<float>()) << calls << " calls";
+  }
+}
+
+TEST_F(Clocks, CallsThatCannotBeCapturedInARowAreTimedOneByOne) {
+  Counter counter;
+  const auto capturing = [] {
+    return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
+  };
+  int captured = 0;
+  const auto before = [&] {
+    counter.held = at::Tensor();
+    if (!capturing()) captured = 0;
+    if (captured > 1) throw std::runtime_error("no more than two in a row");
+  };
+  const auto run = [&] {
+    counter.count();
+    if (capturing()) ++captured;
+  };
+  const auto clock = measure::make_clock("cuda_graph", cuda, {{{before, run}}, {}});
+  clock->prepare();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_GT(clock->sample(40), 0);
+    clock->settle();
+    EXPECT_EQ(counter.held.item<float>(), counter.number.item<float>());
   }
 }
 

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <latch>
+#include <stdexcept>
 #include <thread>
 
 #include "plugins/support.h"
@@ -28,6 +32,7 @@ worker::Placement meeting_place() {
   const int bound = ::socket(AF_INET, SOCK_STREAM, 0);
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   if (::bind(bound, generic, size) != 0 || ::getsockname(bound, generic, &size) != 0) {
+    ::close(bound);
     throw std::runtime_error("no port is free");
   }
   worker::Placement placement;
@@ -43,19 +48,36 @@ struct Trained {
   at::Tensor first_grad, second_grad;  // once the backward has finished
 };
 
+// A rank that met nobody would wait for the others: they meet when all are ready, or not at all.
+struct Meeting {
+  std::latch arrived{ranks};
+  std::atomic<bool> takes_place = true;
+
+  bool all_come(const Status& ready) {
+    if (!ready.ok()) takes_place = false;
+    arrived.arrive_and_wait();
+    return takes_place;
+  }
+};
+
 // Rank r begins with parameters full of r + 5 and r + 7, and has the gradients 0, 1, 2, … times
 // r + 1 for the first and, on rank 1 only, full of 8 for the second. The first is of an odd size.
-Trained train(worker::Placement placement, int rank) {
+Trained train(worker::Placement placement, int rank, Meeting& meeting) {
   Trained trained;
+  const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(rank));
+  const auto floats = at::TensorOptions().device(device).dtype(at::kFloat);
+  std::vector<at::Tensor> parameters;
+  std::unique_ptr<CommunicationBoundary> plugin;
   trained.status = guarded([&] {
-    const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(rank));
+    parameters = {at::full({1'000'003}, rank + 5, floats).requires_grad_(),
+                  at::full({3, 5}, rank + 7, floats).requires_grad_()};
+    plugin = test::load<CommunicationBoundary>("communication", "naive", "naive");
+  });
+  if (!meeting.all_come(trained.status)) return trained;
+  trained.status = guarded([&] {
     const c10::cuda::CUDAGuard guard(device);
     placement.rank = placement.local_rank = rank;
     worker::ProcessGroups groups(placement);
-    const auto floats = at::TensorOptions().device(device).dtype(at::kFloat);
-    std::vector<at::Tensor> parameters = {at::full({1'000'003}, rank + 5, floats).requires_grad_(),
-                                          at::full({3, 5}, rank + 7, floats).requires_grad_()};
-    const auto plugin = test::load<CommunicationBoundary>("communication", "naive", "naive");
     throw_unless_ok(plugin->attach(parameters, groups.get("nccl", device)));
     trained.first = parameters[0].detach().cpu();
     trained.second = parameters[1].detach().cpu();
@@ -73,9 +95,10 @@ TEST(GpuCommunication, NaiveStartsFromRankZeroAndAveragesEveryGradientOverNccl) 
     GTEST_SKIP() << "NCCL's ranks need a GPU each: this machine has " << at::getNumGPUs();
   }
   const worker::Placement placement = meeting_place();
+  Meeting meeting;
   std::array<Trained, ranks> trained;
-  std::thread other([&] { trained[1] = train(placement, 1); });
-  trained[0] = train(placement, 0);
+  std::thread other([&] { trained[1] = train(placement, 1, meeting); });
+  trained[0] = train(placement, 0, meeting);
   other.join();
   for (int rank = 0; rank < ranks; ++rank) {
     SCOPED_TRACE(rank);

@@ -4,130 +4,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "run/exchange.h"
+#include "external_program.h"
 
 namespace assay::run {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
-
-constexpr const char* timed =
-    R"({"series": {"pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [1]}})";
-
-// A program that prints what it is told, as a shell script.
-class External : public ::testing::Test {
- protected:
-  External() {
-    plugin_.kind = "attention";
-    plugin_.name = "mine";
-    resolved_.external = &plugin_;
-    resolved_.request.parameters = {{"measure.clock", std::string("wall")},
-                                    {"attention", std::string("mine")},
-                                    {"precision", std::string("fp32")},
-                                    {"world_size", std::int64_t{1}}};
-    resolved_.request.passes = {"forward"};
-    resolved_.time_limit_s = 60;
-  }
-
-  ExternalEnd run(const std::string& script) {
-    plugin_.command = {"sh", "-c", script};
-    return run_external_case(resolved_, "/modules", folder_.path(), interrupt_,
-                             [](const std::string&) {});
-  }
-  ExternalEnd printing(const std::string& lines) {
-    return run("cat > /dev/null; cat <<'END'\n" + lines + "\nEND");
-  }
-
-  catalogue::PluginInfo plugin_;
-  ResolvedCase resolved_;
-  ExchangeFolder folder_;
-  Interrupt interrupt_;
-};
-
-// One that takes turns: until it wants the first, and what becomes of it then.
-class ExternalInTurns : public External {
- protected:
-  std::optional<wire::TurnWanted> start(const std::string& script, bool takes_turns = true) {
-    plugin_.command = {"sh", "-c", "read -r case; " + script};
-    program_.emplace(resolved_, modules_, folder_.path(), takes_turns);
-    program_->begin();
-    return program_->work(interrupt_, doing_);
-  }
-  std::optional<wire::TurnWanted> take(const wire::Turn& turn) {
-    program_->give(turn);
-    return program_->work(interrupt_, doing_);
-  }
-
-  const std::filesystem::path modules_ = "/modules";
-  const std::function<void(const std::string&)> doing_ = [](const std::string&) {};
-  std::optional<ExternalProgram> program_;
-};
-
-constexpr const char* asks =
-    "echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 3, \"planned\": 8}}'; read -r turn; ";
-
-TEST_F(ExternalInTurns, WaitsUntilItIsGivenOne) {
-  const auto wanted =
-      start(std::string(asks) + asks + "echo '" + timed + "'; echo \"$case $turn\" >&2");
-  ASSERT_TRUE(wanted);
-  EXPECT_EQ(wanted->pass, "forward");
-  EXPECT_EQ(wanted->taken, 3);
-  EXPECT_EQ(wanted->planned, 8);
-  ASSERT_TRUE(take({.samples = 1, .after_others = false}));
-  EXPECT_FALSE(take({.samples = 5, .after_others = true}));
-  const CaseEnd end = program_->end().end;
-  EXPECT_EQ(end.outcome, Outcome::ok) << end.reason;
-  EXPECT_EQ(end.series.size(), 1u);
-  const std::string seen = end.context["output"];
-  EXPECT_THAT(seen, HasSubstr("\"turns\":true"));
-  EXPECT_THAT(seen, HasSubstr("{\"turn\":{\"after_others\":true,\"samples\":5}}"));
-}
-
-TEST_F(ExternalInTurns, OnlyItsOwnWorkCountsTowardsTheLimit) {
-  resolved_.time_limit_s = 0.5;
-  ASSERT_TRUE(start(std::string(asks) + "sleep 60"));
-  EXPECT_FALSE(take({.samples = 1}));
-  const CaseEnd end = program_->end().end;
-  EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
-}
-
-TEST_F(ExternalInTurns, OneThatEndsWhileItWaitsHasCrashed) {
-  ASSERT_TRUE(
-      start("echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}'; exit 3"));
-  EXPECT_FALSE(take({.samples = 1}));
-  EXPECT_EQ(program_->end().end.outcome, Outcome::crashed);
-}
-
-TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
-  const std::string endless =
-      "while :; do echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}'; done";
-  bool wants = start(endless).has_value();
-  while (wants) wants = take({.samples = 1}).has_value();
-  const CaseEnd end = program_->end().end;
-  EXPECT_EQ(end.outcome, Outcome::error);
-  EXPECT_THAT(end.reason, HasSubstr("does not read the turns"));
-}
-
-TEST_F(ExternalInTurns, OneThatAsksInVainIsEndedAtOnce) {
-  struct Vain {
-    const char* turn;
-    bool takes_turns;
-    const char* reason;
-  };
-  for (const auto& [turn, takes_turns, reason] :
-       {Vain{R"({"pass": "forward", "taken": 0, "planned": 8})", false, "in a case that has none"},
-        Vain{R"({"pass": "sideways", "taken": 0, "planned": 8})", true,
-             "'sideways', which is no pass"},
-        Vain{R"({"pass": "forward", "taken": 0})", true, "not well formed"},
-        Vain{R"("forward")", true, "not well formed"}}) {
-    SCOPED_TRACE(turn);
-    EXPECT_FALSE(start(std::string("echo '{\"turn\": ") + turn + "}'; sleep 600", takes_turns));
-    const CaseEnd end = program_->end().end;
-    EXPECT_EQ(end.outcome, Outcome::error);
-    EXPECT_THAT(end.reason, HasSubstr(reason));
-  }
-}
 
 TEST_F(External, TakesSeriesChecksAndVersions) {
   const auto left = printing(std::string(timed) + R"(

@@ -1,0 +1,55 @@
+"""External variants that are measured in turns with others. Needs PyTorch, no GPU."""
+
+import io
+import json
+import unittest
+
+from test_assay_peer import NORM, SETTINGS, LibraryNorm, assay_peer
+
+
+class InTurns(unittest.TestCase):
+    def measure(self, turns, **settings):
+        """(lines told, calls of `run` by the time of each line)."""
+        text, calls = io.StringIO(), []
+
+        class Counted(LibraryNorm):
+            made = 0
+
+            def run(self, pass_name):
+                super().run(pass_name)
+                Counted.made += 1
+
+        class Noted(assay_peer.Output):
+            def turn(self, *wanted):
+                calls.append(Counted.made)
+                super().turn(*wanted)
+
+        message = {"protocol": 1, "passes": ["forward"], "turns": True,
+                   "parameters": SETTINGS | NORM | settings}
+        answers = io.StringIO("".join(json.dumps({"turn": turn}) + "\n" for turn in turns))
+        assay_peer.answer(message, Counted, Noted(text), answers)
+        return [json.loads(line) for line in text.getvalue().splitlines()], calls
+
+    def test_it_asks_ahead_of_each_block_and_takes_an_untimed_sample_after_others(self):
+        turns = [{"samples": 2, "after_others": True}, {"samples": 2, "after_others": False},
+                 {"samples": 2, "after_others": True}]
+        lines, calls = self.measure(turns, **{"measure.samples": 5, "measure.warmup": 3})
+        self.assertEqual([line["turn"] for line in lines if "turn" in line],
+                         [{"pass": "forward", "taken": taken, "planned": 5} for taken in (0, 2, 4)])
+        # 3 to warm up; an untimed one and two samples; two samples.
+        self.assertEqual(calls, [3, 6, 8])
+        series = next(line["series"] for line in lines if "series" in line)
+        self.assertEqual(len(series["samples"]), 5)
+
+    def test_without_a_warm_up_nothing_precedes_the_very_first_sample(self):
+        turns = [{"samples": 1, "after_others": True}, {"samples": 1, "after_others": True}]
+        _, calls = self.measure(turns, **{"measure.samples": 2, "measure.warmup": 0})
+        self.assertEqual(calls, [0, 1])
+
+    def test_a_host_that_has_gone_ends_it(self):
+        with self.assertRaises(SystemExit):
+            self.measure([])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "external_program.h"
+
+namespace assay::run {
+namespace {
+
+using ::testing::HasSubstr;
+
+// One that takes turns: until it wants the first, and what becomes of it then.
+class ExternalInTurns : public External {
+ protected:
+  std::optional<wire::TurnWanted> start(const std::string& script, bool takes_turns = true) {
+    plugin_.command = {"sh", "-c", "read -r case; " + script};
+    program_.emplace(resolved_, modules_, folder_.path(), takes_turns);
+    program_->begin();
+    return program_->work(interrupt_, doing_);
+  }
+  std::optional<wire::TurnWanted> take(const wire::Turn& turn) {
+    program_->give(turn);
+    return program_->work(interrupt_, doing_);
+  }
+
+  const std::filesystem::path modules_ = "/modules";
+  const std::function<void(const std::string&)> doing_ = [](const std::string&) {};
+  std::optional<ExternalProgram> program_;
+};
+
+constexpr const char* asks =
+    "echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 3, \"planned\": 8}}'; read -r turn; ";
+
+TEST_F(ExternalInTurns, WaitsUntilItIsGivenOne) {
+  const auto wanted =
+      start(std::string(asks) + asks + "echo '" + timed + "'; echo \"$case $turn\" >&2");
+  ASSERT_TRUE(wanted);
+  EXPECT_EQ(wanted->pass, "forward");
+  EXPECT_EQ(wanted->taken, 3);
+  EXPECT_EQ(wanted->planned, 8);
+  ASSERT_TRUE(take({.samples = 1, .after_others = false}));
+  EXPECT_FALSE(take({.samples = 5, .after_others = true}));
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::ok) << end.reason;
+  EXPECT_EQ(end.series.size(), 1u);
+  const std::string seen = end.context["output"];
+  EXPECT_THAT(seen, HasSubstr("\"turns\":true"));
+  EXPECT_THAT(seen, HasSubstr("{\"turn\":{\"after_others\":true,\"samples\":5}}"));
+}
+
+TEST_F(ExternalInTurns, WorkBeyondTheLimitIsATimeout) {
+  resolved_.time_limit_s = 0.5;
+  ASSERT_TRUE(start(std::string(asks) + "sleep 60"));
+  EXPECT_FALSE(take({.samples = 1}));
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
+}
+
+// It waits for longer than its limit.
+TEST_F(ExternalInTurns, OnlyItsOwnWorkCountsTowardsTheLimit) {
+  resolved_.time_limit_s = 2;
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(start(std::string(asks) + "echo '" + timed + "'"));
+  const auto others_end = begun + std::chrono::milliseconds(2500);
+  while (std::chrono::steady_clock::now() < others_end) std::this_thread::yield();
+  EXPECT_FALSE(take({.samples = 1}));
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::ok) << end.reason;
+}
+
+TEST_F(ExternalInTurns, WhatItTookBesideItsTurnsIsRefused) {
+  const auto refused = [&](const std::string& reason) {
+    const CaseEnd end = program_->end().end;
+    EXPECT_EQ(end.outcome, Outcome::error);
+    EXPECT_EQ(end.reason, reason);
+  };
+  EXPECT_FALSE(start(std::string("echo '") + timed + "'"));
+  refused("the program reported 1 samples of pass 'forward', its turns were of 0");
+
+  std::string three = timed;
+  three.replace(three.find("[1]"), 3, "[1, 2, 3]");
+  ASSERT_TRUE(start(std::string(asks) + "echo '" + three + "'"));
+  EXPECT_FALSE(take({.samples = 2}));
+  refused("the program reported 3 samples of pass 'forward', its turns were of 2");
+}
+
+TEST_F(ExternalInTurns, OneThatEndsWhileItWaitsHasCrashed) {
+  ASSERT_TRUE(start(std::string(asks) + "exit 3"));
+  EXPECT_FALSE(take({.samples = 1}));
+  EXPECT_EQ(program_->end().end.outcome, Outcome::crashed);
+}
+
+TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
+  const std::string endless =
+      "while :; do echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}'; done";
+  bool wants = start(endless).has_value();
+  while (wants) wants = take({.samples = 1}).has_value();
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::error);
+  EXPECT_THAT(end.reason, HasSubstr("does not read the turns"));
+}
+
+TEST_F(ExternalInTurns, OneThatAsksInVainIsEndedAtOnce) {
+  struct Vain {
+    const char* turn;
+    bool takes_turns;
+    const char* reason;
+  };
+  for (const auto& [turn, takes_turns, reason] :
+       {Vain{R"({"pass": "forward", "taken": 0, "planned": 8})", false, "in a case that has none"},
+        Vain{R"({"pass": "sideways", "taken": 0, "planned": 8})", true,
+             "'sideways', which is no pass"},
+        Vain{R"({"pass": "forward", "taken": 0})", true, "not well formed"},
+        Vain{R"("forward")", true, "not well formed"}}) {
+    SCOPED_TRACE(turn);
+    EXPECT_FALSE(start(std::string("echo '{\"turn\": ") + turn + "}'; sleep 600", takes_turns));
+    const CaseEnd end = program_->end().end;
+    EXPECT_EQ(end.outcome, Outcome::error);
+    EXPECT_THAT(end.reason, HasSubstr(reason));
+  }
+}
+
+}  // namespace
+}  // namespace assay::run
