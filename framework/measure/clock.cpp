@@ -6,10 +6,10 @@
 #include <limits>
 #include <stdexcept>
 
+#include "measure/call_rotation.h"
 #include "measure/cuda_clocks.h"
 #include "measure/device.h"
 #include "measure/host_time.h"
-#include "measure/turns.h"
 
 namespace assay::measure {
 
@@ -92,7 +92,7 @@ class WallClock final : public Clock {
   }
 
   c10::Device device_;
-  Turns turns_;
+  CallRotation turns_;
   HostClock host_;
   double least_before_s_ = std::numeric_limits<double>::infinity();
 };

@@ -18,9 +18,9 @@
 #include <memory>
 #include <optional>
 
+#include "measure/call_rotation.h"
 #include "measure/event_timer.h"
 #include "measure/host_time.h"
-#include "measure/turns.h"
 #include "model/captured_call.h"
 
 namespace assay::measure {
@@ -165,7 +165,7 @@ class CudaEventClock final : public Clock {
   }
 
   Rows rows_;
-  Turns turns_;
+  CallRotation turns_;
   EventPair events_;
   EventTimer timer_;
 };
@@ -202,6 +202,7 @@ class CapturedRuns {
   }
   // What a program holds as its outputs is the memory that this writes.
   void replay_newest() { runs_.back().graph.replay(); }
+  bool newest_was_last() const { return last_ + 1 == runs_.size(); }
 
  private:
   std::deque<CapturedRun> runs_;  // which neither copies nor moves them
@@ -210,7 +211,7 @@ class CapturedRuns {
 
 constexpr int captures_of_short_runs = 4;
 
-// A program's call, captured in two graphs, and rows of it.
+// A program's call, captured apart from what goes ahead of it, and rows of it.
 class Captured {
  public:
   void capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t pool) {
@@ -240,8 +241,14 @@ class Captured {
     });
     newest_ = &(rows_[calls] = std::move(row));
   }
-  EventTimer::Timed row(int calls) { return rows_.at(calls).next(); }
+  EventTimer::Timed row(int calls) {
+    CapturedRuns& runs = rows_.at(calls);
+    last_ = &runs;
+    return runs.next();
+  }
   void replay_newest() { newest_->replay_newest(); }
+  // Whether the program holds what the row timed last has left.
+  bool holds_last() const { return last_ == newest_ && newest_->newest_was_last(); }
   double ahead_s() const { return ahead_s_; }
 
   model::CapturedCall before;
@@ -249,6 +256,7 @@ class Captured {
  private:
   std::map<int, CapturedRuns> rows_;  // by the calls in them
   CapturedRuns* newest_ = nullptr;
+  const CapturedRuns* last_ = nullptr;
   double ahead_s_ = std::numeric_limits<double>::infinity();  // host time of `before`
 };
 
@@ -296,8 +304,9 @@ class CudaGraphClock final : public Clock {
     captured_.at(program).replay_newest();
   }
 
-  // Other captures than the newest write elsewhere.
-  void settle() override { call(last()); }
+  void settle() override {
+    if (!captured_.at(last()).holds_last()) call(last());
+  }
 
  private:
   // Libraries allocate workspaces and choose algorithms in their first calls on a stream.
@@ -316,6 +325,7 @@ class CudaGraphClock final : public Clock {
   // The graphs share their memory: they are replayed in turn, never beside each other.
   void capture_all() {
     captured_.clear();
+    pool_ = at::cuda::graph_pool_handle();  // a pool without graphs is no more
     on_a_side_stream([this] {
       captured_.resize(turns_.calls().size());
       for (std::size_t i = 0; i < captured_.size(); ++i) {
@@ -361,8 +371,8 @@ class CudaGraphClock final : public Clock {
   }
 
   Rows rows_;
-  Turns turns_;
-  at::cuda::MempoolId_t pool_ = at::cuda::graph_pool_handle();
+  CallRotation turns_;
+  at::cuda::MempoolId_t pool_;
   std::deque<Captured> captured_;  // which neither copies nor moves them
   std::map<Spins, CapturedRuns> spinning_;
   std::optional<EventTimer> timer_;

@@ -30,12 +30,22 @@ constexpr double same_timestamp_s = 1e-9;
 // The mean without the quarter at either end: steadier than a median of values that come in steps.
 template <class Values>
 double middle_mean(const Values& all) {
+  if (all.empty()) return 0;
   std::vector<double> values(all.begin(), all.end());
   std::sort(values.begin(), values.end());
   const std::size_t quarter = values.size() / 4;
   double sum = 0;
   for (std::size_t i = quarter; i < values.size() - quarter; ++i) sum += values[i];
   return sum / static_cast<double>(values.size() - 2 * quarter);
+}
+
+// Reads until there are so many, or most readings say nothing.
+template <class Read>
+void collect(std::deque<double>& values, std::size_t wanted, const Read& read) {
+  for (std::size_t tries = 4 * (wanted - values.size()); tries > 0; --tries) {
+    if (values.size() == wanted) return;
+    if (const std::optional<double> value = read()) values.push_back(*value);
+  }
 }
 
 // Timestamps come in steps; so do their differences.
@@ -72,36 +82,38 @@ void EventTimer::measure_rate() {
 
 void EventTimer::measure_overhead() {
   for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(nothing), empty_hold_s);
-  for (std::size_t i = 0; i < empty_kernels; ++i) {
-    empty_s_.push_back(show(spinning_(nothing), empty_hold_s).s);
-  }
+  collect(empty_s_, empty_kernels, [this] { return shown_beside_s(nothing, empty_hold_s); });
   overhead_s_ = middle_mean(empty_s_);
   resolution_s_ = smallest_step({empty_s_.begin(), empty_s_.end()});
 }
 
 void EventTimer::follow_overhead() {
-  empty_s_.push_back(show(spinning_(nothing), empty_hold_s).s);
-  empty_s_.pop_front();
+  collect(empty_s_, empty_kernels + 1, [this] { return shown_beside_s(nothing, empty_hold_s); });
+  if (empty_s_.size() > empty_kernels) empty_s_.pop_front();
   overhead_s_ = middle_mean(empty_s_);
 }
 
 // The device launches a kernel while the one before it runs, which it cannot where that one does
 // nothing: such kernels are further apart, by up to 0.09 µs.
-void EventTimer::measure_parting() {
+std::optional<double> EventTimer::parting_s() {
   static_assert(parts.kernels * parts.cycles == whole.cycles);
-  const Shown in_parts = show(spinning_(parts), parts_hold_s);
-  const Shown in_whole = show(spinning_(whole), empty_hold_s);
-  if (in_parts.gap || in_whole.gap) return;  // the host's part is in it
-  parting_s_.push_back((in_parts.s - in_whole.s) / (parts.kernels - 1));
+  const auto in_parts_s = shown_beside_s(parts, parts_hold_s);
+  const auto in_whole_s = shown_beside_s(whole, empty_hold_s);
+  if (!in_parts_s || !in_whole_s) return std::nullopt;
+  return (*in_parts_s - *in_whole_s) / (parts.kernels - 1);
 }
 
 double EventTimer::between_calls_s() {
-  constexpr std::size_t most_tries = 4 * empty_kernels;
-  for (std::size_t i = 0; i < most_tries && parting_s_.size() <= empty_kernels; ++i) {
-    measure_parting();
-  }
+  collect(parting_s_, empty_kernels + 1, [this] { return parting_s(); });
   if (parting_s_.size() > empty_kernels) parting_s_.pop_front();
-  return parting_s_.empty() ? 0 : middle_mean(parting_s_);
+  return middle_mean(parting_s_);
+}
+
+std::optional<double> EventTimer::shown_beside_s(const Spins& spins, double held_s) {
+  const Shown shown = show(spinning_(spins), beside_lengthened_ * held_s);
+  if (!shown.gap) return shown.s;
+  beside_lengthened_ = std::min(2 * beside_lengthened_, most_lengthening);
+  return std::nullopt;  // the host's part is in it
 }
 
 double EventTimer::hold_s(int calls) const {
@@ -141,7 +153,7 @@ EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
 nlohmann::json EventTimer::facts() const {
   return {{"resolution_s", resolution_s_},
           {"overhead_s", overhead_s_},
-          {"between_calls_s", parting_s_.empty() ? 0 : middle_mean(parting_s_)},
+          {"between_calls_s", middle_mean(parting_s_)},
           {"hold_s", longest_hold_s_},
           {"calls", timed_},
           {"calls_with_launch_gaps", gaps_}};

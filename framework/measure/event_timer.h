@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace assay::measure {
 
@@ -75,8 +76,10 @@ class EventTimer {
   Shown show(const Timed& timed, double held_s);
   double raw_time(const Timed& timed, int calls);
   double hold_s(int calls) const;
-  void measure_parting();
+  std::optional<double> parting_s();
   double between_calls_s();
+  // Of kernels that are timed beside the calls; nothing where the spin ended too early.
+  std::optional<double> shown_beside_s(const Spins& spins, double held_s);
   void measure_rate();
   void measure_overhead();
   void follow_overhead();
@@ -85,7 +88,8 @@ class EventTimer {
   at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
   double cycles_per_s_ = 0;                               // of a spinning kernel
   double enqueue_s_ = 1e-3;                               // until it is known
-  double lengthened_ = 1;  // the spin, after ones that ended too early
+  double lengthened_ = 1;         // the spin, after ones that ended too early
+  double beside_lengthened_ = 1;  // the same
   double longest_hold_s_ = 0;
   std::function<Timed(const Spins&)> spinning_;
   std::deque<double> empty_s_;    // what the newest kernels that do nothing showed

@@ -20,7 +20,7 @@ constexpr double threshold_share = 0.9;
 struct Pair {
   std::uint32_t record;
   double ratio;           // baseline / variant: above 1 the variant is faster
-  double relative_error;  // of the ratio; 0 where it is not known
+  double relative_error;  // of the ratio; NaN: not known
   bool certain;
   bool unverified;
 };
@@ -66,8 +66,7 @@ bool certain(const Figure& a, const Figure& b) {
 }
 
 double relative_error(const Figure& a, const Figure& b) {
-  const double error = std::hypot(a.error / a.mean, b.error / b.mean);
-  return std::isnan(error) ? 0 : error;
+  return std::hypot(a.error / a.mean, b.error / b.mean);
 }
 
 std::vector<Comparison> compare(const Records& records, const std::vector<Figure>& figures,
@@ -152,21 +151,26 @@ struct Gain {
   std::uint32_t code;
   double ratio;           // geometric mean
   double relative_error;  // of it
+  std::set<Key> cases;    // which, but for that value
 };
 
 std::vector<Gain> gains_along(const Records& records, const Comparison& comparison,
-                              std::size_t axis) {
+                              std::size_t axis, std::vector<std::size_t> own) {
+  own.push_back(axis);
   std::map<std::uint32_t, std::vector<Pair>> pairs;  // by value, as the experiment lists them
   for (const Pair& pair : comparison.pairs) pairs[records.code(pair.record, axis)].push_back(pair);
   std::vector<Gain> gains;
   for (const auto& [code, of_value] : pairs) {
     std::vector<double> ratios;
     double squares = 0;
+    std::set<Key> cases;
     for (const Pair& pair : of_value) {
       ratios.push_back(pair.ratio);
       squares += pair.relative_error * pair.relative_error;
+      cases.insert(rest_of(records, pair.record, own));
     }
-    gains.push_back({code, geometric_mean(ratios), std::sqrt(squares) / ratios.size()});
+    const double error = std::sqrt(squares) / static_cast<double>(ratios.size());
+    gains.push_back({code, geometric_mean(ratios), error, std::move(cases)});
   }
   if (is_numeric_axis(records, axis)) {
     std::sort(gains.begin(), gains.end(), [&](const Gain& a, const Gain& b) {
@@ -177,12 +181,13 @@ std::vector<Gain> gains_along(const Records& records, const Comparison& comparis
   return gains;
 }
 
-// ", rising" where each of three or more is certainly above the one before. Models are listed from
-// the smallest on; of other names no order is known.
+// ", rising" where each of three or more is certainly above the one before, and all are of the same
+// cases.
 std::string trend_of(const std::vector<Gain>& gains) {
   const auto above = [](const Gain& a, const Gain& b) {
-    return std::log(a.ratio / b.ratio) >
-           standard_errors * std::hypot(a.relative_error, b.relative_error);
+    return a.cases == b.cases &&
+           std::log(a.ratio / b.ratio) >
+               standard_errors * std::hypot(a.relative_error, b.relative_error);
   };
   int rises = 0, falls = 0;
   for (std::size_t i = 1; i < gains.size(); ++i) {
@@ -194,14 +199,16 @@ std::string trend_of(const std::vector<Gain>& gains) {
 }
 
 // "by model: small 1.2×, xl 4×, rising"; "" where there are no two values to tell apart.
-std::string one_by_one(const Records& records, const Comparison& comparison, std::size_t axis) {
-  const std::vector<Gain> gains = gains_along(records, comparison, axis);
+std::string one_by_one(const Records& records, const Comparison& comparison, std::size_t axis,
+                       const std::vector<std::size_t>& own) {
+  const std::vector<Gain> gains = gains_along(records, comparison, axis, own);
   if (gains.size() < 2) return {};
   const std::string& name = records.axes()[axis].name;
   std::vector<std::string> parts;
   for (const Gain& gain : gains) {
     parts.push_back(to_text(records.axes()[axis].values[gain.code]) + " " + times(gain.ratio));
   }
+  // Models are listed from the smallest on; of other names no order is known.
   const bool has_order = name == "model" || is_numeric_axis(records, axis);
   return fmt::format("by {}: {}{}", name, join(parts, ", "), has_order ? trend_of(gains) : "");
 }
@@ -240,7 +247,7 @@ std::string sentence(const Records& records, const Comparison& comparison, const
                                     [](const Pair& pair) { return !pair.certain; });
   if (unsure > 0) text += fmt::format("; {} of the differences are within their noise", unsure);
   if (by) {
-    if (const std::string parts = one_by_one(records, comparison, *by); !parts.empty()) {
+    if (const std::string parts = one_by_one(records, comparison, *by, own); !parts.empty()) {
       text += "; " + parts;
     }
   }

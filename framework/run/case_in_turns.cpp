@@ -47,11 +47,7 @@ class OnWorkers final : public CaseInTurns {
   }
 
   CaseEnd end() override {
-    if (!group_) {
-      return {.outcome = Outcome::crashed,
-              .reason = failed_to_start_,
-              .interrupted = interrupt_.stop_now()};
-    }
+    if (!group_) return ended_without_workers(failed_to_start_, interrupt_);
     CaseEnd end = group_->end();
     end.context["versions"] = group_->versions();
     if (end.reusable && !resolved_.fresh_workers) spare_.add(std::move(*group_));
@@ -117,11 +113,7 @@ class InAProgram final : public CaseInTurns {
   // hold.
   CaseEnd check(const wire::CaseRequest& request) {
     auto group = spare_.take(1, resolved_.fresh_workers);
-    if (!group) {
-      return {.outcome = Outcome::crashed,
-              .reason = group.error().text(),
-              .interrupted = interrupt_.stop_now()};
-    }
+    if (!group) return ended_without_workers(group.error().text(), interrupt_);
     return group->run_case(request, resolved_.time_limit_s, interrupt_, doing_);
   }
 

@@ -294,14 +294,10 @@ class Run {
 
   CaseEnd execute_on_workers(const wire::CaseRequest& request, const ResolvedCase& resolved,
                              const Doing& doing) {
-    CaseEnd end;
     if (auto ready = ready_workers(request, resolved.fresh_workers); !ready) {
-      end.outcome = Outcome::crashed;
-      end.reason = ready.error().text();
-      end.interrupted = interrupt_.stop_now();
-      return end;
+      return ended_without_workers(ready.error().text(), interrupt_);
     }
-    end = workers_->run_case(request, resolved.time_limit_s, interrupt_, doing);
+    CaseEnd end = workers_->run_case(request, resolved.time_limit_s, interrupt_, doing);
     if (!end.reusable) workers_.reset();
     return end;
   }

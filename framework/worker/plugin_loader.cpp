@@ -41,25 +41,18 @@ Result<void> check(const PluginLibrary& library, const std::filesystem::path& fi
 
 constexpr const char* entry_point = "assay_plugin_library";
 
-// The fingerprint among the texts in a library's file; "" where there is none. Read, not asked for:
-// loading the library would run its constructors.
+// The fingerprint among the texts in a library's file, as cmake/AssayTorch.cmake has it; "" where
+// there is none.
 std::string build_named_in(const std::filesystem::path& file) {
-  constexpr std::string_view beginning("\0SDK ",
-                                       5);  // of the text, as cmake/AssayTorch.cmake has it
+  constexpr std::string_view beginning("\0SDK ", 5);
   std::ostringstream bytes;
   bytes << std::ifstream(file, std::ios::binary).rdbuf();
   const std::string text = std::move(bytes).str();
-  const std::size_t at = text.find(beginning);
-  return at == std::string::npos ? "" : text.c_str() + at + 1;
-}
-
-// A library of another LibTorch may call what this one lacks: its fingerprint says more than the
-// loader's words do.
-tl::unexpected<Error> why_not_loaded(const std::filesystem::path& file, const std::string& words) {
-  const std::string build = build_named_in(file);
-  if (!build.empty() && build != ASSAY_BUILD_FINGERPRINT) return refuse_build(file, build);
-  return refuse(file, "the plugin cannot be loaded: " + words,
-                "check that the file exists and that `ldd -r` finds what it needs");
+  for (std::size_t at = 0; (at = text.find(beginning, at)) != std::string::npos; ++at) {
+    std::string found = text.c_str() + at + 1;
+    if (found.find(", LibTorch ") != std::string::npos) return found;
+  }
+  return "";
 }
 
 }  // namespace
@@ -69,6 +62,10 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
   for (const Loaded& loaded : loaded_) {
     if (loaded.file == path) return loaded.library;
   }
+  // Read ahead of loading: a library of another build is not to run its constructors, nor does the
+  // loader's word for a function that is missing say where the fault lies.
+  const std::string build = build_named_in(path);
+  if (!build.empty() && build != ASSAY_BUILD_FINGERPRINT) return refuse_build(path, build);
   std::error_code error;
   boost::dll::shared_library* library = nullptr;
   const Status loading = guarded([&] {
@@ -82,7 +79,10 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
   if (error) {
     // Boost tells only that the loader failed, the loader why.
     const char* why = ::dlerror();
-    return why_not_loaded(path, why == nullptr ? error.message() : why);
+    return refuse(
+        path,
+        fmt::format("the plugin cannot be loaded: {}", why == nullptr ? error.message() : why),
+        "check that the file exists and that `ldd -r` finds what it needs");
   }
   if (!library->has(entry_point)) {
     return refuse(path, fmt::format("the library has no entry point '{}'", entry_point),

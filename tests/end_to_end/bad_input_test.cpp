@@ -189,14 +189,14 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "bad.yaml", "--plugin", fixture("plugin_of_another_build")},
                  3,
                  {fixture("plugin_of_another_build"),
-                  "the plugin's build is 'SDK 0, somebody else's', this assay's is '" +
+                  "the plugin's build is 'somebody else's build', this assay's is '" +
                       fingerprint_of_this_build() + "'"}},
         BadInput{"other_build_and_what_it_calls_is_missing",
                  good_head,
                  {"run", "bad.yaml", "--plugin", fixture("lacking_plugin_of_another_build")},
                  3,
                  {fixture("lacking_plugin_of_another_build"),
-                  "the plugin's build is 'SDK 0, somebody else's', this assay's is '" +
+                  "the plugin's build is 'SDK 0, LibTorch of somebody else', this assay's is '" +
                       fingerprint_of_this_build() + "'"}},
         BadInput{"what_it_calls_is_missing",
                  good_head,

@@ -322,14 +322,21 @@ struct Counter {
 
 TEST_F(Clocks, AProgramHoldsWhatItsLastReplayLeftHoweverManyGraphsThereAre) {
   Counter counter;
-  const auto clock = measure::make_clock(
-      "cuda_graph", cuda, {{{[&] { counter.held = at::Tensor(); }, [&] { counter.count(); }}}, {}});
+  int launched = 0;
+  const auto before = [&] { counter.held = at::Tensor(); };
+  const auto run = [&] {
+    counter.count();
+    ++launched;
+  };
+  const auto clock = measure::make_clock("cuda_graph", cuda, {{{before, run}}, {}});
   clock->prepare();
+  const int ahead = launched;
   for (const int calls : {1, 40, 40, 100, 7}) {
     EXPECT_GT(clock->sample(calls), 0);
     clock->settle();
     EXPECT_EQ(counter.held.item<float>(), counter.number.item<float>()) << calls << " calls";
   }
+  EXPECT_GT(launched, ahead) << "no row was captured";
 }
 
 TEST_F(Clocks, CallsThatCannotBeCapturedInARowAreTimedOneByOne) {
@@ -338,10 +345,13 @@ TEST_F(Clocks, CallsThatCannotBeCapturedInARowAreTimedOneByOne) {
     return c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None;
   };
   int captured = 0;
+  bool refused = false;
   const auto before = [&] {
     counter.held = at::Tensor();
     if (!capturing()) captured = 0;
-    if (captured > 1) throw std::runtime_error("no more than two in a row");
+    if (captured < 2) return;
+    refused = true;
+    throw std::runtime_error("no more than two in a row");
   };
   const auto run = [&] {
     counter.count();
@@ -354,6 +364,7 @@ TEST_F(Clocks, CallsThatCannotBeCapturedInARowAreTimedOneByOne) {
     clock->settle();
     EXPECT_EQ(counter.held.item<float>(), counter.number.item<float>());
   }
+  EXPECT_TRUE(refused) << "no row was captured";
 }
 
 TEST_F(Clocks, ACallThatWaitsForTheDeviceCannotBeCapturedAndSaysSo) {

@@ -264,7 +264,7 @@ class Failures(unittest.TestCase):
                              [("time", outcome, reason)])
 
 
-class StandardOutput(unittest.TestCase):
+class StandardStreams(unittest.TestCase):
     """What a program prints, before and after it serves, is not what the host reads."""
 
     def run_program(self, script):
@@ -290,6 +290,17 @@ class StandardOutput(unittest.TestCase):
         self.assertEqual(list(lines[-1]), ["done"])
         for said in ("first of all", "ahead", "by a child", "inside", "afterwards"):
             self.assertIn(said, errors)
+
+    def test_what_it_starts_reads_nothing_of_the_hosts(self):
+        lines, errors = self.run_program(
+            "import assay_peer, subprocess\n"
+            "print('read', len(subprocess.run(['cat'], capture_output=True).stdout))\n"
+            "class Mine(assay_peer.Norm):\n"
+            "    def forward(self, x, weight):\n"
+            "        return x * weight\n"
+            "assay_peer.serve(Mine)\n")
+        self.assertEqual(lines[0]["series"]["outcome"], "ok")
+        self.assertIn("read 0\n", errors)
 
     def test_without_torch(self):
         lines, errors = self.run_program(

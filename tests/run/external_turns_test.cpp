@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include "external_program.h"
@@ -50,20 +52,26 @@ TEST_F(ExternalInTurns, WaitsUntilItIsGivenOne) {
 }
 
 TEST_F(ExternalInTurns, WorkBeyondTheLimitIsATimeout) {
-  resolved_.time_limit_s = 0.5;
+  resolved_.time_limit_s = 2;
   ASSERT_TRUE(start(std::string(asks) + "sleep 60"));
   EXPECT_FALSE(take({.samples = 1}));
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
 }
 
-// It waits for longer than its limit.
+TEST_F(ExternalInTurns, AlsoOfOneThatAsksAtOnceAgainAndAgain) {
+  resolved_.time_limit_s = 1;
+  bool wants = start(std::string("while :; do ") + asks + "done").has_value();
+  while (wants) wants = take({.samples = 1}).has_value();
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
+}
+
+// Its limit passes while the others have their turns.
 TEST_F(ExternalInTurns, OnlyItsOwnWorkCountsTowardsTheLimit) {
   resolved_.time_limit_s = 2;
-  const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(start(std::string(asks) + "echo '" + timed + "'"));
-  const auto others_end = begun + std::chrono::milliseconds(2500);
-  while (std::chrono::steady_clock::now() < others_end) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   EXPECT_FALSE(take({.samples = 1}));
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::ok) << end.reason;
@@ -74,6 +82,9 @@ TEST_F(ExternalInTurns, WhatItTookBesideItsTurnsIsRefused) {
     const CaseEnd end = program_->end().end;
     EXPECT_EQ(end.outcome, Outcome::error);
     EXPECT_EQ(end.reason, reason);
+    ASSERT_EQ(end.series.size(), 1u);
+    EXPECT_EQ(end.series[0].outcome, Outcome::error);
+    EXPECT_TRUE(end.series[0].samples.empty());
   };
   EXPECT_FALSE(start(std::string("echo '") + timed + "'"));
   refused("the program reported 1 samples of pass 'forward', its turns were of 0");
@@ -85,10 +96,24 @@ TEST_F(ExternalInTurns, WhatItTookBesideItsTurnsIsRefused) {
   refused("the program reported 3 samples of pass 'forward', its turns were of 2");
 }
 
-TEST_F(ExternalInTurns, OneThatEndsWhileItWaitsHasCrashed) {
+TEST_F(ExternalInTurns, OneThatEndsInItsTurnHasCrashed) {
   ASSERT_TRUE(start(std::string(asks) + "exit 3"));
   EXPECT_FALSE(take({.samples = 1}));
   EXPECT_EQ(program_->end().end.outcome, Outcome::crashed);
+}
+
+TEST_F(ExternalInTurns, OneThatEndsWhileItWaitsHasCrashed) {
+  const std::filesystem::path note = folder_.path() / "pid";
+  ASSERT_TRUE(start("echo $$ > '" + note.string() + "'; " + asks));
+  pid_t pid = 0;
+  std::ifstream(note) >> pid;
+  ASSERT_GT(pid, 0);
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  while (::kill(pid, 0) == 0) std::this_thread::yield();
+  EXPECT_FALSE(take({.samples = 1}));
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::crashed);
+  EXPECT_THAT(end.reason, HasSubstr("SIGKILL"));
 }
 
 TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
@@ -101,6 +126,17 @@ TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
   EXPECT_THAT(end.reason, HasSubstr("does not read the turns"));
 }
 
+TEST_F(ExternalInTurns, ThePassesFollowEachOther) {
+  resolved_.request.passes = {"forward", "backward"};
+  const std::string backward =
+      "echo '{\"turn\": {\"pass\": \"backward\", \"taken\": 0, \"planned\": 8}}'; read -r turn; ";
+  ASSERT_TRUE(start(backward + asks));
+  EXPECT_FALSE(take({.samples = 1}));
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::error);
+  EXPECT_THAT(end.reason, HasSubstr("comes before the pass of its last turn"));
+}
+
 TEST_F(ExternalInTurns, OneThatAsksInVainIsEndedAtOnce) {
   struct Vain {
     const char* turn;
@@ -111,6 +147,7 @@ TEST_F(ExternalInTurns, OneThatAsksInVainIsEndedAtOnce) {
        {Vain{R"({"pass": "forward", "taken": 0, "planned": 8})", false, "in a case that has none"},
         Vain{R"({"pass": "sideways", "taken": 0, "planned": 8})", true,
              "'sideways', which is no pass"},
+        Vain{R"({"pass": "forward", "taken": 0, "planned": 0})", true, "without planning a sample"},
         Vain{R"({"pass": "forward", "taken": 0})", true, "not well formed"},
         Vain{R"("forward")", true, "not well formed"}}) {
     SCOPED_TRACE(turn);

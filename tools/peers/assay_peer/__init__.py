@@ -6,7 +6,7 @@ derive from Attention or Norm, whose `forward` is all that is left to write, or 
 protocol is described in docs/external.md.
 """
 
-from . import standard_output  # first: what anything below prints is not for the host
+from . import standard_streams  # first: what anything below prints is not for the host
 
 import json
 import platform
@@ -16,8 +16,8 @@ try:
     import torch as _torch  # noqa: F401  (everything below needs it)
 except ImportError as missing:
     # The variant cannot run at all: say so for every pass rather than die with a traceback.
-    host = standard_output.stream()
-    for name in json.loads(sys.stdin.readline())["passes"]:
+    host = standard_streams.to_host()
+    for name in json.loads(standard_streams.from_host().readline())["passes"]:
         print(json.dumps({"series": {
             "pass": name, "metric": "time", "part": "", "rank": 0, "unit": "s", "clock": "",
             "outcome": "unsupported", "reason": f"{sys.executable}: {missing}", "samples": [],

@@ -9,7 +9,7 @@ import traceback
 
 import torch
 
-from . import standard_output
+from . import standard_streams
 from .case import Case, Unsupported
 from .caches import flush_of
 from .clocks import CLOCKS, observe_memory, time_pass
@@ -20,7 +20,11 @@ from .turns import Turns
 MEANT_BY_MESSAGE = (
     ("No available kernel", "unsupported"),
     ("No viable backend", "unsupported"),
+    ("out of memory", "oom"),
     ("can't allocate memory", "oom"),
+    ("Cannot allocate memory", "oom"),
+    ("CUBLAS_STATUS_ALLOC_FAILED", "oom"),
+    ("CUDNN_STATUS_ALLOC_FAILED", "oom"),
 )
 UNITS = {"flops": "FLOP", "bytes": "byte"}  # of counts; others are plain
 
@@ -143,5 +147,6 @@ def answer(message, build, output, answers=None):
 
 def serve(build):
     """Answers the case on standard input; what a variant's script ends with."""
-    output = Output(standard_output.stream())
-    answer(json.loads(sys.stdin.readline()), build, output, sys.stdin)
+    output = Output(standard_streams.to_host())
+    told = standard_streams.from_host()
+    answer(json.loads(told.readline()), build, output, told)

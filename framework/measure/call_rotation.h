@@ -5,9 +5,10 @@
 namespace assay::measure {
 
 // Calls that take turns, one program after the other.
-class Turns {
+class CallRotation {
  public:
-  explicit Turns(TimedCalls timed) : timed_(std::move(timed)), last_(timed_.calls.size() - 1) {}
+  explicit CallRotation(TimedCalls timed)
+      : timed_(std::move(timed)), last_(timed_.calls.size() - 1) {}
 
   // The next program's `before` and the flush; what is to be timed is returned.
   const std::function<void()>& next() {
