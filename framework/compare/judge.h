@@ -64,7 +64,7 @@ inline constexpr std::size_t least_samples = 5;
 //   s² / R, s² the variance of the logarithms of the medians of its R runs, with R − 1 degrees.
 //
 // A single run cannot show it; `between_runs`², as known, is added to its e² v. On an H200 runs of
-// one binary deviated by 0.3 % in the middle of 100 cases, and by up to 2.2 % where a call is
+// one binary deviated by 0.3 % in the middle of 100 cases, and by up to 2.1 % where a call is
 // shorter than 0.1 ms (reports/h200/same_twice).
 //
 //   lower, higher  p is below the significance, and the ratio at least `least` from 1

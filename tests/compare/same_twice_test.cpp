@@ -1,6 +1,7 @@
 // The committed measurement of one binary against itself (reports/README.md): what
 // `assay compare` calls different there is called so by mistake.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "compare/compare.h"
 #include "compare/sides.h"
 
@@ -24,6 +26,13 @@ std::string files_of(char side) {
     files += (round == 1 ? "" : ",") + folder + side + "-" + std::to_string(round) + ".jsonl";
   }
   return files;
+}
+
+// What it says of these results must be what they give.
+std::string readme_in_one_line() {
+  std::string text = read_file(ASSAY_SOURCE_DIR "/README.md").value_or("");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 Side read(char side) {
@@ -58,6 +67,10 @@ TEST(SameTwice, AtMostThreeOfAHundredPairsAreCalledDifferent) {
   // A comparison that can tell nothing would pass as well.
   EXPECT_GE(counts["same"], 30) << counts["inconclusive"] << " inconclusive";
   EXPECT_THAT(comparison->cautions, ::testing::IsEmpty());
+  EXPECT_THAT(readme_in_one_line(), ::testing::HasSubstr(fmt::format(
+                                        "none is called different](docs/compare.md#the-sides), "
+                                        "{} are called the same, and {} cannot be told",
+                                        counts["same"], counts["inconclusive"])));
 }
 
 // What one process sets up once makes 5 to 12 of these pairs differ (of runs of one round; of any
@@ -103,6 +116,8 @@ TEST(SameTwice, ASideThatIsTenPercentSlowerIsCalledSlower) {
   const Side a = read('a');
   const Side b = scaled(read('b'), 1.10);
   EXPECT_GE(count_slower(a, b), 95);
+  EXPECT_THAT(readme_in_one_line(), ::testing::HasSubstr(fmt::format(
+                                        "10 % longer, {} are called slower", count_slower(a, b))));
   for (std::size_t round = 0; round < std::min(a.runs.size(), b.runs.size()); ++round) {
     EXPECT_GE(count_slower({"a", {a.runs[round]}}, {"b", {b.runs[round]}}), 95)
         << "round " << round + 1;

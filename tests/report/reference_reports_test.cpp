@@ -52,5 +52,19 @@ TEST(ReferenceReports, AreWhatTheirResultsGive) {
   EXPECT_GE(count, 5u);
 }
 
+// The first table of a text, with its lines' ends.
+std::string first_table(const std::string& text) {
+  const std::size_t begin = text.find("\n|") + 1;
+  return text.substr(begin, text.find("\n\n", begin) - begin);
+}
+
+TEST(ReferenceReports, TheTableInTheReadmeIsTheQuickstarts) {
+  const auto readme = read_file(source_root / "README.md");
+  const auto report = read_file(source_root / "reports/h200/quickstart/report.md");
+  ASSERT_TRUE(readme && report);
+  EXPECT_GT(first_table(*readme).size(), 500u);
+  EXPECT_EQ(first_table(*readme), first_table(*report));
+}
+
 }  // namespace
 }  // namespace assay::report

@@ -207,6 +207,15 @@ class NeedsTest : public ::testing::Test {
   health::CpuSource cpus_;
 };
 
+TEST_F(NeedsTest, AProgramAndTheWorkerThatChecksItAreTwoProcesses) {
+  catalogue::PluginInfo program;
+  ResolvedCase resolved;
+  resolved.external = &program;
+  resolved.request.parameters["device"] = std::string("cuda");
+  resolved.request.parameters["world_size"] = std::int64_t{1};
+  EXPECT_EQ(needs_of(resolved, cpus_, nullptr).processes, 2);
+}
+
 TEST_F(NeedsTest, OnTheCpuACaseNeedsEveryCoreOrItsThreads) {
   EXPECT_EQ(needs("cpu", 1, nullptr).cores, 8);
   EXPECT_EQ(needs("cpu", 1, "3").cores, 3);

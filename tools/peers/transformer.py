@@ -139,7 +139,10 @@ class Transformer(nn.Module):
         self.head = None if architecture == "gelu" else nn.Linear(d_model, vocabulary, bias=False)
         cos, sin = rotary_tables(length, d_model // size["heads"])
         self.tables = {"cos": cos, "sin": sin, "hidden": future_keys(length)}
-        nn.init.normal_(self.embedding.weight, std=0.02)
+        # As assay's own: what a matrix product draws of a GPU's power depends on the values.
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.02)
 
     def forward(self, tokens):
         x = self.embedding(tokens)
