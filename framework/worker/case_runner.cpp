@@ -77,8 +77,7 @@ class CaseRun {
         first_calls_s_[pass] = take_first_call(*composition_, *program, pass, request_.parameters);
       });
       if (status.ok()) continue;
-      // Other ranks may wait for this one.
-      if (placement_.world_size > 1) throw_unless_ok(status);
+      if (placement_.world_size > 1) throw_unless_ok(status);  // others may wait for this one
       failed_[pass] = status;
     }
     program.reset();
@@ -104,12 +103,34 @@ class CaseRun {
     for (const std::string& pass : request_.passes) {
       const auto failed = failed_.find(pass);
       if (failed != failed_.end() && failed->second.outcome != Outcome::error) continue;
-      const Status status = verification_.verify(*composition_, pass, Moment::before);
+      const Status status = verify(pass, Moment::before);
       if (status.ok()) continue;
       failed_.insert_or_assign(pass, status);
       report_verification(pass);
+      throw_if_others_wait(status);
     }
     measure::empty_cache(*device_);
+  }
+
+  // What a rank finds wrong the others may not, and wait for it in what comes next.
+  void throw_if_others_wait(const Status& status) const {
+    if (placement_.world_size > 1 && status.outcome != Outcome::unsupported)
+      throw_unless_ok(status);
+  }
+
+  // All ranks together, with a communication variant of its own; but for what follows the timing of
+  // a single pass: there ranks may differ in whether they have the memory for it.
+  Status verify(const std::string& pass, Moment moment) {
+    CaseContext context = composition_->context;
+    context.communication = nullptr;
+    std::unique_ptr<CommunicationBoundary> communication;
+    if (moment == Moment::before || verify_last_) {
+      const Status made =
+          guarded([&] { communication = make_communication(loader_, request_.parameters); });
+      if (!made.ok()) return made;
+      context.communication = communication.get();
+    }
+    return verification_.verify(*composition_->workload, context, pass, moment);
   }
 
   void time_pass(const std::string& pass) {
@@ -145,7 +166,7 @@ class CaseRun {
   bool verified_again(const std::string& pass) {
     sink_.progress("verifying");
     measure::empty_cache(*device_);
-    Status status = verification_.verify(*composition_, pass, Moment::after);
+    Status status = verify(pass, Moment::after);
     measure::empty_cache(*device_);
     if (status.outcome == Outcome::oom) return false;
     throw_unless_ok(std::move(status));
@@ -162,9 +183,11 @@ class CaseRun {
     });
     for (const auto& [pass, series] : unverified_) {
       Status status = released;
-      if (status.ok()) status = verification_.verify(*composition_, pass, Moment::after);
+      if (status.ok()) status = verify(pass, Moment::after);
       report_verification(pass);
-      if (!status.ok()) failed_.try_emplace(pass, status);
+      if (status.ok()) continue;
+      failed_.try_emplace(pass, status);
+      if (placement_.world_size > 1) break;
     }
     measure::empty_cache(*device_);
   }

@@ -74,6 +74,11 @@ std::uint64_t seed_of(const store::Parameters& parameters) {
 
 }  // namespace
 
+std::unique_ptr<CommunicationBoundary> make_communication(PluginLoader& loader,
+                                                          const store::Parameters& parameters) {
+  return make<CommunicationBoundary>(loader, parameters, "communication");
+}
+
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
                                      const at::Device& device, const Group& group) {
   load_libraries(loader, request.plugin_files);
@@ -82,7 +87,7 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   composition->attention = make<AttentionBoundary>(loader, parameters, "attention");
   composition->norm = make<NormBoundary>(loader, parameters, "norm");
   composition->precision = make<PrecisionBoundary>(loader, parameters, "precision");
-  composition->communication = make<CommunicationBoundary>(loader, parameters, "communication");
+  composition->communication = make_communication(loader, parameters);
   composition->compile = make<CompileBoundary>(loader, parameters, "compile");
   composition->workload = make<WorkloadBoundary>(loader, parameters, "workload", {});
   composition->units = declared_units(loader, parameters);

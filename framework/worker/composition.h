@@ -30,6 +30,11 @@ struct Composition {
   }
 };
 
+// Another communication variant of the case, nullptr where it has none: one serves one model.
+// Throws PluginFailure.
+std::unique_ptr<CommunicationBoundary> make_communication(PluginLoader& loader,
+                                                          const store::Parameters& parameters);
+
 // Makes every plugin the request names, sets the numeric modes of the precision, and lets the
 // compile variant choose operations. Throws PluginFailure.
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,

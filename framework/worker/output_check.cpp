@@ -140,9 +140,9 @@ bool OutputCheck::may_overflow(const OutputSummary& output) const {
 
 void OutputCheck::check_finite(const OutputSummary& output) {
   if (std::isfinite(output.norm) || may_overflow(output)) return;
-  // A step that trains may have gradients of any size; its loss shows what became of it.
-  if (!repeats_ && output.name.starts_with("grad.")) return;
   const bool nan = std::isnan(output.norm);
+  // A step that trains may have gradients of any size; its loss shows what became of it.
+  if (!repeats_ && !nan && output.name.starts_with("grad.")) return;
   found(fmt::format("{} holds {}", output.name, nan ? "NaN" : "infinity"));
 }
 

@@ -7,10 +7,10 @@
 
 namespace assay::worker {
 
-Status CaseVerification::verify(const Composition& composition, const std::string& pass,
-                                Moment moment) {
+Status CaseVerification::verify(WorkloadBoundary& workload, const CaseContext& context,
+                                const std::string& pass, Moment moment) {
   Verification verification;
-  Status status = composition.workload->verify(composition.context, pass, verification);
+  Status status = workload.verify(context, pass, verification);
   if (status.ok() && verification.checked) {
     found_[pass][moment] = verification;
     status = verdict(verification);

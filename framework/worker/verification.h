@@ -16,7 +16,8 @@ enum class Moment { before, after };  // timing
 class CaseVerification {
  public:
   // ok where the workload verifies nothing of the pass. Throws nothing.
-  Status verify(const Composition& composition, const std::string& pass, Moment moment);
+  Status verify(WorkloadBoundary& workload, const CaseContext& context, const std::string& pass,
+                Moment moment);
 
   // The error to be stored: of the two the one nearer to its tolerance, or farther beyond it.
   std::optional<double> error(const std::string& pass) const;

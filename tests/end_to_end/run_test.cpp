@@ -132,6 +132,28 @@ TEST(RunTest, TrainsOnTwoGlooRanks) {
                         "1 ranks, rank 0, none", "2 ranks, rank 0, gloo", "2 ranks, rank 1, gloo"));
 }
 
+TEST(RunTest, RanksThatDoNotTrainOnTheirMeanGradientAreWrong) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "ranks.yaml",
+      "experiment: ranks\nworkload: model_step\n"
+      "matrix: {communication: [test_mean, test_forgets, test_one_rank_doubles]}\n"
+      "fixed: {model: toy, architecture: gelu, batch: 2, seq_len: 16, device: cpu, world_size: 2}\n"
+      "measure: {passes: [train_step], warmup: 1, samples: 3, timeout: 100 s}\n");
+  const Ended ended =
+      assay(folder.path(), {"run", file, "--plugin", fixture("communication_variants")});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  for (const auto& line : exported(folder.path(), "latest")) {
+    if (line["metric"] != "time") continue;
+    if (line["case"]["communication"] == "test_mean") {
+      EXPECT_EQ(line["outcome"], "ok") << line["reason"];
+    } else {
+      EXPECT_EQ(line["outcome"], "wrong");
+      EXPECT_THAT(line["reason"].get<std::string>(), ::testing::HasSubstr("grad."));
+    }
+  }
+}
+
 TEST(RunTest, ResumeRunsOnlyWhatIsMissing) {
   const Folder folder;
   const std::string file = folder.write("toy.yaml", toy_model);

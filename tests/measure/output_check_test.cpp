@@ -115,6 +115,11 @@ TEST(OutputCheck, ATrainStepMovesOnButItsLossStaysFinite) {
   EXPECT_TRUE(found({first, later}, "train_step").ok());
   EXPECT_FALSE(found({first, later}, "backward").ok());
   EXPECT_EQ(found({first, {{"loss", at::full({}, nan)}}}, "train_step").outcome, Outcome::wrong);
+  const auto with_gradient = [](double value) {
+    return Left{{"loss", at::ones({})}, {"grad.w", at::full({5}, value)}};
+  };
+  EXPECT_TRUE(found({first, with_gradient(infinity)}, "train_step").ok());
+  EXPECT_EQ(found({first, with_gradient(nan)}, "train_step").outcome, Outcome::wrong);
 }
 
 TEST(OutputCheck, GradientsMayOverflowUnderLossScaling) {

@@ -50,6 +50,19 @@ INSTANTIATE_TEST_SUITE_P(Cpu, ModelStepVerification,
                                          Composition{"swiglu", "naive", "rmsnorm", "fp16"}),
                          composition_name);
 
+TEST(ModelStepOutputs, ATimedProgramShowsTheLogitsOfWhatHasNoBackward) {
+  auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32"});
+  test::set_model(tested.context, "swiglu", 2, 24);
+  std::unique_ptr<ProgramBoundary> program;
+  throw_unless_ok(tested.workload->build(tested.context, program));
+  for (const char* pass : {"inference", "forward"}) {
+    const auto shown = named(test::call_once(tested, *program, pass));
+    ASSERT_TRUE(shown.contains("logits")) << pass;
+    EXPECT_EQ(shown.at("logits").size(1), 24);
+    EXPECT_EQ(shown.at("logits").dim(), 3);
+  }
+}
+
 struct Fault {
   std::string name;
   void (*plant)(Ops& ops);

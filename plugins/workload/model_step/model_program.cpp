@@ -73,10 +73,9 @@ void ModelProgram::run(const std::string& pass) {
   if (pass == "inference") {
     const at::NoGradGuard no_grad;
     const model::Autocast autocast(device_, precision_.autocast);
-    at::Tensor logits = model_.forward(tokens_);
-    if (keep_logits_) logits_ = std::move(logits);
+    logits_ = model_.forward(tokens_);
   } else if (pass == "forward") {
-    forward();
+    forward(/*keep_logits=*/true);
   } else if (pass == "backward") {
     backward();
   } else if (pass == "forward_backward") {
@@ -89,10 +88,10 @@ void ModelProgram::run(const std::string& pass) {
   }
 }
 
-void ModelProgram::forward() {
+void ModelProgram::forward(bool keep_logits) {
   const model::Autocast autocast(device_, precision_.autocast);
   const at::Tensor logits = model_.forward(tokens_);
-  if (keep_logits_) logits_ = logits.detach();
+  if (keep_logits || keep_logits_) logits_ = logits.detach();
   loss_ = model_.loss(logits, targets_);
 }
 

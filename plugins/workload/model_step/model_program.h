@@ -15,7 +15,8 @@ struct Shape {
 // A model, its training state and one batch of random tokens.
 class ModelProgram final : public Program {
  public:
-  // keep_logits: outputs() has the logits too, which then stay in memory from run to run.
+  // keep_logits: outputs() has the logits of passes with a backward, too, in which they then stay
+  // in memory to the end.
   ModelProgram(const CaseContext& context, const model::ModelConfig& config, const Shape& shape,
                bool keep_logits = false);
 
@@ -23,7 +24,8 @@ class ModelProgram final : public Program {
   // optimizer's moments.
   void before(const std::string& pass) override;
   void run(const std::string& pass) override;
-  // "loss", "logits" where kept, and "grad.<parameter>" (unscaled) after a backward.
+  // "logits" of inference and forward (else where kept), "loss" but for inference, and
+  // "grad.<parameter>" (unscaled) after a backward.
   std::vector<NamedTensor> outputs(const std::string& pass) override;
   // "parameters", and the "flops" of the pass's matrix products.
   std::vector<Count> counts(const std::string& pass) override;
@@ -35,7 +37,7 @@ class ModelProgram final : public Program {
   void use_batch(const at::Tensor& tokens, const at::Tensor& targets);
 
  private:
-  void forward();
+  void forward(bool keep_logits = false);
   void backward();
   void train_step();
   void connect_communication();

@@ -1,9 +1,12 @@
 #include "verify.h"
 
+#include <ATen/core/grad_mode.h>
+#include <assay/communication.h>
 #include <assay/compile.h>
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <stdexcept>
 
 #include "exchanged_model.h"
@@ -37,8 +40,37 @@ model::ModelConfig reduced(model::ModelConfig config, bool on_cpu) {
   return config;
 }
 
+// Data parallelism by definition: every gradient is the mean over the ranks.
+class MeanOfRanks final : public Communication {
+ public:
+  void attach(const std::vector<at::Tensor>& parameters, const Group& group) override {
+    parameters_ = parameters;
+    group_ = group;
+  }
+  void backward_finished() override {
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& parameter : parameters_) {
+      std::vector<at::Tensor> gradients = {parameter.mutable_grad()};
+      group_.backend->allreduce(gradients)->wait();
+      gradients.front().div_(group_.size);
+    }
+  }
+
+ private:
+  std::vector<at::Tensor> parameters_;
+  Group group_;
+};
+
+bool gradients_travel(const CaseContext& context) {
+  if (context.communication == nullptr || context.group.size == 1) return false;
+  CommunicationTraits traits;
+  throw_unless_ok(context.communication->traits(traits));
+  return traits.synchronizes;
+}
+
 CaseContext reference_context(const CaseContext& context, bool norm_has_bias) {
   CaseContext reference;
+  reference.group = context.group;
   reference.device = context.device;
   reference.seed = context.seed;
   reference.ops = model::reference_ops(norm_has_bias);
@@ -61,6 +93,7 @@ class Subject {
     auto program = std::make_unique<ModelProgram>(context, config, shape, /*keep_logits=*/true);
     program_ = program.get();
     initial_ = copies(program_->parameters());
+    tell_apart_what_others_own(context);
     boundary_ = std::make_unique<detail::ProgramGuard>(std::move(program));
     if (context.compile != nullptr) {
       throw_unless_ok(context.compile->prepare(*boundary_, pass_, context, step_));
@@ -75,18 +108,43 @@ class Subject {
   std::vector<NamedTensor> call() {
     throw_unless_ok(step_.before());
     throw_unless_ok(step_.run());
-    return program_->outputs(pass_);
+    std::vector<NamedTensor> outputs = program_->outputs(pass_);
+    drop_what_others_own(outputs);
+    return outputs;
+  }
+
+  // Only the gradients of the parameters that a rank owns need to be the mean of all ranks'.
+  void drop_what_others_own(std::vector<NamedTensor>& outputs) const {
+    std::erase_if(outputs,
+                  [&](const NamedTensor& output) { return of_others_.contains(output.name); });
   }
 
   const std::vector<NamedTensor>& initial() const { return initial_; }
 
  private:
+  void tell_apart_what_others_own(const CaseContext& context) {
+    std::vector<std::size_t> owned;
+    if (context.communication != nullptr) {
+      throw_unless_ok(context.communication->owned_parameters(owned));
+    }
+    if (owned.empty()) return;
+    for (const auto& parameter : initial_) of_others_.insert("grad." + parameter.name);
+    for (const std::size_t index : owned) of_others_.erase("grad." + initial_[index].name);
+  }
+
   std::string pass_;
   ModelProgram* program_;
   std::vector<NamedTensor> initial_;
+  std::set<std::string> of_others_;
   std::unique_ptr<ProgramBoundary> boundary_;
   GuardedStep step_;  // destroyed first: it refers to the program
 };
+
+std::vector<NamedTensor> call(ModelProgram& program, const std::string& pass) {
+  program.before(pass);
+  program.run(pass);
+  return program.outputs(pass);
+}
 
 at::Tensor loss_of(const std::vector<NamedTensor>& outputs) {
   for (const auto& output : outputs) {
@@ -110,15 +168,14 @@ class LossFall {
 
 // Calls both once, or five times where they train, and compares what they leave.
 Verification compare_calls(const std::function<std::vector<NamedTensor>(int step)>& subject,
-                           ModelProgram& reference, const std::string& pass, double tolerance) {
+                           const std::function<std::vector<NamedTensor>()>& reference,
+                           const std::string& pass, double tolerance) {
   Verification verification;
   LossFall fall, reference_fall;
   const bool trains = pass == "train_step";
   for (int step = 0; step < (trains ? optimizer_steps : 1); ++step) {
     const auto values = subject(step);
-    reference.before(pass);
-    reference.run(pass);
-    const auto references = reference.outputs(pass);
+    const auto references = reference();
     if (step == 0) {
       model::compare_all(verification, values, references, tolerance, gradient_allowance);
     }
@@ -138,8 +195,7 @@ Verification compare_calls(const std::function<std::vector<NamedTensor>(int step
 Verification verify_model(const CaseContext& case_context, const model::ModelConfig& config,
                           const Shape& shape, const std::string& pass) {
   CaseContext context = case_context;
-  context.communication = nullptr;
-  context.group = {};
+  if (context.communication == nullptr) context.group = {};
   context.precision.initial_loss_scale = loss_scale;
   const bool on_cpu = context.device.is_cpu();
   const auto small = reduced(config, on_cpu);
@@ -148,10 +204,17 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
 
   const model::PoisonedMemory poisoned(context.device, poisoned_bytes);
   Subject subject(context, small, small_shape, pass);
-  ModelProgram reference(reference_context(context, context.ops.norm_has_bias), small, small_shape,
-                         /*keep_logits=*/true);
+  CaseContext plain = reference_context(context, context.ops.norm_has_bias);
+  Communication::Guard<MeanOfRanks> mean;
+  if (gradients_travel(context)) plain.communication = &mean;
+  ModelProgram reference(plain, small, small_shape, /*keep_logits=*/true);
   reference.restart_from(subject.initial());
-  return compare_calls([&](int) { return subject.call(); }, reference, pass,
+  const auto call_reference = [&] {
+    std::vector<NamedTensor> outputs = call(reference, pass);
+    subject.drop_what_others_own(outputs);
+    return outputs;
+  };
+  return compare_calls([&](int) { return subject.call(); }, call_reference, pass,
                        model::tolerance(context.precision));
 }
 
@@ -159,7 +222,7 @@ Verification verify_exchanged_model(const CaseContext& context, const model::Mod
                                     const std::string& pass, const Exchange& exchange) {
   const auto model = exchanged_model(config, context.ops, exchange.inputs);
   ModelProgram reference(reference_context(context, model.config.norm_has_bias), model.config,
-                         model.shape, /*keep_logits=*/pass == "inference");
+                         model.shape);
   reference.restart_from(model.parameters);
   reference.use_batch(model.tokens, model.targets);
 
@@ -169,15 +232,19 @@ Verification verify_exchanged_model(const CaseContext& context, const model::Mod
     losses = model::exchanged(values, "losses", {optimizer_steps}, at::kFloat);
     values.push_back({"loss", losses[0]});
   }
-  reference.before(pass);
-  reference.run(pass);
-  for (const auto& [name, tensor] : reference.outputs(pass)) require(values, name, tensor.sizes());
+  const auto call_reference = [&] {
+    std::vector<NamedTensor> outputs = call(reference, pass);
+    const bool wants_logits = pass == "inference";
+    std::erase_if(outputs, [&](const auto& one) { return one.name == "logits" && !wants_logits; });
+    return outputs;
+  };
+  for (const auto& [name, tensor] : call_reference()) require(values, name, tensor.sizes());
   reference.restart_from(model.parameters);
 
-  const auto call = [&](int step) {
+  const auto exchanged = [&](int step) {
     return step == 0 ? values : std::vector<NamedTensor>{{"loss", losses[step]}};
   };
-  return compare_calls(call, reference, pass, model::tolerance(context.precision));
+  return compare_calls(exchanged, call_reference, pass, model::tolerance(context.precision));
 }
 
 }  // namespace assay::model_step
