@@ -39,12 +39,13 @@ double middle_mean(const Values& all) {
   return sum / static_cast<double>(values.size() - 2 * quarter);
 }
 
-// Reads until there are so many, or most readings say nothing.
+// Reads until there are so many, or four times as many readings have been made as are lacking.
 template <class Read>
 void collect(std::deque<double>& values, std::size_t wanted, const Read& read) {
+  if (values.size() >= wanted) return;
   for (std::size_t tries = 4 * (wanted - values.size()); tries > 0; --tries) {
-    if (values.size() == wanted) return;
     if (const std::optional<double> value = read()) values.push_back(*value);
+    if (values.size() == wanted) return;
   }
 }
 
@@ -66,6 +67,7 @@ EventTimer::EventTimer(std::function<Timed(const Spins&)> spinning)
   measure_rate();
   measure_overhead();
   measure_rate();  // by now an idle device has woken up
+  beside_lengthened_ = 1;
 }
 
 // The rate that the device names is its fastest; it may well be slower.
@@ -83,12 +85,13 @@ void EventTimer::measure_rate() {
 void EventTimer::measure_overhead() {
   for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(nothing), empty_hold_s);
   collect(empty_s_, empty_kernels, [this] { return shown_beside_s(nothing, empty_hold_s); });
+  if (empty_s_.empty()) empty_s_.push_back(show(spinning_(nothing), empty_hold_s).s);
   overhead_s_ = middle_mean(empty_s_);
   resolution_s_ = smallest_step({empty_s_.begin(), empty_s_.end()});
 }
 
 void EventTimer::follow_overhead() {
-  collect(empty_s_, empty_kernels + 1, [this] { return shown_beside_s(nothing, empty_hold_s); });
+  collect(empty_s_, empty_s_.size() + 1, [this] { return shown_beside_s(nothing, empty_hold_s); });
   if (empty_s_.size() > empty_kernels) empty_s_.pop_front();
   overhead_s_ = middle_mean(empty_s_);
 }
@@ -104,7 +107,8 @@ std::optional<double> EventTimer::parting_s() {
 }
 
 double EventTimer::between_calls_s() {
-  collect(parting_s_, empty_kernels + 1, [this] { return parting_s(); });
+  const std::size_t known = parting_s_.size();
+  collect(parting_s_, known == 0 ? empty_kernels : known + 1, [this] { return parting_s(); });
   if (parting_s_.size() > empty_kernels) parting_s_.pop_front();
   return middle_mean(parting_s_);
 }

@@ -50,17 +50,13 @@ void ExternalAnswers::take(std::string_view output, const Doing& doing) {
   }
   output_.erase(0, start);
   searched_bytes_ = output_.size();
-}
-
-bool ExternalAnswers::hopeless() {
   if (output_.size() > most_line_bytes) {
-    end_with(Outcome::error, "the program printed a line of more than 64 MiB");
+    cut_short(Outcome::error, "the program printed a line of more than 64 MiB");
   } else if (printed_bytes_ > most_output_bytes) {
-    end_with(Outcome::error, "the program printed more than 256 MiB");
-  } else {
-    return breaks_the_rules_ || bad_lines_ > most_bad_lines;
+    cut_short(Outcome::error, "the program printed more than 256 MiB");
+  } else if (bad_lines_ > most_bad_lines) {
+    cut_short_ = true;  // for the first of them
   }
-  return true;
 }
 
 void ExternalAnswers::take_line(std::string_view line, const Doing& doing) {
@@ -92,6 +88,7 @@ void ExternalAnswers::take_turn_wanted(nlohmann::json json) {
   const auto& passes = case_.request.passes;
   const auto place = std::find(passes.begin(), passes.end(), wanted->pass) - passes.begin();
   const std::string asked = "the program asked for a turn of '" + printable(wanted->pass) + "'";
+  if (wanted_) return break_off(asked + " before it was given the one it asked for");
   if (place == std::ssize(passes)) return break_off(asked + ", which is no pass of the case");
   if (place < pass_) return break_off(asked + ", which comes before the pass of its last turn");
   if (wanted->planned < 1) return break_off(asked + " without planning a sample");
@@ -100,6 +97,8 @@ void ExternalAnswers::take_turn_wanted(nlohmann::json json) {
 }
 
 void ExternalAnswers::given(const wire::Turn& turn) {
+  if (!wanted_) return;
+  last_given_ = {wanted_->pass, turn.samples};
   granted_[wanted_->pass] += turn.samples;
   wanted_.reset();
 }
@@ -123,7 +122,8 @@ void ExternalAnswers::take_series(const nlohmann::json& json, const Doing& doing
     return refuse(reason);
   }
   if (series->outcome != Outcome::ok && end.outcome == Outcome::ok) {
-    end_with(series->outcome, series->reason);
+    end.outcome = series->outcome;
+    end.reason = series->reason;
   }
   doing(series->pass);
   end.series.push_back(std::move(*series));
@@ -143,17 +143,20 @@ void ExternalAnswers::take_check(const nlohmann::json& json) {
   left_.exchanged.push_back({pass, (folder_ / file).string()});
 }
 
-void ExternalAnswers::end_with(Outcome outcome, std::string reason) {
+void ExternalAnswers::cut_short(Outcome outcome, std::string reason) {
+  cut_short_ = true;
   left_.end.outcome = outcome;
   left_.end.reason = std::move(reason);
 }
 
 void ExternalAnswers::refuse(std::string reason) {
-  if (left_.end.outcome == Outcome::ok) end_with(Outcome::error, std::move(reason));
+  if (left_.end.outcome != Outcome::ok) return;
+  left_.end.outcome = Outcome::error;
+  left_.end.reason = std::move(reason);
 }
 
 void ExternalAnswers::break_off(std::string reason) {
-  breaks_the_rules_ = true;
+  cut_short_ = true;
   refuse(std::move(reason));
 }
 
@@ -195,7 +198,7 @@ ExternalEnd ExternalAnswers::conclude(std::string_view errors) {
   if (takes_turns_) look_for_turns();
   tell_of_sampling();
   if (!errors.empty()) end.context["output"] = printable(errors);
-  if (end.outcome == Outcome::crashed || end.outcome == Outcome::timeout) {
+  if (cut_short_) {
     left_.without_exchange = "no tensors were exchanged: " + end.reason;
   }
   return std::move(left_);

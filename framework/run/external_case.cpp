@@ -55,7 +55,7 @@ class ExternalProgram::Talk {
     command.standard_input = true;
     kills_.begin();
     auto process = Process::start(command);
-    if (!process) return answers_.end_with(Outcome::unsupported, process.error().text());
+    if (!process) return answers_.cut_short(Outcome::unsupported, process.error().text());
     process_ = std::move(*process);
     send_case();
   }
@@ -105,12 +105,16 @@ class ExternalProgram::Talk {
   // What is sent is far smaller than a pipe's buffer, which is empty: a program that has not read
   // what it was sent before is sent nothing more. One that has ended shows as it is followed.
   void send(const nlohmann::json& message) {
-    int unread_bytes = 0;
-    if (::ioctl(process_.input().number(), FIONREAD, &unread_bytes) == 0 && unread_bytes > 0) {
+    if (leaves_unread()) {
       return answers_.break_off("the program does not read the turns that it asks for");
     }
     const std::string text = message.dump() + "\n";
     static_cast<void>(!::write(process_.input().number(), text.data(), text.size()));
+  }
+
+  bool leaves_unread() {
+    int bytes = 0;
+    return ::ioctl(process_.input().number(), FIONREAD, &bytes) == 0 && bytes > 0;
   }
 
   // Until the program waits for its turn, or has ended and what it printed has been read. A process
@@ -130,6 +134,7 @@ class ExternalProgram::Talk {
     while (read_output(doing) && !answers_.hopeless()) {
     }
     answers_.waits_no_longer();
+    if (takes_turns_ && leaves_unread()) answers_.last_turn_was_not_read();
     if (how.signalled || how.number != 0) tell_of_crash(how);
   }
 
@@ -141,8 +146,8 @@ class ExternalProgram::Talk {
     }
     if (answers_.hopeless() || fills_the_memory()) return true;
     if (Clock::now() <= limit) return false;
-    answers_.end_with(Outcome::timeout, fmt::format("the case did not finish within {}",
-                                                    human_duration(case_.time_limit_s)));
+    answers_.cut_short(Outcome::timeout, fmt::format("the case did not finish within {}",
+                                                     human_duration(case_.time_limit_s)));
     return true;
   }
 
@@ -153,14 +158,14 @@ class ExternalProgram::Talk {
 
   void tell_of_crash(const ProcessEnd& how) {
     if (how.signalled && how.number == SIGKILL && kills_.any()) {
-      return answers_.end_with(Outcome::oom,
-                               fmt::format("host memory ran out: the system ended the program with "
-                                           "SIGKILL; it held {} at most",
-                                           human_size(how.peak_memory_bytes)));
+      return answers_.cut_short(
+          Outcome::oom, fmt::format("host memory ran out: the system ended the program with "
+                                    "SIGKILL; it held {} at most",
+                                    human_size(how.peak_memory_bytes)));
     }
     const auto lines = split(std::string(trim(errors_)), '\n');
-    answers_.end_with(Outcome::crashed, fmt::format("the program ended with {}: {}", how.text(),
-                                                    lines.empty() ? "" : printable(lines.back())));
+    answers_.cut_short(Outcome::crashed, fmt::format("the program ended with {}: {}", how.text(),
+                                                     lines.empty() ? "" : printable(lines.back())));
   }
 
   bool fills_the_memory() {
@@ -168,7 +173,7 @@ class ExternalProgram::Talk {
     if (now < next_look_) return false;
     const MemoryGuard::Look look = memory_guard_.look({process_.pid()});
     next_look_ = now + std::chrono::milliseconds(look.next_ms);
-    if (look.stop) answers_.end_with(Outcome::oom, *look.stop);
+    if (look.stop) answers_.cut_short(Outcome::oom, *look.stop);
     return look.stop.has_value();
   }
 

@@ -6,13 +6,6 @@
 
 namespace assay::run {
 
-// Of a case for which no workers could be started.
-inline CaseEnd ended_without_workers(std::string reason, const Interrupt& interrupt) {
-  return {.outcome = Outcome::crashed,
-          .reason = std::move(reason),
-          .interrupted = interrupt.stop_now()};
-}
-
 // Worker groups that wait for their next cases.
 class SpareGroups {
  public:

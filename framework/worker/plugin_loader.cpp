@@ -45,6 +45,8 @@ constexpr const char* entry_point = "assay_plugin_library";
 // there is none.
 std::string build_named_in(const std::filesystem::path& file) {
   constexpr std::string_view beginning("\0SDK ", 5);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return "";
   std::ostringstream bytes;
   bytes << std::ifstream(file, std::ios::binary).rdbuf();
   const std::string text = std::move(bytes).str();

@@ -198,6 +198,13 @@ INSTANTIATE_TEST_SUITE_P(
                  {fixture("lacking_plugin_of_another_build"),
                   "the plugin's build is 'SDK 0, LibTorch of somebody else', this assay's is '" +
                       fingerprint_of_this_build() + "'"}},
+        BadInput{"other_build_that_runs_code_as_it_is_loaded",
+                 good_head,
+                 {"run", "bad.yaml", "--plugin", fixture("loud_plugin_of_another_build")},
+                 3,
+                 {fixture("loud_plugin_of_another_build"),
+                  "the plugin's build is 'SDK 0, LibTorch of somebody else', this assay's is '" +
+                      fingerprint_of_this_build() + "'"}},
         BadInput{"what_it_calls_is_missing",
                  good_head,
                  {"run", "bad.yaml", "--plugin", fixture("lacking_plugin_of_this_build")},

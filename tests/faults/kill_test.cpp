@@ -57,12 +57,13 @@ constexpr const char* quick_cases =
     "measure: {passes: [forward], warmup: 1, samples: 3}\n";
 constexpr std::size_t quick_count = 30;
 
-// What was told as finished is stored.
-void expect_kept(const std::set<std::string>& finished, const store::Run& run) {
+// The stored cases as progress lines describe them.
+std::set<std::string> cases_in(const store::Run& run) {
   std::set<std::string> stored;
-  for (const auto& result : run.cases)
+  for (const auto& result : run.cases) {
     stored.insert("seq_len=" + store::text_of(result.parameters, "seq_len"));
-  EXPECT_THAT(finished, IsSubsetOf(stored));
+  }
+  return stored;
 }
 
 // A run and its resumes, until one of them has ended by itself.
@@ -72,11 +73,11 @@ class KilledRun {
 
   // One attempt; kills it at the moment unless it ends before.
   void attempt(RandomMoment* moment) {
-    const auto before = begun_ ? trial_.stored() : store::Run{};
+    const std::set<std::string> before = cases_in(begun_ ? trial_.stored() : store::Run{});
     std::vector<std::string> arguments = {"run", "kills.yaml"};
     if (begun_) arguments.push_back("--resume");
     Host host(trial_.command(arguments));
-    if (moment != nullptr) moment->wait(host, quick_count - before.cases.size());
+    if (moment != nullptr) moment->wait(host, quick_count - before.size());
     killed_ = moment != nullptr && host.running();
     if (killed_) host.send(SIGKILL);
     const End end = host.wait();
@@ -84,6 +85,7 @@ class KilledRun {
     EXPECT_EQ(host.left_behind(), "") << "processes outlived their host";
     for (const auto& [description, outcome] : told(end.errors)) {
       EXPECT_EQ(outcome, "ok") << description << " in:\n" << end.errors;
+      EXPECT_FALSE(before.contains(description)) << description << " was measured again";
       finished_.insert(description);
     }
     trial_.expect_sound();
@@ -91,7 +93,9 @@ class KilledRun {
       EXPECT_EQ(end.exit_code, 0) << end.errors;
     }
     begun_ = begun_ || trial_.run_names().size() > runs_before_;
-    if (begun_) expect_kept(finished_, trial_.stored());
+    if (begun_) {
+      EXPECT_THAT(finished_, IsSubsetOf(cases_in(trial_.stored())));
+    }
   }
 
   bool killed() const { return killed_; }

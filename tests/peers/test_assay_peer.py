@@ -264,6 +264,18 @@ class Failures(unittest.TestCase):
                              [("time", outcome, reason)])
 
 
+    def test_what_means_out_of_memory(self):
+        for message in ("CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED when calling",
+                        "CUDNN_STATUS_ALLOC_FAILED", "Cannot allocate memory",
+                        "DefaultCPUAllocator: can't allocate memory: you tried"):
+            class Full(LibraryNorm):
+                def forward(self, x, weight):
+                    raise RuntimeError(message)
+
+            series, _ = run(Full, NORM, ["forward"])
+            self.assertEqual(series["forward", "time"]["outcome"], "oom", message)
+
+
 class StandardStreams(unittest.TestCase):
     """What a program prints, before and after it serves, is not what the host reads."""
 

@@ -62,7 +62,9 @@ TEST_F(ExternalInTurns, WorkBeyondTheLimitIsATimeout) {
 TEST_F(ExternalInTurns, AlsoOfOneThatAsksAtOnceAgainAndAgain) {
   resolved_.time_limit_s = 1;
   bool wants = start(std::string("while :; do ") + asks + "done").has_value();
-  while (wants) wants = take({.samples = 1}).has_value();
+  ASSERT_TRUE(wants);
+  for (int turns = 0; wants && turns < 1'000'000; ++turns) wants = take({.samples = 1}).has_value();
+  EXPECT_FALSE(wants);
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
 }
@@ -124,6 +126,29 @@ TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::error);
   EXPECT_THAT(end.reason, HasSubstr("does not read the turns"));
+}
+
+TEST_F(ExternalInTurns, OneThatAsksForTwoAtOnceIsEnded) {
+  const std::string ask = "{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}";
+  EXPECT_FALSE(
+      start("printf '%s\\n%s\\n' '" + ask + "' '" + ask + "'; read -r turn; read -r turn"));
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::error);
+  EXPECT_THAT(end.reason, HasSubstr("before it was given the one it asked for"));
+}
+
+TEST_F(ExternalInTurns, OneThatDoesNotAwaitItsTurnIsRefused) {
+  ASSERT_TRUE(
+      start("echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}'; "
+            "echo '" +
+            std::string(timed) + "'; while [ ! -e '" + (folder_.path() / "go").string() +
+            "' ]; do :; done"));
+  program_->give({.samples = 5});
+  std::ofstream(folder_.path() / "go");
+  EXPECT_FALSE(program_->work(interrupt_, doing_));
+  const CaseEnd end = program_->end().end;
+  EXPECT_EQ(end.outcome, Outcome::error);
+  EXPECT_THAT(end.reason, HasSubstr("its turns were of 0"));
 }
 
 TEST_F(ExternalInTurns, ThePassesFollowEachOther) {
