@@ -10,6 +10,7 @@
 namespace assay::run {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // One that takes turns: until it wants the first, and what becomes of it then.
@@ -125,7 +126,9 @@ TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
   while (wants) wants = take({.samples = 1}).has_value();
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::error);
-  EXPECT_THAT(end.reason, HasSubstr("does not read the turns"));
+  // Which it is depends on how much of it is read at once.
+  EXPECT_THAT(end.reason, AnyOf(HasSubstr("does not read the turns"),
+                                HasSubstr("before it was given the one it asked for")));
 }
 
 TEST_F(ExternalInTurns, OneThatAsksForTwoAtOnceIsEnded) {
