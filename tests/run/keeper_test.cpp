@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <stdexcept>
+
 #include "run/process.h"
 
 namespace assay::run {
@@ -41,8 +43,9 @@ std::string leaving_a_daemon(const std::string& then) {
 }
 
 Process start(const Thread& thread, const std::string& script) {
-  auto process = Process::start({.arguments = {"sh", "-c", script}, .passed = {thread.held()}});
-  EXPECT_TRUE(process) << process.error().text();
+  auto process = Process::start(
+      {.arguments = {"sh", "-c", script}, .passed = {thread.held()}, .standard_input = true});
+  if (!process) throw std::runtime_error(process.error().text());
   return std::move(*process);
 }
 
@@ -87,8 +90,10 @@ TEST(KeeperTest, EverythingEndsWhenTheHostIsKilled) {
 
 TEST(KeeperTest, EverythingEndsWhenTheKeeperIsKilled) {
   Thread thread;
-  Process process = start(thread, leaving_a_daemon("kill -KILL $PPID; exec sleep 1000"));
+  Process process =
+      start(thread, leaving_a_daemon("read -r go; kill -KILL $PPID; exec sleep 1000"));
   thread.let_go();
+  ASSERT_EQ(::write(process.input().number(), "\n", 1), 1) << "the keeper has told of its start";
   EXPECT_TRUE(process.wait().signalled);
   process.kill();
   EXPECT_TRUE(thread.all_are_gone());
