@@ -44,7 +44,7 @@ std::string leaving_a_daemon(const std::string& then) {
 
 Process start(const Thread& thread, const std::string& script) {
   auto process = Process::start(
-      {.arguments = {"sh", "-c", script}, .passed = {thread.held()}, .standard_input = true});
+      {.arguments = {"sh", "-c", script}, .standard_input = true, .passed = {thread.held()}});
   if (!process) throw std::runtime_error(process.error().text());
   return std::move(*process);
 }
