@@ -18,35 +18,29 @@ constexpr double recording_s = 20e-6;  // of two events, and the spin's own laun
 constexpr double spare = 1.5;
 constexpr double most_lengthening = 8;  // a call that waits for the device outlasts any spin
 
-constexpr double empty_hold_s = 50e-6;
-constexpr double parts_hold_s = 200e-6;
-constexpr std::size_t empty_kernels = 41;
+constexpr EventTimer::Spins short_spin{1, 10'000, 0};  // 5 µs at 2 GHz
+constexpr EventTimer::Spins long_spin{1, 160'000, 0};  // 80 µs
+constexpr double spin_hold_s = 50e-6;
+constexpr double hold_for_each_s = 10e-6;
+constexpr double shortest_part_s = 0.5e-6;
+// Cycles that each part of a row is longer than the one before. A spin ends at a step of its loop,
+// some 40 cycles: parts of different lengths end at all points of it.
+constexpr std::int64_t longer_each = 4;
+constexpr std::size_t newest = 41;
 constexpr int kernels_until_awake = 30;  // after a pause the first ones show more
-// Of a longer call the overhead's moves, by 0.25 µs at most, are about a thousandth.
-constexpr double short_call_s = 200e-6;
+// Of a longer one the overhead's moves, by 0.25 µs at most, are about a thousandth.
+constexpr double short_reading_s = 200e-6;
 constexpr double documented_resolution_s = 0.5e-6;  // of cudaEventElapsedTime
 constexpr double same_timestamp_s = 1e-9;
 
 // The mean without the quarter at either end: steadier than a median of values that come in steps.
-template <class Values>
-double middle_mean(const Values& all) {
-  if (all.empty()) return 0;
+double middle_mean(const std::deque<double>& all) {
   std::vector<double> values(all.begin(), all.end());
   std::sort(values.begin(), values.end());
   const std::size_t quarter = values.size() / 4;
   double sum = 0;
   for (std::size_t i = quarter; i < values.size() - quarter; ++i) sum += values[i];
   return sum / static_cast<double>(values.size() - 2 * quarter);
-}
-
-// Reads until there are so many, or four times as many readings have been made as are lacking.
-template <class Read>
-void collect(std::deque<double>& values, std::size_t wanted, const Read& read) {
-  if (values.size() >= wanted) return;
-  for (std::size_t tries = 4 * (wanted - values.size()); tries > 0; --tries) {
-    if (const std::optional<double> value = read()) values.push_back(*value);
-    if (values.size() == wanted) return;
-  }
 }
 
 // Timestamps come in steps; so do their differences.
@@ -60,12 +54,20 @@ double smallest_step(std::vector<double> values) {
   return smallest;
 }
 
+std::int64_t all_cycles(const EventTimer::Spins& spins) {
+  return spins.kernels * spins.cycles + spins.more * spins.kernels * (spins.kernels - 1) / 2;
+}
+
 }  // namespace
 
 EventTimer::EventTimer(std::function<Timed(const Spins&)> spinning)
-    : spinning_(std::move(spinning)) {
+    : spinning_(std::move(spinning)),
+      short_{short_spin, spin_hold_s},
+      long_{long_spin, spin_hold_s} {
   measure_rate();
-  measure_overhead();
+  for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(short_spin), spin_hold_s);
+  follow_overhead();
+  resolution_s_ = smallest_step({short_.shown_s.begin(), short_.shown_s.end()});
   measure_rate();  // by now an idle device has woken up
   beside_lengthened_ = 1;
 }
@@ -82,42 +84,53 @@ void EventTimer::measure_rate() {
   cycles_per_s_ = static_cast<double>(cycles) / (own_.start.elapsed_time(own_.stop) * 1e-3);
 }
 
-void EventTimer::measure_overhead() {
-  for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(nothing), empty_hold_s);
-  collect(empty_s_, empty_kernels, [this] { return shown_beside_s(nothing, empty_hold_s); });
-  if (empty_s_.empty()) empty_s_.push_back(show(spinning_(nothing), empty_hold_s).s);
-  overhead_s_ = middle_mean(empty_s_);
-  resolution_s_ = smallest_step({empty_s_.begin(), empty_s_.end()});
+// The first time until there are as many as are kept, then one more; at most four times as many
+// are tried.
+void EventTimer::follow(Beside& beside) {
+  std::deque<double>& shown_s = beside.shown_s;
+  const std::size_t wanted = shown_s.empty() ? newest : shown_s.size() + 1;
+  for (std::size_t tries = 4 * (wanted - shown_s.size()); tries > 0; --tries) {
+    if (const std::optional<double> s = shown_beside_s(beside)) shown_s.push_back(*s);
+    if (shown_s.size() == wanted) break;
+  }
+  if (shown_s.empty()) shown_s.push_back(show(spinning_(beside.spins), beside.held_s).s);
+  if (shown_s.size() > newest) shown_s.pop_front();
+  beside.middle_s = middle_mean(shown_s);
 }
 
-void EventTimer::follow_overhead() {
-  collect(empty_s_, empty_s_.size() + 1, [this] { return shown_beside_s(nothing, empty_hold_s); });
-  if (empty_s_.size() > empty_kernels) empty_s_.pop_front();
-  overhead_s_ = middle_mean(empty_s_);
-}
-
-// The device launches a kernel while the one before it runs, which it cannot where that one does
-// nothing: such kernels are further apart, by up to 0.09 µs.
-std::optional<double> EventTimer::parting_s() {
-  static_assert(parts.kernels * parts.cycles == whole.cycles);
-  const auto in_parts_s = shown_beside_s(parts, parts_hold_s);
-  const auto in_whole_s = shown_beside_s(whole, empty_hold_s);
-  if (!in_parts_s || !in_whole_s) return std::nullopt;
-  return (*in_parts_s - *in_whole_s) / (parts.kernels - 1);
-}
-
-double EventTimer::between_calls_s() {
-  const std::size_t known = parting_s_.size();
-  collect(parting_s_, known == 0 ? empty_kernels : known + 1, [this] { return parting_s(); });
-  if (parting_s_.size() > empty_kernels) parting_s_.pop_front();
-  return middle_mean(parting_s_);
-}
-
-std::optional<double> EventTimer::shown_beside_s(const Spins& spins, double held_s) {
-  const Shown shown = show(spinning_(spins), beside_lengthened_ * held_s);
+std::optional<double> EventTimer::shown_beside_s(const Beside& beside) {
+  const Shown shown = show(spinning_(beside.spins), beside_lengthened_ * beside.held_s);
   if (!shown.gap) return shown.s;
   beside_lengthened_ = std::min(2 * beside_lengthened_, most_lengthening);
   return std::nullopt;  // the host's part is in it
+}
+
+// On the line through a short spin and a long one, what none would show. A kernel that does nothing
+// shows up to 0.3 µs less than that.
+void EventTimer::follow_overhead() {
+  constexpr double ratio = static_cast<double>(long_spin.cycles) / short_spin.cycles;
+  follow(short_);
+  follow(long_);
+  overhead_s_ = short_.middle_s - (long_.middle_s - short_.middle_s) / (ratio - 1);
+}
+
+// What lies between kernels depends on how many there are, and on where the device finds the launch
+// of each: a row of the same kind tells it. The calls seen first are taken for longer than they
+// are.
+void EventTimer::follow_row(double shown_s, int calls) {
+  const auto place = rows_.find(calls);
+  Row& row = place != rows_.end() ? place->second
+                                  : rows_.emplace(calls, row_like(shown_s, calls)).first->second;
+  follow(row.parts);
+  follow(row.whole);
+  between_calls_s_ = (row.parts.middle_s - row.whole.middle_s) / (calls - 1);
+}
+
+EventTimer::Row EventTimer::row_like(double shown_s, int calls) const {
+  const double call_s = (shown_s - overhead_s_) / calls - between_calls_s_;
+  const double part_s = std::max(shortest_part_s, call_s);
+  const Spins parts{calls, static_cast<std::int64_t>(part_s * cycles_per_s_), longer_each};
+  return {{parts, spin_hold_s + calls * hold_for_each_s}, {{1, all_cycles(parts), 0}, spin_hold_s}};
 }
 
 double EventTimer::hold_s(int calls) const {
@@ -127,9 +140,9 @@ double EventTimer::hold_s(int calls) const {
 
 double EventTimer::time(const Timed& timed, int calls) {
   const double shown_s = raw_time(timed, calls);
-  const double beside_s = calls > 1 ? (calls - 1) * between_calls_s() : 0;
-  if (shown_s < short_call_s) follow_overhead();
-  return std::max(0.0, shown_s - overhead_s_ - beside_s);
+  if (calls > 1 || shown_s < short_reading_s) follow_overhead();
+  if (calls > 1) follow_row(shown_s, calls);
+  return std::max(0.0, shown_s - overhead_s_ - (calls - 1) * between_calls_s_);
 }
 
 double EventTimer::raw_time(const Timed& timed, int calls) {
@@ -157,7 +170,7 @@ EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
 nlohmann::json EventTimer::facts() const {
   return {{"resolution_s", resolution_s_},
           {"overhead_s", overhead_s_},
-          {"between_calls_s", middle_mean(parting_s_)},
+          {"between_calls_s", between_calls_s_},
           {"hold_s", longest_hold_s_},
           {"calls", timed_},
           {"calls_with_launch_gaps", gaps_}};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -38,23 +39,20 @@ class EventTimer {
     const EventPair& events;
   };
 
-  // Kernels in a row that each spin for so many cycles.
+  // Kernels in a row that spin: the first for so many cycles, each further one for `more` cycles
+  // more.
   struct Spins {
     int kernels;
     std::int64_t cycles;
+    std::int64_t more;
     auto operator<=>(const Spins&) const = default;
   };
-  static constexpr Spins nothing{1, 0};
-  // The same spinning in one kernel of 80 µs at 2 GHz, and in 16 of 5 µs.
-  static constexpr Spins whole{1, 160'000};
-  static constexpr Spins parts{16, 10'000};
 
-  // `spinning` makes each of the three above, launched as what will be timed is. What the two
-  // events show around nothing is subtracted from every time: the timestamps' own way through the
-  // device, launching, and draining. What is left is the time from the first instruction of what is
-  // timed to its last. It moves by a tenth of a microsecond and more with the device's state, and
-  // so does what lies between kernels in a row: short calls are each followed by one more such
-  // kernel, and rows by what tells that. Their events must outlive the timer.
+  // `spinning` makes such spins, launched as what will be timed is. What they show tells what the
+  // two events show around a kernel whatever it does, and what a row of so many shows beyond one as
+  // long: both are subtracted. What is left is the time from the first instruction of what is timed
+  // to its last. Both move by a tenth of a microsecond and more with the device's state, so that
+  // such kernels also follow each short reading. Their events must outlive the timer.
   explicit EventTimer(std::function<Timed(const Spins&)> spinning);
 
   // Seconds of `calls` calls that `timed` enqueues in a row, without what kernels in a row take
@@ -73,16 +71,30 @@ class EventTimer {
     bool gap = false;  // it was still being enqueued when the spin ended
   };
 
+  // Spins that are timed beside the calls.
+  struct Beside {
+    Spins spins;
+    double held_s;
+    std::deque<double> shown_s = {};  // by the newest of them
+    double middle_s = 0;
+  };
+  // As many kernels as there are calls in a row, each as long as one of those, and one kernel that
+  // lasts as long as all of them.
+  struct Row {
+    Beside parts;
+    Beside whole;
+  };
+
   Shown show(const Timed& timed, double held_s);
   double raw_time(const Timed& timed, int calls);
   double hold_s(int calls) const;
-  std::optional<double> parting_s();
-  double between_calls_s();
-  // Of kernels that are timed beside the calls; nothing where the spin ended too early.
-  std::optional<double> shown_beside_s(const Spins& spins, double held_s);
   void measure_rate();
-  void measure_overhead();
+  void follow(Beside& beside);
+  // Nothing where the spin ahead ended too early.
+  std::optional<double> shown_beside_s(const Beside& beside);
   void follow_overhead();
+  void follow_row(double shown_s, int calls);
+  Row row_like(double shown_s, int calls) const;
 
   EventPair own_;
   at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
@@ -92,9 +104,11 @@ class EventTimer {
   double beside_lengthened_ = 1;  // the same
   double longest_hold_s_ = 0;
   std::function<Timed(const Spins&)> spinning_;
-  std::deque<double> empty_s_;    // what the newest kernels that do nothing showed
-  std::deque<double> parting_s_;  // from the last instruction of one kernel to the next's first
+  Beside short_;
+  Beside long_;
+  std::map<int, Row> rows_;  // by the calls in them
   double overhead_s_ = 0;
+  double between_calls_s_ = 0;
   double resolution_s_ = 0;
   long timed_ = 0;
   long gaps_ = 0;  // calls still being enqueued when the spin ended

@@ -38,18 +38,15 @@ class ClockStopwatch final : public timing::Stopwatch {
   measure::Clock& clock_;
 };
 
-// As a pass is sampled: short calls are grouped. facts: what the clock says of itself afterwards.
-inline double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples,
-                              nlohmann::json* facts = nullptr) {
+// As a pass is sampled: short calls are grouped.
+inline double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples) {
   const auto clock = measure::make_clock(name, cuda, std::move(calls));
   ClockStopwatch stopwatch(*clock);
   timing::SamplingSettings settings;
   settings.samples = samples;
   settings.resolution_s = clock->resolution_s();
   settings.shortest_reading_s = clock->shortest_reading_s();
-  const double median_s = median(timing::take_samples(stopwatch, settings, {}).samples_s);
-  if (facts != nullptr) *facts = clock->facts();
-  return median_s;
+  return median(timing::take_samples(stopwatch, settings, {}).samples_s);
 }
 
 }  // namespace assay::test
