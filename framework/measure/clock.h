@@ -37,14 +37,14 @@ class Clock {
   // Seconds: the smallest difference that two readings of it show.
   virtual double resolution_s() const = 0;
   // What a reading must come to for what is wrong with it to be small: 0.1 % of it for `wall`,
-  // 0.25 % for the others. Shorter calls are to be grouped in one.
+  // 0.13 % for the others. Shorter calls are to be grouped in one.
   virtual double shortest_reading_s() const = 0;
   // Whatever wants calls ahead of the first sample: finding out how long one takes to enqueue,
   // capturing, and a first call of each further program. Left out where no call may be a warm-up
   // call. Throws Unsupported for calls that this clock cannot time.
   virtual void prepare() {}
   // Seconds that `calls` calls take one after the other: `before` and `flush` run ahead of each and
-  // are left out, as is what the clock shows around nothing. Each is timed on its own, but for
+  // are left out, as is what the clock shows beyond a call. Each is timed on its own, but for
   // short calls of which earlier ones have shown that nothing goes on ahead of them: those are
   // timed together, by `wall` on a CPU alone.
   virtual double sample(int calls) = 0;

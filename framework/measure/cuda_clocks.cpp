@@ -352,22 +352,24 @@ class CudaGraphClock final : public Clock {
     return timer_->time(captured.row(1));
   }
 
-  // A row that cannot be captured, for want of memory for example, is timed call by call.
+  // Where a row or the spins like it cannot be captured, for want of memory for example, calls are
+  // timed one by one.
   double row_s(int n) {
-    Captured& captured = captured_.front();
-    if (!captured.has_row(n)) {
-      const Status made = guarded([&] {
-        on_a_side_stream([&] { captured.capture_row(turns_.calls().front(), n, pool_); });
-      });
-      if (!made.ok()) {
-        rows_.rule_out();
-        capture_all();  // what the failure left in the program is nothing that a replay writes
-        call(0);
-        return sample(n);
-      }
-      captured.bring_row(n);
-    }
-    return timer_->time(captured.row(n), n);
+    double s = 0;
+    const Status timed = guarded([&] {
+      if (!captured_.front().has_row(n)) capture_row(n);
+      s = timer_->time(captured_.front().row(n), n);
+    });
+    if (timed.ok()) return s;
+    rows_.rule_out();
+    capture_all();  // what the failure left in the program is nothing that a replay writes
+    call(0);
+    return sample(n);
+  }
+
+  void capture_row(int n) {
+    on_a_side_stream([&] { captured_.front().capture_row(turns_.calls().front(), n, pool_); });
+    captured_.front().bring_row(n);
   }
 
   double replay_enqueue_s() {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "measure/host_time.h"
+
 namespace assay::measure {
 
 namespace {
@@ -20,14 +22,16 @@ constexpr double most_lengthening = 8;  // a call that waits for the device outl
 
 constexpr EventTimer::Spins short_spin{1, 10'000, 0};  // 5 µs at 2 GHz
 constexpr EventTimer::Spins long_spin{1, 160'000, 0};  // 80 µs
-constexpr double spin_hold_s = 50e-6;
-constexpr double hold_for_each_s = 10e-6;
-constexpr double shortest_part_s = 0.5e-6;
 // Cycles that each part of a row is longer than the one before. A spin ends at a step of its loop,
 // some 40 cycles: parts of different lengths end at all points of it.
 constexpr std::int64_t longer_each = 4;
+constexpr double hold_of_one_s = 50e-6;
+constexpr double hold_for_each_s = 5e-6;
+constexpr double shortest_part_s = 0.5e-6;
+constexpr double longest_part_s = 200e-6;  // longer calls are not timed in rows
 constexpr std::size_t newest = 41;
-constexpr int kernels_until_awake = 30;  // after a pause the first ones show more
+constexpr std::size_t rows_at_first = 11;  // an error of theirs is divided by the calls in them
+constexpr int kernels_until_awake = 30;    // after a pause the first ones show more
 // Of a longer one the overhead's moves, by 0.25 µs at most, are about a thousandth.
 constexpr double short_reading_s = 200e-6;
 constexpr double documented_resolution_s = 0.5e-6;  // of cudaEventElapsedTime
@@ -62,14 +66,13 @@ std::int64_t all_cycles(const EventTimer::Spins& spins) {
 
 EventTimer::EventTimer(std::function<Timed(const Spins&)> spinning)
     : spinning_(std::move(spinning)),
-      short_{short_spin, spin_hold_s},
-      long_{long_spin, spin_hold_s} {
+      short_{short_spin, newest, hold_of_one_s},
+      long_{long_spin, newest, hold_of_one_s} {
   measure_rate();
-  for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(short_spin), spin_hold_s);
+  for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(short_spin), hold_of_one_s);
   follow_overhead();
   resolution_s_ = smallest_step({short_.shown_s.begin(), short_.shown_s.end()});
   measure_rate();  // by now an idle device has woken up
-  beside_lengthened_ = 1;
 }
 
 // The rate that the device names is its fastest; it may well be slower.
@@ -84,25 +87,28 @@ void EventTimer::measure_rate() {
   cycles_per_s_ = static_cast<double>(cycles) / (own_.start.elapsed_time(own_.stop) * 1e-3);
 }
 
-// The first time until there are as many as are kept, then one more; at most four times as many
-// are tried.
 void EventTimer::follow(Beside& beside) {
   std::deque<double>& shown_s = beside.shown_s;
-  const std::size_t wanted = shown_s.empty() ? newest : shown_s.size() + 1;
+  const std::size_t wanted = shown_s.empty() ? beside.at_first : shown_s.size() + 1;
   for (std::size_t tries = 4 * (wanted - shown_s.size()); tries > 0; --tries) {
-    if (const std::optional<double> s = shown_beside_s(beside)) shown_s.push_back(*s);
-    if (shown_s.size() == wanted) break;
+    if (read(beside) && shown_s.size() == wanted) break;
   }
   if (shown_s.empty()) shown_s.push_back(show(spinning_(beside.spins), beside.held_s).s);
   if (shown_s.size() > newest) shown_s.pop_front();
   beside.middle_s = middle_mean(shown_s);
 }
 
-std::optional<double> EventTimer::shown_beside_s(const Beside& beside) {
-  const Shown shown = show(spinning_(beside.spins), beside_lengthened_ * beside.held_s);
-  if (!shown.gap) return shown.s;
-  beside_lengthened_ = std::min(2 * beside_lengthened_, most_lengthening);
-  return std::nullopt;  // the host's part is in it
+// Whether it could be read; else the host's part would be in it.
+bool EventTimer::read(Beside& beside) {
+  const Shown shown = show(spinning_(beside.spins), beside.held_s);
+  const double needed_s = spare * shown.enqueue_s + recording_s;
+  if (shown.gap) {
+    beside.held_s = std::min(std::max(needed_s, 2 * beside.held_s), longest_possible_hold_s);
+    return false;
+  }
+  beside.held_s = std::max(hold_of_one_s, needed_s);
+  beside.shown_s.push_back(shown.s);
+  return true;
 }
 
 // On the line through a short spin and a long one, what none would show. A kernel that does nothing
@@ -114,23 +120,30 @@ void EventTimer::follow_overhead() {
   overhead_s_ = short_.middle_s - (long_.middle_s - short_.middle_s) / (ratio - 1);
 }
 
-// What lies between kernels depends on how many there are, and on where the device finds the launch
-// of each: a row of the same kind tells it. The calls seen first are taken for longer than they
-// are.
+// What lies between kernels depends on how many there are, how long they are, and where the device
+// finds the launch of each: a row of the same kind tells it. What disturbs a reading makes it
+// longer, never shorter, and what lies between its calls is in the first one still: so a row of
+// shorter kernels takes the place of one that turns out too long.
 void EventTimer::follow_row(double shown_s, int calls) {
-  const auto place = rows_.find(calls);
-  Row& row = place != rows_.end() ? place->second
-                                  : rows_.emplace(calls, row_like(shown_s, calls)).first->second;
+  constexpr double as_long = 0.9;
+  const double call_s = (shown_s - overhead_s_) / calls - between_calls_s_;
+  const double part_s = std::clamp(call_s, shortest_part_s, longest_part_s);
+  auto place = rows_.find(calls);
+  if (place == rows_.end() || part_s < as_long * place->second.part_s) {
+    place = rows_.insert_or_assign(calls, row_like(part_s, calls)).first;
+  }
+  Row& row = place->second;
   follow(row.parts);
   follow(row.whole);
   between_calls_s_ = (row.parts.middle_s - row.whole.middle_s) / (calls - 1);
 }
 
-EventTimer::Row EventTimer::row_like(double shown_s, int calls) const {
-  const double call_s = (shown_s - overhead_s_) / calls - between_calls_s_;
-  const double part_s = std::max(shortest_part_s, call_s);
-  const Spins parts{calls, static_cast<std::int64_t>(part_s * cycles_per_s_), longer_each};
-  return {{parts, spin_hold_s + calls * hold_for_each_s}, {{1, all_cycles(parts), 0}, spin_hold_s}};
+EventTimer::Row EventTimer::row_like(double call_s, int calls) const {
+  const Spins parts{calls, static_cast<std::int64_t>(call_s * cycles_per_s_), longer_each};
+  const Spins whole{1, all_cycles(parts), 0};
+  return {{parts, rows_at_first, hold_of_one_s + calls * hold_for_each_s},
+          {whole, rows_at_first, hold_of_one_s},
+          call_s};
 }
 
 double EventTimer::hold_s(int calls) const {
@@ -139,13 +152,13 @@ double EventTimer::hold_s(int calls) const {
 }
 
 double EventTimer::time(const Timed& timed, int calls) {
-  const double shown_s = raw_time(timed, calls);
+  const double shown_s = show_calls(timed, calls).s;
   if (calls > 1 || shown_s < short_reading_s) follow_overhead();
   if (calls > 1) follow_row(shown_s, calls);
   return std::max(0.0, shown_s - overhead_s_ - (calls - 1) * between_calls_s_);
 }
 
-double EventTimer::raw_time(const Timed& timed, int calls) {
+EventTimer::Shown EventTimer::show_calls(const Timed& timed, int calls) {
   const double held_s = hold_s(calls);
   longest_hold_s_ = std::max(longest_hold_s_, held_s);
   const Shown shown = show(timed, held_s);
@@ -154,17 +167,19 @@ double EventTimer::raw_time(const Timed& timed, int calls) {
     gaps_ += calls;
     lengthened_ = std::min(2 * lengthened_, most_lengthening);
   }
-  return shown.s;
+  return shown;
 }
 
 // The stream is waited for, not the events: those of a graph are recorded only when it runs.
 EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
   at::cuda::sleep(static_cast<std::int64_t>(held_s * cycles_per_s_));
   released_.record();
+  const double begin_s = host_now_s();
   timed.enqueue();
+  const double enqueue_s = host_now_s() - begin_s;
   const bool gap = released_.query();  // already: the device may have waited
   c10::cuda::getCurrentCUDAStream().synchronize();
-  return {timed.events.start.elapsed_time(timed.events.stop) * 1e-3, gap};
+  return {timed.events.start.elapsed_time(timed.events.stop) * 1e-3, enqueue_s, gap};
 }
 
 nlohmann::json EventTimer::facts() const {

@@ -68,40 +68,43 @@ class EventTimer {
  private:
   struct Shown {
     double s = 0;
-    bool gap = false;  // it was still being enqueued when the spin ended
+    double enqueue_s = 0;  // host time
+    bool gap = false;      // it was still being enqueued when the spin ended
   };
 
   // Spins that are timed beside the calls.
   struct Beside {
     Spins spins;
-    double held_s;
-    std::deque<double> shown_s = {};  // by the newest of them
-    double middle_s = 0;
+    std::size_t at_first;  // readings before the first middle
+    double held_s;         // the spin ahead of them
+    std::deque<double> shown_s = {};
+    double middle_s = 0;  // of the newest
   };
   // As many kernels as there are calls in a row, each as long as one of those, and one kernel that
   // lasts as long as all of them.
   struct Row {
     Beside parts;
     Beside whole;
+    double part_s;
   };
 
   Shown show(const Timed& timed, double held_s);
-  double raw_time(const Timed& timed, int calls);
+  Shown show_calls(const Timed& timed, int calls);
   double hold_s(int calls) const;
   void measure_rate();
+  // One more of them; at first as many as it wants. Tried again where the spin ahead ended too
+  // early, a few times at most.
   void follow(Beside& beside);
-  // Nothing where the spin ahead ended too early.
-  std::optional<double> shown_beside_s(const Beside& beside);
+  bool read(Beside& beside);
   void follow_overhead();
   void follow_row(double shown_s, int calls);
-  Row row_like(double shown_s, int calls) const;
+  Row row_like(double call_s, int calls) const;
 
   EventPair own_;
   at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
   double cycles_per_s_ = 0;                               // of a spinning kernel
   double enqueue_s_ = 1e-3;                               // until it is known
-  double lengthened_ = 1;         // the spin, after ones that ended too early
-  double beside_lengthened_ = 1;  // the same
+  double lengthened_ = 1;  // the spin, after ones that ended too early
   double longest_hold_s_ = 0;
   std::function<Timed(const Spins&)> spinning_;
   Beside short_;

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t passes_named = 4;
+constexpr double many_gaps = 0.1;  // of a timing's calls
 
 // One pass of one case, as its worker described it.
 struct TimedPass {
@@ -28,6 +29,7 @@ struct TimedPass {
   std::optional<double> target;
   std::string stopped_by;
   std::optional<double> relative_interval;  // none: the samples do not tell
+  double with_gaps = 0;                     // share of its calls
 };
 
 template <class T>
@@ -44,6 +46,13 @@ std::optional<T> at(const json& object, const char* key) {
   return found->template get<T>();
 }
 
+double with_launch_gaps(const json& timing) {
+  const auto facts = timing.find("clock_facts");
+  if (facts == timing.end() || !facts->is_object()) return 0;
+  const double calls = at<double>(*facts, "calls").value_or(0);
+  return calls > 0 ? at<double>(*facts, "calls_with_launch_gaps").value_or(0) / calls : 0;
+}
+
 std::vector<TimedPass> timed_passes(const store::Run& run) {
   std::vector<TimedPass> passes;
   for (const store::CaseResult& result : run.cases) {
@@ -57,7 +66,7 @@ std::vector<TimedPass> timed_passes(const store::Run& run) {
                         at<std::int64_t>(facts, "samples").value_or(0),
                         at<bool>(facts, "too_short").value_or(false), at<double>(facts, "target"),
                         at<std::string>(facts, "stopped_by").value_or(""),
-                        at<double>(facts, "relative_interval")});
+                        at<double>(facts, "relative_interval"), with_launch_gaps(facts)});
     }
   }
   return passes;
@@ -137,6 +146,15 @@ std::string shortness(const std::vector<TimedPass>& passes, const std::set<std::
                      named(too_short, axes, [](const auto&) { return std::string(); }));
 }
 
+std::string gaps(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto with_gaps = those(passes, [](const auto& pass) { return pass.with_gaps > many_gaps; });
+  if (with_gaps.empty()) return "";
+  return "With gaps in which the device may have waited for the host: " +
+         named(with_gaps, axes, [](const TimedPass& pass) {
+           return fmt::format(" ({} of its calls)", percent(pass.with_gaps));
+         });
+}
+
 std::string limit_of(const std::string& stopped_by) {
   if (stopped_by == "max_time") return "the time was over";
   if (stopped_by == "count") return "an external program, which takes a fixed number";
@@ -178,7 +196,8 @@ std::vector<std::string> sampling_facts(const store::Run& run) {
   if (passes.empty()) return {};
   const std::set<std::string> axes = varying(run);
   std::vector<std::string> facts;
-  for (std::string fact : {grouping(passes), shortness(passes, axes), stopping(passes, axes)}) {
+  for (std::string fact :
+       {grouping(passes), shortness(passes, axes), gaps(passes, axes), stopping(passes, axes)}) {
     if (!fact.empty()) facts.push_back(std::move(fact));
   }
   return facts;

@@ -84,6 +84,23 @@ TEST(Report, SaysHowSamplesWereTaken) {
       << text;
 }
 
+TEST(Report, NamesTimingsWhoseLaunchesMayHaveGaps) {
+  store::Run run = measured_run();
+  for (auto& result : run.cases) {
+    result.context["timing"]["forward"] = timing(12, "count", 0.004);
+    result.context["timing"]["forward"]["clock_facts"] = {{"calls", 40},
+                                                          {"calls_with_launch_gaps", 4}};
+  }
+  EXPECT_EQ(report_of({&run}, "- heading: Results").find("gaps"), std::string::npos)
+      << "one in ten is too few to move a median";
+  run.cases[2].context["timing"]["forward"]["clock_facts"]["calls_with_launch_gaps"] = 10;
+  EXPECT_NE(
+      report_of({&run}, "- heading: Results")
+          .find("With gaps in which the device may have waited for the host: attention naive, "
+                "seq_len 256, forward (25 % of its calls)"),
+      std::string::npos);
+}
+
 TEST(Report, SaysThatExternalProgramsKnowNoTarget) {
   store::Run run = measured_run();
   run.cases[0].context["timing"]["forward"] = timing(12, "target", 0.004);
