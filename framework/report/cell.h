@@ -29,7 +29,7 @@ struct Cell {
   std::string text;       // Kind::text; for an axis its value in words
   std::vector<double> list;
   Outcome outcome = Outcome::ok;
-  std::string reason;      // of an outcome, and of a rate that cannot be derived
+  std::string reason;      // why it is no number, where anything can be said
   std::string formula;     // how a rate was derived
   std::string unverified;  // of a time whose pass nobody has checked: why
   // Of an outcome: "throttled", why a time that was measured is not shown.

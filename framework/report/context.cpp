@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "report/markdown_table.h"
@@ -127,6 +128,42 @@ std::string outcomes_of(const store::Run& run) {
   return text;
 }
 
+std::string host_of(const json& machine) {
+  return with({text_at(machine, "host"), text_at(machine, "system")});
+}
+
+std::set<std::string> gpu_identities(const json& machine) {
+  std::set<std::string> identities;
+  if (!machine.is_object() || !machine.contains("gpus") || !machine["gpus"].is_array()) return {};
+  for (const json& gpu : machine["gpus"]) identities.insert(text_at(gpu, "uuid"));
+  return identities;
+}
+
+// What was different when cases were measured in a later session than the first.
+std::string resumed_in(const store::Run& run, const store::Session& session, int number) {
+  const store::RunInfo& first = run.info;
+  std::vector<std::string> other;
+  const auto tell = [&](const std::string& now, const std::string& then) {
+    if (now != then && !now.empty()) other.push_back(now);
+  };
+  tell(host_of(session.machine), host_of(first.machine));
+  if (gpus_of(session.machine) != gpus_of(first.machine)) {
+    tell(gpus_of(session.machine), "");
+  } else if (gpu_identities(session.machine) != gpu_identities(first.machine)) {
+    other.push_back("another " + gpus_of(session.machine));
+  }
+  tell(source_of(session.provenance), source_of(first.provenance));
+  if (session.experiment_text != first.experiment_text) other.push_back("another experiment text");
+  if (session.overrides != first.overrides) {
+    other.push_back(session.overrides.empty() ? "no overrides"
+                                              : "overrides " + join(session.overrides, " "));
+  }
+  if (other.empty()) other.push_back("in surroundings that differ otherwise");
+  const auto cases = std::count_if(run.cases.begin(), run.cases.end(),
+                                   [&](const auto& result) { return result.session == number; });
+  return fmt::format("{} case{}: {}", cases, cases == 1 ? "" : "s", join(other, ", "));
+}
+
 void add(std::vector<std::string>& items, std::string_view name, const std::string& text) {
   if (!text.empty()) items.push_back(fmt::format("**{}**: {}", name, escape_cell(text)));
 }
@@ -138,7 +175,7 @@ List facts_of(const store::Run& run) {
   const std::string cores = text_at(machine, "cores");
   add(items, "run", with({run.info.name, run.info.started}));
   add(items, "cases", outcomes_of(run));
-  add(items, "host", with({text_at(machine, "host"), text_at(machine, "system")}));
+  add(items, "host", host_of(machine));
   add(items, "CPU",
       with({text_at(machine, "cpu"), cores.empty() ? "" : cores + " cores",
             size_at(machine, "memory_bytes")}));
@@ -152,6 +189,9 @@ List facts_of(const store::Run& run) {
   add(items, "samples", join(sampling_facts(run), ". "));
   add(items, "in turns", turns_of(run));
   add(items, "overrides", join(run.info.overrides, " "));
+  for (std::size_t i = 0; i < run.info.sessions.size(); ++i) {
+    add(items, "taken up again", resumed_in(run, run.info.sessions[i], static_cast<int>(i) + 1));
+  }
   return List{std::move(items)};
 }
 

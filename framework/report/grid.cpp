@@ -1,5 +1,7 @@
 #include "report/grid.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -156,11 +158,30 @@ class Builder {
     return records_.axes()[grid_.axes[i]].values[row.key[i]];
   }
 
+  // "" where a formula can use it.
+  std::string why_no_value(const GridRow& row, const std::string& name) const {
+    const auto column = grid_.column(name);
+    if (!column) return {};
+    const Cell& cell = row.cells[*column];
+    switch (cell.kind) {
+      case Cell::Kind::missing:
+        return fmt::format("there is no {}", name);
+      case Cell::Kind::undefined:
+        return fmt::format("{} is not defined", name);
+      case Cell::Kind::outcome:
+        return fmt::format("{} is {}", name, to_text(cell.outcome));
+      default:
+        return {};
+    }
+  }
+
   Result<std::optional<Cell>> evaluate(const GridRow& row, const ExpressionContent& content,
                                        const Column& column) const {
     std::vector<store::Mark> marks;
+    std::string lacking;
     const auto value = content.expression.evaluate([&](const std::string& name) {
       add_marks_of(row, name, marks);
+      if (lacking.empty()) lacking = why_no_value(row, name);
       return named_value(row, name);
     });
     if (!value) {
@@ -172,7 +193,9 @@ class Builder {
     cell.text = cell.is_number() ? "" : cell.text;
     cell.integral = false;
     cell.unit = content.unit;
-    if (cell.kind == Cell::Kind::missing) cell.kind = Cell::Kind::undefined;
+    if (cell.kind == Cell::Kind::missing) {
+      cell = Cell::undefined(lacking.empty() ? "its formula has no value there" : lacking);
+    }
     if (cell.is_number()) cell.marks = std::move(marks);
     return cell;
   }
@@ -180,6 +203,7 @@ class Builder {
   Cell joined(const GridRow& row, const JoinContent& content) const {
     std::vector<std::string> texts;
     const Cell* outcome = nullptr;
+    Cell missing;
     bool all_same = true, any_number = false;
     for (const std::string& name : content.parts) {
       Template::Field field;
@@ -189,13 +213,11 @@ class Builder {
       const auto column = grid_.column(name);
       if (!column) continue;
       const Cell& cell = row.cells[*column];
+      if (missing.reason.empty()) missing.reason = cell.reason;
       any_number = any_number || cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::text;
       if (cell.kind == Cell::Kind::outcome && !outcome) outcome = &cell;
     }
-    if (all_same && !any_number) {
-      Cell missing;
-      return outcome ? *outcome : missing;
-    }
+    if (all_same && !any_number) return outcome ? *outcome : missing;
     std::string text;
     std::vector<store::Mark> marks;
     for (const std::string& name : content.parts) add_marks_of(row, name, marks);

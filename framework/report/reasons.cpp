@@ -11,7 +11,8 @@
 namespace assay::report {
 namespace {
 
-constexpr std::size_t rows_named = 4;
+constexpr std::size_t rows_named = 100;
+constexpr std::size_t rows_named_of_signed = 4;
 
 struct Cause {
   Outcome outcome;
@@ -19,6 +20,7 @@ struct Cause {
   std::string reason;
   bool always = false;  // told whatever the spec says of reasons
   bool alike = false;   // stands for reasons that differ in figures only
+  bool marked = false;  // the figures have a sign
   std::size_t cells = 0;
   std::vector<std::string> rows;
 };
@@ -30,6 +32,11 @@ std::string row_name(const Records& records, const Grid& grid, const GridRow& ro
     if (!text.empty()) parts.push_back(grid.keys[i] + " " + text);
   }
   return join(parts, ", ");
+}
+
+std::string text_for(const std::string& key, const std::string& usual, const GridSpec& spec) {
+  const auto text = spec.cells.find(key);
+  return text == spec.cells.end() || text->second.empty() ? usual : text->second;
 }
 
 // What there is to say of one cell.
@@ -45,27 +52,35 @@ std::vector<Cause> causes_of(const Cell& cell, const GridSpec& spec) {
                                                : outcome,
                       cell.reason, false});
   } else if (cell.kind == Cell::Kind::undefined && !cell.reason.empty()) {
-    const auto text = spec.cells.find("undefined");
-    causes.push_back(
-        {Outcome::ok, text != spec.cells.end() ? text->second : "N/A", cell.reason, false});
+    causes.push_back({Outcome::ok, text_for("undefined", "N/A", spec), cell.reason, false});
+  } else if (cell.kind == Cell::Kind::missing && !cell.reason.empty()) {
+    causes.push_back({Outcome::ok, text_for("missing", "blank", spec), cell.reason, false});
   } else if (!cell.unverified.empty()) {
     causes.push_back({Outcome::ok, "not verified", cell.unverified, true});
   }
   for (const store::Mark& mark : cell.marks) {
     causes.push_back({Outcome::ok, std::string(mark_sign) + " " + mark.mark, mark.reason, true});
+    causes.back().marked = true;
   }
   return causes;
+}
+
+bool alike(const Cause& a, const Cause& b) {
+  return a.outcome == b.outcome && a.word == b.word &&
+         without_numbers(a.reason) == without_numbers(b.reason);
+}
+
+bool among(const Cause& cause, const std::vector<Cause>& causes) {
+  return std::any_of(causes.begin(), causes.end(),
+                     [&](const Cause& known) { return alike(known, cause); });
 }
 
 // One cell counts once for reasons that differ in figures only, such as those of two GPUs.
 void add(const std::vector<Cause>& of_cell, const std::string& row, std::vector<Cause>& causes) {
   std::vector<std::size_t> counted;
   for (const Cause& one : of_cell) {
-    const std::string kind = without_numbers(one.reason);
-    auto cause = std::find_if(causes.begin(), causes.end(), [&](const Cause& known) {
-      return known.outcome == one.outcome && known.word == one.word &&
-             without_numbers(known.reason) == kind;
-    });
+    auto cause = std::find_if(causes.begin(), causes.end(),
+                              [&](const Cause& known) { return alike(known, one); });
     if (cause == causes.end()) cause = causes.insert(cause, one);
     const auto place = static_cast<std::size_t>(cause - causes.begin());
     cause->alike = cause->alike || cause->reason != one.reason;
@@ -78,34 +93,60 @@ void add(const std::vector<Cause>& of_cell, const std::string& row, std::vector<
   }
 }
 
+// An axis has no reasons; an outcome has those of the measured cells beside it.
+bool tells(const Column& column) {
+  return !std::holds_alternative<AxisContent>(column.content) &&
+         !std::holds_alternative<OutcomeContent>(column.content);
+}
+
+// Columns that are not shown are parts of others: of them only what no shown cell of the row says,
+// and not that they are blank.
 void collect(const Records& records, const Grid& grid, const GridSpec& spec,
              const std::vector<GridRow>& rows, std::vector<Cause>& causes) {
   for (const GridRow& row : rows) {
+    const std::string name = row_name(records, grid, row);
+    std::vector<Cause> said;
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      if (!std::holds_alternative<Measure>(grid.columns[i].content)) continue;
+      if (!grid.columns[i].shown || !tells(grid.columns[i])) continue;
       const std::vector<Cause> of_cell = causes_of(row.cells[i], spec);
-      if (!of_cell.empty()) add(of_cell, row_name(records, grid, row), causes);
+      add(of_cell, name, causes);
+      said.insert(said.end(), of_cell.begin(), of_cell.end());
+    }
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const Cell::Kind kind = row.cells[i].kind;
+      if (grid.columns[i].shown || !tells(grid.columns[i])) continue;
+      if (kind == Cell::Kind::missing || kind == Cell::Kind::undefined) continue;
+      std::vector<Cause> of_cell = causes_of(row.cells[i], spec);
+      std::erase_if(of_cell, [&](const Cause& cause) { return among(cause, said); });
+      add(of_cell, name, causes);
+      said.insert(said.end(), of_cell.begin(), of_cell.end());
     }
   }
 }
 
+std::string named_rows(const Cause& cause, bool signed_figures) {
+  const std::size_t most = cause.marked && signed_figures ? rows_named_of_signed : rows_named;
+  const std::size_t named = std::min(most, cause.rows.size());
+  std::string rows =
+      join({cause.rows.begin(), cause.rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
+  const std::size_t more = cause.rows.size() - named;
+  if (more > 0) rows += fmt::format("; and {} more row{}", more, more == 1 ? "" : "s");
+  return rows.empty() ? "" : ": " + escape_cell(rows);
+}
+
 }  // namespace
 
-std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec) {
+std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec,
+                                 bool signed_figures) {
   std::vector<Cause> causes;
   collect(records, grid, spec, grid.rows, causes);
   if (!spec.note) collect(records, grid, spec, grid.omitted, causes);
   std::vector<std::string> lines;
   for (const Cause& cause : causes) {
     if (!spec.reasons && !cause.always) continue;
-    const std::size_t named = std::min(rows_named, cause.rows.size());
-    std::string rows =
-        join({cause.rows.begin(), cause.rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
-    if (cause.rows.size() > named)
-      rows += fmt::format("; and {} more rows", cause.rows.size() - named);
-    if (!rows.empty()) rows = ": " + escape_cell(rows);
     lines.push_back(fmt::format(
-        "**{}** ({} cell{}{}): {}", cause.word, cause.cells, cause.cells == 1 ? "" : "s", rows,
+        "**{}** ({} cell{}{}): {}", cause.word, cause.cells, cause.cells == 1 ? "" : "s",
+        named_rows(cause, signed_figures),
         cause.reason.empty() ? "no reason was given"
                              : (cause.alike ? "such as: " : "") + escape_cell(cause.reason)));
   }

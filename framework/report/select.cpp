@@ -137,9 +137,9 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
   for (const std::uint32_t id : *matching) {
     const store::Series& series = *records[id].series;
     if (series.metric == measure.metric) of_metric.push_back(id);
-    if (series.outcome != Outcome::ok) {
-      index.failed_[key_of(records, id, index.axes_)].push_back(id);
-    }
+    Key key = key_of(records, id, index.axes_);
+    if (series.outcome != Outcome::ok) index.failed_[key].push_back(id);
+    index.measured_.insert(std::move(key));
   }
   auto chosen = select(records, of_metric, parts);
   if (!chosen) return tl::unexpected(chosen.error());
@@ -216,6 +216,9 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
     }
   } else if (const auto failed = failed_.find(key); failed != failed_.end()) {
     cell = failed_cell((*records_)[failed->second.front()]);
+  } else {
+    cell.reason = measured_.contains(key) ? fmt::format("no {} is stored of it", measure_->metric)
+                                          : "nothing like it is among the results";
   }
   if (!base_ || !cell.is_number()) return cell;
   Key base_key(base_keys_.size());
@@ -236,7 +239,16 @@ Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
     add_marks(base.marks, ratio.marks);
     return ratio;
   }
-  return Cell::undefined(base.kind == Cell::Kind::undefined ? base.reason : "");
+  switch (base.kind) {
+    case Cell::Kind::undefined:
+      return Cell::undefined(base.reason);
+    case Cell::Kind::outcome:
+      return Cell::undefined(fmt::format("what it is compared with is {}", to_text(base.outcome)));
+    case Cell::Kind::missing:
+      return Cell::undefined("there is nothing to compare it with");
+    default:
+      return Cell::undefined("what it is divided by is 0");
+  }
 }
 
 Result<Cell> MeasureIndex::value(const RecordIds& ids) const {

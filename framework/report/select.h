@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -63,6 +64,7 @@ class MeasureIndex {
   std::shared_ptr<const RateOfRecords> rate_;  // where the measure is one
   std::unordered_map<Key, RecordIds, KeyHash> found_;
   std::unordered_map<Key, RecordIds, KeyHash> failed_;  // not ok, of whatever metric
+  std::unordered_set<Key, KeyHash> measured_;           // whatever metric there is
   std::shared_ptr<const MeasureIndex> base_;            // relative_to
   std::shared_ptr<const Measure> base_measure_;
   std::vector<std::size_t> base_keys_;  // positions in axes_ that the base is looked up by

@@ -80,7 +80,7 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
     sections.push_back(Paragraph{std::move(note)});
   }
   std::vector<std::string> lines = formulas(*grid, spec.grid);
-  std::ranges::move(reasons(records, *grid, spec.grid), std::back_inserter(lines));
+  std::ranges::move(reasons(records, *grid, spec.grid, true), std::back_inserter(lines));
   if (!lines.empty()) sections.push_back(List{std::move(lines)});
   return {};
 }

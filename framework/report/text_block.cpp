@@ -49,7 +49,7 @@ class TextBlock {
       sections.push_back(Paragraph{std::move(note)});
     }
     std::vector<std::string> lines = formulas(grid_, spec_.grid);
-    std::ranges::move(reasons(records_, grid_, spec_.grid), std::back_inserter(lines));
+    std::ranges::move(reasons(records_, grid_, spec_.grid, false), std::back_inserter(lines));
     if (!lines.empty()) sections.push_back(List{std::move(lines)});
     return {};
   }

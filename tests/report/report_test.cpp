@@ -84,6 +84,24 @@ TEST(Report, SaysHowSamplesWereTaken) {
       << text;
 }
 
+TEST(Report, SaysWhatWasDifferentWhereItWasTakenUpAgain) {
+  store::Run run = measured_run();
+  const auto machine = [](const char* uuid) {
+    return nlohmann::json{{"host", "there"}, {"gpus", {{{"name", "H200"}, {"uuid", uuid}}}}};
+  };
+  run.info.machine = machine("GPU-1");
+  EXPECT_EQ(report_of({&run}, "- heading: Results").find("taken up again"), std::string::npos);
+  store::Session session{run.info.experiment_text, "", run.info.overrides, machine("GPU-2"), {}};
+  session.overrides = {"--filter", "seq_len == 256"};
+  run.info.sessions = {session};
+  run.cases[3].session = run.cases[4].session = 1;
+  EXPECT_NE(report_of({&run}, "- heading: Results")
+                .find("- **taken up again**: 2 cases: another H200, overrides --filter "
+                      "seq_len == 256\n"),
+            std::string::npos)
+      << report_of({&run}, "- heading: Results");
+}
+
 TEST(Report, NamesTimingsWhoseLaunchesMayHaveGaps) {
   store::Run run = measured_run();
   for (auto& result : run.cases) {

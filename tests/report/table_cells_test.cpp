@@ -22,6 +22,95 @@ TEST(TableCells, ReasonsStandBelow) {
       << text;
 }
 
+// Three sizes by two kinds, of which two pairs were not measured and one has no memory.
+const char* const gaps =
+    "kind,size,pass,time.mean [ms],peak_memory.mean [MiB]\n"
+    "a,1,forward,2,10\n"
+    "a,2,forward,0,20\n"
+    "b,1,forward,4,\n"
+    "b,3,forward,5,30\n";
+
+TEST(TableCells, ABlankCellSaysWhetherAnythingWasMeasured) {
+  EXPECT_EQ(markdown(gaps, R"(
+- table:
+    rows: [size]
+    pivot: {by: [kind], metric: peak_memory, pass: forward, unit: MiB}
+)"),
+            "|   size |   a |   b |\n"
+            "|-------:|----:|----:|\n"
+            "|      1 |  10 |     |\n"
+            "|      2 |  20 |     |\n"
+            "|      3 |     |  30 |\n"
+            "\n"
+            "- **blank** (1 cell: size 1): no peak_memory is stored of it\n"
+            "- **blank** (2 cells: size 2; size 3): nothing like it is among the results\n");
+}
+
+TEST(TableCells, WhatIsComputedSaysWhatItLacks) {
+  const std::string divided = markdown(gaps, R"(
+- table:
+    where: {kind: a}
+    rows: [size]
+    columns:
+      ms: {metric: time, pass: forward, unit: ms}
+      share: {expr: "1 / ms"}
+)");
+  EXPECT_NE(divided.find("- **N/A** (1 cell: size 2): its formula has no value there\n"),
+            std::string::npos)
+      << divided;
+
+  const std::string text = markdown(gaps, R"(
+- table:
+    where: {kind: b}
+    rows: [size]
+    columns:
+      ms: {metric: time, pass: forward, unit: ms}
+      memory: {metric: peak_memory, pass: forward, unit: MiB, show: false}
+      twice: {expr: "2 * memory"}
+)");
+  EXPECT_NE(text.find("- **N/A** (1 cell: size 1): there is no memory\n"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("blank"), std::string::npos) << "what is not shown is not blank\n" << text;
+
+  const std::string of_an_outcome = markdown(attention, R"(
+- table:
+    where: {attention: naive}
+    rows: [seq_len]
+    columns:
+      fwd: {metric: time, pass: forward, unit: ms}
+      twice: {expr: "2 * fwd"}
+)");
+  EXPECT_NE(of_an_outcome.find("- **N/A** (1 cell: seq_len 256): fwd is oom\n"), std::string::npos)
+      << of_an_outcome;
+}
+
+TEST(TableCells, ACellOfSeveralFiguresCountsOnce) {
+  const std::string text = markdown(attention, R"(
+- table:
+    where: {attention: naive}
+    rows: [seq_len]
+    columns:
+      ms: {metric: time, pass: forward, unit: ms, stat: [mean, std]}
+)");
+  EXPECT_NE(text.find("- **oom** (1 cell: seq_len 256): 2 GiB requested\n"), std::string::npos)
+      << text;
+}
+
+TEST(TableCells, EveryRowThatFailedIsNamed) {
+  std::string figures = "size,pass,time.mean [ms],outcome,reason\n";
+  std::string rows;
+  for (int size = 1; size <= 9; ++size) {
+    figures += std::to_string(size) + ",forward,,oom,too large\n";
+    rows += (size == 1 ? "size " : "; size ") + std::to_string(size);
+  }
+  const std::string text = markdown(figures, R"(
+- table:
+    rows: [size]
+    columns: {ms: {metric: time, pass: forward, unit: ms}}
+)");
+  EXPECT_NE(text.find("- **oom** (9 cells: " + rows + "): too large\n"), std::string::npos) << text;
+}
+
 TEST(TableCells, CellTextsAndOutcomes) {
   EXPECT_EQ(markdown(attention, R"(
 - table:
@@ -66,7 +155,9 @@ TEST(TableCells, RatioWithoutABaseIsNotANumber) {
 )"),
             "|   seq_len | gain   |\n"
             "|----------:|:-------|\n"
-            "|       256 | N/A    |\n");
+            "|       256 | N/A    |\n"
+            "\n"
+            "- **N/A** (1 cell: seq_len 256): what it is compared with is oom\n");
 }
 
 TEST(TableCells, ExpressionOverWhatIsNoNumberIsNone) {
