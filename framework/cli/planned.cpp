@@ -18,7 +18,8 @@ namespace {
 // What is wrong with the report whatever the cases are.
 std::vector<Diagnostic> objections_to_form(const Session& session, std::string_view text,
                                            const std::string& file) {
-  const auto root = yaml::parse(text, file);
+  const auto document = yaml::read(text, file);
+  const yaml::Node* root = document ? &document->root : nullptr;
   const yaml::Node* report = root ? root->find("report") : nullptr;
   if (report == nullptr) return {};
   report::Vocabulary known;

@@ -14,6 +14,7 @@
 namespace assay::config {
 namespace {
 
+// For an unknown one what it was probably meant to be, so that the rest is looked at too.
 const catalogue::PluginInfo* find_workload(const Environment& environment, const yaml::Node& name,
                                            Diagnostics& diagnostics) {
   const auto* workload = environment.catalogue->find("workload", name.text);
@@ -24,7 +25,8 @@ const catalogue::PluginInfo* find_workload(const Environment& environment, const
   }
   diagnostics.add(name.where,
                   fmt::format("unknown workload '{}'{}", name.text, suggestion(name.text, known)));
-  return nullptr;
+  const auto meant = nearest(name.text, known);
+  return meant ? environment.catalogue->find("workload", *meant) : nullptr;
 }
 
 std::vector<std::string> read_passes(const yaml::Node& node, const catalogue::PluginInfo& workload,
@@ -97,10 +99,11 @@ void read_for_workload(const catalogue::PluginInfo& workload, const Request& req
 
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file_name,
                                     const Environment& environment, const Override& override) {
-  const auto root = yaml::parse(text, file_name);
-  if (!root) return tl::unexpected(root.error());
+  const auto document = yaml::read(text, file_name);
+  if (!document) return tl::unexpected(document.error());
   Diagnostics diagnostics(file_name);
-  Request request = read_request(*root, diagnostics);
+  diagnostics.add({ExitCode::bad_input, document->mistakes});
+  Request request = read_request(document->root, diagnostics);
   apply_settings(override.settings, request, diagnostics);
 
   Experiment experiment;

@@ -179,7 +179,7 @@ const Node* Node::find(std::string_view key) const {
   return nullptr;
 }
 
-Result<Node> parse(std::string_view text, const std::string& file_name, const Limits& limits) {
+Result<Document> read(std::string_view text, const std::string& file_name, const Limits& limits) {
   if (text.size() > limits.bytes) {
     return fail_at({file_name}, fmt::format("larger than {}", human_size(limits.bytes)));
   }
@@ -191,14 +191,20 @@ Result<Node> parse(std::string_view text, const std::string& file_name, const Li
   if (recorder.events().empty() || recorder.events()[0].kind == Event::Kind::null) {
     Node nothing;
     nothing.where = {file_name, 1, 1};
-    return nothing;
+    return Document{std::move(nothing), {}};
   }
   Builder builder(recorder.events(), file_name);
   Node root = builder.build();
-  if (!builder.diagnostics().empty()) {
-    return tl::unexpected(Error{ExitCode::bad_input, builder.diagnostics()});
+  return Document{std::move(root), builder.diagnostics()};
+}
+
+Result<Node> parse(std::string_view text, const std::string& file_name, const Limits& limits) {
+  auto document = read(text, file_name, limits);
+  if (!document) return tl::unexpected(document.error());
+  if (!document->mistakes.empty()) {
+    return tl::unexpected(Error{ExitCode::bad_input, std::move(document->mistakes)});
   }
-  return root;
+  return std::move(document->root);
 }
 
 Result<Node> parse_file(const std::string& path, const Limits& limits) {

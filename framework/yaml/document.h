@@ -42,8 +42,18 @@ struct Limits {
   std::size_t depth = 64;
 };
 
-// One document. Syntax errors, duplicate keys, several documents and anything over a limit
-// are errors with their place; duplicate keys are reported all at once.
+// What a text says, and what is wrong with its keys: of those given twice the first one counts,
+// what is no name is left out.
+struct Document {
+  Node root;
+  std::vector<Diagnostic> mistakes;
+};
+
+// One document. Syntax errors, several documents and anything over a limit are errors with their
+// place.
+Result<Document> read(std::string_view text, const std::string& file_name,
+                      const Limits& limits = {});
+// The same where wrong keys are errors, too, told all at once.
 Result<Node> parse(std::string_view text, const std::string& file_name, const Limits& limits = {});
 Result<Node> parse_file(const std::string& path, const Limits& limits = {});
 
