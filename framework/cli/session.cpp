@@ -1,8 +1,25 @@
 #include "cli/session.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
 #include "run/host_catalogue.h"
 
 namespace assay::cli {
+
+namespace {
+
+// Told before it becomes a setting, which nobody has written.
+void check_device(const std::string& name) {
+  const std::vector<std::string> known{"auto", "cpu", "cuda"};
+  if (std::ranges::count(known, name) > 0) return;
+  throw po::error(
+      fmt::format("--device: there is no device '{}'{}", name, suggestion(name, known)));
+}
+
+}  // namespace
 
 Result<Session> open_session(const std::vector<std::string>& more) {
   auto installation = run::find_installation();
@@ -29,7 +46,7 @@ void add_experiment_options(po::options_description& options) {
                         "replace an axis or a fixed value, such as model=[small]; may be repeated")(
       "filter", po::value<std::vector<std::string>>()->value_name("EXPRESSION"),
       "keep the cases for which it holds, such as 'seq_len<=256'; may be repeated")(
-      "device", po::value<std::string>()->value_name("NAME"),
+      "device", po::value<std::string>()->value_name("NAME")->notifier(check_device),
       "cpu or cuda; short for --set device=NAME");
   add_plugin_option(options);
 }

@@ -167,6 +167,11 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "bad.yaml", "--fliter", "x"},
                  2,
                  {"did you mean '--filter'"}},
+        BadInput{"unknown_device",
+                 good_head,
+                 {"run", "bad.yaml", "--device", "gpu"},
+                 2,
+                 {"--device: there is no device 'gpu'", "known: auto, cpu, cuda"}},
         BadInput{
             "no_results_yet", "", {"report", "latest", "--results", "none"}, 4, {"none/assay.db"}},
         BadInput{"damaged_database",
