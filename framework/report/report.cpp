@@ -170,6 +170,9 @@ Result<Document> build(const Inputs& inputs) {
   if (inputs.with_context) {
     document.title = title_of(inputs.sources);
     document.sections = opening_sections(inputs.sources);
+    // What has no heading of its own would stand under that of the environment.
+    const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
+    if (!headed) document.sections.push_back(Heading{2, "Results"});
   }
   BlockRenderer render(records, inputs);
   for (const Block& block : spec.blocks) render.add(block, document);

@@ -84,6 +84,13 @@ TEST(Report, SaysHowSamplesWereTaken) {
       << text;
 }
 
+TEST(Report, WhatHasNoHeadingStandsUnderResults) {
+  const store::Run run = measured_run();
+  const std::string table = "- table: {columns: {s: {metric: time, unit: s}}}";
+  EXPECT_NE(report_of({&run}, table).find("\n## Results\n"), std::string::npos);
+  EXPECT_EQ(report_of({&run}, "- heading: Times\n" + table).find("## Results"), std::string::npos);
+}
+
 TEST(Report, SaysWhatWasDifferentWhereItWasTakenUpAgain) {
   store::Run run = measured_run();
   const auto machine = [](const char* uuid) {
