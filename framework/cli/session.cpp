@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "config/host_parameters.h"
 #include "run/host_catalogue.h"
 
 namespace assay::cli {
@@ -13,7 +14,7 @@ namespace {
 
 // Told before it becomes a setting, which nobody has written.
 void check_device(const std::string& name) {
-  const std::vector<std::string> known{"auto", "cpu", "cuda"};
+  const std::vector<std::string>& known = config::find_host_parameter("device")->choices;
   if (std::ranges::count(known, name) > 0) return;
   throw po::error(
       fmt::format("--device: there is no device '{}'{}", name, suggestion(name, known)));

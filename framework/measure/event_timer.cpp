@@ -152,13 +152,13 @@ double EventTimer::hold_s(int calls) const {
 }
 
 double EventTimer::time(const Timed& timed, int calls) {
-  const double shown_s = show_calls(timed, calls).s;
+  const double shown_s = shown_by_calls_s(timed, calls);
   if (calls > 1 || shown_s < short_reading_s) follow_overhead();
   if (calls > 1) follow_row(shown_s, calls);
   return std::max(0.0, shown_s - overhead_s_ - (calls - 1) * between_calls_s_);
 }
 
-EventTimer::Shown EventTimer::show_calls(const Timed& timed, int calls) {
+double EventTimer::shown_by_calls_s(const Timed& timed, int calls) {
   const double held_s = hold_s(calls);
   longest_hold_s_ = std::max(longest_hold_s_, held_s);
   const Shown shown = show(timed, held_s);
@@ -167,7 +167,7 @@ EventTimer::Shown EventTimer::show_calls(const Timed& timed, int calls) {
     gaps_ += calls;
     lengthened_ = std::min(2 * lengthened_, most_lengthening);
   }
-  return shown;
+  return shown.s;
 }
 
 // The stream is waited for, not the events: those of a graph are recorded only when it runs.

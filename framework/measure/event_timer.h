@@ -89,7 +89,7 @@ class EventTimer {
   };
 
   Shown show(const Timed& timed, double held_s);
-  Shown show_calls(const Timed& timed, int calls);
+  double shown_by_calls_s(const Timed& timed, int calls);
   double hold_s(int calls) const;
   void measure_rate();
   // One more of them; at first as many as it wants. Tried again where the spin ahead ended too

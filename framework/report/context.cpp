@@ -36,11 +36,15 @@ std::string with(const std::vector<std::string>& parts, std::string_view separat
   return join(present, separator);
 }
 
+json gpu_list(const json& machine) {
+  const bool known = machine.is_object() && machine.contains("gpus") && machine["gpus"].is_array();
+  return known ? machine["gpus"] : json::array();
+}
+
 // Equal GPUs once, with their number.
 std::string gpus_of(const json& machine) {
-  if (!machine.is_object() || !machine.contains("gpus") || !machine["gpus"].is_array()) return "";
   std::map<std::string, int> counts;
-  for (const json& gpu : machine["gpus"]) {
+  for (const json& gpu : gpu_list(machine)) {
     const std::string capability = text_at(gpu, "compute_capability");
     ++counts[with({text_at(gpu, "name"), size_at(gpu, "memory_bytes"),
                    capability.empty() ? "" : "compute capability " + capability})];
@@ -134,8 +138,7 @@ std::string host_of(const json& machine) {
 
 std::set<std::string> gpu_identities(const json& machine) {
   std::set<std::string> identities;
-  if (!machine.is_object() || !machine.contains("gpus") || !machine["gpus"].is_array()) return {};
-  for (const json& gpu : machine["gpus"]) identities.insert(text_at(gpu, "uuid"));
+  for (const json& gpu : gpu_list(machine)) identities.insert(text_at(gpu, "uuid"));
   return identities;
 }
 

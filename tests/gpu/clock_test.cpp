@@ -142,12 +142,13 @@ TEST_F(Clocks, SeveralCallsInASampleAreTheirSum) {
   }
 }
 
-// What one would write without assay: a pair of events around each launch. It shows some 10 µs too
-// much, of the host's way to the second event.
-double plain_loop(const std::function<void()>& kernel, int count) {
+// A pair of events around each launch, the median of so many. ahead: enqueued before each pair.
+double event_loop(const std::function<void()>& kernel, int count,
+                  const std::function<void()>& ahead) {
   at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
   std::vector<double> samples;
   for (int i = 0; i < count + 3; ++i) {
+    ahead();
     start.record();
     kernel();
     stop.record();
@@ -157,19 +158,15 @@ double plain_loop(const std::function<void()>& kernel, int count) {
   return median(samples);
 }
 
-// A pair of events around each launch, the device busy until all of it is enqueued.
+// What one would write without assay. It shows some 10 µs too much, of the host's way to the second
+// event.
+double plain_loop(const std::function<void()>& kernel, int count) {
+  return event_loop(kernel, count, [] {});
+}
+
+// The device is busy until all of it is enqueued.
 double held_loop(const std::function<void()>& kernel, int count) {
-  at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
-  std::vector<double> samples;
-  for (int i = 0; i < count + 3; ++i) {
-    at::cuda::sleep(500'000);
-    start.record();
-    kernel();
-    stop.record();
-    stop.synchronize();
-    if (i >= 3) samples.push_back(start.elapsed_time(stop) * 1e-3);
-  }
-  return median(samples);
+  return event_loop(kernel, count, [] { at::cuda::sleep(500'000); });
 }
 
 // A pair of events around many launches, enqueued while the device is busy.
