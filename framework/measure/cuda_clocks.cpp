@@ -19,9 +19,9 @@
 #include <optional>
 
 #include "measure/call_rotation.h"
+#include "measure/captured.h"
 #include "measure/event_timer.h"
 #include "measure/host_time.h"
-#include "model/captured_call.h"
 
 namespace assay::measure {
 
@@ -175,97 +175,6 @@ bool means_not_capturable(const std::string& reason) {
   return reason.find("captur") != std::string::npos;
 }
 
-// What is timed of a replay: between events that are a part of the graph. How long launching it
-// takes differs from graph to graph by up to 0.3 µs, which would be in a time taken around it.
-struct CapturedRun {
-  model::CapturedCall graph;
-  EventPair events;
-
-  void capture(at::cuda::MempoolId_t pool, const std::function<void()>& run) {
-    graph.capture(pool, [&] { events.around(run); });
-  }
-  EventTimer::Timed timed() {
-    return {[this] { graph.replay(); }, events};
-  }
-};
-
-// One run captured several times, replayed in turn: where its graph lies on the device changes what
-// its kernels take from one to the next, by up to 0.05 µs.
-class CapturedRuns {
- public:
-  void capture(int times, at::cuda::MempoolId_t pool, const std::function<void()>& run) {
-    for (int i = 0; i < times; ++i) runs_.emplace_back().capture(pool, run);
-  }
-  EventTimer::Timed next() {
-    last_ = (last_ + 1) % runs_.size();
-    return runs_[last_].timed();
-  }
-  // The first launch of a graph also brings it to the device.
-  void bring() {
-    for (CapturedRun& run : runs_) run.graph.replay();
-    c10::cuda::device_synchronize();
-  }
-  // What a program holds as its outputs is the memory that this writes.
-  void replay_newest() { runs_.back().graph.replay(); }
-  bool newest_was_last() const { return last_ + 1 == runs_.size(); }
-
- private:
-  std::deque<CapturedRun> runs_;  // which neither copies nor moves them
-  std::size_t last_ = 0;
-};
-
-constexpr int captures_of_short_runs = 4;
-
-// A program's call, captured apart from what goes ahead of it, and rows of it.
-class Captured {
- public:
-  void capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t pool) {
-    for (int i = 0; i < warmup_calls; ++i) {
-      const double begin_s = host_now_s();
-      call.before();
-      ahead_s_ = std::min(ahead_s_, host_now_s() - begin_s);
-      call.run();
-    }
-    // Drops what the last run left, so that the graphs' memory does not come on top of it.
-    call.before();
-    c10::cuda::device_synchronize();
-    before.capture(pool, call.before);
-    capture_row(call, 1, pool);
-  }
-
-  bool has_row(int calls) const { return rows_.contains(calls); }
-  void bring_row(int calls) { rows_.at(calls).bring(); }
-  // Of several calls each has its `before` ahead of it, which launches nothing: what it undoes of
-  // the call before on the host must be undone.
-  void capture_row(const Call& call, int calls, at::cuda::MempoolId_t pool) {
-    CapturedRuns row;
-    row.capture(calls > 1 ? captures_of_short_runs : 1, pool, [&] {
-      for (int i = 0; i < calls; ++i) {
-        if (calls > 1) call.before();
-        call.run();
-      }
-    });
-    newest_ = &(rows_[calls] = std::move(row));
-  }
-  EventTimer::Timed row(int calls) {
-    CapturedRuns& runs = rows_.at(calls);
-    last_ = &runs;
-    return runs.next();
-  }
-  void replay_newest() { newest_->replay_newest(); }
-  // Whether the program holds what the row timed last has left.
-  bool holds_last() const { return last_ == newest_ && newest_->newest_was_last(); }
-  double ahead_s() const { return ahead_s_; }
-
-  model::CapturedCall before;
-
- private:
-  std::map<int, CapturedRuns> rows_;  // by the calls in them
-  CapturedRuns* newest_ = nullptr;
-  const CapturedRuns* last_ = nullptr;
-  double ahead_s_ = std::numeric_limits<double>::infinity();  // host time of `before`
-};
-
 class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
@@ -327,7 +236,8 @@ class CudaGraphClock final : public Clock {
     if (known != spinning_.end()) return known->second.next();
     CapturedRuns runs;
     on_a_side_stream([&] {
-      runs.capture(captures_of_short_runs, at::cuda::graph_pool_handle(), [&] { enqueue(spins); });
+      runs.capture(CapturedRuns::of_a_short_run, at::cuda::graph_pool_handle(),
+                   [&] { enqueue(spins); });
     });
     runs.bring();
     return spinning_.emplace(spins, std::move(runs)).first->second.next();

@@ -1,0 +1,65 @@
+#include "measure/captured.h"
+
+#if ASSAY_WITH_CUDA
+
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <algorithm>
+
+#include "measure/host_time.h"
+
+namespace assay::measure {
+
+void CapturedRuns::capture(int times, at::cuda::MempoolId_t pool,
+                           const std::function<void()>& run) {
+  for (int i = 0; i < times; ++i) {
+    Run& captured = runs_.emplace_back();
+    captured.graph.capture(pool, [&] { captured.events.around(run); });
+  }
+}
+
+EventTimer::Timed CapturedRuns::next() {
+  last_ = (last_ + 1) % runs_.size();
+  Run& run = runs_[last_];
+  return {[&run] { run.graph.replay(); }, run.events};
+}
+
+void CapturedRuns::bring() {
+  for (Run& run : runs_) run.graph.replay();
+  c10::cuda::device_synchronize();
+}
+
+void Captured::capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t pool) {
+  for (int i = 0; i < warmup_calls; ++i) {
+    const double begin_s = host_now_s();
+    call.before();
+    ahead_s_ = std::min(ahead_s_, host_now_s() - begin_s);
+    call.run();
+  }
+  // Drops what the last run left, so that the graphs' memory does not come on top of it.
+  call.before();
+  c10::cuda::device_synchronize();
+  before.capture(pool, call.before);
+  capture_row(call, 1, pool);
+}
+
+void Captured::capture_row(const Call& call, int calls, at::cuda::MempoolId_t pool) {
+  CapturedRuns row;
+  row.capture(calls > 1 ? CapturedRuns::of_a_short_run : 1, pool, [&] {
+    for (int i = 0; i < calls; ++i) {
+      if (calls > 1) call.before();
+      call.run();
+    }
+  });
+  newest_ = &(rows_[calls] = std::move(row));
+}
+
+EventTimer::Timed Captured::row(int calls) {
+  CapturedRuns& runs = rows_.at(calls);
+  last_ = &runs;
+  return runs.next();
+}
+
+}  // namespace assay::measure
+
+#endif
