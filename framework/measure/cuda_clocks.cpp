@@ -37,6 +37,12 @@ void enqueue(const Spins& spins) {
 // two ends: within 0.13 % of a reading so long. That is what a group of calls must come to, too.
 constexpr double shortest_event_reading_s = 200e-6;
 
+// How far from its time a call may be shown, always to the same side: where it is between two
+// events alone, and where it is in a row on a stream or in a graph. docs/measuring.md, Short calls.
+constexpr double error_alone_s = 0.25e-6;
+constexpr double error_on_a_stream_s = 0.1e-6;
+constexpr double error_in_a_graph_s = 0.02e-6;
+
 // How many calls may follow each other between one pair of events: one, but for calls that are
 // short and have nothing go ahead of them.
 class Rows {
@@ -51,6 +57,9 @@ class Rows {
     return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s
                ? longest_row
                : 1;
+  }
+  double call_error_s(double in_a_row_s) const {
+    return calls_at_most() > 1 ? in_a_row_s : error_alone_s;
   }
 
  private:
@@ -128,7 +137,11 @@ class CudaEventClock final : public Clock {
   double resolution_s() const override { return timer_.resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return turns_.last(); }
-  nlohmann::json facts() const override { return timer_.facts(); }
+  nlohmann::json facts() const override {
+    nlohmann::json facts = timer_.facts();
+    facts["call_error_s"] = rows_.call_error_s(error_on_a_stream_s);
+    return facts;
+  }
 
   void prepare() override {
     timer_.expect_enqueue_s(checked_enqueue_s(turns_.calls().front()));
@@ -188,7 +201,11 @@ class CudaGraphClock final : public Clock {
   double resolution_s() const override { return timer_->resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return turns_.last(); }
-  nlohmann::json facts() const override { return timer_->facts(); }
+  nlohmann::json facts() const override {
+    nlohmann::json facts = timer_->facts();
+    facts["call_error_s"] = rows_.call_error_s(error_in_a_graph_s);
+    return facts;
+  }
 
   void prepare() override {
     const double enqueue_s = checked_enqueue_s(turns_.calls().front());

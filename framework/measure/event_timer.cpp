@@ -22,13 +22,13 @@ constexpr double most_lengthening = 8;  // a call that waits for the device outl
 
 constexpr EventTimer::Spins short_spin{1, 10'000, 0};  // 5 µs at 2 GHz
 constexpr EventTimer::Spins long_spin{1, 160'000, 0};  // 80 µs
-// Cycles that each part of a row is longer than the one before. A spin ends at a step of its loop,
-// some 40 cycles: parts of different lengths end at all points of it.
-constexpr std::int64_t longer_each = 4;
+// What lies between two kernels of a stream comes in steps of 0.1 to 0.25 µs, by how long the first
+// one takes. The parts of a row differ evenly by more than that: they show it as it is on average.
+constexpr double parts_differ_s = 0.5e-6;
 constexpr double hold_of_one_s = 50e-6;
 constexpr double hold_for_each_s = 5e-6;
-constexpr double shortest_part_s = 0.5e-6;
-constexpr double longest_part_s = 200e-6;  // longer calls are not timed in rows
+constexpr double shortest_part_s = 0.5e-6;  // on average
+constexpr double longest_part_s = 200e-6;   // longer calls are not timed in rows
 constexpr std::size_t newest = 41;
 constexpr std::size_t rows_at_first = 11;  // an error of theirs is divided by the calls in them
 constexpr int kernels_until_awake = 30;    // after a pause the first ones show more
@@ -139,7 +139,9 @@ void EventTimer::follow_row(double shown_s, int calls) {
 }
 
 EventTimer::Row EventTimer::row_like(double call_s, int calls) const {
-  const Spins parts{calls, static_cast<std::int64_t>(call_s * cycles_per_s_), longer_each};
+  const auto cycles = [this](double s) { return static_cast<std::int64_t>(s * cycles_per_s_); };
+  const Spins parts{calls, cycles(call_s - parts_differ_s / 2),
+                    cycles(parts_differ_s / (calls - 1))};
   const Spins whole{1, all_cycles(parts), 0};
   return {{parts, rows_at_first, hold_of_one_s + calls * hold_for_each_s},
           {whole, rows_at_first, hold_of_one_s},

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/reduce.h"
 
 namespace assay::report {
 namespace {
@@ -17,6 +18,7 @@ using nlohmann::json;
 
 constexpr std::size_t passes_named = 4;
 constexpr double many_gaps = 0.1;  // of a timing's calls
+constexpr double much_off = 0.01;  // of a call's time
 
 // One pass of one case, as its worker described it.
 struct TimedPass {
@@ -30,6 +32,8 @@ struct TimedPass {
   std::string stopped_by;
   std::optional<double> relative_interval;  // none: the samples do not tell
   double with_gaps = 0;                     // share of its calls
+  double call_error_s = 0;  // by which the clock may show each call too long or short
+  double call_s = 0;        // their median
 };
 
 template <class T>
@@ -53,6 +57,20 @@ double with_launch_gaps(const json& timing) {
   return calls > 0 ? at<double>(*facts, "calls_with_launch_gaps").value_or(0) / calls : 0;
 }
 
+double call_error_s(const json& timing) {
+  const auto facts = timing.find("clock_facts");
+  if (facts == timing.end() || !facts->is_object()) return 0;
+  return at<double>(*facts, "call_error_s").value_or(0);
+}
+
+double median_s(const store::CaseResult& result, const std::string& pass) {
+  for (const store::Series& series : result.series) {
+    if (series.metric != "time" || series.pass != pass || !series.part.empty()) continue;
+    return reduce({&series}, RankRule::maximum, Statistic::median).value_or(0);
+  }
+  return 0;
+}
+
 std::vector<TimedPass> timed_passes(const store::Run& run) {
   std::vector<TimedPass> passes;
   for (const store::CaseResult& result : run.cases) {
@@ -61,12 +79,13 @@ std::vector<TimedPass> timed_passes(const store::Run& run) {
     if (timing == result.context.end() || !timing->is_object()) continue;
     for (const auto& [pass, facts] : timing->items()) {
       if (!facts.is_object()) continue;
-      passes.push_back({&result, pass, at<std::int64_t>(facts, "calls_per_sample").value_or(1),
-                        at<std::int64_t>(facts, "grouped_calls").value_or(1),
+      const auto calls = at<std::int64_t>(facts, "calls_per_sample").value_or(1);
+      passes.push_back({&result, pass, calls, at<std::int64_t>(facts, "grouped_calls").value_or(1),
                         at<std::int64_t>(facts, "samples").value_or(0),
                         at<bool>(facts, "too_short").value_or(false), at<double>(facts, "target"),
                         at<std::string>(facts, "stopped_by").value_or(""),
-                        at<double>(facts, "relative_interval"), with_launch_gaps(facts)});
+                        at<double>(facts, "relative_interval"), with_launch_gaps(facts),
+                        call_error_s(facts), median_s(result, pass) / static_cast<double>(calls)});
     }
   }
   return passes;
@@ -155,6 +174,18 @@ std::string gaps(const std::vector<TimedPass>& passes, const std::set<std::strin
          });
 }
 
+std::string errors(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto off = those(passes, [](const auto& pass) {
+    return pass.call_s > 0 && pass.call_error_s > much_off * pass.call_s;
+  });
+  if (off.empty()) return "";
+  return "The clock may show each call too long or too short, always alike, by over 1 %: " +
+         named(off, axes, [](const TimedPass& pass) {
+           return fmt::format(" ({:.2g} us of {:.3g} us)", 1e6 * pass.call_error_s,
+                              1e6 * pass.call_s);
+         });
+}
+
 std::string limit_of(const std::string& stopped_by) {
   if (stopped_by == "max_time") return "the time was over";
   if (stopped_by == "count") return "an external program, which takes a fixed number";
@@ -196,8 +227,8 @@ std::vector<std::string> sampling_facts(const store::Run& run) {
   if (passes.empty()) return {};
   const std::set<std::string> axes = varying(run);
   std::vector<std::string> facts;
-  for (std::string fact :
-       {grouping(passes), shortness(passes, axes), gaps(passes, axes), stopping(passes, axes)}) {
+  for (std::string fact : {grouping(passes), shortness(passes, axes), errors(passes, axes),
+                           gaps(passes, axes), stopping(passes, axes)}) {
     if (!fact.empty()) facts.push_back(std::move(fact));
   }
   return facts;

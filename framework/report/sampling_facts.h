@@ -9,8 +9,9 @@
 namespace assay::report {
 
 // How the times of a run were taken, where that is not what the settings alone say: passes of which
-// several calls were read together, passes that stayed too short for their clock, and how sampling
-// to a target ended. Short sentences; none where the cases hold nothing of it.
+// several calls were read together, passes that stayed too short for their clock or that it may
+// show over 1 % wrong, and how sampling to a target ended. Short sentences; none where the cases
+// hold nothing of it.
 std::vector<std::string> sampling_facts(const store::Run& run);
 
 // Settings that say nothing in this run: without a target those that limit it, with one the fixed

@@ -50,19 +50,24 @@ class KnownSpin {
     }
   }
 
-  // Its launches last so long on average, 16 and more of them whichever they are.
-  std::function<void()> kernel(double seconds) const {
-    const auto cycles = std::llround(seconds * cycles_per_s_ - beyond_ - (lengths - 1) / 2.0);
-    return [cycles, launched = 0]() mutable {
-      test::launch_spin(current_stream(), cycles + more(launched++));
-    };
-  }
-  double cycles_per_s() const { return cycles_per_s_; }
+  // Its launches last so long on average, 16 and more of them whichever they are; each almost
+  // exactly so long, within 0.02 µs.
+  std::function<void()> kernel(double seconds) const { return differing(seconds, 1); }
+  // Evenly up to 0.27 µs shorter and longer, as what does not always take the same.
+  std::function<void()> varying_kernel(double seconds) const { return differing(seconds, 17); }
 
  private:
   static constexpr int lengths = 64;
   // All of 0 to 63 in 64 launches, and evenly in the few of a row.
   static std::int64_t more(int launch) { return launch * 27 % lengths; }
+
+  std::function<void()> differing(double seconds, std::int64_t cycles_apart) const {
+    const double beyond = beyond_ + static_cast<double>(cycles_apart * (lengths - 1)) / 2;
+    const auto cycles = std::llround(seconds * cycles_per_s_ - beyond);
+    return [cycles, cycles_apart, launched = 0]() mutable {
+      test::launch_spin(current_stream(), cycles + cycles_apart * more(launched++));
+    };
+  }
 
   std::pair<std::int64_t, std::int64_t> record(std::int64_t cycles) {
     test::launch_recorded_spin(current_stream(), cycles,
@@ -100,17 +105,43 @@ void expect_within(double measured_s, double known_s, double share, const std::s
   EXPECT_NEAR(measured_s, known_s, share * known_s) << what;
 }
 
+constexpr double known_durations_s[] = {5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 1e-3, 10e-3, 50e-3};
+
 TEST_F(Clocks, AKernelOfKnownDurationIsMeasuredWithinOnePercentOnTheDevice) {
-  std::printf("the clock of the multiprocessors runs at %.1f MHz\n", spin_->cycles_per_s() * 1e-6);
-  for (const char* name : {"cuda_event", "cuda_graph"}) {
-    const auto idle = measure::make_clock(name, cuda, calls_of(spin_->kernel(5e-6)));
-    std::printf("%s: %s\n", name, idle->facts().dump().c_str());
-    for (const double known_s : {5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 1e-3, 10e-3, 50e-3}) {
-      const double measured_s =
-          median_of_clock(name, calls_of(spin_->kernel(known_s)), samples_for(known_s));
-      expect_within(measured_s, known_s, 0.01, name);
-    }
+  for (const double known_s : known_durations_s) {
+    const int samples = samples_for(known_s);
+    const double event_s =
+        median_of_clock("cuda_event", calls_of(spin_->varying_kernel(known_s)), samples);
+    expect_within(event_s, known_s, 0.01, "cuda_event");
+    const double graph_s = median_of_clock("cuda_graph", calls_of(spin_->kernel(known_s)), samples);
+    expect_within(graph_s, known_s, 0.01, "cuda_graph");
   }
+}
+
+// What lies between two kernels of a stream goes by steps, which one that always takes the same
+// meets at the same point every time.
+TEST_F(Clocks, AKernelThatAlwaysTakesTheSameIsMeasuredToATenthOfAMicrosecondOnAStream) {
+  for (const double known_s : known_durations_s) {
+    const double measured_s =
+        median_of_clock("cuda_event", calls_of(spin_->kernel(known_s)), samples_for(known_s));
+    expect_within(measured_s, known_s, std::max(0.01, 0.1e-6 / known_s), "cuda_event, the same");
+  }
+}
+
+// A call that nothing goes ahead of is timed in a row of many, another on its own.
+TEST_F(Clocks, HowFarACallMayBeOffIsToldWithItsTime) {
+  const auto told_s = [](const char* name, const std::function<void()>& flush) {
+    const auto clock = measure::make_clock(name, cuda, calls_of(spin_->kernel(10e-6), flush));
+    clock->prepare();
+    clock->sample(1);
+    clock->sample(20);
+    return clock->facts()["call_error_s"].get<double>();
+  };
+  const auto something = spin_->kernel(10e-6);
+  EXPECT_EQ(told_s("cuda_event", {}), 0.1e-6);
+  EXPECT_EQ(told_s("cuda_graph", {}), 0.02e-6);
+  EXPECT_EQ(told_s("cuda_event", something), 0.25e-6);
+  EXPECT_EQ(told_s("cuda_graph", something), 0.25e-6);
 }
 
 // What launching a graph takes differs from graph to graph; none of it is in its time.

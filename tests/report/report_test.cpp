@@ -126,6 +126,27 @@ TEST(Report, NamesTimingsWhoseLaunchesMayHaveGaps) {
       std::string::npos);
 }
 
+TEST(Report, NamesTimingsThatTheClockMayShowOnePercentWrong) {
+  store::Run run = measured_run();
+  for (auto& result : run.cases) {
+    result.context["timing"]["forward"] = timing(12, "count", 0.004);
+    result.context["timing"]["forward"]["clock_facts"] = {{"call_error_s", 0.1e-6}};
+    for (auto& series : result.series) {
+      if (series.metric == "time") series.samples = {10.1e-6, 10.1e-6, 10.1e-6};
+    }
+  }
+  EXPECT_EQ(report_of({&run}, "- heading: Results").find("too long or too short"),
+            std::string::npos);
+  for (auto& series : run.cases[2].series) {
+    if (series.metric == "time" && series.pass == "forward") series.samples = {5e-6, 5e-6, 9e-6};
+  }
+  EXPECT_NE(report_of({&run}, "- heading: Results")
+                .find("The clock may show each call too long or too short, always alike, by over "
+                      "1 %: attention naive, seq_len 256, forward (0.1 us of 5 us)"),
+            std::string::npos)
+      << report_of({&run}, "- heading: Results");
+}
+
 TEST(Report, SaysThatExternalProgramsKnowNoTarget) {
   store::Run run = measured_run();
   run.cases[0].context["timing"]["forward"] = timing(12, "target", 0.004);
