@@ -5,7 +5,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <set>
 
 #include "base/text.h"
 #include "run/case_marks.h"
@@ -272,6 +274,22 @@ void WorkerGroup::drop_echoes(std::size_t rank) {
   }
 }
 
+// The time of some ranks is not the case's: a pass that not every rank has told has none.
+void WorkerGroup::drop_incomplete_passes() {
+  std::vector<store::Series>& all = case_.end.series;
+  std::map<std::string, std::set<int>> told;
+  for (const store::Series& series : all) {
+    if (series.metric == "time" && series.outcome == Outcome::ok) {
+      told[series.pass].insert(series.rank);
+    }
+  }
+  std::erase_if(all, [&](const store::Series& series) {
+    const auto ranks = told.find(series.pass);
+    return series.outcome == Outcome::ok && ranks != told.end() &&
+           ranks->second.size() < workers_.size();
+  });
+}
+
 void WorkerGroup::conclude() {
   CaseEnd& end = case_.end;
   std::vector<RankEnd> ranks;
@@ -289,7 +307,10 @@ void WorkerGroup::conclude() {
   end.outcome = verdict.status.outcome;
   end.reason = std::move(verdict.status.reason);
   tell_output(verdict.rank);
-  if (end.outcome != Outcome::ok && workers_.size() > 1) drop_echoes(verdict.rank);
+  if (end.outcome != Outcome::ok && workers_.size() > 1) {
+    drop_echoes(verdict.rank);
+    drop_incomplete_passes();
+  }
   bool spoiled = false;
   for (const Worker& worker : workers_) spoiled = add_marks(worker.context, end.context) || spoiled;
   end.context.erase("left_behind");  // the marks say it

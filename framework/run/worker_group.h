@@ -83,6 +83,7 @@ class WorkerGroup {
   void merge_context(std::size_t rank);
   void tell_output(std::size_t told);
   void drop_echoes(std::size_t rank);
+  void drop_incomplete_passes();
   bool any(bool (*is_so)(const Worker&)) const;
 
   // The case under way.

@@ -181,13 +181,17 @@ class CaseRun {
       caches_.reset();
       measure::empty_cache(*device_);
     });
-    for (const auto& [pass, series] : unverified_) {
+    for (auto& [pass, held] : unverified_) {
       Status status = released;
       if (status.ok()) status = verify(pass, Moment::after);
       report_verification(pass);
-      if (status.ok()) continue;
-      failed_.try_emplace(pass, status);
-      if (placement_.world_size > 1) break;
+      if (!status.ok()) {
+        failed_.try_emplace(pass, status);
+        if (placement_.world_size > 1) break;
+        continue;
+      }
+      for (store::Series& series : held) send(std::move(series));
+      held.clear();
     }
     measure::empty_cache(*device_);
   }
@@ -204,11 +208,17 @@ class CaseRun {
     sink_.measured(std::move(series));
   }
 
-  Status conclude() {
-    for (auto& [pass, held] : unverified_) {
-      if (failed_.contains(pass)) continue;
-      for (store::Series& series : held) send(std::move(series));
+  // What is still held back could not be verified, since this rank has failed before.
+  void fail_unverified() {
+    if (failed_.empty()) return;
+    const Status failure = failed_.begin()->second;
+    for (const auto& [pass, held] : unverified_) {
+      if (!held.empty()) failed_.try_emplace(pass, failure);
     }
+  }
+
+  Status conclude() {
+    fail_unverified();
     Status worst;
     for (const std::string& pass : request_.passes) {
       const auto failed = failed_.find(pass);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "exported.h"
 #include "program.h"
@@ -68,6 +70,27 @@ INSTANTIATE_TEST_SUITE_P(
                       Misbehaviour{"test_fails_to_start", "error", "cannot be made"},
                       Misbehaviour{"test_runs_out_of_memory", "oom", "memory"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
+
+// Without warm-up what was timed is verified last, which ranks of which one has failed do not come
+// to.
+TEST(OutcomeTest, WhatRanksHaveNotVerifiedHasNoTime) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml",
+      "experiment: outcomes\nworkload: hostile_ranks\n"
+      "fixed: {world_size: 2, device: cpu, fault: throw, moment: second, culprit: -1}\n"
+      "measure: {passes: [inference, second], warmup: 0, samples: 1, timeout: 2 min}\n");
+  const Ended ended = assay(folder.path(), {"run", file, "--plugin", fixture("hostile_ranks")});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  std::map<std::string, std::string> outcomes;
+  for (const auto& line : exported(folder.path())) {
+    if (line["metric"] != "time") continue;
+    EXPECT_TRUE(line["samples"].empty()) << line;
+    outcomes[line["pass"]] = line["outcome"];
+  }
+  EXPECT_EQ(outcomes,
+            (std::map<std::string, std::string>{{"inference", "error"}, {"second", "error"}}));
+}
 
 TEST(OutcomeTest, WithoutWarmupTimingComesBeforeVerificationAndWhatFailsItHasNoTime) {
   const Folder folder;

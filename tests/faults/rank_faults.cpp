@@ -47,6 +47,8 @@ std::vector<RankFault> rank_faults() {
       {"hang", "before", "never comes to a collective" + limit, "timeout", late(1, 12), "12 s"},
       {"hang", "within", "hangs within a collective" + limit, "timeout", late(1, 12), "12 s"},
       {"hang", "after", "hangs after a collective" + limit, "timeout", late(1, 12), "12 s"},
+      {"kill", "verifying", "is killed as what it timed is verified", "crashed", killed(1),
+       "3 min"},
       {"late", "before", "comes 2 s late to a collective", "ok", "^$", "3 min"},
   };
 }
@@ -96,6 +98,10 @@ void expect_ends_the_case_for_all(const std::string& device, const std::string& 
   const Struck struck{1, 3, fault.outcome, fault.reason, "", ""};
   const auto result = expect_told_everywhere(trial, end, struck);
   ASSERT_TRUE(result);
+  for (const store::Series& series : result->series) {
+    const bool times = series.metric == "time" && series.outcome == Outcome::ok;
+    EXPECT_TRUE(!times || fault.outcome == "ok") << "the time of rank " << series.rank << " alone";
+  }
   // Those that waited for the rank that failed do not wait until the limit.
   if (fault.timeout == "3 min") {
     EXPECT_LT(result->wall_s, 60);
