@@ -37,7 +37,7 @@ class Clock {
   // Seconds: the smallest difference that two readings of it show.
   virtual double resolution_s() const = 0;
   // What a reading must come to for what is wrong with it to be small: 0.1 % of it for `wall`,
-  // 0.13 % for the others. Shorter calls are to be grouped in one.
+  // 0.15 % for the others. Shorter calls are to be grouped in one.
   virtual double shortest_reading_s() const = 0;
   // Whatever wants calls ahead of the first sample: finding out how long one takes to enqueue,
   // capturing, and a first call of each further program. Left out where no call may be a warm-up

@@ -33,57 +33,61 @@ void enqueue(const Spins& spins) {
   for (int i = 0; i < spins.kernels; ++i) at::cuda::sleep(spins.cycles + i * spins.more);
 }
 
-// A reading's errors, up to 0.25 µs, depend on where the device runs what is timed, and are at its
-// two ends: within 0.13 % of a reading so long. That is what a group of calls must come to, too.
+// A reading's errors, up to 0.3 µs, depend on where the device runs what is timed, and are at its
+// two ends: within 0.15 % of a reading so long. That is what a group of calls must come to, too.
 constexpr double shortest_event_reading_s = 200e-6;
+constexpr double ends_error_s = 0.3e-6;
 
-// How far from its time a call may be shown, always to the same side: where it is between two
-// events alone, and where it is in a row on a stream or in a graph. docs/measuring.md, Short calls.
-constexpr double error_alone_s = 0.25e-6;
-constexpr double error_on_a_stream_s = 0.1e-6;
+// How far from its time each call of a row may be shown besides, always to the same side.
+// docs/measuring.md, Short calls.
+constexpr double error_on_a_stream_s = 0.15e-6;
 constexpr double error_in_a_graph_s = 0.02e-6;
 
 // How many calls may follow each other between one pair of events: one, but for calls that are
 // short and have nothing go ahead of them.
 class Rows {
  public:
-  explicit Rows(bool possible) : possible_(possible) {}
+  Rows(bool possible, double error_s) : possible_(possible), error_s_(error_s) {}
 
   // Host time of what went ahead of a call: launching anything takes longer than a microsecond.
   void saw_ahead(double host_s) { least_ahead_s_ = std::min(least_ahead_s_, host_s); }
-  void saw_call(double call_s) { call_s_ = call_s; }
   void rule_out() { possible_ = false; }
-  int calls_at_most() const {
-    return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s
-               ? longest_row
-               : 1;
+
+  // Seconds of so many calls, in rows as long as they may be. row_s(n): of n in a row.
+  template <class RowTime>
+  double time(int calls, const RowTime& row_s) {
+    double total_s = 0, error_s = 0;
+    for (int left = calls; left > 0;) {
+      const int n = std::min(left, calls_at_most());
+      const double s = row_s(n);
+      call_s_ = s / n;
+      total_s += s;
+      error_s += n == 1 ? ends_error_s : possible_ ? ends_error_s + n * error_s_ : n * ends_error_s;
+      left -= n;
+    }
+    call_error_s_ = error_s / calls;
+    return total_s;
   }
-  double call_error_s(double in_a_row_s) const {
-    return calls_at_most() > 1 ? in_a_row_s : error_alone_s;
-  }
+
+  // How far from its time a call may have been shown, of those timed last.
+  double call_error_s() const { return call_error_s_; }
 
  private:
   static constexpr double nothing_s = 1e-6;
   static constexpr int longest_row = 64;
 
+  int calls_at_most() const {
+    return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s
+               ? longest_row
+               : 1;
+  }
+
   bool possible_;
+  double error_s_;  // of each call in a row
   double least_ahead_s_ = std::numeric_limits<double>::infinity();
   double call_s_ = std::numeric_limits<double>::infinity();  // of the last call
+  double call_error_s_ = 0;
 };
-
-// Seconds of so many calls, in rows as long as they may be. row_s(n): of n in a row.
-template <class RowTime>
-double in_rows_s(Rows& rows, int calls, const RowTime& row_s) {
-  double total_s = 0;
-  while (calls > 0) {
-    const int n = std::min(calls, rows.calls_at_most());
-    const double s = row_s(n);
-    rows.saw_call(s / n);
-    total_s += s;
-    calls -= n;
-  }
-  return total_s;
-}
 
 struct Observed {
   double enqueue_s = 0;   // host time of the call
@@ -128,7 +132,7 @@ double checked_enqueue_s(const Call& call) {
 class CudaEventClock final : public Clock {
  public:
   explicit CudaEventClock(TimedCalls timed)
-      : rows_(timed.nothing_between()),
+      : rows_(timed.nothing_between(), error_on_a_stream_s),
         turns_(std::move(timed)),
         timer_([this](const Spins& spins) { return between_events([spins] { enqueue(spins); }); }) {
   }
@@ -139,7 +143,7 @@ class CudaEventClock final : public Clock {
   std::size_t last() const override { return turns_.last(); }
   nlohmann::json facts() const override {
     nlohmann::json facts = timer_.facts();
-    facts["call_error_s"] = rows_.call_error_s(error_on_a_stream_s);
+    facts["call_error_s"] = rows_.call_error_s();
     return facts;
   }
 
@@ -150,7 +154,7 @@ class CudaEventClock final : public Clock {
   }
 
   double sample(int calls) override {
-    return in_rows_s(rows_, calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
+    return rows_.time(calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
   }
 
   void call(std::size_t program) override {
@@ -191,7 +195,7 @@ bool means_not_capturable(const std::string& reason) {
 class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
-      : rows_(timed.nothing_between()), turns_(std::move(timed)) {
+      : rows_(timed.nothing_between(), error_in_a_graph_s), turns_(std::move(timed)) {
     enqueue({1, 0, 0});  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
     timer_.emplace([this](const Spins& spins) { return spinning(spins); });
@@ -203,7 +207,7 @@ class CudaGraphClock final : public Clock {
   std::size_t last() const override { return turns_.last(); }
   nlohmann::json facts() const override {
     nlohmann::json facts = timer_->facts();
-    facts["call_error_s"] = rows_.call_error_s(error_in_a_graph_s);
+    facts["call_error_s"] = rows_.call_error_s();
     return facts;
   }
 
@@ -222,7 +226,7 @@ class CudaGraphClock final : public Clock {
   }
 
   double sample(int calls) override {
-    return in_rows_s(rows_, calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
+    return rows_.time(calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
   }
 
   void call(std::size_t program) override {

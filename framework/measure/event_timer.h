@@ -80,8 +80,8 @@ class EventTimer {
     std::deque<double> shown_s = {};
     double middle_s = 0;  // of the newest
   };
-  // As many kernels as there are calls in a row, each as long as one of those, and one kernel that
-  // lasts as long as all of them.
+  // As many kernels as there are calls in a row, on average as long as one of those, and one kernel
+  // that lasts as long as all of them.
   struct Row {
     Beside parts;
     Beside whole;

@@ -13,6 +13,9 @@ namespace assay::run {
 
 namespace {
 
+// Of a call that has events of its own. docs/measuring.md, Short calls.
+constexpr double event_error_s = 0.3e-6;
+
 bool is_base_unit(std::string_view name) {
   const auto unit = store::unit_named(name);
   if (unit) return unit->base == name;
@@ -84,6 +87,7 @@ nlohmann::json sampling_of(const store::Series& time, const wire::CaseRequest& r
                          ? "count"
                          : "program"},
       {"relative_interval", timing::relative_half_width_of_median(time.samples)}};
+  if (time.clock == "cuda_event") facts["clock_facts"] = {{"call_error_s", event_error_s}};
   const double target = store::number_of(request.parameters, "measure.target", 0);
   if (target > 0) facts["target"] = target;
   return facts;

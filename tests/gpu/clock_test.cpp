@@ -1,5 +1,5 @@
-// Proof that the clocks tell the truth: kernels of known duration, and work that outlives its
-// launch.
+// What belongs to a time and what does not: loops of events written by hand, work that outlives its
+// launch, gaps, and rows of calls.
 
 #ifdef ASSAY_TEST_KERNELS
 
@@ -25,6 +25,7 @@
 #include <stdexcept>
 
 #include "gpu/kernels.h"
+#include "gpu/known_spin.h"
 #include "gpu/timed.h"
 #include "model/reference.h"
 #include "plugins/support.h"
@@ -34,115 +35,7 @@ namespace {
 
 using Monotonic = std::chrono::steady_clock;
 
-// Spins of a known number of cycles, at a known rate of the multiprocessor's clock. A spin ends at
-// a step of its loop, some 40 cycles, which at 5 µs are 0.4 %: each asks for another number of
-// cycles, so that on average they end half a step late.
-class KnownSpin {
- public:
-  KnownSpin() : record_(at::empty({2}, at::TensorOptions().device(cuda).dtype(at::kLong))) {
-    const auto awake = Monotonic::now() + std::chrono::milliseconds(500);
-    while (Monotonic::now() < awake) record(10'000'000);
-    const auto [cycles, ns] = record(100'000'000);
-    cycles_per_s_ = static_cast<double>(cycles) / (static_cast<double>(ns) * 1e-9);
-    for (int i = 0; i < lengths; ++i) {
-      const std::int64_t asked = 10'000 + more(i);
-      beyond_ += static_cast<double>(record(asked).first - asked) / lengths;
-    }
-  }
-
-  // Its launches last so long on average, 16 and more of them whichever they are; each almost
-  // exactly so long, within 0.02 µs.
-  std::function<void()> kernel(double seconds) const { return differing(seconds, 1); }
-  // Evenly up to 0.27 µs shorter and longer, as what does not always take the same.
-  std::function<void()> varying_kernel(double seconds) const { return differing(seconds, 17); }
-
- private:
-  static constexpr int lengths = 64;
-  // All of 0 to 63 in 64 launches, and evenly in the few of a row.
-  static std::int64_t more(int launch) { return launch * 27 % lengths; }
-
-  std::function<void()> differing(double seconds, std::int64_t cycles_apart) const {
-    const double beyond = beyond_ + static_cast<double>(cycles_apart * (lengths - 1)) / 2;
-    const auto cycles = std::llround(seconds * cycles_per_s_ - beyond);
-    return [cycles, cycles_apart, launched = 0]() mutable {
-      test::launch_spin(current_stream(), cycles + cycles_apart * more(launched++));
-    };
-  }
-
-  std::pair<std::int64_t, std::int64_t> record(std::int64_t cycles) {
-    test::launch_recorded_spin(current_stream(), cycles,
-                               reinterpret_cast<long long*>(record_.mutable_data_ptr<int64_t>()));
-    const auto values = record_.cpu();
-    return {values[0].item<std::int64_t>(), values[1].item<std::int64_t>()};
-  }
-
-  at::Tensor record_;
-  double cycles_per_s_ = 0;
-  double beyond_ = 0;  // cycles they spin longer than asked, on average
-};
-
-class Clocks : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    if (at::getNumGPUs() > 0) spin_ = new KnownSpin;
-  }
-  static void TearDownTestSuite() {
-    delete spin_;
-    spin_ = nullptr;
-  }
-  void SetUp() override {
-    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
-  }
-
-  inline static const KnownSpin* spin_ = nullptr;
-};
-
-int samples_for(double seconds) { return seconds < 1e-3 ? 200 : seconds < 1e-2 ? 50 : 15; }
-
-void expect_within(double measured_s, double known_s, double share, const std::string& what) {
-  std::printf("%-28s known %10.3f us, measured %10.3f us, off by %+.3f %%\n", what.c_str(),
-              known_s * 1e6, measured_s * 1e6, 100 * (measured_s / known_s - 1));
-  EXPECT_NEAR(measured_s, known_s, share * known_s) << what;
-}
-
-constexpr double known_durations_s[] = {5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 1e-3, 10e-3, 50e-3};
-
-TEST_F(Clocks, AKernelOfKnownDurationIsMeasuredWithinOnePercentOnTheDevice) {
-  for (const double known_s : known_durations_s) {
-    const int samples = samples_for(known_s);
-    const double event_s =
-        median_of_clock("cuda_event", calls_of(spin_->varying_kernel(known_s)), samples);
-    expect_within(event_s, known_s, 0.01, "cuda_event");
-    const double graph_s = median_of_clock("cuda_graph", calls_of(spin_->kernel(known_s)), samples);
-    expect_within(graph_s, known_s, 0.01, "cuda_graph");
-  }
-}
-
-// What lies between two kernels of a stream goes by steps, which one that always takes the same
-// meets at the same point every time.
-TEST_F(Clocks, AKernelThatAlwaysTakesTheSameIsMeasuredToATenthOfAMicrosecondOnAStream) {
-  for (const double known_s : known_durations_s) {
-    const double measured_s =
-        median_of_clock("cuda_event", calls_of(spin_->kernel(known_s)), samples_for(known_s));
-    expect_within(measured_s, known_s, std::max(0.01, 0.1e-6 / known_s), "cuda_event, the same");
-  }
-}
-
-// A call that nothing goes ahead of is timed in a row of many, another on its own.
-TEST_F(Clocks, HowFarACallMayBeOffIsToldWithItsTime) {
-  const auto told_s = [](const char* name, const std::function<void()>& flush) {
-    const auto clock = measure::make_clock(name, cuda, calls_of(spin_->kernel(10e-6), flush));
-    clock->prepare();
-    clock->sample(1);
-    clock->sample(20);
-    return clock->facts()["call_error_s"].get<double>();
-  };
-  const auto something = spin_->kernel(10e-6);
-  EXPECT_EQ(told_s("cuda_event", {}), 0.1e-6);
-  EXPECT_EQ(told_s("cuda_graph", {}), 0.02e-6);
-  EXPECT_EQ(told_s("cuda_event", something), 0.25e-6);
-  EXPECT_EQ(told_s("cuda_graph", something), 0.25e-6);
-}
+class Clocks : public WithKnownSpin {};
 
 // What launching a graph takes differs from graph to graph; none of it is in its time.
 TEST_F(Clocks, GraphsOfTheSameKernelAgree) {

@@ -38,15 +38,25 @@ class ClockStopwatch final : public timing::Stopwatch {
   measure::Clock& clock_;
 };
 
+struct Measured {
+  double s = 0;        // the median of the samples
+  double error_s = 0;  // how far from its time the clock says a call may be shown
+};
+
 // As a pass is sampled: short calls are grouped.
-inline double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples) {
+inline Measured measure_by(const std::string& name, measure::TimedCalls calls, int samples) {
   const auto clock = measure::make_clock(name, cuda, std::move(calls));
   ClockStopwatch stopwatch(*clock);
   timing::SamplingSettings settings;
   settings.samples = samples;
   settings.resolution_s = clock->resolution_s();
   settings.shortest_reading_s = clock->shortest_reading_s();
-  return median(timing::take_samples(stopwatch, settings, {}).samples_s);
+  const double median_s = median(timing::take_samples(stopwatch, settings, {}).samples_s);
+  return {median_s, clock->facts().value("call_error_s", 0.0)};
+}
+
+inline double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples) {
+  return measure_by(name, std::move(calls), samples).s;
 }
 
 }  // namespace assay::test

@@ -39,9 +39,10 @@ class Clocks(unittest.TestCase):
         self.assertEqual(made, ["before", "run"] * 2)
         self.assertEqual(first, samples[0])
 
-    def device_that_shows(self, order, shown):
+    def device_that_shows(self, order, shown, least_hold=0):
         """CUDA as far as the clock needs it. Between two events lies what `shown` says of what was
-        launched last, and 50 ms more."""
+        launched last, and 50 ms more; and 30 more where the hold of fewer cycles than `least_hold`
+        is over before all is enqueued."""
 
         class Event:
             def __init__(self, enable_timing=False):
@@ -51,13 +52,13 @@ class Clocks(unittest.TestCase):
                 order.append("record" if self.timed else "released")
 
             def query(self):
-                return False
+                return order[-5] < least_hold
 
             def synchronize(self):
                 order.append("wait")
 
             def elapsed_time(self, stop):
-                return 50.0 + shown[order[-3]]
+                return 50.0 + shown[order[-3]] + (30 if order[-6] < least_hold else 0)
 
         cuda = torch.cuda
         self.addCleanup(setattr, cuda, "Event", cuda.Event)
@@ -82,6 +83,18 @@ class Clocks(unittest.TestCase):
         short = [100_000, "released", "record", 10_000, "record", "wait"]
         self.assertEqual(order[6:12], short)
         self.assertEqual(len(order), 6 * (2 + 2 * 41))
+
+    def test_spins_that_the_hold_did_not_outlast_do_not_count(self):
+        order = []
+        shown = {"run": 250.0, 10_000: 5.0, 160_000: 80.0}
+        self.device_that_shows(order, shown, least_hold=150_000)  # they are held for 100,000 first
+
+        class Program(Calls):
+            def run(self, pass_name):
+                order.append("run")
+
+        clock = clocks.CudaEventClock(torch.device("cuda"))
+        self.assertAlmostEqual(clock.sample(Program(), "forward", 1), 0.25)
 
     def test_short_readings_are_each_followed_by_spins(self):
         order = []

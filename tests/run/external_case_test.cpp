@@ -46,6 +46,18 @@ TEST_F(External, TellsHowWellItsMedianIsKnownAndThatNoTargetStoppedIt) {
   EXPECT_FALSE(timing.contains("target"));
 }
 
+// Each of its calls is between events of its own.
+TEST_F(External, TellsHowFarACallBetweenEventsMayBeOff) {
+  const auto timed_by = [&](const std::string& clock) {
+    resolved_.request.parameters["measure.clock"] = clock;
+    return printing(R"({"series": {"pass": "forward", "metric": "time", "unit": "s", "clock": ")" +
+                    clock + R"(", "samples": [1]}})")
+        .end.context["timing"]["forward"];
+  };
+  EXPECT_EQ(timed_by("cuda_event")["clock_facts"]["call_error_s"], 0.3e-6);
+  EXPECT_FALSE(timed_by("wall").contains("clock_facts"));
+}
+
 TEST_F(External, WhatItPrintsToStandardErrorIsKeptWhateverBecameOfIt) {
   const auto left = run("cat > /dev/null; echo warning >&2; echo '" + std::string(timed) + "'");
   EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;

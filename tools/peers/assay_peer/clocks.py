@@ -62,6 +62,7 @@ class CudaEventClock:
         self._flush = flush or (lambda: None)
         self._enqueue_s = 1e-3  # host time of one call
         self._lengthened = 1
+        self._spin_hold_s = 50e-6
         self._shown = {SHORT_SPIN: deque(maxlen=NEWEST), LONG_SPIN: deque(maxlen=NEWEST)}
 
     def prepare(self, program, pass_name):
@@ -108,8 +109,18 @@ class CudaEventClock:
 
     def _follow_overhead(self):
         for cycles, shown in self._shown.items():
-            for _ in range(1 if shown else NEWEST):
-                shown.append(self._show(50e-6, lambda: torch.cuda._sleep(cycles))[0])
+            missing = 1 if shown else NEWEST
+            for _ in range(4 * missing):
+                shown_s, gap = self._show(self._spin_hold_s, lambda: torch.cuda._sleep(cycles))
+                if gap:  # the host's part would be in it
+                    self._spin_hold_s = min(2 * self._spin_hold_s, LONGEST_HOLD_S)
+                    continue
+                shown.append(shown_s)
+                missing -= 1
+                if missing == 0:
+                    break
+            if not shown:
+                shown.append(shown_s)
 
     def _overhead_s(self):
         short_s, long_s = (middle_mean(shown) for shown in self._shown.values())

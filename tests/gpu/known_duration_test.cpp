@@ -1,0 +1,64 @@
+// Proof that the clocks tell the truth: kernels of known duration.
+
+#ifdef ASSAY_TEST_KERNELS
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "gpu/known_spin.h"
+#include "gpu/timed.h"
+
+namespace assay::test {
+namespace {
+
+class KnownDurations : public WithKnownSpin {};
+
+constexpr double known_durations_s[] = {5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 1e-3, 10e-3, 50e-3};
+
+TEST_F(KnownDurations, AreMeasuredWithinOnePercentOnTheDevice) {
+  for (const double known_s : known_durations_s) {
+    const int samples = samples_for(known_s);
+    const double event_s =
+        median_of_clock("cuda_event", calls_of(spin_->varying_kernel(known_s)), samples);
+    expect_within(event_s, known_s, 0.01, "cuda_event");
+    const double graph_s = median_of_clock("cuda_graph", calls_of(spin_->kernel(known_s)), samples);
+    expect_within(graph_s, known_s, 0.01, "cuda_graph");
+  }
+}
+
+// What lies between two kernels of a stream goes by steps, which one that always takes the same
+// meets at the same point every time.
+TEST_F(KnownDurations, OfKernelsThatAlwaysTakeTheSameAreAsFarOffAsIsToldAtMost) {
+  for (const char* name : {"cuda_event", "cuda_graph"}) {
+    for (const double known_s : known_durations_s) {
+      const Measured measured =
+          measure_by(name, calls_of(spin_->kernel(known_s)), samples_for(known_s));
+      const double allowed = std::max(measured.error_s / known_s, 0.001);
+      expect_within(measured.s, known_s, allowed, std::string(name) + ", always the same");
+    }
+  }
+}
+
+// A call that nothing goes ahead of is timed in a row of many, another on its own.
+TEST_F(KnownDurations, HowFarACallMayBeOffIsToldByHowItWasTimed) {
+  const auto error_s = [](const char* name, const std::function<void()>& flush, int calls) {
+    const auto clock = measure::make_clock(name, cuda, calls_of(spin_->kernel(10e-6), flush));
+    clock->prepare();
+    clock->sample(1);
+    clock->sample(calls);
+    return clock->facts()["call_error_s"].get<double>();
+  };
+  const auto flush = spin_->kernel(10e-6);
+  EXPECT_DOUBLE_EQ(error_s("cuda_event", {}, 20), 0.165e-6);
+  EXPECT_DOUBLE_EQ(error_s("cuda_graph", {}, 20), 0.035e-6);
+  for (const char* name : {"cuda_event", "cuda_graph"}) {
+    EXPECT_DOUBLE_EQ(error_s(name, {}, 1), 0.3e-6) << name;
+    EXPECT_DOUBLE_EQ(error_s(name, flush, 20), 0.3e-6) << name;
+  }
+}
+
+}  // namespace
+}  // namespace assay::test
+
+#endif
