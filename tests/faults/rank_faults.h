@@ -23,9 +23,10 @@ struct RankFault {
 // googletest's name for one.
 inline void PrintTo(const RankFault& fault, std::ostream* stream) { *stream << fault.name(); }
 
-// Of rank 1 of two.
+// Of rank 1 of two, around what is exchanged: over Gloo and over NCCL.
 std::vector<RankFault> rank_faults();
-// The main ones of rank 0, with which all ranks meet, and of each of three.
+// The main ones of rank 0, with which all ranks meet, and of each of three; and those of what no
+// group exchanges, the verifying.
 std::vector<RankFault> faults_of_other_ranks();
 
 // Runs good case, fault, good case on ranks of the device, and checks that the fault has cost its
