@@ -64,11 +64,12 @@ double call_error_s(const json& timing) {
 }
 
 double median_s(const store::CaseResult& result, const std::string& pass) {
+  std::vector<const store::Series*> ranks;
   for (const store::Series& series : result.series) {
     if (series.metric != "time" || series.pass != pass || !series.part.empty()) continue;
-    return reduce({&series}, RankRule::maximum, Statistic::median).value_or(0);
+    if (series.outcome == Outcome::ok) ranks.push_back(&series);
   }
-  return 0;
+  return ranks.empty() ? 0 : reduce(ranks, RankRule::maximum, Statistic::median).value_or(0);
 }
 
 std::vector<TimedPass> timed_passes(const store::Run& run) {

@@ -175,6 +175,7 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
     std::vector<std::string> values;
     for (const std::uint32_t id : ids) {
       std::string text = to_text(records.value(id, axis));
+      if (text.empty()) text = "''";
       if (!std::count(values.begin(), values.end(), text)) values.push_back(std::move(text));
     }
     if (values.size() > 1) differences.push_back(fmt::format("{} ({})", name, join(values, ", ")));
@@ -251,39 +252,39 @@ Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
   }
 }
 
-Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
+bool MeasureIndex::of_one_series(const RecordIds& ids) const {
   const std::size_t pass = *records_->axis("pass"), part = *records_->axis("part");
-  const auto same = [&](std::uint32_t a, std::uint32_t b) {
-    return (*records_)[a].case_number == (*records_)[b].case_number &&
-           records_->code(a, pass) == records_->code(b, pass) &&
-           records_->code(a, part) == records_->code(b, part);
-  };
-  const bool one =
-      std::all_of(ids.begin(), ids.end(), [&](auto id) { return same(id, ids.front()); });
-  if (!one) {
-    std::set<std::size_t> pooled;
-    for (const std::string& name : measure_->pool) pooled.insert(records_->axis(name).value_or(0));
-    for (std::size_t axis = 0; axis < records_->axes().size(); ++axis) {
-      const bool differs = std::any_of(ids.begin(), ids.end(), [&](auto id) {
-        return records_->code(id, axis) != records_->code(ids.front(), axis);
-      });
-      const std::string& name = records_->axes()[axis].name;
-      if (differs && name != "rank" && name != "run" && !pooled.count(axis)) {
-        return ambiguous(ids);
-      }
-    }
-    if (measure_->pool.empty()) return ambiguous(ids);
-  }
+  const std::uint32_t first = ids.front();
+  return std::all_of(ids.begin(), ids.end(), [&](std::uint32_t id) {
+    return (*records_)[id].case_number == (*records_)[first].case_number &&
+           records_->code(id, pass) == records_->code(first, pass) &&
+           records_->code(id, part) == records_->code(first, part);
+  });
+}
+
+std::vector<std::string> MeasureIndex::not_pooled(const RecordIds& ids) const {
+  std::vector<std::string_view> aside{"rank", "run"};
+  aside.insert(aside.end(), measure_->pool.begin(), measure_->pool.end());
+  return differing_axes(*records_, ids, aside);
+}
+
+Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
+  const bool one = of_one_series(ids);
+  if (!one && (measure_->pool.empty() || !not_pooled(ids).empty())) return ambiguous(ids);
   std::vector<const store::Series*> series;
   for (const std::uint32_t id : ids) {
     const store::Series* record = (*records_)[id].series;
     if (record->outcome != Outcome::ok) return failed_cell((*records_)[id]);
     series.push_back(record);
   }
-  const std::string& unit = series.front()->unit;
-  const std::string& shown = measure_->unit.empty() ? unit : measure_->unit;
   const RankRule rule = one ? measure_->ranks : RankRule::pool;
   if (rate_ && measure_->statistic != Statistic::n) return rate_->cell(ids, series, rule);
+  return figure(series, rule);
+}
+
+Cell MeasureIndex::figure(const std::vector<const store::Series*>& series, RankRule rule) const {
+  const std::string& unit = series.front()->unit;
+  const std::string& shown = measure_->unit.empty() ? unit : measure_->unit;
   if (measure_->statistic == Statistic::samples) {
     Cell cell;
     cell.kind = Cell::Kind::list;
@@ -292,34 +293,22 @@ Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
       cell.list.push_back(convert(sample, unit, shown));
     return cell;
   }
-  const auto figure = reduce(series, rule, measure_->statistic);
-  if (!figure) return Cell();
+  const auto number = reduce(series, rule, measure_->statistic);
+  if (!number) return Cell();
   if (measure_->statistic == Statistic::n) {
-    Cell cell = Cell::of(*figure, "count");
+    Cell cell = Cell::of(*number, "count");
     cell.integral = true;
     return cell;
   }
-  if (!has_unit(measure_->statistic)) return Cell::of(*figure);
-  Cell cell = Cell::of(convert(*figure, unit, shown), shown);
+  if (!has_unit(measure_->statistic)) return Cell::of(*number);
+  Cell cell = Cell::of(convert(*number, unit, shown), shown);
   cell.integral = unit == "count" && cell.number == std::floor(cell.number);
   return cell;
 }
 
 tl::unexpected<Error> MeasureIndex::ambiguous(const RecordIds& ids) const {
-  std::vector<std::string> differences, row;
-  for (std::size_t axis = 0; axis < records_->axes().size(); ++axis) {
-    const std::string& name = records_->axes()[axis].name;
-    std::vector<std::string> values;
-    for (const std::uint32_t id : ids) {
-      const std::string text = to_text(records_->value(id, axis));
-      const std::string shown = text.empty() ? "''" : text;
-      if (std::find(values.begin(), values.end(), shown) == values.end()) values.push_back(shown);
-    }
-    const bool pooled = std::count(measure_->pool.begin(), measure_->pool.end(), name) > 0;
-    if (values.size() > 1 && name != "rank" && name != "run" && !pooled) {
-      differences.push_back(fmt::format("{} ({})", name, join(values, ", ")));
-    }
-  }
+  const std::vector<std::string> differences = not_pooled(ids);
+  std::vector<std::string> row;
   for (const std::size_t axis : axes_) {
     row.push_back(records_->axes()[axis].name + "=" + to_text(records_->value(ids.front(), axis)));
   }

@@ -52,6 +52,11 @@ class MeasureIndex {
 
  private:
   Result<Cell> value(const RecordIds& ids) const;
+  Cell figure(const std::vector<const store::Series*>& series, RankRule rule) const;
+  // Whether they are one pass and part of one case: of its ranks.
+  bool of_one_series(const RecordIds& ids) const;
+  // What they differ in though the measure does not pool it.
+  std::vector<std::string> not_pooled(const RecordIds& ids) const;
   tl::unexpected<Error> ambiguous(const RecordIds& ids) const;
   Cell relative(const Cell& cell, const Cell& base) const;
 
