@@ -88,6 +88,15 @@ std::string source_of(const json& provenance) {
   return "assay " + commit.substr(0, 12) + (clean ? "" : " with uncommitted changes");
 }
 
+// Results keep durations in seconds and the target as a share.
+std::string setting_text(const std::string& name, const Value& value) {
+  const auto* number = std::get_if<double>(&value);
+  if (number == nullptr) return to_text(value);
+  if (name == "max_time" || name == "timeout") return fmt::format("{:.6g} s", *number);
+  if (name == "target" && *number > 0) return fmt::format("{:.6g} %", 100 * *number);
+  return to_text(value);
+}
+
 // Settings that are the same in every case, and the clocks the series say they were timed with.
 std::string settings_of(const store::Run& run) {
   std::map<std::string, std::string> same;
@@ -97,8 +106,9 @@ std::string settings_of(const store::Run& run) {
     for (const auto& [name, value] : result.parameters) {
       if (name.rfind("measure.", 0) != 0 || name == "measure.clock") continue;
       if (idle.contains(name)) continue;
-      const auto [at, added] = same.try_emplace(name.substr(8), to_text(value));
-      if (!added && at->second != to_text(value)) differing.push_back(at->first);
+      const std::string setting = name.substr(8), text = setting_text(setting, value);
+      const auto [at, added] = same.try_emplace(setting, text);
+      if (!added && at->second != text) differing.push_back(at->first);
     }
     for (const store::Series& series : result.series) {
       if (!series.clock.empty() && !std::count(clocks.begin(), clocks.end(), series.clock)) {

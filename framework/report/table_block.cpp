@@ -6,6 +6,7 @@
 #include "report/grid.h"
 #include "report/pivot.h"
 #include "report/reasons.h"
+#include "report/unit_lines.h"
 
 namespace assay::report {
 namespace {
@@ -79,7 +80,8 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
   if (std::string note = note_text(records, *grid, spec.grid); !note.empty()) {
     sections.push_back(Paragraph{std::move(note)});
   }
-  std::vector<std::string> lines = formulas(*grid, spec.grid);
+  std::vector<std::string> lines = unit_lines(*grid);
+  std::ranges::move(formulas(*grid, spec.grid), std::back_inserter(lines));
   std::ranges::move(reasons(records, *grid, spec.grid, true), std::back_inserter(lines));
   if (!lines.empty()) sections.push_back(List{std::move(lines)});
   return {};

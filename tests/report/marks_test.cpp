@@ -63,6 +63,7 @@ TEST(Marks, ASignStandsBehindTheNumberAndItsReasonBelow) {
             "|       128 |    2    |       1 |\n"
             "|       256 |    8.5† |       4 |\n"
             "\n"
+            "- **naive, flash** in ms\n"
             "- **† throttled** (1 cell: seq_len 256): GPU 0 was held by its power limit in 3 of "
             "10\n");
 }
@@ -73,7 +74,8 @@ TEST(Marks, WithoutMarksNothingChanges) {
             "|   seq_len |   naive |   flash |\n"
             "|----------:|--------:|--------:|\n"
             "|       128 |     2   |       1 |\n"
-            "|       256 |     8.5 |       4 |\n");
+            "|       256 |     8.5 |       4 |\n"
+            "\n- **naive, flash** in ms\n");
 }
 
 TEST(Marks, EqualMarksMakeOneSentence) {
@@ -180,6 +182,7 @@ TEST(Discarded, TheCellShowsTheMarkAndTheReasonIsBelow) {
       "|       128 | 2.0       |       1 |\n"
       "|       256 | THROTTLED |       4 |\n"
       "\n"
+      "- **naive, flash** in ms\n"
       "- **throttled** (1 cell: seq_len 256): discarded: GPU 0 was held by its power limit in "
       "3 of 10\n");
 }

@@ -93,6 +93,7 @@ TEST(Rate, IsTakenOfTheSamePass) {
       "|:---------|----:|\n"
       "| forward  |   2 |\n"
       "| backward |   4 |\n\n"
+      "- **x** in TFLOP/s\n"
       "- **x** = flops / time\n");
 }
 
@@ -111,7 +112,8 @@ TEST(Rate, CanBeComparedCalculatedWithAndSpread) {
             "| attention   | gain   |   half |\n"
             "|:------------|:-------|-------:|\n"
             "| naive       | 1.0x   |      1 |\n"
-            "| flash       | 4.0x   |      4 |\n");
+            "| flash       | 4.0x   |      4 |\n"
+            "\n- **half** in TFLOP/s\n");
   EXPECT_EQ(markdown(two, R"(
 - table:
     rows: [pass]
@@ -120,6 +122,7 @@ TEST(Rate, CanBeComparedCalculatedWithAndSpread) {
             "| pass    |   naive |   flash |\n"
             "|:--------|--------:|--------:|\n"
             "| forward |       2 |       8 |\n\n"
+            "- **naive, flash** in TFLOP/s\n"
             "- **naive, flash** = flops / time\n");
 }
 
@@ -132,6 +135,7 @@ TEST(Rate, WithoutACountIsNotAvailable) {
       "|---------:|:----|\n"
       "|        8 | N/A |\n"
       "|       16 | 3.0 |\n\n"
+      "- **x** in TFLOP/s\n"
       "- **x** = flops / time\n"
       "- **N/A** (1 cell: n_cols 8): flops are not counted in pass forward of norm\n");
 }
@@ -278,6 +282,7 @@ TEST(Share, OfTheCeilingOfTheCasesPrecision) {
             "| precision   |   of_products |   named |   of_copy |\n"
             "|:------------|--------------:|--------:|----------:|\n"
             "| bf16        |            50 |     2.0 |      0.25 |\n\n"
+            "- **of_products** in %\n"
             "- **of_products** = flops / time / 4 TFLOP/s: matmul_bf16 of calibrate_matmul-1 "
             "(flops / median time, best of 2: m 2000)\n"
             "- **named** = flops / time / 1 TFLOP/s: matmul_fp32 of calibrate_matmul-1 "
@@ -339,6 +344,7 @@ TEST(Share, OfCollectivesIsOfThoseRanksAndThatBackend) {
       "| nccl      |            2 | 50.0 |\n"
       "| nccl      |            4 | N/A  |\n"
       "| gloo      |            2 | N/A  |\n\n"
+      "- **x** in %\n"
       "- **x** = bus_bytes / time / 1 GB/s: all_reduce of calibrate_all_reduce-1 (bus_bytes / "
       "median time, best of 2: size 1.00 MiB)\n"
       "- **N/A** (1 cell: backend nccl, world_size 4): no calibration of this machine has measured "

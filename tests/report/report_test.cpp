@@ -183,7 +183,7 @@ TEST(Report, SettingsThatSaidNothingAreLeftOut) {
   };
   EXPECT_EQ(measured_with(0), "- **measured with**: samples 10, warmup 5, clock wall");
   EXPECT_EQ(measured_with(0.01),
-            "- **measured with**: max_samples 50, max_time 3, min_samples 20, target 0.01, "
+            "- **measured with**: max_samples 50, max_time 3 s, min_samples 20, target 1 %, "
             "warmup 5, clock wall");
 }
 
@@ -341,7 +341,7 @@ TEST(Report, TenThousandSeriesAreOneTable) {
     rows: [seq_len, batch]
     pivot: {by: [pass, attention], metric: time, unit: ms, name: "{attention}_{pass}"}
 )");
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2502);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2504);
   EXPECT_NE(text.find("|       500 |       5 |"), std::string::npos);
 }
 

@@ -42,6 +42,7 @@ TEST(TableCells, ABlankCellSaysWhetherAnythingWasMeasured) {
             "|      2 |  20 |     |\n"
             "|      3 |     |  30 |\n"
             "\n"
+            "- **a, b** in MiB\n"
             "- **blank** (1 cell: size 1): no peak_memory is stored of it\n"
             "- **blank** (2 cells: size 2; size 3): nothing like it is among the results\n");
 }
@@ -230,6 +231,46 @@ TEST(TableCells, OtherMetricsOfAFailedPassShowItsOutcome) {
     reasons: false
 )");
   EXPECT_NE(text.find("| xl      | OOM   |"), std::string::npos) << text;
+}
+
+// A table whose header and cells say no unit says it below; one that does, in whatever way, does
+// not.
+TEST(Units, StandBelowWhereNothingElseSaysThem) {
+  const std::string figures =
+      "kind,pass,time.samples [s],peak_memory.value [MiB],bucket\n"
+      "a,forward,\"[1, 3]\",4,8\n";
+  EXPECT_EQ(markdown(figures, R"(
+- table:
+    rows: [kind]
+    columns:
+      time: {metric: time, unit: ms}
+      least: {metric: time, stat: min, unit: ms}
+      both: {metric: time, stat: [mean, std], unit: s}
+      items: {metric: time, unit: ms}
+      peak: {metric: peak_memory, unit: MiB}
+      n: {metric: time, stat: n}
+)"),
+            "| kind   |   time |   least | both        |   items |   peak |   n |\n"
+            "|:-------|-------:|--------:|:------------|--------:|-------:|----:|\n"
+            "| a      |   2000 |    1000 | 2 ± 1.41421 |    2000 |      4 |   2 |\n"
+            "\n"
+            "- **peak** in MiB\n"
+            "- **time, least, items** in ms\n"
+            "- **both** in s\n");
+  EXPECT_EQ(markdown(figures, R"(
+- table:
+    rows: [kind]
+    columns:
+      avg_ms: {metric: time, unit: ms}
+      "least [ms]": {metric: time, stat: min, unit: ms}
+      Mean (millisecond): {metric: time, unit: ms}
+      Time in seconds: {metric: time, unit: s}
+      mean: {metric: time, unit: ms, format: "{:.0f} ms"}
+      sci: {metric: time, unit: s, format: sci(1)}
+      iec: {metric: peak_memory, format: iec}
+)")
+                .find("** in "),
+            std::string::npos);
 }
 
 }  // namespace

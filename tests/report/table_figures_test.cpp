@@ -68,7 +68,8 @@ TEST(TableFigures, PoolingTakesRepetitionsTogether) {
 )"),
       "| model   |   mean |   n |\n"
       "|:--------|-------:|----:|\n"
-      "| small   |      3 |   3 |\n");
+      "| small   |      3 |   3 |\n"
+      "\n- **mean** in s\n");
 }
 
 // Iterations 1 and 2 of two ranks: maxima 3 and 8, minima 1 and 2, means 2 and 5.
@@ -86,7 +87,8 @@ TEST(TableFigures, RanksBecomeOneNumberIterationByIteration) {
 )"),
             "|   world_size |   usual |   least |   middle |   second |   all | listed     |\n"
             "|-------------:|--------:|--------:|---------:|---------:|------:|:-----------|\n"
-            "|            2 |     5.5 |     1.5 |      3.5 |      2.5 |     4 | [1.0, 8.0] |\n");
+            "|            2 |     5.5 |     1.5 |      3.5 |      2.5 |     4 | [1.0, 8.0] |\n"
+            "\n- **usual, least, middle, second, listed** in s\n");
 }
 
 TEST(TableFigures, RankCanBeARow) {
@@ -112,7 +114,8 @@ TEST(TableFigures, StatisticsOfSamples) {
 )"),
             "| model   |   mean |   population |   median |   min |   max |   sum |\n"
             "|:--------|-------:|-------------:|---------:|------:|------:|------:|\n"
-            "| small   |      5 |            2 |      4.5 |     2 |     9 |    40 |\n");
+            "| small   |      5 |            2 |      4.5 |     2 |     9 |    40 |\n"
+            "\n- **mean, population, median, min, max, sum** in s\n");
 }
 
 }  // namespace

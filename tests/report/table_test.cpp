@@ -67,7 +67,8 @@ TEST(Table, JoinPutsCellsOfSeveralRunsInOne) {
             "| model   | both              |\n"
             "|:--------|:------------------|\n"
             "| small   | 3 / 2.5           |\n"
-            "| xl      | Out of memory / 9 |\n");
+            "| xl      | Out of memory / 9 |\n"
+            "\n- **both** in ms\n");
 }
 
 TEST(Table, TextColumnsAreTemplatesOverAxes) {
@@ -210,7 +211,8 @@ TEST(Table, NamesTimesThatNobodyHasVerified) {
             "|   seq_len | attention   |   x |\n"
             "|----------:|:------------|----:|\n"
             "|       128 | mine        |   8 |\n"
-            "|       256 | mine        |   8 |\n");
+            "|       256 | mine        |   8 |\n"
+            "\n- **x** in byte\n");
 }
 
 // `reasons: false` leaves out why a cell is no number; an unverified time looks like any other.
@@ -241,14 +243,16 @@ TEST(Table, AReasonWithoutRowsNamesNone) {
 
 // A single sample has a mean and no deviation.
 TEST(Table, StatisticsThatAreNotThereGoWithTheirSeparator) {
-  EXPECT_EQ(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3]\"\n",
-                     "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, "
-                     "std_population], unit: ms}}}"),
-            "|   n | x     |\n|----:|:------|\n|   1 | 2 ± 0 |\n|   2 | 2 ± 1 |\n");
-  EXPECT_EQ(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3, 5]\"\n",
-                     "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, std], unit: "
-                     "ms}}}"),
-            "|   n | x     |\n|----:|:------|\n|   1 | 2     |\n|   2 | 3 ± 2 |\n");
+  EXPECT_EQ(
+      markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3]\"\n",
+               "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, "
+               "std_population], unit: ms}}}"),
+      "|   n | x     |\n|----:|:------|\n|   1 | 2 ± 0 |\n|   2 | 2 ± 1 |\n\n- **x** in ms\n");
+  EXPECT_EQ(
+      markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3, 5]\"\n",
+               "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, std], unit: "
+               "ms}}}"),
+      "|   n | x     |\n|----:|:------|\n|   1 | 2     |\n|   2 | 3 ± 2 |\n\n- **x** in ms\n");
 }
 
 }  // namespace
