@@ -38,9 +38,9 @@ Usage compare_usage() {
       "least", po::value<std::string>()->value_name("PERCENT"),
       "smallest difference that counts (default: 1%)")(
       "between-runs", po::value<std::string>()->value_name("PERCENT"),
-      "what a side of a single run is supposed to deviate by from process to process (default: "
-      "1.5%)")("side", po::value<std::vector<std::string>>()->value_name("SIDE"),
-               "A, then B; the same as the arguments");
+      "what single runs are supposed to deviate by from process to process (default: 1.5%, of "
+      "what ran on a CPU 15%)")("side", po::value<std::vector<std::string>>()->value_name("SIDE"),
+                                "A, then B; the same as the arguments");
   usage.positions.add("side", -1);
   return usage;
 }
@@ -55,9 +55,12 @@ Result<compare::Question> question_of(const po::variables_map& values) {
   }
   const auto least = compare::parse_percentage(text_or(values, "least", "1%"));
   if (!least) return tl::unexpected(least.error());
-  const auto between_runs = compare::parse_percentage(text_or(values, "between-runs", "1.5%"));
+  question.criteria.significance = *significance;
+  question.criteria.least = *least;
+  if (values.count("between-runs") == 0) return question;
+  const auto between_runs = compare::parse_percentage(text_or(values, "between-runs", ""));
   if (!between_runs) return tl::unexpected(between_runs.error());
-  question.criteria = {*significance, *least, *between_runs};
+  question.between_runs = *between_runs;
   return question;
 }
 

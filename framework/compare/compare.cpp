@@ -66,7 +66,18 @@ struct Samples {
   std::vector<std::size_t> sizes;  // of the runs they are from
   std::string unit;
   std::string problem;  // why there are none
+  std::vector<store::Mark> marks;
 };
+
+void add_marks(const store::CaseResult& result, const std::vector<const store::Series*>& ranks,
+               std::vector<store::Mark>& marks) {
+  for (const store::Series* series : ranks) {
+    for (store::Mark& mark : store::marks_of(result, *series)) {
+      if (std::find(marks.begin(), marks.end(), mark) == marks.end())
+        marks.push_back(std::move(mark));
+    }
+  }
+}
 
 std::string why_missing(const store::CaseResult& result, const Place& place,
                         const std::string& metric) {
@@ -104,6 +115,7 @@ Samples samples_at(const Cases& cases, const Place& place, const std::string& me
     const std::vector<double> values = report::over_ranks(ranks, rule);
     all.values.insert(all.values.end(), values.begin(), values.end());
     all.sizes.push_back(values.size());
+    add_marks(*result, ranks, all.marks);
     if (values.empty()) all.problem = "its samples are not known";
   }
   if (!all.problem.empty()) all.values.clear();
@@ -111,8 +123,12 @@ Samples samples_at(const Cases& cases, const Place& place, const std::string& me
 }
 
 Figures figures_of(const Samples& samples) {
-  const store::Summary summary = store::summarise(samples.values);
-  return {summary.n, summary.median};
+  return {samples.values.size(), middle({samples.values, samples.sizes}), samples.marks};
+}
+
+// Calls whose times a sample is the sum of, where that is known.
+std::string calls_per_sample(const Cases& cases) {
+  return cases.empty() ? "" : store::text_of(cases.front()->parameters, "measure.calls_per_sample");
 }
 
 std::string problem_of(const Samples& a, const Samples& b) {
@@ -123,6 +139,14 @@ std::string problem_of(const Samples& a, const Samples& b) {
     problems.push_back(fmt::format("A is in '{}', B in '{}'", a.unit, b.unit));
   }
   return join(problems, "; ");
+}
+
+Criteria criteria_for(const store::Parameters& parameters, const Question& question) {
+  Criteria criteria = question.criteria;
+  const bool on_cpu = store::text_of(parameters, "device") == "cpu";
+  criteria.between_runs =
+      question.between_runs.value_or(on_cpu ? between_runs_on_cpu : between_runs_on_gpu);
+  return criteria;
 }
 
 Row compare_at(const CasePair& pair, const Place& place, const Question& question) {
@@ -136,15 +160,19 @@ Row compare_at(const CasePair& pair, const Place& place, const Question& questio
   row.a = figures_of(a);
   row.b = figures_of(b);
   row.reason = problem_of(a, b);
+  const std::string of_a = calls_per_sample(pair.a), of_b = calls_per_sample(pair.b);
+  if (row.reason.empty() && row.unit == "s" && of_a != of_b && !of_a.empty() && !of_b.empty()) {
+    row.reason = fmt::format("samples of A are sums of {} calls, of B of {}", of_a, of_b);
+  }
   row.judgement = {Relation::inconclusive,
                    store::not_a_number,
                    {store::not_a_number, store::not_a_number},
                    store::not_a_number,
                    {}};
   if (!row.reason.empty()) return row;
-  row.judgement = is_counted(row.unit)
-                      ? judge_counts(row.a.median, row.b.median, question.criteria)
-                      : judge({a.values, a.sizes}, {b.values, b.sizes}, question.criteria);
+  const Criteria criteria = criteria_for(row.parameters, question);
+  row.judgement = is_counted(row.unit) ? judge_counts(row.a.median, row.b.median, criteria)
+                                       : judge({a.values, a.sizes}, {b.values, b.sizes}, criteria);
   row.verdict = verdict_of(row.judgement.relation, row.unit);
   row.reason = row.judgement.reason;
   return row;
@@ -170,28 +198,77 @@ Result<void> check_metric(const Side& a, const Side& b, const std::string& metri
 
 // What is set up once in a process (addresses, algorithms that were tuned, caches) differs from
 // one to the next, and within a run a case is measured by one process.
-std::vector<std::string> cautions_of(const std::vector<CasePair>& pairs, double between_runs) {
-  const auto is_single = [&](Cases CasePair::*side) {
-    std::size_t most = 0;
-    for (const CasePair& pair : pairs) {
-      if (!pair.a.empty() && !pair.b.empty()) most = std::max(most, (pair.*side).size());
-    }
-    return most == 1;
-  };
-  const bool a = is_single(&CasePair::a);
-  const bool b = is_single(&CasePair::b);
-  if (!a && !b) return {};
-  return {fmt::format(
-      "{} a single run: by how much it differs from process to process is not seen, but "
-      "supposed to be {:g} % (--between-runs). Several runs a side, measured in turn "
+std::string caution_of_single_runs(const std::vector<CasePair>& pairs, const Question& question) {
+  std::size_t of_a = 0, of_b = 0;  // runs, at most
+  bool cpu = false, gpu = false;
+  for (const CasePair& pair : pairs) {
+    if (pair.a.empty() || pair.b.empty()) continue;
+    of_a = std::max(of_a, pair.a.size());
+    of_b = std::max(of_b, pair.b.size());
+    (store::text_of(pair.a.front()->parameters, "device") == "cpu" ? cpu : gpu) = true;
+  }
+  if (std::min(of_a, of_b) != 1) return {};
+  if (of_a != of_b) {
+    return fmt::format(
+        "{} is a single run: from process to process it is supposed to differ as the runs of {} "
+        "do.",
+        of_a == 1 ? "A" : "B", of_a == 1 ? "B" : "A");
+  }
+  std::vector<std::string> supposed;
+  if (question.between_runs) {
+    supposed.push_back(fmt::format("{:g} %", *question.between_runs * 100));
+  } else {
+    if (gpu) supposed.push_back(fmt::format("{:g} %", between_runs_on_gpu * 100));
+    if (cpu) supposed.push_back(fmt::format("{:g} % on a CPU", between_runs_on_cpu * 100));
+  }
+  return fmt::format(
+      "Each side is a single run: by how much it differs from process to process is not seen, but "
+      "supposed to be {} (--between-runs). Several runs a side, measured in turn "
       "(tools/alternate), show it.",
-      a && b ? "Each side is"
-      : a    ? "A is"
-             : "B is",
-      between_runs * 100)};
+      join(supposed, ", and "));
+}
+
+// Runs that are on both sides with cases in common.
+std::string caution_of_shared_runs(const Side& a, const Side& b) {
+  std::vector<std::string> shared;
+  for (const store::Run& one : a.runs) {
+    for (const store::Run& other : b.runs) {
+      if (one.info.started.empty() || identity_of(one.info) != identity_of(other.info)) continue;
+      const bool common = std::any_of(one.cases.begin(), one.cases.end(), [&](const auto& left) {
+        return std::any_of(other.cases.begin(), other.cases.end(), [&](const auto& right) {
+          return left.parameters == right.parameters && left.when == right.when;
+        });
+      });
+      if (common) shared.push_back(one.info.name);
+    }
+  }
+  if (shared.empty()) return {};
+  return fmt::format("Both sides hold the same measurements, of {}: what they share cannot differ.",
+                     join(shared, ", "));
+}
+
+std::vector<std::string> cautions_of(const Side& a, const Side& b,
+                                     const std::vector<CasePair>& pairs, const Question& question,
+                                     const std::vector<Row>& rows) {
+  std::vector<std::string> cautions;
+  const bool judged = std::any_of(rows.begin(), rows.end(), [](const Row& row) {
+    return row.verdict != Verdict::not_compared && !is_counted(row.unit);
+  });
+  for (std::string& caution :
+       std::array{judged ? caution_of_single_runs(pairs, question) : std::string(),
+                  caution_of_shared_runs(a, b)}) {
+    if (!caution.empty()) cautions.push_back(std::move(caution));
+  }
+  return cautions;
 }
 
 }  // namespace
+
+std::string identity_of(const store::RunInfo& info) {
+  const auto host = info.machine.is_object() ? info.machine.find("host") : info.machine.end();
+  const bool known = info.machine.is_object() && host != info.machine.end() && host->is_string();
+  return join({info.name, info.started, known ? host->get<std::string>() : ""}, "\n");
+}
 
 std::vector<std::string> verdict_names() {
   std::vector<std::string> names;
@@ -225,12 +302,7 @@ Result<Comparison> compare(const Side& a, const Side& b, const Question& questio
     return tl::unexpected(checked.error());
   }
   const std::vector<CasePair> pairs = pair_cases(a, b);
-  Comparison comparison{a.name,
-                        b.name,
-                        question,
-                        differences(a, b, pairs),
-                        cautions_of(pairs, question.criteria.between_runs),
-                        {}};
+  Comparison comparison{a.name, b.name, question, differences(a, b, pairs), {}, {}};
   for (const CasePair& pair : pairs) {
     std::vector<Place> places;
     add_places(pair.a, question.metric, places);
@@ -238,6 +310,7 @@ Result<Comparison> compare(const Side& a, const Side& b, const Question& questio
     if (places.empty()) places.emplace_back();
     for (const Place& place : places) comparison.rows.push_back(compare_at(pair, place, question));
   }
+  comparison.cautions = cautions_of(a, b, pairs, question, comparison.rows);
   return comparison;
 }
 

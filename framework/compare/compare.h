@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "compare/judge.h"
+#include "store/marks.h"
 #include "store/records.h"
 
 namespace assay::compare {
@@ -18,9 +19,16 @@ struct Side {
   std::vector<store::Run> runs;
 };
 
+// By how much the median of a single run is supposed to deviate from process to process, where the
+// question does not say: on an H200 in reports/h200/same_twice; on two cores of a virtual machine
+// in six runs of 24 cases, the middle of 10 to 22 %.
+inline constexpr double between_runs_on_gpu = 0.015;
+inline constexpr double between_runs_on_cpu = 0.15;
+
 struct Question {
   std::string metric = "time";
-  Criteria criteria;
+  Criteria criteria;                   // whose between_runs is chosen for each case
+  std::optional<double> between_runs;  // for all of them
 };
 
 // B against A. A time is faster when it is lower, a rate (a unit per second) when it is higher;
@@ -37,7 +45,8 @@ std::optional<Relation> relation_meant(Verdict verdict, std::string_view unit);
 // One side of a result: the samples of the slowest rank of each iteration, in `Result::unit`.
 struct Figures {
   std::size_t n = 0;
-  double median = 0;  // NaN where there are no samples
+  double median = 0;               // middle() of the runs (judge.h); NaN where there are no samples
+  std::vector<store::Mark> marks;  // why they deserve less trust
 };
 
 // One pass (and part) of one case.
@@ -65,15 +74,20 @@ struct Comparison {
   std::string b;
   Question question;
   std::vector<Difference> differences;
-  // What the verdicts cannot see, a sentence each: a side whose samples of a case are all of one
-  // run, and so of one process.
+  // What the verdicts cannot see, a sentence each: that each side is a single run, and so of one
+  // process; that both hold the same measurements.
   std::vector<std::string> cautions;
   std::vector<Row> rows;  // in A's order, then what only B has
 };
 
+// Which measuring a run is: its name, begin and host.
+std::string identity_of(const store::RunInfo& info);
+
 // Pairs cases by their parameters (framework/base/case_key.h). What is then left over on both sides
-// is paired without its `measure.*` settings, where that names exactly one case on each; the
-// settings are then among the differences. Every case of either side has a row.
+// is paired without those `measure.*` settings that do not tell cases of a side apart, then without
+// any, where that names exactly one case on each; the settings are then among the differences.
+// Every case of either side has a row. Times of samples that sum other numbers of calls are not
+// compared.
 //
 // Fails with ExitCode::bad_input when neither side has the metric, naming those that there are.
 Result<Comparison> compare(const Side& a, const Side& b, const Question& question);

@@ -14,11 +14,15 @@ namespace assay::compare {
 namespace {
 
 constexpr double known_degrees = 1e9;  // Student's t is then the normal distribution
+// Runs deviate in steps, too: two of them often agree by chance. Until there are enough, what is
+// supposed of them counts as well, as if so many degrees had shown it.
+constexpr double enough_degrees = 4;
+constexpr double supposed_degrees = 2;
 
-struct Estimate {
-  double median = 0;
-  double variance = 0;  // of the logarithm of the median
-  double degrees = 0;   // of freedom, of that variance
+// A variance of the logarithm of a figure, and how well it is known.
+struct Variance {
+  double value = 0;
+  double degrees = known_degrees;  // of freedom
 };
 
 Judgement undecided(std::string reason) {
@@ -69,49 +73,66 @@ double median_of(std::span<const double> samples) {
   return store::percentile(sorted, 50);
 }
 
-// Of the median of all, from how far the medians of the runs are apart.
-double variance_between_runs(const Sampled& sampled) {
+std::vector<double> logarithms_of_medians(const Sampled& sampled) {
   std::vector<double> logarithms;
   std::size_t begin = 0;
   for (const std::size_t size : sampled.sizes) {
     logarithms.push_back(std::log(median_of(sampled.values.subspan(begin, size))));
     begin += size;
   }
-  const double deviation = store::summarise(logarithms).std_sample;
-  return deviation * deviation / static_cast<double>(logarithms.size());
+  return logarithms;
 }
 
-// By a variance that is known: the degrees are Welch–Satterthwaite's of the sum.
-Estimate widened(const Estimate& estimate, double variance) {
-  if (variance == 0) return estimate;
-  if (estimate.variance == 0) return {estimate.median, variance, known_degrees};
-  const double sum = estimate.variance + variance;
-  const double share = sum / estimate.variance;
-  return {estimate.median, sum, std::min(estimate.degrees * share * share, known_degrees)};
-}
-
-Estimate estimate(const Sampled& sampled, double between_runs) {
-  const std::span<const double> samples = sampled.values;
+// Of the median of samples of one process.
+Variance within(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   const double size = 0.4 * std::pow(static_cast<double>(samples.size()), 2.0 / 3.0);
   const auto weights = static_cast<std::size_t>(std::clamp(std::round(size), 2.0, 64.0));
   const double median = store::percentile(sorted, 50);
-  const Estimate within = {median,
-                           variance_of_log_median(sorted) * inflation(samples, median, weights),
-                           static_cast<double>(weights)};
-  if (sampled.sizes.empty()) return within;
-  if (sampled.sizes.size() == 1) return widened(within, between_runs * between_runs);
-  const double between = variance_between_runs(sampled);
-  if (between <= within.variance) return within;
-  return {median, between, static_cast<double>(sampled.sizes.size() - 1)};
+  return {variance_of_log_median(sorted) * inflation(samples, median, weights),
+          static_cast<double>(weights)};
 }
 
-// Welch–Satterthwaite; the larger where nothing varies.
-double degrees_of(const Estimate& a, const Estimate& b) {
-  const double sum = a.variance + b.variance;
-  if (sum == 0) return a.degrees + b.degrees;
-  return sum * sum / (a.variance * a.variance / a.degrees + b.variance * b.variance / b.degrees);
+// Of one run's median, from one run of a side to the next.
+Variance between(const Sampled& a, const Sampled& b, const Criteria& criteria) {
+  double squares = 0, degrees = 0;
+  for (const Sampled* side : {&a, &b}) {
+    if (side->sizes.size() < 2) continue;
+    const double deviation = store::summarise(logarithms_of_medians(*side)).std_sample;
+    const auto free = static_cast<double>(side->sizes.size() - 1);
+    squares += deviation * deviation * free;
+    degrees += free;
+  }
+  const double supposed = criteria.between_runs * criteria.between_runs;
+  if (degrees == 0) return {supposed};
+  if (degrees >= enough_degrees || supposed == 0) return {squares / degrees, degrees};
+  const double both = degrees + supposed_degrees;
+  return {(squares + supposed_degrees * supposed) / both, both};
+}
+
+// Welch–Satterthwaite; those that vary count.
+Variance sum_of(const std::vector<Variance>& parts) {
+  double sum = 0, squares = 0, degrees = 0;
+  for (const Variance& part : parts) {
+    sum += part.value;
+    squares += part.value * part.value / part.degrees;
+    degrees += part.degrees;
+  }
+  return {sum, squares > 0 ? std::min(sum * sum / squares, known_degrees) : degrees};
+}
+
+Variance of_the_difference(const Sampled& a, const Sampled& b, const Criteria& criteria) {
+  const Variance run = between(a, b, criteria);
+  std::vector<Variance> parts;
+  double runs = 0;  // 1 / R of A and of B
+  for (const Sampled* side : {&a, &b}) {
+    if (!side->sizes.empty()) runs += 1 / static_cast<double>(side->sizes.size());
+    // Medians of several runs hold what varies within them.
+    if (side->sizes.size() < 2 || run.value == 0) parts.push_back(within(side->values));
+  }
+  if (runs > 0 && run.value > 0) parts.push_back({run.value * runs, run.degrees});
+  return sum_of(parts);
 }
 
 bool is_large(double log_ratio, const Criteria& criteria) {
@@ -155,15 +176,15 @@ std::string objection(std::span<const double> a, std::span<const double> b) {
 
 // By the samples that objection() has nothing against.
 Judgement judge_samples(const Sampled& a, const Sampled& b, const Criteria& criteria) {
-  const Estimate of_a = estimate(a, criteria.between_runs);
-  const Estimate of_b = estimate(b, criteria.between_runs);
-  const double difference = std::log(of_b.median / of_a.median);
-  const double error = std::sqrt(of_a.variance + of_b.variance);
-  const boost::math::students_t student(degrees_of(of_a, of_b));
+  const double of_a = middle(a), of_b = middle(b);
+  const double difference = std::log(of_b / of_a);
+  const Variance variance = of_the_difference(a, b, criteria);
+  const double error = std::sqrt(variance.value);
+  const boost::math::students_t student(variance.degrees);
   const double reach =
       error * boost::math::quantile(boost::math::complement(student, criteria.significance / 2));
   Judgement judgement;
-  judgement.ratio = of_b.median / of_a.median;
+  judgement.ratio = of_b / of_a;
   judgement.interval = {std::exp(difference - reach), std::exp(difference + reach)};
   const double t = std::abs(difference) / error;
   judgement.p = difference == 0 ? 1
@@ -175,6 +196,12 @@ Judgement judge_samples(const Sampled& a, const Sampled& b, const Criteria& crit
 
 }  // namespace
 
+double middle(const Sampled& sampled) {
+  if (sampled.sizes.size() < 2) return median_of(sampled.values);
+  const std::vector<double> logarithms = logarithms_of_medians(sampled);
+  return std::exp(store::summarise(logarithms).mean);
+}
+
 Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria) {
   return judge(Sampled{a, {}}, Sampled{b, {}}, criteria);
 }
@@ -183,7 +210,7 @@ Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   if (std::string reason = objection(a.values, b.values); !reason.empty())
     return undecided(std::move(reason));
   Judgement judgement = judge_samples(a, b, criteria);
-  const bool single_run = criteria.between_runs > 0 && (a.sizes.size() == 1 || b.sizes.size() == 1);
+  const bool single_run = criteria.between_runs > 0 && a.sizes.size() == 1 && b.sizes.size() == 1;
   const bool too_wide =
       judgement.relation == Relation::inconclusive && judgement.p >= criteria.significance;
   if (!too_wide || !single_run) return judgement;

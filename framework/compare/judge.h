@@ -12,8 +12,8 @@ namespace assay::compare {
 struct Criteria {
   double significance = 0.01;  // largest p of a difference, 0 to 1; the interval's level is 1 less
   double least = 0.01;  // of the ratio of medians: it counts from 1 + least or 1 / (1 + least)
-  // By how much medians deviate from one process to the next, as a share of them: supposed of a
-  // side that is a single run, which cannot show it.
+  // By how much medians deviate from one process to the next, as a share of them: supposed where
+  // there are too few runs to show it.
   double between_runs = 0.015;
 };
 
@@ -22,7 +22,7 @@ enum class Relation { lower, higher, same, inconclusive };
 
 struct Judgement {
   Relation relation = Relation::inconclusive;
-  double ratio = 0;          // median of B over median of A; NaN where there is none
+  double ratio = 0;          // middle() of B over that of A; NaN where there is none
   store::Interval interval;  // of the ratio; NaN where there is none
   double p = 0;              // of "both medians are the same", two-sided; NaN where there is none
   std::string reason;        // why it is inconclusive
@@ -58,14 +58,19 @@ inline constexpr std::size_t least_samples = 5;
 // 0.8.
 //
 // What a process sets up once (addresses, algorithms, where memory lies) is the same for all
-// samples of a run and differs from run to run. Where a side has several runs, e² v is therefore at
-// least
+// samples of a run and differs from run to run. Where a side has several runs its figure is the
+// geometric mean of their medians, and
 //
-//   s² / R, s² the variance of the logarithms of the medians of its R runs, with R − 1 degrees.
+//   e² v = s² / R of each side, s² the variance of the logarithms of the medians of runs about
+//          their side's mean, of both sides together, with R of A + R of B − 2 degrees: runs of
+//          both are supposed to deviate alike. It holds what varies within them. With fewer than
+//          four degrees `between_runs`² counts beside it, with two: runs deviate in steps, too, so
+//          that two of them often agree by chance.
 //
-// A single run cannot show it; `between_runs`², as known, is added to its e² v. On an H200 runs of
-// one binary deviated by 0.3 % in the middle of 100 cases, and by up to 2.1 % where a call is
-// shorter than 0.1 ms (reports/h200/same_twice).
+// Of a side that is a single run s² comes on top of its e² v; where both are, they cannot show it,
+// and s² is `between_runs`², as if known. On an H200 runs of one binary deviated by 0.3 % in the
+// middle of 100 cases, and by up to 2.1 % where a call is shorter than 0.1 ms
+// (reports/h200/same_twice); on the CPUs of a virtual machine by 10 to 22 %.
 //
 //   lower, higher  p is below the significance, and the ratio at least `least` from 1
 //   same           the whole interval lies within 1 / (1 + least) and 1 + least
@@ -81,6 +86,10 @@ struct Sampled {
                                        // samples that no process is between
 };
 Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria);
+
+// What is compared: the median of one run, of several the geometric mean of their medians. NaN
+// without samples.
+double middle(const Sampled& sampled);
 
 // Judges two figures that were counted, not timed, by their size alone.
 Judgement judge_counts(double a, double b, const Criteria& criteria);

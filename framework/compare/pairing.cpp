@@ -1,6 +1,7 @@
 #include "compare/pairing.h"
 
 #include <map>
+#include <set>
 
 #include "base/case_key.h"
 
@@ -9,9 +10,14 @@ namespace {
 
 std::string whole_key(const store::CaseResult& result) { return case_key_text(result.parameters); }
 
-std::string key_without_settings(const store::CaseResult& result) {
+bool is_setting(const std::string& name) { return name.starts_with("measure."); }
+
+std::string key_without_settings(const store::CaseResult& result,
+                                 const std::set<std::string>& kept) {
   store::Parameters parameters = result.parameters;
-  std::erase_if(parameters, [](const auto& entry) { return entry.first.starts_with("measure."); });
+  std::erase_if(parameters, [&](const auto& entry) {
+    return is_setting(entry.first) && !kept.contains(entry.first);
+  });
   return case_key_text(parameters);
 }
 
@@ -35,19 +41,34 @@ Grouped group(const Side& side) {
 // Places in `pairs` of the cases that only one side has, by their key without settings.
 std::map<std::string, std::vector<std::size_t>> left_over(const std::vector<CasePair>& pairs,
                                                           Cases CasePair::*side,
-                                                          Cases CasePair::*other) {
+                                                          Cases CasePair::*other,
+                                                          const std::set<std::string>& kept) {
   std::map<std::string, std::vector<std::size_t>> places;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if ((pairs[i].*other).empty()) {
-      places[key_without_settings(*(pairs[i].*side).front())].push_back(i);
+      places[key_without_settings(*(pairs[i].*side).front(), kept)].push_back(i);
     }
   }
   return places;
 }
 
-void pair_without_settings(std::vector<CasePair>& pairs) {
-  const auto only_b = left_over(pairs, &CasePair::b, &CasePair::a);
-  for (const auto& [key, places] : left_over(pairs, &CasePair::a, &CasePair::b)) {
+// Settings of which a side's cases have several values.
+void add_axes(const Side& side, std::set<std::string>& axes) {
+  std::map<std::string, std::string> first;
+  for (const store::Run& run : side.runs) {
+    for (const store::CaseResult& result : run.cases) {
+      for (const auto& [name, value] : result.parameters) {
+        if (!is_setting(name)) continue;
+        const auto [known, added] = first.try_emplace(name, assay::to_text(value));
+        if (!added && known->second != assay::to_text(value)) axes.insert(name);
+      }
+    }
+  }
+}
+
+void pair_without_settings(std::vector<CasePair>& pairs, const std::set<std::string>& kept) {
+  const auto only_b = left_over(pairs, &CasePair::b, &CasePair::a, kept);
+  for (const auto& [key, places] : left_over(pairs, &CasePair::a, &CasePair::b, kept)) {
     const auto match = only_b.find(key);
     if (match == only_b.end() || places.size() != 1 || match->second.size() != 1) continue;
     pairs[places.front()].b.swap(pairs[match->second.front()].b);
@@ -68,7 +89,11 @@ std::vector<CasePair> pair_cases(const Side& a, const Side& b) {
   for (const std::string& key : of_b.order) {
     if (!of_a.cases.contains(key)) pairs.push_back({{}, of_b.cases[key]});
   }
-  pair_without_settings(pairs);
+  std::set<std::string> axes;
+  add_axes(a, axes);
+  add_axes(b, axes);
+  pair_without_settings(pairs, axes);
+  pair_without_settings(pairs, {});
   return pairs;
 }
 

@@ -10,6 +10,7 @@
 #include "base/case_key.h"
 #include "base/text.h"
 #include "report/markdown_table.h"
+#include "report/reasons.h"
 #include "report/units.h"
 #include "store/json.h"
 
@@ -78,10 +79,12 @@ TableSection table_of(const Comparison& comparison) {
   if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.part.empty(); })) {
     table.columns.push_back(column(rows, "part", 'l', [](const Row& row) { return row.part; }));
   }
-  table.columns.push_back(
-      column(rows, "A", 'r', [](const Row& row) { return figure(row.a.median, row.unit); }));
-  table.columns.push_back(
-      column(rows, "B", 'r', [](const Row& row) { return figure(row.b.median, row.unit); }));
+  for (const auto& [name, side] : {std::pair("A", &Row::a), std::pair("B", &Row::b)}) {
+    table.columns.push_back(column(rows, name, 'r', [&](const Row& row) {
+      const std::string shown = figure((row.*side).median, row.unit);
+      return shown.empty() || (row.*side).marks.empty() ? shown : shown + report::mark_sign;
+    }));
+  }
   table.columns.push_back(
       column(rows, "B / A", 'r', [](const Row& row) { return ratio(row.judgement.ratio); }));
   const std::string level =
@@ -114,17 +117,44 @@ std::string first_of(const std::vector<std::string>& rows) {
   return text;
 }
 
-// One line for each reason, with the rows it holds for.
+// The reason of the first such mark on that side; the others differ in their figures.
+std::string first_reason(const Comparison& comparison, std::string_view side,
+                         const std::string& mark) {
+  for (const Row& row : comparison.rows) {
+    for (const store::Mark& one : (side == "A" ? row.a : row.b).marks) {
+      if (one.mark == mark) return one.reason;
+    }
+  }
+  return {};
+}
+
+using Causes = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+void add_cause(const std::string& cause, const std::string& row, Causes& causes) {
+  auto known = std::find_if(causes.begin(), causes.end(),
+                            [&](const auto& entry) { return entry.first == cause; });
+  if (known == causes.end()) known = causes.insert(known, {cause, {}});
+  if (known->second.empty() || known->second.back() != row) known->second.push_back(row);
+}
+
+// One line for each reason, and for each kind of mark on a side, with the rows it holds for.
 std::vector<std::string> reasons_of(const Comparison& comparison) {
   const std::vector<std::string> names = varying(comparison.rows);
-  std::vector<std::pair<std::string, std::vector<std::string>>> causes;
+  Causes causes;
   for (const Row& row : comparison.rows) {
-    if (row.reason.empty()) continue;
-    const std::string cause = std::string(to_text(row.verdict)) + ": " + row.reason;
-    auto known = std::find_if(causes.begin(), causes.end(),
-                              [&](const auto& entry) { return entry.first == cause; });
-    if (known == causes.end()) known = causes.insert(known, {cause, {}});
-    known->second.push_back(row_name(row, names));
+    const std::string name = row_name(row, names);
+    if (!row.reason.empty()) {
+      add_cause(std::string(to_text(row.verdict)) + ": " + row.reason, name, causes);
+    }
+  }
+  for (const Row& row : comparison.rows) {
+    for (const auto& [side, figures] : {std::pair("A", &row.a), std::pair("B", &row.b)}) {
+      for (const store::Mark& mark : figures->marks) {
+        add_cause(fmt::format("{} {}: {}, such as: {}", report::mark_sign, side, mark.mark,
+                              first_reason(comparison, side, mark.mark)),
+                  row_name(row, names), causes);
+      }
+    }
   }
   std::vector<std::string> lines;
   for (const auto& [cause, rows] : causes) {
@@ -150,7 +180,12 @@ std::string summary_of(const Comparison& comparison) {
 std::string or_unknown(const std::string& text) { return text.empty() ? "not known" : text; }
 
 nlohmann::ordered_json figures_to_json(const Figures& figures) {
+  nlohmann::ordered_json marks = nlohmann::ordered_json::array();
+  for (const store::Mark& mark : figures.marks) {
+    marks.push_back({{"mark", mark.mark}, {"reason", mark.reason}});
+  }
   return {{"n", figures.n},
+          {"marks", marks},
           {"median", std::isfinite(figures.median) ? nlohmann::ordered_json(figures.median)
                                                    : nlohmann::ordered_json()}};
 }
@@ -235,7 +270,9 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
           {"metric", question.metric},
           {"significance", question.criteria.significance},
           {"least", question.criteria.least},
-          {"between_runs", question.criteria.between_runs},
+          {"between_runs",
+           {{"gpu", question.between_runs.value_or(between_runs_on_gpu)},
+            {"cpu", question.between_runs.value_or(between_runs_on_cpu)}}},
           {"differences", differences},
           {"cautions", comparison.cautions},
           {"counts", counts},

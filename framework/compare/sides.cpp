@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/text.h"
+#include "store/identity.h"
 #include "store/import.h"
 
 namespace assay::compare {
@@ -44,10 +46,12 @@ class Reader {
   Side take() { return std::move(side_); }
 
  private:
+  using Wanted = std::function<bool(const store::RunInfo&, const store::CaseResult&)>;
+
   Result<void> add_file(const std::string& file) {
     auto run = store::import_file(file);
     if (!run) return tl::unexpected(run.error());
-    side_.runs.push_back(std::move(*run));
+    add(std::move(*run));
     return {};
   }
 
@@ -58,68 +62,64 @@ class Reader {
       if (!*latest) return fail(ExitCode::bad_input, "there are no runs yet");
       name = std::move(**latest);
     }
-    return add_run(name);
-  }
-
-  Result<void> add_run(const std::string& name) {
-    if (is_loaded(name)) return {};
     auto run = database_->load_run(name);
     if (!run) return tl::unexpected(run.error());
-    loaded_.push_back(name);
-    side_.runs.push_back(std::move(*run));
+    add(std::move(*run));
     return {};
   }
 
-  bool is_loaded(const std::string& name) const {
-    return std::find(loaded_.begin(), loaded_.end(), name) != loaded_.end();
+  // What is in the side already, from wherever, is not added again.
+  void add(store::Run run) {
+    const auto known =
+        std::find_if(side_.runs.begin(), side_.runs.end(), [&](const store::Run& one) {
+          return !run.info.started.empty() && identity_of(one.info) == identity_of(run.info);
+        });
+    if (known == side_.runs.end()) {
+      side_.runs.push_back(std::move(run));
+      return;
+    }
+    for (store::CaseResult& result : run.cases) {
+      const bool there = std::any_of(
+          known->cases.begin(), known->cases.end(),
+          [&](const store::CaseResult& one) { return one.parameters == result.parameters; });
+      if (!there) known->cases.push_back(std::move(result));
+    }
   }
 
   Result<void> add_commit(const std::string& prefix) {
     if (auto long_enough = check_prefix("commit", prefix); !long_enough) return long_enough;
-    return add_selected("commit:" + prefix, [&](const store::RunInfo& info) {
-      return text_at(info.provenance, "source", "commit").starts_with(prefix);
+    return add_cases("commit:" + prefix, [&](const auto& info, const auto& result) {
+      return text_at(store::session_of(info, result.session).provenance, "source", "commit")
+          .starts_with(prefix);
     });
   }
 
   Result<void> add_machine(const std::string& host) {
-    return add_selected("machine:" + host, [&](const store::RunInfo& info) {
-      return text_at(info.machine, "host", nullptr) == host;
+    return add_cases("machine:" + host, [&](const auto& info, const auto& result) {
+      return text_at(store::session_of(info, result.session).machine, "host", nullptr) == host;
     });
   }
 
   Result<void> add_build(const std::string& prefix) {
     if (auto long_enough = check_prefix("build", prefix); !long_enough) return long_enough;
-    const std::size_t before = side_.runs.size();
-    auto runs = oldest_first();
+    return add_cases("build:" + prefix, [&](const auto&, const auto& result) {
+      return result.build.starts_with(prefix);
+    });
+  }
+
+  // Of all stored runs, from the oldest on.
+  Result<void> add_cases(const std::string& item, const Wanted& wanted) {
+    auto runs = database_->runs();
     if (!runs) return tl::unexpected(runs.error());
+    std::reverse(runs->begin(), runs->end());
+    bool any = false;
     for (const store::RunSummary& known : *runs) {
-      if (is_loaded(known.info.name)) continue;
       auto run = database_->load_run(known.info.name);
       if (!run) return tl::unexpected(run.error());
-      std::erase_if(run->cases, [&](const store::CaseResult& result) {
-        return !result.build.starts_with(prefix);
-      });
-      if (!run->cases.empty()) side_.runs.push_back(std::move(*run));
-    }
-    if (side_.runs.size() > before) return {};
-    return nothing_is("build:" + prefix);
-  }
-
-  Result<std::vector<store::RunSummary>> oldest_first() {
-    auto runs = database_->runs();
-    if (runs) std::reverse(runs->begin(), runs->end());
-    return runs;
-  }
-
-  template <class Wanted>
-  Result<void> add_selected(const std::string& item, const Wanted& wanted) {
-    auto runs = oldest_first();
-    if (!runs) return tl::unexpected(runs.error());
-    bool any = false;
-    for (const store::RunSummary& run : *runs) {
-      if (!wanted(run.info)) continue;
+      std::erase_if(run->cases, [&](const auto& result) { return !wanted(run->info, result); });
+      if (run->cases.empty()) continue;
       any = true;
-      if (auto added = add_run(run.info.name); !added) return added;
+      add(std::move(*run));
     }
     if (any) return {};
     return nothing_is(item);
@@ -139,7 +139,6 @@ class Reader {
 
   const OpenDatabase& open_;
   std::optional<store::Database> database_;
-  std::vector<std::string> loaded_;  // runs that are in the side whole
   Side side_;
 };
 

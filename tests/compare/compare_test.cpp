@@ -1,5 +1,6 @@
 #include "compare/compare.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compare/render.h"
@@ -28,7 +29,7 @@ Side side_of(const std::string& csv, const std::string& name = "run") {
 // What is compared is the samples, whatever processes they are from.
 Question of_samples() {
   Question question;
-  question.criteria.between_runs = 0;
+  question.between_runs = 0;
   return question;
 }
 
@@ -103,6 +104,67 @@ TEST(Compare, ASideThatIsASingleRunIsCautionedOf) {
   Side split = side_of(csv);
   split.runs.push_back(run_of("seq_len,pass,time.samples [ms]\n256,forward," + tight + "\n"));
   EXPECT_EQ(compared(split, split).cautions.size(), 1u);
+}
+
+// Six runs of the same cases on the CPUs of one machine deviated by 10 to 22 %.
+TEST(Compare, SingleRunsAreSupposedToDeviateByWhereTheyRan) {
+  const auto at = [](const std::string& device, const std::string& samples) {
+    return side_of("device,pass,time.samples [ms]\n" + device + ",forward," + samples + "\n",
+                   device + samples);
+  };
+  EXPECT_EQ(verdicts(compared(at("cuda", tight), at("cuda", slow), {})), "slower");
+  const Comparison on_cpu = compared(at("cpu", tight), at("cpu", slow), {});
+  EXPECT_EQ(verdicts(on_cpu), "inconclusive");
+  ASSERT_EQ(on_cpu.cautions.size(), 1u);
+  EXPECT_NE(on_cpu.cautions[0].find("supposed to be 15 % on a CPU"), std::string::npos);
+  EXPECT_EQ(verdicts(compared(at("cpu", tight), at("cpu", slow))), "slower");
+}
+
+TEST(Compare, SaysOfWhatIsMarkedThatItDeservesLessTrust) {
+  const std::string csv = "seq_len,pass,time.samples [ms]\n128,forward," + tight + "\n";
+  Side busy = side_of(csv, "busy");
+  busy.runs[0].cases[0].series[0].clock = "wall";
+  busy.runs[0].cases[0].context = {
+      {"marks", {{{"mark", "busy"}, {"pass", ""}, {"reason", "others used 1.4 of 2 cores"}}}}};
+  const Comparison comparison = compared(side_of(csv, "calm"), busy);
+  EXPECT_EQ(verdicts(comparison), "same");
+  const std::string line = "† B: busy, such as: others used 1.4 of 2 cores (forward)";
+  EXPECT_NE(to_terminal(comparison).find(line), std::string::npos) << to_terminal(comparison);
+  EXPECT_NE(to_terminal(comparison).find("1 ms  1 ms†"), std::string::npos)
+      << to_terminal(comparison);
+  EXPECT_NE(to_markdown(comparison).find(line), std::string::npos);
+  const auto json = to_json(comparison)["results"][0];
+  EXPECT_EQ(json["a"]["marks"].size(), 0u);
+  EXPECT_EQ(json["b"]["marks"][0]["mark"], "busy");
+}
+
+TEST(Compare, SumsOfOtherNumbersOfCallsAreNotCompared) {
+  const auto of = [](int calls) {
+    return fmt::format("seq_len,measure.calls_per_sample,pass,time.samples [ms]\n8,{},forward,{}\n",
+                       calls, tight);
+  };
+  const Comparison comparison = compared(of(1), of(10));
+  EXPECT_EQ(verdicts(comparison), "not-compared");
+  EXPECT_EQ(comparison.rows[0].reason, "samples of A are sums of 1 calls, of B of 10");
+}
+
+// The axis tells the cases of a side apart, the other setting does not.
+TEST(Compare, ASettingThatIsAnAxisStillPairsWhereAnotherHasChanged) {
+  const auto of = [](int samples, const std::string& warm, const std::string& flush) {
+    return fmt::format(
+        "measure.cache,measure.samples,pass,time.samples [ms]\n"
+        "warm,{0},forward,{1}\nflush,{0},forward,{2}\n",
+        samples, warm, flush);
+  };
+  EXPECT_EQ(verdicts(compared(of(10, tight, slow), of(300, tight, tight))), "same, faster");
+}
+
+TEST(Compare, SaysThatBothSidesHoldTheSameMeasurements) {
+  Side side = side_of("seq_len,pass,time.samples [ms]\n128,forward," + tight + "\n");
+  side.runs[0].info.started = "2026-01-01T00:00:00Z";
+  const Comparison comparison = compared(side, side);
+  EXPECT_EQ(comparison.cautions.back(),
+            "Both sides hold the same measurements, of run: what they share cannot differ.");
 }
 
 TEST(Compare, EveryCaseHasARowWithTheReason) {

@@ -269,6 +269,40 @@ TEST(Judge, RunsThatDifferFromEachOtherWidenTheInterval) {
   EXPECT_LT(half_width(judge(a, b, {})), 0.01);
 }
 
+// Runs of one binary that deviate as is supposed of them, 30 samples each: however few there are a
+// side, 1 in 100 differs at most.
+TEST(Judge, CallsEqualSidesOfSeveralRunsSeldomDifferent) {
+  constexpr int pairs = 2000;
+  for (const std::size_t runs : {2, 3, 5, 8}) {
+    for (const double deviation : {0.015, 0.05}) {
+      Machine machine(runs);
+      const std::vector<std::size_t> sizes(runs, 30);
+      Criteria criteria;
+      criteria.between_runs = deviation;
+      const auto side = [&] {
+        Samples all;
+        for (const double level : machine.measure(runs, 1, deviation)) {
+          for (const double sample : machine.measure(30, level, 0.001)) all.push_back(sample);
+        }
+        return all;
+      };
+      int different = 0;
+      for (int pair = 0; pair < pairs; ++pair) {
+        const Samples a = side(), b = side();
+        different += differs(judge(Sampled{a, sizes}, Sampled{b, sizes}, criteria)) ? 1 : 0;
+      }
+      EXPECT_LE(different, 0.018 * pairs) << runs << " runs, " << deviation;
+      EXPECT_GE(different, runs > 2 ? 0.002 * pairs : 0) << runs << " runs, " << deviation;
+    }
+  }
+}
+
+TEST(Judge, TheFigureOfSeveralRunsIsTheGeometricMeanOfTheirMedians) {
+  const Samples two = {1, 1, 1, 4, 4, 4, 4, 4};
+  EXPECT_DOUBLE_EQ(middle(Sampled{two, std::vector<std::size_t>{3, 5}}), 2);
+  EXPECT_DOUBLE_EQ(middle(Sampled{two, std::vector<std::size_t>{8}}), 4);
+}
+
 // A single run is as far off as runs are from each other, and cannot show it.
 TEST(Judge, ASingleRunIsSupposedToDeviate) {
   const Samples a = runs_at({1.00});

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "store/export.h"
 #include "store/import.h"
 #include "store/temporary_folder.h"
 
@@ -62,9 +63,43 @@ TEST_F(Sides, AreRunsByCommitAndMachineFromTheOldestOn) {
   EXPECT_EQ(read("second,machine:lab1"), "second:2 first:2 third:2");
 }
 
+// Its second case was measured later, at another commit on another machine.
+TEST_F(Sides, AreThoseCasesOfAResumedRunThatWereMeasuredThere) {
+  auto database = store::Database::open(file("assay.db"), store::Access::read_write);
+  ASSERT_TRUE(database);
+  auto run = store::import_text("a,pass,time.samples [s]\n1,step,[1]\n2,step,[2]\n", "x.csv");
+  ASSERT_TRUE(run);
+  run->info.name = "resumed";
+  run->info.started = "2026-02-01T00:00:00Z";
+  run->info.machine = {{"host", "lab7"}};
+  run->info.provenance = {{"source", {{"commit", "7777777777"}}}};
+  run->info.sessions.resize(1);
+  run->info.sessions[0].machine = {{"host", "lab8"}};
+  run->info.sessions[0].provenance = {{"source", {{"commit", "8888888888"}}}};
+  run->cases[1].session = 1;
+  ASSERT_TRUE(database->add_run(*run));
+  EXPECT_EQ(read("commit:7777777"), "resumed:1");
+  EXPECT_EQ(read("commit:8888888"), "resumed:1");
+  EXPECT_EQ(read("machine:lab8"), "resumed:1");
+  EXPECT_EQ(read("machine:lab7,machine:lab8"), "resumed:2");
+}
+
+TEST_F(Sides, CountARunOnceHoweverItIsNamed) {
+  auto database = store::Database::open(file("assay.db"), store::Access::read_only);
+  ASSERT_TRUE(database);
+  auto run = database->load_run("first");
+  ASSERT_TRUE(run);
+  std::ofstream stream(file("first.jsonl"));
+  ASSERT_TRUE(store::export_json_lines(*run, stream));
+  stream.close();
+  const std::string exported = file("first.jsonl").string();
+  EXPECT_EQ(read(exported + "," + exported), "first:2");
+  EXPECT_EQ(read("build:builda0,first,machine:lab1," + exported), "first:2 second:2 third:2");
+}
+
 TEST_F(Sides, AreCasesByBuild) {
   EXPECT_EQ(read("build:builda0"), "first:1 second:2");
-  EXPECT_EQ(read("build:builda0,build:buildb0"), "first:1 second:2 first:1");
+  EXPECT_EQ(read("build:builda0,build:buildb0"), "first:2 second:2");
 }
 
 TEST_F(Sides, AreFilesWithoutADatabase) {
