@@ -41,15 +41,17 @@ Result<report::Ceilings> ceilings_of_machine(store::Database& database,
                                              const nlohmann::json& machine) {
   const auto runs = database.runs();
   if (!runs) return tl::unexpected(runs.error());
+  // The first of a kind counts: the newest, and one that was narrowed only where no whole one is.
   report::Ceilings ceilings;
-  for (const store::RunSummary& summary : *runs) {
-    if (!summary.info.experiment.starts_with(calibration_prefix) ||
-        !same_machine(summary.info.machine, machine)) {
-      continue;
+  for (const bool narrowed : {false, true}) {
+    for (const store::RunSummary& summary : *runs) {
+      const store::RunInfo& info = summary.info;
+      if (!info.experiment.starts_with(calibration_prefix)) continue;
+      if (info.overrides.empty() == narrowed || !same_machine(info.machine, machine)) continue;
+      const auto run = database.load_run(info.name);
+      if (!run) return tl::unexpected(run.error());
+      ceilings.add(*run);
     }
-    const auto run = database.load_run(summary.info.name);
-    if (!run) return tl::unexpected(run.error());
-    ceilings.add(*run);
   }
   return ceilings;
 }

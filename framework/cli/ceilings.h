@@ -10,8 +10,9 @@
 namespace assay::cli {
 
 // What the stored calibrations of a machine say it can do at most; the newest that measured a thing
-// counts. A machine is told by its host and its GPUs, as runs store it. Calibrations are the runs
-// of the experiments calibrate_*.
+// counts, one that was narrowed (--set, --filter) only where no whole one has. A machine is told by
+// its host and its GPUs, as runs store it. Calibrations are the runs of the experiments
+// calibrate_*.
 Result<report::Ceilings> ceilings_of_machine(store::Database& database,
                                              const nlohmann::json& machine);
 

@@ -162,13 +162,13 @@ void CacheFlush::flush() { buffer_->read(); }
 std::int64_t CacheFlush::bytes() const { return buffer_->bytes(); }
 
 int programs_to_rotate(std::int64_t program_bytes, std::int64_t cache_bytes,
-                       std::int64_t free_bytes) {
+                       std::int64_t free_bytes, std::int64_t called_bytes) {
   if (program_bytes <= 0) return 0;
   const std::int64_t wanted = times_the_cache * cache_bytes;
   if (program_bytes >= wanted) return 1;
   const std::int64_t others =
       std::min({(wanted + program_bytes - 1) / program_bytes, most_programs - 1,
-                std::max<std::int64_t>(0, free_bytes) / 2 / program_bytes});
+                std::max<std::int64_t>(0, free_bytes) / 2 / std::max(program_bytes, called_bytes)});
   if (others * program_bytes < least_times_the_cache * cache_bytes) return 0;
   return static_cast<int>(others) + 1;
 }

@@ -40,8 +40,9 @@ class CacheFlush {
 // between two calls of the same one. 1: a single one is larger than that. At most as many as
 // `free_bytes` and the time to build them allow; 0 where not even twice the cache passes by then,
 // or the program holds nothing.
+// called_bytes: what a program holds once it has been called, where that is more.
 int programs_to_rotate(std::int64_t program_bytes, std::int64_t cache_bytes,
-                       std::int64_t free_bytes);
+                       std::int64_t free_bytes, std::int64_t called_bytes = 0);
 
 // Bytes that can still be allocated on the device.
 std::int64_t free_bytes(const c10::Device& device);

@@ -191,7 +191,7 @@ std::string limit_of(const std::string& stopped_by) {
   if (stopped_by == "max_time") return "the time was over";
   if (stopped_by == "count") return "an external program, which takes a fixed number";
   if (stopped_by == "program") return "an external program, which decided itself";
-  return "there were enough samples";
+  return "max_samples was reached";
 }
 
 // What does not sample towards the target may have reached it all the same.

@@ -70,6 +70,65 @@ double count_descending(std::vector<double>& values) {
 
 double two_sided_p(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
+double lag_one_autocorrelation(std::span<const double> samples) {
+  const double mean = mean_of(samples);
+  double products = 0, squares = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double deviation = samples[i] - mean;
+    squares += deviation * deviation;
+    if (i + 1 < samples.size()) products += deviation * (samples[i + 1] - mean);
+  }
+  return products / squares;
+}
+
+// Equal ones have the mean of their places.
+std::vector<double> ranks_of(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t i, std::size_t j) { return values[i] < values[j]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    const double rank = std::midpoint(static_cast<double>(begin), static_cast<double>(end - 1));
+    for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = rank;
+  }
+  return ranks;
+}
+
+// Of what is left of the samples without their trend, from third to third; not below 0.
+double correlation_beside_the_trend(std::span<const double> samples) {
+  constexpr std::size_t fewest = 10;
+  constexpr double rounding = 1e-9;
+  const std::size_t third = samples.size() / 3;
+  if (samples.size() < fewest) return 0;
+  std::vector<double> first(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(third));
+  std::vector<double> last(samples.end() - static_cast<std::ptrdiff_t>(third), samples.end());
+  const auto n = static_cast<double>(samples.size());
+  const double slope =
+      (median_of(last) - median_of(first)) / static_cast<double>(samples.size() - third);
+  std::vector<double> rest(samples.begin(), samples.end());
+  for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= slope * static_cast<double>(i);
+  const auto [low, high] = std::minmax_element(rest.begin(), rest.end());
+  const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+  if (*high - *low <= rounding * (*most - *least)) return 0;
+  const double correlation = lag_one_autocorrelation(ranks_of(rest));
+  return std::clamp(correlation + (1 + 4 * correlation) / n, 0.0, 0.99);
+}
+
+// How much larger the variance of S is for samples whose correlation of lag i is that of lag 1 to
+// the power of i.
+double trend_inflation(std::span<const double> samples) {
+  const double correlation = correlation_beside_the_trend(samples);
+  const auto n = static_cast<double>(samples.size());
+  double sum = 0, power = 1;
+  for (double i = 1; i < n - 2 && power > 1e-12; ++i) {
+    power *= correlation;
+    sum += (n - i) * (n - i - 1) * (n - i - 2) * power;
+  }
+  return 1 + 2 * sum / (n * (n - 1) * (n - 2));
+}
+
 double trend_p(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   const double descending = count_descending(sorted);
@@ -84,18 +143,8 @@ double trend_p(std::span<const double> samples) {
     group = end;
   }
   const double s = n * (n - 1) / 2 - equal_pairs - 2 * descending;
-  return two_sided_p(std::max(std::abs(s) - 1, 0.0) / std::sqrt(variance / 18));
-}
-
-double lag_one_autocorrelation(std::span<const double> samples) {
-  const double mean = mean_of(samples);
-  double products = 0, squares = 0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const double deviation = samples[i] - mean;
-    squares += deviation * deviation;
-    if (i + 1 < samples.size()) products += deviation * (samples[i + 1] - mean);
-  }
-  return products / squares;
+  return two_sided_p(std::max(std::abs(s) - 1, 0.0) /
+                     std::sqrt(variance / 18 * trend_inflation(samples)));
 }
 
 double drift_between_thirds(std::span<const double> samples) {

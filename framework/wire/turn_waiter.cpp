@@ -10,6 +10,7 @@ bool TurnWaiter::await(const std::string& pass, std::int64_t taken, std::int64_t
     return false;
   }
   pass_ = pass;
+  if (before_asking_) before_asking_();
   if (const auto sent = host_.send(to_json(TurnWanted{ordinal_, pass, taken, planned})); !sent) {
     throw std::runtime_error(sent.error().text());
   }

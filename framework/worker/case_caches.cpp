@@ -24,10 +24,10 @@ std::function<void()> CaseCaches::flush() {
 }
 
 // The most that any rank needs, unless one of them cannot have as many.
-int CaseCaches::agreed_programs(std::int64_t program_bytes, const Group& group) const {
+int CaseCaches::agreed_programs(const ProgramBytes& bytes, const Group& group) const {
   const std::int64_t cache = facts_["cache_bytes"];
   const int wanted =
-      measure::programs_to_rotate(program_bytes, cache, measure::free_bytes(device_));
+      measure::programs_to_rotate(bytes.built, cache, measure::free_bytes(device_), bytes.called);
   if (group.size == 1) return wanted;
   const double most = worst_of_ranks(group, device_, wanted);
   const double too_few = worst_of_ranks(group, device_, wanted == 0 ? 1 : 0);
@@ -35,19 +35,20 @@ int CaseCaches::agreed_programs(std::int64_t program_bytes, const Group& group) 
 }
 
 std::vector<AnotherProgram> CaseCaches::more_programs(
-    std::int64_t program_bytes, const Group& group, const std::function<AnotherProgram()>& build) {
+    const ProgramBytes& bytes, const Group& group, const std::function<AnotherProgram()>& build) {
   std::vector<AnotherProgram> more;
   if (policy_ != "rotate") return more;
-  const int programs = agreed_programs(program_bytes, group);
+  const int programs = agreed_programs(bytes, group);
   if (programs == 0) {
     throw Unsupported(
         fmt::format("measure.cache: rotate needs more programs than can be built: one holds {} "
-                    "bytes, the cache {}; flush has no such limit",
-                    program_bytes, facts_["cache_bytes"].get<std::int64_t>()));
+                    "bytes, {} with what its calls leave, the cache {}; flush has no such limit",
+                    bytes.built, std::max(bytes.built, bytes.called),
+                    facts_["cache_bytes"].get<std::int64_t>()));
   }
   for (int i = 1; i < programs; ++i) more.push_back(build());
   facts_["programs"] = programs;
-  facts_["program_bytes"] = program_bytes;
+  facts_["program_bytes"] = bytes.built;
   return more;
 }
 

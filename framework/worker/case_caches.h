@@ -19,6 +19,12 @@ struct AnotherProgram {
   std::unique_ptr<ProgramBoundary> program;
 };
 
+// Memory of a program, as far as it is known.
+struct ProgramBytes {
+  std::int64_t built = 0;   // what building it left allocated
+  std::int64_t called = 0;  // and its calls as well
+};
+
 // What measure.cache asks for in one case: nothing of `warm`; of `flush` a buffer, and of `rotate`
 // further programs of the same case and seed, whose inputs therefore lie elsewhere.
 class CaseCaches {
@@ -29,17 +35,17 @@ class CaseCaches {
   // For TimedCalls; empty where nothing is to be flushed.
   std::function<void()> flush();
 
-  // As many as must take turns with the case's own, which holds `program_bytes`; none where the
-  // caches stay as they are. All ranks call it together and build the same number. Throws
-  // Unsupported where the programs are too small or the memory too scarce.
-  std::vector<AnotherProgram> more_programs(std::int64_t program_bytes, const Group& group,
+  // As many as must take turns with the case's own, whose memory is given; none where the caches
+  // stay as they are. All ranks call it together and build the same number. Throws Unsupported
+  // where the programs are too small or the memory too scarce.
+  std::vector<AnotherProgram> more_programs(const ProgramBytes& bytes, const Group& group,
                                             const std::function<AnotherProgram()>& build);
 
   // "policy", and how far it went: docs/measuring.md.
   const nlohmann::json& facts() const { return facts_; }
 
  private:
-  int agreed_programs(std::int64_t program_bytes, const Group& group) const;
+  int agreed_programs(const ProgramBytes& bytes, const Group& group) const;
 
   std::string policy_;
   at::Device device_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "measure/device.h"
@@ -55,7 +56,7 @@ class CaseRun {
     caches_.emplace(request_.parameters, *device_);
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
-    program_bytes_ = measure::allocated_bytes(*device_) - before_bytes;
+    bytes_.built = measure::allocated_bytes(*device_) - before_bytes;
   }
 
   AnotherProgram build_another() {
@@ -70,12 +71,14 @@ class CaseRun {
   // goes again: one that is timed starts as it was built.
   void take_first_calls() {
     std::unique_ptr<ProgramBoundary> program;
+    const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program));
     for (const std::string& pass : request_.passes) {
       sink_.progress("first call of " + pass);
       const Status status = guarded([&] {
         first_calls_s_[pass] = take_first_call(*composition_, *program, pass, request_.parameters);
       });
+      bytes_.called = std::max(bytes_.called, measure::allocated_bytes(*device_) - before_bytes);
       if (status.ok()) continue;
       if (placement_.world_size > 1) throw_unless_ok(status);  // others may wait for this one
       failed_[pass] = status;
@@ -136,7 +139,7 @@ class CaseRun {
   void time_pass(const std::string& pass) {
     PassReport report = measure_pass({.composition = *composition_,
                                       .program = *program_,
-                                      .program_bytes = program_bytes_,
+                                      .bytes = bytes_,
                                       .pass = pass,
                                       .parameters = request_.parameters,
                                       .caches = *caches_,
@@ -273,7 +276,7 @@ class CaseRun {
   std::unique_ptr<Composition> composition_;
   std::optional<CaseCaches> caches_;
   std::unique_ptr<ProgramBoundary> program_;
-  std::int64_t program_bytes_ = 0;
+  ProgramBytes bytes_;
   CaseVerification verification_;
   // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up
   // call it only follows the timing of all passes, and what was timed is reported only then.

@@ -49,14 +49,16 @@ bool captures(const measure::Clock& clock) { return clock.name() == "cuda_graph"
 // One of the device's clocks, reading the calls of one pass.
 class PassStopwatch final : public timing::Stopwatch {
  public:
-  // look: called once, after the first warm-up call.
-  PassStopwatch(measure::Clock& clock, measure::Clock& wall, bool warmed,
+  // programs: that take turns, each of which is warmed up. look: called once, after the first
+  // warm-up call.
+  PassStopwatch(measure::Clock& clock, measure::Clock& wall, std::size_t programs, bool warmed,
                 std::function<void()> look)
-      : clock_(clock), wall_(wall), warmed_(warmed), look_(std::move(look)) {}
+      : clock_(clock), wall_(wall), programs_(programs), warmed_(warmed), look_(std::move(look)) {}
 
   double warm_up_s() override {
     const double call_s = wall_.sample(1);
     if (look_) std::exchange(look_, nullptr)();
+    for (std::size_t i = 1; i < programs_; ++i) wall_.sample(1);
     return call_s;
   }
   // Calls before the first sample, which without a warm-up only a clock may make that must.
@@ -77,6 +79,7 @@ class PassStopwatch final : public timing::Stopwatch {
  private:
   measure::Clock& clock_;
   measure::Clock& wall_;
+  std::size_t programs_;
   bool warmed_;
   std::function<void()> look_;
   int calls_ = 1;  // of the last reading
@@ -226,8 +229,8 @@ double waited_s(const at::Device& device, const std::function<void()>& work) {
 void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
                 OutputCheck& outputs, PassReport& report) {
   const CaseContext& context = what.composition.context;
-  Rotation rotation(
-      what.caches.more_programs(what.program_bytes, context.group, what.build_another), what.pass);
+  Rotation rotation(what.caches.more_programs(what.bytes, context.group, what.build_another),
+                    what.pass);
   measure::TimedCalls timed{{call_of(step)}, what.caches.flush(), context.group.size == 1};
   for (const GuardedStep& another : rotation.steps()) timed.calls.push_back(call_of(another));
   const auto program = [&](std::size_t i) -> ProgramBoundary& {
@@ -238,7 +241,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
                                          context.device, std::move(timed));
   const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
-  PassStopwatch stopwatch(*clock, *wall, settings.warmup > 0,
+  PassStopwatch stopwatch(*clock, *wall, rotation.steps().size() + 1, settings.warmup > 0,
                           [&] { outputs.look(program(wall->last())); });
   timing::Hooks hooks = hooks_among(context);
   if (what.own_turn) wait_for_turns(hooks, stopwatch, what, settings);

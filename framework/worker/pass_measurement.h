@@ -22,8 +22,8 @@ using OwnTurn =
 
 struct PassToMeasure {
   const Composition& composition;
-  ProgramBoundary& program;    // built from it
-  std::int64_t program_bytes;  // what building it left allocated
+  ProgramBoundary& program;  // built from it
+  ProgramBytes bytes;
   const std::string& pass;
   const store::Parameters& parameters;
   CaseCaches& caches;

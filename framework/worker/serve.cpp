@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "base/idle_threads.h"
 #include "base/text.h"
 #include "catalogue/listing.h"
 #include "measure/device.h"
@@ -34,7 +35,7 @@ int complain(const Error& error) {
 void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
                  wire::Channel& channel, const wire::CaseRequest& request) {
   nlohmann::json context = nlohmann::json::object();
-  wire::TurnWaiter turns(channel, request.ordinal);
+  wire::TurnWaiter turns(channel, request.ordinal, [] { await_idle_threads(); });
   OwnTurn own_turn;
   if (request.takes_turns) own_turn = std::bind_front(&wire::TurnWaiter::await, &turns);
   // A host that is gone shows when the next request is awaited.

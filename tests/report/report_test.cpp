@@ -78,7 +78,7 @@ TEST(Report, SaysHowSamplesWereTaken) {
                       "3 of 5 timings reached the target, with 10 to 1000 samples. Not reached: "
                       "attention naive, seq_len 256, forward (the time was over, 40 samples, known "
                       "to ± 3.2 %); "
-                      "attention flash, seq_len 256, forward (there were enough samples, 1000 "
+                      "attention flash, seq_len 256, forward (max_samples was reached, 1000 "
                       "samples, not known how well)\n"),
             std::string::npos)
       << text;

@@ -1,0 +1,62 @@
+#include "cli/ceilings.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "store/import.h"
+#include "store/temporary_folder.h"
+
+namespace assay::cli {
+namespace {
+
+class StoredCeilings : public store::testing::TemporaryFolder {
+ protected:
+  void SetUp() override {
+    TemporaryFolder::SetUp();
+    auto opened = store::Database::open(file("assay.db"), store::Access::read_write);
+    ASSERT_TRUE(opened);
+    database_.emplace(std::move(*opened));
+  }
+
+  // 1 GB in so many milliseconds.
+  void calibrate(int milliseconds, std::vector<std::string> overrides) {
+    auto run = store::import_text(
+        fmt::format("workload,device,size,pass,time.samples [ms],bytes.value [GB]\n"
+                    "copy,cuda,1,copy,{},1\n",
+                    milliseconds),
+        "copy.csv");
+    ASSERT_TRUE(run) << run.error().text();
+    run->info.name = fmt::format("calibrate_copy-{}", ++runs_);
+    run->info.experiment = "calibrate_copy";
+    run->info.started = fmt::format("2026-01-0{}T00:00:00Z", runs_);
+    run->info.machine = machine_;
+    run->info.overrides = std::move(overrides);
+    ASSERT_TRUE(database_->add_run(*run));
+  }
+
+  // In GB/s.
+  double copies() {
+    const auto ceilings = ceilings_of_machine(*database_, machine_);
+    if (!ceilings || ceilings->find("copy", {}) == nullptr) return 0;
+    return ceilings->find("copy", {})->value / 1e9;
+  }
+
+ private:
+  std::optional<store::Database> database_;
+  nlohmann::json machine_ = {{"host", "lab1"}};
+  int runs_ = 0;
+};
+
+TEST_F(StoredCeilings, AreTheNewestButNarrowedOnesOnlyWhereNoWholeOneIs) {
+  calibrate(10, {"--set size=[1]"});
+  EXPECT_DOUBLE_EQ(copies(), 100);
+  calibrate(4, {});
+  EXPECT_DOUBLE_EQ(copies(), 250);
+  calibrate(5, {});
+  EXPECT_DOUBLE_EQ(copies(), 200);
+  calibrate(20, {"--filter size < 2"});
+  EXPECT_DOUBLE_EQ(copies(), 200);
+}
+
+}  // namespace
+}  // namespace assay::cli
