@@ -91,6 +91,22 @@ TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
             2 * how("rotate")["cache_bytes"].get<std::int64_t>());
 }
 
+// Each of the programs that take turns has a second call that takes 0.4 s more.
+TEST(MeasuringTest, EveryProgramThatRotatesIsWarmedUp) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml", attention_experiment("attention: [test_slow_second_call]",
+                                     "batch: 64, heads: 8, seq_len: 64, d_head: 64",
+                                     "passes: [forward], warmup: 1, samples: 100, cache: rotate"));
+  const Ended ended =
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  const auto time = Exported(folder, "attention").of("test_slow_second_call", "forward", "time");
+  ASSERT_FALSE(time.is_null());
+  ASSERT_GE(time["context"]["timing"]["forward"]["cache"]["programs"], 2);
+  for (const double sample : time["samples"]) EXPECT_LT(sample, 0.4);
+}
+
 TEST(MeasuringTest, WhatIsTooSmallToRotateIsUnsupportedAndNotMeasuredWarm) {
   const Folder folder;
   const std::string file = folder.write(
