@@ -97,7 +97,7 @@ TEST(MeasuringTest, EveryProgramThatRotatesIsWarmedUp) {
   const std::string file = folder.write(
       "e.yaml", attention_experiment("attention: [test_slow_second_call]",
                                      "batch: 64, heads: 8, seq_len: 64, d_head: 64",
-                                     "passes: [forward], warmup: 1, samples: 100, cache: rotate"));
+                                     "passes: [forward], warmup: 1, samples: 40, cache: rotate"));
   const Ended ended =
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   EXPECT_EQ(ended.exit_code, 0) << ended.errors;
