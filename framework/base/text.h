@@ -38,6 +38,8 @@ std::string human_size(Bytes bytes) {
 }
 // 93.4 → "1 min 33 s".
 std::string human_duration(double seconds);
+// "1 pass", "3 passes".
+std::string counted(std::size_t count, std::string_view one, std::string_view several);
 
 std::string sha256_hex(std::string_view bytes);
 // The whole file; refused when it holds more than `limit_bytes`.

@@ -95,6 +95,10 @@ std::string human_size(double bytes) {
   return step == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, units[step]);
 }
 
+std::string counted(std::size_t count, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
 std::string human_duration(double seconds) {
   if (!std::isfinite(seconds)) return "unknown";
   if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);

@@ -184,12 +184,35 @@ Result<run::Again> asked_again(const po::variables_map& values) {
   return again;
 }
 
+namespace {
+
+// What is not there at all is told where it is opened.
+Result<void> is_of_experiment(store::Database& database, const std::string& run,
+                              const std::string& experiment) {
+  const auto runs = database.runs();
+  if (!runs) return tl::unexpected(runs.error());
+  for (const store::RunSummary& known : *runs) {
+    if (known.info.name != run || known.info.experiment == experiment) continue;
+    return fail(ExitCode::bad_input,
+                fmt::format("'{}' is a run of the experiment '{}', not of '{}'", run,
+                            known.info.experiment, experiment),
+                "leave --resume out to begin a run of it");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
                                                  store::Database& database, const AskedRun& asked) {
   const bool implied = values["rerun"].as<bool>() || values.count("retry") > 0;
   const std::string named = text_or(values, "resume", implied ? "latest" : "");
   if (named.empty()) return std::optional<std::string>();
-  if (named != "latest") return std::optional(named);
+  if (named != "latest") {
+    const auto fits = is_of_experiment(database, named, asked.experiment.name);
+    if (!fits) return tl::unexpected(fits.error());
+    return std::optional(named);
+  }
   if (asked.of) return asked.of;
   auto latest = newest_whole_run(database, asked.experiment.name);
   if (!latest) return latest;

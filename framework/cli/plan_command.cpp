@@ -62,9 +62,10 @@ class Planner {
       print_case(index);
       if (page_.size() > 1u << 16) flush();
     }
-    page_ += fmt::format(
-        "{} cases of {} passes each ({}); {} would be skipped here, {} may not fit\n", plan_.size(),
-        around_.experiment.passes.size(), join(around_.experiment.passes, ", "), skipped_, large_);
+    page_ += fmt::format("{} of {} each ({}); {} would be skipped here, {} may not fit\n",
+                         counted(plan_.size(), "case", "cases"),
+                         counted(around_.experiment.passes.size(), "pass", "passes"),
+                         join(around_.experiment.passes, ", "), skipped_, large_);
     print_comparisons();
     flush();
   }

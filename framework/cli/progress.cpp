@@ -66,6 +66,12 @@ void Progress::case_finished(const store::CaseResult& result) {
   draw("done");
 }
 
+void Progress::interrupted() {
+  fmt::print(stderr,
+             "{}interrupted: what is being measured is finished first; once more stops at once\n",
+             terminal_ ? "\r\033[K" : "");
+}
+
 void Progress::close() {
   if (terminal_ && total_ > 0) fmt::print(stderr, "\n");
 }

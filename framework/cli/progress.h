@@ -18,6 +18,7 @@ class Progress final : public run::Observer {
   void case_started(std::size_t index, const std::string& description) override;
   void case_doing(const std::string& what) override;
   void case_finished(const store::CaseResult& result) override;
+  void interrupted() override;
   // Leaves the last state standing.
   void close();
 

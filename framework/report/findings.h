@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@ struct Figure {
   double std = std::numeric_limits<double>::quiet_NaN();    // of samples
   double error = std::numeric_limits<double>::quiet_NaN();  // of the mean; NaN: not known
   bool unverified = false;                                  // a time that nobody has checked
+  std::set<std::string> marks;                              // why it deserves less trust
 };
 
 // Kinds whose variants are compared.
@@ -57,6 +59,8 @@ std::vector<std::string> failure_findings(const Records& records, const RecordId
 // What a sentence ends with when `unverified` of the `all` figures it rests on are times that
 // nobody has checked: "", " (not verified)" or " (2 of 5 pairs not verified)".
 std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what);
+// And what it says of marks on some of them: " (2 of 5 pairs busy or wide)".
+std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what);
 
 // Codes on all axes but those named (and the options of those): what two cases must share to be
 // compared along an axis.

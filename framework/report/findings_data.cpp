@@ -35,6 +35,7 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
     if (std) figure.std = *std;
     if (std && n && *n > 1) figure.error = *std / std::sqrt(*n);
     figure.unverified = !why_unverified(records, {id}).empty();
+    for (const store::Mark& mark : marks_of(records, {id})) figure.marks.insert(mark.mark);
     figures.push_back(figure);
   }
   return figures;
@@ -44,6 +45,17 @@ std::string not_verified(std::size_t unverified, std::size_t all, std::string_vi
   if (unverified == 0) return "";
   if (unverified == all) return " (not verified)";
   return fmt::format(" ({} of {} {} not verified)", unverified, all, what);
+}
+
+std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what) {
+  std::set<std::string> all;
+  for (const std::set<std::string>& of_one : marks) all.insert(of_one.begin(), of_one.end());
+  if (all.empty()) return "";
+  const std::string words = join({all.begin(), all.end()}, " or ");
+  const auto some = static_cast<std::size_t>(std::count_if(
+      marks.begin(), marks.end(), [](const auto& of_one) { return !of_one.empty(); }));
+  if (some == marks.size()) return fmt::format(" ({})", words);
+  return fmt::format(" ({} of {} {} {})", some, marks.size(), what, words);
 }
 
 std::vector<std::size_t> axis_and_options(const Records& records, std::size_t axis) {

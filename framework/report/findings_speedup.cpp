@@ -23,6 +23,7 @@ struct Pair {
   double relative_error;  // of the ratio; NaN: not known
   bool certain;
   bool unverified;
+  std::set<std::string> marks;
 };
 
 // What one variant did against the baseline in one pass.
@@ -95,9 +96,11 @@ std::vector<Comparison> compare(const Records& records, const std::vector<Figure
       comparisons.push_back({name, pass_name, {}});
       at = std::prev(comparisons.end());
     }
+    std::set<std::string> marks = figure.marks;
+    marks.insert(base->second->marks.begin(), base->second->marks.end());
     at->pairs.push_back({figure.record, base->second->mean / figure.mean,
                          relative_error(figure, *base->second), certain(figure, *base->second),
-                         figure.unverified || base->second->unverified});
+                         figure.unverified || base->second->unverified, std::move(marks)});
   }
   return comparisons;
 }
@@ -213,6 +216,17 @@ std::string one_by_one(const Records& records, const Comparison& comparison, std
   return fmt::format("by {}: {}{}", name, join(parts, ", "), has_order ? trend_of(gains) : "");
 }
 
+// What deserves less trust of the pairs, at the sentence's end.
+std::string remarks_of(const std::vector<Pair>& pairs) {
+  std::size_t unverified = 0;
+  std::vector<std::set<std::string>> marks;
+  for (const Pair& pair : pairs) {
+    unverified += pair.unverified ? 1 : 0;
+    marks.push_back(pair.marks);
+  }
+  return not_verified(unverified, pairs.size(), "pairs") + marked(marks, "pairs");
+}
+
 std::string sentence(const Records& records, const Comparison& comparison, const std::string& base,
                      std::size_t axis, std::optional<std::size_t> by) {
   const std::vector<std::size_t> own = axis_and_options(records, axis);
@@ -224,10 +238,7 @@ std::string sentence(const Records& records, const Comparison& comparison, const
   const double mean = geometric_mean(ratios);
   const std::string subject = fmt::format("**{} against {}{}**", comparison.variant, base,
                                           comparison.pass.empty() ? "" : ", " + comparison.pass);
-  const std::string mark = not_verified(
-      static_cast<std::size_t>(std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
-                                             [](const Pair& pair) { return pair.unverified; })),
-      ratios.size(), "pairs");
+  const std::string mark = remarks_of(comparison.pairs);
   if (ratios.size() == 1) {
     const std::string place = place_of(records, comparison.pairs.front().record, own);
     return fmt::format("{}: {} as fast{}{}.", subject, times(mean),
@@ -245,7 +256,8 @@ std::string sentence(const Records& records, const Comparison& comparison, const
   }
   const auto unsure = std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
                                     [](const Pair& pair) { return !pair.certain; });
-  if (unsure > 0) text += fmt::format("; {} of the differences are within their noise", unsure);
+  if (unsure == 1) text += "; 1 of the differences is within its noise";
+  if (unsure > 1) text += fmt::format("; {} of the differences are within their noise", unsure);
   if (by) {
     if (const std::string parts = one_by_one(records, comparison, *by, own); !parts.empty()) {
       text += "; " + parts;

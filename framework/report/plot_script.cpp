@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/text.h"
@@ -23,9 +24,44 @@ bool drawable(const PlotData& data, const PlotPoint& point) {
          (!data.log_y || point.y > 0);
 }
 
-// On a log axis a bar cannot reach zero: it is cut a decade below its point.
+// From the lowest to the highest of what is drawn, bars included; with room on a log axis, where
+// gnuplot would go to whole powers of ten.
+struct Extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+
+  void take_in(double value) {
+    if (!std::isfinite(value)) return;
+    if (value > 0) low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  std::string range(bool log) const {
+    constexpr double room = 1.25;
+    if (!(high > 0)) return log ? "[*:*]" : "[0:*]";
+    return log ? fmt::format("[{:.6g}:{:.6g}]", low / room, high * room)
+               : fmt::format("[0:{:.6g}]", high * 1.05);
+  }
+};
+
+Extent extent_of(const PlotData& data, bool x) {
+  Extent extent;
+  for (const PlotLine& line : data.lines) {
+    for (const PlotPoint& point : line.points) {
+      if (!drawable(data, point)) continue;
+      if (x) {
+        extent.take_in(point.x);
+      } else {
+        for (const double value : {point.low, point.y, point.high}) extent.take_in(value);
+      }
+    }
+  }
+  return extent;
+}
+
+// On a log axis a bar that reaches zero runs out of the picture.
 double bar_end(const PlotData& data, const PlotPoint& point) {
-  return data.log_y ? std::max(point.low, point.y / 10) : point.low;
+  constexpr double out_of_the_picture = 1e-9;
+  return data.log_y && point.low <= 0 ? point.y * out_of_the_picture : point.low;
 }
 
 // Labels that would run into each other are turned.
@@ -72,9 +108,11 @@ std::string gnuplot_script(const PlotData& data, const std::filesystem::path& sv
                 ? "set key outside right top vertical Left reverse\n"
                 : "set key off\n";
   script += "set offsets graph 0.02, graph 0.02, graph 0.05, 0\nset format y '%g'\n";
-  if (data.log_x) script += "set logscale x\n";
+  if (data.log_x) {
+    script += "set logscale x\nset xrange " + extent_of(data, true).range(true) + "\n";
+  }
   if (data.log_y) script += "set logscale y\n";
-  if (!data.log_y) script += "set yrange [0:*]\n";
+  script += "set yrange " + extent_of(data, false).range(data.log_y) + "\n";
   script += x_ticks(data);
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < data.lines.size(); ++i) {

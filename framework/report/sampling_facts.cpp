@@ -194,11 +194,10 @@ std::string limit_of(const std::string& stopped_by) {
   return "max_samples was reached";
 }
 
-// What does not sample towards the target may have reached it all the same.
+// What something else ended may have reached it all the same.
 bool reached(const TimedPass& pass) {
   if (pass.stopped_by == "target") return true;
-  const bool external = pass.stopped_by == "count" || pass.stopped_by == "program";
-  return external && pass.relative_interval && *pass.relative_interval <= *pass.target;
+  return pass.relative_interval && *pass.relative_interval <= *pass.target;
 }
 
 std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {

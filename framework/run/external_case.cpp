@@ -164,8 +164,9 @@ class ExternalProgram::Talk {
                                     human_size(how.peak_memory_bytes)));
     }
     const auto lines = split(std::string(trim(errors_)), '\n');
-    answers_.cut_short(Outcome::crashed, fmt::format("the program ended with {}: {}", how.text(),
-                                                     lines.empty() ? "" : printable(lines.back())));
+    const std::string last = lines.empty() ? "" : printable(lines.back());
+    answers_.cut_short(Outcome::crashed, fmt::format("the program ended with {}{}{}", how.text(),
+                                                     last.empty() ? "" : ": ", last));
   }
 
   bool fills_the_memory() {

@@ -4,6 +4,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace assay::run {
 
 namespace {
@@ -26,7 +28,7 @@ sigset_t handled_signals() {
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(std::function<void()> first) : first_(std::move(first)) {
   const sigset_t set = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
   struct sigaction ignored = {};
@@ -37,6 +39,7 @@ Interrupt::Interrupt() {
 
 // Signals that have come but were not taken up are dropped: they were meant for what now ends.
 Interrupt::~Interrupt() {
+  first_ = nullptr;
   update();
   ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
@@ -44,7 +47,9 @@ Interrupt::~Interrupt() {
 
 void Interrupt::update() {
   signalfd_siginfo info;
-  while (::read(signals_.number(), &info, sizeof info) == sizeof info) ++count_;
+  while (::read(signals_.number(), &info, sizeof info) == sizeof info) {
+    if (++count_ == 1 && first_) first_();
+  }
 }
 
 }  // namespace assay::run

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <functional>
+
 #include "wire/channel.h"
 
 namespace assay::run {
@@ -11,7 +13,8 @@ namespace assay::run {
 // Twice: stop now.
 class Interrupt {
  public:
-  Interrupt();
+  // first: called once, when the first signal is taken up.
+  explicit Interrupt(std::function<void()> first = {});
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
@@ -26,6 +29,7 @@ class Interrupt {
   sigset_t mask_before_;
   struct sigaction pipe_before_;
   wire::Descriptor signals_;
+  std::function<void()> first_;
   int count_ = 0;
 };
 

@@ -323,7 +323,7 @@ class Run {
   Surroundings surroundings_;
   BuildIdentity build_;
   Interleaving interleaving_;
-  Interrupt interrupt_;
+  Interrupt interrupt_{[this] { observer_.interrupted(); }};
   SpareGroups spare_;
   Selection selection_;
   int session_ = 0;                  // of the results, as the database counts

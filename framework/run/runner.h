@@ -22,6 +22,8 @@ class Observer {
   virtual void case_started(std::size_t index, const std::string& description) = 0;
   virtual void case_doing(const std::string& what) = 0;
   virtual void case_finished(const store::CaseResult& result) = 0;
+  // The run ends with the cases it is at; once more, and it ends at once.
+  virtual void interrupted() {}
 };
 
 struct RunRequest {

@@ -1,8 +1,11 @@
 #include "worker/case_runner.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "measure/device.h"
@@ -16,6 +19,15 @@
 namespace assay::worker {
 
 namespace {
+
+// Each rank takes its part of the cores, or all would wait for each other's threads; unless the
+// environment says how many.
+void share_cores(int ranks) {
+  if (ranks == 1 || std::getenv("OMP_NUM_THREADS") != nullptr) return;
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return;
+  at::set_num_threads(std::max(1, CPU_COUNT(&cores) / ranks));
+}
 
 class CaseRun {
  public:
@@ -41,7 +53,10 @@ class CaseRun {
   void build() {
     device_ = device_of(request_.parameters, placement_);
     measure::use_device(*device_);
-    if (device_->is_cpu()) cpu_memory_.emplace();
+    if (device_->is_cpu()) {
+      share_cores(placement_.world_size);
+      cpu_memory_.emplace();
+    }
     freed_.emplace(*device_);
     memory_floor_.emplace(*device_);
     sink_.progress("building");

@@ -89,6 +89,20 @@ TEST(ResumeTest, OfARunAloneTakesItsOwnExperiment) {
   EXPECT_THAT(stored, ::testing::ElementsAre("16", "32", "8"));
 }
 
+TEST(ResumeTest, ARunOfAnotherExperimentIsLeftAlone) {
+  const Folder folder;
+  const std::string file = folder.write("e.yaml", lengths("8"));
+  ASSERT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
+  std::string other = lengths("16");
+  other.replace(other.find("lengths"), 7, "others");
+  const Ended ended =
+      assay(folder.path(), {"run", folder.write("o.yaml", other), "--resume", "lengths-1"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.errors,
+              HasSubstr("'lengths-1' is a run of the experiment 'lengths', not of 'others'"));
+  EXPECT_THAT(measured(folder, "lengths-1"), ElementsAre("8"));
+}
+
 TEST(ResumeTest, OtherPassesAreMissing) {
   const Folder folder;
   const std::string file = folder.write("e.yaml", lengths("8"));

@@ -68,6 +68,21 @@ TEST(Marks, ASignStandsBehindTheNumberAndItsReasonBelow) {
             "10\n");
 }
 
+TEST(Marks, StandBehindTheFindingsMadeOfSuchTimes) {
+  store::Run run = testing_support::run_of(
+      "seq_len,attention,pass,time.mean [ms]\n128,naive,forward,4\n128,mine,forward,2\n"
+      "256,naive,forward,8\n256,mine,forward,4\n");
+  for (store::CaseResult& result : run.cases) {
+    for (store::Series& series : result.series) series.clock = "wall";
+  }
+  mark(run.cases[0], throttled);
+  EXPECT_NE(markdown_of({&run}, "- findings: [speedup]").find(" (1 of 2 pairs throttled).\n"),
+            std::string::npos);
+  mark(run.cases[3], {"wide", "forward", "known to ± 9 %"});
+  EXPECT_NE(markdown_of({&run}, "- findings: [speedup]").find(" (throttled or wide).\n"),
+            std::string::npos);
+}
+
 TEST(Marks, WithoutMarksNothingChanges) {
   const store::Run run = measured();
   EXPECT_EQ(markdown_of({&run}, pivot),

@@ -22,6 +22,18 @@ TEST(InterruptTest, OnceFinishesTheCaseTwiceStops) {
   }
 }
 
+TEST(InterruptTest, TheFirstSignalIsToldOnce) {
+  int told = 0;
+  Interrupt interrupt([&told] { ++told; });
+  interrupt.update();
+  EXPECT_EQ(told, 0);
+  for (int i = 0; i < 2; ++i) {
+    ::raise(SIGINT);
+    interrupt.update();
+    EXPECT_EQ(told, 1);
+  }
+}
+
 TEST(InterruptTest, WhatWasToRunOnWithoutItsTerminalDoes) {
   ::signal(SIGHUP, SIG_IGN);
   {
