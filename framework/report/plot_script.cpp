@@ -43,6 +43,19 @@ struct Extent {
   }
 };
 
+// A log axis of less than two powers of ten is labelled at 1, 2 and 5 as well.
+std::string log_ticks(const Extent& extent) {
+  constexpr double wide = 100;
+  if (!(extent.high > 0) || extent.high / extent.low >= wide) return "";
+  std::vector<std::string> ticks;
+  const int first = static_cast<int>(std::floor(std::log10(extent.low))) - 1;
+  const int last = static_cast<int>(std::ceil(std::log10(extent.high)));
+  for (int power = first; power <= last; ++power) {
+    for (const int digit : {1, 2, 5}) ticks.push_back(fmt::format("{}e{}", digit, power));
+  }
+  return fmt::format("set ytics ({})\n", join(ticks, ", "));
+}
+
 Extent extent_of(const PlotData& data, bool x) {
   Extent extent;
   for (const PlotLine& line : data.lines) {
@@ -112,7 +125,9 @@ std::string gnuplot_script(const PlotData& data, const std::filesystem::path& sv
     script += "set logscale x\nset xrange " + extent_of(data, true).range(true) + "\n";
   }
   if (data.log_y) script += "set logscale y\n";
-  script += "set yrange " + extent_of(data, false).range(data.log_y) + "\n";
+  const Extent of_y = extent_of(data, false);
+  script += "set yrange " + of_y.range(data.log_y) + "\n";
+  if (data.log_y) script += log_ticks(of_y);
   script += x_ticks(data);
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < data.lines.size(); ++i) {
