@@ -38,16 +38,21 @@ void enqueue(const Spins& spins) {
 constexpr double shortest_event_reading_s = 200e-6;
 constexpr double ends_error_s = 0.3e-6;
 
-// How far from its time each call of a row may be shown besides, always to the same side.
-// docs/measuring.md, Short calls.
-constexpr double error_on_a_stream_s = 0.15e-6;
-constexpr double error_in_a_graph_s = 0.02e-6;
+// How far from its time a row may be shown, always to the same side: at its ends and, besides, for
+// each of its calls. docs/measuring.md, Short calls.
+struct RowErrors {
+  double ends_s;
+  double each_call_s;
+};
+constexpr RowErrors on_a_stream{ends_error_s, 0.15e-6};
+// The spins that such a row is told by are in graphs of their own, which adds their errors.
+constexpr RowErrors in_a_graph{2 * ends_error_s, 0.02e-6};
 
 // How many calls may follow each other between one pair of events: one, but for calls that are
 // short and have nothing go ahead of them.
 class Rows {
  public:
-  Rows(bool possible, double error_s) : possible_(possible), error_s_(error_s) {}
+  Rows(bool possible, const RowErrors& errors) : possible_(possible), errors_(errors) {}
 
   // Host time of what went ahead of a call: launching anything takes longer than a microsecond.
   void saw_ahead(double host_s) { least_ahead_s_ = std::min(least_ahead_s_, host_s); }
@@ -62,7 +67,8 @@ class Rows {
       const double s = row_s(n);
       call_s_ = s / n;
       total_s += s;
-      error_s += n == 1 ? ends_error_s : possible_ ? ends_error_s + n * error_s_ : n * ends_error_s;
+      const bool in_a_row = n > 1 && possible_;
+      error_s += in_a_row ? errors_.ends_s + n * errors_.each_call_s : n * ends_error_s;
       left -= n;
     }
     call_error_s_ = error_s / calls;
@@ -83,7 +89,7 @@ class Rows {
   }
 
   bool possible_;
-  double error_s_;  // of each call in a row
+  RowErrors errors_;
   double least_ahead_s_ = std::numeric_limits<double>::infinity();
   double call_s_ = std::numeric_limits<double>::infinity();  // of the last call
   double call_error_s_ = 0;
@@ -132,7 +138,7 @@ double checked_enqueue_s(const Call& call) {
 class CudaEventClock final : public Clock {
  public:
   explicit CudaEventClock(TimedCalls timed)
-      : rows_(timed.nothing_between(), error_on_a_stream_s),
+      : rows_(timed.nothing_between(), on_a_stream),
         turns_(std::move(timed)),
         timer_([this](const Spins& spins) { return between_events([spins] { enqueue(spins); }); }) {
   }
@@ -195,7 +201,7 @@ bool means_not_capturable(const std::string& reason) {
 class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
-      : rows_(timed.nothing_between(), error_in_a_graph_s), turns_(std::move(timed)) {
+      : rows_(timed.nothing_between(), in_a_graph), turns_(std::move(timed)) {
     enqueue({1, 0, 0});  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
     timer_.emplace([this](const Spins& spins) { return spinning(spins); });
