@@ -20,8 +20,8 @@ struct Side {
 };
 
 // By how much the median of a single run is supposed to deviate from process to process, where the
-// question does not say: on an H200 in reports/h200/same_twice; on two cores of a virtual machine
-// in six runs of 24 cases, the middle of 10 to 22 %.
+// question does not say: on an H200 by runs like those in reports/h200/same_twice; on two cores of
+// a virtual machine in six runs of 24 cases, the middle of 10 to 22 %.
 inline constexpr double between_runs_on_gpu = 0.015;
 inline constexpr double between_runs_on_cpu = 0.15;
 

@@ -68,7 +68,7 @@ inline constexpr std::size_t least_samples = 5;
 //          that two of them often agree by chance.
 //
 // Of a side that is a single run s² comes on top of its e² v; where both are, they cannot show it,
-// and s² is `between_runs`², as if known. On an H200 runs of one binary deviated by 0.3 % in the
+// and s² is `between_runs`², as if known. On an H200 runs of one binary deviated by 0.35 % in the
 // middle of 100 cases, and by up to 2.1 % where a call is shorter than 0.1 ms
 // (reports/h200/same_twice); on the CPUs of a virtual machine by 10 to 22 %.
 //

@@ -73,9 +73,8 @@ TEST(SameTwice, AtMostThreeOfAHundredPairsAreCalledDifferent) {
                                         counts["same"], counts["inconclusive"])));
 }
 
-// What one process sets up once makes 5 to 12 of these pairs differ (of runs of one round; of any
-// two up to 33), which a run cannot show: none is called different by what is supposed of single
-// runs, which was chosen by these results.
+// What one process sets up once makes 4 to 26 of these pairs differ, which a run cannot show: none
+// is called different by what is supposed of single runs, which was chosen by runs before these.
 TEST(SameTwice, AtMostThreeOfAHundredPairsOfSingleRunsAreCalledDifferent) {
   const Side a = read('a');
   const Side b = read('b');
