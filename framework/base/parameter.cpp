@@ -48,10 +48,11 @@ ParameterInfo choice_parameter(std::string name, std::string default_value,
 }
 
 ParameterInfo config_parameter(std::string name, std::string default_value, std::string folder,
-                               std::string description) {
+                               std::string description, std::vector<ParameterInfo> fields) {
   ParameterInfo info = parameter(std::move(name), ParameterType::config, std::move(default_value),
                                  std::move(description));
   info.config_folder = std::move(folder);
+  info.fields = std::move(fields);
   return info;
 }
 

@@ -40,6 +40,8 @@ Value value_from_json(const nlohmann::json& json) {
   return {};
 }
 
+nlohmann::json parameters_to_json(const std::vector<ParameterInfo>& parameters);
+
 nlohmann::json parameter_to_json(const ParameterInfo& parameter) {
   nlohmann::json json = {{"name", parameter.name},
                          {"type", type_names[static_cast<std::size_t>(parameter.type)]},
@@ -47,9 +49,16 @@ nlohmann::json parameter_to_json(const ParameterInfo& parameter) {
                          {"description", parameter.description},
                          {"unit", parameter.unit},
                          {"choices", parameter.choices},
-                         {"config_folder", parameter.config_folder}};
+                         {"config_folder", parameter.config_folder},
+                         {"fields", parameters_to_json(parameter.fields)}};
   if (parameter.minimum) json["minimum"] = *parameter.minimum;
   if (parameter.maximum) json["maximum"] = *parameter.maximum;
+  return json;
+}
+
+nlohmann::json parameters_to_json(const std::vector<ParameterInfo>& parameters) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const ParameterInfo& parameter : parameters) json.push_back(parameter_to_json(parameter));
   return json;
 }
 
@@ -62,6 +71,9 @@ ParameterInfo parameter_from_json(const nlohmann::json& json) {
   parameter.unit = json.at("unit");
   parameter.choices = json.at("choices").get<std::vector<std::string>>();
   parameter.config_folder = json.at("config_folder");
+  for (const auto& field : json.at("fields")) {
+    parameter.fields.push_back(parameter_from_json(field));
+  }
   if (json.contains("minimum")) parameter.minimum = json.at("minimum");
   if (json.contains("maximum")) parameter.maximum = json.at("maximum");
   return parameter;
@@ -106,17 +118,13 @@ PluginInfo plugin_from_json(const nlohmann::json& json) {
 }  // namespace
 
 nlohmann::json to_json(const PluginInfo& plugin) {
-  nlohmann::json parameters = nlohmann::json::array();
-  for (const ParameterInfo& parameter : plugin.parameters) {
-    parameters.push_back(parameter_to_json(parameter));
-  }
   nlohmann::json metrics = nlohmann::json::array();
   for (const MetricInfo& metric : plugin.metrics) metrics.push_back(metric_to_json(metric));
   return {{"kind", plugin.kind},
           {"name", plugin.name},
           {"description", plugin.description},
           {"file", plugin.file},
-          {"parameters", std::move(parameters)},
+          {"parameters", parameters_to_json(plugin.parameters)},
           {"memory_estimate", plugin.memory_estimate},
           {"devices", plugin.devices},
           {"uses", plugin.uses},

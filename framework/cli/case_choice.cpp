@@ -7,6 +7,7 @@
 
 #include "base/expression.h"
 #include "base/text.h"
+#include "base/unmet_words.h"
 
 namespace assay::cli {
 
@@ -118,6 +119,24 @@ Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run
   auto found = that_hold(run, text);
   if (found && found->empty()) return no_case(run, text);
   return found;
+}
+
+std::string unmet_words(const std::vector<std::string>& filters, const store::Run& run) {
+  const auto texts_of = [&run](const std::string& name) {
+    std::set<std::string> texts;
+    for (const store::CaseResult& result : run.cases) {
+      const Value value = value_of(result, name);
+      if (const auto* text = std::get_if<std::string>(&value)) texts.insert(*text);
+    }
+    return std::vector<std::string>(texts.begin(), texts.end());
+  };
+  std::vector<std::string> unmet;
+  for (const std::string& filter : filters) {
+    const auto expression = Expression::compile(filter);
+    std::string words = expression ? assay::unmet_words(*expression, texts_of) : "";
+    if (!words.empty()) unmet.push_back(std::move(words));
+  }
+  return join(unmet, "; ");
 }
 
 Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run) {

@@ -83,8 +83,14 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     loaded.push_back(std::move(*run));
   }
   if (loaded.empty()) {
+    std::string hint =
+        fmt::format("--filter '{}' drops all of them", join(request.filters, "' and '"));
+    if (const auto run = database.load_run(request.runs.front())) {
+      const std::string unmet = unmet_words(request.filters, *run);
+      if (!unmet.empty()) hint += ": " + unmet;
+    }
     return fail(ExitCode::bad_input, fmt::format("no case of {} is left", join(request.runs, ", ")),
-                fmt::format("--filter '{}' drops all of them", join(request.filters, "' and '")));
+                std::move(hint));
   }
   report::Inputs inputs;
   for (const store::Run& run : loaded) inputs.sources.push_back(&run);

@@ -38,7 +38,12 @@ Usage show_usage() {
 
 std::string bounds(const ParameterInfo& parameter) {
   if (!parameter.choices.empty()) return "one of " + join(parameter.choices, ", ");
-  if (!parameter.config_folder.empty()) return "a name in configs/" + parameter.config_folder;
+  if (!parameter.config_folder.empty()) {
+    std::vector<std::string> fields;
+    for (const ParameterInfo& field : parameter.fields) fields.push_back(field.name);
+    return "a name in configs/" + parameter.config_folder + ", or a .yaml file" +
+           (fields.empty() ? "" : " of " + join(fields, ", "));
+  }
   if (parameter.minimum && parameter.maximum) {
     return fmt::format("{:g} to {:g}", *parameter.minimum, *parameter.maximum);
   }

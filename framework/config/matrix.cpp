@@ -8,6 +8,8 @@
 #include <unordered_set>
 
 #include "base/expression.h"
+#include "base/text.h"
+#include "base/unmet_words.h"
 
 namespace assay::config {
 namespace {
@@ -80,9 +82,31 @@ class Expander {
     if (!reached_filters_) {
       return fail_at(experiment_.exclude_where, std::move(message), "exclude drops all of them");
     }
+    const std::string unmet = unmet_in_filters();
     return fail(ExitCode::bad_input, std::move(message),
-                experiment_.exclude.empty() ? "--filter drops all of them"
-                                            : "--filter drops what exclude leaves");
+                (experiment_.exclude.empty() ? "--filter drops all of them"
+                                             : "--filter drops what exclude leaves") +
+                    (unmet.empty() ? unmet : ": " + unmet));
+  }
+
+  std::string unmet_in_filters() const {
+    std::vector<std::string> unmet;
+    for (const CompiledFilter& filter : filters_) {
+      const std::string words = unmet_words(
+          filter.expression, [this](const std::string& name) { return texts_of(name); });
+      if (!words.empty()) unmet.push_back(words);
+    }
+    return join(unmet, "; ");
+  }
+
+  std::vector<std::string> texts_of(const std::string& name) const {
+    std::vector<std::string> texts;
+    const auto place = plan_.column(name);
+    if (!place) return texts;
+    for (const Value& value : plan_.columns()[*place].values) {
+      if (const auto* text = std::get_if<std::string>(&value)) texts.push_back(*text);
+    }
+    return texts;
   }
 
   std::size_t column(const std::string& name) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "yaml/values.h"
 
 namespace assay::config {
 
@@ -16,7 +15,7 @@ std::vector<std::string> Presets::names(const std::string& folder) const {
   return yaml::names_in(configs_ / folder);
 }
 
-Result<nlohmann::json> Presets::read(const std::string& folder, const std::string& name) const {
+Result<yaml::Node> Presets::read(const std::string& folder, const std::string& name) const {
   fs::path path;
   if (name.ends_with(".yaml")) {
     path = experiment_folder_ / name;
@@ -34,10 +33,11 @@ Result<nlohmann::json> Presets::read(const std::string& folder, const std::strin
     }
     path = configs_ / folder / (name + ".yaml");
   }
-  const auto document = yaml::parse_file(path.string());
-  if (!document) return tl::unexpected(document.error());
-  if (!document->is_mapping()) return fail_at(document->where, "a config is a mapping of names");
-  return yaml::to_json(*document);
+  auto document = yaml::parse_file(path.string());
+  if (document && !document->is_mapping()) {
+    return fail_at(document->where, "a config is a mapping of names");
+  }
+  return document;
 }
 
 }  // namespace assay::config

@@ -2,11 +2,11 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "yaml/document.h"
 
 namespace assay::config {
 
@@ -19,8 +19,8 @@ class Presets {
   // Names that `folder` offers, sorted.
   std::vector<std::string> names(const std::string& folder) const;
 
-  // The file as JSON, always an object. An error without a place means there is no such file.
-  Result<nlohmann::json> read(const std::string& folder, const std::string& name) const;
+  // The file, always a mapping. An error without a place means there is no such file.
+  Result<yaml::Node> read(const std::string& folder, const std::string& name) const;
 
  private:
   std::filesystem::path configs_;

@@ -131,6 +131,17 @@ Checked check_scalar(const yaml::Node& node, const ParameterInfo& info) {
   return node.text;
 }
 
+nlohmann::json as_json(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> nlohmann::json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+          return nullptr;
+        else
+          return held;
+      },
+      value);
+}
+
 }  // namespace
 
 std::string accepted(const ParameterInfo& info) {
@@ -186,6 +197,29 @@ void ValueChecker::check_default(const std::string& name, const ParameterInfo& i
   }
 }
 
+nlohmann::json ValueChecker::check_fields(const yaml::Node& config, const ParameterInfo& info) {
+  nlohmann::json checked = yaml::to_json(config);
+  if (info.fields.empty()) return checked;
+  std::vector<std::string> names;
+  for (const ParameterInfo& field : info.fields) names.push_back(field.name);
+  for (const auto& [key, value] : config.entries) {
+    const auto field = std::find(names.begin(), names.end(), key.text);
+    if (field == names.end()) {
+      diagnostics_.add(key.where,
+                       fmt::format("unknown field '{}'{}", key.text, suggestion(key.text, names)));
+    } else if (const auto fits = check(key.text, value, info.fields[field - names.begin()])) {
+      checked[key.text] = as_json(*fits);
+    }
+  }
+  for (const ParameterInfo& field : info.fields) {
+    if (config.find(field.name) == nullptr) {
+      diagnostics_.add(config.where, fmt::format("the field '{}' is missing", field.name),
+                       "it takes " + accepted(field));
+    }
+  }
+  return checked;
+}
+
 bool ValueChecker::read_config(const std::string& name, const std::string& value,
                                const ParameterInfo& info, const SourceLocation& where) {
   const std::string key = name + "/" + value;
@@ -195,9 +229,16 @@ bool ValueChecker::read_config(const std::string& name, const std::string& value
     configs_.emplace(key, known->second);
     return true;
   }
-  auto contents = presets_.read(info.config_folder, value);
+  if (wrong_configs_.count(key) > 0) return false;
+  const auto contents = presets_.read(info.config_folder, value);
   if (contents) {
-    configs_.emplace(key, std::move(*contents));
+    const std::size_t before = diagnostics_.size();
+    nlohmann::json fields = check_fields(*contents, info);
+    if (diagnostics_.size() > before) {
+      wrong_configs_.insert(key);
+      return false;
+    }
+    configs_.emplace(key, std::move(fields));
     return true;
   }
   for (const Diagnostic& diagnostic : contents.error().diagnostics) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "config/diagnostics.h"
@@ -39,11 +40,13 @@ class ValueChecker {
  private:
   bool read_config(const std::string& name, const std::string& value, const ParameterInfo& info,
                    const SourceLocation& where);
+  nlohmann::json check_fields(const yaml::Node& config, const ParameterInfo& info);
 
   const Presets& presets_;
   Diagnostics& diagnostics_;
   const std::map<std::string, nlohmann::json>& known_;
   std::map<std::string, nlohmann::json> configs_;
+  std::set<std::string> wrong_configs_;  // whose mistakes have been told
 };
 
 }  // namespace assay::config

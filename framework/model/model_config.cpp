@@ -53,6 +53,23 @@ Architecture architecture_from_text(std::string_view text) {
                               "'; known: swiglu, gelu");
 }
 
+std::vector<ParameterInfo> model_fields() {
+  const auto size = [](std::string name, double maximum, std::string description) {
+    ParameterInfo field;
+    field.name = std::move(name);
+    field.minimum = 1;
+    field.maximum = maximum;
+    field.description = std::move(description);
+    return field;
+  };
+  constexpr double widest = 1 << 24;
+  return {size("d_model", widest, "Width of the residual stream."),
+          size("d_ff", widest, "Width inside the feed-forward."),
+          size("layers", 1 << 16, "Blocks."),
+          size("heads", 1 << 16, "Heads of an attention; they divide d_model."),
+          size("vocab_size", widest, "Tokens that there are.")};
+}
+
 ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context) {
   ModelConfig config;
   config.architecture = architecture;

@@ -32,7 +32,10 @@ struct ModelConfig {
   std::int64_t d_head() const { return d_model / heads; }
 };
 
-// From the fields of a file under configs/models/ (d_model, d_ff, layers, heads, vocab_size).
+// What a file under configs/models/ says: d_model, d_ff, layers, heads, vocab_size.
+std::vector<ParameterInfo> model_fields();
+
+// From the fields of such a file.
 // Throws std::invalid_argument for a missing field, a size below 1, a d_model that the heads do
 // not divide, and an odd head size under RoPE.
 ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context);

@@ -124,7 +124,8 @@ Explanation explain(const std::string& message) {
   static const std::unordered_map<std::string_view, Explanation> explanations = {
       {YAML::ErrorMsg::END_OF_SEQ_FLOW, {"a '[' is not closed", "add ']' or a missing comma"}},
       {YAML::ErrorMsg::END_OF_MAP_FLOW, {"a '{' is not closed", "add '}' or a missing comma"}},
-      {YAML::ErrorMsg::FLOW_END, {"a ']' or '}' closes nothing", ""}},
+      {YAML::ErrorMsg::FLOW_END,
+       {"this ']' or '}' closes nothing, or not what was opened last", ""}},
       {YAML::ErrorMsg::MAP_VALUE,
        {"a ':' cannot stand here", "check the indentation, or quote the text"}},
       {YAML::ErrorMsg::MAP_KEY, {"a key cannot stand here", "check the indentation"}},

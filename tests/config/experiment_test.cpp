@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -78,13 +81,16 @@ TEST(Experiment, ReadsAModelFromAFileBesideIt) {
   namespace fs = std::filesystem;
   std::string folder = (fs::temp_directory_path() / "assay-config-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  ASSERT_TRUE(write_file(folder + "/mine.yaml", "d_model: 8\n"));
+  ASSERT_TRUE(write_file(folder + "/mine.yaml",
+                         "d_model: 8\nd_ff: 3.2e1\nlayers: 1\nheads: 2\nvocab_size: 10\n"));
+  ASSERT_TRUE(write_file(folder + "/wrong.yaml", "d_model: wide\nlayer: 3\nd_ff: 0\nheads: 2\n"));
   ASSERT_TRUE(write_file(folder + "/broken.yaml", "d_model: 8\nd_model: 9\n"));
   ASSERT_TRUE(write_file(folder + "/e.yaml",
                          "experiment: e\nworkload: model_step\nmatrix: {model: [mine.yaml]}\n"));
   const auto experiment = read_experiment(folder + "/e.yaml", test_environment());
   ASSERT_TRUE(experiment) << experiment.error().text();
   EXPECT_EQ(experiment->presets.at("model/mine.yaml")["d_model"], 8);
+  EXPECT_TRUE(experiment->presets.at("model/mine.yaml")["d_ff"].is_number_integer());
   const auto broken =
       read_experiment(folder + "/e.yaml", test_environment(), {{"model=broken.yaml"}, {}});
   ASSERT_FALSE(broken);
@@ -92,6 +98,23 @@ TEST(Experiment, ReadsAModelFromAFileBesideIt) {
             folder +
                 "/broken.yaml:2:1: model: the key 'd_model' is given twice; first at line 1, "
                 "column 1");
+  // All of them at once, and once, wherever the file is named.
+  ASSERT_TRUE(write_file(folder + "/f.yaml",
+                         "experiment: f\nworkload: model_step\nmatrix: {model: [wrong.yaml]}\n"
+                         "include: [{model: wrong.yaml, batch: 0}]\n"));
+  const auto wrong = read_experiment(folder + "/f.yaml", test_environment());
+  ASSERT_FALSE(wrong);
+  std::vector<std::string> told;
+  for (const Diagnostic& diagnostic : wrong.error().diagnostics) {
+    told.push_back(fmt::format("{}:{} {}", diagnostic.where.line, diagnostic.where.column,
+                               diagnostic.message));
+  }
+  EXPECT_THAT(told, testing::UnorderedElementsAre(
+                        "1:10 d_model: 'wide' is not what it takes",
+                        "2:1 unknown field 'layer'; did you mean 'layers'? known: d_model, d_ff, "
+                        "layers, heads, vocab_size",
+                        "3:7 d_ff: 0 is out of bounds", "1:1 the field 'layers' is missing",
+                        "1:1 the field 'vocab_size' is missing", testing::HasSubstr("batch: 0")));
   fs::remove_all(folder);
 }
 

@@ -149,7 +149,12 @@ TEST(Filter, ThatLeavesNothingOrMakesNoSenseIsAnError) {
   const std::string text = on_attention("matrix: {seq_len: [128, 256]}\n");
   const auto none = expand(parsed(text, {{}, {"seq_len > 999"}}));
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().text().find("no case of 'test' is left"), std::string::npos);
+  EXPECT_EQ(none.error().text(), "no case of 'test' is left; --filter drops all of them");
+  const auto misspelt = expand(parsed(text, {{}, {"attention == niave"}}));
+  ASSERT_FALSE(misspelt);
+  EXPECT_EQ(misspelt.error().text(),
+            "no case of 'test' is left; --filter drops all of them: no case has attention 'niave'; "
+            "did you mean 'naive'? known: naive");
   const auto number = expand(parsed(text, {{}, {"seq_len + 1"}}));
   ASSERT_FALSE(number);
   EXPECT_NE(number.error().text().find("it gives 129, not true or false"), std::string::npos);

@@ -29,10 +29,18 @@ ParameterInfo quantity(std::string name, ParameterType type, Value default_value
   return info;
 }
 
+std::vector<ParameterInfo> sizes() {
+  std::vector<ParameterInfo> fields;
+  for (const char* name : {"d_model", "d_ff", "layers", "heads", "vocab_size"}) {
+    fields.push_back(quantity(name, ParameterType::integer, {}, 1, 65536));
+  }
+  return fields;
+}
+
 PluginInfo model_step() {
   PluginInfo workload =
       variant("workload", "model_step",
-              {config_parameter("model", "small", "models", "Sizes."),
+              {config_parameter("model", "small", "models", "Sizes.", sizes()),
                choice_parameter("architecture", "swiglu", {"swiglu", "gelu"}, "Which."),
                integer_parameter("batch", 4, 1, 65536, "Sequences."),
                integer_parameter("seq_len", 256, 1, 1 << 20, "Tokens.")});

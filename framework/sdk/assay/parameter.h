@@ -30,6 +30,8 @@ struct ParameterInfo {
   std::optional<double> maximum = {};  // inclusive
   std::vector<std::string> choices = {};
   std::string config_folder = {};
+  // Of a config: what its file must say, each entry of it. None: it may say anything.
+  std::vector<ParameterInfo> fields = {};
 };
 
 ParameterInfo integer_parameter(std::string name, std::int64_t default_value, double minimum,
@@ -40,6 +42,6 @@ ParameterInfo boolean_parameter(std::string name, bool default_value, std::strin
 ParameterInfo choice_parameter(std::string name, std::string default_value,
                                std::vector<std::string> choices, std::string description);
 ParameterInfo config_parameter(std::string name, std::string default_value, std::string folder,
-                               std::string description);
+                               std::string description, std::vector<ParameterInfo> fields = {});
 
 }  // namespace assay

@@ -11,7 +11,7 @@ class ModelStep final : public Workload {
  public:
   static std::vector<ParameterInfo> options() {
     return {
-        config_parameter("model", "small", "models", "Sizes of the model."),
+        config_parameter("model", "small", "models", "Sizes of the model.", model::model_fields()),
         choice_parameter("architecture", "swiglu", {"swiglu", "gelu"},
                          "swiglu: RoPE, SwiGLU, separate head; gelu: learned positions, GELU, head "
                          "tied to the embedding."),

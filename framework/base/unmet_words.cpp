@@ -1,0 +1,22 @@
+#include "base/unmet_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace assay {
+
+std::string unmet_words(const Expression& expression, const TextsOf& texts_of) {
+  std::vector<std::string> unmet;
+  for (const auto& [word, name] : expression.uses()) {
+    const std::vector<std::string> texts = texts_of(name);
+    const bool is_text = !texts.empty() && texts_of(word).empty();
+    if (!is_text || std::find(texts.begin(), texts.end(), word) != texts.end()) continue;
+    unmet.push_back(fmt::format("no case has {} '{}'{}", name, word, suggestion(word, texts)));
+  }
+  return join(unmet, "; ");
+}
+
+}  // namespace assay
