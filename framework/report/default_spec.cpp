@@ -70,6 +70,41 @@ void add_spread(const std::string& metric, const std::string& pass, const std::s
   columns.push_back(std::move(both));
 }
 
+// How far the median may be off stands behind it: half of its interval, of which the ends are
+// hidden columns that an expression can name.
+void add_known_median(const std::string& metric, const std::string& pass, const std::string& unit,
+                      std::vector<Column>& columns) {
+  const std::string name = pass.empty() ? metric : pass + " " + metric;
+  const std::string number = std::to_string(columns.size());
+  Column median = figure(name + "#median", metric, pass, unit, Statistic::median);
+  Column low = figure("low" + number, metric, pass, unit, Statistic::median_ci_low);
+  Column high = figure("high" + number, metric, pass, unit, Statistic::median_ci_high);
+  Column half;
+  half.name = name + "#half";
+  half.content = ExpressionContent{
+      *Expression::compile(fmt::format("({} - {}) / 2", high.name, low.name)), ""};
+  half.format = *parse_format("{:.2g}");
+  Column both;
+  both.name = with_unit(name, unit);
+  both.content = JoinContent{{median.name, half.name}, " ± ", true};
+  both.align = 'r';
+  median.shown = low.shown = high.shown = half.shown = false;
+  for (Column* column : {&median, &low, &high, &half, &both}) {
+    columns.push_back(std::move(*column));
+  }
+}
+
+// Whether samples were taken until every median was known well enough.
+bool had_targets(const Records& records) {
+  const auto axis = records.axis("measure.target");
+  if (!axis) return false;
+  const auto& values = records.axes()[*axis].values;
+  return values.size() > 1 && std::all_of(values.begin() + 1, values.end(), [](const Value& value) {
+           const auto* target = std::get_if<double>(&value);
+           return target != nullptr && *target > 0;
+         });
+}
+
 void add_plain(const std::string& metric, const std::string& pass, const std::string& unit,
                std::vector<Column>& columns) {
   const std::string name = pass.empty() ? metric : pass + " " + metric;
@@ -167,8 +202,10 @@ ReportSpec default_spec(const Records& records) {
   table.grid.varying_rows = true;
   if (records.sources().size() > 1) table.grid.keys.push_back("source");
   const std::string main = present.count("time") ? "time" : first_figure(records);
+  const bool targets = main == "time" && had_targets(records);
   for (const std::string& pass : passes_of(records, main)) {
-    add_spread(main, pass, fitting_unit(records, main), table.grid.columns);
+    const auto add_figure = targets ? add_known_median : add_spread;
+    add_figure(main, pass, fitting_unit(records, main), table.grid.columns);
   }
   if (present.count("peak_memory") && main != "peak_memory") {
     for (const std::string& pass : passes_of(records, "peak_memory")) {
@@ -186,7 +223,13 @@ ReportSpec default_spec(const Records& records) {
       table.grid.columns.insert(table.grid.columns.begin(), std::move(source));
     }
     spec.blocks.push_back(std::move(table));
-    if (auto plot = default_plot(records, main)) spec.blocks.push_back(std::move(*plot));
+    spec.blocks.push_back(ProseSpec{
+        targets ? "Times are medians; behind the ± stands half of their 95 % confidence interval."
+                : "Figures are means; behind the ± stands the standard deviation of the samples."});
+    if (auto plot = default_plot(records, main)) {
+      if (targets) plot->y.statistic = Statistic::median;
+      spec.blocks.push_back(std::move(*plot));
+    }
   }
   spec.blocks.push_back(HeadingSpec{2, "Findings"});
   FindingsSpec findings;

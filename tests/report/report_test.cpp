@@ -84,6 +84,19 @@ TEST(Report, SaysHowSamplesWereTaken) {
       << text;
 }
 
+TEST(Report, WhereThereWereTargetsTheMedianIsShown) {
+  store::Run run = run_of(
+      "seq_len,measure.target,pass,time.samples [ms]\n"
+      "128,0.01,forward,1 1 1 1 1 1 1 1 10\n256,0.01,forward,3 3 3 3 3 3 3 3 30\n");
+  const std::string known = report_of({&run});
+  EXPECT_NE(known.find("|       128 |               1 ± 0 |"), std::string::npos) << known;
+  EXPECT_NE(known.find("\nTimes are medians"), std::string::npos) << known;
+  run.cases[1].parameters["measure.target"] = 0.0;  // one of them was not
+  const std::string mixed = report_of({&run});
+  EXPECT_NE(mixed.find(" 2 ± 3 |"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("\nFigures are means"), std::string::npos) << mixed;
+}
+
 TEST(Report, WhatHasNoHeadingStandsUnderResults) {
   const store::Run run = measured_run();
   const std::string table = "- table: {columns: {s: {metric: time, unit: s}}}";
