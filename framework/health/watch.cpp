@@ -88,7 +88,6 @@ Watch::Ticket Watch::begin(std::vector<int> devices) {
   }
   watched.devices = std::move(devices);
   watched.begun_s = start_s;
-  watched.since_s = now_s();
   keep(watched, reading, true);
   if (open_.size() == 1) changed_.notify_all();
   return ticket;
@@ -139,6 +138,7 @@ void Watch::take(std::unique_lock<std::mutex>& lock) {
   }
   std::sort(devices.begin(), devices.end());
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  const Ticket later = next_ticket_;
   lock.unlock();
   const double cpu_before_s = cpu_s();
   const Reading reading = read(depth, devices);
@@ -150,7 +150,8 @@ void Watch::take(std::unique_lock<std::mutex>& lock) {
     remember(reading);
   }
   for (auto& [ticket, watched] : open_) {
-    if (reading.time_s >= watched.since_s) keep(watched, reading, false);
+    // A case begun since the devices were gathered may have others, whatever the time.
+    if (ticket < later) keep(watched, reading, false);
   }
 }
 

@@ -52,7 +52,6 @@ class Watch {
   struct Watched {
     std::vector<int> devices;
     double begun_s = 0;
-    double since_s = 0;  // readings before this may be of other devices
     Observation observation;
     std::uint64_t every = 1;  // of the readings one in so many is kept
     std::uint64_t count = 0;
