@@ -18,6 +18,10 @@ endif()
 
 execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} status --porcelain --untracked-files=no
   OUTPUT_VARIABLE changes ERROR_QUIET RESULT_VARIABLE failed)
+# A source that was never added is built all the same.
+execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} status --porcelain -- framework plugins cmake
+  OUTPUT_VARIABLE added ERROR_QUIET)
+string(APPEND changes "${added}")
 if(failed)
   set(clean null)
 elseif(changes STREQUAL "")

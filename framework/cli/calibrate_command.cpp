@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/expression.h"
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/ceilings.h"
 #include "cli/commands.h"
@@ -71,7 +72,7 @@ class CeilingsPlanner {
     std::vector<Calibration> planned;
     for (const std::string& thing : asked_) {
       if (const std::string why = left_out(thing); !why.empty()) {
-        fmt::print(stderr, "{}: left out, {}\n", thing, why);
+        print_error("{}: left out, {}\n", thing, why);
         continue;
       }
       auto one = read(thing);
@@ -221,7 +222,7 @@ Result<void> print_ceilings(store::Database& database) {
   }
   report::Document document;
   document.sections.push_back(std::move(table));
-  fmt::print("{}\n", report::to_terminal(document, 0));
+  print_out("{}\n", report::to_terminal(document, 0));
   return {};
 }
 
@@ -252,7 +253,7 @@ Result<Measured> measure(const Session& session, const po::variables_map& values
   const auto rendered =
       render_report(session, database, results_folder(values), ReportRequest{{end->run}});
   if (!rendered) return tl::unexpected(rendered.error());
-  fmt::print("report: {}\n", rendered->file.string());
+  print_out("report: {}\n", rendered->file.string());
   if (!rendered->problems.empty()) {
     return tl::unexpected(Error{ExitCode::bad_input, rendered->problems});
   }

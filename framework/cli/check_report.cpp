@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/output.h"
 #include "base/text.h"
 
 namespace assay::cli {
@@ -36,7 +37,7 @@ std::string status(const wire::CheckResult& result) {
 void CheckReport::started(const wire::CheckSuite& suite) {
   titles_ = suite.checks;
   for (const auto& title : titles_) name_width_ = std::max(name_width_, title.name.size());
-  fmt::print("{}\n", title_);
+  print_out("{}\n", title_);
   std::fflush(stdout);
 }
 
@@ -44,15 +45,14 @@ void CheckReport::doing(const wire::CheckBegins& begins) {
   if (!terminal_) return;
   std::string line = fmt::format("  {} {}", begins.check, begins.text);
   if (line.size() > 78) line.resize(78);
-  fmt::print(stderr, "\r\033[K{}", line);
-  std::fflush(stderr);
+  print_error("\r\033[K{}", line);
 }
 
 void CheckReport::finished(const wire::CheckResult& result) {
   // A worker that dies behind a check takes back what it said of it.
   std::erase_if(results_, [&](const auto& before) { return before.check == result.check; });
   results_.push_back(result);
-  if (terminal_) fmt::print(stderr, "\r\033[K");
+  if (terminal_) print_error("\r\033[K");
   print_line(result);
   std::fflush(stdout);
 }
@@ -67,7 +67,7 @@ void CheckReport::print_line(const wire::CheckResult& result) {
   std::string line = fmt::format("  {:<{}}  {:<{}}  {}", result.check, name_width_, status(result),
                                  status_width, rest);
   line.erase(line.find_last_not_of(' ') + 1);
-  fmt::print("{}\n", line);
+  print_out("{}\n", line);
 }
 
 std::string CheckReport::sentence(const std::string& check) const {
@@ -78,8 +78,8 @@ std::string CheckReport::sentence(const std::string& check) const {
 }
 
 void CheckReport::print_failure(const wire::CheckResult& result) const {
-  fmt::print("\n{} does not hold: {}\n  smallest case: {}\n  {}\n", result.check,
-             sentence(result.check), result.smallest, result.complaint);
+  print_out("\n{} does not hold: {}\n  smallest case: {}\n  {}\n", result.check,
+            sentence(result.check), result.smallest, result.complaint);
 }
 
 // What is not wrong and yet worth knowing.
@@ -91,9 +91,9 @@ void CheckReport::print_remarks() const {
       if (!told && (result.passed > 0 || result.failed > 0)) reasons.push_back(reason);
     }
   }
-  if (!reasons.empty()) fmt::print("\ndeclined:\n  {}\n", join(reasons, "\n  "));
+  if (!reasons.empty()) print_out("\ndeclined:\n  {}\n", join(reasons, "\n  "));
   for (const auto& result : results_) {
-    if (!result.note.empty()) fmt::print("\nnote on {}: {}\n", result.check, result.note);
+    if (!result.note.empty()) print_out("\nnote on {}: {}\n", result.check, result.note);
   }
 }
 
@@ -118,8 +118,8 @@ void CheckReport::conclude() {
   };
   const auto ok = count([](const auto& result) { return passed(result); });
   const auto wrong = count([](const auto& result) { return result.failed > 0; });
-  fmt::print("\n{} ok, {} failed, {} not applicable\n", ok, wrong,
-             static_cast<std::int64_t>(results_.size()) - ok - wrong);
+  print_out("\n{} ok, {} failed, {} not applicable\n", ok, wrong,
+            static_cast<std::int64_t>(results_.size()) - ok - wrong);
 }
 
 }  // namespace assay::cli

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 
@@ -41,23 +42,34 @@ constexpr std::array<Command, 14> commands = {{
 }};
 
 void print_help() {
-  fmt::print(
+  print_out(
       "assay measures the parts of LLM training systems and writes the report.\n\n"
       "assay COMMAND [options]\n\nCommands:\n");
-  for (const Command& command : commands) fmt::print("  {:<9} {}\n", command.name, command.summary);
-  fmt::print(
+  for (const Command& command : commands) print_out("  {:<9} {}\n", command.name, command.summary);
+  print_out(
       "\n`assay COMMAND --help` shows the options and an example.\n\nExample:\n"
       "  assay run experiments/quickstart.yaml\n");
 }
 
 int complain(const Error& error) {
-  fmt::print(stderr, "{}\n", error.text());
+  print_error("{}\n", error.text());
   return static_cast<int>(error.exit_code);
+}
+
+// What a worker prints is its plugins'.
+int with_all_written(const Command& command, int exit_code) {
+  if (command.name == "worker" || all_written_out()) return exit_code;
+  return std::max(exit_code,
+                  complain({ExitCode::results_unreadable,
+                            {{{},
+                              "not all that was printed could be written to standard output",
+                              "is its disk full?"}}}));
 }
 
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
+  open_standard_streams();
   const Arguments words(argv + std::min(argc, 1), argv + argc);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
@@ -68,7 +80,7 @@ int run_command_line(int argc, char** argv) {
     names.emplace_back(command.name);
     if (command.name != words[0]) continue;
     const auto done = command.run({words.begin() + 1, words.end()});
-    return done ? static_cast<int>(*done) : complain(done.error());
+    return with_all_written(command, done ? static_cast<int>(*done) : complain(done.error()));
   }
   return complain(
       {ExitCode::bad_input,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -97,15 +98,15 @@ Result<ExitCode> compare_command(const Arguments& arguments) {
   const auto comparison = comparison_of(**values);
   if (!comparison) return tl::unexpected(comparison.error());
   if (format == "json") {
-    fmt::print("{}\n", compare::to_json(*comparison)
-                           .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_out("{}\n", compare::to_json(*comparison)
+                          .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print("{}", format == "text" ? compare::to_terminal(*comparison)
-                                      : compare::to_markdown(*comparison));
+    print_out("{}", format == "text" ? compare::to_terminal(*comparison)
+                                     : compare::to_markdown(*comparison));
   }
   const compare::GateFindings found = compare::apply(*gates, *comparison);
   std::fflush(stdout);
-  for (const std::string& line : found.lines) fmt::print(stderr, "{}\n", line);
+  for (const std::string& line : found.lines) print_error("{}\n", line);
   return found.fails ? ExitCode::some_case_not_ok : ExitCode::ok;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -31,16 +32,16 @@ Usage doctor_usage() {
 class Checkup {
  public:
   void good(std::string_view what, const std::string& found) {
-    fmt::print("ok       {:<18} {}\n", what, found);
+    print_out("ok       {:<18} {}\n", what, found);
   }
   void absent(std::string_view what, const std::string& found, const std::string& remedy) {
-    fmt::print("absent   {:<18} {}; {}\n", what, found, remedy);
+    print_out("absent   {:<18} {}; {}\n", what, found, remedy);
   }
   void unfit(std::string_view what, const std::string& found) {
-    fmt::print("unfit    {:<18} {}\n", what, found);
+    print_out("unfit    {:<18} {}\n", what, found);
   }
   void broken(std::string_view what, const std::string& found, const std::string& remedy) {
-    fmt::print("missing  {:<18} {}; {}\n", what, found, remedy);
+    print_out("missing  {:<18} {}; {}\n", what, found, remedy);
     healthy_ = false;
   }
   bool healthy() const { return healthy_; }

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <set>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -87,7 +88,7 @@ Result<ExitCode> export_command(const Arguments& arguments) {
   if (const auto written = write(*run, format, stream); !written) {
     return tl::unexpected(written.error());
   }
-  fmt::print("{}: {} cases of {}\n", output, run->cases.size(), *name);
+  print_out("{}: {} cases of {}\n", output, run->cases.size(), *name);
   return ExitCode::ok;
 }
 

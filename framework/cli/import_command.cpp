@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -63,7 +64,7 @@ Result<ExitCode> import_command(const Arguments& arguments) {
   if (!database) return tl::unexpected(database.error());
   const auto name = database->add_run(*run);
   if (!name) return tl::unexpected(name.error());
-  fmt::print("{}\n", *name);
+  print_out("{}\n", *name);
   return ExitCode::ok;
 }
 

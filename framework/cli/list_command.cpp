@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -33,10 +34,10 @@ void print_kind(const catalogue::Catalogue& catalogue, std::string_view kind) {
   const auto plugins = catalogue.of_kind(kind);
   std::size_t width = 0;
   for (const auto* plugin : plugins) width = std::max(width, plugin->name.size());
-  fmt::print("{}\n", kind);
+  print_out("{}\n", kind);
   for (const auto* plugin : plugins) {
-    fmt::print("  {:<{}}  {}{}\n", plugin->name, width, plugin->description,
-               plugin->external() ? " (external)" : "");
+    print_out("  {:<{}}  {}{}\n", plugin->name, width, plugin->description,
+              plugin->external() ? " (external)" : "");
   }
 }
 
@@ -50,8 +51,8 @@ Result<ExitCode> print_runs(const po::variables_map& values) {
     for (const auto& [outcome, count] : run.outcomes) {
       counts.push_back(fmt::format("{} {}", count, to_text(outcome)));
     }
-    fmt::print("{:<28} {}  {}{}\n", run.info.name, run.info.started, join(counts, ", "),
-               run.info.finished.empty() ? "  (not finished)" : "");
+    print_out("{:<28} {}  {}{}\n", run.info.name, run.info.started, join(counts, ", "),
+              run.info.finished.empty() ? "  (not finished)" : "");
   }
   return ExitCode::ok;
 }
@@ -74,9 +75,9 @@ Result<ExitCode> list_command(const Arguments& arguments) {
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
   if (topic == "models") {
-    fmt::print("{}\n", join(yaml::names_in(session->installation.configs() / "models"), "\n"));
+    print_out("{}\n", join(yaml::names_in(session->installation.configs() / "models"), "\n"));
   } else if (topic == "experiments") {
-    fmt::print("{}\n", join(yaml::names_in(session->installation.experiments()), "\n"));
+    print_out("{}\n", join(yaml::names_in(session->installation.experiments()), "\n"));
   } else {
     for (const std::string_view each : catalogue::kinds) {
       if (!kind || each == topic) print_kind(session->catalogue, each);

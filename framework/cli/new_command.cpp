@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -164,7 +165,7 @@ class Writer {
     put("Mine", variant_.class_name(), Ends::anywhere);  // MineProgram as well
     fs::create_directories(to.parent_path(), error);
     if (auto written = write_file(to.string(), *text); !written) return written;
-    fmt::print("wrote {}\n", to.string());
+    print_out("wrote {}\n", to.string());
     return {};
   }
 
@@ -182,7 +183,7 @@ class Writer {
     if (after == lines.end() && lines.back().empty()) --after;  // before the last line's end
     lines.insert(after, line);
     if (auto written = write_file(list.string(), join(lines, "\n")); !written) return written;
-    fmt::print("added to {}: {}\n", list.string(), line);
+    print_out("added to {}: {}\n", list.string(), line);
     return {};
   }
 
@@ -191,17 +192,17 @@ class Writer {
 };
 
 void print_next_in_tree(const Variant& variant) {
-  fmt::print(
+  print_out(
       "\nnext:\n  tools/assay check {0}/{1}    against the reference, over awkward shapes\n"
       "  tools/test -R {2}\n",
       variant.kind, variant.name, variant.class_name());
   if (variant.kind != "workload") {
-    fmt::print("  {}: [{}] in an experiment measures it\n", variant.kind, variant.name);
+    print_out("  {}: [{}] in an experiment measures it\n", variant.kind, variant.name);
   }
 }
 
 void print_next_of_project(const Variant& variant, const fs::path& prefix) {
-  fmt::print(
+  print_out(
       "\nnext, as a single file:\n"
       "  assay check {0}/{1} --plugin {1}/{1}{2}\n"
       "  assay run EXPERIMENT --plugin {1}/{1}{2}\n"
@@ -209,8 +210,8 @@ void print_next_of_project(const Variant& variant, const fs::path& prefix) {
       variant.kind, variant.name, variant.extension());
   std::error_code ignored;
   const bool installed = fs::exists(prefix / "lib" / "cmake" / "assay", ignored);
-  if (!installed) fmt::print("  cmake --install {} --prefix PREFIX\n", prefix.string());
-  fmt::print(
+  if (!installed) print_out("  cmake --install {} --prefix PREFIX\n", prefix.string());
+  print_out(
       "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={1} && cmake --build {0}/build\n"
       "  ctest --test-dir {0}/build --output-on-failure\n",
       variant.name, installed ? prefix.string() : "PREFIX");

@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/output.h"
 #include "base/text.h"
 
 namespace assay::cli {
@@ -55,7 +56,7 @@ Result<std::optional<po::variables_map>> parse(const Usage& usage, const Argumen
     return refuse(usage, error.what());
   }
   if (values.count("help") > 0) {
-    fmt::print("{}", usage.text());
+    print_out("{}", usage.text());
     return std::optional<po::variables_map>();
   }
   return std::optional(std::move(values));

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/planned.h"
@@ -143,7 +144,7 @@ class Planner {
   }
 
   void flush() {
-    std::fwrite(page_.data(), 1, page_.size(), stdout);
+    write_out(page_);
     page_.clear();
   }
 

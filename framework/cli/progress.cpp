@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "store/marks.h"
 
@@ -40,9 +42,9 @@ void Progress::run_started(const std::string& run, std::size_t cases, std::size_
   total_ = cases;
   done_ = already_done;
   started_ = std::chrono::steady_clock::now();
-  fmt::print(stderr, "run {}: {} {}", run, cases, cases == 1 ? "case" : "cases");
-  if (already_done > 0) fmt::print(stderr, ", {} already done", already_done);
-  fmt::print(stderr, "\n");
+  const std::string done =
+      already_done > 0 ? fmt::format(", {} already done", already_done) : std::string();
+  say(fmt::format("run {}: {} {}{}\n", run, cases, cases == 1 ? "case" : "cases", done));
 }
 
 void Progress::case_started(std::size_t, const std::string& description) {
@@ -59,31 +61,38 @@ void Progress::case_finished(const store::CaseResult& result) {
   const bool told = !terminal_ || result.outcome != Outcome::ok;
   if (told) {
     // On a terminal in place of the bar, which is drawn again below.
-    fmt::print(stderr, "{}{}/{} {}: {}{} ({}){}{}\n", terminal_ ? "\r\033[K" : "", done_, total_,
-               description_, to_text(result.outcome), marked(result), human_duration(result.wall_s),
-               result.reason.empty() ? "" : ": ", result.reason);
+    say(fmt::format("{}{}/{} {}: {}{} ({}){}{}\n", terminal_ ? "\r\033[K" : "", done_, total_,
+                    description_, to_text(result.outcome), marked(result),
+                    human_duration(result.wall_s), result.reason.empty() ? "" : ": ",
+                    result.reason));
   }
   draw("done");
 }
 
 void Progress::interrupted() {
-  fmt::print(stderr,
-             "{}interrupted: what is being measured is finished first; once more stops at once\n",
-             terminal_ ? "\r\033[K" : "");
+  say(fmt::format(
+      "{}interrupted: what is being measured is finished first; once more stops at once\n",
+      terminal_ ? "\r\033[K" : ""));
 }
 
 void Progress::close() {
-  if (terminal_ && total_ > 0) fmt::print(stderr, "\n");
+  if (terminal_ && total_ > 0) unsaid_ += "\n";
+  write_error(std::exchange(unsaid_, {}));
+}
+
+// A terminal that was stopped does not stop the run: it is told when it runs again.
+void Progress::say(const std::string& text) {
+  unsaid_ += text;
+  if (!terminal_ || error_stream_is_ready()) write_error(std::exchange(unsaid_, {}));
 }
 
 void Progress::draw(const std::string& doing) {
-  if (!terminal_) return;
+  if (!terminal_ || !error_stream_is_ready()) return;
   std::string line = fmt::format("{} {}/{} {}{} | {} | {}", bar(done_, total_), done_, total_,
                                  outcomes(), time_left(), description_, doing);
   const auto width = static_cast<std::size_t>(terminal_width() - 1);
   if (line.size() > width) line.resize(width);
-  fmt::print(stderr, "\r\033[K{}", line);
-  std::fflush(stderr);
+  say("\r\033[K" + line);
 }
 
 std::string Progress::outcomes() const {

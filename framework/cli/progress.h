@@ -9,7 +9,8 @@
 namespace assay::cli {
 
 // Shows a run on stderr. On a terminal one line is kept up to date, and above it stands a line for
-// each case that is not ok, with its reason; elsewhere every case has such a line.
+// each case that is not ok, with its reason; elsewhere every case has such a line. Where nobody can
+// be told, because the terminal is gone or the disk of a log is full, the run goes on.
 class Progress final : public run::Observer {
  public:
   explicit Progress(bool terminal) : terminal_(terminal) {}
@@ -23,6 +24,7 @@ class Progress final : public run::Observer {
   void close();
 
  private:
+  void say(const std::string& text);
   void draw(const std::string& doing);
   std::string outcomes() const;
   std::string time_left() const;
@@ -32,6 +34,7 @@ class Progress final : public run::Observer {
   std::size_t done_ = 0;
   std::size_t measured_ = 0;  // in this session, for the time left
   std::string description_;
+  std::string unsaid_;
   std::map<Outcome, std::size_t> outcomes_;
   std::chrono::steady_clock::time_point started_;
 };

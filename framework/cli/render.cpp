@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "cli/ceilings.h"
@@ -131,11 +132,11 @@ Result<Rendered> render_report(const Session& session, store::Database& database
 }
 
 ExitCode print(const Rendered& rendered) {
-  fmt::print("{}\n{}report: {}\n", rendered.tables, rendered.summary, rendered.file.string());
+  print_out("{}\n{}report: {}\n", rendered.tables, rendered.summary, rendered.file.string());
   if (rendered.problems.empty()) return ExitCode::ok;
   std::fflush(stdout);
   const Error error{ExitCode::bad_input, rendered.problems};
-  fmt::print(stderr, "{}\n", error.text());
+  print_error("{}\n", error.text());
   return error.exit_code;
 }
 

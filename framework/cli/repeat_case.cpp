@@ -19,11 +19,17 @@ namespace {
 using nlohmann::json;
 
 // "OMP_NUM_THREADS=8": the variables a session was measured with, as far as their values are known
-// whole; a note of the others. Older sessions do not say which are whole.
-void add_environment(const json& provenance, RepeatedCase& repeated) {
+// whole; a note of the others. Older sessions do not say which are whole. "-u OMP_NUM_THREADS": it
+// is set now and was not then.
+void add_environment(const json& provenance, const std::vector<std::string>& present,
+                     RepeatedCase& repeated) {
   const json& variables = store::member_of(provenance, "environment");
   const json& shortened = store::member_of(provenance, "environment_shortened");
   if (!variables.is_object() || !shortened.is_array()) return;
+  for (const std::string& name : present) {
+    if (!run::changes_measurements(name) || variables.contains(name)) continue;
+    repeated.words.insert(repeated.words.end(), {"-u", name});
+  }
   std::vector<std::string> not_whole;
   for (const auto& [name, value] : variables.items()) {
     if (!value.is_string() || !run::changes_measurements(name)) continue;
@@ -99,10 +105,10 @@ std::string choice_of(const store::Run& run, const store::CaseResult& result,
 }  // namespace
 
 RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
-                         const std::string& results) {
+                         const std::string& results, const std::vector<std::string>& present) {
   const json provenance = store::session_of(run.info, result.session).provenance;
   RepeatedCase repeated;
-  add_environment(provenance, repeated);
+  add_environment(provenance, present, repeated);
   std::vector<std::string>& words = repeated.words;
   words.insert(words.end(), {"assay", "run"});
   // With an equals sign, since an imported run may be called --help.

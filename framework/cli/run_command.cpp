@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/output.h"
 #include "cli/asked_run.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -81,6 +82,22 @@ std::string resuming(const po::variables_map& values, const AskedRun& asked,
   return shell_command(words);
 }
 
+// What is repeated of a stored run should be repeated with the binaries that it was measured with.
+void tell_other_binaries(store::Database& database, const std::string& before,
+                         const std::string& now) {
+  const auto stored = database.recorded_cases(before);
+  const auto repeated = database.recorded_cases(now);
+  if (!stored || !repeated) return;
+  const auto others = std::count_if(repeated->begin(), repeated->end(), [&](const auto& entry) {
+    const auto was = stored->find(entry.first);
+    return was != stored->end() && was->second.build != entry.second.build;
+  });
+  if (others == 0) return;
+  print_error(
+      "{} of {} {} measured with other binaries than in {}; `assay show` of a case names them\n",
+      others, repeated->size(), repeated->size() == 1 ? "case was" : "cases were", before);
+}
+
 Result<Finished> run_one(const Session& session, const po::variables_map& values,
                          const AskedRun& asked) {
   const auto again = asked_again(values);
@@ -103,6 +120,7 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   auto end = run::run_experiment(request, *database, progress);
   progress.close();
   if (!end) return tl::unexpected(end.error());
+  if (asked.of) tell_other_binaries(*database, *asked.of, end->run);
 
   const auto rendered =
       render_report(session, *database, results_folder(values), ReportRequest{{end->run}});
@@ -110,7 +128,7 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   if (rendered) {
     finished.reported = print(*rendered);
   } else {
-    fmt::print(stderr, "{}\n", rendered.error().text());
+    print_error("{}\n", rendered.error().text());
     finished.reported = rendered.error().exit_code;
   }
   for (const auto& [outcome, count] : finished.end.outcomes) {
@@ -119,8 +137,8 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
     if (!fine) finished.failed += count;
   }
   if (finished.end.interrupted) {
-    fmt::print("interrupted; `{}` does what is missing\n",
-               resuming(values, asked, finished.end.run));
+    print_out("interrupted; `{}` does what is missing\n",
+              resuming(values, asked, finished.end.run));
   }
   return finished;
 }
@@ -172,6 +190,8 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   // A limit on the size of files (ulimit -f) is an error to report, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Nor is it that nobody reads what is printed of the first of several experiments.
+  std::signal(SIGPIPE, SIG_IGN);
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
   const auto all = all_asked(*session, **values);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
@@ -36,7 +37,7 @@ Result<ExitCode> schema_command(const Arguments& arguments) {
       config::experiment_schema(session->environment(), report::report_schema()).dump(2) + "\n";
   const std::string output = text_or(**values, "output", "");
   if (output.empty()) {
-    fmt::print("{}", text);
+    print_out("{}", text);
   } else if (const auto written = write_file(output, text); !written) {
     return tl::unexpected(written.error());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "cli/case_page.h"
@@ -10,6 +11,7 @@
 #include "cli/repeat_case.h"
 #include "cli/session.h"
 #include "config/presets.h"
+#include "run/environment.h"
 #include "run/worker.h"
 #include "store/identity.h"
 
@@ -53,48 +55,48 @@ std::string bounds(const ParameterInfo& parameter) {
 }
 
 void print_plugin(const catalogue::PluginInfo& plugin) {
-  fmt::print("{}/{}: {}\n  file: {}\n", plugin.kind, plugin.name, plugin.description, plugin.file);
-  if (plugin.external()) fmt::print("  runs: {}\n", join(plugin.command, " "));
-  if (!plugin.devices.empty()) fmt::print("  runs on: {}\n", join(plugin.devices, ", "));
+  print_out("{}/{}: {}\n  file: {}\n", plugin.kind, plugin.name, plugin.description, plugin.file);
+  if (plugin.external()) print_out("  runs: {}\n", join(plugin.command, " "));
+  if (!plugin.devices.empty()) print_out("  runs on: {}\n", join(plugin.devices, ", "));
   if (!plugin.passes.empty()) {
-    fmt::print("  passes: {} (unless said otherwise: {})\n  uses: {}\n  clock on a GPU: {}\n",
-               join(plugin.passes, ", "), join(plugin.default_passes, ", "),
-               join(plugin.uses, ", "), plugin.default_clock);
+    print_out("  passes: {} (unless said otherwise: {})\n  uses: {}\n  clock on a GPU: {}\n",
+              join(plugin.passes, ", "), join(plugin.default_passes, ", "), join(plugin.uses, ", "),
+              plugin.default_clock);
   }
   if (!plugin.parameters.empty()) {
-    fmt::print("  {}:\n", plugin.kind == "workload" ? "parameters" : "options");
+    print_out("  {}:\n", plugin.kind == "workload" ? "parameters" : "options");
   }
   for (const ParameterInfo& parameter : plugin.parameters) {
     const std::string otherwise = parameter.default_value.index() == 0
                                       ? std::string("must be given")
                                       : "default " + to_text(parameter.default_value);
-    fmt::print("    {}: {} ({}; {})\n", parameter.name, parameter.description, bounds(parameter),
-               otherwise);
+    print_out("    {}: {} ({}; {})\n", parameter.name, parameter.description, bounds(parameter),
+              otherwise);
   }
   if (plugin.kind == "workload") {
-    fmt::print("  metrics:\n");
+    print_out("  metrics:\n");
     for (const auto* list : {&catalogue::common_metrics(), &plugin.metrics}) {
       for (const MetricInfo& metric : *list) {
-        fmt::print("    {}{}: {}{}\n", metric.name,
-                   metric.unit.empty() ? "" : " [" + metric.unit + "]", metric.description,
-                   metric.formula.empty() ? "" : " (" + metric.formula + ")");
+        print_out("    {}{}: {}{}\n", metric.name,
+                  metric.unit.empty() ? "" : " [" + metric.unit + "]", metric.description,
+                  metric.formula.empty() ? "" : " (" + metric.formula + ")");
       }
     }
   }
   if (!plugin.memory_estimate.empty())
-    fmt::print("  memory estimate: {} bytes\n", plugin.memory_estimate);
+    print_out("  memory estimate: {} bytes\n", plugin.memory_estimate);
 }
 
 void print_line(const store::CaseResult& result) {
-  fmt::print("{:>6} {:<11} {}{}{}\n", result.ordinal + 1, to_text(result.outcome), result.key_text,
-             result.reason.empty() ? "" : ": ", result.reason);
+  print_out("{:>6} {:<11} {}{}{}\n", result.ordinal + 1, to_text(result.outcome), result.key_text,
+            result.reason.empty() ? "" : ": ", result.reason);
 }
 
 void print_run(const store::Run& run) {
-  fmt::print("{}: {}\n  started {}, {}\n", run.info.name, run.info.title, run.info.started,
-             run.info.finished.empty() ? "not finished" : "finished " + run.info.finished);
-  fmt::print("  machine: {}\n  provenance: {}\n", run.info.machine.dump(),
-             run.info.provenance.dump());
+  print_out("{}: {}\n  started {}, {}\n", run.info.name, run.info.title, run.info.started,
+            run.info.finished.empty() ? "not finished" : "finished " + run.info.finished);
+  print_out("  machine: {}\n  provenance: {}\n", run.info.machine.dump(),
+            run.info.provenance.dump());
   for (const store::CaseResult& each : run.cases) print_line(each);
 }
 
@@ -104,16 +106,17 @@ Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& r
   const auto cases = choose_cases(run, choice);
   if (!cases) return tl::unexpected(cases.error());
   if (cases->size() > 1) {
-    fmt::print("{} cases of {} are meant by '{}':\n", cases->size(), run.info.name, choice);
+    print_out("{} cases of {} are meant by '{}':\n", cases->size(), run.info.name, choice);
     for (const store::CaseResult* each : *cases) print_line(*each);
     return ExitCode::ok;
   }
   const store::CaseResult& result = *cases->front();
-  fmt::print("{}", case_page(run, result));
+  print_out("{}", case_page(run, result));
   if (store::session_of(run.info, result.session).experiment_text.empty()) return ExitCode::ok;
-  const RepeatedCase again = repeat_case(run, result, text_or(values, "results", ""));
-  fmt::print("  again\n    {}\n", shell_command(again.words));
-  for (const std::string& note : again.notes) fmt::print("    # {}\n", run::printable(note));
+  const RepeatedCase again =
+      repeat_case(run, result, text_or(values, "results", ""), run::variable_names(environ));
+  print_out("  again\n    {}\n", shell_command(again.words));
+  for (const std::string& note : again.notes) print_out("    # {}\n", run::printable(note));
   return ExitCode::ok;
 }
 
@@ -182,7 +185,7 @@ Result<ExitCode> show_command(const Arguments& arguments) {
     const auto text =
         read_file((session->installation.configs() / "models" / (name + ".yaml")).string());
     if (!text) return tl::unexpected(text.error());
-    fmt::print("{}", *text);
+    print_out("{}", *text);
     return ExitCode::ok;
   }
   const catalogue::PluginInfo* plugin = session->catalogue.find(kind, name);

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "base/output.h"
 #include "base/shared_library.h"
 #include "cli/commands.h"
 #include "run/installation.h"
@@ -26,7 +27,7 @@ Usage worker_usage() {
 // milliseconds and run where LibTorch is not installed.
 Result<ExitCode> worker_command(const Arguments& arguments) {
   if (arguments == Arguments{"--help"} || arguments == Arguments{"-h"}) {
-    fmt::print("{}", worker_usage().text());
+    print_out("{}", worker_usage().text());
     return ExitCode::ok;
   }
   const auto installation = run::find_installation();

@@ -18,13 +18,31 @@ namespace {
 constexpr double widest = 0.05;
 constexpr double least_quota_share = 0.01;  // of the case's time
 
+// Processes that cannot be told apart, as many as were there at a time: a worker that took
+// another's place is not one more.
+int most_unknown(const Observation& observation, int device) {
+  std::ptrdiff_t most = 0;
+  const auto look = [&](const GpuReading& gpu) {
+    if (gpu.device != device || !gpu.processes) return;
+    most = std::max(most, std::count_if(gpu.processes->begin(), gpu.processes->end(),
+                                        [](const GpuProcess& process) {
+                                          return process.owner == GpuProcess::Owner::unknown;
+                                        }));
+  };
+  for (const GpuReading& gpu : observation.processes_before) look(gpu);
+  for (const Reading& reading : observation.readings) {
+    for (const GpuReading& gpu : reading.gpus) look(gpu);
+  }
+  return static_cast<int>(most);
+}
+
 // "python (pid 12) and 2 processes of other containers"; "" where nobody else is there.
 std::string strangers(const Observation& observation, int device, int ours) {
   std::vector<std::string> names;
-  int known_ours = 0, unknown = 0;
+  int known_ours = 0;
+  int unknown = most_unknown(observation, device);
   for (const GpuProcess& process : processes_on(observation, device)) {
     if (process.owner == GpuProcess::Owner::us) ++known_ours;
-    if (process.owner == GpuProcess::Owner::unknown) ++unknown;
     if (process.owner != GpuProcess::Owner::others) continue;
     names.push_back(
         fmt::format("{} (pid {})", process.name.empty() ? "a process" : process.name, process.pid));

@@ -78,6 +78,12 @@ std::optional<double> ProcessTable::own_cpu_s(bool thorough) {
   return total;
 }
 
+std::set<int> ProcessTable::family() const {
+  std::set<int> found = {self_};
+  find_children(self_, /*of_every_thread=*/true, found);
+  return found;
+}
+
 void ProcessTable::find_children(int pid, bool of_every_thread, std::set<int>& found) const {
   const std::string tasks = fmt::format("{}/{}/task", proc_, pid);
   std::vector<std::string> threads = {std::to_string(pid)};

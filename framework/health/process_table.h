@@ -19,6 +19,10 @@ class ProcessTable {
   // Whether processes of other containers have numbers here too.
   bool sees_all() const;
 
+  // The numbers of all our processes that live; `self` alone where this kernel does not list
+  // children.
+  std::set<int> family() const;
+
   // CPU time of our processes in seconds, ended ones included; nothing where this kernel does not
   // list children (CONFIG_PROC_CHILDREN). Searches every thread for children when `thorough`, else
   // only each process's first, beside the processes already known.

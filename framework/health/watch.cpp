@@ -107,6 +107,9 @@ Observation Watch::end(Ticket ticket) {
   last_end_ = reading;
   last_devices_ = std::move(devices);
   Watched watched = std::move(open_.extract(ticket).mapped());
+  // A glance may have come between that reading and here.
+  std::erase_if(watched.observation.readings,
+                [&](const Reading& other) { return other.time_s > reading.time_s; });
   keep(watched, reading, true);
   Observation& observation = watched.observation;
   observation.seconds = reading.time_s - watched.begun_s;

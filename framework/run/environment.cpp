@@ -86,6 +86,16 @@ MeasuringEnvironment measuring_environment(const char* const* variables) {
   return found;
 }
 
+std::vector<std::string> variable_names(const char* const* variables) {
+  std::vector<std::string> names;
+  for (; variables != nullptr && *variables != nullptr; ++variables) {
+    const std::string_view variable = *variables;
+    names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 bool changes_measurements(std::string_view name) {
   const Recorded* found = recorded_as(name);
   // Images set CUDA_VERSION; a file that was imported may hold what is no name.

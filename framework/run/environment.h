@@ -22,6 +22,9 @@ struct MeasuringEnvironment {
 // passwords are left out.
 MeasuringEnvironment measuring_environment(const char* const* variables);
 
+// The names of "NAME=value" texts, as `environ` has them.
+std::vector<std::string> variable_names(const char* const* variables);
+
 // Whether who repeats a measurement sets a recorded variable as it was. Of others a machine has its
 // own: what it runs on, which versions its image has.
 bool changes_measurements(std::string_view name);

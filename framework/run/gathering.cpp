@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/text.h"
 #include "run/host_memory.h"
+#include "run/loading.h"
 
 namespace assay::run {
 
@@ -14,7 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds start_limit(120);
 // More strangers than this at once are turned away.
 constexpr std::size_t most_waiting = 256;
 
@@ -25,10 +26,15 @@ class Gathering {
       : listener_(listener), token_(token), workers_(workers), interrupt_(interrupt) {}
 
   Result<nlohmann::json> run() {
-    const auto limit = Clock::now() + start_limit;
+    const auto bounds = bounds_of_loading();
+    if (!bounds) return tl::unexpected(bounds.error());
+    const auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(bounds->time);
     while (missing()) {
       if (Clock::now() > limit) {
-        return fail(ExitCode::machine_lacks, "the workers did not start within two minutes");
+        return fail(ExitCode::machine_lacks,
+                    fmt::format("the workers did not start within {}",
+                                human_duration(bounds->time.count())),
+                    fmt::format("{}='10 min' gives a slow machine longer", load_timeout_variable));
       }
       if (interrupt_ != nullptr) {
         interrupt_->update();

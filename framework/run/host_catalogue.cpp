@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "catalogue/listing.h"
+#include "run/loading.h"
 #include "run/plugin_source.h"
 #include "run/process.h"
 #include "run/worker.h"
@@ -35,24 +35,6 @@ std::string state_of(const Installation& installation,
   for (const auto& file : more) add(file);
   std::sort(lines.begin(), lines.end());
   return join(lines, "\n");
-}
-
-// Loading all plugins, LibTorch from a cold disk included.
-constexpr double load_limit_s = 120;
-
-Result<Bounds> bounds_of_loading() {
-  const auto memory = MemoryGuard::from_environment();
-  if (!memory) return tl::unexpected(memory.error());
-  Bounds bounds{std::chrono::duration<double>(load_limit_s), *memory};
-  const char* given = std::getenv(load_timeout_variable);
-  if (given == nullptr) return bounds;
-  const auto seconds = parse_duration(given);
-  if (!seconds) {
-    return fail(ExitCode::bad_input,
-                fmt::format("{}: {}", load_timeout_variable, seconds.error().text()));
-  }
-  bounds.time = std::chrono::duration<double>(*seconds);
-  return bounds;
 }
 
 // Why the worker wrote no catalogue. The library it was looking at stands in `looked_at`;

@@ -8,9 +8,6 @@
 
 namespace assay::run {
 
-// How long looking at the libraries may take: a duration such as "10 min"; 2 minutes without it.
-inline constexpr const char* load_timeout_variable = "ASSAY_LOAD_TIMEOUT";
-
 // What the host knows of plugins: the shipped libraries and external descriptors, and any named
 // on the command line: a library (.so), a source that is built first (run/plugin_source.h), or the
 // descriptor of an external variant (.yaml). The libraries' part is written

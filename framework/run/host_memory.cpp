@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/text.h"
+#include "health/process_table.h"
 
 namespace assay::run {
 
@@ -95,6 +96,11 @@ std::int64_t resident_bytes(pid_t pid) {
   return stream >> size >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
 }
 
+std::int64_t proportional_bytes(pid_t pid) {
+  const auto kib = number_behind(fmt::format("/proc/{}/smaps_rollup", pid), "Pss:");
+  return kib ? *kib * 1024 : resident_bytes(pid);
+}
+
 OutOfMemoryKills::OutOfMemoryKills(const fs::path& root) : file_(root / "proc/vmstat") {
   for (const GroupFiles& files : versions) {
     const fs::path mount = root / fs::path(files.root).relative_path();
@@ -127,9 +133,21 @@ Result<MemoryGuard> MemoryGuard::from_environment() {
 }
 
 MemoryGuard::Look MemoryGuard::look(const std::vector<pid_t>& workers) const {
-  std::vector<std::int64_t> resident;
-  for (const pid_t worker : workers) resident.push_back(resident_bytes(worker));
-  return judge(resident, host_memory());
+  std::vector<std::set<int>> families;
+  for (const pid_t worker : workers) {
+    families.push_back(health::ProcessTable("/proc", worker).family());
+  }
+  const auto judge_by = [&](std::int64_t (*bytes)(pid_t)) {
+    std::vector<std::int64_t> held;
+    for (const std::set<int>& family : families) {
+      held.push_back(0);
+      for (const int member : family) held.back() += bytes(member);
+    }
+    return judge(held, host_memory());
+  };
+  const Look look = judge_by(resident_bytes);
+  // What processes share, as a fork does with its parent, has been counted for each of them.
+  return look.stop ? judge_by(proportional_bytes) : look;
 }
 
 MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,

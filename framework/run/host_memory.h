@@ -23,6 +23,8 @@ std::optional<HostMemory> host_memory();
 
 // What a process has in memory now; 0 where it is gone.
 std::int64_t resident_bytes(pid_t pid);
+// The same, but of what it shares with others only its part. Takes the system longer to tell.
+std::int64_t proportional_bytes(pid_t pid);
 
 // Whether the system has ended processes for want of memory: those of this process' control group,
 // where that counts them, else any of the machine's. What it starts is in the same group.
@@ -57,6 +59,7 @@ class MemoryGuard {
     std::size_t largest = 0;          // the place of the largest of them
     int next_ms = 0;                  // when to look again, at the latest
   };
+  // Each of them with all that it has started.
   Look look(const std::vector<pid_t>& workers) const;
   // The same for known figures. resident: of each worker, not empty.
   Look judge(const std::vector<std::int64_t>& resident, std::optional<HostMemory> host) const;

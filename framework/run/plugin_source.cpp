@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "run/process.h"
 
@@ -100,7 +101,7 @@ Result<void> execute(const Words& words, const std::filesystem::path& source) {
     return fail(ExitCode::machine_lacks, done.error().text(),
                 "building a plugin needs the compiler that built assay; `assay doctor` tells more");
   }
-  fmt::print(stderr, "{}{}", done->output, done->errors);
+  print_error("{}{}", done->output, done->errors);
   if (done->ok()) return {};
   return tl::unexpected(Error{
       ExitCode::bad_input,
@@ -221,7 +222,7 @@ Result<std::filesystem::path> build_plugin(const Installation& installation,
   }
   std::error_code error;
   std::filesystem::create_directories(cached.folder(), error);
-  fmt::print(stderr, "building {}\n", source.string());
+  print_error("building {}\n", source.string());
 
   // Under names of this process, so that two builds at once do not meet.
   const auto scratch = [&](const char* extension) {

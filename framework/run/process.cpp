@@ -214,6 +214,19 @@ std::optional<ProcessEnd> Process::ended() {
   return end_;
 }
 
+// "17 (a name) S 1 …", the state and six more, then flags (proc_pid_stat(5)).
+bool Process::is_ending() const {
+  constexpr std::size_t state = 0, flags = 6;
+  constexpr unsigned long exiting = 0x4;  // PF_EXITING of linux/sched.h
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid_));
+  const std::size_t close = text ? text->rfind(')') : std::string::npos;
+  if (close == std::string::npos) return true;
+  const auto fields = split(trim(text->substr(close + 1)), ' ');
+  if (fields.size() <= flags) return true;
+  return fields[state] == "Z" || fields[state] == "X" ||
+         (std::strtoul(fields[flags].c_str(), nullptr, 10) & exiting) != 0;
+}
+
 ProcessEnd Process::wait() {
   take_end(-1);
   return end_.value_or(ProcessEnd{});

@@ -42,6 +42,9 @@ class Process {
   ~Process() { kill(); }
 
   pid_t pid() const { return pid_; }
+  // Whether it is on its way out, which may take the system seconds: a GPU's memory is returned
+  // first.
+  bool is_ending() const;
   bool started() const { return pid_ > 0; }
   // For an event loop: readable once the process has ended; -1 when that is known.
   int end_descriptor() const { return end_ ? -1 : report_.number(); }

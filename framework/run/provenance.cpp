@@ -1,5 +1,7 @@
 #include "run/provenance.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -89,13 +91,37 @@ std::vector<std::string> BuildIdentity::helper_files() const {
   return files;
 }
 
+BuildIdentity::Stamp BuildIdentity::stamp_of(const std::string& file) {
+  struct stat status = {};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  return {static_cast<std::int64_t>(status.st_dev),
+          static_cast<std::int64_t>(status.st_ino),
+          status.st_size,
+          status.st_mtim.tv_sec,
+          status.st_mtim.tv_nsec,
+          status.st_ctim.tv_sec,
+          status.st_ctim.tv_nsec};
+}
+
 const std::string& BuildIdentity::hash(const std::string& file) {
+  const Stamp stamp = stamp_of(file);
   const auto [entry, added] = hashes_.try_emplace(file);
-  if (added) {
-    const auto content = read_file(file);
-    entry->second = sha256_hex(content ? *content : file);
+  Hashed& known = entry->second;
+  if (!added && known.stamp == stamp) return known.sha256;
+  const auto content = read_file(file);
+  std::string sha256 = sha256_hex(content ? *content : file);
+  if (!added && sha256 != known.sha256) changed_.push_back(file);
+  known = {stamp, std::move(sha256)};
+  return known.sha256;
+}
+
+std::vector<std::string> BuildIdentity::changed_of(const ResolvedCase& resolved) const {
+  std::vector<std::string> names;
+  for (const std::string& file : files_of(resolved)) {
+    const bool changed = std::find(changed_.begin(), changed_.end(), file) != changed_.end();
+    if (changed) names.push_back(std::filesystem::path(file).filename().string());
   }
-  return entry->second;
+  return names;
 }
 
 }  // namespace assay::run

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,7 +24,8 @@ nlohmann::json collect_provenance(const Installation& installation,
                                   const std::vector<std::string>& plugins, bool allow_external);
 
 // Identity of the binaries that measure a case: the worker library and the plugins' files;
-// of an external variant its program and the helper module. Every file is hashed once.
+// of an external variant its program and the helper module. A file is hashed again once it has
+// changed.
 class BuildIdentity {
  public:
   explicit BuildIdentity(const Installation& installation) : installation_(installation) {}
@@ -30,14 +33,28 @@ class BuildIdentity {
   // {"files": {"plugins/attention/flash.so": its SHA-256, …}}: those of this assay relative to its
   // folder, others as they are named.
   nlohmann::json describe(const ResolvedCase& resolved);
+  // How often a file had other contents than before.
+  std::size_t changes() const { return changed_.size(); }
+  // The case's files of which that is so, by their names.
+  std::vector<std::string> changed_of(const ResolvedCase& resolved) const;
 
  private:
+  // By which a file is taken to be the same: device, inode, size, times of its contents and its
+  // inode.
+  using Stamp = std::array<std::int64_t, 7>;
+  struct Hashed {
+    Stamp stamp;
+    std::string sha256;
+  };
+
+  static Stamp stamp_of(const std::string& file);
   std::vector<std::string> files_of(const ResolvedCase& resolved) const;
   const std::string& hash(const std::string& file);
   std::vector<std::string> helper_files() const;
 
   const Installation& installation_;
-  std::map<std::string, std::string> hashes_;
+  std::map<std::string, Hashed> hashes_;
+  std::vector<std::string> changed_;
 };
 
 }  // namespace assay::run

@@ -76,11 +76,19 @@ class Run {
     auto name = database_.begin_numbered_run(std::move(info));
     if (!name) return tl::unexpected(name.error());
     end_.run = std::move(*name);
+    return claim();
+  }
+
+  Result<void> claim() {
+    auto claim = database_.claim_run(end_.run);
+    if (!claim) return tl::unexpected(claim.error());
+    claim_.emplace(std::move(*claim));
     return {};
   }
 
   Result<void> resume() {
     end_.run = *request_.resume;
+    if (auto claimed = claim(); !claimed) return claimed;
     const auto recorded = database_.recorded_cases(end_.run);
     if (!recorded) return tl::unexpected(recorded.error());
     select(*recorded);
@@ -126,18 +134,39 @@ class Run {
   struct OpenCase {
     ResolvedCase resolved;
     store::CaseResult result;
+    nlohmann::json build;                          // its description, unless the database knows it
     std::optional<health::Watch::Ticket> watched;  // where it takes turns
     std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
   };
 
   OpenCase open_case(std::size_t index) {
-    OpenCase open{resolved_case(index), {}, {}};
+    OpenCase open;
+    open.resolved = resolved_case(index);
     open.result.ordinal = static_cast<std::int64_t>(index);
     open.result.parameters = open.resolved.request.parameters;
     store::set_key(open.result);
     open.result.build = build_.of(open.resolved);
+    if (!described_.contains(open.result.build)) open.build = build_.describe(open.resolved);
     open.result.session = session_;
+    retire_workers_of_older_files();
     return open;
+  }
+
+  // Those that live may have loaded what since was built anew.
+  void retire_workers_of_older_files() {
+    if (changes_seen_ == build_.changes()) return;
+    changes_seen_ = build_.changes();
+    workers_.reset();
+    spare_.clear();
+  }
+
+  // Nobody knows which of the two binaries the times are of.
+  void refuse_changed_files(const OpenCase& open, CaseEnd& end) {
+    if (end.outcome == Outcome::skipped || build_.of(open.resolved) == open.result.build) return;
+    end.series.clear();
+    end.outcome = Outcome::error;
+    end.reason = fmt::format("{} changed while the case was measured; `--resume` measures it again",
+                             join(build_.changed_of(open.resolved), " and "));
   }
 
   bool is_left(std::size_t index) const {
@@ -169,6 +198,7 @@ class Run {
 
   Result<void> finish_case(OpenCase& open, CaseEnd end, double wall_s) {
     store::CaseResult& result = open.result;
+    refuse_changed_files(open, end);
     complete_passes(open.resolved.request.passes, end);
     if (open.resolved.external != nullptr && end.outcome != Outcome::skipped) {
       end.context["leave"] = request_.allow_external ? "--allow-external" : trusted_variable;
@@ -179,17 +209,18 @@ class Run {
     result.wall_s = wall_s;
     result.context = {{"passes", open.resolved.request.passes}};
     result.context.update(end.context);
-    if (auto recorded = record(open.resolved, result); !recorded) return recorded;
+    if (auto recorded = record(open); !recorded) return recorded;
     ++end_.outcomes[result.outcome];
     measured_.insert(open.index());
     observer_.case_finished(result);
     return {};
   }
 
-  Result<void> record(const ResolvedCase& resolved, const store::CaseResult& result) {
+  Result<void> record(const OpenCase& open) {
+    const store::CaseResult& result = open.result;
     Result<void> done;
     if (!described_.contains(result.build)) {
-      done = database_.describe_build(end_.run, result.build, build_.describe(resolved));
+      done = database_.describe_build(end_.run, result.build, open.build);
     }
     if (done) {
       described_.insert(result.build);
@@ -326,6 +357,8 @@ class Run {
   Interrupt interrupt_{[this] { observer_.interrupted(); }};
   SpareGroups spare_;
   Selection selection_;
+  std::optional<store::RunClaim> claim_;
+  std::size_t changes_seen_ = 0;     // of the files that measure
   int session_ = 0;                  // of the results, as the database counts
   std::set<std::string> described_;  // builds that the database knows
   std::set<std::size_t> measured_;   // places of the plan, by this session

@@ -22,7 +22,9 @@ bool is_there(const store::RecordedCase& result, const CaseIdentity& asked,
 }
 
 bool is_again(const store::RecordedCase& result, const Again& again) {
-  return again.every || again.outcomes.contains(result.outcome);
+  return again.every || again.outcomes.contains(result.outcome) ||
+         std::any_of(result.of_passes.begin(), result.of_passes.end(),
+                     [&](Outcome outcome) { return again.outcomes.contains(outcome); });
 }
 
 // How many settings the row has that the result does not; nullopt when they differ otherwise.

@@ -15,7 +15,7 @@ namespace assay::run {
 // Which results of a resumed run are to be measured again, though they are there.
 struct Again {
   bool every = false;          // --rerun
-  std::set<Outcome> outcomes;  // --retry
+  std::set<Outcome> outcomes;  // --retry: of the case, or of a pass of it
 };
 
 // A case with nothing left open, as far as it decides whether its result is there already.

@@ -168,7 +168,7 @@ void WorkerGroup::look_for_death(std::size_t rank) {
     Status death = worker.death(name_of(rank), kills_);
     return worker.fail(death.outcome, std::move(death.reason));
   }
-  if (!worker.silent_for(end_grace)) return;
+  if (!worker.silent_for(end_grace) || worker.process.is_ending()) return;
   worker.fail(Outcome::crashed,
               fmt::format("{} runs on without its connection to the host: a plugin has closed file "
                           "descriptors that are not its own",

@@ -28,6 +28,17 @@ std::optional<std::vector<std::string>> passes_in(const std::string& context) {
   return passes;
 }
 
+// "ok,oom"; "" where there are none.
+std::set<Outcome> outcomes_in(const std::string& list) {
+  std::set<Outcome> outcomes;
+  for (const std::string& word : split(list, ',')) {
+    const auto outcome = outcome_from_text(word);
+    if (!outcome && !list.empty()) throw DamagedRow{"a case has an outcome that there is not"};
+    if (outcome) outcomes.insert(*outcome);
+  }
+  return outcomes;
+}
+
 Result<void> check_name(const std::string& name) {
   if (is_run_name(name)) return {};
   constexpr std::size_t shown = 80;
@@ -133,6 +144,14 @@ Result<std::string> Database::begin_numbered_run(RunInfo info) {
 Result<std::string> Database::unused_run_name(const std::string& experiment) {
   return guarded(*connection_, [&]() -> Result<std::string> {
     return next_name(connection_->database(), experiment);
+  });
+}
+
+Result<RunClaim> Database::claim_run(const std::string& run) {
+  return guarded(*connection_, [&]() -> Result<RunClaim> {
+    const std::optional<std::int64_t> run_id = find_run(connection_->database(), run);
+    if (!run_id) return unknown_run(connection_->database(), run);
+    return RunClaim::take(connection_->path(), *run_id, run);
   });
 }
 
@@ -278,8 +297,10 @@ Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::
     const std::optional<std::int64_t> run_id = find_run(database, run);
     if (!run_id) return unknown_run(database, run);
     SQLite::Statement rows(database,
-                           "SELECT key, ordinal, build, outcome, context FROM cases "
-                           "WHERE run_id = ? ORDER BY ordinal");
+                           "SELECT key, ordinal, build, outcome, context, "
+                           "(SELECT group_concat(DISTINCT series.outcome) FROM series "
+                           "WHERE case_id = cases.id) "
+                           "FROM cases WHERE run_id = ? ORDER BY ordinal");
     rows.bind(1, *run_id);
     Cases cases;
     while (rows.executeStep()) {
@@ -287,7 +308,8 @@ Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::
       if (!outcome) throw DamagedRow{"a case has an outcome that there is not"};
       cases.try_emplace(rows.getColumn(0).getString(),
                         RecordedCase{rows.getColumn(1).getInt64(), rows.getColumn(2).getString(),
-                                     *outcome, passes_in(rows.getColumn(4).getString())});
+                                     *outcome, passes_in(rows.getColumn(4).getString()),
+                                     outcomes_in(rows.getColumn(5).getString())});
     }
     return cases;
   });

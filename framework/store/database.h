@@ -6,11 +6,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "store/records.h"
+#include "store/run_claim.h"
 
 namespace assay::store {
 
@@ -27,6 +29,7 @@ struct RecordedCase {
   std::string build;
   Outcome outcome = Outcome::ok;
   std::optional<std::vector<std::string>> passes;  // that were to be measured; nullopt: not known
+  std::set<Outcome> of_passes;                     // what each of them came to
 };
 
 class Connection;
@@ -59,6 +62,8 @@ class Database {
   // The name begin_numbered_run would give now; another process may take it meanwhile.
   Result<std::string> unused_run_name(const std::string& experiment);
 
+  // Held by who adds cases to a run: ExitCode::bad_input where another process does.
+  Result<RunClaim> claim_run(const std::string& run);
   // Opens a run again. Returns what its next cases have as CaseResult::session: the number of the
   // session that is the same in everything, if there was one, else a new one.
   Result<int> continue_run(const std::string& run, const Session& session);

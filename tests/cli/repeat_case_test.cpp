@@ -23,7 +23,7 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
   store::Run run = stored_run_of_three();
   run.info.provenance["plugins"] = {"/home/ann/my plugin.cpp"};
   run.info.provenance["allow_external"] = true;
-  EXPECT_THAT(repeat_case(run, run.cases[0], "").words,
+  EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).words,
               ElementsAre("assay", "run", "--experiment-of", "model_timing-1", "--case",
                           run.cases[0].key.substr(0, 12), "--plugin", "/home/ann/my plugin.cpp",
                           "--allow-external"));
@@ -33,19 +33,28 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
       {"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_TF32_OVERRIDE", "0"},
       {"ASSAY_TRUSTED", "folder"},       {"PATH", "bin"},
       {"ASSAY_PYTHON", "python3.12"}};
-  EXPECT_EQ(repeat_case(run, run.cases[0], "").words[0], "assay") << "nobody says what is whole";
+  EXPECT_EQ(repeat_case(run, run.cases[0], "", {}).words[0], "assay")
+      << "nobody says what is whole";
   run.info.provenance["environment_shortened"] = {"NCCL_TOPO_FILE"};
   EXPECT_THAT(
-      repeat_case(run, run.cases[0], "").words,
+      repeat_case(run, run.cases[0], "", {}).words,
       ElementsAre("env", "ASSAY_PYTHON=python3.12", "CUDA_VISIBLE_DEVICES=0,1",
                   "NVIDIA_TF32_OVERRIDE=0", "OMP_NUM_THREADS=8", "assay", "run", "--experiment-of",
                   "model_timing-1", "--case", run.cases[0].key.substr(0, 12), "--plugin",
                   "/home/ann/my plugin.cpp", "--allow-external"));
-  EXPECT_THAT(repeat_case(run, run.cases[0], "").notes,
+  EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).notes,
               ElementsAre("set with their folders, which are not stored: NCCL_TOPO_FILE=topo.xml"));
+  run.info.provenance["environment"].erase("ASSAY_PYTHON");
+  EXPECT_THAT(shell_command(repeat_case(run, run.cases[0], "",
+                                        {"HOME", "KMP_BLOCKTIME", "LD_LIBRARY_PATH",
+                                         "MKL_NUM_THREADS", "OMP_NUM_THREADS", "PATH"})
+                                .words),
+              HasSubstr("env -u KMP_BLOCKTIME -u MKL_NUM_THREADS 'CUDA_VISIBLE_DEVICES=0,1' "
+                        "'NVIDIA_TF32_OVERRIDE=0' 'OMP_NUM_THREADS=8' assay run"))
+      << "what was not set then is not set";
   run.info.provenance.erase("environment");
   run.info.name = "--help";
-  EXPECT_THAT(repeat_case(run, run.cases[1], "my results").words,
+  EXPECT_THAT(repeat_case(run, run.cases[1], "my results", {}).words,
               ElementsAre("assay", "run", "--experiment-of=--help", "--case",
                           run.cases[1].key.substr(0, 12), "--results", "my results"));
 }
@@ -53,10 +62,10 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
 // Whoever gave it: the command line, for all, or the environment, for some.
 TEST(RepeatCase, GivesLeaveWhereLeaveWasGiven) {
   store::Run run = stored_run_of_three();
-  EXPECT_THAT(repeat_case(run, run.cases[0], "").words, Not(Contains("--allow-external")));
+  EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).words, Not(Contains("--allow-external")));
   run.cases[0].context["leave"] = "ASSAY_TRUSTED";
-  EXPECT_THAT(repeat_case(run, run.cases[0], "").words, Contains("--allow-external"));
-  EXPECT_THAT(repeat_case(run, run.cases[1], "").words, Not(Contains("--allow-external")));
+  EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).words, Contains("--allow-external"));
+  EXPECT_THAT(repeat_case(run, run.cases[1], "", {}).words, Not(Contains("--allow-external")));
 }
 
 // Two variants at each of two lengths, which took turns.
@@ -88,19 +97,20 @@ TEST(RepeatCase, OneThatTookTurnsIsRepeatedWithTheOthers) {
   const auto keys = [&](std::size_t one, std::size_t other) {
     return run.cases[one].key.substr(0, 12) + "," + run.cases[other].key.substr(0, 12);
   };
-  EXPECT_EQ(choice_in(repeat_case(run, run.cases[0], "")), keys(0, 1));
-  EXPECT_EQ(choice_in(repeat_case(run, run.cases[3], "")), keys(2, 3));
-  EXPECT_THAT(repeat_case(run, run.cases[3], "").notes,
+  EXPECT_EQ(choice_in(repeat_case(run, run.cases[0], "", {})), keys(0, 1));
+  EXPECT_EQ(choice_in(repeat_case(run, run.cases[3], "", {})), keys(2, 3));
+  EXPECT_THAT(repeat_case(run, run.cases[3], "", {}).notes,
               ElementsAre(HasSubstr("measured in turns with the one it took turns with")));
 }
 
 TEST(RepeatCase, OneWhoseOthersAreNotHereIsSaidToBeMeasuredApart) {
   store::Run run = run_in_turns();
   run.cases.pop_back();
-  EXPECT_EQ(choice_in(repeat_case(run, run.cases[2], "")), run.cases[2].key.substr(0, 12));
-  EXPECT_THAT(repeat_case(run, run.cases[2], "").notes, ElementsAre(HasSubstr("measured apart")));
+  EXPECT_EQ(choice_in(repeat_case(run, run.cases[2], "", {})), run.cases[2].key.substr(0, 12));
+  EXPECT_THAT(repeat_case(run, run.cases[2], "", {}).notes,
+              ElementsAre(HasSubstr("measured apart")));
   run.cases[2].context["interleaved"] = {{"apart", "nothing differs from it in this axis alone"}};
-  EXPECT_THAT(repeat_case(run, run.cases[2], "").notes, IsEmpty());
+  EXPECT_THAT(repeat_case(run, run.cases[2], "", {}).notes, IsEmpty());
 }
 
 }  // namespace

@@ -1,9 +1,15 @@
 // Signals to the host while it runs, by a user, a batch system or a terminal that goes away.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
 
 #include "trial.h"
 
@@ -66,14 +72,18 @@ class Interrupt : public ::testing::Test {
     trial_.expect_sound();
   }
 
-  // The signal comes while the third case is on its way, which ends only when it has been taken up.
-  End in_the_third_case(int signal) {
+  // `strike` comes while the third case is on its way, which ends only after it. `ahead`: words
+  // before the program.
+  End in_the_third_case(const std::function<void(Host&)>& strike,
+                        std::vector<std::string> ahead = {}) {
     trial_.folder().write("e.yaml", six_cases("wait"));
     trial_.environment["HOSTILE_LEAVE"] = (trial_.folder().path() / "leave").string();
     const auto there = file_of_the_strike();
-    Host host(trial_.command(words("e.yaml")));
+    Host::Command command = trial_.command(words("e.yaml"));
+    command.ahead = std::move(ahead);
+    Host host(command);
     wait_for_file(host, there);
-    host.send_and_see_taken(signal);
+    strike(host);
     trial_.folder().write("leave", "");
     const End end = host.wait(60);
     trial_.saw(end);
@@ -82,7 +92,7 @@ class Interrupt : public ::testing::Test {
   }
 
   void once(int signal, const char* name) {
-    const End end = in_the_third_case(signal);
+    const End end = in_the_third_case([&](Host& host) { host.send_and_see_taken(signal); });
     EXPECT_EQ(end.exit_code, 1) << end.errors;
     EXPECT_THAT(end.output, HasSubstr("interrupted"));
     EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("# interrupts"))
@@ -122,15 +132,95 @@ TEST_F(Interrupt, OnceByTerm) { once(SIGTERM, "SIGTERM"); }
 TEST_F(Interrupt, Twice) { twice(SIGINT, "SIGINT (Ctrl-C)"); }
 TEST_F(Interrupt, TwiceByTerm) { twice(SIGTERM, "SIGTERM"); }
 
-// A terminal that is closed.
-TEST_F(Interrupt, HangUp) {
-  const End end = in_the_third_case(SIGHUP);
-  EXPECT_NE(end.exit_code, 0);
+TEST_F(Interrupt, HangUp) { once(SIGHUP, "SIGHUP (its session ends)"); }
+
+// What it says of the run goes to a terminal that is no more.
+TEST_F(Interrupt, TheTerminalIsClosed) {
+  const int keyboard = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(keyboard >= 0 && ::grantpt(keyboard) == 0 && ::unlockpt(keyboard) == 0);
+  const std::string screen = ::ptsname(keyboard);
+  const End end = in_the_third_case(
+      [&](Host& host) {
+        ::close(keyboard);
+        host.send_and_see_taken(SIGHUP);
+      },
+      {"sh", "-c", "exec \"$0\" \"$@\" 2>" + screen});
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("# interrupts"));
   EXPECT_EQ(trial_.stored().cases.size(), 3u);
-  expect_kept_and_resumed(end, words("e.yaml"));
-  trial_.record("SIGHUP (its terminal is closed), in the third of 6 cases",
-                fmt::format("exit code {}", end.exit_code), "`--resume` runs the rest",
+  EXPECT_EQ(
+      trial_
+          .run({"run", "--resume", "interrupts-1", "--plugin", test::fixture("hostile_attention")})
+          .exit_code,
+      0);
+  EXPECT_EQ(trial_.stored().cases.size(), 6u);
+  trial_.expect_sound();
+  trial_.record("its terminal is closed, which sends SIGHUP, in the third of 6 cases",
+                "exit code 1",
+                "the case is finished, the report written, and `--resume` runs the rest",
                 "3 of 3 ok, then 6 of 6");
+}
+
+TEST_F(Interrupt, NobodyCanReadWhatItSays) {
+  trial_.folder().write("e.yaml", six_cases("nap"));
+  for (const char* streams : {"2>/dev/full", "2>&-", ">/dev/full 2>&1"}) {
+    Host::Command command = trial_.command(words("e.yaml"));
+    command.ahead = {"sh", "-c", std::string("exec \"$0\" \"$@\" ") + streams};
+    Host host(command);
+    const End end = host.wait(60);
+    EXPECT_EQ(end.exit_code, std::string(streams).starts_with('>') ? 4 : 0) << streams;
+    EXPECT_EQ(host.left_behind(), "");
+    EXPECT_EQ(trial_.stored().cases.size(), 6u) << streams;
+  }
+  trial_.record("the disk of its log is full, or its standard error is closed",
+                "exit code 0, or 4 where its tables were to go there", "the run goes on",
+                "6 of 6 ok each time");
+}
+
+TEST_F(Interrupt, ASecondHostIsToMeasureTheSameRun) {
+  End second;
+  const End end = in_the_third_case([&](Host&) {
+    second = trial_.run(
+        {"run", "--resume", "interrupts-1", "--plugin", test::fixture("hostile_attention")});
+  });
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.errors, HasSubstr("is measuring the run interrupts-1"));
+  EXPECT_EQ(end.exit_code, 0) << end.errors;
+  EXPECT_EQ(trial_.stored().cases.size(), 6u);
+  trial_.record("`--resume` of a run that another host is measuring", "exit code 2",
+                "the other's process is named; it goes on", "6 of 6 ok");
+}
+
+TEST_F(Interrupt, APluginIsBuiltAnewMeanwhile) {
+  const auto plugin = trial_.folder().path() / "mine.so";
+  std::filesystem::copy_file(test::fixture("hostile_attention"), plugin);
+  trial_.folder().write("e.yaml", six_cases("wait"));
+  trial_.environment["HOSTILE_LEAVE"] = (trial_.folder().path() / "leave").string();
+  const auto there = file_of_the_strike();
+  Host host(trial_.command({"run", "e.yaml", "--plugin", plugin.string()}));
+  wait_for_file(host, there);
+  const auto other = trial_.folder().path() / "other.so";
+  std::filesystem::copy_file(plugin, other);
+  std::ofstream(other, std::ios::app) << "another build";
+  std::filesystem::rename(other, plugin);
+  trial_.folder().write("leave", "");
+  const End end = host.wait(60);
+  trial_.saw(end);
+  EXPECT_EQ(end.exit_code, 1) << end.errors;
+  const auto cases = trial_.stored().cases;
+  ASSERT_EQ(cases.size(), 6u);
+  EXPECT_EQ(cases[2].outcome, Outcome::error);
+  EXPECT_THAT(cases[2].reason, HasSubstr("mine.so changed while the case was measured"));
+  for (const std::size_t index : {0u, 1u, 3u, 4u, 5u}) {
+    EXPECT_EQ(cases[index].outcome, Outcome::ok);
+    EXPECT_EQ(cases[index].build == cases[0].build, index < 3) << "case " << index + 1;
+  }
+  const End resumed = trial_.run({"run", "e.yaml", "--resume", "--plugin", plugin.string()});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_EQ(told(resumed.errors).size(), 3u) << "those that another binary measured";
+  trial_.record("a plugin's library is replaced by another build in the third of 6 cases",
+                "exit code 1", cases[2].reason,
+                "5 of 6 ok, the later ones with the new build named");
 }
 
 // A worker that would outlive its host, and a daemon that already has left its session.

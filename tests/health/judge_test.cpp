@@ -139,6 +139,21 @@ TEST(Judge, OfProcessesThatCannotBeToldApartOursAreTakenOff) {
       << "ours has been seen under its own number";
 }
 
+// A container names its processes by numbers that are not ours.
+TEST(Judge, AWorkerThatTookAnothersPlaceIsNoStranger) {
+  Observation observation = fit();
+  GpuReading before;
+  before.processes.emplace();
+  before.processes->push_back({100, "", GpuProcess::Owner::unknown});
+  observation.processes_before.push_back(before);
+  for (Reading& reading : observation.readings) {
+    reading.gpus[0].processes = {{200, "", GpuProcess::Owner::unknown}};
+  }
+  EXPECT_THAT(judge(observation, on_gpu()), IsEmpty());
+  observation.processes_before[0].processes->push_back({300, "", GpuProcess::Owner::unknown});
+  EXPECT_THAT(judge(observation, on_gpu()), marked("shared")) << "two at a time";
+}
+
 TEST(Judge, BusyIsMoreThanTheCaseCanSpare) {
   Observation observation = fit();
   observation.readings.back().cpu->busy_s = *observation.readings.back().cpu->busy_s + 0.2 * 9;

@@ -5,6 +5,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace assay::health {
 namespace {
@@ -102,7 +104,7 @@ TEST(Watch, CasesAtATimeSeeTheirOwnDevices) {
   const auto source = std::make_shared<CountingSource>();
   Watch watch({source}, {.glance_every_s = 0, .look_every_s = never, .share = never});
   const auto a = watch.begin({0});
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const auto b = watch.begin({1, 2});
     source->wait_for(source->count() + 2);
     for (const Reading& reading : watch.end(b).readings) {
@@ -111,6 +113,30 @@ TEST(Watch, CasesAtATimeSeeTheirOwnDevices) {
   }
   for (const Reading& reading : watch.end(a).readings) {
     ASSERT_THAT(devices_of(reading), ElementsAre(0));
+  }
+}
+
+// Takes as long as a driver's answer does.
+class SlowSource final : public CountingSource {
+ public:
+  void read(Depth depth, const std::vector<int>& devices, Reading& reading) override {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+    while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    CountingSource::read(depth, devices, reading);
+  }
+};
+
+TEST(Watch, TheReadingAtTheEndIsTheLast) {
+  const auto source = std::make_shared<SlowSource>();
+  Watch watch({source}, {.glance_every_s = 0.0005, .look_every_s = never, .share = never});
+  for (int i = 0; i < 500; ++i) {
+    const auto ticket = watch.begin({0});
+    source->wait_for(source->count() + 2);
+    const Observation seen = watch.end(ticket);
+    ASSERT_TRUE(
+        std::is_sorted(seen.readings.begin(), seen.readings.end(),
+                       [](const Reading& a, const Reading& b) { return a.time_s < b.time_s; }))
+        << "case " << i;
   }
 }
 

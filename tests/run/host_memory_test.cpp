@@ -3,11 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 namespace assay::run {
 namespace {
@@ -64,6 +70,61 @@ TEST_F(OutOfMemoryKillsTest, AreFoundInAContainerAndInOlderControlGroups) {
   const OutOfMemoryKills kills(root_);
   write("sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
   EXPECT_TRUE(kills.any());
+}
+
+// A process that does `work` and then lives until its parent is done with it.
+class Idle {
+ public:
+  explicit Idle(const std::function<void()>& work) {
+    int done[2];
+    EXPECT_EQ(::pipe(done), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      work();
+      EXPECT_EQ(::write(done[1], "x", 1), 1);
+      while (true) ::pause();
+    }
+    char ready = 0;
+    EXPECT_EQ(::read(done[0], &ready, 1), 1);
+    ::close(done[0]);
+    ::close(done[1]);
+  }
+  ~Idle() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+constexpr std::int64_t large = 256 << 20;  // bytes
+
+void fill() {
+  void* const memory =
+      ::mmap(nullptr, large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memset(memory, 1, large);
+}
+
+TEST(MemoryGuardTest, CountsWhatAProcessHasStarted) {
+  const Idle parent([] { new Idle(fill); });
+  const std::int64_t own = resident_bytes(parent.pid());
+  EXPECT_LT(own, large);
+  EXPECT_TRUE(MemoryGuard(own + large / 2).look({parent.pid()}).stop);
+  EXPECT_FALSE(MemoryGuard(own * 2 + large * 2).look({parent.pid()}).stop);
+}
+
+TEST(MemoryGuardTest, CountsOnceWhatAForkShares) {
+  const Idle parent([] {
+    fill();
+    new Idle([] {});
+  });
+  const std::int64_t own = resident_bytes(parent.pid());
+  EXPECT_GE(own, large);
+  EXPECT_FALSE(MemoryGuard(own + large / 2).look({parent.pid()}).stop);
+  EXPECT_TRUE(MemoryGuard(own / 2).look({parent.pid()}).stop);
 }
 
 TEST(MemoryGuardTest, StopsBeyondTheLimitAndNamesBothAndTheLargest) {

@@ -25,7 +25,7 @@ Selection select(const std::vector<std::string>& keys,
 
 store::RecordedCase result(std::int64_t ordinal, Outcome outcome = Outcome::ok,
                            std::string build = "b") {
-  return {ordinal, std::move(build), outcome, std::vector<std::string>{"forward"}};
+  return {ordinal, std::move(build), outcome, std::vector<std::string>{"forward"}, {outcome}};
 }
 
 TEST(Selection, WantsWhatHasNoResult) {
@@ -45,6 +45,15 @@ TEST(Selection, AnOutcomeThatIsNotOkIsAResultUnlessItIsToBeRetried) {
               ElementsAre(false, true, false, true));
   EXPECT_THAT(select({"a", "b", "c"}, recorded, {.every = true}).wanted,
               ElementsAre(true, true, true));
+}
+
+TEST(Selection, AnOutcomeOfOnePassIsRetried) {
+  store::RecordedCase mixed = result(0, Outcome::error);
+  mixed.of_passes = {Outcome::ok, Outcome::error, Outcome::oom};
+  EXPECT_THAT(select({"a"}, {{"a", mixed}}, {.outcomes = {Outcome::oom}}).wanted,
+              ElementsAre(true));
+  EXPECT_THAT(select({"a"}, {{"a", mixed}}, {.outcomes = {Outcome::timeout}}).wanted,
+              ElementsAre(false));
 }
 
 TEST(Selection, AResultOfOtherBinariesOrOfOtherPassesIsMissing) {

@@ -2,6 +2,7 @@
 
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Statement.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,10 +17,12 @@
 namespace assay::store {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::oom_case;
 using testing::sample_case;
 using testing::sample_run;
 using testing::text_of;
+using ::testing::UnorderedElementsAre;
 
 static_assert(!std::is_copy_constructible_v<Database> && std::is_move_assignable_v<Database>);
 
@@ -211,6 +214,12 @@ TEST_F(StoreDatabase, ResumeKnowsWhatIsThere) {
   EXPECT_EQ(cases.at(sample_case(0).key).build, "a1b2");
   EXPECT_EQ(cases.at(sample_case(0).key).outcome, Outcome::ok);
   EXPECT_EQ(cases.at(oom_case(1).key).outcome, Outcome::oom);
+  EXPECT_THAT(cases.at(sample_case(0).key).of_passes, ElementsAre(Outcome::ok));
+  CaseResult mixed = sample_case(0);
+  mixed.series.push_back({.pass = "backward", .metric = "time", .outcome = Outcome::oom});
+  ASSERT_TRUE(database.record_case("a-1", mixed));
+  EXPECT_THAT(database.recorded_cases("a-1").value().at(mixed.key).of_passes,
+              UnorderedElementsAre(Outcome::ok, Outcome::oom));
   EXPECT_EQ(cases.at(oom_case(1).key).ordinal, 1);
 }
 
