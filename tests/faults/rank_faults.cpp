@@ -66,10 +66,10 @@ std::vector<RankFault> faults_of_other_ranks() {
   const auto hangs = [](const std::string& moment, int culprit, int ranks) {
     return RankFault{"hang",
                      moment,
-                     "hangs " + moment + " a collective; the case may take 6 s",
+                     "hangs " + moment + " a collective; the case may take 12 s",
                      "timeout",
-                     late(culprit, 6),
-                     "6 s",
+                     late(culprit, 12),
+                     "12 s",
                      culprit,
                      ranks};
   };
