@@ -64,7 +64,8 @@ TEST_F(ExternalInTurns, AlsoOfOneThatAsksAtOnceAgainAndAgain) {
   resolved_.time_limit_s = 4;
   bool wants = start(std::string("while :; do ") + asks + "done").has_value();
   ASSERT_TRUE(wants);
-  for (int turns = 0; wants && turns < 10'000'000; ++turns) wants = take({.samples = 1}).has_value();
+  for (int turns = 0; wants && turns < 10'000'000; ++turns)
+    wants = take({.samples = 1}).has_value();
   EXPECT_FALSE(wants);
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
