@@ -59,6 +59,7 @@ int complain(const Error& error) {
 // What a worker prints is its plugins'.
 int with_all_written(const Command& command, int exit_code) {
   if (command.name == "worker" || all_written_out()) return exit_code;
+  if (exit_code == static_cast<int>(ExitCode::results_unreadable)) return exit_code;
   return std::max(exit_code,
                   complain({ExitCode::results_unreadable,
                             {{{},

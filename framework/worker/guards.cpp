@@ -67,11 +67,11 @@ void explain_fault(int signal, siginfo_t* info, void*) {
     cause.add("the stack overflowed");
   } else if (info->si_code == SEGV_MAPERR) {
     cause.add("there is no memory at address 0x").add_number(address, 16);
-  } else if (info->si_code == SEGV_ACCERR) {
-    cause.add("the memory at address 0x").add_number(address, 16);
-    cause.add(" may not be used so: it is, for example, only for reading");
+  } else if (info->si_code == SI_KERNEL) {
+    cause.add("the address was none that memory can have");  // the processor does not say which
   } else {
-    cause.add("the address was none that a process can have");  // which, the processor does not say
+    cause.add("the memory at address 0x").add_number(address, 16);
+    cause.add(" may not be used so; it may be for reading alone");
   }
 }
 

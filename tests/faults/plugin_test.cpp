@@ -55,6 +55,12 @@ INSTANTIATE_TEST_SUITE_P(
         PluginFault{
             "segfault", "writes through a null pointer", "crashed",
             ended_with("11 \\(SIGSEGV: Segmentation fault\\), there is no memory at address 0x8")},
+        PluginFault{"wild_pointer", "writes through a pointer of 0x4141414141414141", "crashed",
+                    ended_with("11 \\(SIGSEGV: Segmentation fault\\), the address was none that "
+                               "memory can have")},
+        PluginFault{"read_only", "writes to memory that is for reading", "crashed",
+                    ended_with("11 \\(SIGSEGV: Segmentation fault\\), the memory at address "
+                               "0x200000000000 may not be used so; it may be for reading alone")},
         PluginFault{"bus_error", "reads a mapped file beyond its end", "crashed",
                     ended_with("7 \\(SIGBUS: Bus error\\)")},
         PluginFault{"divide_by_zero", "divides an integer by zero", "crashed",
@@ -116,6 +122,10 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Takes, Plugin,
     ::testing::Values(PluginFault{"allocate", "allocates host memory without end", "oom",
+                                  "^host memory ran out: [34]\\.[0-9]+ GiB in use, the limit of "
+                                  "ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB$"},
+                      PluginFault{"child_allocates",
+                                  "starts a process that allocates host memory without end", "oom",
                                   "^host memory ran out: [34]\\.[0-9]+ GiB in use, the limit of "
                                   "ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB$"},
                       PluginFault{"leak_tensors", "keeps a tensor of 4 MiB of each call", "ok",
