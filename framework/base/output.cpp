@@ -6,8 +6,18 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 namespace assay {
+
+namespace {
+
+bool is_ready(int stream) {
+  pollfd ready = {stream, POLLOUT, 0};
+  return ::poll(&ready, 1, 0) != 0;
+}
+
+}  // namespace
 
 void write_out(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -25,12 +35,17 @@ void write_error(std::string_view text) {
   }
 }
 
-bool all_written_out() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
-
-bool error_stream_is_ready() {
-  pollfd ready = {STDERR_FILENO, POLLOUT, 0};
-  return ::poll(&ready, 1, 0) != 0;
+std::optional<std::string> why_not_all_written_out() {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return std::nullopt;
+  // Of what went wrong earlier nothing but that is known.
+  return flushed || errno == 0 ? "writing failed" : std::generic_category().message(errno);
 }
+
+bool output_stream_is_ready() { return is_ready(STDOUT_FILENO); }
+
+bool error_stream_is_ready() { return is_ready(STDERR_FILENO); }
 
 void open_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -25,12 +27,14 @@ void print_error(fmt::format_string<Values...> text, Values&&... values) {
   write_error(fmt::format(text, std::forward<Values>(values)...));
 }
 
-// Whether all that was printed to standard output has reached it, what is still in the buffer
-// included.
-bool all_written_out();
+// Why not all that was printed to standard output has reached it, what is still in the buffer
+// included: "No space left on device". Nothing where all has, or where its stream was closed from
+// the start (open_standard_streams).
+std::optional<std::string> why_not_all_written_out();
 
-// Whether standard error takes text now. A terminal that was stopped (Ctrl-S) does not, and who
-// writes to it all the same waits until it runs again.
+// Whether the stream takes text now. A terminal that was stopped (Ctrl-S) does not, and who writes
+// to it all the same waits until it runs again.
+bool output_stream_is_ready();
 bool error_stream_is_ready();
 
 // Of the standard streams those that were closed are opened on /dev/null, so that no other file

@@ -62,6 +62,8 @@ struct Catalogue {
 
   const PluginInfo* find(std::string_view kind, std::string_view name) const;
   std::vector<const PluginInfo*> of_kind(std::string_view kind) const;
+  // Whether its build can use CUDA.
+  bool uses_cuda() const { return fingerprint.find("no CUDA") == std::string::npos; }
 };
 
 // Metrics every workload reports.

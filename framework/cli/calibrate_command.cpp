@@ -65,7 +65,7 @@ class CeilingsPlanner {
         std::any_of(given_.settings.begin(), given_.settings.end(), [](const std::string& setting) {
           return config::name_of_setting(setting) == "device" && setting.ends_with("cpu");
         });
-    on_gpu_ = run::is_cuda_build(session.catalogue) && !machine_.gpus.empty() && !kept_off;
+    on_gpu_ = session.catalogue.uses_cuda() && !machine_.gpus.empty() && !kept_off;
   }
 
   Result<std::vector<Calibration>> plan() {
@@ -248,10 +248,13 @@ Result<Measured> measure(const Session& session, const po::variables_map& values
   }
   Progress progress(::isatty(STDERR_FILENO) != 0);
   const auto end = run::run_experiment(request, database, progress);
-  progress.close();
-  if (!end) return tl::unexpected(end.error());
+  if (!end) {
+    progress.close();
+    return tl::unexpected(end.error());
+  }
   const auto rendered =
       render_report(session, database, results_folder(values), ReportRequest{{end->run}});
+  progress.close();
   if (!rendered) return tl::unexpected(rendered.error());
   print_out("report: {}\n", rendered->file.string());
   if (!rendered->problems.empty()) {

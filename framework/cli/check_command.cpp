@@ -129,7 +129,7 @@ Result<std::string> device_name(const Session& session, const po::variables_map&
   const std::string asked = text_or(values, "device", "");
   if (asked == "cpu" || asked == "cuda") return asked;
   if (asked.empty()) {
-    const bool usable = run::is_cuda_build(session.catalogue) && !run::probe_machine().gpus.empty();
+    const bool usable = session.catalogue.uses_cuda() && !run::probe_machine().gpus.empty();
     return std::string(usable ? "cuda" : "cpu");
   }
   return fail(ExitCode::bad_input, fmt::format("there is no device '{}'", asked), "cpu or cuda");

@@ -58,13 +58,13 @@ int complain(const Error& error) {
 
 // What a worker prints is its plugins'.
 int with_all_written(const Command& command, int exit_code) {
-  if (command.name == "worker" || all_written_out()) return exit_code;
-  if (exit_code == static_cast<int>(ExitCode::results_unreadable)) return exit_code;
-  return std::max(exit_code,
-                  complain({ExitCode::results_unreadable,
-                            {{{},
-                              "not all that was printed could be written to standard output",
-                              "is its disk full?"}}}));
+  if (command.name == "worker") return exit_code;
+  const auto why = why_not_all_written_out();
+  if (!why || exit_code == static_cast<int>(ExitCode::results_unreadable)) return exit_code;
+  return complain({ExitCode::results_unreadable,
+                   {{{},
+                     "not all that was printed could be written to standard output: " + *why,
+                     command.name == "run" ? "the run's report has it" : ""}}});
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ class Planner {
         estimator_.estimate([&](const std::string& name) { return plan_.get(index, name); });
     const Outlook& outlook = outlook_of(index);
     page_ += fmt::format("{:>6}  {:>11}  {}", index + 1, memory ? human_size(*memory) : "-",
-                         run::describe_case(plan_, index));
+                         plan_.describe(index));
     if (outlook.skipped) {
       page_ += "  [skipped: " + *outlook.skipped + "]";
       ++skipped_;
@@ -175,7 +175,7 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (!planned) return tl::unexpected(planned.error());
   const run::Machine machine = run::probe_machine();
   const run::Surroundings around = {session->catalogue, planned->experiment, machine,
-                                    run::is_cuda_build(session->catalogue)};
+                                    session->catalogue.uses_cuda()};
   Planner(around, planned->plan, (**values)["allow-external"].as<bool>()).print();
   return ExitCode::ok;
 }

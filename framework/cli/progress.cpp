@@ -77,10 +77,11 @@ void Progress::interrupted() {
 
 void Progress::close() {
   if (terminal_ && total_ > 0) unsaid_ += "\n";
-  write_error(std::exchange(unsaid_, {}));
+  if (!terminal_ || error_stream_is_ready()) write_error(std::exchange(unsaid_, {}));
 }
 
-// A terminal that was stopped does not stop the run: it is told when it runs again.
+// A terminal that was stopped does not stop the run: it is told when it runs again, if that is
+// before the run's end.
 void Progress::say(const std::string& text) {
   unsaid_ += text;
   if (!terminal_ || error_stream_is_ready()) write_error(std::exchange(unsaid_, {}));

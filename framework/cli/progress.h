@@ -20,7 +20,8 @@ class Progress final : public run::Observer {
   void case_doing(const std::string& what) override;
   void case_finished(const store::CaseResult& result) override;
   void interrupted() override;
-  // Leaves the last state standing.
+  // Leaves the last state standing. What a stopped terminal has not taken until now is dropped: the
+  // database and the report have it.
   void close();
 
  private:

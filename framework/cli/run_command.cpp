@@ -51,9 +51,9 @@ Usage run_usage() {
 
 struct Finished {
   run::RunEnd end;
-  std::size_t failed = 0;  // cases that are neither ok, skipped nor unsupported
-  ExitCode reported =
-      ExitCode::ok;  // what came of the report; it does not keep the next from its run
+  std::size_t failed = 0;                // cases that are neither ok, skipped nor unsupported
+  tl::expected<Rendered, Error> report;  // a report that cannot be made keeps no next from its run
+  std::string resuming;                  // the command that does what is missing, where any is
 };
 
 // Recorded so that the run can be repeated from another folder.
@@ -118,29 +118,39 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
                                 absolute(texts(values, "plugin"))};
   Progress progress(::isatty(STDERR_FILENO) != 0);
   auto end = run::run_experiment(request, *database, progress);
-  progress.close();
-  if (!end) return tl::unexpected(end.error());
-  if (asked.of) tell_other_binaries(*database, *asked.of, end->run);
-
-  const auto rendered =
-      render_report(session, *database, results_folder(values), ReportRequest{{end->run}});
-  Finished finished{std::move(*end), 0, ExitCode::ok};
-  if (rendered) {
-    finished.reported = print(*rendered);
-  } else {
-    print_error("{}\n", rendered.error().text());
-    finished.reported = rendered.error().exit_code;
+  if (!end) {
+    progress.close();
+    return tl::unexpected(end.error());
   }
+  auto report =
+      render_report(session, *database, results_folder(values), ReportRequest{{end->run}});
+  progress.close();
+  if (asked.of) tell_other_binaries(*database, *asked.of, end->run);
+  Finished finished{std::move(*end), 0, std::move(report), {}};
   for (const auto& [outcome, count] : finished.end.outcomes) {
     const bool fine =
         outcome == Outcome::ok || outcome == Outcome::skipped || outcome == Outcome::unsupported;
     if (!fine) finished.failed += count;
   }
-  if (finished.end.interrupted) {
-    print_out("interrupted; `{}` does what is missing\n",
-              resuming(values, asked, finished.end.run));
-  }
+  if (finished.end.interrupted) finished.resuming = resuming(values, asked, finished.end.run);
   return finished;
+}
+
+ExitCode print(const Finished& finished) {
+  ExitCode code = ExitCode::ok;
+  if (finished.report) {
+    code = print(*finished.report);
+  } else {
+    print_error("{}\n", finished.report.error().text());
+    code = finished.report.error().exit_code;
+  }
+  if (finished.end.interrupted) {
+    print_out("interrupted; `{}` does what is missing\n", finished.resuming);
+  }
+  if (finished.failed > 0 || finished.end.interrupted) {
+    code = std::max(code, ExitCode::some_case_not_ok);
+  }
+  return code;
 }
 
 // What there is to run, one after the other. All of it is read before the first is measured, and
@@ -197,15 +207,23 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   const auto all = all_asked(*session, **values);
   if (!all) return tl::unexpected(all.error());
   ExitCode code = ExitCode::ok;
+  std::vector<Finished> unprinted;
+  const auto print_all = [&] {
+    for (const Finished& finished : unprinted) code = std::max(code, print(finished));
+    unprinted.clear();
+  };
   for (const AskedRun& asked : *all) {
-    const auto finished = run_one(*session, **values, asked);
-    if (!finished) return tl::unexpected(finished.error());
-    if (finished->failed > 0 || finished->end.interrupted) {
-      code = std::max(code, ExitCode::some_case_not_ok);
+    auto finished = run_one(*session, **values, asked);
+    if (!finished) {
+      print_all();
+      return tl::unexpected(finished.error());
     }
-    code = std::max(code, finished->reported);
-    if (finished->end.interrupted) break;
+    unprinted.push_back(std::move(*finished));
+    if (unprinted.back().end.interrupted) break;
+    // A terminal that was stopped does not keep the next experiment from its run.
+    if (output_stream_is_ready() && error_stream_is_ready()) print_all();
   }
+  print_all();
   return code;
 }
 

@@ -101,6 +101,8 @@ class Plan {
   std::optional<std::size_t> column(std::string_view name) const;
   // All names that apply, sorted.
   std::map<std::string, Value> parameters(std::size_t case_index) const;
+  // "model=small seq_len=128 attention=flash": what differs between the cases.
+  std::string describe(std::size_t case_index) const;
 
   void add_case(const std::map<std::string, Value>& parameters);
   void add_row(const std::vector<std::uint32_t>& indices);

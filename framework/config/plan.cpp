@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "config/experiment.h"
 
 namespace assay::config {
@@ -61,6 +62,18 @@ std::size_t Plan::add_column(std::string name) {
   columns_.push_back({std::move(name), {Value()}});
   indices_.push_back({{Value(), 0}});
   return column_count_++;
+}
+
+std::string Plan::describe(std::size_t case_index) const {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < column_count_; ++i) {
+    // values[0] stands for "not applicable": more than one other value means that it varies.
+    const Value& value = at(case_index, i);
+    if (columns_[i].values.size() > 2 && value.index() != 0) {
+      words.push_back(columns_[i].name + "=" + to_text(value));
+    }
+  }
+  return words.empty() ? "the only case" : join(words, " ");
 }
 
 std::uint32_t Plan::intern(std::size_t column, const Value& value) {

@@ -29,10 +29,14 @@ std::optional<ProcessTable::Stat> ProcessTable::stat(int pid) const {
   const std::size_t close = text ? text->rfind(')') : std::string::npos;
   if (close == std::string::npos) return {};
   const auto fields = words(std::string_view(*text).substr(close + 1));
-  constexpr std::size_t parent = 1, first_time = 11, times = 4;  // utime stime cutime cstime
+  constexpr std::size_t state = 0, parent = 1, flags = 6;
+  constexpr std::size_t first_time = 11, times = 4;  // utime stime cutime cstime
+  constexpr unsigned exiting = 0x4;                  // PF_EXITING of linux/sched.h
   if (fields.size() < first_time + times) return {};
   Stat stat;
   stat.parent = static_cast<int>(number(fields[parent]).value_or(0));
+  stat.ending = fields[state] == "Z" || fields[state] == "X" ||
+                (static_cast<unsigned>(number(fields[flags]).value_or(0)) & exiting) != 0;
   const double ticks_per_s = static_cast<double>(::sysconf(_SC_CLK_TCK));
   for (std::size_t i = first_time; i < first_time + times; ++i) {
     stat.cpu_s += static_cast<double>(number(fields[i]).value_or(0)) / ticks_per_s;
@@ -41,6 +45,11 @@ std::optional<ProcessTable::Stat> ProcessTable::stat(int pid) const {
 }
 
 bool ProcessTable::exists(int pid) const { return stat(pid).has_value(); }
+
+bool ProcessTable::is_ending(int pid) const {
+  const auto found = stat(pid);
+  return found ? found->ending : !fs::exists(fmt::format("{}/{}", proc_, pid));
+}
 
 bool ProcessTable::is_ours(int pid) const {
   for (int generation = 0; pid > 1 && generation < deepest; ++generation) {

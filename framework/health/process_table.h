@@ -15,6 +15,8 @@ class ProcessTable {
 
   bool exists(int pid) const;
   bool is_ours(int pid) const;
+  // Whether the system is taking it down, or has. False where that cannot be read.
+  bool is_ending(int pid) const;
   std::string name(int pid) const;  // "" where it cannot be seen
   // Whether processes of other containers have numbers here too.
   bool sees_all() const;
@@ -31,6 +33,7 @@ class ProcessTable {
  private:
   struct Stat {
     int parent = 0;
+    bool ending = false;
     double cpu_s = 0;  // its own and that of its ended children
   };
   std::optional<Stat> stat(int pid) const;

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/clock_duration.h"
 #include "base/text.h"
 #include "run/external_answers.h"
 #include "run/host_memory.h"
@@ -120,8 +121,7 @@ class ExternalProgram::Talk {
   // Until the program waits for its turn, or has ended and what it printed has been read. A process
   // that it has started may hold a pipe for longer; that is not waited for.
   void follow(Interrupt& interrupt, const Doing& doing) {
-    const auto limit = Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(
-                                          (case_.time_limit_s - worked_s_) * 1e3));
+    const auto limit = Clock::now() + clock_duration(case_.time_limit_s - worked_s_);
     doing("external");
     while (!process_.ended()) {
       wait_for_output(interrupt, doing);
@@ -172,7 +172,7 @@ class ExternalProgram::Talk {
   bool fills_the_memory() {
     const auto now = Clock::now();
     if (now < next_look_) return false;
-    const MemoryGuard::Look look = memory_guard_.look({process_.pid()});
+    const MemoryGuard::Look look = memory_guard_.look({process_.keeper()});
     next_look_ = now + std::chrono::milliseconds(look.next_ms);
     if (look.stop) answers_.cut_short(Outcome::oom, *look.stop);
     return look.stop.has_value();

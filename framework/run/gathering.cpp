@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock_duration.h"
 #include "base/text.h"
 #include "run/host_memory.h"
 #include "run/loading.h"
@@ -28,7 +29,7 @@ class Gathering {
   Result<nlohmann::json> run() {
     const auto bounds = bounds_of_loading();
     if (!bounds) return tl::unexpected(bounds.error());
-    const auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(bounds->time);
+    const auto limit = Clock::now() + clock_duration(bounds->time.count());
     while (missing()) {
       if (Clock::now() > limit) {
         return fail(ExitCode::machine_lacks,

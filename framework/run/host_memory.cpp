@@ -132,10 +132,10 @@ Result<MemoryGuard> MemoryGuard::from_environment() {
               "write a number and a unit, such as 8 GiB, or a number of bytes");
 }
 
-MemoryGuard::Look MemoryGuard::look(const std::vector<pid_t>& workers) const {
+MemoryGuard::Look MemoryGuard::look(const std::vector<pid_t>& processes) const {
   std::vector<std::set<int>> families;
-  for (const pid_t worker : workers) {
-    families.push_back(health::ProcessTable("/proc", worker).family());
+  for (const pid_t process : processes) {
+    families.push_back(health::ProcessTable("/proc", process).family());
   }
   const auto judge_by = [&](std::int64_t (*bytes)(pid_t)) {
     std::vector<std::int64_t> held;

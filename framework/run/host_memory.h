@@ -59,8 +59,8 @@ class MemoryGuard {
     std::size_t largest = 0;          // the place of the largest of them
     int next_ms = 0;                  // when to look again, at the latest
   };
-  // Each of them with all that it has started.
-  Look look(const std::vector<pid_t>& workers) const;
+  // Each of these processes with all that descends from it.
+  Look look(const std::vector<pid_t>& processes) const;
   // The same for known figures. resident: of each worker, not empty.
   Look judge(const std::vector<std::int64_t>& resident, std::optional<HostMemory> host) const;
 

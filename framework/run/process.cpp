@@ -14,6 +14,7 @@
 #include <random>
 
 #include "base/text.h"
+#include "health/process_table.h"
 #include "run/keeper.h"
 
 extern char** environ;
@@ -90,14 +91,14 @@ class BoundsWatch {
  public:
   explicit BoundsWatch(const std::optional<Bounds>& bounds) : bounds_(bounds) {}
 
-  std::optional<std::string> broken(pid_t pid) {
+  std::optional<std::string> broken(pid_t keeper) {
     if (!bounds_) return std::nullopt;
     const std::chrono::duration<double> left = begun_ + bounds_->time - Clock::now();
     late_ = left.count() <= 0;
     if (late_) {
       return "it did not end within " + human_duration(bounds_->time.count());
     }
-    const MemoryGuard::Look look = bounds_->memory.look({pid});
+    const MemoryGuard::Look look = bounds_->memory.look({keeper});
     next_ms_ = static_cast<int>(std::min<double>(left.count() * 1000 + 1, look.next_ms));
     return look.stop;
   }
@@ -214,18 +215,7 @@ std::optional<ProcessEnd> Process::ended() {
   return end_;
 }
 
-// "17 (a name) S 1 …", the state and six more, then flags (proc_pid_stat(5)).
-bool Process::is_ending() const {
-  constexpr std::size_t state = 0, flags = 6;
-  constexpr unsigned long exiting = 0x4;  // PF_EXITING of linux/sched.h
-  const auto text = read_file(fmt::format("/proc/{}/stat", pid_));
-  const std::size_t close = text ? text->rfind(')') : std::string::npos;
-  if (close == std::string::npos) return true;
-  const auto fields = split(trim(text->substr(close + 1)), ' ');
-  if (fields.size() <= flags) return true;
-  return fields[state] == "Z" || fields[state] == "X" ||
-         (std::strtoul(fields[flags].c_str(), nullptr, 10) & exiting) != 0;
-}
+bool Process::is_ending() const { return health::ProcessTable().is_ending(pid_); }
 
 ProcessEnd Process::wait() {
   take_end(-1);
@@ -281,7 +271,7 @@ Result<Captured> capture(const Process::Command& command, const std::optional<Bo
   };
   // One that has closed its streams may run on.
   while (output_open || errors_open || !process->ended()) {
-    if (const auto broken = watch.broken(process->pid())) {
+    if (const auto broken = watch.broken(process->keeper())) {
       captured.stopped = *broken;
       captured.late = watch.late();
       process->kill();

@@ -42,6 +42,8 @@ class Process {
   ~Process() { kill(); }
 
   pid_t pid() const { return pid_; }
+  // The process that gathers in what it has started and left: both are of this one's family.
+  pid_t keeper() const { return keeper_; }
   // Whether it is on its way out, which may take the system seconds: a GPU's memory is returned
   // first.
   bool is_ending() const;

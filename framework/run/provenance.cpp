@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "run/environment.h"
@@ -65,18 +67,24 @@ std::string BuildIdentity::of(const ResolvedCase& resolved) {
   return sha256_hex(joined);
 }
 
-nlohmann::json BuildIdentity::describe(const ResolvedCase& resolved) {
-  nlohmann::json files = nlohmann::json::object();
-  for (const std::string& file : files_of(resolved)) {
+BuildIdentity::Files BuildIdentity::files(const ResolvedCase& resolved) {
+  Files files;
+  for (const std::string& file : files_of(resolved)) files.emplace(file, hash(file));
+  return files;
+}
+
+nlohmann::json BuildIdentity::describe(const Files& files) const {
+  nlohmann::json described = nlohmann::json::object();
+  for (const auto& [file, sha256] : files) {
     std::string shown = file;
     const auto prefix = installation_.executable.parent_path().parent_path();
     for (const std::filesystem::path& root : {prefix, installation_.data}) {
       const std::string inside = root.string() + "/";
       if (shown == file && file.starts_with(inside)) shown = file.substr(inside.size());
     }
-    files[shown] = hash(file);
+    described[shown] = sha256;
   }
-  return {{"files", std::move(files)}};
+  return {{"files", std::move(described)}};
 }
 
 // Of the module that Python programs are timed by.
@@ -110,18 +118,22 @@ const std::string& BuildIdentity::hash(const std::string& file) {
   if (!added && known.stamp == stamp) return known.sha256;
   const auto content = read_file(file);
   std::string sha256 = sha256_hex(content ? *content : file);
-  if (!added && sha256 != known.sha256) changed_.push_back(file);
+  if (!added && sha256 != known.sha256) ++changes_;
   known = {stamp, std::move(sha256)};
   return known.sha256;
 }
 
-std::vector<std::string> BuildIdentity::changed_of(const ResolvedCase& resolved) const {
-  std::vector<std::string> names;
-  for (const std::string& file : files_of(resolved)) {
-    const bool changed = std::find(changed_.begin(), changed_.end(), file) != changed_.end();
-    if (changed) names.push_back(std::filesystem::path(file).filename().string());
+std::vector<std::string> changed_between(const BuildIdentity::Files& before,
+                                         const BuildIdentity::Files& after) {
+  std::set<std::string> names;
+  for (const auto& [these, those] : {std::tie(before, after), std::tie(after, before)}) {
+    for (const auto& [file, sha256] : these) {
+      const auto same = those.find(file);
+      if (same != those.end() && same->second == sha256) continue;
+      names.insert(std::filesystem::path(file).filename().string());
+    }
   }
-  return names;
+  return {names.begin(), names.end()};
 }
 
 }  // namespace assay::run

@@ -30,13 +30,14 @@ class BuildIdentity {
  public:
   explicit BuildIdentity(const Installation& installation) : installation_(installation) {}
   std::string of(const ResolvedCase& resolved);
+  // The files of that, by their paths, each with its SHA-256 as they are now.
+  using Files = std::map<std::string, std::string>;
+  Files files(const ResolvedCase& resolved);
   // {"files": {"plugins/attention/flash.so": its SHA-256, …}}: those of this assay relative to its
   // folder, others as they are named.
-  nlohmann::json describe(const ResolvedCase& resolved);
+  nlohmann::json describe(const Files& files) const;
   // How often a file had other contents than before.
-  std::size_t changes() const { return changed_.size(); }
-  // The case's files of which that is so, by their names.
-  std::vector<std::string> changed_of(const ResolvedCase& resolved) const;
+  std::size_t changes() const { return changes_; }
 
  private:
   // By which a file is taken to be the same: device, inode, size, times of its contents and its
@@ -54,7 +55,11 @@ class BuildIdentity {
 
   const Installation& installation_;
   std::map<std::string, Hashed> hashes_;
-  std::vector<std::string> changed_;
+  std::size_t changes_ = 0;
 };
+
+// Names of those that are not in both or have other contents.
+std::vector<std::string> changed_between(const BuildIdentity::Files& before,
+                                         const BuildIdentity::Files& after);
 
 }  // namespace assay::run

@@ -32,7 +32,7 @@ class Run {
         observer_(observer),
         machine_(watched_.machine()),
         surroundings_{request.catalogue, request.experiment, machine_,
-                      is_cuda_build(request.catalogue)},
+                      request.catalogue.uses_cuda()},
         build_(request.installation),
         interleaving_(surroundings_, request.plan, request.allow_external),
         spare_(request.installation, interrupt_) {}
@@ -134,7 +134,8 @@ class Run {
   struct OpenCase {
     ResolvedCase resolved;
     store::CaseResult result;
-    nlohmann::json build;                          // its description, unless the database knows it
+    BuildIdentity::Files files;                    // that measure it
+    nlohmann::json build;                          // described, unless the database knows it
     std::optional<health::Watch::Ticket> watched;  // where it takes turns
     std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
   };
@@ -146,7 +147,8 @@ class Run {
     open.result.parameters = open.resolved.request.parameters;
     store::set_key(open.result);
     open.result.build = build_.of(open.resolved);
-    if (!described_.contains(open.result.build)) open.build = build_.describe(open.resolved);
+    open.files = build_.files(open.resolved);
+    if (!described_.contains(open.result.build)) open.build = build_.describe(open.files);
     open.result.session = session_;
     retire_workers_of_older_files();
     return open;
@@ -160,13 +162,25 @@ class Run {
     spare_.clear();
   }
 
-  // Nobody knows which of the two binaries the times are of.
-  void refuse_changed_files(const OpenCase& open, CaseEnd& end) {
-    if (end.outcome == Outcome::skipped || build_.of(open.resolved) == open.result.build) return;
+  // Nobody knows which of the two binaries the times are of. What is stored is of a build that is
+  // neither, so that `--resume` measures the case again whichever of them is there then.
+  void refuse_changed_files(OpenCase& open, CaseEnd& end) {
+    if (end.outcome == Outcome::skipped) return;
+    const std::string now = build_.of(open.resolved);
+    if (now == open.result.build) return;
+    const auto files = build_.files(open.resolved);
+    open.build = build_.describe(open.files);
+    open.build["changed_to"] = build_.describe(files)["files"];
+    open.result.build = sha256_hex(open.result.build + now);
+    const std::string otherwise =
+        end.outcome == Outcome::ok
+            ? ""
+            : fmt::format("; it had ended as {}: {}", to_text(end.outcome), end.reason);
     end.series.clear();
     end.outcome = Outcome::error;
-    end.reason = fmt::format("{} changed while the case was measured; `--resume` measures it again",
-                             join(build_.changed_of(open.resolved), " and "));
+    end.reason =
+        fmt::format("{} changed while the case was measured; `--resume` measures it again{}",
+                    join(changed_between(open.files, files), " and "), otherwise);
   }
 
   bool is_left(std::size_t index) const {
@@ -174,7 +188,7 @@ class Run {
   }
 
   void begin_case(OpenCase& open) {
-    observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
+    observer_.case_started(open.index(), request_.plan.describe(open.index()));
     open.result.when = timestamp_utc();
   }
 
@@ -264,7 +278,7 @@ class Run {
          .ended =
              [&](std::size_t member, CaseEnd end, double worked_s) {
                OpenCase& open = cases[member];
-               observer_.case_started(open.index(), describe_case(request_.plan, open.index()));
+               observer_.case_started(open.index(), request_.plan.describe(open.index()));
                if (const auto ticket = std::exchange(open.watched, std::nullopt)) {
                  const int beside = processes - processes_of(open.resolved);
                  end = watched_.end(*ticket, open.resolved, beside, std::move(end));
@@ -371,23 +385,6 @@ class Run {
 Result<RunEnd> run_experiment(const RunRequest& request, store::Database& database,
                               Observer& observer) {
   return Run(request, database, observer).run();
-}
-
-std::string describe_case(const config::Plan& plan, std::size_t index) {
-  std::vector<std::string> words;
-  for (std::size_t column = 0; column < plan.columns().size(); ++column) {
-    const config::Plan::Column& info = plan.columns()[column];
-    const Value& value = plan.at(index, column);
-    // values[0] stands for "not applicable": more than one other value means that it varies.
-    if (info.values.size() > 2 && value.index() != 0) {
-      words.push_back(info.name + "=" + to_text(value));
-    }
-  }
-  return words.empty() ? "the only case" : join(words, " ");
-}
-
-bool is_cuda_build(const catalogue::Catalogue& catalogue) {
-  return catalogue.fingerprint.find("no CUDA") == std::string::npos;
 }
 
 }  // namespace assay::run

@@ -50,10 +50,4 @@ struct RunEnd {
 Result<RunEnd> run_experiment(const RunRequest& request, store::Database& database,
                               Observer& observer);
 
-// "model=small seq_len=128 attention=flash": what differs between the cases of the plan.
-std::string describe_case(const config::Plan& plan, std::size_t index);
-
-// Whether the catalogue's build can use CUDA.
-bool is_cuda_build(const catalogue::Catalogue& catalogue);
-
 }  // namespace assay::run

@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "base/clock_duration.h"
 #include "base/text.h"
 #include "run/case_marks.h"
 #include "run/gathering.h"
@@ -25,6 +26,8 @@ using std::chrono::seconds;
 constexpr seconds grace(3);
 // A worker whose connection has closed has this long to end.
 constexpr milliseconds end_grace(2000);
+// The system may take seconds to take a process down: a GPU's memory is returned first.
+constexpr seconds longest_ending(60);
 // Ranks have this long to say where they are.
 constexpr milliseconds answer_grace(2000);
 
@@ -168,7 +171,14 @@ void WorkerGroup::look_for_death(std::size_t rank) {
     Status death = worker.death(name_of(rank), kills_);
     return worker.fail(death.outcome, std::move(death.reason));
   }
-  if (!worker.silent_for(end_grace) || worker.process.is_ending()) return;
+  if (!worker.silent_for(end_grace)) return;
+  if (worker.process.is_ending()) {
+    if (!worker.silent_for(longest_ending)) return;
+    return worker.fail(Outcome::crashed,
+                       fmt::format("{} ended its connection and began to end, which the system has "
+                                   "not finished in {} s",
+                                   name_of(rank), longest_ending.count()));
+  }
   worker.fail(Outcome::crashed,
               fmt::format("{} runs on without its connection to the host: a plugin has closed file "
                           "descriptors that are not its own",
@@ -207,9 +217,9 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
 
 void WorkerGroup::guard_memory() {
   if (Clock::now() < case_.next_look) return;
-  std::vector<pid_t> pids;
-  for (const Worker& worker : workers_) pids.push_back(worker.process.pid());
-  const MemoryGuard::Look look = memory_guard_.look(pids);
+  std::vector<pid_t> keepers;
+  for (const Worker& worker : workers_) keepers.push_back(worker.process.keeper());
+  const MemoryGuard::Look look = memory_guard_.look(keepers);
   case_.next_look = Clock::now() + milliseconds(look.next_ms);
   Worker& largest = workers_[look.largest];
   if (!look.stop || largest.done) return;
@@ -346,8 +356,7 @@ std::optional<wire::TurnWanted> WorkerGroup::work(
   const auto failed = [](const Worker& worker) { return worker.failed(); };
   const auto waiting = [](const Worker& worker) { return !worker.done; };
   const auto begun = Clock::now();
-  auto limit = begun + std::chrono::duration_cast<Clock::duration>(
-                           std::chrono::duration<double>(case_.time_limit_s - case_.worked_s));
+  auto limit = begun + clock_duration(case_.time_limit_s - case_.worked_s);
   while (any(working) && Clock::now() < limit) {
     if (!case_.after_failure && any(failed)) {
       case_.after_failure = true;

@@ -207,33 +207,13 @@ std::pair<std::uint64_t, std::uint64_t> file_identity(const std::string& path) {
 
 Connection::Connection(std::string path, SQLite::Database database)
     : path_(std::move(path)), database_(std::move(database)), file_(file_identity(path_)) {
-  writes_ahead_ = database_.execAndGet("PRAGMA journal_mode").getString() == "wal";
+  // Every commit reaches the disk before it returns, so that what was told as stored outlives the
+  // machine's power too; some builds of SQLite leave that to the next checkpoint.
+  database_.exec("PRAGMA synchronous = FULL");
 }
 
 void Connection::check_in_place() const {
   if (file_identity(path_) != file_) throw FileGone{};
-}
-
-// With a write-ahead log a commit is safe from the end of the process as soon as it is written,
-// and from the end of the machine (its power, its kernel) once it is synchronised, which takes the
-// disk milliseconds. Commits that follow each other within a second are therefore synchronised
-// together with the next one after it: at most what was measured within one second is lost, and
-// never the file. Without the log every commit is synchronised.
-void Connection::commit_soon() {
-  constexpr std::chrono::seconds unsynchronised(1);
-  if (!writes_ahead_) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (synced_ && now - *synced_ < unsynchronised) {
-    database_.exec("PRAGMA synchronous = NORMAL");
-  } else {
-    commit_surely();
-  }
-}
-
-void Connection::commit_surely() {
-  if (!writes_ahead_) return;
-  database_.exec("PRAGMA synchronous = FULL");
-  synced_ = std::chrono::steady_clock::now();
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const fs::path& path, Access access) {

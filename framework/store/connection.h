@@ -3,7 +3,6 @@
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Exception.h>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -26,10 +25,6 @@ class Connection {
   // Throws FileGone when the path no longer names the open file, which SQLite would go on writing
   // to: results nobody could find.
   void check_in_place() const;
-  // Before a transaction that need not reach the disk by itself (see commit_soon in
-  // connection.cpp), and after which nothing may be lost any more.
-  void commit_soon();
-  void commit_surely();
   const std::string& path() const { return path_; }
 
  private:
@@ -38,8 +33,6 @@ class Connection {
   std::string path_;
   SQLite::Database database_;
   std::pair<std::uint64_t, std::uint64_t> file_;  // device and inode; 0, 0 for a copy in memory
-  bool writes_ahead_ = false;                     // there is a write-ahead log
-  std::optional<std::chrono::steady_clock::time_point> synced_;
 };
 
 // Thrown and caught within this room: a row that no version of this program wrote.

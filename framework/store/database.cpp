@@ -189,11 +189,6 @@ Result<void> Database::describe_build(const std::string& run, const std::string&
 }
 
 Result<void> Database::record_case(const std::string& run, const CaseResult& result) {
-  auto prepared = guarded(*connection_, [&]() -> Result<void> {
-    connection_->commit_soon();
-    return {};
-  });
-  if (!prepared) return prepared;
   return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
     CaseWriter(database).replace(run_id, result);
     return {};
@@ -209,11 +204,6 @@ Result<void> Database::arrange_cases(const std::string& run,
 }
 
 Result<void> Database::finish_run(const std::string& run, const std::string& finished) {
-  auto prepared = guarded(*connection_, [&]() -> Result<void> {
-    connection_->commit_surely();
-    return {};
-  });
-  if (!prepared) return prepared;
   return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
     SQLite::Statement update(database, "UPDATE runs SET finished = ? WHERE id = ?");
     update.bind(1, finished);

@@ -156,15 +156,26 @@ class Rotation {
   std::vector<GuardedStep> steps_;  // destroyed first: they refer to the programs
 };
 
-// One call more, on free memory filled with NaN: what it does not write shows.
-void look_at_poisoned_call(measure::Clock& clock, ProgramBoundary& program,
+// Calls of the pass that are not timed, each looked at: what does not come out alike each time
+// shows. As many as take a second, of ranks one, since all must make as many.
+int further_calls(const timing::Taken& taken, int calls_per_sample, bool alone) {
+  constexpr double most = 8;
+  if (!alone) return 1;
+  const double sample_s = *std::max_element(taken.samples_s.begin(), taken.samples_s.end());
+  return static_cast<int>(std::clamp(calls_per_sample / sample_s, 1.0, most));
+}
+
+// The first on free memory filled with NaN: what it does not write shows.
+void look_at_further_calls(int calls, measure::Clock& clock, ProgramBoundary& program,
                            const at::Device& device, OutputCheck& outputs) {
   constexpr std::int64_t least = std::int64_t{1} << 20;
   constexpr std::int64_t most = std::int64_t{1} << 30;
   const std::int64_t wanted = std::clamp(2 * outputs.bytes(), least, most);
   const model::PoisonedMemory poisoned(device, std::min(wanted, measure::free_bytes(device) / 2));
-  clock.call(0);
-  outputs.look(program);
+  for (int call = 0; call < calls; ++call) {
+    clock.call(0);
+    outputs.look(program);
+  }
 }
 
 // prepared_s: what it took to make ready for the first sample, which counts where that is the first
@@ -249,7 +260,8 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   clock->settle();
   outputs.look(program(clock->last()));
-  look_at_poisoned_call(*clock, what.program, context.device, outputs);
+  look_at_further_calls(further_calls(taken, settings.calls_per_sample, context.group.size == 1),
+                        *clock, what.program, context.device, outputs);
 
   report.timing = facts_of(taken, settings, clock->name());
   report.timing["cache"] = what.caches.facts();

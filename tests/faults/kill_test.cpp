@@ -164,7 +164,8 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
       "fixed: {batch: 1, heads: 1, d_head: 8, attention: {hostile: {fault: nap}}, device: cpu}\n"
       "measure: {passes: [forward], warmup: 2, samples: 10}\n");
   const std::string plugin = test::fixture("hostile_attention");
-  ASSERT_EQ(trial.run({"list", "attention", "--plugin", plugin}).exit_code, 0) << "known from here";
+  ASSERT_EQ(trial.run({"run", "kills.yaml", "--plugin", plugin}).exit_code, 0);
+  const auto undisturbed = series_of(trial.stored());
   const auto deadline = end_of_kills();
   std::mt19937 random(seed);
   double start_s = 0;  // until the first case of a run is finished
@@ -215,6 +216,7 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
     run = trial.stored();
     ASSERT_EQ(run.cases.size(), count);
     for (const auto& result : run.cases) EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;
+    EXPECT_EQ(series_of(run), undisturbed);
     trial.expect_sound();
   }
   trial.record(fmt::format("kill -9 of the worker at {} random moments of {} runs of {} cases, "

@@ -139,6 +139,7 @@ std::string Trial::lost() const {
 
 void Trial::record(const std::string& done, const std::string& outcome, const std::string& reason,
                    const std::string& others, bool may_vary) const {
+  if (!destroyed_) expect_sound();
   const std::string lost_now = lost();
   EXPECT_EQ(lost_now, "nothing");
   const Record made{running_test(),         group_, done,    outcome,

@@ -37,14 +37,19 @@ class Trial {
 
   // For what is run without run(): the cases that it told as finished must not be lost.
   void saw(const End& end) const;
-  // What was told so far counts no more: the test itself has destroyed it.
-  void forget_what_was_told() const { told_.clear(); }
+  // What was told so far counts no more, and the database need not be sound: the test itself has
+  // destroyed it.
+  void forget_what_was_told() const {
+    told_.clear();
+    destroyed_ = true;
+  }
   // The cases that were told as finished and are not in the database as they were told: "nothing",
   // or each by its description and run.
   std::string lost() const;
 
-  // Writes the row, unless the test has failed, when nothing is lost; and compares outcome and
-  // cause with the committed row. may_vary: its cause is not the same each time.
+  // Writes the row, unless the test has failed, when nothing is lost and the database is sound; and
+  // compares outcome and cause with the committed row. may_vary: its cause is not the same each
+  // time.
   void record(const std::string& done, const std::string& outcome, const std::string& reason,
               const std::string& others, bool may_vary = false) const;
 
@@ -53,6 +58,7 @@ class Trial {
   test::Folder folder_;
   // By the run's name: description and outcome. What is observed, not what the trial is.
   mutable std::map<std::string, std::map<std::string, std::string>> told_;
+  mutable bool destroyed_ = false;
 };
 
 // Cases that the progress lines of a run tell as finished, by their description, with their

@@ -84,10 +84,10 @@ class Idle {
       EXPECT_EQ(::write(done[1], "x", 1), 1);
       while (true) ::pause();
     }
+    ::close(done[1]);  // so that a child that has died is not waited for
     char ready = 0;
     EXPECT_EQ(::read(done[0], &ready, 1), 1);
     ::close(done[0]);
-    ::close(done[1]);
   }
   ~Idle() {
     ::kill(pid_, SIGKILL);
@@ -103,7 +103,9 @@ constexpr std::int64_t large = 256 << 20;  // bytes
 
 void fill() {
   // Filled by the system: a sanitizer would note each byte that is written.
-  ::mmap(nullptr, large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  void* filled = ::mmap(nullptr, large, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (filled == MAP_FAILED) ::_exit(1);
 }
 
 TEST(MemoryGuardTest, CountsWhatAProcessHasStarted) {
