@@ -77,11 +77,16 @@ INSTANTIATE_TEST_SUITE_P(
 class GpuRank : public ::testing::TestWithParam<RankFault> {};
 
 TEST_P(GpuRank, EndsTheCaseForAllOfThem) {
-  if (gpus() < 2) GTEST_SKIP() << "NCCL's ranks need a GPU each: this machine has " << gpus();
+  if (gpus() < GetParam().ranks) {
+    GTEST_SKIP() << "NCCL's " << GetParam().ranks << " ranks need a GPU each: this machine has "
+                 << gpus();
+  }
   expect_ends_the_case_for_all("cuda", "Ranks over NCCL", GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, GpuRank, ::testing::ValuesIn(rank_faults()),
+                         [](const auto& tested) { return tested.param.name(); });
+INSTANTIATE_TEST_SUITE_P(OfOthers, GpuRank, ::testing::ValuesIn(faults_of_other_ranks()),
                          [](const auto& tested) { return tested.param.name(); });
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What the framework adds to a case: from the end of one to the start of the next in a warm worker,
-// and 10,000 of them in all. Whole processes, real workers, a real database.
+// and 10,000 of them in all. Whole processes, real workers, a real database; on the CPU, and on a
+// GPU where there is one.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_cases
 //   build/release/bin/microbench_cases
 
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <string>
 
+#include "run/machine.h"
 #include "run/process.h"
 
 namespace {
@@ -35,23 +37,25 @@ std::string experiment_of(std::int64_t cases) {
 
 // Seconds of a run of that many cases, from the start of the program to its end; negative when it
 // failed.
-double run_s(const fs::path& folder, std::int64_t cases) {
+double run_s(const fs::path& folder, std::int64_t cases, const std::string& device) {
   const fs::path file = folder / "trivial.yaml";
   std::ofstream(file) << experiment_of(cases);
   fs::remove_all(folder / "results");
   const auto start = std::chrono::steady_clock::now();
-  const auto said = run::capture(
-      {{ASSAY_BUILD_DIR "/bin/assay", "run", file.string(), "--results",
-        (folder / "results").string(), "--plugin", ASSAY_MICROBENCH_DIR "/trivial.cpp"},
-       {},
-       false});
+  const auto said = run::capture({{ASSAY_BUILD_DIR "/bin/assay", "run", file.string(), "--results",
+                                   (folder / "results").string(), "--set", "device=" + device,
+                                   "--plugin", ASSAY_BUILD_DIR "/tools/microbench/trivial.so"},
+                                  {},
+                                  false});
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   return said && said->ok() ? took.count() : -1;
 }
 
-void run_cases(benchmark::State& state, const fs::path& folder, double alone_s) {
+void run_cases(benchmark::State& state, const fs::path& folder, const std::string& device) {
+  run_s(folder, 1, device);  // writes the catalogue
+  const double alone_s = run_s(folder, 1, device);
   for (auto _ : state) {
-    const double took_s = run_s(folder, state.range(0));
+    const double took_s = run_s(folder, state.range(0), device);
     if (alone_s < 0 || took_s < 0) return state.SkipWithError("assay failed");
     state.SetIterationTime(took_s);
     state.counters["per case"] = (took_s - alone_s) / static_cast<double>(state.range(0) - 1);
@@ -64,15 +68,19 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   const fs::path folder = fs::temp_directory_path() / ("assay-cases-" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  run_s(folder, 1);  // builds the plugin and the catalogue
-  const double alone_s = run_s(folder, 1);
-  benchmark::RegisterBenchmark("assay run, N trivial cases",
-                               [&](benchmark::State& state) { run_cases(state, folder, alone_s); })
-      ->Arg(1000)
-      ->Arg(10000)
-      ->Iterations(1)
-      ->Unit(benchmark::kSecond)
-      ->UseManualTime();
+  const bool has_gpu = !run::probe_machine().gpus.empty();
+  for (const std::string device : {"cpu", "cuda"}) {
+    if (device == "cuda" && !has_gpu) continue;
+    benchmark::RegisterBenchmark(
+        ("assay run, N trivial cases, " + device).c_str(),
+        [folder, device](benchmark::State& state) { run_cases(state, folder, device); })
+        ->Arg(1000)
+        ->Arg(10000)
+        ->Iterations(1)
+        ->Repetitions(3)
+        ->Unit(benchmark::kSecond)
+        ->UseManualTime();
+  }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   fs::remove_all(folder);
