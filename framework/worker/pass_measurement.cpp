@@ -157,10 +157,11 @@ class Rotation {
 };
 
 // Calls of the pass that are not timed, each looked at: what does not come out alike each time
-// shows. As many as take a second, of ranks one, since all must make as many.
-int further_calls(const timing::Taken& taken, int calls_per_sample, bool alone) {
+// shows. As many as take a second; of ranks one, since all must make as many.
+int further_calls(const timing::Taken& taken, int calls_per_sample, const OutputCheck& outputs,
+                  bool alone) {
   constexpr double most = 8;
-  if (!alone) return 1;
+  if (!alone || outputs.bytes() == 0) return 1;
   const double sample_s = *std::max_element(taken.samples_s.begin(), taken.samples_s.end());
   return static_cast<int>(std::clamp(calls_per_sample / sample_s, 1.0, most));
 }
@@ -260,8 +261,9 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   clock->settle();
   outputs.look(program(clock->last()));
-  look_at_further_calls(further_calls(taken, settings.calls_per_sample, context.group.size == 1),
-                        *clock, what.program, context.device, outputs);
+  look_at_further_calls(
+      further_calls(taken, settings.calls_per_sample, outputs, context.group.size == 1), *clock,
+      what.program, context.device, outputs);
 
   report.timing = facts_of(taken, settings, clock->name());
   report.timing["cache"] = what.caches.facts();

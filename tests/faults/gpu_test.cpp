@@ -86,8 +86,6 @@ TEST_P(GpuRank, EndsTheCaseForAllOfThem) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, GpuRank, ::testing::ValuesIn(rank_faults()),
                          [](const auto& tested) { return tested.param.name(); });
-INSTANTIATE_TEST_SUITE_P(OfOthers, GpuRank, ::testing::ValuesIn(faults_of_other_ranks()),
-                         [](const auto& tested) { return tested.param.name(); });
 
 }  // namespace
 }  // namespace assay::faults

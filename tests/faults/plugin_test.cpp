@@ -129,9 +129,9 @@ INSTANTIATE_TEST_SUITE_P(
                                   "^host memory ran out: [34]\\.[0-9]+ GiB in use, the limit of "
                                   "ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB$"},
                       PluginFault{"leak_tensors", "keeps a tensor of 4 MiB of each call", "ok",
-                                  "^$", "", "leak", kept_by_it("60\\.00", "tensors on the host")},
+                                  "^$", "", "leak", kept_by_it("88\\.00", "tensors on the host")},
                       PluginFault{"leak_heap", "keeps 4 MiB of each call, from malloc", "ok", "^$",
-                                  "", "leak", kept_by_it("6[0-9.]+", "host memory")}),
+                                  "", "leak", kept_by_it("8[0-9.]+", "host memory")}),
     plugin_fault_name);
 
 INSTANTIATE_TEST_SUITE_P(

@@ -77,7 +77,6 @@ int main(int argc, char** argv) {
         ->Arg(1000)
         ->Arg(10000)
         ->Iterations(1)
-        ->Repetitions(3)
         ->Unit(benchmark::kSecond)
         ->UseManualTime();
   }
