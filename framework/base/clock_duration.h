@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace assay {
 
@@ -9,9 +10,9 @@ namespace assay {
 // must not overflow. NaN counts as none.
 inline std::chrono::steady_clock::duration clock_duration(double seconds) {
   constexpr double longest = 1e8;
-  const double bounded = seconds > 0 ? std::min(seconds, longest) : std::max(seconds, -longest);
+  const double bounded = std::isnan(seconds) ? 0 : std::clamp(seconds, -longest, longest);
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(bounded == bounded ? bounded : 0));
+      std::chrono::duration<double>(bounded));
 }
 
 }  // namespace assay

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
-#include <tuple>
 
 #include "base/text.h"
 #include "run/environment.h"
@@ -61,16 +61,16 @@ std::vector<std::string> BuildIdentity::files_of(const ResolvedCase& resolved) c
   return files;
 }
 
-std::string BuildIdentity::of(const ResolvedCase& resolved) {
-  std::string joined;
-  for (const std::string& file : files_of(resolved)) joined += hash(file);
-  return sha256_hex(joined);
-}
-
 BuildIdentity::Files BuildIdentity::files(const ResolvedCase& resolved) {
   Files files;
-  for (const std::string& file : files_of(resolved)) files.emplace(file, hash(file));
+  for (const std::string& file : files_of(resolved)) files.emplace_back(file, hash(file));
   return files;
+}
+
+std::string BuildIdentity::identity(const Files& files) {
+  std::string joined;
+  for (const auto& [file, sha256] : files) joined += sha256;
+  return sha256_hex(joined);
 }
 
 nlohmann::json BuildIdentity::describe(const Files& files) const {
@@ -125,13 +125,14 @@ const std::string& BuildIdentity::hash(const std::string& file) {
 
 std::vector<std::string> changed_between(const BuildIdentity::Files& before,
                                          const BuildIdentity::Files& after) {
+  const std::set<BuildIdentity::Files::value_type> old(before.begin(), before.end());
+  const std::set<BuildIdentity::Files::value_type> now(after.begin(), after.end());
+  BuildIdentity::Files changed;
+  std::set_symmetric_difference(old.begin(), old.end(), now.begin(), now.end(),
+                                std::back_inserter(changed));
   std::set<std::string> names;
-  for (const auto& [these, those] : {std::tie(before, after), std::tie(after, before)}) {
-    for (const auto& [file, sha256] : these) {
-      const auto same = those.find(file);
-      if (same != those.end() && same->second == sha256) continue;
-      names.insert(std::filesystem::path(file).filename().string());
-    }
+  for (const auto& [file, sha256] : changed) {
+    names.insert(std::filesystem::path(file).filename().string());
   }
   return {names.begin(), names.end()};
 }

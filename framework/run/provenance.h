@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/experiment.h"
@@ -29,10 +30,11 @@ nlohmann::json collect_provenance(const Installation& installation,
 class BuildIdentity {
  public:
   explicit BuildIdentity(const Installation& installation) : installation_(installation) {}
-  std::string of(const ResolvedCase& resolved);
-  // The files of that, by their paths, each with its SHA-256 as they are now.
-  using Files = std::map<std::string, std::string>;
+  // The case's files as they are now, each path with its SHA-256, in the order that identifies
+  // them.
+  using Files = std::vector<std::pair<std::string, std::string>>;
   Files files(const ResolvedCase& resolved);
+  static std::string identity(const Files& files);
   // {"files": {"plugins/attention/flash.so": its SHA-256, …}}: those of this assay relative to its
   // folder, others as they are named.
   nlohmann::json describe(const Files& files) const;

@@ -106,7 +106,7 @@ class Run {
       store::CaseResult result;
       result.parameters = resolved.request.parameters;
       store::set_key(result);
-      return CaseIdentity{result.key, build_.of(resolved)};
+      return CaseIdentity{result.key, BuildIdentity::identity(build_.files(resolved))};
     };
     selection_ = select_cases(request_.plan.size(), request_.experiment.passes, identify, recorded,
                               request_.again);
@@ -146,8 +146,8 @@ class Run {
     open.result.ordinal = static_cast<std::int64_t>(index);
     open.result.parameters = open.resolved.request.parameters;
     store::set_key(open.result);
-    open.result.build = build_.of(open.resolved);
     open.files = build_.files(open.resolved);
+    open.result.build = BuildIdentity::identity(open.files);
     if (!described_.contains(open.result.build)) open.build = build_.describe(open.files);
     open.result.session = session_;
     retire_workers_of_older_files();
@@ -166,12 +166,11 @@ class Run {
   // neither, so that `--resume` measures the case again whichever of them is there then.
   void refuse_changed_files(OpenCase& open, CaseEnd& end) {
     if (end.outcome == Outcome::skipped) return;
-    const std::string now = build_.of(open.resolved);
-    if (now == open.result.build) return;
     const auto files = build_.files(open.resolved);
+    if (files == open.files) return;
     open.build = build_.describe(open.files);
     open.build["changed_to"] = build_.describe(files)["files"];
-    open.result.build = sha256_hex(open.result.build + now);
+    open.result.build = sha256_hex(open.result.build + BuildIdentity::identity(files));
     const std::string otherwise =
         end.outcome == Outcome::ok
             ? ""

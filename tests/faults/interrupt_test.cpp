@@ -12,6 +12,7 @@
 
 #include <fstream>
 #include <functional>
+#include <utility>
 
 #include "trial.h"
 
@@ -20,6 +21,26 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+
+// A terminal of a test's own: what is shown on `screen` is read from `keyboard`.
+class Terminal {
+ public:
+  Terminal() {
+    EXPECT_EQ(::grantpt(keyboard), 0);
+    EXPECT_EQ(::unlockpt(keyboard), 0);
+    screen = ::ptsname(keyboard);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() { close(); }
+  // Hangs it up.
+  void close() {
+    if (keyboard >= 0) ::close(std::exchange(keyboard, -1));
+  }
+
+  int keyboard = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  std::string screen;
+};
 
 // Six cases of some 0.3 s; in the third a plugin may hang, or wait for leave.
 std::string six_cases(const std::string& third) {
@@ -139,15 +160,13 @@ TEST_F(Interrupt, HangUp) { once(SIGHUP, "SIGHUP (its session ends)"); }
 
 // What it says of the run goes to a terminal that is no more.
 TEST_F(Interrupt, TheTerminalIsClosed) {
-  const int keyboard = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_TRUE(keyboard >= 0 && ::grantpt(keyboard) == 0 && ::unlockpt(keyboard) == 0);
-  const std::string screen = ::ptsname(keyboard);
+  Terminal terminal;
   const End end = in_the_third_case(
       [&](Host& host) {
-        ::close(keyboard);
+        terminal.close();
         host.send_and_see_taken(SIGHUP);
       },
-      {"sh", "-c", "exec \"$0\" \"$@\" 2>" + screen});
+      {"sh", "-c", "exec \"$0\" \"$@\" 2>" + terminal.screen});
   EXPECT_EQ(end.exit_code, 1);
   EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("# interrupts"));
   EXPECT_EQ(trial_.stored().cases.size(), 3u);
@@ -167,26 +186,24 @@ TEST_F(Interrupt, TheTerminalIsClosed) {
 // Ctrl-S, and nobody comes back: what it says of the first of two runs holds up neither. What is
 // left then are the tables, which wait for the terminal to run again.
 TEST_F(Interrupt, TheTerminalIsStopped) {
-  const int keyboard = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_TRUE(keyboard >= 0 && ::grantpt(keyboard) == 0 && ::unlockpt(keyboard) == 0);
-  const std::string screen = ::ptsname(keyboard);
-  const int terminal = ::open(screen.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
-  ASSERT_EQ(::tcflow(terminal, TCOOFF), 0);
+  Terminal terminal;
+  const int line = ::open(terminal.screen.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_EQ(::tcflow(line, TCOOFF), 0);
   trial_.folder().write("e.yaml", six_cases("nap"));
   Host::Command command =
       trial_.command({"run", "e.yaml", "e.yaml", "--plugin", test::fixture("hostile_attention")});
-  command.ahead = {"sh", "-c", "exec \"$0\" \"$@\" >" + screen + " 2>&1"};
+  command.ahead = {"sh", "-c", "exec \"$0\" \"$@\" >" + terminal.screen + " 2>&1"};
   Host host(command);
   const auto last = trial_.folder().path() / "results/interrupts-2/report.md";
   EXPECT_TRUE(wait_until(100, [&] { return std::filesystem::exists(last); }));
   EXPECT_TRUE(host.running()) << "its tables have not been read";
-  ASSERT_EQ(::tcflow(terminal, TCOON), 0);
+  ASSERT_EQ(::tcflow(line, TCOON), 0);
   std::string shown;
   ASSERT_TRUE(wait_until(100, [&] {
-    pollfd ready = {keyboard, POLLIN, 0};
+    pollfd ready = {terminal.keyboard, POLLIN, 0};
     char text[4096];
     while (::poll(&ready, 1, 0) > 0) {
-      const ssize_t count = ::read(keyboard, text, sizeof text);
+      const ssize_t count = ::read(terminal.keyboard, text, sizeof text);
       if (count <= 0) break;
       shown.append(text, static_cast<std::size_t>(count));
     }
@@ -198,8 +215,7 @@ TEST_F(Interrupt, TheTerminalIsStopped) {
   for (const char* run : {"interrupts-1", "interrupts-2"}) {
     EXPECT_EQ(trial_.stored(run).cases.size(), 6u) << run;
   }
-  ::close(terminal);
-  ::close(keyboard);
+  ::close(line);
   trial_.record(
       "its terminal is stopped (Ctrl-S) before the first of two runs, and runs on after "
       "the second",
