@@ -34,7 +34,7 @@ endif()
 # only the rooms it names, so the direction of dependency is kept by the linker.
 function(assay_room name)
   cmake_parse_arguments(ROOM "" "" "DEPENDS;LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/framework/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/framework/${name}/*.cpp)
   add_library(assay_${name} STATIC ${sources})
   target_include_directories(assay_${name} PUBLIC
     ${PROJECT_SOURCE_DIR}/framework ${PROJECT_SOURCE_DIR}/framework/sdk)
