@@ -11,7 +11,7 @@
 #include "cli/progress.h"
 #include "cli/render.h"
 #include "config/vocabulary.h"
-#include "report/report.h"
+#include "report/page/report.h"
 #include "run/machine.h"
 #include "run/runner.h"
 

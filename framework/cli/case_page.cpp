@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/units.h"
+#include "report/spec/units.h"
 #include "store/identity.h"
 #include "store/statistics.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/ceilings.h"
+#include "report/data/ceilings.h"
 #include "store/database.h"
 
 namespace assay::cli {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "report/findings.h"
+#include "report/findings/findings.h"
 
 namespace assay::cli {
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/metrics.h"
 #include "config/diagnostics.h"
-#include "report/report.h"
+#include "report/page/report.h"
 #include "yaml/document.h"
 
 namespace assay::cli {

@@ -12,8 +12,8 @@
 #include "cli/ceilings.h"
 #include "cli/metrics.h"
 #include "cli/outcome_summary.h"
-#include "report/markdown_table.h"
-#include "report/report.h"
+#include "report/document/markdown_table.h"
+#include "report/page/report.h"
 #include "yaml/document.h"
 
 namespace assay::cli {

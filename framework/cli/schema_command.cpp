@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "report/schema.h"
+#include "report/spec/schema.h"
 
 namespace assay::cli {
 

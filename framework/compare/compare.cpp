@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "compare/pairing.h"
-#include "report/reduce.h"
+#include "report/data/reduce.h"
 #include "store/marks.h"
 
 namespace assay::compare {

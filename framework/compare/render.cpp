@@ -9,9 +9,9 @@
 
 #include "base/case_key.h"
 #include "base/text.h"
-#include "report/markdown_table.h"
-#include "report/reasons.h"
-#include "report/units.h"
+#include "report/document/markdown_table.h"
+#include "report/spec/units.h"
+#include "report/table/reasons.h"
 #include "store/json.h"
 
 namespace assay::compare {

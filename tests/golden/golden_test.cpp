@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "report/report.h"
+#include "report/page/report.h"
 #include "store/import.h"
 #include "yaml/document.h"
 

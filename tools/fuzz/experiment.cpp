@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "config/matrix.h"
 #include "config/test_catalogue.h"
-#include "report/report.h"
+#include "report/page/report.h"
 #include "target.h"
 
 namespace assay::fuzz {

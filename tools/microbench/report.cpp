@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "report/report.h"
+#include "report/page/report.h"
 #include "store/database.h"
 
 namespace {

@@ -1,0 +1,204 @@
+#include "report/data/records.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "base/text.h"
+#include "yaml/document.h"
+
+namespace assay::report {
+namespace {
+
+std::optional<double> number_of(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  if (copy.empty() || *end != '\0') return std::nullopt;
+  return value;
+}
+
+// Axes in the order the experiment gives them.
+std::vector<std::string> matrix_of(const std::string& experiment_text) {
+  std::vector<std::string> names;
+  const auto experiment = yaml::parse(experiment_text, "");
+  const yaml::Node* matrix = experiment ? experiment->find("matrix") : nullptr;
+  if (!matrix) return names;
+  for (const auto& [key, value] : matrix->entries) names.push_back(key.text);
+  return names;
+}
+
+}  // namespace
+
+Records::Records(const std::vector<const store::Run*>& sources) : sources_(sources) {
+  collect_axes();
+  std::size_t count = 0;
+  for (const store::Run* run : sources_) {
+    for (const store::CaseResult& result : run->cases) count += result.series.size();
+  }
+  records_.reserve(count);
+  codes_.reserve(count * axes_.size());
+  for (std::size_t i = 0; i < sources_.size(); ++i) add_source(i);
+}
+
+Records::Records(const config::Plan& plan, const std::vector<std::string>& passes) {
+  for (const std::string_view name : series_axes) {
+    axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
+  }
+  constexpr std::uint32_t unseen = UINT32_MAX;
+  std::vector<std::size_t> columns;
+  std::vector<std::vector<std::uint32_t>> known;  // codes by a value's place in its column
+  for (std::size_t column = 0; column < plan.columns().size(); ++column) {
+    const std::string& name = plan.columns()[column].name;
+    if (axis(name)) continue;
+    columns.push_back(column);
+    known.emplace_back(plan.columns()[column].values.size(), unseen);
+    axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+  }
+  std::vector<std::uint32_t> codes(axes_.size(), 0);
+  codes[part_axis] = intern(part_axis, Value(std::string()));
+  records_.reserve(plan.size() * passes.size());
+  codes_.reserve(plan.size() * passes.size() * axes_.size());
+  for (std::size_t index = 0; index < plan.size(); ++index) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::size_t axis = std::size(series_axes) + i;
+      std::uint32_t& code = known[i][plan.place_of(index, columns[i])];
+      if (code == unseen) code = intern(axis, plan.at(index, columns[i]));
+      codes[axis] = code;
+    }
+    for (const std::string& pass : passes) {
+      codes[pass_axis] = intern(pass_axis, Value(pass));
+      records_.push_back({nullptr, nullptr, static_cast<std::uint32_t>(index), {}});
+      codes_.insert(codes_.end(), codes.begin(), codes.end());
+    }
+  }
+}
+
+void Records::collect_axes() {
+  std::set<std::string> names;
+  for (const store::Run* run : sources_) {
+    for (const store::CaseResult& result : run->cases) {
+      for (const auto& [name, value] : result.parameters) names.insert(name);
+    }
+  }
+  for (const std::string_view name : series_axes) {
+    names.erase(std::string(name));
+    axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
+  }
+  for (const store::Run* run : sources_) {
+    for (const std::string& name : matrix_of(run->info.experiment_text)) {
+      if (names.erase(name) > 0) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+    }
+  }
+  for (const std::string& name : names) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+}
+
+std::uint32_t Records::intern(std::size_t axis, const Value& value) {
+  Axis& target = axes_[axis];
+  const auto [at, added] =
+      target.codes.try_emplace(value, static_cast<std::uint32_t>(target.values.size()));
+  if (added) target.values.push_back(value);
+  return at->second;
+}
+
+void Records::add_source(std::size_t number) {
+  const store::Run& run = *sources_[number];
+  std::vector<std::string> passes;
+  for (const store::CaseResult& result : run.cases) {
+    for (const store::Series& series : result.series) {
+      if (std::find(passes.begin(), passes.end(), series.pass) == passes.end()) {
+        passes.push_back(series.pass);
+      }
+    }
+  }
+  if (passes.empty()) passes.emplace_back();
+
+  std::uint32_t case_number = records_.empty() ? 0 : records_.back().case_number + 1;
+  for (const store::CaseResult& result : run.cases) {
+    std::vector<std::uint32_t> codes(axes_.size(), 0);
+    codes[source_axis] = intern(source_axis, Value(static_cast<std::int64_t>(number)));
+    codes[run_axis] = intern(run_axis, Value(run.info.name));
+    for (std::size_t axis = std::size(series_axes); axis < axes_.size(); ++axis) {
+      const auto found = result.parameters.find(axes_[axis].name);
+      if (found != result.parameters.end()) codes[axis] = intern(axis, found->second);
+    }
+    for (const store::Series& series : result.series) {
+      auto stand_in = store::stand_in_for(result, series);
+      if (!stand_in) {
+        add_series(series, result, codes, case_number);
+        continue;
+      }
+      stand_ins_.push_back(std::move(*stand_in));
+      add_series(stand_ins_.back(), result, codes, case_number);
+      records_.back().discarded = store::discarded_for(result, series)->mark;
+    }
+    if (result.series.empty() && result.outcome != Outcome::ok) {
+      for (const std::string& pass : passes) {
+        store::Series stand_in;
+        stand_in.pass = pass;
+        stand_in.outcome = result.outcome;
+        stand_in.reason = result.reason;
+        stand_ins_.push_back(std::move(stand_in));
+        add_series(stand_ins_.back(), result, codes, case_number);
+      }
+    }
+    ++case_number;
+  }
+}
+
+void Records::add_series(const store::Series& series, const store::CaseResult& result,
+                         const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number) {
+  records_.push_back({&series, &result, case_number, {}});
+  const std::size_t first = codes_.size();
+  codes_.insert(codes_.end(), case_codes.begin(), case_codes.end());
+  codes_[first + pass_axis] = intern(pass_axis, Value(series.pass));
+  codes_[first + part_axis] = intern(part_axis, Value(series.part));
+  codes_[first + rank_axis] = intern(rank_axis, Value(static_cast<std::int64_t>(series.rank)));
+  if (series.metric.empty()) return;
+  const auto known = std::find_if(metrics_.begin(), metrics_.end(), [&](const auto& metric) {
+    return metric.first == series.metric;
+  });
+  if (known == metrics_.end()) {
+    metrics_.emplace_back(series.metric, series.unit);
+  } else if (known->second.empty()) {
+    known->second = series.unit;
+  }
+}
+
+std::optional<std::size_t> Records::axis(std::string_view name) const {
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (axes_[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+const Ceilings* Records::ceilings(std::size_t record) const {
+  const auto* source = std::get_if<std::int64_t>(&value(record, source_axis));
+  const auto number = source == nullptr ? ceilings_.size() : static_cast<std::size_t>(*source);
+  return number < ceilings_.size() && !ceilings_[number].empty() ? &ceilings_[number] : nullptr;
+}
+
+std::vector<std::string> Records::passes() const {
+  std::vector<std::string> names;
+  for (const Value& value : axes_[pass_axis].values) {
+    if (!to_text(value).empty()) names.push_back(to_text(value));
+  }
+  return names;
+}
+
+bool Records::varies(std::size_t axis) const { return axes_[axis].values.size() > 2; }
+
+bool names_value(std::string_view text, const Value& value) {
+  if (to_text(value) == text) return true;
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const auto* real = std::get_if<double>(&value);
+  if (!whole && !real) return false;
+  const double number = whole ? static_cast<double>(*whole) : *real;
+  if (const auto written = number_of(text)) return *written == number;
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
+  if (const auto size = parse_size(text)) return static_cast<double>(*size) == number;
+  if (const auto duration = parse_duration(text)) return *duration == number;
+  return false;
+}
+
+}  // namespace assay::report

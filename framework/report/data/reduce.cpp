@@ -1,0 +1,171 @@
+#include "report/data/reduce.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "store/statistics.h"
+
+namespace assay::report {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Statistic>, 18> statistics{{
+    {"mean", Statistic::mean},
+    {"std", Statistic::std},
+    {"std_population", Statistic::std_population},
+    {"median", Statistic::median},
+    {"min", Statistic::min},
+    {"max", Statistic::max},
+    {"p5", Statistic::p5},
+    {"p95", Statistic::p95},
+    {"iqr", Statistic::iqr},
+    {"ci_low", Statistic::ci_low},
+    {"ci_high", Statistic::ci_high},
+    {"median_ci_low", Statistic::median_ci_low},
+    {"median_ci_high", Statistic::median_ci_high},
+    {"n", Statistic::n},
+    {"sum", Statistic::sum},
+    {"autocorrelation", Statistic::autocorrelation},
+    {"drift", Statistic::drift},
+    {"samples", Statistic::samples},
+}};
+
+// One sample, or none, says nothing of where the mean lies.
+store::Interval mean_interval(const std::vector<double>& samples) {
+  if (samples.size() < 2) return {std::nan(""), std::nan("")};
+  return store::bootstrap_mean(samples, store::interval_seed);
+}
+
+store::Interval median_interval(const std::vector<double>& samples) {
+  if (samples.size() < 2) return {std::nan(""), std::nan("")};
+  return store::bootstrap_median(samples, store::interval_seed);
+}
+
+double combine(const std::vector<double>& values, RankRule rule, Statistic statistic) {
+  if (rule == RankRule::pool) {
+    if (statistic == Statistic::mean) rule = RankRule::mean;
+    if (statistic == Statistic::min) rule = RankRule::minimum;
+  }
+  if (rule == RankRule::minimum) return *std::min_element(values.begin(), values.end());
+  if (rule == RankRule::mean) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  }
+  return *std::max_element(values.begin(), values.end());
+}
+
+std::optional<double> imported_figure(const store::Series& series, Statistic statistic) {
+  const auto find = [&](Statistic wanted) -> std::optional<double> {
+    const auto at = series.statistics.find(std::string(statistic_name(wanted)));
+    return at == series.statistics.end() ? std::nullopt : std::optional(at->second);
+  };
+  if (statistic != Statistic::sum || find(Statistic::sum)) return find(statistic);
+  const auto mean = find(Statistic::mean), count = find(Statistic::n);
+  return mean && count ? std::optional(*mean * *count) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<double> over_ranks(const std::vector<const store::Series*>& ranks, RankRule rule) {
+  if (ranks.size() == 1) return ranks.front()->samples;
+  std::vector<double> result;
+  if (rule == RankRule::pool) {
+    for (const store::Series* rank : ranks) {
+      result.insert(result.end(), rank->samples.begin(), rank->samples.end());
+    }
+    return result;
+  }
+  std::size_t count = ranks.front()->samples.size();
+  for (const store::Series* rank : ranks) count = std::min(count, rank->samples.size());
+  std::vector<double> iteration(ranks.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) iteration[r] = ranks[r]->samples[i];
+    result.push_back(combine(iteration, rule, Statistic::samples));
+  }
+  return result;
+}
+
+double reduce(const std::vector<double>& samples, Statistic statistic) {
+  const store::Summary summary = store::summarise(samples);
+  switch (statistic) {
+    case Statistic::mean:
+      return summary.mean;
+    case Statistic::std:
+      return summary.std_sample;
+    case Statistic::std_population:
+      return summary.std_population;
+    case Statistic::median:
+      return summary.median;
+    case Statistic::min:
+      return summary.min;
+    case Statistic::max:
+      return summary.max;
+    case Statistic::p5:
+      return summary.p5;
+    case Statistic::p95:
+      return summary.p95;
+    case Statistic::iqr:
+      return summary.iqr;
+    case Statistic::ci_low:
+      return mean_interval(samples).low;
+    case Statistic::ci_high:
+      return mean_interval(samples).high;
+    case Statistic::median_ci_low:
+      return median_interval(samples).low;
+    case Statistic::median_ci_high:
+      return median_interval(samples).high;
+    case Statistic::n:
+      return static_cast<double>(summary.n);
+    case Statistic::autocorrelation:
+      return store::examine_order(samples).autocorrelation;
+    case Statistic::drift:
+      return store::examine_order(samples).drift;
+    case Statistic::sum:
+    case Statistic::samples:
+      return std::accumulate(samples.begin(), samples.end(), 0.0);
+  }
+  return std::nan("");
+}
+
+std::optional<double> reduce(const std::vector<const store::Series*>& ranks, RankRule rule,
+                             Statistic statistic) {
+  std::vector<double> imported;
+  for (const store::Series* rank : ranks) {
+    if (const auto figure = imported_figure(*rank, statistic)) imported.push_back(*figure);
+  }
+  if (imported.size() == ranks.size()) return combine(imported, rule, statistic);
+  const std::vector<double> samples = over_ranks(ranks, rule);
+  if (samples.empty()) return std::nullopt;
+  const double value = reduce(samples, statistic);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
+std::string_view statistic_name(Statistic statistic) {
+  for (const auto& [name, value] : statistics) {
+    if (value == statistic) return name;
+  }
+  return "";
+}
+
+std::optional<Statistic> statistic_from_text(std::string_view text) {
+  for (const auto& [name, value] : statistics) {
+    if (name == text) return value;
+  }
+  return std::nullopt;
+}
+
+bool has_unit(Statistic statistic) {
+  return statistic != Statistic::n && statistic != Statistic::autocorrelation &&
+         statistic != Statistic::drift;
+}
+
+const std::vector<std::string>& statistic_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& [name, value] : statistics) all.emplace_back(name);
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,250 @@
+#include "report/data/sampling_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+#include "report/data/reduce.h"
+
+namespace assay::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t passes_named = 4;
+constexpr double many_gaps = 0.1;  // of a timing's calls
+constexpr double much_off = 0.01;  // of a call's time
+
+// One pass of one case, as its worker described it.
+struct TimedPass {
+  const store::CaseResult* result = nullptr;
+  std::string pass;
+  std::int64_t calls_per_sample = 1;
+  std::int64_t grouped_calls = 1;
+  std::int64_t samples = 0;
+  bool too_short = false;
+  std::optional<double> target;
+  std::string stopped_by;
+  std::optional<double> relative_interval;  // none: the samples do not tell
+  double with_gaps = 0;                     // share of its calls
+  double call_error_s = 0;  // by which the clock may show each call too long or short
+  double call_s = 0;        // their median
+};
+
+template <class T>
+std::optional<T> at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return std::nullopt;
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!found->is_boolean()) return std::nullopt;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!found->is_string()) return std::nullopt;
+  } else {
+    if (!found->is_number()) return std::nullopt;
+  }
+  return found->template get<T>();
+}
+
+double with_launch_gaps(const json& timing) {
+  const auto facts = timing.find("clock_facts");
+  if (facts == timing.end() || !facts->is_object()) return 0;
+  const double calls = at<double>(*facts, "calls").value_or(0);
+  return calls > 0 ? at<double>(*facts, "calls_with_launch_gaps").value_or(0) / calls : 0;
+}
+
+double call_error_s(const json& timing) {
+  const auto facts = timing.find("clock_facts");
+  if (facts == timing.end() || !facts->is_object()) return 0;
+  return at<double>(*facts, "call_error_s").value_or(0);
+}
+
+double median_s(const store::CaseResult& result, const std::string& pass) {
+  std::vector<const store::Series*> ranks;
+  for (const store::Series& series : result.series) {
+    if (series.metric != "time" || series.pass != pass || !series.part.empty()) continue;
+    if (series.outcome == Outcome::ok) ranks.push_back(&series);
+  }
+  return ranks.empty() ? 0 : reduce(ranks, RankRule::maximum, Statistic::median).value_or(0);
+}
+
+std::vector<TimedPass> timed_passes(const store::Run& run) {
+  std::vector<TimedPass> passes;
+  for (const store::CaseResult& result : run.cases) {
+    if (!result.context.is_object()) continue;
+    const auto timing = result.context.find("timing");
+    if (timing == result.context.end() || !timing->is_object()) continue;
+    for (const auto& [pass, facts] : timing->items()) {
+      if (!facts.is_object()) continue;
+      const auto calls = at<std::int64_t>(facts, "calls_per_sample").value_or(1);
+      passes.push_back({&result, pass, calls, at<std::int64_t>(facts, "grouped_calls").value_or(1),
+                        at<std::int64_t>(facts, "samples").value_or(0),
+                        at<bool>(facts, "too_short").value_or(false), at<double>(facts, "target"),
+                        at<std::string>(facts, "stopped_by").value_or(""),
+                        at<double>(facts, "relative_interval"), with_launch_gaps(facts),
+                        call_error_s(facts), median_s(result, pass) / static_cast<double>(calls)});
+    }
+  }
+  return passes;
+}
+
+std::string percent(double share) {
+  return share < 0.1 ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string count_of(std::size_t passes) {
+  return passes == 1 ? "1 timing" : fmt::format("{} timings", passes);
+}
+
+// The parameters that tell the cases of a run apart, without those of measuring.
+std::set<std::string> varying(const store::Run& run) {
+  std::map<std::string, std::string> first;
+  std::set<std::string> names;
+  for (const store::CaseResult& result : run.cases) {
+    for (const auto& [name, value] : result.parameters) {
+      const auto [known, added] = first.try_emplace(name, to_text(value));
+      const bool late = added && &result != &run.cases.front();
+      if (late || known->second != to_text(value)) names.insert(name);
+    }
+  }
+  return names;
+}
+
+std::string name_of(const TimedPass& pass, const std::set<std::string>& axes) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : pass.result->parameters) {
+    if (axes.contains(name)) parts.push_back(name + " " + to_text(value));
+  }
+  parts.push_back(pass.pass);
+  return join(parts, ", ");
+}
+
+std::string named(const std::vector<const TimedPass*>& passes, const std::set<std::string>& axes,
+                  const std::function<std::string(const TimedPass&)>& figure) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(passes_named, passes.size()); ++i) {
+    names.push_back(name_of(*passes[i], axes) + figure(*passes[i]));
+  }
+  if (passes.size() > passes_named) {
+    names.push_back(fmt::format("and {} more", passes.size() - passes_named));
+  }
+  return join(names, "; ");
+}
+
+std::vector<const TimedPass*> those(const std::vector<TimedPass>& passes,
+                                    const std::function<bool(const TimedPass&)>& fit) {
+  std::vector<const TimedPass*> fitting;
+  for (const TimedPass& pass : passes) {
+    if (fit(pass)) fitting.push_back(&pass);
+  }
+  return fitting;
+}
+
+std::string grouping(const std::vector<TimedPass>& passes) {
+  const auto grouped =
+      those(passes, [](const auto& pass) { return pass.grouped_calls > pass.calls_per_sample; });
+  if (grouped.empty()) return "";
+  const auto [least, most] = std::minmax_element(
+      grouped.begin(), grouped.end(),
+      [](const auto* a, const auto* b) { return a->grouped_calls < b->grouped_calls; });
+  const std::int64_t from = (*least)->grouped_calls, to = (*most)->grouped_calls;
+  return fmt::format(
+      "{} of {} had calls too short for one reading of the clock: {} calls went into each and were "
+      "divided again",
+      grouped.size(), count_of(passes.size()),
+      from == to ? fmt::format("{}", from) : fmt::format("{} to {}", from, to));
+}
+
+std::string shortness(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto too_short = those(passes, [](const auto& pass) { return pass.too_short; });
+  if (too_short.empty()) return "";
+  return fmt::format("Too short for the clock to tell precisely, even so: {}",
+                     named(too_short, axes, [](const auto&) { return std::string(); }));
+}
+
+std::string gaps(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto with_gaps = those(passes, [](const auto& pass) { return pass.with_gaps > many_gaps; });
+  if (with_gaps.empty()) return "";
+  return "With gaps in which the device may have waited for the host: " +
+         named(with_gaps, axes, [](const TimedPass& pass) {
+           return fmt::format(" ({} of its calls)", percent(pass.with_gaps));
+         });
+}
+
+std::string errors(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto off = those(passes, [](const auto& pass) {
+    return pass.call_s > 0 && pass.call_error_s > much_off * pass.call_s;
+  });
+  if (off.empty()) return "";
+  return "The clock may show each call too long or too short, always alike, by over 1 %: " +
+         named(off, axes, [](const TimedPass& pass) {
+           return fmt::format(" ({:.2g} us of {:.3g} us)", 1e6 * pass.call_error_s,
+                              1e6 * pass.call_s);
+         });
+}
+
+std::string limit_of(const std::string& stopped_by) {
+  if (stopped_by == "max_time") return "the time was over";
+  if (stopped_by == "count") return "an external program, which takes a fixed number";
+  if (stopped_by == "program") return "an external program, which decided itself";
+  return "max_samples was reached";
+}
+
+// What something else ended may have reached it all the same.
+bool reached(const TimedPass& pass) {
+  if (pass.stopped_by == "target") return true;
+  return pass.relative_interval && *pass.relative_interval <= *pass.target;
+}
+
+std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
+  const auto adaptive = those(passes, [](const auto& pass) { return pass.target.has_value(); });
+  if (adaptive.empty()) return "";
+  const auto missed = those(passes, [](const auto& pass) { return pass.target && !reached(pass); });
+  const auto [least, most] =
+      std::minmax_element(adaptive.begin(), adaptive.end(),
+                          [](const auto* a, const auto* b) { return a->samples < b->samples; });
+  std::string text = fmt::format("{} of {} reached the target, with {} to {} samples",
+                                 adaptive.size() - missed.size(), count_of(adaptive.size()),
+                                 (*least)->samples, (*most)->samples);
+  if (missed.empty()) return text;
+  return text + ". Not reached: " + named(missed, axes, [](const TimedPass& pass) {
+           const std::string known = pass.relative_interval
+                                         ? "known to ± " + percent(*pass.relative_interval)
+                                         : std::string("not known how well");
+           return fmt::format(" ({}, {} samples, {})", limit_of(pass.stopped_by), pass.samples,
+                              known);
+         });
+}
+
+}  // namespace
+
+std::vector<std::string> sampling_facts(const store::Run& run) {
+  const std::vector<TimedPass> passes = timed_passes(run);
+  if (passes.empty()) return {};
+  const std::set<std::string> axes = varying(run);
+  std::vector<std::string> facts;
+  for (std::string fact : {grouping(passes), shortness(passes, axes), errors(passes, axes),
+                           gaps(passes, axes), stopping(passes, axes)}) {
+    if (!fact.empty()) facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
+std::set<std::string> idle_settings(const store::Run& run) {
+  bool fixed = false, adaptive = false;
+  for (const store::CaseResult& result : run.cases) {
+    const std::string target = store::text_of(result.parameters, "measure.target");
+    if (!target.empty()) (target == "0" ? fixed : adaptive) = true;
+  }
+  if (fixed && !adaptive) {
+    return {"measure.target", "measure.min_samples", "measure.max_samples", "measure.max_time"};
+  }
+  if (adaptive && !fixed) return {"measure.samples"};
+  return {};
+}
+
+}  // namespace assay::report

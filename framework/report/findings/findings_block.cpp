@@ -1,0 +1,30 @@
+#include <numeric>
+
+#include "report/findings/findings.h"
+#include "report/page/blocks.h"
+
+namespace assay::report {
+
+Result<std::vector<Section>> findings_sections(const Records& records, const FindingsSpec& spec) {
+  RecordIds all(records.size());
+  std::iota(all.begin(), all.end(), 0u);
+  List list;
+  for (const FindingSpec& finding : spec.findings) {
+    const auto ids = select(records, all, finding.where);
+    if (!ids) return tl::unexpected(ids.error());
+    std::vector<std::string> sentences;
+    if (finding.kind == "speedup") sentences = speedup_findings(records, *ids, finding);
+    if (finding.kind == "scaling") sentences = scaling_findings(records, *ids, finding);
+    if (finding.kind == "warmup") sentences = warmup_findings(records, *ids);
+    if (finding.kind == "noise") sentences = noise_findings(records, *ids);
+    if (finding.kind == "failures") sentences = failure_findings(records, *ids);
+    list.items.insert(list.items.end(), sentences.begin(), sentences.end());
+  }
+  if (list.items.empty()) {
+    return std::vector<Section>{
+        Paragraph{"The results support no finding of the kinds asked for."}};
+  }
+  return std::vector<Section>{std::move(list)};
+}
+
+}  // namespace assay::report

@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/data/cell.h"
+#include "report/data/reduce.h"
+#include "report/findings/findings.h"
+
+namespace assay::report {
+
+std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
+                               const std::string& metric) {
+  const std::size_t pass = *records.axis("pass");
+  std::unordered_map<Key, std::size_t, KeyHash> places;
+  std::vector<std::pair<std::uint32_t, std::vector<const store::Series*>>> groups;
+  for (const std::uint32_t id : ids) {
+    const store::Series& series = *records[id].series;
+    if (series.metric != metric || !series.part.empty() || series.outcome != Outcome::ok) continue;
+    const Key key{records[id].case_number, records.code(id, pass)};
+    const auto [at, added] = places.try_emplace(key, groups.size());
+    if (added) groups.push_back({id, {}});
+    groups[at->second].second.push_back(&series);
+  }
+  std::vector<Figure> figures;
+  for (const auto& [id, ranks] : groups) {
+    const auto mean = reduce(ranks, RankRule::maximum, Statistic::mean);
+    if (!mean) continue;
+    Figure figure;
+    figure.record = id;
+    figure.mean = *mean;
+    const auto std = reduce(ranks, RankRule::maximum, Statistic::std);
+    const auto n = reduce(ranks, RankRule::maximum, Statistic::n);
+    if (std) figure.std = *std;
+    if (std && n && *n > 1) figure.error = *std / std::sqrt(*n);
+    figure.unverified = !why_unverified(records, {id}).empty();
+    for (const store::Mark& mark : marks_of(records, {id})) figure.marks.insert(mark.mark);
+    figures.push_back(figure);
+  }
+  return figures;
+}
+
+std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what) {
+  if (unverified == 0) return "";
+  if (unverified == all) return " (not verified)";
+  return fmt::format(" ({} of {} {} not verified)", unverified, all, what);
+}
+
+std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what) {
+  std::set<std::string> all;
+  for (const std::set<std::string>& of_one : marks) all.insert(of_one.begin(), of_one.end());
+  if (all.empty()) return "";
+  const std::string words = join({all.begin(), all.end()}, " or ");
+  const auto some = static_cast<std::size_t>(std::count_if(
+      marks.begin(), marks.end(), [](const auto& of_one) { return !of_one.empty(); }));
+  if (some == marks.size()) return fmt::format(" ({})", words);
+  return fmt::format(" ({} of {} {} {})", some, marks.size(), what, words);
+}
+
+std::vector<std::size_t> axis_and_options(const Records& records, std::size_t axis) {
+  std::vector<std::size_t> axes{axis};
+  const std::string prefix = records.axes()[axis].name + ".";
+  for (std::size_t i = 0; i < records.axes().size(); ++i) {
+    if (records.axes()[i].name.rfind(prefix, 0) == 0) axes.push_back(i);
+  }
+  return axes;
+}
+
+Key rest_of(const Records& records, std::uint32_t record,
+            const std::vector<std::size_t>& left_out) {
+  Key key;
+  for (std::size_t axis = 0; axis < records.axes().size(); ++axis) {
+    const bool out = std::count(left_out.begin(), left_out.end(), axis) > 0;
+    key.push_back(out || records.axes()[axis].name == "rank" ? 0 : records.code(record, axis));
+  }
+  return key;
+}
+
+std::string place_of(const Records& records, std::uint32_t record,
+                     const std::vector<std::size_t>& left_out) {
+  std::vector<std::string> parts;
+  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+    if (!records.varies(axis) || std::count(left_out.begin(), left_out.end(), axis)) continue;
+    const std::string text = to_text(records.value(record, axis));
+    if (!text.empty()) parts.push_back(records.axes()[axis].name + " " + text);
+  }
+  return join(parts, ", ");
+}
+
+bool is_numeric_axis(const Records& records, std::size_t axis) {
+  if (records.axes()[axis].name == "repeat") return false;  // a count, not a size
+  const auto& values = records.axes()[axis].values;
+  return std::all_of(values.begin() + 1, values.end(),
+                     [](const Value& value) { return Cell::of_value(value).is_number(); });
+}
+
+double number_at(const Records& records, std::uint32_t record, std::size_t axis) {
+  return Cell::of_value(records.value(record, axis)).number;
+}
+
+double geometric_mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+std::string without_numbers(const std::string& reason) {
+  std::string text;
+  for (const char c : reason) {
+    const bool digit = (c >= '0' && c <= '9') || c == '.';
+    if (!digit)
+      text += c;
+    else if (text.empty() || text.back() != '#')
+      text += '#';
+  }
+  return text;
+}
+
+}  // namespace assay::report

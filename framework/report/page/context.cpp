@@ -1,0 +1,249 @@
+#include "report/page/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "report/data/sampling_facts.h"
+#include "report/data/turns_fact.h"
+#include "report/document/markdown_table.h"
+
+namespace assay::report {
+namespace {
+
+using nlohmann::json;
+
+std::string text_at(const json& object, const char* key) {
+  const auto at = object.is_object() ? object.find(key) : object.end();
+  if (!object.is_object() || at == object.end() || at->is_null()) return "";
+  return at->is_string() ? at->get<std::string>() : at->dump();
+}
+
+std::string size_at(const json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number()) return "";
+  const double bytes = object[key].get<double>();
+  return bytes > 0 ? human_size(bytes) : "";
+}
+
+std::string with(const std::vector<std::string>& parts, std::string_view separator = ", ") {
+  std::vector<std::string> present;
+  std::copy_if(parts.begin(), parts.end(), std::back_inserter(present),
+               [](const std::string& part) { return !part.empty(); });
+  return join(present, separator);
+}
+
+json gpu_list(const json& machine) {
+  const bool known = machine.is_object() && machine.contains("gpus") && machine["gpus"].is_array();
+  return known ? machine["gpus"] : json::array();
+}
+
+// Equal GPUs once, with their number.
+std::string gpus_of(const json& machine) {
+  std::map<std::string, int> counts;
+  for (const json& gpu : gpu_list(machine)) {
+    const std::string capability = text_at(gpu, "compute_capability");
+    ++counts[with({text_at(gpu, "name"), size_at(gpu, "memory_bytes"),
+                   capability.empty() ? "" : "compute capability " + capability})];
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, count] : counts)
+    names.push_back(count > 1 ? fmt::format("{} × {}", count, name) : name);
+  return join(names, "; ");
+}
+
+std::string scalars_of(const json& object) {
+  std::vector<std::string> parts;
+  if (!object.is_object()) return "";
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_structured() && !value.is_null())
+      parts.push_back(key + " " + text_at(object, key.c_str()));
+  }
+  return join(parts, ", ");
+}
+
+std::string versions_of(const store::Run& run) {
+  for (const store::CaseResult& result : run.cases) {
+    if (!result.context.is_object() || !result.context.contains("versions")) continue;
+    json versions = result.context["versions"];
+    if (versions.is_object()) versions.erase("fingerprint");
+    if (std::string text = scalars_of(versions); !text.empty()) return text;
+  }
+  return run.info.provenance.is_object() && run.info.provenance.contains("versions")
+             ? scalars_of(run.info.provenance["versions"])
+             : "";
+}
+
+std::string source_of(const json& provenance) {
+  if (!provenance.is_object()) return "";
+  if (const std::string file = text_at(provenance, "imported_from"); !file.empty())
+    return "imported from " + file;
+  if (!provenance.contains("source") || !provenance["source"].is_object()) return "";
+  const std::string commit = text_at(provenance["source"], "commit");
+  if (commit.empty()) return "";
+  const bool clean = text_at(provenance["source"], "clean") != "false";
+  return "assay " + commit.substr(0, 12) + (clean ? "" : " with uncommitted changes");
+}
+
+// Results keep durations in seconds and the target as a share.
+std::string setting_text(const std::string& name, const Value& value) {
+  const auto* number = std::get_if<double>(&value);
+  if (number == nullptr) return to_text(value);
+  if (name == "max_time" || name == "timeout") return fmt::format("{:.6g} s", *number);
+  if (name == "target" && *number > 0) return fmt::format("{:.6g} %", 100 * *number);
+  return to_text(value);
+}
+
+// Settings that are the same in every case, and the clocks the series say they were timed with.
+std::string settings_of(const store::Run& run) {
+  std::map<std::string, std::string> same;
+  std::vector<std::string> differing, clocks;
+  const std::set<std::string> idle = idle_settings(run);
+  for (const store::CaseResult& result : run.cases) {
+    for (const auto& [name, value] : result.parameters) {
+      if (name.rfind("measure.", 0) != 0 || name == "measure.clock") continue;
+      if (idle.contains(name)) continue;
+      const std::string setting = name.substr(8), text = setting_text(setting, value);
+      const auto [at, added] = same.try_emplace(setting, text);
+      if (!added && at->second != text) differing.push_back(at->first);
+    }
+    for (const store::Series& series : result.series) {
+      if (!series.clock.empty() && !std::count(clocks.begin(), clocks.end(), series.clock)) {
+        clocks.push_back(series.clock);
+      }
+    }
+  }
+  for (const std::string& name : differing) same.erase(name);
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : same) {
+    if (!value.empty()) parts.push_back(name + " " + value);
+  }
+  if (!clocks.empty()) parts.push_back("clock " + join(clocks, " and "));
+  return join(parts, ", ");
+}
+
+std::string outcomes_of(const store::Run& run) {
+  std::map<Outcome, int> counts;
+  double seconds = 0;
+  for (const store::CaseResult& result : run.cases) {
+    ++counts[result.outcome];
+    seconds += result.wall_s;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [outcome, count] : counts)
+    parts.push_back(fmt::format("{} {}", count, to_text(outcome)));
+  std::string text = fmt::format("{} case{} ({})", run.cases.size(),
+                                 run.cases.size() == 1 ? "" : "s", join(parts, ", "));
+  if (seconds > 0) text += " in " + human_duration(seconds);
+  if (run.info.finished.empty() && !run.info.started.empty()) text += "; the run was not finished";
+  return text;
+}
+
+std::string host_of(const json& machine) {
+  return with({text_at(machine, "host"), text_at(machine, "system")});
+}
+
+std::set<std::string> gpu_identities(const json& machine) {
+  std::set<std::string> identities;
+  for (const json& gpu : gpu_list(machine)) identities.insert(text_at(gpu, "uuid"));
+  return identities;
+}
+
+// What was different when cases were measured in a later session than the first.
+std::string resumed_in(const store::Run& run, const store::Session& session, int number) {
+  const store::RunInfo& first = run.info;
+  std::vector<std::string> other;
+  const auto tell = [&](const std::string& now, const std::string& then) {
+    if (now != then && !now.empty()) other.push_back(now);
+  };
+  tell(host_of(session.machine), host_of(first.machine));
+  if (gpus_of(session.machine) != gpus_of(first.machine)) {
+    tell(gpus_of(session.machine), "");
+  } else if (gpu_identities(session.machine) != gpu_identities(first.machine)) {
+    other.push_back("another " + gpus_of(session.machine));
+  }
+  tell(source_of(session.provenance), source_of(first.provenance));
+  if (session.experiment_text != first.experiment_text) other.push_back("another experiment text");
+  if (session.overrides != first.overrides) {
+    other.push_back(session.overrides.empty() ? "no overrides"
+                                              : "overrides " + join(session.overrides, " "));
+  }
+  if (other.empty()) other.push_back("in surroundings that differ otherwise");
+  const auto cases = std::count_if(run.cases.begin(), run.cases.end(),
+                                   [&](const auto& result) { return result.session == number; });
+  return fmt::format("{} case{}: {}", cases, cases == 1 ? "" : "s", join(other, ", "));
+}
+
+void add(std::vector<std::string>& items, std::string_view name, const std::string& text) {
+  if (!text.empty()) items.push_back(fmt::format("**{}**: {}", name, escape_cell(text)));
+}
+
+List facts_of(const store::Run& run) {
+  const json& machine = run.info.machine;
+  const json none;
+  std::vector<std::string> items;
+  const std::string cores = text_at(machine, "cores");
+  add(items, "run", with({run.info.name, run.info.started}));
+  add(items, "cases", outcomes_of(run));
+  add(items, "host", host_of(machine));
+  add(items, "CPU",
+      with({text_at(machine, "cpu"), cores.empty() ? "" : cores + " cores",
+            size_at(machine, "memory_bytes")}));
+  const std::string driver = text_at(machine, "gpu_driver");
+  add(items, "GPU", with({gpus_of(machine), driver.empty() ? "" : "driver " + driver}));
+  add(items, "versions", with({versions_of(run), source_of(run.info.provenance)}));
+  if (run.info.provenance.is_object() && run.info.provenance.contains("environment")) {
+    add(items, "environment", scalars_of(run.info.provenance["environment"]));
+  }
+  add(items, "measured with", settings_of(run));
+  add(items, "samples", join(sampling_facts(run), ". "));
+  add(items, "in turns", turns_of(run));
+  add(items, "overrides", join(run.info.overrides, " "));
+  for (std::size_t i = 0; i < run.info.sessions.size(); ++i) {
+    add(items, "taken up again", resumed_in(run, run.info.sessions[i], static_cast<int>(i) + 1));
+  }
+  return List{std::move(items)};
+}
+
+}  // namespace
+
+std::string title_of(const std::vector<const store::Run*>& sources) {
+  std::vector<std::string> names;
+  for (const store::Run* run : sources) {
+    const std::string& name = !run->info.experiment.empty() ? run->info.experiment : run->info.name;
+    if (!std::count(names.begin(), names.end(), name)) names.push_back(name);
+  }
+  return join(names, " and ");
+}
+
+std::vector<Section> opening_sections(const std::vector<const store::Run*>& sources) {
+  std::vector<Section> sections;
+  std::vector<std::string> questions;
+  for (const store::Run* run : sources) {
+    const std::string& title = run->info.title;
+    if (!title.empty() && !std::count(questions.begin(), questions.end(), title))
+      questions.push_back(title);
+  }
+  for (const std::string& question : questions) sections.push_back(Paragraph{question});
+  sections.push_back(Heading{2, "Environment"});
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources.size() > 1) sections.push_back(Heading{3, fmt::format("Source {}", i)});
+    sections.push_back(facts_of(*sources[i]));
+  }
+  std::vector<std::string> shown;
+  for (const store::Run* run : sources) {
+    const std::string& text = run->info.experiment_text;
+    if (text.empty() || std::count(shown.begin(), shown.end(), text)) continue;
+    shown.push_back(text);
+    // A report is read elsewhere: where the file lay on this machine says nothing there.
+    const std::filesystem::path path(run->info.experiment_file);
+    const std::string file = path.is_absolute() ? path.filename().string() : path.string();
+    sections.push_back(Details{file.empty() ? "Experiment" : "Experiment: " + file, "yaml", text});
+  }
+  return sections;
+}
+
+}  // namespace assay::report

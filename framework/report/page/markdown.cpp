@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/document/markdown_table.h"
+#include "report/page/report.h"
+#include "report/table/reasons.h"
+
+namespace assay::report {
+namespace {
+
+// A fence longer than any run of backticks in the text.
+std::string fenced(const std::string& language, const std::string& text) {
+  std::size_t longest = 2, run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const std::string fence(longest + 1, '`');
+  const std::string end = text.empty() || text.back() == '\n' ? "" : "\n";
+  return fence + language + "\n" + text + end + fence + "\n";
+}
+
+std::string escape_html(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '<')
+      escaped += "&lt;";
+    else if (c == '&')
+      escaped += "&amp;";
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+struct ToMarkdown {
+  std::string operator()(const Heading& heading) const {
+    return std::string(static_cast<std::size_t>(heading.level), '#') + " " + heading.text + "\n";
+  }
+  std::string operator()(const Paragraph& paragraph) const {
+    const std::string& text = paragraph.text;
+    return text.empty() || text.back() != '\n' ? text + "\n" : text;
+  }
+  std::string operator()(const TableSection& table) const { return markdown_table(table); }
+  std::string operator()(const TextSection& text) const { return fenced(text.language, text.text); }
+  std::string operator()(const Picture& figure) const {
+    return fmt::format("![{}]({})\n", figure.alternative, figure.path);
+  }
+  std::string operator()(const List& list) const {
+    std::string text;
+    for (const std::string& item : list.items) text += "- " + item + "\n";
+    return text;
+  }
+  std::string operator()(const Details& details) const {
+    return fmt::format("<details>\n<summary>{}</summary>\n\n{}\n</details>\n",
+                       escape_html(details.summary), fenced(details.language, details.text));
+  }
+};
+
+// A line of a list without its Markdown.
+std::string plain(const std::string& item) {
+  std::string text;
+  for (std::size_t i = 0; i < item.size(); ++i) {
+    const bool bold = item.compare(i, 2, "**") == 0;
+    const bool escape =
+        item[i] == '\\' && i + 1 < item.size() && (item[i + 1] == '|' || item[i + 1] == '<');
+    if (bold) {
+      ++i;
+    } else if (!escape) {
+      text += item[i];
+    }
+  }
+  return text;
+}
+
+struct ToTerminal {
+  std::size_t width;
+  std::string operator()(const TableSection& table) const { return terminal_table(table, width); }
+  std::string operator()(const TextSection& text) const { return text.text; }
+  // Of the lines below a table those that explain a sign in it.
+  std::string operator()(const List& list) const {
+    const std::string begin = std::string("**") + mark_sign;
+    std::string text;
+    for (const std::string& item : list.items) {
+      if (item.starts_with(begin)) text += plain(item) + "\n";
+    }
+    return text;
+  }
+  template <class Other>
+  std::string operator()(const Other&) const {
+    return "";
+  }
+};
+
+}  // namespace
+
+Result<std::string> to_markdown(const Document& document) {
+  std::string text = document.title.empty() ? "" : "# " + document.title + "\n";
+  for (const Section& section : document.sections) {
+    if (!text.empty()) text += '\n';
+    text += std::visit(ToMarkdown(), section);
+  }
+  return text;
+}
+
+std::string to_terminal(const Document& document, std::size_t width) {
+  std::string text, heading;
+  for (const Section& section : document.sections) {
+    if (const auto* titled = std::get_if<Heading>(&section)) heading = titled->text;
+    const std::string part = std::visit(ToTerminal{width}, section);
+    if (part.empty()) continue;
+    if (!text.empty()) text += '\n';
+    if (!heading.empty()) text += heading + "\n\n";
+    heading.clear();
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace assay::report

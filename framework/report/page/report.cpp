@@ -1,0 +1,182 @@
+#include "report/page/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/data/records.h"
+#include "report/document/markdown_table.h"
+#include "report/page/blocks.h"
+#include "report/page/context.h"
+#include "report/page/default_spec.h"
+#include "report/page/unnamed.h"
+#include "report/page/vocabulary.h"
+#include "report/spec/read_blocks.h"
+
+namespace assay::report {
+namespace {
+
+Result<ReportSpec> read_spec(const yaml::Node& node, const Vocabulary& known) {
+  Error error;
+  Reader reader(known, error.diagnostics);
+  ReportSpec spec = read_report(reader, node);
+  if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
+  return spec;
+}
+
+Vocabulary with_series_axes(Vocabulary known) {
+  for (const std::string_view axis : series_axes) {
+    if (!std::count(known.axes.begin(), known.axes.end(), axis)) known.axes.emplace_back(axis);
+  }
+  return known;
+}
+
+// Itself, or as an option of what was set: "attention" gives attention.block_m too, and the passes
+// are set as measure.passes.
+bool is_set(const std::string& axis, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return axis == name || axis.starts_with(name + ".") ||
+           (axis == "pass" && name == "measure.passes");
+  });
+}
+
+// At the figure where that stands in the user's own file, else at the entry that brought it there.
+Diagnostic objection(const Shared& shared, const SourceLocation& entry) {
+  const std::string& axis = shared.axes.front();
+  const bool own = shared.where.file == entry.file && shared.where.line > 0;
+  return {own ? shared.where : entry,
+          fmt::format("{} would show several results in one place: it does not name {}",
+                      shared.what, join(shared.texts, ", ")),
+          fmt::format("add {0} to its `{1}`, {2}or choose one with `where`", axis, shared.named_in,
+                      shared.named_in == "for_each"
+                          ? ""
+                          : fmt::format("take its values together with `pool: [{}]`, ", axis))};
+}
+
+Result<std::vector<Ceilings>> ceilings_of_sources(const Inputs& inputs) {
+  std::vector<Ceilings> of_sources;
+  for (const store::Run* source : inputs.sources) {
+    auto found = inputs.ceilings(*source);
+    if (!found) return tl::unexpected(found.error());
+    of_sources.push_back(std::move(*found));
+  }
+  return of_sources;
+}
+
+class BlockRenderer {
+ public:
+  BlockRenderer(const Records& records, const Inputs& inputs)
+      : records_(records), inputs_(inputs) {}
+
+  void add(const Block& block, Document& document) {
+    auto sections = std::visit(*this, block);
+    if (!sections) sections = add_axes(block, std::move(sections.error()));
+    if (!sections) {
+      const Error& error = sections.error();
+      document.sections.emplace_back(Paragraph{"**Not made**: " + escape_cell(error.text())});
+      std::ranges::copy(error.diagnostics, std::back_inserter(document.problems));
+      return;
+    }
+    std::ranges::move(*sections, std::back_inserter(document.sections));
+  }
+
+  Result<std::vector<Section>> operator()(const HeadingSpec& spec) {
+    return std::vector<Section>{Heading{spec.level, spec.text}};
+  }
+  Result<std::vector<Section>> operator()(const ProseSpec& spec) {
+    return std::vector<Section>{Paragraph{spec.text}};
+  }
+  Result<std::vector<Section>> operator()(const TableSpec& spec) {
+    return table_sections(records_, spec);
+  }
+  Result<std::vector<Section>> operator()(const TextSpec& spec) {
+    return text_sections(records_, spec);
+  }
+  Result<std::vector<Section>> operator()(const PlotSpec& spec) {
+    return plot_sections(records_, spec, inputs_.folder, plots_);
+  }
+  Result<std::vector<Section>> operator()(const TimelineSpec& spec) {
+    return timeline_sections(records_, spec, inputs_.folder, timelines_);
+  }
+  Result<std::vector<Section>> operator()(const FlameSpec& spec) {
+    return flame_sections(records_, spec, inputs_.folder, flames_);
+  }
+  Result<std::vector<Section>> operator()(const FindingsSpec& spec) {
+    return findings_sections(records_, spec);
+  }
+
+ private:
+  Result<std::vector<Section>> add_axes(const Block& block, Error error) {
+    const Shared shared = unnamed_axes(records_, block, overridden_names(records_.sources()));
+    if (shared.axes.empty()) return tl::unexpected(std::move(error));
+    auto sections = std::visit(*this, told_apart(records_, block, shared.axes));
+    if (sections) sections->emplace_back(Paragraph{note_on_added(shared.axes)});
+    return sections;
+  }
+
+  const Records& records_;
+  const Inputs& inputs_;
+  int plots_ = 0;
+  int timelines_ = 0;
+  int flames_ = 0;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known) {
+  if (spec.is_null()) return {};
+  const auto read = read_spec(spec, with_series_axes(known));
+  return read ? std::vector<Diagnostic>() : read.error().diagnostics;
+}
+
+std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& known,
+                                  const config::Plan& plan, const std::vector<std::string>& passes,
+                                  const std::vector<std::string>& overridden) {
+  const auto read = spec.is_null() ? ReportSpec() : read_spec(spec, with_series_axes(known));
+  if (!read) return {};
+  const Records records(plan, passes);
+  std::vector<Diagnostic> diagnostics;
+  for (std::size_t i = 0; i < read->blocks.size(); ++i) {
+    Shared shared = unnamed_axes(records, read->blocks[i], overridden);
+    std::erase_if(shared.axes, [&](const std::string& axis) { return is_set(axis, overridden); });
+    if (!shared.axes.empty()) diagnostics.push_back(objection(shared, read->places[i]));
+  }
+  return diagnostics;
+}
+
+Result<Document> build(const Inputs& inputs) {
+  if (inputs.sources.empty()) return fail(ExitCode::bad_input, "a report needs a run");
+  Records records(inputs.sources);
+  Vocabulary known = vocabulary_of_records(records, inputs.metrics);
+  known.layouts = inputs.layouts;
+  add_passes(inputs.passes, known);
+  ReportSpec spec;
+  if (inputs.spec.is_null()) {
+    spec = default_spec(records);
+  } else {
+    auto read = read_spec(inputs.spec, known);
+    if (!read) return tl::unexpected(read.error());
+    spec = std::move(*read);
+  }
+  if (spec.wants_ceilings && inputs.ceilings) {
+    if (auto found = ceilings_of_sources(inputs); found) {
+      records.set_ceilings(std::move(*found));
+    } else {
+      return tl::unexpected(found.error());
+    }
+  }
+  Document document;
+  if (inputs.with_context) {
+    document.title = title_of(inputs.sources);
+    document.sections = opening_sections(inputs.sources);
+    // What has no heading of its own would stand under that of the environment.
+    const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
+    if (!headed) document.sections.push_back(Heading{2, "Results"});
+  }
+  BlockRenderer render(records, inputs);
+  for (const Block& block : spec.blocks) render.add(block, document);
+  return document;
+}
+
+}  // namespace assay::report

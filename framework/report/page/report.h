@@ -1,0 +1,68 @@
+#pragma once
+
+#include <assay/metric.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "config/experiment.h"
+#include "report/data/ceilings.h"
+#include "report/document/document.h"
+#include "report/spec/spec.h"
+#include "store/records.h"
+#include "yaml/document.h"
+
+// Reports are rendered from stored runs and nothing else. The grammar of a spec is described, with
+// each construct's result, in docs/reports.md.
+namespace assay::report {
+
+struct Inputs {
+  std::vector<const store::Run*> sources;  // not owned; `source: N` of a column counts them from 0
+  yaml::Node spec;                         // null: the default report
+  std::vector<MetricInfo> metrics;         // known besides those the runs hold
+  std::vector<std::string> passes = {};    // and passes
+  // The ceilings of the machine that a source was measured on; asked for where a figure is a share
+  // of one. Empty: none are known.
+  std::function<Result<Ceilings>(const store::Run& source)> ceilings = {};
+  std::filesystem::path folder;   // of the report: plots are written here; empty: no plots
+  std::filesystem::path layouts;  // folder of the layouts a spec may name; empty: none
+  bool with_context = true;       // title, question, environment and experiment text
+};
+
+// Everything that is wrong with a spec, judged by what `known` says exists: unknown block, key,
+// column, axis, value of an axis, metric, pass, statistic, unit, format or layout, a unit that a
+// metric cannot be shown in, an expression that mixes units. Empty: it can be rendered.
+std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known);
+
+// Blocks of a spec without mistakes that would show several results of these cases in one place,
+// with what would be right. What --set has named (`overridden`) may be left open: `build` adds it.
+std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& known,
+                                  const config::Plan& plan, const std::vector<std::string>& passes,
+                                  const std::vector<std::string>& overridden = {});
+
+// The values that an experiment's text gives its axes, those that a run of it may have left out
+// too: of matrix, fixed, include and measure.
+void add_written_values(const std::string& experiment_text, Vocabulary& known);
+// Those it does not have yet.
+void add_passes(const std::vector<std::string>& passes, Vocabulary& known);
+
+// What the runs themselves hold, with the values their experiments' texts name, and `metrics`.
+Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
+                         const std::vector<MetricInfo>& metrics = {});
+
+// Errors: whatever `check` finds. A block that cannot be made otherwise is none: the document says
+// why in its place, and in `problems`. Where several results belong to one place of a block, the
+// axes that tell them apart are added to it and named below it.
+Result<Document> build(const Inputs& inputs);
+
+// As GitHub renders it.
+Result<std::string> to_markdown(const Document& document);
+
+// Tables and text blocks with what explains their signs only, in plain text `width` columns wide
+// (0: as wide as they are).
+std::string to_terminal(const Document& document, std::size_t width);
+
+}  // namespace assay::report

@@ -1,0 +1,305 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "report/page/blocks.h"
+#include "report/picture/picture.h"
+#include "report/picture/timeline.h"
+#include "report/spec/format.h"
+#include "report/spec/units.h"
+#include "report/table/pivot.h"
+
+namespace assay::report {
+namespace {
+
+// The series of one picture: of one pass of one case.
+class TimelineBuilder {
+ public:
+  TimelineBuilder(const Records& records, const TimelineSpec& spec)
+      : records_(records), spec_(spec) {}
+
+  Result<TimelineData> build(const Filter& combination) {
+    RecordIds all(records_.size());
+    std::iota(all.begin(), all.end(), 0u);
+    Filter where = spec_.where;
+    where.add(combination);
+    const auto chosen = select(records_, all, where);
+    if (!chosen) return tl::unexpected(chosen.error());
+    if (auto done = take(*chosen); !done) return tl::unexpected(done.error());
+    TimelineData data;
+    for (const int rank : ranks_) {
+      for (auto done : {add_lines(rank, data), add_lanes(rank, data)}) {
+        if (!done) return tl::unexpected(done.error());
+      }
+    }
+    if (auto done = add_phases(data); !done) return tl::unexpected(done.error());
+    if (data.lines.empty() && data.lanes.empty()) return data;
+    begin_at_zero(data);
+    return data;
+  }
+
+  // Time of one part beside another's, rank by rank, once the picture is built.
+  Result<TableSection> overlap_table() const {
+    TableSection table;
+    const std::string& of = spec_.overlap->of;
+    table.columns = {
+        {"rank", {}, 0, true},
+        {fmt::format("{} [{}]", label(of), time_unit_), {}, 0, true},
+        {fmt::format("during {} [{}]", label(spec_.overlap->with), time_unit_), {}, 0, true},
+        {"overlap [%]", {}, 0, true}};
+    for (const int rank : ranks_) {
+      const auto own = spans(rank, of);
+      if (!own) return tl::unexpected(own.error());
+      const auto hidden = overlapped(rank);
+      if (!hidden) return tl::unexpected(hidden.error());
+      const double length = total(merged(*own)), inside = total(*hidden);
+      if (length == 0) continue;
+      const double factor = convert(1, "s", time_unit_);
+      table.columns[0].cells.push_back(fmt::format("{}", rank));
+      table.columns[1].cells.push_back(apply(Format(), length * factor, false, time_unit_));
+      table.columns[2].cells.push_back(apply(Format(), inside * factor, false, time_unit_));
+      table.columns[3].cells.push_back(fmt::format("{:.1f}", 100 * inside / length));
+    }
+    return table;
+  }
+
+  // Why there is nothing to show.
+  std::string absence() const {
+    return failure_.empty() ? "No result matches this timeline." : failure_;
+  }
+
+ private:
+  struct Place {
+    int rank;
+    std::string part, metric;
+    bool operator<(const Place& other) const {
+      return std::tie(rank, part, metric) < std::tie(other.rank, other.part, other.metric);
+    }
+  };
+
+  bool wants_part(const std::string& part) const {
+    const auto has = [&](const std::vector<std::string>& parts) {
+      return std::count(parts.begin(), parts.end(), part) > 0;
+    };
+    return has(spec_.lanes) || has(spec_.phases) ||
+           (spec_.overlap && (spec_.overlap->of == part || spec_.overlap->with == part));
+  }
+
+  bool wanted(const store::Series& series) const {
+    if (series.metric == span_start || series.metric == span_end) return wants_part(series.part);
+    return (series.metric == sample_time && !spec_.values.empty()) ||
+           std::count(spec_.values.begin(), spec_.values.end(), series.metric) > 0;
+  }
+
+  Result<void> take(const RecordIds& ids) {
+    RecordIds taken;
+    for (const std::uint32_t id : ids) {
+      const store::Series& series = *records_[id].series;
+      if (series.outcome != Outcome::ok) {
+        failure_ = fmt::format("No timeline: {}: {}.", to_text(series.outcome), series.reason);
+        continue;
+      }
+      if (!wanted(series)) continue;
+      taken.push_back(id);
+      series_[{series.rank, series.part, series.metric}] = &series;
+      ranks_.insert(series.rank);
+    }
+    return one_case(taken);
+  }
+
+  Result<void> one_case(const RecordIds& ids) const {
+    const std::vector<std::string> differences =
+        differing_axes(records_, ids, {"rank", "part", "run"});
+    if (differences.empty()) return {};
+    return fail_at(spec_.at,
+                   "a timeline shows one case; here they differ in " + join(differences, ", "),
+                   "name that in `for_each`, or choose one with `where`");
+  }
+
+  const store::Series* find(int rank, const std::string& part, std::string_view metric) const {
+    const auto at = series_.find({rank, part, std::string(metric)});
+    return at == series_.end() ? nullptr : at->second;
+  }
+
+  Result<std::vector<Span>> spans(int rank, const std::string& part) const {
+    const store::Series* starts = find(rank, part, span_start);
+    const store::Series* ends = find(rank, part, span_end);
+    std::vector<Span> result;
+    if (!starts && !ends) return result;
+    const auto wrong = [&](const std::string& what) {
+      return fail_at(spec_.at, fmt::format("the spans of '{}' on rank {}: {}", part, rank, what));
+    };
+    if (!starts || !ends || starts->samples.size() != ends->samples.size()) {
+      return wrong(fmt::format("{} starts and {} ends", starts ? starts->samples.size() : 0,
+                               ends ? ends->samples.size() : 0));
+    }
+    for (std::size_t i = 0; i < starts->samples.size(); ++i) {
+      result.push_back({starts->samples[i], ends->samples[i]});
+      if (!(result.back().start <= result.back().end))
+        return wrong(fmt::format("number {} ends before it starts", i + 1));
+    }
+    return result;
+  }
+
+  Result<std::vector<Span>> overlapped(int rank) const {
+    auto of = spans(rank, spec_.overlap->of);
+    if (!of) return of;
+    auto with = spans(rank, spec_.overlap->with);
+    if (!with) return with;
+    return common(merged(*of), merged(*with));
+  }
+
+  std::string label(const std::string& name) const {
+    const auto at = spec_.labels.find(name);
+    return at == spec_.labels.end() ? name : at->second;
+  }
+
+  std::string on_rank(const std::string& name, int rank) const {
+    return ranks_.size() > 1 ? fmt::format("{}, rank {}", name, rank) : name;
+  }
+
+  Result<void> add_lines(int rank, TimelineData& data) {
+    for (const std::string& metric : spec_.values) {
+      for (const auto& [place, series] : series_) {
+        if (place.rank != rank || place.metric != metric) continue;
+        const store::Series* times = find(rank, place.part, sample_time);
+        const std::size_t count = times ? times->samples.size() : 0;
+        if (count != series->samples.size() || count == 0) {
+          return fail_at(spec_.at,
+                         fmt::format("{} of rank {} has {} values and {} times", metric, rank,
+                                     series->samples.size(), count),
+                         "its companion is the series sample_time, with a time for each value");
+        }
+        if (!std::is_sorted(times->samples.begin(), times->samples.end())) {
+          return fail_at(spec_.at, fmt::format("the times of {} do not ascend", metric));
+        }
+        const std::string name =
+            place.part.empty() ? label(metric) : label(metric) + " " + label(place.part);
+        value_unit_ = series->unit;
+        data.lines.push_back({on_rank(name, rank), times->samples, series->samples});
+      }
+    }
+    return {};
+  }
+
+  Result<void> add_lanes(int rank, TimelineData& data) const {
+    for (const std::string& part : spec_.lanes) {
+      auto own = spans(rank, part);
+      if (!own) return tl::unexpected(own.error());
+      if (own->empty()) continue;
+      TimelineLane lane{on_rank(label(part), rank), label(part), std::move(*own), {}};
+      if (spec_.overlap && spec_.overlap->of == part) {
+        auto hidden = overlapped(rank);
+        if (!hidden) return tl::unexpected(hidden.error());
+        lane.overlapped = std::move(*hidden);
+      }
+      data.lanes.push_back(std::move(lane));
+    }
+    return {};
+  }
+
+  // Those of the first rank: a picture has one set of bands.
+  Result<void> add_phases(TimelineData& data) const {
+    if (ranks_.empty()) return {};
+    for (const std::string& part : spec_.phases) {
+      const auto own = spans(*ranks_.begin(), part);
+      if (!own) return tl::unexpected(own.error());
+      for (const Span& span : *own) data.phases.push_back({label(part), span});
+    }
+    std::stable_sort(
+        data.phases.begin(), data.phases.end(),
+        [](const TimelinePhase& a, const TimelinePhase& b) { return a.span.start < b.span.start; });
+    return {};
+  }
+
+  template <class Change>
+  static void for_each_time(TimelineData& data, const Change& change) {
+    const auto of_spans = [&](std::vector<Span>& spans) {
+      for (Span& span : spans) {
+        change(span.start);
+        change(span.end);
+      }
+    };
+    for (TimelineLine& line : data.lines) {
+      for (double& time : line.times) change(time);
+    }
+    for (TimelineLane& lane : data.lanes) {
+      of_spans(lane.spans);
+      of_spans(lane.overlapped);
+    }
+    for (TimelinePhase& phase : data.phases) {
+      change(phase.span.start);
+      change(phase.span.end);
+    }
+  }
+
+  void begin_at_zero(TimelineData& data) {
+    double first = HUGE_VAL, last = -HUGE_VAL, largest = 0;
+    for_each_time(data, [&](double& time) {
+      first = std::min(first, time);
+      last = std::max(last, time);
+    });
+    time_unit_ = sensible_unit(last - first, "s");
+    const double factor = convert(1, "s", time_unit_);
+    for_each_time(data, [&](double& time) { time = (time - first) * factor; });
+    data.x_label = "time [" + time_unit_ + "]";
+    if (spec_.overlap) {
+      data.overlapped_legend = label(spec_.overlap->of) + " during " + label(spec_.overlap->with);
+    }
+    if (data.lines.empty()) return;
+    for (const TimelineLine& line : data.lines) {
+      largest = std::max(largest, *std::max_element(line.values.begin(), line.values.end()));
+    }
+    const std::string unit = spec_.unit.empty() ? sensible_unit(largest, value_unit_) : spec_.unit;
+    for (TimelineLine& line : data.lines) {
+      for (double& value : line.values) value = convert(value, value_unit_, unit);
+    }
+    const std::string shown = spec_.values.size() == 1 ? label(spec_.values.front()) : "";
+    data.y_label = unit.empty() || unit == "count" ? shown
+                   : shown.empty()                 ? "[" + unit + "]"
+                                                   : shown + " [" + unit + "]";
+  }
+
+  const Records& records_;
+  const TimelineSpec& spec_;
+  std::map<Place, const store::Series*> series_;
+  std::set<int> ranks_;
+  std::string time_unit_ = "s", value_unit_, failure_;
+};
+
+}  // namespace
+
+Result<std::vector<Section>> timeline_sections(const Records& records, const TimelineSpec& spec,
+                                               const std::filesystem::path& folder, int& number) {
+  const std::string metric = spec.values.empty() ? std::string(span_start) : spec.values.front();
+  auto repeats = combinations(records, spec.for_each, spec.where, metric);
+  if (!repeats) return tl::unexpected(repeats.error());
+  std::vector<Section> sections;
+  for (const Filter& combination : *repeats) {
+    TimelineBuilder builder(records, spec);
+    auto data = builder.build(combination);
+    if (!data) return tl::unexpected(data.error());
+    if (data->lines.empty() && data->lanes.empty()) {
+      sections.push_back(Paragraph{builder.absence()});
+      continue;
+    }
+    data->title = picture_title(spec.title, combination);
+    sections.push_back(
+        picture(folder, fmt::format("timeline-{}", ++number),
+                data->title.empty() ? "Timeline" : data->title, timeline_csv(*data),
+                [&](const std::filesystem::path& svg) { return timeline_script(*data, svg); }));
+    if (!spec.overlap) continue;
+    auto table = builder.overlap_table();
+    if (!table) return tl::unexpected(table.error());
+    if (!table->columns.front().cells.empty()) sections.push_back(std::move(*table));
+  }
+  return sections;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "report/data/cell.h"
+#include "report/spec/spec.h"
+#include "yaml/document.h"
+
+namespace assay::report {
+
+// Reads nodes of a report spec and collects everything that is wrong with them.
+class Reader {
+ public:
+  Reader(const Vocabulary& known, std::vector<Diagnostic>& diagnostics)
+      : known_(known), diagnostics_(diagnostics) {}
+
+  const Vocabulary& known() const { return known_; }
+  void complain(const yaml::Node& at, std::string message, std::string hint = {});
+  void complain(const SourceLocation& at, std::string message, std::string hint = {});
+  std::size_t complaints() const { return diagnostics_.size(); }
+  // A figure asks for its share of a ceiling.
+  void note_ceilings() { wants_ceilings_ = true; }
+  bool wants_ceilings() const { return wants_ceilings_; }
+
+  using Handler = std::function<void(const yaml::Node&)>;
+  // Calls the handler of each entry, in the order written; an unknown key is a complaint. False
+  // when the node is no mapping.
+  bool entries(const yaml::Node& node, std::string_view what,
+               const std::vector<std::pair<std::string, Handler>>& handlers);
+
+  // Scalars; a complaint and "" (an empty list, false, 0) for anything else.
+  std::string text(const yaml::Node& node, std::string_view what);
+  std::vector<std::string> texts(const yaml::Node& node, std::string_view what);
+  bool boolean(const yaml::Node& node, std::string_view what);
+  std::size_t count(const yaml::Node& node, std::string_view what);
+  std::map<std::string, std::string> text_map(const yaml::Node& node, std::string_view what);
+
+  // One of `choices`.
+  std::string choice(const yaml::Node& node, std::string_view what,
+                     const std::vector<std::string>& choices);
+  std::string choice(const yaml::Node& at, std::string_view what, const std::string& word,
+                     const std::vector<std::string>& choices);
+
+  std::string axis(const yaml::Node& node);
+  std::vector<std::string> axes(const yaml::Node& node);
+  const MetricInfo* metric(const yaml::Node& node);
+  std::string pass(const yaml::Node& node);
+  Template text_template(const yaml::Node& node, std::string_view what);
+  std::optional<Expression> expression(const yaml::Node& node, std::string_view what);
+  Format format(const yaml::Node& node);
+  CellTexts cells(const yaml::Node& node);
+  std::vector<Outcome> outcomes(const yaml::Node& node);
+
+  // A value that the axis must have, where its values are known.
+  void value(const yaml::Node& at, const std::string& axis, const std::string& text);
+  // {axis: value or list}, or an expression over axes, or a list of expressions.
+  Filter filter(const yaml::Node& node);
+
+ private:
+  void check_words(const yaml::Node& at, const Expression& condition);
+
+  const Vocabulary& known_;
+  std::vector<Diagnostic>& diagnostics_;
+  bool wants_ceilings_ = false;
+};
+
+// "known: a, b, c" with the nearest of them first where one is near.
+std::string known_names(std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace assay::report
