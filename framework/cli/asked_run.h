@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/session.h"
-#include "run/selection.h"
+#include "run/schedule/selection.h"
 
 namespace assay::cli {
 

@@ -12,8 +12,8 @@
 #include "cli/render.h"
 #include "config/vocabulary.h"
 #include "report/page/report.h"
-#include "run/machine.h"
-#include "run/runner.h"
+#include "run/cases/machine.h"
+#include "run/schedule/runner.h"
 
 namespace assay::cli {
 

@@ -8,9 +8,9 @@
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "config/value_check.h"
-#include "run/check_runner.h"
-#include "run/machine.h"
-#include "run/runner.h"
+#include "run/cases/machine.h"
+#include "run/plugins/check_runner.h"
+#include "run/schedule/runner.h"
 
 namespace assay::cli {
 

@@ -10,10 +10,10 @@
 #include "cli/session.h"
 #include "health/judge.h"
 #include "health/summary.h"
-#include "run/host_catalogue.h"
-#include "run/machine.h"
-#include "run/plugin_source.h"
-#include "run/process.h"
+#include "run/cases/machine.h"
+#include "run/plugins/host_catalogue.h"
+#include "run/plugins/plugin_source.h"
+#include "run/workers/process.h"
 
 namespace assay::cli {
 

@@ -9,12 +9,12 @@
 #include "cli/commands.h"
 #include "cli/planned.h"
 #include "cli/session.h"
-#include "run/interleaving.h"
-#include "run/leave.h"
-#include "run/machine.h"
-#include "run/memory_estimate.h"
-#include "run/resolve.h"
-#include "run/runner.h"
+#include "run/cases/machine.h"
+#include "run/cases/memory_estimate.h"
+#include "run/cases/resolve.h"
+#include "run/external/leave.h"
+#include "run/interleave/interleaving.h"
+#include "run/schedule/runner.h"
 
 namespace assay::cli {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "run/runner.h"
+#include "run/schedule/runner.h"
 
 namespace assay::cli {
 

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "cli/case_choice.h"
-#include "run/environment.h"
+#include "run/workers/environment.h"
 #include "store/identity.h"
 #include "store/json.h"
 

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/render.h"
-#include "run/runner.h"
+#include "run/schedule/runner.h"
 
 namespace assay::cli {
 

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "config/host_parameters.h"
-#include "run/host_catalogue.h"
+#include "run/plugins/host_catalogue.h"
 
 namespace assay::cli {
 

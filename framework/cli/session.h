@@ -7,7 +7,7 @@
 #include "catalogue/catalogue.h"
 #include "cli/options.h"
 #include "config/experiment.h"
-#include "run/installation.h"
+#include "run/workers/installation.h"
 #include "store/database.h"
 
 namespace assay::cli {

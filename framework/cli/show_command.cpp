@@ -11,8 +11,8 @@
 #include "cli/repeat_case.h"
 #include "cli/session.h"
 #include "config/presets.h"
-#include "run/environment.h"
-#include "run/worker.h"
+#include "run/workers/environment.h"
+#include "run/workers/worker.h"
 #include "store/identity.h"
 
 namespace assay::cli {

@@ -4,7 +4,7 @@
 #include "base/output.h"
 #include "base/shared_library.h"
 #include "cli/commands.h"
-#include "run/installation.h"
+#include "run/workers/installation.h"
 
 namespace assay::cli {
 

@@ -5,7 +5,7 @@
 
 #include "cli/case_page.h"
 #include "cli/command_line.h"
-#include "run/process.h"
+#include "run/workers/process.h"
 #include "store/sample_run.h"
 
 namespace assay::cli {

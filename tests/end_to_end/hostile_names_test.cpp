@@ -8,7 +8,7 @@
 #include <set>
 
 #include "program.h"
-#include "run/process.h"
+#include "run/workers/process.h"
 
 namespace assay::test {
 namespace {

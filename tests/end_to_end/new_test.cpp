@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "program.h"
-#include "run/process.h"
+#include "run/workers/process.h"
 
 namespace assay::test {
 namespace {

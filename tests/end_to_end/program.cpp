@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "run/process.h"
+#include "run/workers/process.h"
 
 namespace assay::test {
 

@@ -10,7 +10,7 @@
 
 #include "exported.h"
 #include "program.h"
-#include "run/process.h"
+#include "run/workers/process.h"
 
 namespace assay::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/comparison.h"
+#include "run/interleave/comparison.h"
 #include "sizes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "run/environment.h"
+#include "run/workers/environment.h"
 
 #include <gtest/gtest.h>
 

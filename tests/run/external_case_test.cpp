@@ -1,4 +1,4 @@
-#include "run/external_case.h"
+#include "run/external/external_case.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "run/exchange.h"
-#include "run/external_case.h"
+#include "run/external/exchange.h"
+#include "run/external/external_case.h"
 
 namespace assay::run {
 

@@ -1,4 +1,4 @@
-#include "run/fitness.h"
+#include "run/schedule/fitness.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

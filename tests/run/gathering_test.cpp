@@ -1,4 +1,4 @@
-#include "run/gathering.h"
+#include "run/workers/gathering.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "run/host_memory.h"
+#include "run/workers/host_memory.h"
 #include "sizes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "run/interleaving.h"
+#include "run/interleave/interleaving.h"
 #include "sizes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "run/interrupt.h"
+#include "run/workers/interrupt.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 
 #include <stdexcept>
 
-#include "run/process.h"
+#include "run/workers/process.h"
 
 namespace assay::run {
 namespace {

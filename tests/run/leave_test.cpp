@@ -1,4 +1,4 @@
-#include "run/leave.h"
+#include "run/external/leave.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "run/pass_by_pass.h"
+#include "run/schedule/pass_by_pass.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "run/process.h"
+#include "run/workers/process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

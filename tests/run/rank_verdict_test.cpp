@@ -1,4 +1,4 @@
-#include "run/rank_verdict.h"
+#include "run/workers/rank_verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

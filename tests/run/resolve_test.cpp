@@ -1,6 +1,6 @@
-#include "run/resolve.h"
+#include "run/cases/resolve.h"
 
-#include "run/memory_estimate.h"
+#include "run/cases/memory_estimate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "run/selection.h"
+#include "run/schedule/selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

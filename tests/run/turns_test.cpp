@@ -1,4 +1,4 @@
-#include "run/turns.h"
+#include "run/interleave/turns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

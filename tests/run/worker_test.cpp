@@ -1,4 +1,4 @@
-#include "run/worker.h"
+#include "run/workers/worker.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "run/case_marks.h"
+#include "run/workers/case_marks.h"
 
 namespace assay::run {
 namespace {

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <string>
 
-#include "run/machine.h"
-#include "run/process.h"
+#include "run/cases/machine.h"
+#include "run/workers/process.h"
 
 namespace {
 

@@ -1,0 +1,79 @@
+#include "run/cases/machine.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/text.h"
+
+namespace assay::run {
+
+namespace {
+
+std::string after_colon(const char* file, std::string_view key) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with(key)) {
+      const std::size_t colon = line.find_first_of(":=");
+      if (colon != std::string::npos)
+        return std::string(trim(std::string_view(line).substr(colon + 1)));
+    }
+  }
+  return {};
+}
+
+std::string without_quotes(std::string text) {
+  std::erase(text, '"');
+  return text;
+}
+
+}  // namespace
+
+Machine probe_machine() {
+  return probe_machine(health::GpuSource(health::GpuSource::here()),
+                       health::CpuSource(health::CpuSource::here()));
+}
+
+Machine probe_machine(const health::GpuSource& gpus, const health::CpuSource& cpus) {
+  Machine machine;
+  utsname names = {};
+  ::uname(&names);
+  machine.host = names.nodename;
+  machine.cpu = after_colon("/proc/cpuinfo", "model name");
+  if (machine.cpu.empty()) machine.cpu = names.machine;
+  machine.cores = cpus.cores();
+  machine.memory_bytes =
+      static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  machine.system = without_quotes(after_colon("/etc/os-release", "PRETTY_NAME"));
+  machine.system += std::string(machine.system.empty() ? "" : ", ") + "Linux " + names.release;
+  machine.gpu_driver = gpus.driver();
+  machine.gpus = gpus.gpus();
+  machine.gpu_problem = gpus.problem();
+  machine.cpu_problem = cpus.problem();
+  return machine;
+}
+
+// Said once a run: why its cases hold nothing on the health of a part of the machine.
+nlohmann::json not_watched(const Machine& machine) {
+  nlohmann::json reasons = nlohmann::json::object();
+  if (!machine.gpu_problem.empty()) reasons["gpu"] = "not watched: " + machine.gpu_problem;
+  if (!machine.cpu_problem.empty()) reasons["cpu"] = "not watched: " + machine.cpu_problem;
+  return reasons;
+}
+
+nlohmann::json to_json(const Machine& machine) {
+  nlohmann::json gpus = nlohmann::json::array();
+  for (const Gpu& gpu : machine.gpus) {
+    gpus.push_back({{"name", gpu.name},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"compute_capability", gpu.compute_capability},
+                    {"uuid", gpu.uuid}});
+  }
+  return {{"host", machine.host},     {"cpu", machine.cpu},
+          {"cores", machine.cores},   {"memory_bytes", machine.memory_bytes},
+          {"system", machine.system}, {"gpu_driver", machine.gpu_driver},
+          {"gpus", std::move(gpus)},  {"health", not_watched(machine)}};
+}
+
+}  // namespace assay::run

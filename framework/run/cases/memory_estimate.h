@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/expression.h"
+#include "run/cases/resolve.h"
+
+namespace assay::run {
+
+// Bytes a case needs, by the expressions its workload and its attention have declared. Beside a
+// case's own names they may use the fields of its presets (d_model, layers, …), element_size (bytes
+// of a matrix product's operand), runs_backward and runs_train_step (0 or 1) and, in the
+// workload's, attention_memory. Serves many cases: expressions are compiled once.
+class MemoryEstimator {
+ public:
+  explicit MemoryEstimator(const Surroundings& surroundings) : around_(surroundings) {}
+
+  // A case's parameters by name; monostate for one it does not have.
+  using Parameters = std::function<Value(const std::string&)>;
+
+  // Empty where the workload declares nothing or a name it needs has no value.
+  std::optional<double> estimate(const Parameters& parameters);
+
+ private:
+  std::optional<double> evaluate(std::string_view kind, const Parameters& parameters,
+                                 double attention_bytes);
+  const std::optional<Expression>& compiled(const catalogue::PluginInfo& plugin);
+  Value preset_field(const Parameters& parameters, const std::string& name) const;
+  bool runs(std::initializer_list<std::string_view> passes) const;
+
+  const Surroundings& around_;
+  std::map<const catalogue::PluginInfo*, std::optional<Expression>> compiled_;
+};
+
+}  // namespace assay::run

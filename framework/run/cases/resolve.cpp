@@ -1,0 +1,150 @@
+#include "run/cases/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+
+namespace assay::run {
+
+namespace {
+
+class Resolver {
+ public:
+  Resolver(const Surroundings& surroundings, ResolvedCase& resolved)
+      : around_(surroundings), case_(resolved), parameters_(resolved.request.parameters) {}
+
+  void run() {
+    find_plugins();
+    settle_device();
+    settle_backend();
+    settle_clock();
+    case_.time_limit_s = time_limit();
+    const std::string isolation = store::text_of(parameters_, "measure.isolation");
+    case_.fresh_workers = isolation != "shared";
+    case_.pass_by_pass = isolation == "pass";
+    add_presets();
+    case_.skipped = reason_to_skip();
+  }
+
+ private:
+  void find_plugins() {
+    for (const std::string_view kind : catalogue::kinds) {
+      const std::string name = store::text_of(parameters_, std::string(kind));
+      const catalogue::PluginInfo* plugin =
+          name.empty() ? nullptr : around_.catalogue.find(kind, name);
+      if (plugin == nullptr) continue;
+      plugins_.push_back(plugin);
+      if (kind == "workload") workload_ = plugin;
+      if (plugin->external()) {
+        case_.external = plugin;
+      } else if (auto& files = case_.request.plugin_files;
+                 std::find(files.begin(), files.end(), plugin->file) == files.end()) {
+        files.push_back(plugin->file);
+      }
+    }
+  }
+
+  bool gpu_usable() const { return around_.cuda_build && !around_.machine.gpus.empty(); }
+  bool on_cuda() const { return store::text_of(parameters_, "device") == "cuda"; }
+
+  void settle_device() {
+    if (store::text_of(parameters_, "device") == "auto") {
+      parameters_["device"] = std::string(gpu_usable() ? "cuda" : "cpu");
+    }
+  }
+
+  void settle_backend() {
+    if (store::text_of(parameters_, "backend") != "auto") return;
+    const bool alone = store::integer_of(parameters_, "world_size", 1) == 1;
+    parameters_["backend"] = std::string(alone ? "none" : on_cuda() ? "nccl" : "gloo");
+  }
+
+  void settle_clock() {
+    if (store::text_of(parameters_, "measure.clock") != "auto") return;
+    const bool device_clock =
+        on_cuda() && workload_ != nullptr && !workload_->default_clock.empty();
+    parameters_["measure.clock"] = device_clock ? workload_->default_clock : std::string("wall");
+  }
+
+  double time_limit() const { return store::number_of(parameters_, "measure.timeout", 600); }
+
+  // "model: small" brings the fields of configs/models/small.yaml along.
+  void add_presets() {
+    if (workload_ == nullptr) return;
+    for (const ParameterInfo& parameter : workload_->parameters) {
+      if (parameter.type != ParameterType::config) continue;
+      const auto preset = around_.experiment.presets.find(
+          parameter.name + "/" + store::text_of(parameters_, parameter.name));
+      if (preset == around_.experiment.presets.end()) continue;
+      store::Parameters fields;
+      for (const auto& [name, value] : preset->second.items()) {
+        if (value.is_number_integer()) fields[name] = value.get<std::int64_t>();
+        if (value.is_number_float()) fields[name] = value.get<double>();
+        if (value.is_string()) fields[name] = value.get<std::string>();
+      }
+      case_.request.presets[parameter.name] = std::move(fields);
+    }
+  }
+
+  std::optional<std::string> reason_to_skip() const {
+    const std::int64_t world_size = store::integer_of(parameters_, "world_size", 1);
+    const auto gpus = static_cast<std::int64_t>(around_.machine.gpus.size());
+    if (on_cuda() && !around_.cuda_build) return "this build of assay has no CUDA";
+    if (on_cuda() && gpus == 0) return "no GPU: " + around_.machine.gpu_problem;
+    if (on_cuda() && world_size > gpus) {
+      return fmt::format("world_size {} needs {} GPUs, this machine has {}", world_size, world_size,
+                         gpus);
+    }
+    if (store::text_of(parameters_, "backend") == "nccl" && !on_cuda()) return "NCCL needs GPUs";
+    if (auto reason = reason_of_device()) return reason;
+    if (world_size > 1 && store::text_of(parameters_, "backend") == "none") {
+      return "several ranks need a backend, gloo or nccl";
+    }
+    if (store::integer_of(parameters_, "nodes", 1) > 1) {
+      return "more than one node needs a launcher";
+    }
+    return {};
+  }
+
+  std::optional<std::string> reason_of_device() const {
+    const std::string device = store::text_of(parameters_, "device");
+    const std::string clock = store::text_of(parameters_, "measure.clock");
+    if (!clock.empty() && clock != "wall" && !on_cuda()) {
+      return fmt::format("the clock {} measures on cuda only, this case is on {}", clock, device);
+    }
+    for (const catalogue::PluginInfo* plugin : plugins_) {
+      if (plugin->runs_on(device)) continue;
+      return fmt::format("{} {} runs on {} only, this case is on {}", plugin->kind, plugin->name,
+                         join(plugin->devices, " and "), device);
+    }
+    return {};
+  }
+
+  const Surroundings& around_;
+  ResolvedCase& case_;
+  store::Parameters& parameters_;
+  std::vector<const catalogue::PluginInfo*> plugins_;
+  const catalogue::PluginInfo* workload_ = nullptr;
+};
+
+}  // namespace
+
+ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
+                     const store::Parameters& parameters) {
+  ResolvedCase resolved;
+  resolved.request.ordinal = ordinal;
+  resolved.request.parameters = parameters;
+  resolved.request.passes = surroundings.experiment.passes;
+  resolved.request.pinned = surroundings.experiment.pinned;
+  Resolver(surroundings, resolved).run();
+  return resolved;
+}
+
+int world_size_of(const ResolvedCase& resolved) {
+  return static_cast<int>(store::integer_of(resolved.request.parameters, "world_size", 1));
+}
+
+}  // namespace assay::run

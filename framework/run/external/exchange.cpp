@@ -1,0 +1,122 @@
+#include "run/external/exchange.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+namespace assay::run {
+
+namespace {
+
+using SeriesList = std::vector<store::Series>;
+
+const store::Series* find(const SeriesList& list, const std::string& pass,
+                          const std::string& metric) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const store::Series& series) {
+    return series.pass == pass && series.metric == metric;
+  });
+  return found == list.end() ? nullptr : &*found;
+}
+
+bool is_timed(const SeriesList& list, const std::string& pass) {
+  const store::Series* time = find(list, pass, "time");
+  return time != nullptr && time->outcome == Outcome::ok;
+}
+
+// Only the outcome is left of the pass, and how far off it was.
+void replace_pass(CaseEnd& end, const std::string& pass, store::Series outcome) {
+  std::erase_if(end.series, [&](const store::Series& series) {
+    return series.pass == pass && series.metric != "error";
+  });
+  if (end.outcome == Outcome::ok) {
+    end.outcome = outcome.outcome;
+    end.reason = outcome.reason;
+  }
+  end.series.push_back(std::move(outcome));
+}
+
+void take_finding(ExternalEnd& external, const std::string& pass, const CaseEnd& found) {
+  CaseEnd& end = external.end;
+  const store::Series* error = find(found.series, pass, "error");
+  if (error != nullptr && error->outcome == Outcome::ok) end.series.push_back(*error);
+  if (const store::Series* failed = find(found.series, pass, "time")) {
+    replace_pass(end, pass, *failed);
+  } else if (error != nullptr && error->outcome != Outcome::ok) {
+    external.unverified[pass] = error->reason;
+  } else if (error == nullptr) {
+    replace_pass(end, pass,
+                 {.pass = pass,
+                  .metric = "time",
+                  .unit = "s",
+                  .outcome = found.outcome == Outcome::ok ? Outcome::error : found.outcome,
+                  .reason = "verifying what was exchanged: " + found.reason});
+  }
+}
+
+}  // namespace
+
+ExchangeFolder::ExchangeFolder() {
+  std::error_code missing;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(missing);
+  if (missing) {
+    problem_ = "the folder for temporary files (TMPDIR) is not a folder";
+    return;
+  }
+  std::string pattern = (parent / "assay-exchange-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) != nullptr) {
+    path_ = pattern;
+  } else {
+    problem_ = fmt::format("no folder can be made in {}: {}", parent.string(),
+                           std::error_code(errno, std::generic_category()).message());
+  }
+}
+
+ExchangeFolder::~ExchangeFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+CaseEnd checked_by_workers(ExternalEnd external, const ExchangeFolder& folder,
+                           const ResolvedCase& resolved,
+                           const std::function<CaseEnd(const wire::CaseRequest&)>& on_workers) {
+  if (!folder.problem().empty()) external.without_exchange = folder.problem();
+  CaseEnd found;
+  if (!external.end.interrupted && !external.exchanged.empty()) {
+    found = on_workers(exchange_request(resolved, external.exchanged));
+  }
+  return with_findings(std::move(external), found, resolved.external->name);
+}
+
+wire::CaseRequest exchange_request(const ResolvedCase& resolved,
+                                   std::vector<wire::ExchangeFile> exchanged) {
+  wire::CaseRequest request = resolved.request;
+  request.exchanged = std::move(exchanged);
+  request.parameters.erase(resolved.external->kind);
+  request.parameters["world_size"] = std::int64_t{1};
+  request.parameters["backend"] = std::string("none");
+  return request;
+}
+
+CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::string& variant) {
+  CaseEnd& end = external.end;
+  for (const wire::ExchangeFile& exchanged : external.exchanged) {
+    if (is_timed(end.series, exchanged.pass)) take_finding(external, exchanged.pass, found);
+  }
+  nlohmann::json unverified = nlohmann::json::object();
+  for (const store::Series& series : end.series) {
+    if (series.metric != "time" || series.outcome != Outcome::ok) continue;
+    const store::Series* error = find(found.series, series.pass, "error");
+    if (error != nullptr && error->outcome == Outcome::ok) continue;
+    const auto reason = external.unverified.find(series.pass);
+    const bool told = reason != external.unverified.end() && !reason->second.empty();
+    unverified[series.pass] = variant + ": " + (told ? reason->second : external.without_exchange);
+  }
+  if (!unverified.empty()) end.context["unverified"] = std::move(unverified);
+  end.interrupted = end.interrupted || found.interrupted;
+  return std::move(external.end);
+}
+
+}  // namespace assay::run

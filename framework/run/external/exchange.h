@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "run/external/external_case.h"
+
+namespace assay::run {
+
+// A folder of its own among the temporary files, readable by this user only, removed with
+// everything in it.
+class ExchangeFolder {
+ public:
+  ExchangeFolder();
+  ~ExchangeFolder();
+  ExchangeFolder(const ExchangeFolder&) = delete;
+  ExchangeFolder& operator=(const ExchangeFolder&) = delete;
+
+  // Empty where no folder could be made.
+  const std::filesystem::path& path() const { return path_; }
+  // Why there is none.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::filesystem::path path_;
+  std::string problem_;
+};
+
+// How an external case ends: what it has exchanged is verified first. `on_workers` answers a
+// request as a worker does.
+CaseEnd checked_by_workers(ExternalEnd external, const ExchangeFolder& folder,
+                           const ResolvedCase& resolved,
+                           const std::function<CaseEnd(const wire::CaseRequest&)>& on_workers);
+
+// What a worker is asked about the exchanged calls of a case: on one rank, without the kind that
+// the external program took part as.
+wire::CaseRequest exchange_request(const ResolvedCase& resolved,
+                                   std::vector<wire::ExchangeFile> exchanged);
+
+// The external program's end with what the worker found: a pass that is wrong, or that cannot be
+// verified although it should be, loses its figures to that outcome; one that nobody can verify is
+// named in context["unverified"], {pass: "variant: reason"}.
+CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::string& variant);
+
+}  // namespace assay::run

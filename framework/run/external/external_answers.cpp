@@ -1,0 +1,207 @@
+#include "run/external/external_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "run/external/external_series.h"
+#include "store/json.h"
+
+namespace assay::run {
+
+namespace {
+
+using Doing = std::function<void(const std::string&)>;
+
+// Far more than a million samples: what prints more than this prints no results.
+constexpr std::size_t most_output_bytes = 256u << 20;
+constexpr std::size_t most_line_bytes = 64u << 20;
+constexpr std::size_t most_bad_lines = 100;
+
+std::string text_at(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return json.is_object() && found != json.end() && found->is_string() ? found->get<std::string>()
+                                                                       : std::string();
+}
+
+// Its figures do not count.
+void spoil(store::Series& series, const std::string& reason) {
+  series.outcome = Outcome::error;
+  series.reason = reason;
+  series.samples.clear();
+  series.statistics.clear();
+}
+
+}  // namespace
+
+void ExternalAnswers::take(std::string_view output, const Doing& doing) {
+  output_ += output;
+  printed_bytes_ += output.size();
+  // What is left of the last call holds no newline: it is not searched again.
+  std::size_t start = 0;
+  for (std::size_t newline;
+       (newline = output_.find('\n', std::max(start, searched_bytes_))) != std::string::npos &&
+       bad_lines_ <= most_bad_lines;) {
+    take_line(std::string_view(output_).substr(start, newline - start), doing);
+    start = newline + 1;
+  }
+  output_.erase(0, start);
+  searched_bytes_ = output_.size();
+  if (output_.size() > most_line_bytes) {
+    cut_short(Outcome::error, "the program printed a line of more than 64 MiB");
+  } else if (printed_bytes_ > most_output_bytes) {
+    cut_short(Outcome::error, "the program printed more than 256 MiB");
+  } else if (bad_lines_ > most_bad_lines) {
+    cut_short_ = true;  // for the first of them
+  }
+}
+
+void ExternalAnswers::take_line(std::string_view line, const Doing& doing) {
+  if (trim(line).empty()) return;
+  const auto json = store::parse_json(line);
+  if (!json || !json->is_object()) {
+    ++bad_lines_;
+    return refuse(fmt::format("the program printed a line that is not a JSON object: {}",
+                              printable(line.substr(0, 120))));
+  }
+  if (json->contains("turn")) take_turn_wanted((*json)["turn"]);
+  if (json->contains("series")) take_series((*json)["series"], doing);
+  if (json->contains("check")) take_check((*json)["check"]);
+  if (json->contains("unchecked")) {
+    const nlohmann::json& unchecked = (*json)["unchecked"];
+    left_.unverified[text_at(unchecked, "pass")] = text_at(unchecked, "reason");
+  }
+  if (json->contains("done") && (*json)["done"].contains("versions")) {
+    left_.end.context["versions"] = (*json)["done"]["versions"];
+  }
+}
+
+// One that asks in vain would wait for ever.
+void ExternalAnswers::take_turn_wanted(nlohmann::json json) {
+  if (json.is_object()) json["ordinal"] = case_.request.ordinal;
+  auto wanted = wire::turn_wanted_from_json(json);
+  if (!takes_turns_) return break_off("the program asked for a turn in a case that has none");
+  if (!wanted) return break_off(wanted.error().text());
+  const auto& passes = case_.request.passes;
+  const auto place = std::find(passes.begin(), passes.end(), wanted->pass) - passes.begin();
+  const std::string asked = "the program asked for a turn of '" + printable(wanted->pass) + "'";
+  if (wanted_) return break_off(asked + " before it was given the one it asked for");
+  if (place == std::ssize(passes)) return break_off(asked + ", which is no pass of the case");
+  if (place < pass_) return break_off(asked + ", which comes before the pass of its last turn");
+  if (wanted->planned < 1) return break_off(asked + " without planning a sample");
+  pass_ = place;
+  wanted_ = std::move(*wanted);
+}
+
+void ExternalAnswers::given(const wire::Turn& turn) {
+  if (!wanted_) return;
+  last_given_ = {wanted_->pass, turn.samples};
+  granted_[wanted_->pass] += turn.samples;
+  wanted_.reset();
+}
+
+void ExternalAnswers::take_series(const nlohmann::json& json, const Doing& doing) {
+  auto series = store::series_from_json(json);
+  if (!series) return refuse(series.error().text());
+  if (auto checked = check_external_series(*series, case_.request); !checked) {
+    return refuse(checked.error().text());
+  }
+  CaseEnd& end = left_.end;
+  const auto told =
+      std::find_if(end.series.begin(), end.series.end(), [&](const store::Series& earlier) {
+        return std::tie(earlier.pass, earlier.metric, earlier.part) ==
+               std::tie(series->pass, series->metric, series->part);
+      });
+  if (told != end.series.end()) {  // neither of two answers counts
+    const std::string reason =
+        fmt::format("the program reported '{}' of '{}' more than once", told->metric, told->pass);
+    spoil(*told, reason);
+    return refuse(reason);
+  }
+  if (series->outcome != Outcome::ok && end.outcome == Outcome::ok) {
+    end.outcome = series->outcome;
+    end.reason = series->reason;
+  }
+  doing(series->pass);
+  end.series.push_back(std::move(*series));
+}
+
+// The file lies in the folder that this case was given, and nowhere else.
+void ExternalAnswers::take_check(const nlohmann::json& json) {
+  const std::string pass = text_at(json, "pass");
+  const std::string file = text_at(json, "file");
+  if (folder_.empty() || file.empty() || file.find('/') != std::string::npos || file == "." ||
+      file == "..") {
+    return refuse(
+        fmt::format("the program exchanged '{}', which is not the name of a file in "
+                    "the folder it was given",
+                    file));
+  }
+  left_.exchanged.push_back({pass, (folder_ / file).string()});
+}
+
+void ExternalAnswers::cut_short(Outcome outcome, std::string reason) {
+  cut_short_ = true;
+  left_.end.outcome = outcome;
+  left_.end.reason = std::move(reason);
+}
+
+void ExternalAnswers::refuse(std::string reason) {
+  if (left_.end.outcome != Outcome::ok) return;
+  left_.end.outcome = Outcome::error;
+  left_.end.reason = std::move(reason);
+}
+
+void ExternalAnswers::break_off(std::string reason) {
+  cut_short_ = true;
+  refuse(std::move(reason));
+}
+
+void ExternalAnswers::look_for_every_pass() {
+  for (const std::string& pass : case_.request.passes) {
+    const auto times_it = [&](const store::Series& series) {
+      return series.pass == pass && series.metric == "time";
+    };
+    if (std::none_of(left_.end.series.begin(), left_.end.series.end(), times_it)) {
+      refuse(fmt::format("the program ended without a time for pass '{}'", pass));
+    }
+  }
+}
+
+// What it took beside the turns it was given, others may have been in.
+void ExternalAnswers::look_for_turns() {
+  for (store::Series& series : left_.end.series) {
+    if (series.metric != "time" || series.outcome != Outcome::ok) continue;
+    const std::int64_t granted = granted_[series.pass];
+    if (std::ssize(series.samples) <= granted) continue;
+    const std::string reason =
+        fmt::format("the program reported {} samples of pass '{}', its turns were of {}",
+                    series.samples.size(), series.pass, granted);
+    spoil(series, reason);
+    refuse(reason);
+  }
+}
+
+void ExternalAnswers::tell_of_sampling() {
+  for (const store::Series& series : left_.end.series) {
+    if (series.metric != "time" || series.outcome != Outcome::ok) continue;
+    left_.end.context["timing"][series.pass] = sampling_of(series, case_.request);
+  }
+}
+
+ExternalEnd ExternalAnswers::conclude(std::string_view errors) {
+  CaseEnd& end = left_.end;
+  if (end.outcome == Outcome::ok && !end.interrupted) look_for_every_pass();
+  if (takes_turns_) look_for_turns();
+  tell_of_sampling();
+  if (!errors.empty()) end.context["output"] = printable(errors);
+  if (cut_short_) {
+    left_.without_exchange = "no tensors were exchanged: " + end.reason;
+  }
+  return std::move(left_);
+}
+
+}  // namespace assay::run

@@ -1,0 +1,212 @@
+#include "run/interleave/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "config/host_parameters.h"
+
+namespace assay::run {
+
+namespace {
+
+constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+// The names of the axis: its own and those tied to it.
+std::set<std::string> tied_names(const config::Experiment& experiment, const std::string& axis) {
+  for (const config::Axis& candidate : experiment.matrix) {
+    std::set<std::string> names(candidate.names.begin(), candidate.names.end());
+    if (names.contains(axis)) return names;
+  }
+  return {axis};
+}
+
+bool belongs_to(const std::string& column, const std::set<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return column == name || column.starts_with(name + ".");
+  });
+}
+
+// Columns in which the cases of one comparison are alike.
+std::vector<std::size_t> shared_columns(const config::Experiment& experiment,
+                                        const config::Plan& plan, const std::string& axis) {
+  const std::set<std::string> names = tied_names(experiment, axis);
+  std::vector<std::size_t> columns;
+  for (std::size_t column = 0; column < plan.columns().size(); ++column) {
+    if (!belongs_to(plan.columns()[column].name, names)) columns.push_back(column);
+  }
+  return columns;
+}
+
+std::string key_of(const config::Plan& plan, std::size_t index,
+                   const std::vector<std::size_t>& columns) {
+  std::string key;
+  for (const std::size_t column : columns) {
+    const std::uint32_t place = plan.place_of(index, column);
+    key.append(reinterpret_cast<const char*>(&place), sizeof place);
+  }
+  return key;
+}
+
+}  // namespace
+
+Comparisons::Comparisons(const config::Experiment& experiment, const config::Plan& plan) {
+  const auto setting = plan.column(config::interleave_setting);
+  if (!setting) return;
+  const std::vector<Value>& axes = plan.columns()[*setting].values;
+  const bool off = std::all_of(axes.begin(), axes.end(),
+                               [](const Value& axis) { return to_text(axis).empty(); });
+  if (off) return;
+  of_case_.assign(plan.size(), none);
+  std::map<std::string, std::vector<std::size_t>> columns;   // by axis
+  std::unordered_map<std::string, std::size_t> comparisons;  // by what their cases share
+  for (std::size_t index = 0; index < plan.size(); ++index) {
+    const std::string axis = to_text(plan.at(index, *setting));
+    if (axis.empty()) continue;
+    const auto [shared, first] = columns.try_emplace(axis);
+    if (first) shared->second = shared_columns(experiment, plan, axis);
+    // The setting itself is among the shared columns: comparisons over two axes stay apart.
+    const auto [comparison, added] =
+        comparisons.try_emplace(key_of(plan, index, shared->second), all_.size());
+    if (added) all_.push_back({axis, {}});
+    all_[comparison->second].cases.push_back(index);
+    of_case_[index] = comparison->second;
+  }
+}
+
+const Comparison* Comparisons::of(std::size_t case_index) const {
+  if (of_case_.empty() || of_case_[case_index] == none) return nullptr;
+  return &all_[of_case_[case_index]];
+}
+
+std::string name_in_comparison(const config::Experiment& experiment, const config::Plan& plan,
+                               const Comparison& comparison, std::size_t case_index) {
+  const std::set<std::string> names = tied_names(experiment, comparison.axis);
+  std::vector<std::string> words;
+  for (std::size_t column = 0; column < plan.columns().size(); ++column) {
+    const config::Plan::Column& info = plan.columns()[column];
+    const Value& value = plan.at(case_index, column);
+    // values[0] stands for "not applicable": an option is told where it has several values.
+    const bool tells = names.contains(info.name) || info.values.size() > 2;
+    if (belongs_to(info.name, names) && tells && value.index() != 0) {
+      words.push_back(info.name + "=" + to_text(value));
+    }
+  }
+  return join(words, " ");
+}
+
+namespace {
+
+struct Memory {
+  std::string name;
+  double usable_bytes = 0;
+};
+
+// What one candidate takes of each memory: of the GPUs in their order, then of the host.
+std::vector<double> needs_of(const Candidate& candidate, std::size_t gpus) {
+  std::vector<double> needs(gpus + 1, 0);
+  const double case_bytes = candidate.bytes.value_or(0);
+  for (int rank = 0; rank < candidate.world_size; ++rank) {
+    if (candidate.on_cuda) {
+      // A case with more ranks than there are GPUs is skipped before.
+      needs[std::min(static_cast<std::size_t>(rank), gpus)] += case_bytes + cuda_worker_bytes;
+    } else {
+      needs[gpus] += case_bytes;
+    }
+    needs[gpus] += host_worker_bytes;
+  }
+  return needs;
+}
+
+std::vector<Memory> memories_of(const Machine& machine) {
+  std::vector<Memory> memories;
+  for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
+    memories.push_back({machine.gpus.size() == 1 ? "the GPU" : fmt::format("GPU {}", gpu),
+                        usable_share * static_cast<double>(machine.gpus[gpu].memory_bytes)});
+  }
+  memories.push_back({"the host", usable_share * static_cast<double>(machine.memory_bytes)});
+  return memories;
+}
+
+class Fit {
+ public:
+  Fit(const std::vector<Candidate>& candidates, const Machine& machine)
+      : candidates_(candidates), memories_(memories_of(machine)) {
+    for (const Candidate& candidate : candidates) {
+      needs_.push_back(needs_of(candidate, machine.gpus.size()));
+    }
+  }
+
+  Together run() {
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& candidate = candidates_[i];
+      if (candidate.cannot) {
+        together_.apart[candidate.case_index] = *candidate.cannot;
+      } else {
+        left.push_back(i);
+      }
+    }
+    while (left.size() > 1 && leave_out_the_largest(left)) {
+    }
+    if (left.size() == 1) leave_out_the_last(candidates_[left[0]].case_index);
+    if (left.size() > 1) {
+      for (const std::size_t i : left) together_.members.push_back(candidates_[i].case_index);
+    }
+    return std::move(together_);
+  }
+
+ private:
+  double needed(std::size_t memory, const std::vector<std::size_t>& members) const {
+    return std::accumulate(members.begin(), members.end(), 0.0,
+                           [&](double sum, std::size_t i) { return sum + needs_[i][memory]; });
+  }
+
+  // False where all of them fit.
+  bool leave_out_the_largest(std::vector<std::size_t>& members) {
+    for (std::size_t memory = 0; memory < memories_.size(); ++memory) {
+      const double sum = needed(memory, members);
+      if (sum <= memories_[memory].usable_bytes) continue;
+      const auto largest =
+          std::max_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
+            return needs_[a][memory] <= needs_[b][memory];  // of equal ones the last
+          });
+      together_.apart[candidates_[*largest].case_index] = fmt::format(
+          "{} of them would need {} of {} by estimate, {} is usable", members.size(),
+          human_size(sum), memories_[memory].name, human_size(memories_[memory].usable_bytes));
+      members.erase(largest);
+      return true;
+    }
+    return false;
+  }
+
+  // Nobody is left to take turns with it.
+  void leave_out_the_last(std::size_t case_index) {
+    std::string why = "nothing differs from it in this axis alone";
+    // What kept the others out kept it out too, where that was memory.
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.case_index == case_index) continue;
+      why = candidate.cannot ? "the others cannot take turns"
+                             : together_.apart.at(candidate.case_index);
+      if (!candidate.cannot) break;
+    }
+    together_.apart[case_index] = std::move(why);
+  }
+
+  const std::vector<Candidate>& candidates_;
+  std::vector<Memory> memories_;
+  std::vector<std::vector<double>> needs_;  // by candidate and memory
+  Together together_;
+};
+
+}  // namespace
+
+Together fit_together(const std::vector<Candidate>& candidates, const Machine& machine) {
+  return Fit(candidates, machine).run();
+}
+
+}  // namespace assay::run

@@ -1,0 +1,216 @@
+#include "run/plugins/check_runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "base/text.h"
+#include "run/workers/process.h"
+#include "store/json.h"
+#include "wire/messages.h"
+
+namespace assay::run {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Loading LibTorch and the plugin, before the first case.
+constexpr double start_limit_s = 120;
+
+// A FIFO in a folder of its own, through which a worker tells what it does.
+class Fifo {
+ public:
+  static Result<Fifo> make() {
+    std::string folder = (std::filesystem::temp_directory_path() / "assay-check-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr) return refuse(folder);
+    Fifo fifo;
+    fifo.folder_ = folder;
+    if (::mkfifo(fifo.path().c_str(), 0600) != 0) return refuse(fifo.path());
+    fifo.reader_ = wire::Descriptor(::open(fifo.path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!fifo.reader_.open()) return refuse(fifo.path());
+    return fifo;
+  }
+  Fifo(Fifo&& other) noexcept
+      : folder_(std::exchange(other.folder_, {})), reader_(std::move(other.reader_)) {}
+  Fifo& operator=(Fifo&&) = delete;
+  ~Fifo() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::string path() const { return folder_ + "/said"; }
+  wire::Descriptor& reader() { return reader_; }
+
+ private:
+  Fifo() = default;
+  static tl::unexpected<Error> refuse(const std::string& what) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("cannot make {}: {}", what, std::strerror(errno)));
+  }
+
+  std::string folder_;
+  wire::Descriptor reader_;
+};
+
+// One worker, from its start to its end.
+class CheckedWorker {
+ public:
+  CheckedWorker(const wire::CheckRequest& request, double case_limit_s,
+                const CheckListener& listener)
+      : request_(request), case_limit_s_(case_limit_s), listener_(listener) {}
+
+  // How many checks of the suite are behind it; empty when there are none left.
+  Result<std::optional<std::size_t>> run(const Installation& installation, bool first) {
+    auto fifo = Fifo::make();
+    if (!fifo) return tl::unexpected(fifo.error());
+    Process::Command command;
+    command.arguments = {installation.executable.string(), "worker", "check", fifo->path(),
+                         store::dump(wire::to_json(request_))};
+    auto process = Process::start(command);
+    if (!process) return tl::unexpected(process.error());
+    announce_suite_ = first;
+    last_word_ = Clock::now();
+    while (!process->ended() && !timed_out() && !error_) wait_and_read(*process, *fifo);
+    const bool late = !process->ended() && !error_;
+    if (late || error_) process->kill();
+    read(*process, *fifo);
+    if (error_) return tl::unexpected(*error_);
+    return conclude(late ? std::nullopt : std::optional(process->wait()));
+  }
+
+ private:
+  bool timed_out() const {
+    return std::chrono::duration<double>(Clock::now() - last_word_).count() > limit_s();
+  }
+  double limit_s() const { return begun_ ? case_limit_s_ : std::max(case_limit_s_, start_limit_s); }
+
+  void wait_and_read(Process& process, Fifo& fifo) {
+    std::vector<pollfd> watched;
+    for (wire::Descriptor* stream : {&fifo.reader(), &process.output(), &process.errors()}) {
+      if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
+    }
+    watched.push_back({process.end_descriptor(), POLLIN, 0});
+    ::poll(watched.data(), watched.size(), 100);
+    read(process, fifo);
+  }
+
+  void read(Process& process, Fifo& fifo) {
+    for (wire::Descriptor* stream : {&process.output(), &process.errors()}) {
+      if (stream->open() && !drain(*stream, printed_)) stream->close();
+    }
+    keep_tail(printed_);
+    if (fifo.reader().open() && !drain(fifo.reader(), said_)) fifo.reader().close();
+    for (std::size_t end = said_.find('\n'); end != std::string::npos; end = said_.find('\n')) {
+      const std::string line = said_.substr(0, end);
+      said_.erase(0, end + 1);
+      if (!error_) take(line);
+    }
+  }
+
+  void take(const std::string& line) {
+    last_word_ = Clock::now();
+    const auto message = store::parse_json(line);
+    if (!message) return note(message.error());
+    const std::string type = wire::message_type(*message);
+    if (type == "check_suite") {
+      take_suite(wire::check_suite_from_json(*message));
+    } else if (type == "check_begins") {
+      const auto begins = wire::check_begins_from_json(*message);
+      if (!begins) return note(begins.error());
+      begun_ = *begins;
+      listener_.begins(*begins);
+    } else if (type == "check_result") {
+      const auto result = wire::check_result_from_json(*message);
+      if (!result) return note(result.error());
+      begun_.reset();
+      finished_ = result->check;
+      listener_.result(*result);
+    }
+  }
+
+  void take_suite(const Result<wire::CheckSuite>& suite) {
+    if (!suite) return note(suite.error());
+    for (const auto& title : suite->checks) names_.push_back(title.name);
+    for (const std::string& wanted : request_.checks) {
+      if (std::find(names_.begin(), names_.end(), wanted) != names_.end()) continue;
+      return note({ExitCode::bad_input,
+                   {{{},
+                     fmt::format("the kind {} has no check '{}'{}", request_.kind, wanted,
+                                 suggestion(wanted, names_)),
+                     {}}}});
+    }
+    if (announce_suite_) listener_.suite(*suite);
+  }
+
+  void note(const Error& error) {
+    if (!error_) error_ = error;
+  }
+
+  // end: nothing when the time was up.
+  Result<std::optional<std::size_t>> conclude(const std::optional<ProcessEnd>& end) {
+    if (!begun_ && end && !end->signalled && end->number == 0) return std::optional<std::size_t>();
+    const std::string words(trim(printed_));
+    if (!begun_ && finished_.empty()) {
+      const auto code = end && !end->signalled && end->number <= 4
+                            ? static_cast<ExitCode>(end->number)
+                            : ExitCode::machine_lacks;
+      return fail(code, !words.empty() ? words
+                        : end          ? "the worker ended with " + end->text()
+                                       : "the worker did not start in time");
+    }
+    wire::CheckResult result;
+    result.check = begun_ ? begun_->check : finished_;
+    result.failed = 1;
+    result.smallest = begun_ ? begun_->text : "after its last case";
+    result.complaint = end ? "the worker ended with " + end->text()
+                           : "it did not finish within " + human_duration(limit_s());
+    if (!words.empty()) result.complaint += "; it said: " + last_line(words);
+    listener_.result(result);
+    const auto place = std::find(names_.begin(), names_.end(), result.check) - names_.begin();
+    // What cannot be made cannot be checked.
+    if (place == 0) return std::optional<std::size_t>();
+    return std::optional(static_cast<std::size_t>(place) + 1);
+  }
+
+  static std::string last_line(const std::string& words) {
+    const std::size_t start = words.rfind('\n');
+    return start == std::string::npos ? words : words.substr(start + 1);
+  }
+
+  const wire::CheckRequest& request_;
+  double case_limit_s_;
+  const CheckListener& listener_;
+  bool announce_suite_ = false;
+  Clock::time_point last_word_;
+  std::string said_;     // of the FIFO, not yet a whole line
+  std::string printed_;  // the last of what went to its standard output and error
+  std::vector<std::string> names_;
+  std::optional<wire::CheckBegins> begun_;  // the case that runs
+  std::string finished_;                    // the last check that has a result
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<void> run_checks(const Installation& installation, wire::CheckRequest request,
+                        double case_limit_s, const CheckListener& listener) {
+  bool first = true;
+  while (true) {
+    CheckedWorker worker(request, case_limit_s, listener);
+    const auto behind = worker.run(installation, first);
+    if (!behind) return tl::unexpected(behind.error());
+    if (!*behind) return {};
+    request.skip = **behind;
+    first = false;
+  }
+}
+
+}  // namespace assay::run

@@ -1,0 +1,84 @@
+#include "run/schedule/pass_by_pass.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace assay::run {
+
+namespace {
+
+// What is known of each pass is put together; what its workers printed stands in one text.
+void add_context(nlohmann::json& whole, nlohmann::json part) {
+  for (auto& [key, value] : part.items()) {
+    nlohmann::json& known = whole[key];
+    if (known.is_object() && value.is_object()) {
+      add_context(known, std::move(value));
+    } else if (known.is_array() && value.is_array()) {
+      known.insert(known.end(), value.begin(), value.end());
+    } else if (key == "output" && known.is_string() && value.is_string()) {
+      known = known.get<std::string>() + value.get<std::string>();
+    } else {
+      known = std::move(value);
+    }
+  }
+}
+
+CaseEnd out_of_time(const ResolvedCase& resolved) {
+  CaseEnd end;
+  end.outcome = Outcome::timeout;
+  end.reason = fmt::format("the case's {:.1f} s were over before this pass", resolved.time_limit_s);
+  return end;
+}
+
+void add_pass(CaseEnd& whole, CaseEnd part) {
+  const bool worse = whole.outcome == Outcome::ok ||
+                     (whole.outcome == Outcome::unsupported && part.outcome != Outcome::ok);
+  if (worse && whole.outcome != part.outcome) {
+    whole.outcome = part.outcome;
+    whole.reason = std::move(part.reason);
+  }
+  std::move(part.series.begin(), part.series.end(), std::back_inserter(whole.series));
+  add_context(whole.context, std::move(part.context));
+  whole.interrupted = part.interrupted;
+}
+
+}  // namespace
+
+void complete_passes(const std::vector<std::string>& passes, CaseEnd& end) {
+  if (end.outcome == Outcome::ok) return;
+  for (const std::string& pass : passes) {
+    const bool told =
+        std::any_of(end.series.begin(), end.series.end(), [&](const store::Series& series) {
+          return series.pass == pass && series.metric == "time";
+        });
+    if (told) continue;
+    end.series.push_back({.pass = pass,
+                          .metric = "time",
+                          .unit = "s",
+                          .outcome = end.outcome,
+                          .reason = end.reason});
+  }
+}
+
+CaseEnd measure_pass_by_pass(const ResolvedCase& resolved,
+                             const std::function<CaseEnd(const ResolvedCase& one_pass)>& measure) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  CaseEnd whole;
+  for (const std::string& pass : resolved.request.passes) {
+    ResolvedCase one = resolved;
+    one.request.passes = {pass};
+    one.time_limit_s -= std::chrono::duration<double>(Clock::now() - start).count();
+    CaseEnd end = one.time_limit_s > 0 ? measure(one) : out_of_time(resolved);
+    complete_passes(one.request.passes, end);
+    add_pass(whole, std::move(end));
+    if (whole.interrupted) break;
+  }
+  return whole;
+}
+
+}  // namespace assay::run

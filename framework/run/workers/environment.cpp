@@ -1,0 +1,106 @@
+#include "run/workers/environment.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace assay::run {
+
+namespace {
+
+// A variable, or all that begin with what ends in "_".
+struct Recorded {
+  std::string_view name;
+  bool of_machine = false;  // says what the machine has, not how it is used
+};
+constexpr Recorded recorded[] = {{"CUDA_"},
+                                 {"CUDNN_"},
+                                 {"CUBLAS_"},
+                                 {"NCCL_"},
+                                 {"OMP_"},
+                                 {"KMP_"},
+                                 {"GOMP_"},
+                                 {"MKL_"},
+                                 {"GLOO_"},
+                                 {"PYTORCH_"},
+                                 {"TORCH_"},
+                                 {"TORCHINDUCTOR_"},
+                                 {"TORCHDYNAMO_"},
+                                 {"TRITON_"},
+                                 {"ATEN_CPU_CAPABILITY"},
+                                 {"DNNL_"},
+                                 {"ONEDNN_"},
+                                 {"MALLOC_"},
+                                 {"LD_PRELOAD"},
+                                 {"NVIDIA_TF32_OVERRIDE"},
+                                 {"ASSAY_HOST_MEMORY_LIMIT"},
+                                 {"ASSAY_PYTHON"},
+                                 {"LD_LIBRARY_PATH", true},
+                                 {"NVIDIA_VISIBLE_DEVICES", true}};
+constexpr std::array<std::string_view, 7> private_words = {
+    "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};
+
+const Recorded* recorded_as(std::string_view name) {
+  const auto found =
+      std::find_if(std::begin(recorded), std::end(recorded), [&](const Recorded& one) {
+        return one.name.ends_with('_') ? name.starts_with(one.name) : name == one.name;
+      });
+  return found == std::end(recorded) ? nullptr : found;
+}
+
+bool is_private(std::string_view name) {
+  return std::any_of(private_words.begin(), private_words.end(), [&](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  });
+}
+
+// "/home/ann/lib/libjemalloc.so:/opt/x.so" → "libjemalloc.so:x.so".
+std::string without_folders(std::string_view value) {
+  std::vector<std::string> paths = split(value, ':');
+  for (std::string& path : paths) {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    const std::size_t slash = path.rfind('/');
+    if (slash != std::string::npos) path.erase(0, slash + 1);
+  }
+  return join(paths, ":");
+}
+
+}  // namespace
+
+MeasuringEnvironment measuring_environment(const char* const* variables) {
+  MeasuringEnvironment found;
+  for (; variables != nullptr && *variables != nullptr; ++variables) {
+    const std::string_view variable = *variables;
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string name(variable.substr(0, equals));
+    if (recorded_as(name) == nullptr || is_private(name)) continue;
+    const std::string_view value = variable.substr(equals + 1);
+    std::string kept = without_folders(value);
+    if (kept != value) found.shortened.push_back(name);
+    found.variables[name] = std::move(kept);
+  }
+  return found;
+}
+
+std::vector<std::string> variable_names(const char* const* variables) {
+  std::vector<std::string> names;
+  for (; variables != nullptr && *variables != nullptr; ++variables) {
+    const std::string_view variable = *variables;
+    names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool changes_measurements(std::string_view name) {
+  const Recorded* found = recorded_as(name);
+  // Images set CUDA_VERSION; a file that was imported may hold what is no name.
+  const bool is_setting = !name.ends_with("_VERSION") && name.find('=') == std::string_view::npos;
+  return found != nullptr && !found->of_machine && is_setting;
+}
+
+}  // namespace assay::run

@@ -1,0 +1,146 @@
+#include "run/workers/gathering.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock_duration.h"
+#include "base/text.h"
+#include "run/workers/host_memory.h"
+#include "run/workers/loading.h"
+
+namespace assay::run {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// More strangers than this at once are turned away.
+constexpr std::size_t most_waiting = 256;
+
+class Gathering {
+ public:
+  Gathering(wire::Listener& listener, const std::string& token, std::vector<Worker>& workers,
+            Interrupt* interrupt)
+      : listener_(listener), token_(token), workers_(workers), interrupt_(interrupt) {}
+
+  Result<nlohmann::json> run() {
+    const auto bounds = bounds_of_loading();
+    if (!bounds) return tl::unexpected(bounds.error());
+    const auto limit = Clock::now() + clock_duration(bounds->time.count());
+    while (missing()) {
+      if (Clock::now() > limit) {
+        return fail(ExitCode::machine_lacks,
+                    fmt::format("the workers did not start within {}",
+                                human_duration(bounds->time.count())),
+                    fmt::format("{}='10 min' gives a slow machine longer", load_timeout_variable));
+      }
+      if (interrupt_ != nullptr) {
+        interrupt_->update();
+        if (interrupt_->stop_now()) {
+          return fail(ExitCode::some_case_not_ok, "stopped by the user while the workers started");
+        }
+      }
+      wait();
+      for (Worker& worker : workers_) worker.read_output();
+      if (auto taken = take_connections(); !taken) return tl::unexpected(taken.error());
+      if (auto alive = look_for_deaths(); !alive) return tl::unexpected(alive.error());
+    }
+    return std::move(versions_);
+  }
+
+ private:
+  bool missing() const {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const Worker& worker) { return !worker.channel.open(); });
+  }
+
+  void wait() {
+    std::vector<pollfd> watched = {{listener_.descriptor(), POLLIN, 0}};
+    if (interrupt_ != nullptr) watched.push_back({interrupt_->descriptor(), POLLIN, 0});
+    for (const wire::Channel& channel : waiting_) {
+      watched.push_back({channel.descriptor(), POLLIN, 0});
+    }
+    for (Worker& worker : workers_) {
+      watched.push_back({worker.process.end_descriptor(), POLLIN, 0});
+      for (wire::Descriptor* stream : {&worker.process.output(), &worker.process.errors()}) {
+        if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
+      }
+    }
+    ::poll(watched.data(), watched.size(), 1000);
+  }
+
+  static bool readable(int descriptor) {
+    pollfd ready = {descriptor, POLLIN, 0};
+    return ::poll(&ready, 1, 0) > 0;
+  }
+
+  Result<void> take_connections() {
+    while (readable(listener_.descriptor())) {
+      auto channel = listener_.accept();
+      if (!channel) return tl::unexpected(channel.error());
+      if (waiting_.size() < most_waiting) waiting_.push_back(std::move(*channel));
+    }
+    for (auto channel = waiting_.begin(); channel != waiting_.end();) {
+      if (!readable(channel->descriptor())) {
+        ++channel;
+        continue;
+      }
+      const auto alive = channel->read_available();
+      const auto message = channel->next();
+      if (message && *message) {
+        if (auto admitted = admit(std::move(*channel), **message); !admitted) return admitted;
+        channel = waiting_.erase(channel);
+      } else if (!message || !alive || !*alive) {
+        channel = waiting_.erase(channel);
+      } else {
+        ++channel;
+      }
+    }
+    return {};
+  }
+
+  // A connection that does not present the token is somebody else's and is dropped.
+  Result<void> admit(wire::Channel channel, const nlohmann::json& message) {
+    const auto hello = wire::hello_from_json(message);
+    if (!hello || hello->token != token_) return {};
+    const auto rank = static_cast<std::size_t>(hello->rank);
+    if (rank >= workers_.size() || workers_[rank].channel.open()) {
+      return fail(ExitCode::machine_lacks, fmt::format("two workers say they are rank {}", rank));
+    }
+    workers_[rank].channel = std::move(channel);
+    if (rank == 0) versions_ = hello->versions;
+    return {};
+  }
+
+  Result<void> look_for_deaths() {
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+      Worker& worker = workers_[rank];
+      if (worker.channel.open() || !worker.process.ended()) continue;
+      const std::string who = workers_.size() > 1 ? fmt::format("rank {}", rank) : "the worker";
+      return fail(ExitCode::machine_lacks,
+                  "a worker could not start: " + worker.death(who, kills_).reason,
+                  "`assay doctor` says what is missing");
+    }
+    return {};
+  }
+
+  wire::Listener& listener_;
+  const std::string& token_;
+  std::vector<Worker>& workers_;
+  Interrupt* interrupt_;
+  std::vector<wire::Channel> waiting_;
+  nlohmann::json versions_;
+  OutOfMemoryKills kills_;
+};
+
+}  // namespace
+
+Result<nlohmann::json> gather(wire::Listener& listener, const std::string& token,
+                              std::vector<Worker>& workers, Interrupt* interrupt) {
+  return Gathering(listener, token, workers, interrupt).run();
+}
+
+}  // namespace assay::run

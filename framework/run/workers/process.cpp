@@ -1,0 +1,291 @@
+#include "run/workers/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <random>
+
+#include "base/text.h"
+#include "health/process_table.h"
+#include "run/workers/keeper.h"
+
+extern char** environ;
+
+namespace assay::run {
+
+namespace {
+
+struct Pipe {
+  wire::Descriptor read;
+  wire::Descriptor write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  return Pipe{wire::Descriptor(ends[0]), wire::Descriptor(ends[1])};
+}
+
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!added.contains(std::string(text.substr(0, text.find('='))))) merged.emplace_back(text);
+  }
+  for (const auto& [name, value] : added) merged.push_back(name + "=" + value);
+  return merged;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> list;
+  for (std::string& word : words) list.push_back(word.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+ProcessEnd from(const KeptEnd& end) {
+  const std::int64_t peak_bytes = std::int64_t{end.peak_memory_kib} * 1024;
+  if (WIFSIGNALED(end.wait_status)) return {true, WTERMSIG(end.wait_status), peak_bytes};
+  return {false, WEXITSTATUS(end.wait_status), peak_bytes};
+}
+
+std::string random_mark() {
+  std::random_device source;
+  return fmt::format("{:08x}{:08x}", source(), source());
+}
+
+// Nothing at its end; EINTR does not count.
+template <class Word>
+std::optional<Word> read_word(const wire::Descriptor& descriptor) {
+  Word word;
+  ssize_t count = 0;
+  do {
+    count = ::read(descriptor.number(), &word, sizeof word);
+  } while (count < 0 && errno == EINTR);
+  return count == sizeof word ? std::optional(word) : std::nullopt;
+}
+
+// False when nothing came within the time; -1: for ever.
+bool readable(const wire::Descriptor& descriptor, int wait_ms) {
+  pollfd ready = {descriptor.number(), POLLIN, 0};
+  int count = 0;
+  do {
+    count = ::poll(&ready, 1, wait_ms);
+  } while (count < 0 && errno == EINTR);
+  return count > 0;
+}
+
+// When a process must be looked at again, and which of its bounds it has broken then.
+class BoundsWatch {
+ public:
+  explicit BoundsWatch(const std::optional<Bounds>& bounds) : bounds_(bounds) {}
+
+  std::optional<std::string> broken(pid_t keeper) {
+    if (!bounds_) return std::nullopt;
+    const std::chrono::duration<double> left = begun_ + bounds_->time - Clock::now();
+    late_ = left.count() <= 0;
+    if (late_) {
+      return "it did not end within " + human_duration(bounds_->time.count());
+    }
+    const MemoryGuard::Look look = bounds_->memory.look({keeper});
+    next_ms_ = static_cast<int>(std::min<double>(left.count() * 1000 + 1, look.next_ms));
+    return look.stop;
+  }
+  bool late() const { return late_; }
+  // -1: never.
+  int next_ms() const { return next_ms_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const std::optional<Bounds>& bounds_;
+  Clock::time_point begun_ = Clock::now();
+  int next_ms_ = -1;
+  bool late_ = false;
+};
+
+}  // namespace
+
+std::string ProcessEnd::text() const {
+  if (!signalled) return fmt::format("exit code {}", number);
+  const char* name = ::sigabbrev_np(number);
+  return name == nullptr ? fmt::format("signal {} ({})", number, ::strsignal(number))
+                         : fmt::format("signal {} (SIG{}: {})", number, name, ::strsignal(number));
+}
+
+Result<Process> Process::start(const Command& command) {
+  auto input = make_pipe();
+  auto output = make_pipe();
+  auto errors = make_pipe();
+  auto control = make_pipe();
+  auto report = make_pipe();
+  auto failure = make_pipe();  // carries errno when exec fails, closes when it succeeds
+  if (!input || !output || !errors || !control || !report || !failure) {
+    return fail(ExitCode::machine_lacks, "cannot make the pipes of a child process");
+  }
+  Process process;
+  process.mark_ = random_mark();
+  std::vector<std::string> words = command.arguments;
+  std::map<std::string, std::string> added = command.environment;
+  added[family_variable] = process.mark_;
+  std::vector<std::string> variables = merged_environment(added);
+  const std::vector<char*> argv = pointers(words);
+  const std::vector<char*> envp = pointers(variables);
+  wire::Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const KeeperTask task = {
+      .control = control->read.number(),
+      .report = report->write.number(),
+      .failure = failure->write.number(),
+      .input = command.standard_input ? input->read.number() : nothing.number(),
+      .output = output->write.number(),
+      .errors = errors->write.number(),
+      .passed = command.passed,
+      .arguments = argv.data(),
+      .environment = envp.data()};
+
+  const pid_t keeper = ::fork();
+  if (keeper < 0) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("cannot start a process: {}", std::strerror(errno)));
+  }
+  if (keeper == 0) keep(task);
+  process.keeper_ = keeper;
+  process.control_ = std::move(control->write);
+  process.report_ = std::move(report->read);
+  report->write.close();
+  failure->write.close();
+  const auto reason = read_word<int>(failure->read);
+  const auto begun = read_word<KeptStart>(process.report_);
+  if (reason) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("cannot run '{}': {}", command.arguments[0], std::strerror(*reason)));
+  }
+  if (!begun) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("cannot run '{}': its keeper was ended", command.arguments[0]));
+  }
+  process.pid_ = begun->pid;
+  if (command.standard_input) process.input_ = std::move(input->write);
+  process.output_ = std::move(output->read);
+  process.errors_ = std::move(errors->read);
+  return process;
+}
+
+Process::Process(Process&& other) noexcept { *this = std::move(other); }
+
+Process& Process::operator=(Process&& other) noexcept {
+  if (this == &other) return *this;
+  kill();
+  pid_ = std::exchange(other.pid_, -1);
+  keeper_ = std::exchange(other.keeper_, -1);
+  mark_ = std::move(other.mark_);
+  end_ = std::exchange(other.end_, std::nullopt);
+  control_ = std::move(other.control_);
+  report_ = std::move(other.report_);
+  input_ = std::move(other.input_);
+  output_ = std::move(other.output_);
+  errors_ = std::move(other.errors_);
+  return *this;
+}
+
+void Process::take_end(int wait_ms) {
+  if (end_ || !report_.open() || !readable(report_, wait_ms)) return;
+  if (const auto told = read_word<KeptEnd>(report_)) {
+    end_ = from(*told);
+    return;
+  }
+  // Somebody has ended the keeper, and with it, by the system's hand, the process.
+  end_ = ProcessEnd{true, SIGKILL};
+  end_family(mark_);
+}
+
+std::optional<ProcessEnd> Process::ended() {
+  take_end(0);
+  return end_;
+}
+
+bool Process::is_ending() const { return health::ProcessTable().is_ending(pid_); }
+
+ProcessEnd Process::wait() {
+  take_end(-1);
+  return end_.value_or(ProcessEnd{});
+}
+
+void Process::kill() {
+  constexpr int patience_ms = 30'000;
+  if (keeper_ <= 0) return;
+  control_.close();
+  take_end(patience_ms);
+  // What is left of its pipe closes when the last of the family is gone.
+  const bool gone = readable(report_, patience_ms);
+  ::waitpid(keeper_, nullptr, gone ? 0 : WNOHANG);
+  report_.close();
+  if (!end_) end_ = ProcessEnd{true, SIGKILL};
+  keeper_ = -1;
+  pid_ = -1;
+}
+
+bool drain(wire::Descriptor& descriptor, std::string& text) {
+  constexpr std::size_t most_bytes = 1 << 20;  // more than a pipe holds
+  char buffer[16384];
+  const std::size_t before = text.size();
+  while (text.size() - before < most_bytes) {
+    pollfd ready = {descriptor.number(), POLLIN, 0};
+    if (::poll(&ready, 1, 0) <= 0) return true;
+    const ssize_t count = ::read(descriptor.number(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+void keep_tail(std::string& printed) {
+  constexpr std::size_t kept_bytes = 8192;
+  if (printed.size() > kept_bytes) printed.erase(0, printed.size() - kept_bytes);
+}
+
+Result<Captured> capture(const Process::Command& command, const std::optional<Bounds>& bounds) {
+  auto process = Process::start(command);
+  if (!process) return tl::unexpected(process.error());
+  Captured captured;
+  BoundsWatch watch(bounds);
+  bool output_open = true, errors_open = true;
+  const auto read = [&] {
+    if (output_open) output_open = drain(process->output(), captured.output);
+    if (errors_open) errors_open = drain(process->errors(), captured.errors);
+    if (!bounds) return;
+    keep_tail(captured.output);
+    keep_tail(captured.errors);
+  };
+  // One that has closed its streams may run on.
+  while (output_open || errors_open || !process->ended()) {
+    if (const auto broken = watch.broken(process->keeper())) {
+      captured.stopped = *broken;
+      captured.late = watch.late();
+      process->kill();
+      read();
+      break;
+    }
+    pollfd watched[] = {{output_open ? process->output().number() : -1, POLLIN, 0},
+                        {errors_open ? process->errors().number() : -1, POLLIN, 0},
+                        {process->end_descriptor(), POLLIN, 0}};
+    ::poll(watched, std::size(watched), watch.next_ms());
+    read();
+  }
+  captured.end = process->wait();
+  return captured;
+}
+
+}  // namespace assay::run

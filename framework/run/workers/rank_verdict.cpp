@@ -1,0 +1,121 @@
+#include "run/workers/rank_verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace assay::run {
+
+namespace {
+
+// The larger, the more it says about what went wrong.
+int weight(const Status& status) {
+  if (status.outcome == Outcome::crashed || status.outcome == Outcome::oom) return 3;
+  return blames_another_rank(status.reason) ? 1 : 2;
+}
+
+bool more_telling(const RankEnd& one, const RankEnd& other) {
+  if (weight(one.status) != weight(other.status)) return weight(one.status) > weight(other.status);
+  return one.when < other.when;
+}
+
+bool all_say(const std::vector<RankEnd>& ranks, const Status& status) {
+  return std::all_of(ranks.begin(), ranks.end(), [&](const RankEnd& rank) {
+    return rank.done && rank.status.outcome == status.outcome &&
+           rank.status.reason == status.reason;
+  });
+}
+
+std::string in_words(const std::vector<std::size_t>& ranks) {
+  std::vector<std::string> numbers;
+  for (const std::size_t rank : ranks) numbers.push_back(std::to_string(rank));
+  return (ranks.size() == 1 ? "rank " : "ranks ") + join(numbers, ", ");
+}
+
+// Of the ranks that are not done: those that have begun fewer collectives than another one has.
+std::vector<std::size_t> those_missing(const std::vector<RankEnd>& ranks,
+                                       std::int64_t most_collectives) {
+  std::vector<std::size_t> missing;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!ranks[rank].done &&
+        ranks[rank].collectives.value_or(most_collectives) < most_collectives) {
+      missing.push_back(rank);
+    }
+  }
+  return missing;
+}
+
+RankVerdict too_late(const std::vector<RankEnd>& ranks, double time_limit_s) {
+  std::vector<std::size_t> late;
+  std::int64_t most_collectives = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!ranks[rank].done) late.push_back(rank);
+    most_collectives = std::max(most_collectives, ranks[rank].collectives.value_or(0));
+  }
+  const auto missing = those_missing(ranks, most_collectives);
+  const bool known = !missing.empty();
+  if (known) late = missing;
+  const RankEnd& first = ranks[late.front()];
+  std::string reason =
+      fmt::format("{} did not finish within {}", ranks.size() > 1 ? in_words(late) : "the case",
+                  human_duration(time_limit_s));
+  if (known) {
+    reason += fmt::format(": it has begun {} collectives, others {}", first.collectives.value_or(0),
+                          most_collectives);
+  }
+  if (!first.doing.empty()) reason += fmt::format(" (at '{}')", first.doing);
+  if (!first.last_lines.empty()) reason += "; it printed: " + first.last_lines;
+  return {{Outcome::timeout, std::move(reason)}, late.front()};
+}
+
+}  // namespace
+
+bool blames_another_rank(const std::string& reason) {
+  constexpr std::string_view signs[] = {"Connection closed by peer",
+                                        "Connection reset by peer",
+                                        "Connection refused",
+                                        "Broken pipe",
+                                        "remote process exited",
+                                        "communicator was aborted",
+                                        "Timed out waiting",
+                                        "timeout caused pair closure",
+                                        "NCCL communicator encountered",
+                                        "recvValueWithTimeout",
+                                        "failed to recv, got 0 bytes",
+                                        "waiting for clients"};
+  return std::any_of(std::begin(signs), std::end(signs),
+                     [&](std::string_view sign) { return reason.find(sign) != std::string::npos; });
+}
+
+RankVerdict verdict_of(const std::vector<RankEnd>& ranks, double time_limit_s) {
+  const RankEnd* worst = nullptr;
+  for (const RankEnd& rank : ranks) {
+    const bool failed = rank.done && !rank.status.ok();
+    if (failed && (worst == nullptr || more_telling(rank, *worst))) worst = &rank;
+  }
+  if (worst == nullptr) {
+    const bool all_done =
+        std::all_of(ranks.begin(), ranks.end(), [](const RankEnd& rank) { return rank.done; });
+    return all_done ? RankVerdict{} : too_late(ranks, time_limit_s);
+  }
+  const auto rank = static_cast<std::size_t>(worst - ranks.data());
+  // Who gave up waiting says less than who did not come.
+  if (weight(worst->status) == 1 &&
+      std::any_of(ranks.begin(), ranks.end(), [](const RankEnd& end) { return !end.done; })) {
+    RankVerdict late = too_late(ranks, time_limit_s);
+    late.status.reason += fmt::format("; rank {} gave up: {}", rank, worst->status.reason);
+    return late;
+  }
+  RankVerdict verdict = {worst->status, rank};
+  const std::string who = fmt::format("rank {}", rank);
+  const bool named = verdict.status.reason.find(who) != std::string::npos;
+  if (ranks.size() > 1 && !named && !all_say(ranks, worst->status)) {
+    verdict.status.reason = who + ": " + verdict.status.reason;
+  }
+  return verdict;
+}
+
+}  // namespace assay::run

@@ -1,0 +1,384 @@
+#include "run/workers/worker_group.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "base/clock_duration.h"
+#include "base/text.h"
+#include "run/workers/case_marks.h"
+#include "run/workers/gathering.h"
+#include "run/workers/rank_verdict.h"
+
+namespace assay::run {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Once one rank has failed, the others have this long to say why they did.
+constexpr seconds grace(3);
+// A worker whose connection has closed has this long to end.
+constexpr milliseconds end_grace(2000);
+// The system may take seconds to take a process down: a GPU's memory is returned first.
+constexpr seconds longest_ending(60);
+// Ranks have this long to say where they are.
+constexpr milliseconds answer_grace(2000);
+
+std::string random_token() {
+  std::random_device source;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
+}
+
+int milliseconds_until(std::chrono::steady_clock::time_point moment) {
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(moment - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 1000));
+}
+
+// What a reason ends with: of a failed assertion on the device the line it printed, else the last
+// lines.
+std::string last_words(const Worker& worker, const std::string& reason) {
+  if (reason.find("device-side assert") != std::string::npos) {
+    for (const std::string& line : split(worker.output(), '\n')) {
+      if (line.find("Assertion `") != std::string::npos) return ": " + line;
+    }
+  }
+  const std::string last = worker.last_lines();
+  return last.empty() ? "" : "; it printed: " + last;
+}
+
+bool readable(int descriptor) {
+  pollfd ready = {descriptor, POLLIN, 0};
+  return ::poll(&ready, 1, 0) > 0;
+}
+
+}  // namespace
+
+Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size,
+                                       Interrupt* interrupt) {
+  auto listener = wire::Listener::on_loopback();
+  // Rank 0 takes the socket over, so that the port is nobody else's until it listens there.
+  const auto rendezvous = wire::bind_port();
+  if (!listener) return tl::unexpected(listener.error());
+  if (!rendezvous) return tl::unexpected(rendezvous.error());
+  const auto memory_guard = MemoryGuard::from_environment();
+  if (!memory_guard) return tl::unexpected(memory_guard.error());
+  const std::string token = random_token();
+  WorkerGroup group;
+  group.memory_guard_ = *memory_guard;
+  for (int rank = 0; rank < world_size; ++rank) {
+    Process::Command command;
+    command.arguments = {installation.executable.string(), "worker", "serve"};
+    command.environment = {{wire::control_variable, listener->address()},
+                           {wire::token_variable, token},
+                           {"RANK", std::to_string(rank)},
+                           {"LOCAL_RANK", std::to_string(rank)},
+                           {"WORLD_SIZE", std::to_string(world_size)},
+                           {"MASTER_ADDR", "127.0.0.1"},
+                           {"MASTER_PORT", std::to_string(rendezvous->port)}};
+    if (rank == 0 && world_size > 1) {
+      const int socket = rendezvous->socket.number();
+      command.passed.push_back(socket);
+      command.environment[wire::rendezvous_variable] = std::to_string(socket);
+    }
+    auto worker = Worker::start(std::move(command));
+    if (!worker) return tl::unexpected(worker.error());
+    group.workers_.push_back(std::move(*worker));
+  }
+  auto versions = gather(*listener, token, group.workers_, interrupt);
+  if (!versions) return tl::unexpected(versions.error());
+  group.versions_ = std::move(*versions);
+  return group;
+}
+
+WorkerGroup::~WorkerGroup() {
+  for (Worker& worker : workers_) worker.process.kill_soon();
+}
+
+bool WorkerGroup::alive() {
+  return std::none_of(workers_.begin(), workers_.end(), [](Worker& worker) {
+    // Between cases a worker says nothing: what can be read is the end of the connection.
+    return worker.process.ended() || readable(worker.channel.descriptor());
+  });
+}
+
+std::string WorkerGroup::name_of(std::size_t rank) const {
+  return workers_.size() > 1 ? fmt::format("rank {}", rank) : "the worker";
+}
+
+bool WorkerGroup::any(bool (*is_so)(const Worker&)) const {
+  return std::any_of(workers_.begin(), workers_.end(), is_so);
+}
+
+void WorkerGroup::take_messages(std::size_t rank,
+                                const std::function<void(const std::string&)>& doing) {
+  Worker& worker = workers_[rank];
+  // All there is: behind it may stand the end of the connection, or of the process.
+  bool alive = true;
+  while (alive && !worker.done && readable(worker.channel.descriptor())) {
+    const auto more = worker.channel.read_available();
+    alive = more && *more;
+    while (!worker.done) {
+      const auto message = worker.channel.next();
+      if (!message) {
+        return worker.fail(Outcome::crashed,
+                           fmt::format("{} sent what is no message of a worker: {}", name_of(rank),
+                                       message.error().text()));
+      }
+      if (!*message) break;
+      take(worker, **message);
+      if (rank == 0 && wire::message_type(**message) == "progress") doing(worker.doing);
+    }
+  }
+  if (!alive) worker.hang_up();
+}
+
+void WorkerGroup::take(Worker& worker, const nlohmann::json& message) {
+  const std::string type = wire::message_type(message);
+  const auto broken = [&](const Error& error) { worker.fail(Outcome::crashed, error.text()); };
+  if (type == "progress") {
+    if (auto progress = wire::progress_from_json(message)) worker.doing = progress->doing;
+  } else if (type == "measured") {
+    auto measured = wire::measured_from_json(message);
+    if (!measured) return broken(measured.error());
+    if (measured->ordinal == case_.ordinal) {
+      case_.end.series.push_back(std::move(measured->series));
+    }
+  } else if (type == "turn_wanted") {
+    auto wanted = wire::turn_wanted_from_json(message);
+    if (!wanted) return broken(wanted.error());
+    if (wanted->ordinal == case_.ordinal) worker.wanted = std::move(*wanted);
+  } else if (type == "case_done") {
+    auto finished = wire::case_done_from_json(message);
+    if (!finished) return broken(finished.error());
+    if (finished->ordinal != case_.ordinal) return;
+    worker.finish({finished->outcome, std::move(finished->reason)});
+    if (finished->context.is_object()) worker.context = std::move(finished->context);
+  }
+}
+
+void WorkerGroup::look_for_death(std::size_t rank) {
+  Worker& worker = workers_[rank];
+  if (worker.done) return;
+  if (worker.process.ended()) {
+    Status death = worker.death(name_of(rank), kills_);
+    return worker.fail(death.outcome, std::move(death.reason));
+  }
+  if (!worker.silent_for(end_grace)) return;
+  if (worker.process.is_ending()) {
+    if (!worker.silent_for(longest_ending)) return;
+    return worker.fail(Outcome::crashed,
+                       fmt::format("{} ended its connection and began to end, which the system has "
+                                   "not finished in {} s",
+                                   name_of(rank), longest_ending.count()));
+  }
+  worker.fail(Outcome::crashed,
+              fmt::format("{} runs on without its connection to the host: a plugin has closed file "
+                          "descriptors that are not its own",
+                          name_of(rank)));
+}
+
+void WorkerGroup::send_to_all(const nlohmann::json& message) {
+  for (Worker& worker : workers_) {
+    if (!worker.done && !worker.channel.send(message)) worker.hang_up();
+  }
+}
+
+// Sleeps until a rank or the user has something to say, and takes it up.
+void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
+                                const std::function<void(const std::string&)>& doing) {
+  std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0}};
+  for (Worker& worker : workers_) {
+    if (worker.hung_up()) limit_ms = std::min(limit_ms, 50);
+    if (!worker.done) {
+      watched.push_back({worker.hung_up() ? -1 : worker.channel.descriptor(), POLLIN, 0});
+      watched.push_back({worker.process.end_descriptor(), POLLIN, 0});
+    }
+    for (wire::Descriptor* stream : {&worker.process.output(), &worker.process.errors()}) {
+      if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
+    }
+  }
+  ::poll(watched.data(), watched.size(), limit_ms);
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    workers_[rank].read_output();
+    const bool ended = !workers_[rank].done && workers_[rank].process.ended();
+    // What it said before it ended counts.
+    if (!workers_[rank].done && !workers_[rank].hung_up()) take_messages(rank, doing);
+    if (ended || workers_[rank].hung_up()) look_for_death(rank);
+  }
+}
+
+void WorkerGroup::guard_memory() {
+  if (Clock::now() < case_.next_look) return;
+  std::vector<pid_t> keepers;
+  for (const Worker& worker : workers_) keepers.push_back(worker.process.keeper());
+  const MemoryGuard::Look look = memory_guard_.look(keepers);
+  case_.next_look = Clock::now() + milliseconds(look.next_ms);
+  Worker& largest = workers_[look.largest];
+  if (!look.stop || largest.done) return;
+  largest.process.kill();
+  largest.fail(Outcome::oom, *look.stop);
+}
+
+// Those that are not done answer in their status pages, unless they are past handling a signal.
+void WorkerGroup::ask_where_they_are() {
+  const auto limit = Clock::now() + answer_grace;
+  for (Worker& worker : workers_) {
+    if (worker.done || worker.page() == nullptr || worker.process.ended()) continue;
+    worker.page()->asked = worker.page()->answered + 1;
+    ::kill(worker.process.pid(), wire::question_signal());
+  }
+  const auto owes = [](const Worker& worker) {
+    return !worker.done && worker.page() != nullptr &&
+           worker.page()->answered != worker.page()->asked;
+  };
+  while (any(owes) && Clock::now() < limit) ::poll(nullptr, 0, 5);
+}
+
+// What rank 0 tells stands for all; of the others only what differs from it is kept.
+void WorkerGroup::merge_context(std::size_t rank) {
+  nlohmann::json& context = case_.end.context;
+  if (rank == 0) {
+    context.update(workers_[0].context, true);
+  } else if (auto own = difference(workers_[rank].context, workers_[0].context); !own.empty()) {
+    context["ranks"][std::to_string(rank)] = std::move(own);
+  }
+}
+
+// What the rank whose case it is printed; of the others each under its own number.
+void WorkerGroup::tell_output(std::size_t told) {
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    std::string output = workers_[rank].output();
+    if (output.empty()) continue;
+    nlohmann::json& context = case_.end.context;
+    (rank == told ? context : context["ranks"][std::to_string(rank)])["output"] = std::move(output);
+  }
+  const Outcome outcome = case_.end.outcome;
+  if (outcome != Outcome::error && outcome != Outcome::oom && outcome != Outcome::wrong) return;
+  const std::string last = last_words(workers_[told], case_.end.reason);
+  if (last.empty()) return;
+  case_.end.reason += last;
+  const std::string& reason = workers_[told].status.reason;
+  for (store::Series& series : case_.end.series) {
+    if (series.outcome == outcome && series.reason == reason) series.reason += last;
+  }
+}
+
+// Ranks that failed for want of another do not tell of a failure of their own.
+void WorkerGroup::drop_echoes(std::size_t rank) {
+  std::erase_if(case_.end.series, [&](const store::Series& series) {
+    return series.outcome != Outcome::ok && series.rank != static_cast<int>(rank);
+  });
+  // What is left is that rank's failure, in the words of its case, which name it.
+  for (store::Series& series : case_.end.series) {
+    if (series.outcome != Outcome::ok && case_.end.reason.ends_with(": " + series.reason)) {
+      series.reason = case_.end.reason;
+    }
+  }
+}
+
+// The time of some ranks is not the case's: a pass that not every rank has told has none.
+void WorkerGroup::drop_incomplete_passes() {
+  std::vector<store::Series>& all = case_.end.series;
+  std::map<std::string, std::set<int>> told;
+  for (const store::Series& series : all) {
+    if (series.metric == "time" && series.outcome == Outcome::ok) {
+      told[series.pass].insert(series.rank);
+    }
+  }
+  std::erase_if(all, [&](const store::Series& series) {
+    const auto ranks = told.find(series.pass);
+    return series.outcome == Outcome::ok && ranks != told.end() &&
+           ranks->second.size() < workers_.size();
+  });
+}
+
+void WorkerGroup::conclude() {
+  CaseEnd& end = case_.end;
+  std::vector<RankEnd> ranks;
+  const bool late = any([](const Worker& worker) { return !worker.done; }) &&
+                    !any([](const Worker& worker) { return worker.failed(); });
+  if (late && workers_.size() > 1) ask_where_they_are();
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    workers_[rank].read_output();
+    const Worker& worker = workers_[rank];
+    merge_context(rank);
+    ranks.push_back({worker.done, worker.status, worker.done_at(), worker.collectives(),
+                     worker.doing, worker.last_lines()});
+  }
+  RankVerdict verdict = verdict_of(ranks, case_.time_limit_s);
+  end.outcome = verdict.status.outcome;
+  end.reason = std::move(verdict.status.reason);
+  tell_output(verdict.rank);
+  if (end.outcome != Outcome::ok && workers_.size() > 1) {
+    drop_echoes(verdict.rank);
+    drop_incomplete_passes();
+  }
+  bool spoiled = false;
+  for (const Worker& worker : workers_) spoiled = add_marks(worker.context, end.context) || spoiled;
+  end.context.erase("left_behind");  // the marks say it
+  end.reusable = end.outcome == Outcome::ok && !spoiled;
+}
+
+CaseEnd WorkerGroup::run_case(const wire::CaseRequest& request, double time_limit_s,
+                              Interrupt& interrupt,
+                              const std::function<void(const std::string&)>& doing) {
+  begin(request, time_limit_s);
+  // Nobody is measured beside it: whoever asks for a turn has it.
+  while (const auto wanted = work(interrupt, doing)) give({request.ordinal, 1, false});
+  return end();
+}
+
+void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
+  case_ = {.ordinal = request.ordinal,
+           .time_limit_s = time_limit_s,
+           .next_look = Clock::now() + milliseconds(50)};
+  kills_.begin();
+  for (Worker& worker : workers_) worker.begin_case();
+  send_to_all(wire::to_json(request));
+}
+
+void WorkerGroup::give(const wire::Turn& turn) {
+  for (Worker& worker : workers_) worker.wanted.reset();
+  send_to_all(wire::to_json(turn));
+}
+
+std::optional<wire::TurnWanted> WorkerGroup::work(
+    Interrupt& interrupt, const std::function<void(const std::string&)>& doing) {
+  const auto working = [](const Worker& worker) { return worker.working(); };
+  const auto failed = [](const Worker& worker) { return worker.failed(); };
+  const auto waiting = [](const Worker& worker) { return !worker.done; };
+  const auto begun = Clock::now();
+  auto limit = begun + clock_duration(case_.time_limit_s - case_.worked_s);
+  while (any(working) && Clock::now() < limit) {
+    if (!case_.after_failure && any(failed)) {
+      case_.after_failure = true;
+      limit = std::min(limit, Clock::now() + grace);
+    }
+    interrupt.update();
+    if (interrupt.stop_now()) {
+      case_.end.interrupted = true;
+      return std::nullopt;
+    }
+    wait_and_read(interrupt, milliseconds_until(std::min(limit, case_.next_look)), doing);
+    guard_memory();
+  }
+  case_.worked_s += std::chrono::duration<double>(Clock::now() - begun).count();
+  case_.after_failure = case_.after_failure || any(failed);
+  const bool all_wait = !any(working) && !any(failed) && any(waiting);
+  return all_wait ? workers_.front().wanted : std::nullopt;
+}
+
+CaseEnd WorkerGroup::end() {
+  if (!case_.end.interrupted) conclude();
+  return std::move(case_.end);
+}
+
+}  // namespace assay::run

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/workers/host_memory.h"
+#include "run/workers/installation.h"
+#include "run/workers/interrupt.h"
+#include "run/workers/worker.h"
+#include "wire/messages.h"
+
+namespace assay::run {
+
+// How a case ended for all of its ranks.
+struct CaseEnd {
+  Outcome outcome = Outcome::ok;
+  std::string reason;
+  std::vector<store::Series> series;
+  bool reusable = false;                              // the workers may take another case
+  bool interrupted = false;                           // stopped by the user: not a result
+  nlohmann::json context = nlohmann::json::object();  // joins CaseResult::context
+};
+
+// Of a case for which no workers could be started.
+inline CaseEnd ended_without_workers(std::string reason, const Interrupt& interrupt) {
+  CaseEnd end;
+  end.outcome = Outcome::crashed;
+  end.reason = std::move(reason);
+  end.interrupted = interrupt.stop_now();
+  return end;
+}
+
+// The worker processes of one case, one a rank, which serve case after case.
+class WorkerGroup {
+ public:
+  // interrupt: the user may stop the start as well; null: not.
+  static Result<WorkerGroup> start(const Installation& installation, int world_size,
+                                   Interrupt* interrupt = nullptr);
+
+  WorkerGroup(WorkerGroup&&) = default;
+  WorkerGroup& operator=(WorkerGroup&&) = default;
+  ~WorkerGroup();
+
+  int world_size() const { return static_cast<int>(workers_.size()); }
+  const nlohmann::json& versions() const { return versions_; }
+  // Whether all of its processes still run; between cases one may have been ended by others.
+  bool alive();
+
+  // Sends the case to every rank and waits until all have answered, the time is up, one has died
+  // or the user wants to stop now. `doing` is told what rank 0 does.
+  CaseEnd run_case(const wire::CaseRequest& request, double time_limit_s, Interrupt& interrupt,
+                   const std::function<void(const std::string&)>& doing);
+
+  // The same in steps, for a case that takes turns with others: begin(), then work() and, for each
+  // turn wanted, give() and work(), until nothing is wanted; then end(). Only the time within
+  // work() counts towards the limit.
+  void begin(const wire::CaseRequest& request, double time_limit_s);
+  // Until every rank waits for its turn, which gives what rank 0 wants, or the case has ended.
+  std::optional<wire::TurnWanted> work(Interrupt& interrupt,
+                                       const std::function<void(const std::string&)>& doing);
+  void give(const wire::Turn& turn);
+  CaseEnd end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  WorkerGroup() = default;
+
+  std::string name_of(std::size_t rank) const;
+  void send_to_all(const nlohmann::json& message);
+  void wait_and_read(const Interrupt& interrupt, int limit_ms,
+                     const std::function<void(const std::string&)>& doing);
+  void take_messages(std::size_t rank, const std::function<void(const std::string&)>& doing);
+  void take(Worker& worker, const nlohmann::json& message);
+  void look_for_death(std::size_t rank);
+  void guard_memory();
+  void ask_where_they_are();
+  void conclude();
+  void merge_context(std::size_t rank);
+  void tell_output(std::size_t told);
+  void drop_echoes(std::size_t rank);
+  void drop_incomplete_passes();
+  bool any(bool (*is_so)(const Worker&)) const;
+
+  // The case under way.
+  struct Case {
+    std::int64_t ordinal = 0;
+    double time_limit_s = 0;
+    double worked_s = 0;
+    bool after_failure = false;
+    CaseEnd end;
+    Clock::time_point next_look;  // at the memory
+  };
+
+  std::vector<Worker> workers_;
+  nlohmann::json versions_;
+  MemoryGuard memory_guard_{std::nullopt};
+  OutOfMemoryKills kills_;
+  Case case_;
+};
+
+}  // namespace assay::run
