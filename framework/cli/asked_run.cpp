@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "cli/planned.h"
-#include "store/identity.h"
+#include "store/records/identity.h"
 
 namespace assay::cli {
 

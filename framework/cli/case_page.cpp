@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/spec/units.h"
-#include "store/identity.h"
+#include "store/records/identity.h"
 #include "store/statistics.h"
 
 namespace assay::cli {

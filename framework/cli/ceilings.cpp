@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/session.h"
-#include "store/import.h"
+#include "store/exchange/import.h"
 
 namespace assay::cli {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/data/ceilings.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace assay::cli {
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "store/export.h"
+#include "store/exchange/export.h"
 
 namespace assay::cli {
 

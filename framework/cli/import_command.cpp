@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "config/experiment.h"
-#include "store/import.h"
+#include "store/exchange/import.h"
 
 namespace assay::cli {
 

@@ -9,7 +9,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
-#include "store/marks.h"
+#include "store/records/marks.h"
 
 namespace assay::cli {
 

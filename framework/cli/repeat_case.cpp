@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "run/workers/environment.h"
-#include "store/identity.h"
-#include "store/json.h"
+#include "store/records/identity.h"
+#include "store/records/json.h"
 
 namespace assay::cli {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::cli {
 

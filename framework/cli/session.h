@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "config/experiment.h"
 #include "run/workers/installation.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace assay::cli {
 

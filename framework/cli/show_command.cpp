@@ -13,7 +13,7 @@
 #include "config/presets.h"
 #include "run/workers/environment.h"
 #include "run/workers/worker.h"
-#include "store/identity.h"
+#include "store/records/identity.h"
 
 namespace assay::cli {
 

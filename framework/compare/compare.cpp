@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "compare/pairing.h"
 #include "report/data/reduce.h"
-#include "store/marks.h"
+#include "store/records/marks.h"
 
 namespace assay::compare {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "compare/judge.h"
-#include "store/marks.h"
-#include "store/records.h"
+#include "store/records/marks.h"
+#include "store/records/records.h"
 
 namespace assay::compare {
 

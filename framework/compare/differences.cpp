@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "compare/pairing.h"
-#include "store/identity.h"
+#include "store/records/identity.h"
 
 namespace assay::compare {
 namespace {

@@ -12,7 +12,7 @@
 #include "report/document/markdown_table.h"
 #include "report/spec/units.h"
 #include "report/table/reasons.h"
-#include "store/json.h"
+#include "store/records/json.h"
 
 namespace assay::compare {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/text.h"
-#include "store/identity.h"
-#include "store/import.h"
+#include "store/exchange/import.h"
+#include "store/records/identity.h"
 
 namespace assay::compare {
 namespace {

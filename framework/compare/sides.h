@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compare/compare.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace assay::compare {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "health/watch.h"
-#include "store/marks.h"
+#include "store/records/marks.h"
 
 namespace assay::health {
 

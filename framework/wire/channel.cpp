@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "store/json.h"
+#include "store/records/json.h"
 
 namespace assay::wire {
 

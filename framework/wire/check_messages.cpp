@@ -1,6 +1,6 @@
 #include "wire/check_messages.h"
 
-#include "store/json.h"
+#include "store/records/json.h"
 #include "wire/fields.h"
 
 namespace assay::wire {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "store/json_fields.h"
+#include "store/records/json_fields.h"
 
 // Reading a message's fields. What these throw, parse_message() makes an Error of.
 namespace assay::wire {

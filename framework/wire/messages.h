@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::wire {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "measure/cache.h"
-#include "store/records.h"
+#include "store/records/records.h"
 #include "worker/composition.h"
 
 namespace assay::worker {

@@ -10,7 +10,7 @@
 
 #include "conformance/check.h"
 #include "measure/device.h"
-#include "store/json.h"
+#include "store/records/json.h"
 #include "worker/plugin_loader.h"
 
 namespace assay::worker {

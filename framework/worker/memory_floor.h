@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::worker {
 

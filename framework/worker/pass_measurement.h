@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "measure/freed_memory.h"
-#include "store/records.h"
+#include "store/records/records.h"
 #include "worker/case_caches.h"
 #include "worker/composition.h"
 #include "worker/memory_floor.h"

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "cli/cli.h"
-#include "store/export.h"
-#include "store/import.h"
+#include "store/exchange/export.h"
+#include "store/exchange/import.h"
 #include "store/temporary_folder.h"
 
 namespace assay::cli {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compare/render.h"
-#include "store/import.h"
+#include "store/exchange/import.h"
 
 namespace assay::compare {
 namespace {

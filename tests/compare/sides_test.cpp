@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "store/export.h"
-#include "store/import.h"
+#include "store/exchange/export.h"
+#include "store/exchange/import.h"
 #include "store/temporary_folder.h"
 
 namespace assay::compare {

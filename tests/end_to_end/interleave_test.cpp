@@ -11,7 +11,7 @@
 
 #include "exported.h"
 #include "program.h"
-#include "store/connection.h"
+#include "store/database/connection.h"
 
 namespace assay::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace assay::faults {
 

@@ -8,7 +8,7 @@
 #include "../end_to_end/folder.h"
 #include "host.h"
 #include "records.h"
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::faults {
 

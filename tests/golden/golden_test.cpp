@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/page/report.h"
-#include "store/import.h"
+#include "store/exchange/import.h"
 #include "yaml/document.h"
 
 // Each folder beside this file holds figures of one table of a writeup (data.csv) and the table's

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/page/report.h"
-#include "store/import.h"
+#include "store/exchange/import.h"
 #include "yaml/document.h"
 
 namespace assay::report::testing_support {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/identity.h"
+#include "store/records/identity.h"
 
 namespace assay::run {
 namespace {

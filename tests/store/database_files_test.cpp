@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "sample_run.h"
-#include "store/database.h"
-#include "store/schema.h"
+#include "store/database/database.h"
+#include "store/database/schema.h"
 #include "temporary_folder.h"
 
 namespace assay::store {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "sample_run.h"
-#include "store/database.h"
-#include "store/identity.h"
+#include "store/database/database.h"
+#include "store/records/identity.h"
 #include "temporary_folder.h"
 
 namespace assay::store {

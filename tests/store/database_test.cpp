@@ -1,4 +1,4 @@
-#include "store/database.h"
+#include "store/database/database.h"
 
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Statement.h>
@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "sample_run.h"
-#include "store/json.h"
+#include "store/records/json.h"
 #include "temporary_folder.h"
 
 namespace assay::store {

@@ -1,4 +1,4 @@
-#include "store/export.h"
+#include "store/exchange/export.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "sample_run.h"
-#include "store/database.h"
-#include "store/import.h"
+#include "store/database/database.h"
+#include "store/exchange/import.h"
 #include "temporary_folder.h"
 
 namespace assay::store {

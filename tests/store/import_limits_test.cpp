@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "store/import.h"
+#include "store/exchange/import.h"
 #include "temporary_folder.h"
 
 namespace assay::store {

@@ -1,4 +1,4 @@
-#include "store/import.h"
+#include "store/exchange/import.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <ostream>
 
 #include "sample_run.h"
-#include "store/csv_columns.h"
+#include "store/exchange/csv_columns.h"
 #include "temporary_folder.h"
 
 namespace assay::store {

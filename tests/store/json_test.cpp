@@ -1,4 +1,4 @@
-#include "store/json.h"
+#include "store/records/json.h"
 
 #include <gtest/gtest.h>
 

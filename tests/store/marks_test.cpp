@@ -1,12 +1,12 @@
-#include "store/marks.h"
+#include "store/records/marks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "store/export.h"
-#include "store/import.h"
+#include "store/exchange/export.h"
+#include "store/exchange/import.h"
 
 namespace assay::store {
 namespace {

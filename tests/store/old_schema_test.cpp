@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sample_run.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "temporary_folder.h"
 
 namespace assay::store {

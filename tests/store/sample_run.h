@@ -3,9 +3,9 @@
 #include <cmath>
 #include <string>
 
-#include "store/identity.h"
-#include "store/json.h"
-#include "store/records.h"
+#include "store/records/identity.h"
+#include "store/records/json.h"
+#include "store/records/records.h"
 
 namespace assay::store::testing {
 

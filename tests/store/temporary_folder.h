@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::store::testing {
 

@@ -1,4 +1,4 @@
-#include "store/units.h"
+#include "store/records/units.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "store/json.h"
+#include "store/records/json.h"
 #include "wire/messages.h"
 
 namespace assay::wire {

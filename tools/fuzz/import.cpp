@@ -2,8 +2,8 @@
 
 #include <sstream>
 
-#include "store/export.h"
-#include "store/import.h"
+#include "store/exchange/export.h"
+#include "store/exchange/import.h"
 #include "target.h"
 
 namespace assay::fuzz {

@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "timing/sampling.h"
 #include "wire/messages.h"
 

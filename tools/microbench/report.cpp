@@ -10,7 +10,7 @@
 #include <string>
 
 #include "report/page/report.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace {
 

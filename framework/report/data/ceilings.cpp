@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "report/data/reduce.h"
 #include "report/spec/units.h"
-#include "store/marks.h"
+#include "store/records/marks.h"
 
 namespace assay::report {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::report {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/spec/spec.h"
-#include "store/marks.h"
+#include "store/records/marks.h"
 
 namespace assay::report {
 

@@ -10,8 +10,8 @@
 
 #include "config/experiment.h"
 #include "report/data/ceilings.h"
-#include "store/marks.h"
-#include "store/records.h"
+#include "store/records/marks.h"
+#include "store/records/records.h"
 
 namespace assay::report {
 

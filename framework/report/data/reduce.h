@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/spec/spec.h"
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::report {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "store/json.h"
+#include "store/records/json.h"
 
 namespace assay::report {
 namespace {

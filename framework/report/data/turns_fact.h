@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::report {
 

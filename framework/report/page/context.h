@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/document/document.h"
-#include "store/records.h"
+#include "store/records/records.h"
 
 namespace assay::report {
 

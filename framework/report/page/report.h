@@ -12,7 +12,7 @@
 #include "report/data/ceilings.h"
 #include "report/document/document.h"
 #include "report/spec/spec.h"
-#include "store/records.h"
+#include "store/records/records.h"
 #include "yaml/document.h"
 
 // Reports are rendered from stored runs and nothing else. The grammar of a spec is described, with

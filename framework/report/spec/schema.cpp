@@ -6,7 +6,7 @@
 #include "report/data/cell.h"
 #include "report/data/reduce.h"
 #include "report/spec/format.h"
-#include "store/units.h"
+#include "store/records/units.h"
 
 namespace assay::report {
 namespace {

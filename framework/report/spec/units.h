@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/units.h"
+#include "store/records/units.h"
 
 namespace assay::report {
 

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "run/external/external_series.h"
-#include "store/json.h"
+#include "store/records/json.h"
 
 namespace assay::run {
 

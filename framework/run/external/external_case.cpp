@@ -16,7 +16,7 @@
 #include "run/external/external_answers.h"
 #include "run/workers/host_memory.h"
 #include "run/workers/worker.h"
-#include "store/json.h"
+#include "store/records/json.h"
 
 namespace assay::run {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "store/units.h"
+#include "store/records/units.h"
 #include "timing/median_interval.h"
 
 namespace assay::run {

@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "run/workers/process.h"
-#include "store/json.h"
+#include "store/records/json.h"
 #include "wire/messages.h"
 
 namespace assay::run {

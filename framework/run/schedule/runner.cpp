@@ -15,7 +15,7 @@
 #include "run/schedule/pass_by_pass.h"
 #include "run/schedule/provenance.h"
 #include "run/workers/worker_group.h"
-#include "store/identity.h"
+#include "store/records/identity.h"
 
 namespace assay::run {
 

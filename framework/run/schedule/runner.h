@@ -8,7 +8,7 @@
 #include "run/cases/resolve.h"
 #include "run/schedule/selection.h"
 #include "run/workers/installation.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace assay::run {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/experiment.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 namespace assay::run {
 

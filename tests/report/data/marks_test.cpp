@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rendering.h"
-#include "store/marks.h"
+#include "store/records/marks.h"
 
 namespace assay::report {
 namespace {

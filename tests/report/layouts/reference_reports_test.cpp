@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "report/page/report.h"
 #include "source_root.h"
-#include "store/import.h"
+#include "store/exchange/import.h"
 #include "yaml/document.h"
 
 // reports/ keeps reports beside the results they were made from.

@@ -1,0 +1,308 @@
+#include "store/database/database.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "store/database/connection.h"
+#include "store/database/rows.h"
+#include "store/records/identity.h"
+
+namespace assay::store {
+namespace {
+
+constexpr auto immediate = SQLite::TransactionBehavior::IMMEDIATE;
+
+// What `passes` says in the context of a case.
+std::optional<std::vector<std::string>> passes_in(const std::string& context) {
+  const nlohmann::json json = nlohmann::json::parse(context, nullptr, false);
+  if (!json.is_object() || !json.contains("passes") || !json["passes"].is_array()) return {};
+  std::vector<std::string> passes;
+  for (const nlohmann::json& pass : json["passes"]) {
+    if (pass.is_string()) passes.push_back(pass.get<std::string>());
+  }
+  return passes;
+}
+
+// "ok,oom"; "" where there are none.
+std::set<Outcome> outcomes_in(const std::string& list) {
+  std::set<Outcome> outcomes;
+  for (const std::string& word : split(list, ',')) {
+    const auto outcome = outcome_from_text(word);
+    if (!outcome && !list.empty()) throw DamagedRow{"a case has an outcome that there is not"};
+    if (outcome) outcomes.insert(*outcome);
+  }
+  return outcomes;
+}
+
+Result<void> check_name(const std::string& name) {
+  if (is_run_name(name)) return {};
+  constexpr std::size_t shown = 80;
+  return fail(ExitCode::bad_input,
+              fmt::format("'{}{}' cannot be the name of a run", name.substr(0, shown),
+                          name.size() > shown ? "…" : ""),
+              fmt::format("a run's name is a folder's: no slash, no leading dot, not the "
+                          "database's, 1 to {} bytes",
+                          longest_run_name));
+}
+
+std::string next_name(SQLite::Database& database, const std::string& experiment) {
+  constexpr std::int64_t highest_counted = 1'000'000'000'000;  // beyond it, a name somebody chose
+  SQLite::Statement names(database, "SELECT name FROM runs WHERE substr(name, 1, length(?1)) = ?1");
+  const std::string prefix = experiment + "-";
+  names.bind(1, prefix);
+  std::int64_t highest = 0;
+  while (names.executeStep()) {
+    const std::string name = names.getColumn(0).getString();
+    std::int64_t number = 0;
+    const char* end = name.data() + name.size();
+    const auto read = std::from_chars(name.data() + prefix.size(), end, number);
+    const bool is_number = read.ec == std::errc{} && read.ptr == end;
+    if (is_number && number <= highest_counted) highest = std::max(highest, number);
+  }
+  return fmt::format("{}{}", prefix, highest + 1);
+}
+
+std::optional<std::int64_t> find_run(SQLite::Database& database, const std::string& name) {
+  SQLite::Statement row(database, "SELECT id FROM runs WHERE name = ?");
+  row.bind(1, name);
+  if (!row.executeStep()) return std::nullopt;
+  return row.getColumn(0).getInt64();
+}
+
+tl::unexpected<Error> unknown_run(SQLite::Database& database, const std::string& name) {
+  SQLite::Statement rows(database, "SELECT name FROM runs" + std::string(newest_first));
+  std::vector<std::string> names;
+  while (rows.executeStep()) names.push_back(rows.getColumn(0).getString());
+  const std::string message = fmt::format("there is no run '{}'", name);
+  if (names.empty()) return fail(ExitCode::bad_input, message, "the database has no runs yet");
+  if (const std::optional<std::string> near = nearest(name, names)) {
+    return fail(ExitCode::bad_input, message, fmt::format("did you mean '{}'?", *near));
+  }
+  return fail(ExitCode::bad_input, message, fmt::format("the newest is '{}'", names.front()));
+}
+
+}  // namespace
+
+Database::Database(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Result<Database> Database::open(const std::filesystem::path& path, Access access) {
+  Result<std::unique_ptr<Connection>> connection = Connection::open(path, access);
+  if (!connection) return tl::unexpected(std::move(connection.error()));
+  return Database(std::move(*connection));
+}
+
+template <class Body>
+auto Database::write(const Body& body) {
+  using Done = std::invoke_result_t<Body, SQLite::Database&>;
+  return guarded(*connection_, [&]() -> Done {
+    connection_->check_in_place();
+    SQLite::Transaction transaction(connection_->database(), immediate);
+    Done done = body(connection_->database());
+    if (done) transaction.commit();
+    return done;
+  });
+}
+
+template <class Body>
+Result<void> Database::write_to_run(const std::string& run, const Body& body) {
+  return write([&](SQLite::Database& database) -> Result<void> {
+    const std::optional<std::int64_t> run_id = find_run(database, run);
+    if (!run_id) return unknown_run(database, run);
+    return body(database, *run_id);
+  });
+}
+
+Result<void> Database::begin_run(const RunInfo& info) {
+  if (auto named = check_name(info.name); !named) return named;
+  return write([&](SQLite::Database& database) -> Result<void> {
+    if (find_run(database, info.name)) {
+      return fail(ExitCode::bad_input, fmt::format("there is a run '{}' already", info.name),
+                  "leave the name out to have the next number");
+    }
+    insert_run(database, info, RunOrigin::begun);
+    return {};
+  });
+}
+
+Result<std::string> Database::begin_numbered_run(RunInfo info) {
+  if (const auto named = check_name(info.experiment); !named) return tl::unexpected(named.error());
+  return write([&](SQLite::Database& database) -> Result<std::string> {
+    info.name = next_name(database, info.experiment);
+    insert_run(database, info, RunOrigin::begun);
+    return info.name;
+  });
+}
+
+Result<std::string> Database::unused_run_name(const std::string& experiment) {
+  return guarded(*connection_, [&]() -> Result<std::string> {
+    return next_name(connection_->database(), experiment);
+  });
+}
+
+Result<RunClaim> Database::claim_run(const std::string& run) {
+  return guarded(*connection_, [&]() -> Result<RunClaim> {
+    const std::optional<std::int64_t> run_id = find_run(connection_->database(), run);
+    if (!run_id) return unknown_run(connection_->database(), run);
+    return RunClaim::take(connection_->path(), *run_id, run);
+  });
+}
+
+Result<int> Database::continue_run(const std::string& run, const Session& session) {
+  int number = 0;
+  const auto written =
+      write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+        Result<RunInfo> info = run_info(run);
+        if (!info) return tl::unexpected(std::move(info.error()));
+        const int known = static_cast<int>(info->sessions.size());
+        while (number <= known && !(session_of(*info, number) == session)) ++number;
+        if (number > known) {
+          info->sessions.push_back(session);
+          update_sessions(database, run_id, info->sessions);
+        }
+        SQLite::Statement reopen(database, "UPDATE runs SET finished = '' WHERE id = ?");
+        reopen.bind(1, run_id);
+        reopen.exec();
+        return {};
+      });
+  if (!written) return tl::unexpected(written.error());
+  return number;
+}
+
+Result<void> Database::describe_build(const std::string& run, const std::string& build,
+                                      const nlohmann::json& description) {
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    Result<RunInfo> info = run_info(run);
+    if (!info) return tl::unexpected(std::move(info.error()));
+    if (info->builds.try_emplace(build, description).second) {
+      update_builds(database, run_id, info->builds);
+    }
+    return {};
+  });
+}
+
+Result<void> Database::record_case(const std::string& run, const CaseResult& result) {
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    CaseWriter(database).replace(run_id, result);
+    return {};
+  });
+}
+
+Result<void> Database::arrange_cases(const std::string& run,
+                                     const std::map<std::string, std::int64_t>& places) {
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    arrange(database, run_id, places);
+    return {};
+  });
+}
+
+Result<void> Database::finish_run(const std::string& run, const std::string& finished) {
+  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+    SQLite::Statement update(database, "UPDATE runs SET finished = ? WHERE id = ?");
+    update.bind(1, finished);
+    update.bind(2, run_id);
+    update.exec();
+    return {};
+  });
+}
+
+Result<std::string> Database::add_run(const Run& run) {
+  RunInfo info = run.info;
+  const std::string& fit = info.name.empty() ? info.experiment : info.name;
+  if (const auto named = check_name(fit); !named) return tl::unexpected(named.error());
+  return write([&](SQLite::Database& database) -> Result<std::string> {
+    if (info.name.empty() || find_run(database, info.name)) {
+      // Now the experiment's name is the folder's.
+      const auto named = check_name(info.experiment);
+      if (!named) return tl::unexpected(named.error());
+      info.name = next_name(database, info.experiment);
+    }
+    const std::int64_t run_id = insert_run(database, info, RunOrigin::imported);
+    CaseWriter writer(database);
+    for (const CaseResult& result : run.cases) writer.add(run_id, result);
+    return info.name;
+  });
+}
+
+Result<std::vector<RunSummary>> Database::runs() {
+  return guarded(*connection_, [&]() -> Result<std::vector<RunSummary>> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database);
+    std::map<std::int64_t, std::map<Outcome, int>> outcomes = count_outcomes(database);
+    std::vector<RunSummary> summaries;
+    SQLite::Statement rows(database, std::string(select_runs) + std::string(newest_first));
+    while (rows.executeStep()) {
+      summaries.push_back({read_run(rows), std::move(outcomes[rows.getColumn(0).getInt64()])});
+    }
+    return summaries;
+  });
+}
+
+Result<RunInfo> Database::run_info(const std::string& name) {
+  return guarded(*connection_, [&]() -> Result<RunInfo> {
+    SQLite::Statement row(connection_->database(), std::string(select_runs) + " WHERE name = ?");
+    row.bind(1, name);
+    if (!row.executeStep()) return unknown_run(connection_->database(), name);
+    return read_run(row);
+  });
+}
+
+Result<Run> Database::load_run(const std::string& name) {
+  return guarded(*connection_, [&]() -> Result<Run> {
+    SQLite::Database& database = connection_->database();
+    // One read transaction, so that a case being recorded is seen whole or not at all.
+    SQLite::Transaction transaction(database);
+    const std::optional<std::int64_t> run_id = find_run(database, name);
+    if (!run_id) return unknown_run(database, name);
+    Result<RunInfo> info = run_info(name);
+    if (!info) return tl::unexpected(std::move(info.error()));
+    return Run{std::move(*info), read_cases(database, *run_id)};
+  });
+}
+
+Result<std::optional<std::string>> Database::latest_run(
+    const std::optional<std::string>& experiment) {
+  return guarded(*connection_, [&]() -> Result<std::optional<std::string>> {
+    SQLite::Statement row(connection_->database(),
+                          "SELECT name FROM runs WHERE ?1 IS NULL OR experiment = ?1" +
+                              std::string(newest_first) + " LIMIT 1");
+    if (experiment) row.bind(1, *experiment);
+    if (!row.executeStep()) return std::nullopt;
+    return name_in(row.getColumn(0));
+  });
+}
+
+Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::string& run) {
+  using Cases = std::map<std::string, RecordedCase>;
+  return guarded(*connection_, [&]() -> Result<Cases> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database);
+    const std::optional<std::int64_t> run_id = find_run(database, run);
+    if (!run_id) return unknown_run(database, run);
+    SQLite::Statement rows(database,
+                           "SELECT key, ordinal, build, outcome, context, "
+                           "(SELECT group_concat(DISTINCT series.outcome) FROM series "
+                           "WHERE case_id = cases.id) "
+                           "FROM cases WHERE run_id = ? ORDER BY ordinal");
+    rows.bind(1, *run_id);
+    Cases cases;
+    while (rows.executeStep()) {
+      const auto outcome = outcome_from_text(rows.getColumn(3).getString());
+      if (!outcome) throw DamagedRow{"a case has an outcome that there is not"};
+      cases.try_emplace(rows.getColumn(0).getString(),
+                        RecordedCase{rows.getColumn(1).getInt64(), rows.getColumn(2).getString(),
+                                     *outcome, passes_in(rows.getColumn(4).getString()),
+                                     outcomes_in(rows.getColumn(5).getString())});
+    }
+    return cases;
+  });
+}
+
+}  // namespace assay::store

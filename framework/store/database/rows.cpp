@@ -1,0 +1,375 @@
+#include "store/database/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "store/database/connection.h"
+#include "store/records/json.h"
+#include "store/statistics.h"
+
+namespace assay::store {
+
+namespace {
+
+// float64, little-endian, whatever the machine.
+std::string to_blob(const std::vector<double>& samples) {
+  std::string blob(samples.size() * sizeof(double), '\0');
+  char* out = blob.data();
+  for (const double sample : samples) {
+    const auto bits = std::bit_cast<std::uint64_t>(sample);
+    for (int byte = 0; byte < 8; ++byte) *out++ = static_cast<char>(bits >> (8 * byte));
+  }
+  return blob;
+}
+
+std::vector<double> from_blob(const SQLite::Column& column) {
+  const auto* bytes = static_cast<const unsigned char*>(column.getBlob());
+  const auto length = static_cast<std::size_t>(column.getBytes());
+  if (length % sizeof(double) != 0) throw DamagedRow{"samples are not whole 8-byte numbers"};
+  std::vector<double> samples(length / sizeof(double));
+  for (double& sample : samples) {
+    std::uint64_t bits = 0;
+    for (int byte = 0; byte < 8; ++byte) bits |= std::uint64_t{*bytes++} << (8 * byte);
+    sample = std::bit_cast<double>(bits);
+  }
+  return samples;
+}
+
+nlohmann::json json_in(const SQLite::Column& column) {
+  nlohmann::json json = nlohmann::json::parse(column.getString(), nullptr, false);
+  if (json.is_discarded()) throw DamagedRow{fmt::format("'{}' is not JSON", column.getName())};
+  return json;
+}
+
+Outcome outcome_in(const SQLite::Column& column) {
+  const std::string text = column.getString();
+  if (const std::optional<Outcome> outcome = outcome_from_text(text)) return *outcome;
+  throw DamagedRow{fmt::format("'{}' is not an outcome", text)};
+}
+
+double real_in(const SQLite::Column& column) {
+  return column.isNull() ? not_a_number : column.getDouble();
+}
+
+void bind_real(SQLite::Statement& statement, int index, double real) {
+  if (std::isnan(real)) {
+    statement.bind(index);
+  } else {
+    statement.bind(index, real);
+  }
+}
+
+void bind_text(SQLite::Statement& statement, int index, std::string_view text) {
+  statement.bind(index, std::string(text));
+}
+
+Parameters parameters_in(const SQLite::Column& column) {
+  Result<Parameters> parameters = parameters_from_json(json_in(column));
+  if (!parameters) throw DamagedRow{parameters.error().text()};
+  return std::move(*parameters);
+}
+
+CaseResult read_case(SQLite::Statement& row) {
+  CaseResult result;
+  result.ordinal = row.getColumn(1).getInt64();
+  result.key = row.getColumn(2).getString();
+  result.key_text = row.getColumn(3).getString();
+  result.parameters = parameters_in(row.getColumn(4));
+  result.build = row.getColumn(5).getString();
+  result.outcome = outcome_in(row.getColumn(6));
+  result.reason = row.getColumn(7).getString();
+  result.wall_s = real_in(row.getColumn(8));
+  result.when = row.getColumn(9).getString();
+  result.context = json_in(row.getColumn(10));
+  result.session = row.getColumn(11).getInt();
+  return result;
+}
+
+Series read_series(SQLite::Statement& row) {
+  Series series;
+  series.pass = row.getColumn(2).getString();
+  series.metric = row.getColumn(3).getString();
+  series.part = row.getColumn(4).getString();
+  series.rank = row.getColumn(5).getInt();
+  series.unit = row.getColumn(6).getString();
+  series.outcome = outcome_in(row.getColumn(7));
+  series.reason = row.getColumn(8).getString();
+  series.clock = row.getColumn(9).getString();
+  series.samples = from_blob(row.getColumn(10));
+  return series;
+}
+
+using StatisticsBySeries = std::unordered_map<std::int64_t, std::map<std::string, double>>;
+
+StatisticsBySeries read_statistics(SQLite::Database& database, std::int64_t run_id) {
+  SQLite::Statement rows(database,
+                         "SELECT series_id, name, value FROM statistics "
+                         "JOIN series ON series.id = series_id "
+                         "JOIN cases ON cases.id = case_id WHERE run_id = ?");
+  rows.bind(1, run_id);
+  StatisticsBySeries statistics;
+  while (rows.executeStep()) {
+    statistics[rows.getColumn(0).getInt64()][rows.getColumn(1).getString()] =
+        real_in(rows.getColumn(2));
+  }
+  return statistics;
+}
+
+}  // namespace
+
+bool is_run_name(const std::string& name) {
+  const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
+    return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
+  });
+  // SQLite looks for its journals beside the file as assay.db-wal and the like.
+  const bool is_of_database = name.starts_with("assay.db");
+  return !name.empty() && name.size() <= longest_run_name && name[0] != '.' && !has_bad &&
+         !is_of_database;
+}
+
+std::string name_in(const SQLite::Column& column) {
+  std::string name = column.getString();
+  if (!is_run_name(name)) throw DamagedRow{"a run has a name that cannot be a folder's"};
+  return name;
+}
+
+RunInfo read_run(SQLite::Statement& row) {
+  RunInfo info;
+  info.name = name_in(row.getColumn(1));
+  info.experiment = row.getColumn(2).getString();
+  info.title = row.getColumn(3).getString();
+  info.experiment_text = row.getColumn(4).getString();
+  info.experiment_file = row.getColumn(5).getString();
+  for (const nlohmann::json& text : json_in(row.getColumn(6))) {
+    if (!text.is_string()) throw DamagedRow{"'overrides' is not a list of texts"};
+    info.overrides.push_back(text.get<std::string>());
+  }
+  for (const nlohmann::json& one : json_in(row.getColumn(11))) {
+    Result<Session> session = session_from_json(one);
+    if (!session) throw DamagedRow{session.error().text()};
+    info.sessions.push_back(std::move(*session));
+  }
+  const nlohmann::json builds = json_in(row.getColumn(12));
+  if (!builds.is_object()) throw DamagedRow{"'builds' is not an object"};
+  for (const auto& [build, files] : builds.items()) info.builds[build] = files;
+  info.started = row.getColumn(7).getString();
+  info.finished = row.getColumn(8).getString();
+  info.machine = json_in(row.getColumn(9));
+  info.provenance = json_in(row.getColumn(10));
+  return info;
+}
+
+std::int64_t insert_run(SQLite::Database& database, const RunInfo& info, RunOrigin origin) {
+  SQLite::Statement insert(
+      database,
+      "INSERT INTO runs (name, experiment, title, experiment_text, experiment_file, overrides, "
+      "started, finished, machine, provenance, sessions, builds, order_time) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?7, ?, ?, ?, ?, ?, "
+      "CASE WHEN ?13 THEN max(?7, (SELECT coalesce(max(order_time), '') FROM runs)) ELSE ?7 END)");
+  insert.bind(1, info.name);
+  insert.bind(2, info.experiment);
+  insert.bind(3, info.title);
+  insert.bind(4, info.experiment_text);
+  insert.bind(5, info.experiment_file);
+  insert.bind(6, dump(info.overrides));
+  insert.bind(7, info.started);
+  insert.bind(8, info.finished);
+  insert.bind(9, dump(info.machine));
+  insert.bind(10, dump(info.provenance));
+  insert.bind(11, dump(to_json(info).at("sessions")));
+  insert.bind(12, dump(info.builds));
+  insert.bind(13, origin == RunOrigin::begun ? 1 : 0);
+  insert.exec();
+  return database.getLastInsertRowid();
+}
+
+namespace {
+
+void update_json(SQLite::Database& database, std::int64_t run_id, const char* statement,
+                 const nlohmann::json& json) {
+  SQLite::Statement update(database, statement);
+  update.bind(1, dump(json));
+  update.bind(2, run_id);
+  update.exec();
+}
+
+}  // namespace
+
+void update_sessions(SQLite::Database& database, std::int64_t run_id,
+                     const std::vector<Session>& sessions) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Session& session : sessions) list.push_back(to_json(session));
+  update_json(database, run_id, "UPDATE runs SET sessions = ? WHERE id = ?", list);
+}
+
+void update_builds(SQLite::Database& database, std::int64_t run_id,
+                   const std::map<std::string, nlohmann::json>& builds) {
+  update_json(database, run_id, "UPDATE runs SET builds = ? WHERE id = ?", builds);
+}
+
+void arrange(SQLite::Database& database, std::int64_t run_id,
+             const std::map<std::string, std::int64_t>& places) {
+  std::int64_t next = 0;  // for cases that have no place
+  for (const auto& [key, place] : places) next = std::max(next, place + 1);
+  std::vector<std::pair<std::int64_t, std::int64_t>> moved;  // id, ordinal
+  std::set<std::int64_t> taken;
+  bool changed = false;
+  SQLite::Statement rows(database,
+                         "SELECT id, ordinal, key FROM cases WHERE run_id = ? ORDER BY ordinal");
+  rows.bind(1, run_id);
+  while (rows.executeStep()) {
+    const auto place = places.find(rows.getColumn(2).getString());
+    const bool has_place = place != places.end() && taken.insert(place->second).second;
+    moved.emplace_back(rows.getColumn(0).getInt64(), has_place ? place->second : next++);
+    changed = changed || moved.back().second != rows.getColumn(1).getInt64();
+  }
+  if (!changed) return;
+  // Ordinals are unique at every moment: first out of the way, where no case ever is.
+  SQLite::Statement aside(database, "UPDATE cases SET ordinal = -1 - id WHERE run_id = ?");
+  aside.bind(1, run_id);
+  aside.exec();
+  SQLite::Statement move(database, "UPDATE cases SET ordinal = ? WHERE id = ?");
+  for (const auto& [id, ordinal] : moved) {
+    move.reset();
+    move.bind(1, ordinal);
+    move.bind(2, id);
+    move.exec();
+  }
+}
+
+std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& database) {
+  SQLite::Statement rows(database,
+                         "SELECT run_id, outcome, count(*) FROM cases GROUP BY run_id, outcome");
+  std::map<std::int64_t, std::map<Outcome, int>> outcomes;
+  while (rows.executeStep()) {
+    outcomes[rows.getColumn(0).getInt64()][outcome_in(rows.getColumn(1))] =
+        rows.getColumn(2).getInt();
+  }
+  return outcomes;
+}
+
+std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_id) {
+  std::vector<CaseResult> cases;
+  std::unordered_map<std::int64_t, std::size_t> place;
+  SQLite::Statement case_rows(
+      database,
+      "SELECT id, ordinal, key, key_text, parameters, build, outcome, reason, wall_s, measured_at, "
+      "context, session FROM cases WHERE run_id = ? ORDER BY ordinal");
+  case_rows.bind(1, run_id);
+  while (case_rows.executeStep()) {
+    place[case_rows.getColumn(0).getInt64()] = cases.size();
+    cases.push_back(read_case(case_rows));
+  }
+
+  StatisticsBySeries statistics = read_statistics(database, run_id);
+  SQLite::Statement series_rows(
+      database,
+      "SELECT series.id, case_id, pass, metric, part, rank, unit, series.outcome, series.reason, "
+      "clock, samples FROM series JOIN cases ON cases.id = case_id WHERE run_id = ? "
+      "ORDER BY case_id, position");
+  series_rows.bind(1, run_id);
+  while (series_rows.executeStep()) {
+    Series series = read_series(series_rows);
+    if (const auto known = statistics.find(series_rows.getColumn(0).getInt64());
+        known != statistics.end()) {
+      series.statistics = std::move(known->second);
+    }
+    cases[place.at(series_rows.getColumn(1).getInt64())].series.push_back(std::move(series));
+  }
+  return cases;
+}
+
+CaseWriter::CaseWriter(SQLite::Database& database)
+    : database_(database),
+      remove_case_(database, "DELETE FROM cases WHERE run_id = ? AND key = ?"),
+      find_ordinal_(database,
+                    "SELECT CASE WHEN EXISTS (SELECT 1 FROM cases WHERE run_id = ?1 AND ordinal = "
+                    "?2) THEN (SELECT max(ordinal) + 1 FROM cases WHERE run_id = ?1) ELSE ?2 END"),
+      insert_case_(database,
+                   "INSERT INTO cases (run_id, ordinal, key, key_text, parameters, build, outcome, "
+                   "reason, wall_s, measured_at, context, session) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      insert_series_(database,
+                     "INSERT INTO series (case_id, position, pass, metric, part, rank, unit, "
+                     "outcome, reason, clock, samples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      insert_statistic_(database,
+                        "INSERT INTO statistics (series_id, name, value) VALUES (?, ?, ?)") {}
+
+void CaseWriter::add(std::int64_t run_id, const CaseResult& result) {
+  write(run_id, result.ordinal, result);
+}
+
+void CaseWriter::replace(std::int64_t run_id, const CaseResult& result) {
+  remove_case_.reset();
+  remove_case_.bind(1, run_id);
+  remove_case_.bind(2, result.key);
+  remove_case_.exec();
+  write(run_id, free_ordinal(run_id, result.ordinal), result);
+}
+
+std::int64_t CaseWriter::free_ordinal(std::int64_t run_id, std::int64_t wanted) {
+  find_ordinal_.reset();
+  find_ordinal_.bind(1, run_id);
+  find_ordinal_.bind(2, wanted);
+  find_ordinal_.executeStep();
+  const std::int64_t ordinal = find_ordinal_.getColumn(0).getInt64();
+  find_ordinal_.reset();
+  return ordinal;
+}
+
+void CaseWriter::write(std::int64_t run_id, std::int64_t ordinal, const CaseResult& result) {
+  insert_case_.reset();
+  insert_case_.bind(1, run_id);
+  insert_case_.bind(2, ordinal);
+  insert_case_.bind(3, result.key);
+  insert_case_.bind(4, result.key_text);
+  insert_case_.bind(5, dump(to_json(result.parameters)));
+  insert_case_.bind(6, result.build);
+  bind_text(insert_case_, 7, to_text(result.outcome));
+  insert_case_.bind(8, result.reason);
+  bind_real(insert_case_, 9, result.wall_s);
+  insert_case_.bind(10, result.when);
+  insert_case_.bind(11, dump(result.context));
+  insert_case_.bind(12, result.session);
+  insert_case_.exec();
+
+  const std::int64_t case_id = database_.getLastInsertRowid();
+  std::int64_t position = 0;
+  for (const Series& series : result.series) write_series(case_id, position++, series);
+}
+
+void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const Series& series) {
+  const std::string samples = to_blob(series.samples);
+  insert_series_.reset();
+  insert_series_.bind(1, case_id);
+  insert_series_.bind(2, position);
+  insert_series_.bind(3, series.pass);
+  insert_series_.bind(4, series.metric);
+  insert_series_.bind(5, series.part);
+  insert_series_.bind(6, series.rank);
+  insert_series_.bind(7, series.unit);
+  bind_text(insert_series_, 8, to_text(series.outcome));
+  insert_series_.bind(9, series.reason);
+  insert_series_.bind(10, series.clock);
+  insert_series_.bind(11, samples.data(), static_cast<int>(samples.size()));
+  insert_series_.exec();
+
+  const std::int64_t series_id = database_.getLastInsertRowid();
+  for (const auto& [name, figure] : series.statistics) {
+    insert_statistic_.reset();
+    insert_statistic_.bind(1, series_id);
+    insert_statistic_.bind(2, name);
+    bind_real(insert_statistic_, 3, figure);
+    insert_statistic_.exec();
+  }
+}
+
+}  // namespace assay::store

@@ -1,0 +1,117 @@
+#include "store/exchange/import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "base/text.h"
+#include "store/exchange/import_formats.h"
+
+namespace assay::store {
+namespace {
+
+constexpr std::size_t problems_shown = 20;
+
+Result<std::string> read_limited(const std::filesystem::path& path, std::size_t limit) {
+  std::error_code problem;
+  if (std::filesystem::is_directory(path, problem)) {
+    return fail_at({path.string()}, "this is a folder", "name a JSON Lines or CSV file");
+  }
+  const auto too_long = [&] {
+    return fail_at({path.string()}, fmt::format("the file is longer than {} bytes", limit),
+                   "split it, or raise the limit");
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return fail_at({path.string()}, "the file cannot be opened", "is it there and readable?");
+  // Before anything is read; a pipe has no size.
+  const auto size = std::filesystem::file_size(path, problem);
+  if (!problem && size > limit) return too_long();
+  std::string text;
+  std::string block(std::size_t{1} << 16, '\0');
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > limit) return too_long();
+  }
+  if (file.bad()) return fail_at({path.string()}, "reading the file failed");
+  return text;
+}
+
+void check_lines(std::string_view text, std::size_t limit, Problems& problems) {
+  int line = 1;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > limit) {
+      problems.add(line, 1, fmt::format("the line has {} bytes, more than {}", end, limit),
+                   "is this a results file? otherwise raise the limit");
+    }
+    if (const std::size_t zero = text.substr(0, end).find('\0'); zero != std::string_view::npos) {
+      problems.add(line, static_cast<int>(zero) + 1, "a zero byte: this is not UTF-8 text",
+                   "save it as UTF-8");
+      return;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++line;
+  }
+}
+
+bool is_json_lines(std::string_view text, const std::string& file_name) {
+  const std::string extension = std::filesystem::path(file_name).extension().string();
+  if (extension == ".jsonl" || extension == ".ndjson") return true;
+  return extension != ".csv" && trim(text).substr(0, 1) == "{";
+}
+
+}  // namespace
+
+void Problems::add(int line, int column, std::string message, std::string hint) {
+  if (++count_ > problems_shown) return;
+  error_.diagnostics.push_back({{file_, line, column}, std::move(message), std::move(hint)});
+}
+
+void Problems::add(int line, int column, const Error& error) {
+  for (const Diagnostic& diagnostic : error.diagnostics) {
+    const int known_column = diagnostic.where.column > 0 ? diagnostic.where.column : column;
+    add(line, known_column, diagnostic.message, diagnostic.hint);
+  }
+}
+
+Error Problems::error() const {
+  Error error = error_;
+  if (count_ > problems_shown) {
+    error.diagnostics.push_back(
+        {{file_}, fmt::format("and {} more like these", count_ - problems_shown), {}});
+  }
+  return error;
+}
+
+void drop_computed_statistics(std::map<std::string, double>& statistics) {
+  for (const char* name : {"n", "mean", "std", "std_population", "median", "min", "max", "sum",
+                           "p5", "p95", "q1", "q3", "iqr", "ci_low", "ci_high", "median_ci_low",
+                           "median_ci_high", "autocorrelation", "drift"}) {
+    statistics.erase(name);
+  }
+}
+
+Result<Run> import_file(const std::filesystem::path& path, const ImportOptions& options) {
+  const Result<std::string> text = read_limited(path, options.file_bytes);
+  if (!text) return tl::unexpected(text.error());
+  return import_text(*text, path.string(), options);
+}
+
+Result<Run> import_text(std::string_view text, const std::string& file_name,
+                        const ImportOptions& options) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.substr(0, byte_order_mark.size()) == byte_order_mark) {
+    text.remove_prefix(byte_order_mark.size());
+  }
+  if (trim(text).empty()) return fail_at({file_name}, "the file is empty");
+  Problems problems(file_name);
+  check_lines(text, options.line_bytes, problems);
+  if (!problems.none()) return tl::unexpected(problems.error());
+  return is_json_lines(text, file_name) ? import_json_lines(text, file_name, options)
+                                        : import_csv(text, file_name, options);
+}
+
+}  // namespace assay::store

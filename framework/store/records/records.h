@@ -1,0 +1,76 @@
+#pragma once
+
+#include <assay/outcome.h>
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "store/records/parameters.h"
+
+namespace assay::store {
+
+// One metric of one pass of one case on one rank (and of one part: a phase, a kernel, …).
+struct Series {
+  std::string pass;
+  std::string metric;
+  std::string part;
+  int rank = 0;
+  std::string unit;  // base unit: s, byte, FLOP, count
+  Outcome outcome = Outcome::ok;
+  std::string reason;
+  std::string clock;            // wall, cuda_event, cuda_graph; "" where no clock is involved
+  std::vector<double> samples;  // in the base unit, in the order they were taken
+  std::map<std::string, double> statistics;  // imported figures of which the samples are not known
+};
+
+struct CaseResult {
+  std::int64_t ordinal = 0;  // its place in the run's plan
+  std::string key;           // sha256 of `key_text`
+  std::string key_text;      // "name=value" sorted by name, joined with ", "
+  Parameters parameters;
+  std::string build;  // identity of the binaries that measured it (RunInfo::builds)
+  int session = 0;    // 0: measured in the run's own surroundings; n: in its `sessions[n - 1]`
+  Outcome outcome = Outcome::ok;
+  std::string reason;
+  double wall_s = 0;       // how long the case took in all
+  std::string when;        // ISO 8601, UTC
+  nlohmann::json context;  // what this case saw: clocks, memory floor, seeds, resolved configs
+  std::vector<Series> series;
+};
+
+// What cases were measured from and with.
+struct Session {
+  std::string experiment_text;  // the YAML as the user wrote it
+  std::string experiment_file;
+  std::vector<std::string> overrides;  // --set, --filter and --case, as given
+  nlohmann::json machine;              // host, cpu, gpus, driver, memory
+  nlohmann::json provenance;           // versions, git commit, environment, presets
+
+  bool operator==(const Session&) const = default;
+};
+
+struct RunInfo {
+  std::string name;  // unique; also the folder of its artefacts
+  std::string experiment;
+  std::string title;
+  std::string experiment_text;  // the YAML as the user wrote it
+  std::string experiment_file;
+  std::vector<std::string> overrides;  // --set, --filter and --case, as given
+  std::string started;                 // ISO 8601, UTC
+  std::string finished;                // "" while running or when interrupted
+  nlohmann::json machine;              // host, cpu, gpus, driver, memory
+  nlohmann::json provenance;           // versions, git commit, environment, presets
+  // Where the run was taken up again in other surroundings: another commit, machine, text, ….
+  std::vector<Session> sessions;
+  std::map<std::string, nlohmann::json> builds;  // by CaseResult::build: its files and hashes
+};
+
+struct Run {
+  RunInfo info;
+  std::vector<CaseResult> cases;  // by ordinal
+};
+
+}  // namespace assay::store
