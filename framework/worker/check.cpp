@@ -11,7 +11,7 @@
 #include "conformance/check.h"
 #include "measure/device.h"
 #include "store/records/json.h"
-#include "worker/plugin_loader.h"
+#include "worker/process/plugin_loader.h"
 
 namespace assay::worker {
 

@@ -13,10 +13,10 @@
 #include "measure/device.h"
 #include "wire/channel.h"
 #include "wire/turn_waiter.h"
-#include "worker/case_runner.h"
-#include "worker/exchange_check.h"
-#include "worker/guards.h"
-#include "worker/memory_floor.h"
+#include "worker/case/case_runner.h"
+#include "worker/case/exchange_check.h"
+#include "worker/case/memory_floor.h"
+#include "worker/process/guards.h"
 
 namespace assay::worker {
 

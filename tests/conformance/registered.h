@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "conformance/check.h"
-#include "worker/plugin_loader.h"
+#include "worker/process/plugin_loader.h"
 
 namespace assay::test {
 

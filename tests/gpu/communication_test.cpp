@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "plugins/support.h"
-#include "worker/process_group.h"
+#include "worker/process/process_group.h"
 
 #ifdef ASSAY_TEST_KERNELS
 #include <c10/cuda/CUDAGuard.h>

@@ -1,4 +1,4 @@
-#include "worker/output_check.h"
+#include "worker/case/output_check.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>

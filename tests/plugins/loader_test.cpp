@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "support.h"
-#include "worker/plugin_loader.h"
+#include "worker/process/plugin_loader.h"
 
 namespace assay::worker {
 namespace {

@@ -1,9 +1,9 @@
-#include "worker/verification.h"
+#include "worker/case/verification.h"
 
 #include <algorithm>
 
 #include "model/reference.h"
-#include "worker/verdict.h"
+#include "worker/case/verdict.h"
 
 namespace assay::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/plugin_loader.h"
+#include "worker/process/plugin_loader.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

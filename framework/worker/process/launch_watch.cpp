@@ -1,4 +1,4 @@
-#include "worker/launch_watch.h"
+#include "worker/process/launch_watch.h"
 
 #if ASSAY_WITH_CUDA
 

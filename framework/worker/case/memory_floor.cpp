@@ -1,4 +1,4 @@
-#include "worker/memory_floor.h"
+#include "worker/case/memory_floor.h"
 
 #include <fmt/format.h>
 #include <malloc.h>

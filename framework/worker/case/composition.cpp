@@ -1,4 +1,4 @@
-#include "worker/composition.h"
+#include "worker/case/composition.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "worker/case_caches.h"
+#include "worker/case/case_caches.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "worker/process_group.h"
+#include "worker/process/process_group.h"
 
 namespace assay::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/case_runner.h"
+#include "worker/case/case_runner.h"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -10,11 +10,11 @@
 
 #include "measure/device.h"
 #include "measure/memory.h"
-#include "worker/composition.h"
-#include "worker/guards.h"
-#include "worker/memory_floor.h"
-#include "worker/pass_measurement.h"
-#include "worker/verification.h"
+#include "worker/case/composition.h"
+#include "worker/case/memory_floor.h"
+#include "worker/case/pass_measurement.h"
+#include "worker/case/verification.h"
+#include "worker/process/guards.h"
 
 namespace assay::worker {
 

@@ -9,7 +9,7 @@
 
 #include "measure/cache.h"
 #include "store/records/records.h"
-#include "worker/composition.h"
+#include "worker/case/composition.h"
 
 namespace assay::worker {
 

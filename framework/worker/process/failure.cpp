@@ -5,7 +5,7 @@
 
 #include "base/out_of_memory.h"
 #include "base/text.h"
-#include "worker/launch_watch.h"
+#include "worker/process/launch_watch.h"
 
 #if ASSAY_WITH_CUDA
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-#include "worker/process_group.h"
+#include "worker/process/process_group.h"
 
 #include <ATen/ops/full.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "wire/messages.h"
-#include "worker/plugin_loader.h"
+#include "worker/process/plugin_loader.h"
 
 namespace assay::worker {
 

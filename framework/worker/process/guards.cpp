@@ -1,4 +1,4 @@
-#include "worker/guards.h"
+#include "worker/process/guards.h"
 
 #include <fcntl.h>
 #include <pthread.h>

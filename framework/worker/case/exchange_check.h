@@ -1,6 +1,6 @@
 #pragma once
 
-#include "worker/case_runner.h"
+#include "worker/case/case_runner.h"
 
 namespace assay::worker {
 

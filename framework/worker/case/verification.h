@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "worker/composition.h"
+#include "worker/case/composition.h"
 
 namespace assay::worker {
 

@@ -9,9 +9,9 @@
 
 #include "measure/freed_memory.h"
 #include "store/records/records.h"
-#include "worker/case_caches.h"
-#include "worker/composition.h"
-#include "worker/memory_floor.h"
+#include "worker/case/case_caches.h"
+#include "worker/case/composition.h"
+#include "worker/case/memory_floor.h"
 
 namespace assay::worker {
 

@@ -1,9 +1,9 @@
-#include "worker/exchange_check.h"
+#include "worker/case/exchange_check.h"
 
 #include "measure/device.h"
 #include "model/safetensors.h"
-#include "worker/composition.h"
-#include "worker/verdict.h"
+#include "worker/case/composition.h"
+#include "worker/case/verdict.h"
 
 namespace assay::worker {
 

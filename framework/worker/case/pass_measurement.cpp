@@ -1,4 +1,4 @@
-#include "worker/pass_measurement.h"
+#include "worker/case/pass_measurement.h"
 
 #include <algorithm>
 #include <functional>
@@ -10,8 +10,8 @@
 #include "measure/memory.h"
 #include "model/poisoned_memory.h"
 #include "timing/sampling.h"
-#include "worker/output_check.h"
-#include "worker/process_group.h"
+#include "worker/case/output_check.h"
+#include "worker/process/process_group.h"
 
 namespace assay::worker {
 

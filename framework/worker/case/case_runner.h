@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "wire/messages.h"
-#include "worker/pass_measurement.h"
-#include "worker/plugin_loader.h"
-#include "worker/process_group.h"
+#include "worker/case/pass_measurement.h"
+#include "worker/process/plugin_loader.h"
+#include "worker/process/process_group.h"
 
 namespace assay::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/verdict.h"
+#include "worker/case/verdict.h"
 
 #include <fmt/format.h>
 
