@@ -7,7 +7,7 @@
 #include "cli/check_report.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "config/value_check.h"
+#include "config/read/value_check.h"
 #include "run/cases/machine.h"
 #include "run/plugins/check_runner.h"
 #include "run/schedule/runner.h"

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cli/metrics.h"
-#include "config/diagnostics.h"
+#include "config/read/diagnostics.h"
 #include "report/page/report.h"
 #include "yaml/document.h"
 

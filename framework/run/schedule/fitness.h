@@ -52,7 +52,7 @@ class WatchedMachine {
 
   // The same for one of several cases that take turns, watched from its begin to its end: what
   // held the machine up in the turns of others counts as well. `processes_beside`: of the others.
-  // `retry` does not come with turns (config/interleave.h).
+  // `retry` does not come with turns (config/read/interleave.h).
   health::Watch::Ticket begin(const ResolvedCase& resolved);
   CaseEnd end(health::Watch::Ticket ticket, const ResolvedCase& resolved, int processes_beside,
               CaseEnd end);

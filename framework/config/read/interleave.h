@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/request.h"
+#include "config/read/request.h"
 #include "config/vocabulary.h"
 
 namespace assay::config {

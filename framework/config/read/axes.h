@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/variants.h"
+#include "config/read/variants.h"
 
 namespace assay::config {
 

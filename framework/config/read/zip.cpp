@@ -1,4 +1,4 @@
-#include "config/zip.h"
+#include "config/read/zip.h"
 
 #include <fmt/format.h>
 

@@ -4,12 +4,12 @@
 
 #include "base/expression.h"
 #include "base/text.h"
-#include "config/axes.h"
-#include "config/case_entries.h"
 #include "config/experiment.h"
-#include "config/interleave.h"
 #include "config/matrix.h"
-#include "config/request.h"
+#include "config/read/axes.h"
+#include "config/read/case_entries.h"
+#include "config/read/interleave.h"
+#include "config/read/request.h"
 
 namespace assay::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/axes.h"
+#include "config/read/axes.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "config/host_parameters.h"
-#include "config/zip.h"
+#include "config/read/zip.h"
 
 namespace assay::config {
 namespace {

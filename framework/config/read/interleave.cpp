@@ -1,4 +1,4 @@
-#include "config/interleave.h"
+#include "config/read/interleave.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "config/request.h"
+#include "config/read/request.h"
 
 #include <fmt/format.h>
 

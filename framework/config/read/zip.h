@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "config/experiment.h"
-#include "config/request.h"
+#include "config/read/request.h"
 
 namespace assay::config {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/experiment.h"
-#include "config/request.h"
-#include "config/value_check.h"
+#include "config/read/request.h"
+#include "config/read/value_check.h"
 #include "config/vocabulary.h"
 
 namespace assay::config {

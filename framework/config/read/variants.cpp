@@ -1,4 +1,4 @@
-#include "config/variants.h"
+#include "config/read/variants.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/diagnostics.h"
+#include "config/read/diagnostics.h"
 #include "yaml/document.h"
 
 namespace assay::config {

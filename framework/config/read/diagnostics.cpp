@@ -1,4 +1,4 @@
-#include "config/diagnostics.h"
+#include "config/read/diagnostics.h"
 
 #include <algorithm>
 #include <tuple>

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "config/experiment.h"
-#include "config/request.h"
+#include "config/read/request.h"
 
 namespace assay::config {
 namespace {

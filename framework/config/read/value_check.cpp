@@ -1,4 +1,4 @@
-#include "config/value_check.h"
+#include "config/read/value_check.h"
 
 #include <fmt/format.h>
 

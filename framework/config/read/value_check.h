@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "config/diagnostics.h"
 #include "config/presets.h"
+#include "config/read/diagnostics.h"
 #include "yaml/document.h"
 
 namespace assay::config {

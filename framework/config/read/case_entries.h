@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/axes.h"
+#include "config/read/axes.h"
 
 namespace assay::config {
 

@@ -1,4 +1,4 @@
-#include "config/case_entries.h"
+#include "config/read/case_entries.h"
 
 #include <fmt/format.h>
 
