@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/case_page.h"
 #include "cli/command_line.h"
+#include "cli/show/case_page.h"
 #include "run/workers/process.h"
 #include "store/sample_run.h"
 

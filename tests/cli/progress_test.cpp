@@ -1,9 +1,9 @@
-#include "cli/progress.h"
+#include "cli/show/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/outcome_summary.h"
+#include "cli/show/outcome_summary.h"
 
 namespace assay::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/render.h"
+#include "cli/show/render.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "cli/case_choice.h"
 #include "cli/ceilings.h"
 #include "cli/metrics.h"
-#include "cli/outcome_summary.h"
+#include "cli/show/outcome_summary.h"
 #include "report/document/markdown_table.h"
 #include "report/page/report.h"
 #include "yaml/document.h"

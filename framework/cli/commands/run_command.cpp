@@ -8,8 +8,8 @@
 #include "cli/asked_run.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/progress.h"
-#include "cli/render.h"
+#include "cli/show/progress.h"
+#include "cli/show/render.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {

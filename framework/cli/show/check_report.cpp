@@ -1,4 +1,4 @@
-#include "cli/check_report.h"
+#include "cli/show/check_report.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/outcome_summary.h"
+#include "cli/show/outcome_summary.h"
 
 #include <fmt/format.h>
 

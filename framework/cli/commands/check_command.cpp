@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/check_report.h"
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "cli/show/check_report.h"
 #include "config/read/value_check.h"
 #include "run/cases/machine.h"
 #include "run/plugins/check_runner.h"

@@ -12,7 +12,7 @@ namespace assay::cli {
 struct Rendered {
   std::filesystem::path file;  // the Markdown report
   std::string tables;          // for the terminal
-  std::string summary;         // of the outcomes, as cli/outcome_summary.h says
+  std::string summary;         // of the outcomes, as cli/show/outcome_summary.h says
   // What could not be made as asked for; the report says it in its place.
   std::vector<Diagnostic> problems;
 };

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/render.h"
+#include "cli/show/render.h"
 
 namespace assay::cli {
 

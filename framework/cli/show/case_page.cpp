@@ -1,4 +1,4 @@
-#include "cli/case_page.h"
+#include "cli/show/case_page.h"
 
 #include <fmt/format.h>
 
