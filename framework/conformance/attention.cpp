@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "conformance/attention_operation.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay::conformance {
 

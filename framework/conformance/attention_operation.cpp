@@ -12,7 +12,7 @@
 
 #include "model/differentiable.h"
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay::conformance {
 

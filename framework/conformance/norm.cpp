@@ -10,7 +10,7 @@
 
 #include "conformance/operation.h"
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay::conformance {
 

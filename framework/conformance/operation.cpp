@@ -10,8 +10,8 @@
 
 #include "conformance/memory.h"
 #include "measure/device.h"
-#include "model/poisoned_memory.h"
-#include "model/reference.h"
+#include "reference/poisoned_memory.h"
+#include "reference/reference.h"
 
 #ifdef ASSAY_WITH_CUDA
 #include <c10/cuda/CUDAGuard.h>

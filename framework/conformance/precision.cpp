@@ -11,7 +11,7 @@
 #include "model/autocast.h"
 #include "model/numeric_modes.h"
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay::conformance {
 

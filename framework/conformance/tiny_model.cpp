@@ -4,7 +4,7 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay::conformance {
 

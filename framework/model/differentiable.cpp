@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "model/reference.h"
 #include "model/textbook_ops.h"
+#include "reference/reference.h"
 
 namespace assay::model {
 

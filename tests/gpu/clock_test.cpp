@@ -27,8 +27,8 @@
 #include "gpu/kernels.h"
 #include "gpu/known_spin.h"
 #include "gpu/timed.h"
-#include "model/reference.h"
 #include "plugins/support.h"
+#include "reference/reference.h"
 
 namespace assay::test {
 namespace {

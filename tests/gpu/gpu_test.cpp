@@ -8,9 +8,9 @@
 
 #include "device.h"
 #include "model/random.h"
-#include "model/reference.h"
 #include "model/training_state.h"
 #include "plugins/support.h"
+#include "reference/reference.h"
 
 namespace assay {
 namespace {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "model/reference.h"
 #include "model/transformer.h"
+#include "reference/reference.h"
 
 namespace assay::model {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/reference.h"
+#include "reference/reference.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
@@ -9,8 +9,8 @@
 
 #include <cmath>
 
-#include "model/poisoned_memory.h"
 #include "model/random.h"
+#include "reference/poisoned_memory.h"
 
 namespace assay::model {
 namespace {

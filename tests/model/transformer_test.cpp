@@ -8,8 +8,8 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "model/reference.h"
 #include "plain_model.h"
+#include "reference/reference.h"
 
 namespace assay::model {
 namespace {

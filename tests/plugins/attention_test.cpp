@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 #include "support.h"
 
 namespace assay {

@@ -3,7 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 #include "support.h"
 
 namespace assay {

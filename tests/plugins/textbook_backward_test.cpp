@@ -9,7 +9,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay {
 namespace {

@@ -8,7 +8,7 @@
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "measure/memory.h"
-#include "model/poisoned_memory.h"
+#include "reference/poisoned_memory.h"
 #include "timing/sampling.h"
 #include "worker/case/output_check.h"
 #include "worker/process/process_group.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/reference.h"
+#include "reference/reference.h"
 #include "worker/case/verdict.h"
 
 namespace assay::worker {

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "model/operation_program.h"
-#include "model/poisoned_memory.h"
 #include "model/random.h"
-#include "model/reference.h"
 #include "model/safetensors.h"
+#include "reference/poisoned_memory.h"
+#include "reference/reference.h"
 
 namespace assay {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "model/operation_program.h"
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay {
 

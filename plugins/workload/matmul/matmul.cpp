@@ -8,9 +8,9 @@
 
 #include "model/numeric_modes.h"
 #include "model/operation_program.h"
-#include "model/poisoned_memory.h"
 #include "model/random.h"
-#include "model/reference.h"
+#include "reference/poisoned_memory.h"
+#include "reference/reference.h"
 
 namespace assay {
 

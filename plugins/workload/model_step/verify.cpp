@@ -10,9 +10,9 @@
 #include <stdexcept>
 
 #include "exchanged_model.h"
-#include "model/poisoned_memory.h"
-#include "model/reference.h"
 #include "model/safetensors.h"
+#include "reference/poisoned_memory.h"
+#include "reference/reference.h"
 
 namespace assay::model_step {
 

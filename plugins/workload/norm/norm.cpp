@@ -2,12 +2,12 @@
 #include <ATen/ops/randn.h>
 #include <assay/workload.h>
 
-#include "model/norm_reference.h"
 #include "model/operation_program.h"
-#include "model/poisoned_memory.h"
 #include "model/random.h"
-#include "model/reference.h"
 #include "model/safetensors.h"
+#include "reference/norm_reference.h"
+#include "reference/poisoned_memory.h"
+#include "reference/reference.h"
 
 namespace assay {
 

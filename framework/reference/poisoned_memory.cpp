@@ -1,4 +1,4 @@
-#include "model/poisoned_memory.h"
+#include "reference/poisoned_memory.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>

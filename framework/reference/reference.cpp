@@ -1,4 +1,4 @@
-#include "model/reference.h"
+#include "reference/reference.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>

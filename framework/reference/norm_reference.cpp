@@ -1,4 +1,4 @@
-#include "model/norm_reference.h"
+#include "reference/norm_reference.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "model/reference.h"
+#include "reference/reference.h"
 
 namespace assay::model {
 
