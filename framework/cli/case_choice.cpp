@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "base/expression.h"
 #include "base/text.h"
-#include "base/unmet_words.h"
+#include "expression/expression.h"
+#include "expression/unmet_words.h"
 
 namespace assay::cli {
 

@@ -7,9 +7,9 @@
 #include <map>
 #include <unordered_set>
 
-#include "base/expression.h"
 #include "base/text.h"
-#include "base/unmet_words.h"
+#include "expression/expression.h"
+#include "expression/unmet_words.h"
 
 namespace assay::config {
 namespace {

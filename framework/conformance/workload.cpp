@@ -5,11 +5,11 @@
 #include <cmath>
 #include <set>
 
-#include "base/expression.h"
 #include "catalogue/catalogue.h"
 #include "conformance/memory.h"
 #include "conformance/operation.h"
 #include "conformance/tiny_model.h"
+#include "expression/expression.h"
 
 namespace assay::conformance {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
-#include "base/expression.h"
+#include "expression/expression.h"
 #include "measure/gloo.h"
 #include "support.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/expression.h"
+#include "expression/expression.h"
 #include "support.h"
 
 namespace assay {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/expression.h"
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/ceilings.h"
@@ -11,6 +10,7 @@
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
 #include "config/vocabulary.h"
+#include "expression/expression.h"
 #include "report/page/report.h"
 #include "run/cases/machine.h"
 #include "run/schedule/runner.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/expression.h"
 #include "base/text.h"
 #include "config/experiment.h"
 #include "config/matrix.h"
@@ -10,6 +9,7 @@
 #include "config/read/case_entries.h"
 #include "config/read/interleave.h"
 #include "config/read/request.h"
+#include "expression/expression.h"
 
 namespace assay::config {
 namespace {

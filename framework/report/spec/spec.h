@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/expression.h"
+#include "expression/expression.h"
 #include "report/spec/format.h"
 #include "report/spec/text_template.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/expression.h"
+#include "expression/expression.h"
 
 namespace assay::report {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/expression.h"
+#include "expression/expression.h"
 #include "run/cases/resolve.h"
 
 namespace assay::run {

@@ -1,6 +1,6 @@
-#include "base/expression.h"
+#include "expression/expression.h"
 
-#include "base/expression_program.h"
+#include "expression/expression_program.h"
 
 namespace assay {
 

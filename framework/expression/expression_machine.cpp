@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/expression_program.h"
+#include "expression/expression_program.h"
 
 namespace assay::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/unmet_words.h"
+#include "expression/unmet_words.h"
 
 #include <fmt/format.h>
 

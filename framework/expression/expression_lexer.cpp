@@ -1,4 +1,4 @@
-#include "base/expression_lexer.h"
+#include "expression/expression_lexer.h"
 
 #include <fmt/format.h>
 

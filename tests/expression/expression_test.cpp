@@ -1,4 +1,4 @@
-#include "base/expression.h"
+#include "expression/expression.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/expression.h"
+#include "expression/expression.h"
 
 namespace assay::detail {
 

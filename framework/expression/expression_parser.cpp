@@ -4,9 +4,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/expression_lexer.h"
-#include "base/expression_program.h"
 #include "base/text.h"
+#include "expression/expression_lexer.h"
+#include "expression/expression_program.h"
 
 namespace assay::detail {
 namespace {
