@@ -24,7 +24,8 @@ Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run
 // Drops the cases for which a filter, an expression as above, does not hold; that may be all.
 Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run);
 
-// What the filters compare a name with that it is in no case of the run: expression/unmet_words.h.
+// What the filters compare a name with that it is in no case of the run:
+// expression/unknown_names.h.
 std::string unmet_words(const std::vector<std::string>& filters, const store::Run& run);
 
 // What is enough of a case's key to name it within the run, 12 digits or more.

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "expression/expression.h"
-#include "expression/unmet_words.h"
+#include "expression/unknown_names.h"
 
 namespace assay::config {
 namespace {

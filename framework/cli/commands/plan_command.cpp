@@ -12,8 +12,8 @@
 #include "run/cases/machine.h"
 #include "run/cases/memory_estimate.h"
 #include "run/cases/resolve.h"
-#include "run/external/leave.h"
-#include "run/interleave/interleaving.h"
+#include "run/external/permission.h"
+#include "run/interleave/interleave_choice.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {

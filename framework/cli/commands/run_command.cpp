@@ -5,9 +5,9 @@
 #include <csignal>
 
 #include "base/output.h"
-#include "cli/asked_run.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/run_invocation.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
 #include "run/schedule/runner.h"

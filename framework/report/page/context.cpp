@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/data/interleave_fact.h"
 #include "report/data/sampling_facts.h"
-#include "report/data/turns_fact.h"
 #include "report/document/markdown_table.h"
 
 namespace assay::report {

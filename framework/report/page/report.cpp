@@ -7,10 +7,10 @@
 #include "base/text.h"
 #include "report/data/records.h"
 #include "report/document/markdown_table.h"
+#include "report/page/ambiguous_axes.h"
 #include "report/page/blocks.h"
 #include "report/page/context.h"
 #include "report/page/default_spec.h"
-#include "report/page/unnamed.h"
 #include "report/page/vocabulary.h"
 #include "report/spec/read_blocks.h"
 

@@ -33,7 +33,7 @@ struct RunRequest {
   const config::Plan& plan;
   std::vector<std::string> overrides;     // as given, for the record
   std::optional<std::string> resume;      // the run to complete; its finished cases are kept
-  bool allow_external = false;            // whatever ASSAY_TRUSTED says (run/external/leave.h)
+  bool allow_external = false;            // whatever ASSAY_TRUSTED says (run/external/permission.h)
   Again again = {};                       // of a run that is resumed: what is measured anew
   std::vector<std::string> plugins = {};  // files named with --plugin, for the record
 };

@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "health/process_table.h"
-#include "run/workers/keeper.h"
+#include "run/workers/subreaper.h"
 
 extern char** environ;
 

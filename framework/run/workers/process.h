@@ -25,7 +25,7 @@ struct ProcessEnd {
 
 // A child process without a shell, in a process group of its own, with its standard output and
 // error captured. When it has ended, when the object goes and when this process goes, however that
-// happens, it is killed with everything that it has started and left (run/workers/keeper.h).
+// happens, it is killed with everything that it has started and left (run/workers/subreaper.h).
 class Process {
  public:
   struct Command {

@@ -11,8 +11,8 @@
 
 #include "base/clock_duration.h"
 #include "base/text.h"
+#include "run/workers/accept_workers.h"
 #include "run/workers/case_marks.h"
-#include "run/workers/gathering.h"
 #include "run/workers/rank_verdict.h"
 
 namespace assay::run {

@@ -1,4 +1,4 @@
-#include "run/workers/gathering.h"
+#include "run/workers/accept_workers.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "cli/asked_run.h"
+#include "cli/run_invocation.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "expression/unmet_words.h"
+#include "expression/unknown_names.h"
 
 #include <fmt/format.h>
 

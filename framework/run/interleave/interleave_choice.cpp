@@ -1,8 +1,8 @@
-#include "run/interleave/interleaving.h"
+#include "run/interleave/interleave_choice.h"
 
 #include <algorithm>
 
-#include "run/external/leave.h"
+#include "run/external/permission.h"
 
 namespace assay::run {
 

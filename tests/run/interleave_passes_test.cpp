@@ -1,4 +1,4 @@
-#include "run/interleave/take_turns.h"
+#include "run/interleave/interleave_passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

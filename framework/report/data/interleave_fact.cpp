@@ -1,4 +1,4 @@
-#include "report/data/turns_fact.h"
+#include "report/data/interleave_fact.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "run/workers/keeper.h"
+#include "run/workers/subreaper.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "run/interleave/comparison.h"
+#include "run/interleave/interleave_groups.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-#include "run/interleave/take_turns.h"
+#include "run/interleave/interleave_passes.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "run/interleave/turns.h"
+#include "run/interleave/interleave_order.h"
 
 namespace assay::run {
 

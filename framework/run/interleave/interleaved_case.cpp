@@ -1,4 +1,4 @@
-#include "run/interleave/case_in_turns.h"
+#include "run/interleave/interleaved_case.h"
 
 #include <chrono>
 #include <optional>

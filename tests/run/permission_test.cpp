@@ -1,4 +1,4 @@
-#include "run/external/leave.h"
+#include "run/external/permission.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

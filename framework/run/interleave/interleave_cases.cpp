@@ -1,10 +1,10 @@
-#include "run/interleave/measure_in_turns.h"
+#include "run/interleave/interleave_cases.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "run/interleave/case_in_turns.h"
-#include "run/interleave/turns.h"
+#include "run/interleave/interleave_order.h"
+#include "run/interleave/interleaved_case.h"
 
 namespace assay::run {
 

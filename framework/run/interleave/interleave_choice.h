@@ -8,7 +8,7 @@
 
 #include "run/cases/memory_estimate.h"
 #include "run/cases/resolve.h"
-#include "run/interleave/comparison.h"
+#include "run/interleave/interleave_groups.h"
 
 namespace assay::run {
 

@@ -1,4 +1,4 @@
-#include "run/workers/spare_groups.h"
+#include "run/workers/worker_pool.h"
 
 #include <algorithm>
 

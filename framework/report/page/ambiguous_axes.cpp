@@ -1,4 +1,4 @@
-#include "report/page/unnamed.h"
+#include "report/page/ambiguous_axes.h"
 
 #include <fmt/format.h>
 

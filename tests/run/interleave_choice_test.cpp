@@ -1,4 +1,4 @@
-#include "run/interleave/interleaving.h"
+#include "run/interleave/interleave_choice.h"
 #include "sizes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "run/schedule/fitness.h"
+#include "run/schedule/health_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "run/cases/resolve.h"
-#include "run/interleave/take_turns.h"
-#include "run/workers/spare_groups.h"
+#include "run/interleave/interleave_passes.h"
+#include "run/workers/worker_pool.h"
 
 namespace assay::run {
 

@@ -1,4 +1,4 @@
-#include "run/interleave/turns.h"
+#include "run/interleave/interleave_order.h"
 
 #include <algorithm>
 #include <numeric>
