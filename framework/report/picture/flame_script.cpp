@@ -13,7 +13,7 @@ constexpr int flame_width = 1040, around_frames = 150, frame_height = 24;
 constexpr double narrowest_drawn = 0.0005;  // of the picture
 constexpr double characters = 150;          // of a frame's name that fit across the picture
 constexpr std::size_t shortest_name = 3;    // a name cut shorter says nothing
-constexpr std::array unescaped{"#E9E3D8", "#DCD4C4"};
+constexpr std::array plain_colours{"#E9E3D8", "#DCD4C4"};
 
 // The name as far as it fits, "" where hardly any of it does.
 std::string fitting(const std::string& name, double share) {
@@ -24,7 +24,8 @@ std::string fitting(const std::string& name, double share) {
 
 const char* colour_of(const FlameData& data, const FlameFrame& frame) {
   const auto at = std::find(data.shown.begin(), data.shown.end(), frame.name);
-  if (at == data.shown.end()) return unescaped[static_cast<std::size_t>(frame.depth) % unescaped.size()];
+  if (at == data.shown.end())
+    return plain_colours[static_cast<std::size_t>(frame.depth) % plain_colours.size()];
   return colours[static_cast<std::size_t>(at - data.shown.begin()) % colours.size()];
 }
 
