@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class GatheringTest : public ::testing::Test {
+class AcceptWorkersTest : public ::testing::Test {
  protected:
   void add_worker(const std::string& script) {
     auto worker = Worker::start({.arguments = {"sh", "-c", script}});
@@ -22,51 +22,51 @@ class GatheringTest : public ::testing::Test {
     EXPECT_TRUE(channel.send(wire::to_json(wire::Hello{token, rank, 1, {{"libtorch", "2"}}})));
     return channel;
   }
-  auto gathered(Interrupt* interrupt = nullptr) {
-    return gather(listener_, "secret", workers_, interrupt);
+  auto accepted(Interrupt* interrupt = nullptr) {
+    return accept_workers(listener_, "secret", workers_, interrupt);
   }
 
   wire::Listener listener_ = std::move(*wire::Listener::on_loopback());
   std::vector<Worker> workers_;
 };
 
-TEST_F(GatheringTest, ASilentStrangerAndOneWithoutTheTokenHoldNobodyUp) {
+TEST_F(AcceptWorkersTest, ASilentStrangerAndOneWithoutTheTokenHoldNobodyUp) {
   add_worker("exec sleep 1000");
   add_worker("exec sleep 1000");
   const auto silent = connection();
   const auto liar = connection("guess", 0);
   const auto second = connection("secret", 1);
   const auto first = connection("secret", 0);
-  const auto versions = gathered();
+  const auto versions = accepted();
   ASSERT_TRUE(versions) << versions.error().text();
   EXPECT_EQ((*versions)["libtorch"], "2");
   for (const Worker& worker : workers_) EXPECT_TRUE(worker.channel.open());
 }
 
-TEST_F(GatheringTest, AWorkerThatDiesIsToldWithItsLastWords) {
+TEST_F(AcceptWorkersTest, AWorkerThatDiesIsToldWithItsLastWords) {
   add_worker("echo no luck; exit 3");
-  const auto versions = gathered();
+  const auto versions = accepted();
   ASSERT_FALSE(versions);
   EXPECT_THAT(versions.error().text(), HasSubstr("ended with exit code 3: no luck"));
 }
 
-TEST_F(GatheringTest, TheUserCanStopIt) {
+TEST_F(AcceptWorkersTest, TheUserCanStopIt) {
   Interrupt interrupt;
   add_worker("exec sleep 1000");
   // Of the same signal two that come at once are one.
   ::raise(SIGTERM);
   ::raise(SIGINT);
-  const auto versions = gathered(&interrupt);
+  const auto versions = accepted(&interrupt);
   ASSERT_FALSE(versions);
   EXPECT_THAT(versions.error().text(), HasSubstr("stopped by the user"));
 }
 
-TEST_F(GatheringTest, TwoOfTheSameRankAreRefused) {
+TEST_F(AcceptWorkersTest, TwoOfTheSameRankAreRefused) {
   add_worker("exec sleep 1000");
   add_worker("exec sleep 1000");
   const auto one = connection("secret", 0);
   const auto other = connection("secret", 0);
-  EXPECT_FALSE(gathered());
+  EXPECT_FALSE(accepted());
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ struct Script {
   Outcome outcome = Outcome::ok;
 };
 
-class FitnessTest : public ::testing::Test {
+class HealthPolicyTest : public ::testing::Test {
  protected:
-  FitnessTest() : watch_({gpu_}, {.glance_every_s = 1e6, .look_every_s = 0}) {
+  HealthPolicyTest() : watch_({gpu_}, {.glance_every_s = 1e6, .look_every_s = 0}) {
     resolved_.request.parameters["measure.unhealthy"] = std::string("mark");
   }
 
@@ -49,14 +49,21 @@ class FitnessTest : public ::testing::Test {
     measured_ = 0;
     said_.clear();
     be(tries.at(0));
-    return execute_watched(resolved_, {watch_,
-                                       {{0}, 1, 1, 1},
-                                       [&] { return measure(tries.at(measured_++)); },
-                                       [&](const std::string& what) {
-                                         said_.push_back(what);
-                                         be(tries.at(measured_));
-                                       },
-                                       [&] { return stopping_; }});
+    WatchedCase watched = watch();
+    watched.begin();
+    watched.end(measure(tries.at(measured_++)));
+    for (auto next = watched.next_try(); next && !stopping_; next = watched.next_try()) {
+      said_.push_back(*next);
+      be(tries.at(measured_));
+      watched.begin();
+      watched.end(measure(tries.at(measured_++)));
+    }
+    return *watched.conclude();
+  }
+
+  WatchedCase watch() {
+    return {
+        watch_, {{0}, 1, 1, 1}, store::text_of(resolved_.request.parameters, "measure.unhealthy")};
   }
 
   // Before a try is begun: the watch may read at any moment of it.
@@ -100,7 +107,7 @@ class FitnessTest : public ::testing::Test {
   bool stopping_ = false;
 };
 
-TEST_F(FitnessTest, AFitCaseHasHealthAndNoMarks) {
+TEST_F(HealthPolicyTest, AFitCaseHasHealthAndNoMarks) {
   const CaseEnd end = run("mark", {{}});
   EXPECT_THAT(marks(end), IsEmpty());
   EXPECT_FALSE(end.context.contains("marks"));
@@ -108,7 +115,7 @@ TEST_F(FitnessTest, AFitCaseHasHealthAndNoMarks) {
   EXPECT_EQ(end.context["from_the_worker"], 1) << "beside what the worker said";
 }
 
-TEST_F(FitnessTest, MarkMarks) {
+TEST_F(HealthPolicyTest, MarkMarks) {
   const CaseEnd end = run("mark", {{.throttled = true, .drifts = true}});
   EXPECT_THAT(marks(end), ElementsAre("throttled", "drifting"));
   EXPECT_EQ(end.context["marks"][0]["pass"], "");
@@ -117,22 +124,18 @@ TEST_F(FitnessTest, MarkMarks) {
   EXPECT_FALSE(end.context["health"].contains("tries"));
 }
 
-TEST_F(FitnessTest, MarksJoinThoseOfOthers) {
+TEST_F(HealthPolicyTest, MarksJoinThoseOfOthers) {
   be({.throttled = true});
-  const CaseEnd end =
-      execute_watched(resolved_, {watch_,
-                                  {{0}, 1, 1, 1},
-                                  [&] {
-                                    CaseEnd leaky = measure({});
-                                    leaky.context["marks"].push_back({{"mark", "leak"}});
-                                    return leaky;
-                                  },
-                                  [](const std::string&) {},
-                                  [] { return false; }});
+  WatchedCase watched = watch();
+  watched.begin();
+  CaseEnd leaky = measure({});
+  leaky.context["marks"].push_back({{"mark", "leak"}});
+  watched.end(std::move(leaky));
+  const CaseEnd end = *watched.conclude();
   EXPECT_THAT(marks(end), ElementsAre("leak", "throttled"));
 }
 
-TEST_F(FitnessTest, RetryEndsWithTheFirstFitTry) {
+TEST_F(HealthPolicyTest, RetryEndsWithTheFirstFitTry) {
   const CaseEnd end = run("retry", {{.throttled = true}, {}, {}});
   EXPECT_EQ(measured_, 2u);
   EXPECT_THAT(marks(end), IsEmpty());
@@ -142,7 +145,7 @@ TEST_F(FitnessTest, RetryEndsWithTheFirstFitTry) {
   EXPECT_THAT(said_, ElementsAre("try 2 of 3, the last was throttled"));
 }
 
-TEST_F(FitnessTest, RetryKeepsTheTryWithTheFewestMarks) {
+TEST_F(HealthPolicyTest, RetryKeepsTheTryWithTheFewestMarks) {
   const CaseEnd end = run("retry", {{.throttled = true, .drifts = true},
                                     {.throttled = true},
                                     {.throttled = true, .drifts = true}});
@@ -152,34 +155,34 @@ TEST_F(FitnessTest, RetryKeepsTheTryWithTheFewestMarks) {
   EXPECT_EQ(end.context["from_the_worker"], 2);
 }
 
-TEST_F(FitnessTest, OfEqualTriesTheFirstIsKept) {
+TEST_F(HealthPolicyTest, OfEqualTriesTheFirstIsKept) {
   const CaseEnd end = run("retry", {{.throttled = true}, {.throttled = true}, {.drifts = true}});
   EXPECT_EQ(end.series[0].samples[0], 1.0);
   EXPECT_EQ(end.context["health"]["kept_try"], 1);
 }
 
-TEST_F(FitnessTest, ATryThatFailsDoesNotReplaceOneThatWorked) {
+TEST_F(HealthPolicyTest, ATryThatFailsDoesNotReplaceOneThatWorked) {
   const CaseEnd end = run("retry", {{.throttled = true}, {.outcome = Outcome::crashed}, {}});
   EXPECT_EQ(end.outcome, Outcome::ok);
   EXPECT_EQ(end.context["health"]["tries"], nlohmann::json({"throttled", "crashed", "fit"}));
   EXPECT_EQ(end.context["health"]["kept_try"], 3);
 }
 
-TEST_F(FitnessTest, WhatFailedIsNotTriedAgain) {
+TEST_F(HealthPolicyTest, WhatFailedIsNotTriedAgain) {
   const CaseEnd end = run("retry", {{.throttled = true, .outcome = Outcome::oom}});
   EXPECT_EQ(measured_, 1u);
   EXPECT_EQ(end.outcome, Outcome::oom);
   EXPECT_THAT(marks(end), ElementsAre("throttled")) << "it may be why";
 }
 
-TEST_F(FitnessTest, AnInterruptedRunDoesNotTryAgain) {
+TEST_F(HealthPolicyTest, AnInterruptedRunDoesNotTryAgain) {
   stopping_ = true;
   const CaseEnd end = run("retry", {{.throttled = true}});
   EXPECT_EQ(measured_, 1u);
   EXPECT_EQ(end.outcome, Outcome::ok);
 }
 
-TEST_F(FitnessTest, DiscardNamesThePassesAndKeepsTheSamples) {
+TEST_F(HealthPolicyTest, DiscardNamesThePassesAndKeepsTheSamples) {
   const CaseEnd throttled = run("discard", {{.throttled = true}});
   EXPECT_EQ(throttled.outcome, Outcome::ok);
   EXPECT_EQ(throttled.context["discarded"], nlohmann::json({{"forward", "throttled"}}));
@@ -189,10 +192,28 @@ TEST_F(FitnessTest, DiscardNamesThePassesAndKeepsTheSamples) {
   EXPECT_FALSE(run("discard", {{}}).context.contains("discarded"));
 }
 
-TEST_F(FitnessTest, ASkippedCaseIsNotWatched) {
-  resolved_.skipped = "no GPU";
+TEST_F(HealthPolicyTest, ASkippedCaseHasNoHealth) {
   const CaseEnd end = run("mark", {{.outcome = Outcome::skipped}});
   EXPECT_FALSE(end.context.contains("health"));
+}
+
+TEST_F(HealthPolicyTest, AnInterruptedTryDoesNotCount) {
+  resolved_.request.parameters["measure.unhealthy"] = std::string("retry");
+  CaseEnd interrupted = measure({});
+  interrupted.interrupted = true;
+  WatchedCase watched = watch();
+  watched.begin();
+  watched.end(interrupted);
+  EXPECT_FALSE(watched.conclude());
+  be({.throttled = true});
+  watched.begin();
+  watched.end(measure({}));
+  ASSERT_TRUE(watched.next_try());
+  watched.begin();
+  watched.end(interrupted);
+  const auto kept = watched.conclude();
+  ASSERT_TRUE(kept);
+  EXPECT_FALSE(kept->context["health"].contains("tries"));
 }
 
 class NeedsTest : public ::testing::Test {

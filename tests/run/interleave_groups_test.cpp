@@ -24,11 +24,11 @@ config::Plan plan_of(const std::vector<Case>& cases) {
 std::vector<std::vector<std::size_t>> groups(const config::Plan& plan,
                                              const config::Experiment& experiment = {}) {
   std::vector<std::vector<std::size_t>> found;
-  const Comparisons comparisons(experiment, plan);
-  for (const Comparison& comparison : comparisons.all()) {
-    found.push_back(comparison.cases);
-    for (const std::size_t index : comparison.cases) {
-      EXPECT_EQ(comparisons.of(index), &comparison);
+  const InterleaveGroups all(experiment, plan);
+  for (const InterleaveGroup& group : all.all()) {
+    found.push_back(group.cases);
+    for (const std::size_t index : group.cases) {
+      EXPECT_EQ(all.of(index), &group);
     }
   }
   return found;
@@ -52,7 +52,7 @@ config::Plan attention_plan(const char* interleave) {
   return plan_of(cases);
 }
 
-TEST(Comparisons, AreCasesThatDifferOnlyInTheAxisAndTheOptionsOfItsValues) {
+TEST(InterleaveGroups, AreCasesThatDifferOnlyInTheAxisAndTheOptionsOfItsValues) {
   EXPECT_THAT(groups(attention_plan("attention")),
               ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5, 6, 7)));
   EXPECT_THAT(groups(attention_plan("seq_len")), ElementsAre(ElementsAre(0, 4), ElementsAre(1, 5),
@@ -62,14 +62,14 @@ TEST(Comparisons, AreCasesThatDifferOnlyInTheAxisAndTheOptionsOfItsValues) {
                           ElementsAre(5), ElementsAre(6, 7)));
 }
 
-TEST(Comparisons, ThereAreNoneWhereTheSettingIsEmptyOrAbsent) {
+TEST(InterleaveGroups, ThereAreNoneWhereTheSettingIsEmptyOrAbsent) {
   EXPECT_THAT(groups(attention_plan("")), IsEmpty());
   const config::Plan plan = plan_of({{{"seq_len", std::int64_t{1}}}});
   EXPECT_THAT(groups(plan), IsEmpty());
-  EXPECT_EQ(Comparisons({}, plan).of(0), nullptr);
+  EXPECT_EQ(InterleaveGroups({}, plan).of(0), nullptr);
 }
 
-TEST(Comparisons, AnAxisThatDoesNotVaryGivesComparisonsOfOne) {
+TEST(InterleaveGroups, AnAxisThatDoesNotVaryGivesGroupsOfOne) {
   EXPECT_THAT(groups(plan_of({{{"attention", text("naive")},
                                {"seq_len", std::int64_t{1}},
                                {"measure.interleave", text("precision")}},
@@ -79,7 +79,7 @@ TEST(Comparisons, AnAxisThatDoesNotVaryGivesComparisonsOfOne) {
               ElementsAre(ElementsAre(0), ElementsAre(1)));
 }
 
-TEST(Comparisons, TheSettingMayItselfVary) {
+TEST(InterleaveGroups, TheSettingMayItselfVary) {
   std::vector<Case> cases;
   for (const char* setting : {"", "attention", "repeat"}) {
     for (const char* name : {"naive", "flash"}) {
@@ -88,10 +88,10 @@ TEST(Comparisons, TheSettingMayItselfVary) {
   }
   const config::Plan plan = plan_of(cases);
   EXPECT_THAT(groups(plan), ElementsAre(ElementsAre(2, 3), ElementsAre(4), ElementsAre(5)));
-  EXPECT_EQ(Comparisons({}, plan).of(1), nullptr);
+  EXPECT_EQ(InterleaveGroups({}, plan).of(1), nullptr);
 }
 
-TEST(Comparisons, AxesThatAreTiedAreOneAxis) {
+TEST(InterleaveGroups, AxesThatAreTiedAreOneAxis) {
   config::Experiment experiment;
   experiment.matrix = {{{"model", "batch"}, {}}, {{"precision"}, {}}};
   std::vector<Case> cases;
@@ -105,7 +105,7 @@ TEST(Comparisons, AxesThatAreTiedAreOneAxis) {
   }
   EXPECT_THAT(groups(plan_of(cases), experiment),
               ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
-  EXPECT_EQ(groups(plan_of(cases)).size(), 4u) << "untied, each batch is another comparison";
+  EXPECT_EQ(groups(plan_of(cases)).size(), 4u) << "untied, each batch is another group";
 }
 
 Machine machine(std::size_t gpus, double host_gib = 64) {
@@ -115,58 +115,58 @@ Machine machine(std::size_t gpus, double host_gib = 64) {
   return machine;
 }
 
-TEST(FitTogether, TheMemoryOfAllIsHeldAgainstThatOfTheGpuWithAMargin) {
+TEST(InterleaveFitTest, TheMemoryOfAllIsHeldAgainstThatOfTheGpuWithAMargin) {
   // 72 GiB of 80 are usable; a worker counts 1 GiB.
-  const std::vector<Candidate> three = {
+  const std::vector<InterleaveCandidate> three = {
       {0, true, 1, 23 * gib}, {1, true, 1, 23 * gib}, {2, true, 1, 23 * gib}};
-  const Together together = fit_together(three, machine(1));
+  const InterleaveFit together = interleave_fit(three, machine(1));
   EXPECT_THAT(together.members, ElementsAre(0, 1, 2));
   EXPECT_THAT(together.apart, IsEmpty());
-  std::vector<Candidate> more = three;
+  std::vector<InterleaveCandidate> more = three;
   more[1].bytes = 23.5 * gib;
-  const Together without = fit_together(more, machine(1));
+  const InterleaveFit without = interleave_fit(more, machine(1));
   EXPECT_THAT(without.members, ElementsAre(0, 2)) << "the one that needs most is left out";
   EXPECT_THAT(without.apart.at(1), HasSubstr("3 of them would need 72.50 GiB of the GPU"));
   EXPECT_THAT(without.apart.at(1), HasSubstr("72.00 GiB is usable"));
 }
 
-TEST(FitTogether, EveryRankNeedsItsShareOfItsOwnGpu) {
-  const std::vector<Candidate> ranks = {{0, true, 4, 30 * gib}, {1, true, 2, 30 * gib}};
-  EXPECT_THAT(fit_together(ranks, machine(4)).members, ElementsAre(0, 1));
-  const std::vector<Candidate> more = {
+TEST(InterleaveFitTest, EveryRankNeedsItsShareOfItsOwnGpu) {
+  const std::vector<InterleaveCandidate> ranks = {{0, true, 4, 30 * gib}, {1, true, 2, 30 * gib}};
+  EXPECT_THAT(interleave_fit(ranks, machine(4)).members, ElementsAre(0, 1));
+  const std::vector<InterleaveCandidate> more = {
       {0, true, 4, 30 * gib}, {1, true, 2, 30 * gib}, {2, true, 1, 30 * gib}};
-  const Together together = fit_together(more, machine(4));
+  const InterleaveFit together = interleave_fit(more, machine(4));
   EXPECT_THAT(together.members, ElementsAre(0, 1)) << "GPU 0 would hold three";
   EXPECT_THAT(together.apart.at(2), HasSubstr("GPU 0"));
 }
 
-TEST(FitTogether, OnACpuAllRanksShareTheHost) {
-  const std::vector<Candidate> cases = {{0, false, 2, 10 * gib}, {1, false, 1, 10 * gib}};
-  EXPECT_THAT(fit_together(cases, machine(1, 36)).members, ElementsAre(0, 1));
-  const Together together = fit_together(cases, machine(1, 32));
+TEST(InterleaveFitTest, OnACpuAllRanksShareTheHost) {
+  const std::vector<InterleaveCandidate> cases = {{0, false, 2, 10 * gib}, {1, false, 1, 10 * gib}};
+  EXPECT_THAT(interleave_fit(cases, machine(1, 36)).members, ElementsAre(0, 1));
+  const InterleaveFit together = interleave_fit(cases, machine(1, 32));
   EXPECT_THAT(together.members, IsEmpty());
   EXPECT_THAT(together.apart.at(0), HasSubstr("31.50 GiB of the host"));
   EXPECT_EQ(together.apart.at(1), together.apart.at(0)) << "nobody is left to take turns with it";
 }
 
-TEST(FitTogether, WhatIsNotKnownIsTriedAndTheWorkersAloneMayBeTooMany) {
-  std::vector<Candidate> cases;
+TEST(InterleaveFitTest, WhatIsNotKnownIsTriedAndTheWorkersAloneMayBeTooMany) {
+  std::vector<InterleaveCandidate> cases;
   for (std::size_t i = 0; i < 8; ++i) cases.push_back({i, true, 1, std::nullopt});
-  EXPECT_EQ(fit_together(cases, machine(1)).members.size(), 8u);
-  EXPECT_EQ(fit_together(cases, machine(1, 3)).members.size(), 5u) << "2.7 GiB of host memory";
+  EXPECT_EQ(interleave_fit(cases, machine(1)).members.size(), 8u);
+  EXPECT_EQ(interleave_fit(cases, machine(1, 3)).members.size(), 5u) << "2.7 GiB of host memory";
 }
 
-TEST(FitTogether, WhatCannotTakeTurnsRunsApartAndIsNotCounted) {
-  const std::vector<Candidate> cases = {{4, true, 1, 30 * gib},
-                                        {5, true, 1, 300 * gib, "is another program"},
-                                        {6, true, 1, 30 * gib}};
-  const Together together = fit_together(cases, machine(1));
+TEST(InterleaveFitTest, WhatCannotTakeTurnsRunsApartAndIsNotCounted) {
+  const std::vector<InterleaveCandidate> cases = {{4, true, 1, 30 * gib},
+                                                  {5, true, 1, 300 * gib, "is another program"},
+                                                  {6, true, 1, 30 * gib}};
+  const InterleaveFit together = interleave_fit(cases, machine(1));
   EXPECT_THAT(together.members, ElementsAre(4, 6));
   EXPECT_EQ(together.apart.at(5), "is another program");
-  const Together alone = fit_together({cases[0], cases[1]}, machine(1));
+  const InterleaveFit alone = interleave_fit({cases[0], cases[1]}, machine(1));
   EXPECT_THAT(alone.members, IsEmpty());
   EXPECT_EQ(alone.apart.at(4), "the others cannot take turns");
-  EXPECT_THAT(fit_together({cases[0]}, machine(1)).apart.at(4), HasSubstr("nothing differs"));
+  EXPECT_THAT(interleave_fit({cases[0]}, machine(1)).apart.at(4), HasSubstr("nothing differs"));
 }
 
 }  // namespace

@@ -12,13 +12,13 @@ namespace assay::run {
 namespace {
 
 std::vector<std::size_t> turns_of(std::size_t members, std::uint64_t seed, std::size_t count) {
-  Turns turns(members, seed);
+  InterleaveOrder turns(members, seed);
   std::vector<std::size_t> taken;
   for (std::size_t i = 0; i < count; ++i) taken.push_back(*turns.next());
   return taken;
 }
 
-TEST(Turns, ARoundIsAnOrderOfAllAndThenTheSameBackwards) {
+TEST(InterleaveOrder, ARoundIsAnOrderOfAllAndThenTheSameBackwards) {
   for (const std::size_t members : {1u, 2u, 3u, 7u}) {
     const auto taken = turns_of(members, 5, members * 2 * 40);
     for (std::size_t round = 0; round < 40; ++round) {
@@ -33,12 +33,12 @@ TEST(Turns, ARoundIsAnOrderOfAllAndThenTheSameBackwards) {
   }
 }
 
-TEST(Turns, TheSameSeedGivesTheSameTurnsAndAnotherSeedOthers) {
+TEST(InterleaveOrder, TheSameSeedGivesTheSameTurnsAndAnotherSeedOthers) {
   EXPECT_EQ(turns_of(3, 11, 60), turns_of(3, 11, 60));
   EXPECT_NE(turns_of(3, 11, 60), turns_of(3, 12, 60));
 }
 
-TEST(Turns, EveryOrderComesUpAboutEquallyOften) {
+TEST(InterleaveOrder, EveryOrderComesUpAboutEquallyOften) {
   constexpr std::size_t rounds = 6000;
   const auto taken = turns_of(3, 1, rounds * 6);
   std::map<std::vector<std::size_t>, double> seen;
@@ -51,17 +51,17 @@ TEST(Turns, EveryOrderComesUpAboutEquallyOften) {
   for (const auto& [order, count] : seen) EXPECT_NEAR(count, 1000, 145);
 }
 
-TEST(Turns, OneThatLeavesIsNotAskedAgainAndTheOthersGoOn) {
-  Turns turns(3, 4);
+TEST(InterleaveOrder, OneThatLeavesIsNotAskedAgainAndTheOthersGoOn) {
+  InterleaveOrder turns(3, 4);
   for (int i = 0; i < 7; ++i) turns.next();  // in the middle of a round
-  turns.leave(1);
+  turns.drop(1);
   std::vector<int> counts(3);
   for (int i = 0; i < 100; ++i) ++counts[*turns.next()];
   EXPECT_EQ(counts[1], 0);
   EXPECT_NEAR(counts[0], 50, 2);
-  turns.leave(0);
+  turns.drop(0);
   EXPECT_EQ(turns.next(), 2u);
-  turns.leave(2);
+  turns.drop(2);
   EXPECT_EQ(turns.next(), std::nullopt);
 }
 
@@ -85,7 +85,7 @@ double apparent_difference(const std::vector<std::size_t>& turns, std::size_t me
   return highest - lowest;
 }
 
-TEST(Turns, AnEvenDriftAddsTheSameToAll) {
+TEST(InterleaveOrder, AnEvenDriftAddsTheSameToAll) {
   const auto even = [](double time) { return 0.01 * time; };
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     EXPECT_NEAR(apparent_difference(turns_of(4, seed, 80), 4, even), 0, 1e-9);
@@ -97,7 +97,7 @@ TEST(Turns, AnEvenDriftAddsTheSameToAll) {
   EXPECT_GT(apparent_difference(one_after_the_other, 4, even), 1);
 }
 
-TEST(Turns, ADriftThatBendsAndOneThatJumpsAddNearlyTheSameToAll) {
+TEST(InterleaveOrder, ADriftThatBendsAndOneThatJumpsAddNearlyTheSameToAll) {
   // Over 200 s: warms up with a time constant of 60 s; throttled by 1 in the middle.
   for (const auto drift : {+[](double time) { return 1 - std::exp(-time / 60); },
                            +[](double time) { return time < 100 ? 0.0 : 1.0; }}) {
@@ -107,28 +107,28 @@ TEST(Turns, ADriftThatBendsAndOneThatJumpsAddNearlyTheSameToAll) {
   }
 }
 
-TEST(Turns, BlocksLeaveRoomForFourRounds) {
-  EXPECT_EQ(samples_a_turn(1), 1);
-  EXPECT_EQ(samples_a_turn(10), 1);
-  EXPECT_EQ(samples_a_turn(16), 2);
-  EXPECT_EQ(samples_a_turn(50), 5);
-  EXPECT_EQ(samples_a_turn(1000000), 5);
-  EXPECT_EQ(samples_a_turn(0), 1);
-  EXPECT_EQ(samples_a_turn(-7), 1);
+TEST(InterleaveOrder, BlocksLeaveRoomForFourRounds) {
+  EXPECT_EQ(samples_per_turn(1), 1);
+  EXPECT_EQ(samples_per_turn(10), 1);
+  EXPECT_EQ(samples_per_turn(16), 2);
+  EXPECT_EQ(samples_per_turn(50), 5);
+  EXPECT_EQ(samples_per_turn(1000000), 5);
+  EXPECT_EQ(samples_per_turn(0), 1);
+  EXPECT_EQ(samples_per_turn(-7), 1);
 }
 
-TEST(Turns, AreWrittenAsLetters) {
+TEST(InterleaveOrder, AreWrittenAsLetters) {
   EXPECT_EQ(in_letters({0, 1, 1, 0, 25, 26, 51}), "ABBAZaz");
   EXPECT_EQ(in_letters({0, 52, 52, 0}), "0 52 52 0");
   EXPECT_EQ(in_letters({}), "");
 }
 
-TEST(Turns, TheSeedFollowsFromTheSettingTheCasesAndThePass) {
-  const auto seed = turn_seed(0, {"a", "b"}, "forward");
-  EXPECT_EQ(turn_seed(0, {"a", "b"}, "forward"), seed);
-  EXPECT_NE(turn_seed(1, {"a", "b"}, "forward"), seed);
-  EXPECT_NE(turn_seed(0, {"a", "c"}, "forward"), seed);
-  EXPECT_NE(turn_seed(0, {"a", "b"}, "backward"), seed);
+TEST(InterleaveOrder, TheSeedFollowsFromTheSettingTheCasesAndThePass) {
+  const auto seed = interleave_seed(0, {"a", "b"}, "forward");
+  EXPECT_EQ(interleave_seed(0, {"a", "b"}, "forward"), seed);
+  EXPECT_NE(interleave_seed(1, {"a", "b"}, "forward"), seed);
+  EXPECT_NE(interleave_seed(0, {"a", "c"}, "forward"), seed);
+  EXPECT_NE(interleave_seed(0, {"a", "b"}, "backward"), seed);
 }
 
 }  // namespace

@@ -10,10 +10,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Leave : public ::testing::Test {
+class Permission : public ::testing::Test {
  protected:
-  Leave() {
-    std::string pattern = (fs::temp_directory_path() / "assay-leave-XXXXXX").string();
+  Permission() {
+    std::string pattern = (fs::temp_directory_path() / "assay-permission-XXXXXX").string();
     root_ = ::mkdtemp(pattern.data());
     for (const char* file : {"mine/a.yaml", "mine/deeper/b.yaml", "others/c.yaml"}) {
       fs::create_directories((root_ / file).parent_path());
@@ -21,7 +21,7 @@ class Leave : public ::testing::Test {
     }
     mine_ = (root_ / "mine").string();
   }
-  ~Leave() override { fs::remove_all(root_); }
+  ~Permission() override { fs::remove_all(root_); }
 
   bool trusted(const char* file, const std::string& folders) const {
     return is_trusted(root_ / file, folders);
@@ -31,14 +31,14 @@ class Leave : public ::testing::Test {
   std::string mine_;
 };
 
-TEST_F(Leave, CoversAFolderAndWhatIsBelowIt) {
+TEST_F(Permission, CoversAFolderAndWhatIsBelowIt) {
   EXPECT_TRUE(trusted("mine/a.yaml", mine_));
   EXPECT_TRUE(trusted("mine/deeper/b.yaml", mine_ + "/"));
   EXPECT_TRUE(trusted("mine/a.yaml", "/nowhere:" + mine_));
   EXPECT_FALSE(trusted("others/c.yaml", mine_));
 }
 
-TEST_F(Leave, NothingIsTrustedUnlessItIsNamed) {
+TEST_F(Permission, NothingIsTrustedUnlessItIsNamed) {
   EXPECT_FALSE(trusted("mine/a.yaml", ""));
   EXPECT_FALSE(trusted("mine/a.yaml", ":"));
   EXPECT_FALSE(trusted("mine/a.yaml", "mine"));
@@ -47,7 +47,7 @@ TEST_F(Leave, NothingIsTrustedUnlessItIsNamed) {
   EXPECT_FALSE(trusted("mine/a.yaml", mine_.substr(0, mine_.size() - 1)));
 }
 
-TEST_F(Leave, FollowsLinksAndDots) {
+TEST_F(Permission, FollowsLinksAndDots) {
   fs::create_symlink(root_ / "others" / "c.yaml", root_ / "mine" / "link.yaml");
   EXPECT_FALSE(trusted("mine/link.yaml", mine_)) << "what it leads to lies elsewhere";
   EXPECT_FALSE(trusted("mine/../others/c.yaml", mine_));

@@ -93,7 +93,7 @@ TEST(KeeperTest, EverythingEndsWhenTheKeeperIsKilled) {
   Process process =
       start(thread, leaving_a_daemon("read -r go; kill -KILL $PPID; exec sleep 1000"));
   thread.let_go();
-  ASSERT_EQ(::write(process.input().number(), "\n", 1), 1) << "the keeper has told of its start";
+  ASSERT_EQ(::write(process.input().number(), "\n", 1), 1) << "the subreaper has told of its start";
   EXPECT_TRUE(process.wait().signalled);
   process.kill();
   EXPECT_TRUE(thread.all_are_gone());

@@ -13,7 +13,7 @@
 #include "run/cases/memory_estimate.h"
 #include "run/cases/resolve.h"
 #include "run/external/permission.h"
-#include "run/interleave/interleave_choice.h"
+#include "run/interleave/interleave_plan.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {
@@ -52,7 +52,7 @@ class Planner {
         plan_(plan),
         allow_external_(allow_external),
         estimator_(around),
-        interleaving_(around, plan, allow_external) {
+        interleave_(around, plan, allow_external) {
     for (const catalogue::PluginInfo& plugin : around.catalogue.plugins) {
       if (plugin.external() || !plugin.devices.empty()) deciding_.insert(plugin.kind);
     }
@@ -67,7 +67,7 @@ class Planner {
                          counted(plan_.size(), "case", "cases"),
                          counted(around_.experiment.passes.size(), "pass", "passes"),
                          join(around_.experiment.passes, ", "), skipped_, large_);
-    print_comparisons();
+    print_groups();
     flush();
   }
 
@@ -87,32 +87,32 @@ class Planner {
                            human_size(outlook.memory_limit_bytes));
       ++large_;
     }
-    const auto& together = interleaving_.members_with(index, [](std::size_t) { return true; });
+    const auto& together = interleave_.members_with(index, [](std::size_t) { return true; });
     if (!together.empty()) {
       page_ += fmt::format("  [in turns, 1 of {}]", together.size());
       ++in_turns_;
-    } else if (const std::string why = interleaving_.why_apart(index);
+    } else if (const std::string why = interleave_.why_apart(index);
                !why.empty() && !outlook.skipped) {
       page_ += "  [apart: " + why + "]";
     }
     page_ += '\n';
   }
 
-  void print_comparisons() {
-    const auto& comparisons = interleaving_.comparisons().all();
-    if (comparisons.empty()) return;
+  void print_groups() {
+    const auto& groups = interleave_.groups().all();
+    if (groups.empty()) return;
     std::set<std::string> axes;
-    for (const run::Comparison& comparison : comparisons) axes.insert(comparison.axis);
-    page_ += fmt::format("{} comparisons over {}: {} cases take turns, {} run apart\n",
-                         comparisons.size(),
-                         join(std::vector<std::string>(axes.begin(), axes.end()), " and "),
-                         in_turns_, interleaved_cases() - in_turns_);
+    for (const run::InterleaveGroup& group : groups) axes.insert(group.axis);
+    page_ +=
+        fmt::format("{} comparisons over {}: {} cases take turns, {} run apart\n", groups.size(),
+                    join(std::vector<std::string>(axes.begin(), axes.end()), " and "), in_turns_,
+                    interleaved_cases() - in_turns_);
   }
 
   std::size_t interleaved_cases() const {
     std::size_t count = 0;
-    for (const run::Comparison& comparison : interleaving_.comparisons().all()) {
-      count += comparison.cases.size();
+    for (const run::InterleaveGroup& group : interleave_.groups().all()) {
+      count += group.cases.size();
     }
     return count;
   }
@@ -140,7 +140,7 @@ class Planner {
 
   std::optional<std::string> why_skipped(const run::ResolvedCase& resolved) const {
     if (resolved.skipped || resolved.external == nullptr) return resolved.skipped;
-    return run::why_no_leave(*resolved.external, allow_external_);
+    return run::why_not_permitted(*resolved.external, allow_external_);
   }
 
   void flush() {
@@ -153,7 +153,7 @@ class Planner {
   bool allow_external_;
   std::set<std::string> deciding_;  // kinds with external variants, or with ones of one device
   run::MemoryEstimator estimator_;
-  run::Interleaving interleaving_;
+  run::InterleavePlan interleave_;
   std::map<std::string, Outlook> outlooks_;
   std::string page_;
   std::size_t skipped_ = 0;

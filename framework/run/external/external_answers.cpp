@@ -14,8 +14,6 @@ namespace assay::run {
 
 namespace {
 
-using Doing = std::function<void(const std::string&)>;
-
 // Far more than a million samples: what prints more than this prints no results.
 constexpr std::size_t most_output_bytes = 256u << 20;
 constexpr std::size_t most_line_bytes = 64u << 20;

@@ -25,7 +25,7 @@ class ExternalAnswers {
       : case_(resolved), folder_(folder), takes_turns_(takes_turns) {}
 
   // The next bytes of its output; `doing` is told of each pass that is reported.
-  void take(std::string_view output, const std::function<void(const std::string&)>& doing);
+  void take(std::string_view output, const Doing& doing);
   // Whether it prints without end, or asks in vain: it is to be stopped.
   bool hopeless() const { return cut_short_; }
 
@@ -48,10 +48,9 @@ class ExternalAnswers {
   ExternalEnd conclude(std::string_view errors);
 
  private:
-  void take_line(std::string_view line, const std::function<void(const std::string&)>& doing);
+  void take_line(std::string_view line, const Doing& doing);
   void take_turn_wanted(nlohmann::json json);
-  void take_series(const nlohmann::json& json,
-                   const std::function<void(const std::string&)>& doing);
+  void take_series(const nlohmann::json& json, const Doing& doing);
   void take_check(const nlohmann::json& json);
   void look_for_every_pass();
   void look_for_turns();

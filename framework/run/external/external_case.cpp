@@ -23,8 +23,6 @@ namespace assay::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Doing = std::function<void(const std::string&)>;
-
 // What is there, up to a pipe's worth, without blocking; closes the stream at its end. Nothing when
 // nothing was there.
 std::string read_some(wire::Descriptor& stream) {
@@ -172,7 +170,7 @@ class ExternalProgram::Talk {
   bool fills_the_memory() {
     const auto now = Clock::now();
     if (now < next_look_) return false;
-    const MemoryGuard::Look look = memory_guard_.look({process_.keeper()});
+    const MemoryGuard::Look look = memory_guard_.look({process_.subreaper()});
     next_look_ = now + std::chrono::milliseconds(look.next_ms);
     if (look.stop) answers_.cut_short(Outcome::oom, *look.stop);
     return look.stop.has_value();
@@ -230,7 +228,7 @@ ExternalEnd ExternalProgram::end() { return talk_->end(); }
 
 ExternalEnd run_external_case(const ResolvedCase& resolved, const std::filesystem::path& modules,
                               const std::filesystem::path& folder, Interrupt& interrupt,
-                              const std::function<void(const std::string&)>& doing) {
+                              const Doing& doing) {
   ExternalProgram program(resolved, modules, folder, false);
   program.begin();
   program.work(interrupt, doing);

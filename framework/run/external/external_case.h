@@ -39,8 +39,7 @@ class ExternalProgram {
 
   void begin();
   // Until it waits for its turn, or the case has ended. `doing` is told what it does.
-  std::optional<wire::TurnWanted> work(Interrupt& interrupt,
-                                       const std::function<void(const std::string&)>& doing);
+  std::optional<wire::TurnWanted> work(Interrupt& interrupt, const Doing& doing);
   void give(const wire::Turn& turn);
   ExternalEnd end();
 
@@ -52,6 +51,6 @@ class ExternalProgram {
 // Runs such a case to its end, by itself.
 ExternalEnd run_external_case(const ResolvedCase& resolved, const std::filesystem::path& modules,
                               const std::filesystem::path& folder, Interrupt& interrupt,
-                              const std::function<void(const std::string&)>& doing);
+                              const Doing& doing);
 
 }  // namespace assay::run

@@ -26,7 +26,7 @@ bool is_trusted(const fs::path& descriptor, std::string_view folders) {
   return false;
 }
 
-std::optional<std::string> why_no_leave(const catalogue::PluginInfo& external, bool allowed) {
+std::optional<std::string> why_not_permitted(const catalogue::PluginInfo& external, bool allowed) {
   const char* trusted = std::getenv(trusted_variable);
   if (allowed || is_trusted(external.file, trusted == nullptr ? "" : trusted)) return {};
   return fmt::format(

@@ -19,6 +19,6 @@ bool is_trusted(const std::filesystem::path& descriptor, std::string_view folder
 
 // Why this external variant may not run its program here, and how it may; nullopt where it may: it
 // was allowed on the command line, or the environment trusts its folder.
-std::optional<std::string> why_no_leave(const catalogue::PluginInfo& external, bool allowed);
+std::optional<std::string> why_not_permitted(const catalogue::PluginInfo& external, bool allowed);
 
 }  // namespace assay::run

@@ -31,7 +31,7 @@ bool belongs_to(const std::string& column, const std::set<std::string>& names) {
   });
 }
 
-// Columns in which the cases of one comparison are alike.
+// Columns in which the cases of one group are alike.
 std::vector<std::size_t> shared_columns(const config::Experiment& experiment,
                                         const config::Plan& plan, const std::string& axis) {
   const std::set<std::string> names = tied_names(experiment, axis);
@@ -54,7 +54,7 @@ std::string key_of(const config::Plan& plan, std::size_t index,
 
 }  // namespace
 
-Comparisons::Comparisons(const config::Experiment& experiment, const config::Plan& plan) {
+InterleaveGroups::InterleaveGroups(const config::Experiment& experiment, const config::Plan& plan) {
   const auto setting = plan.column(config::interleave_setting);
   if (!setting) return;
   const std::vector<Value>& axes = plan.columns()[*setting].values;
@@ -62,30 +62,30 @@ Comparisons::Comparisons(const config::Experiment& experiment, const config::Pla
                                [](const Value& axis) { return to_text(axis).empty(); });
   if (off) return;
   of_case_.assign(plan.size(), none);
-  std::map<std::string, std::vector<std::size_t>> columns;   // by axis
-  std::unordered_map<std::string, std::size_t> comparisons;  // by what their cases share
+  std::map<std::string, std::vector<std::size_t>> columns;  // by axis
+  std::unordered_map<std::string, std::size_t> groups;      // by what their cases share
   for (std::size_t index = 0; index < plan.size(); ++index) {
     const std::string axis = to_text(plan.at(index, *setting));
     if (axis.empty()) continue;
     const auto [shared, first] = columns.try_emplace(axis);
     if (first) shared->second = shared_columns(experiment, plan, axis);
-    // The setting itself is among the shared columns: comparisons over two axes stay apart.
-    const auto [comparison, added] =
-        comparisons.try_emplace(key_of(plan, index, shared->second), all_.size());
+    // The setting itself is among the shared columns: groups over two axes stay apart.
+    const auto [group, added] =
+        groups.try_emplace(key_of(plan, index, shared->second), all_.size());
     if (added) all_.push_back({axis, {}});
-    all_[comparison->second].cases.push_back(index);
-    of_case_[index] = comparison->second;
+    all_[group->second].cases.push_back(index);
+    of_case_[index] = group->second;
   }
 }
 
-const Comparison* Comparisons::of(std::size_t case_index) const {
+const InterleaveGroup* InterleaveGroups::of(std::size_t case_index) const {
   if (of_case_.empty() || of_case_[case_index] == none) return nullptr;
   return &all_[of_case_[case_index]];
 }
 
-std::string name_in_comparison(const config::Experiment& experiment, const config::Plan& plan,
-                               const Comparison& comparison, std::size_t case_index) {
-  const std::set<std::string> names = tied_names(experiment, comparison.axis);
+std::string name_in_group(const config::Experiment& experiment, const config::Plan& plan,
+                          const InterleaveGroup& group, std::size_t case_index) {
+  const std::set<std::string> names = tied_names(experiment, group.axis);
   std::vector<std::string> words;
   for (std::size_t column = 0; column < plan.columns().size(); ++column) {
     const config::Plan::Column& info = plan.columns()[column];
@@ -107,7 +107,7 @@ struct Memory {
 };
 
 // What one candidate takes of each memory: of the GPUs in their order, then of the host.
-std::vector<double> needs_of(const Candidate& candidate, std::size_t gpus) {
+std::vector<double> needs_of(const InterleaveCandidate& candidate, std::size_t gpus) {
   std::vector<double> needs(gpus + 1, 0);
   const double case_bytes = candidate.bytes.value_or(0);
   for (int rank = 0; rank < candidate.world_size; ++rank) {
@@ -134,17 +134,17 @@ std::vector<Memory> memories_of(const Machine& machine) {
 
 class Fit {
  public:
-  Fit(const std::vector<Candidate>& candidates, const Machine& machine)
+  Fit(const std::vector<InterleaveCandidate>& candidates, const Machine& machine)
       : candidates_(candidates), memories_(memories_of(machine)) {
-    for (const Candidate& candidate : candidates) {
+    for (const InterleaveCandidate& candidate : candidates) {
       needs_.push_back(needs_of(candidate, machine.gpus.size()));
     }
   }
 
-  Together run() {
+  InterleaveFit run() {
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      const Candidate& candidate = candidates_[i];
+      const InterleaveCandidate& candidate = candidates_[i];
       if (candidate.cannot) {
         together_.apart[candidate.case_index] = *candidate.cannot;
       } else {
@@ -188,7 +188,7 @@ class Fit {
   void leave_out_the_last(std::size_t case_index) {
     std::string why = "nothing differs from it in this axis alone";
     // What kept the others out kept it out too, where that was memory.
-    for (const Candidate& candidate : candidates_) {
+    for (const InterleaveCandidate& candidate : candidates_) {
       if (candidate.case_index == case_index) continue;
       why = candidate.cannot ? "the others cannot take turns"
                              : together_.apart.at(candidate.case_index);
@@ -197,15 +197,16 @@ class Fit {
     together_.apart[case_index] = std::move(why);
   }
 
-  const std::vector<Candidate>& candidates_;
+  const std::vector<InterleaveCandidate>& candidates_;
   std::vector<Memory> memories_;
   std::vector<std::vector<double>> needs_;  // by candidate and memory
-  Together together_;
+  InterleaveFit together_;
 };
 
 }  // namespace
 
-Together fit_together(const std::vector<Candidate>& candidates, const Machine& machine) {
+InterleaveFit interleave_fit(const std::vector<InterleaveCandidate>& candidates,
+                             const Machine& machine) {
   return Fit(candidates, machine).run();
 }
 

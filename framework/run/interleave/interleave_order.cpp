@@ -13,11 +13,12 @@ constexpr std::size_t letters = 52;
 
 }  // namespace
 
-Turns::Turns(std::size_t members, std::uint64_t seed) : present_(members, true), state_(seed) {}
+InterleaveOrder::InterleaveOrder(std::size_t members, std::uint64_t seed)
+    : present_(members, true), state_(seed) {}
 
 // splitmix64 (Steele, Lea, Flood 2014): the standard's distributions differ between libraries.
 // The bias of the remainder is below members / 2^64.
-std::size_t Turns::below(std::size_t bound) {
+std::size_t InterleaveOrder::below(std::size_t bound) {
   state_ += 0x9e3779b97f4a7c15u;
   std::uint64_t mixed = state_;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -25,7 +26,7 @@ std::size_t Turns::below(std::size_t bound) {
   return static_cast<std::size_t>((mixed ^ (mixed >> 31)) % bound);
 }
 
-void Turns::begin_round() {
+void InterleaveOrder::begin_round() {
   for (std::size_t member = 0; member < present_.size(); ++member) {
     if (present_[member]) order_.push_back(member);
   }
@@ -35,7 +36,7 @@ void Turns::begin_round() {
   ++rounds_;
 }
 
-std::optional<std::size_t> Turns::next() {
+std::optional<std::size_t> InterleaveOrder::next() {
   while (std::find(present_.begin(), present_.end(), true) != present_.end()) {
     if (order_.empty()) begin_round();
     const std::size_t member = order_.back();  // a round reads the same from both ends
@@ -47,7 +48,7 @@ std::optional<std::size_t> Turns::next() {
   return std::nullopt;
 }
 
-std::int64_t samples_a_turn(std::int64_t samples) {
+std::int64_t samples_per_turn(std::int64_t samples) {
   return std::clamp<std::int64_t>(samples / 8, 1, 5);
 }
 
@@ -66,8 +67,8 @@ std::string in_letters(const std::vector<std::size_t>& turns) {
   return join(words, fit ? "" : " ");
 }
 
-std::uint64_t turn_seed(std::int64_t seed, const std::vector<std::string>& keys,
-                        const std::string& pass) {
+std::uint64_t interleave_seed(std::int64_t seed, const std::vector<std::string>& keys,
+                              const std::string& pass) {
   const std::string digest =
       sha256_hex(std::to_string(seed) + "\n" + join(keys, "\n") + "\n" + pass);
   return std::stoull(digest.substr(0, 16), nullptr, 16);

@@ -12,14 +12,14 @@ namespace assay::run {
 // then the same backwards (B A C C A B), so that in every round each has two turns, whose mean
 // place and, where turns of one last equally long, mean time is the same for all: what drifts
 // evenly adds the same to each. No clock, no input or output; the same seed gives the same turns.
-class Turns {
+class InterleaveOrder {
  public:
-  Turns(std::size_t members, std::uint64_t seed);
+  InterleaveOrder(std::size_t members, std::uint64_t seed);
 
   // The member whose turn it is now; nothing once all have left.
   std::optional<std::size_t> next();
   // The member takes no more turns.
-  void leave(std::size_t member) { present_[member] = false; }
+  void drop(std::size_t member) { present_[member] = false; }
 
   std::size_t rounds() const { return rounds_; }  // begun
   // Everyone whose turn it has been, in order.
@@ -38,14 +38,14 @@ class Turns {
 
 // Samples a turn, where a pass takes `samples` of them: an eighth, so that there are at least four
 // rounds, within 1 and 5.
-std::int64_t samples_a_turn(std::int64_t samples);
+std::int64_t samples_per_turn(std::int64_t samples);
 
 // "ABBA": the member's letter for each turn; members beyond 52 make a list of numbers, "0 53 53 0".
 std::string in_letters(const std::vector<std::size_t>& turns);
 std::string letter_of(std::size_t member);
 
-// The seed of one pass of a comparison, from `measure.seed` and the keys of its cases.
-std::uint64_t turn_seed(std::int64_t seed, const std::vector<std::string>& keys,
-                        const std::string& pass);
+// The seed of one pass of a group, from `measure.seed` and the keys of its cases.
+std::uint64_t interleave_seed(std::int64_t seed, const std::vector<std::string>& keys,
+                              const std::string& pass);
 
 }  // namespace assay::run

@@ -11,75 +11,6 @@
 
 namespace assay::run {
 
-namespace {
-
-using nlohmann::json;
-using Marks = std::vector<store::Mark>;
-
-struct Try {
-  CaseEnd end;
-  json health;
-  Marks marks;
-};
-
-Try judge(CaseEnd end, const health::Observation& observation, const health::Needs& needs) {
-  Try one;
-  one.end = std::move(end);
-  one.health = health::to_json(observation);
-  one.marks = health::judge(observation, needs);
-  const Marks of_samples = health::judge_samples(one.end.series);
-  one.marks.insert(one.marks.end(), of_samples.begin(), of_samples.end());
-  return one;
-}
-
-Try measure(const Watched& watched) {
-  const auto ticket = watched.watch.begin(watched.needs.devices);
-  CaseEnd end = watched.execute();
-  return judge(std::move(end), watched.watch.end(ticket), watched.needs);
-}
-
-// "throttled, wide"; of a try that failed its outcome.
-std::string in_words(const Try& one) {
-  if (one.end.outcome != Outcome::ok) return std::string(to_text(one.end.outcome));
-  std::vector<std::string> words;
-  for (const store::Mark& mark : one.marks) {
-    if (std::find(words.begin(), words.end(), mark.mark) == words.end()) words.push_back(mark.mark);
-  }
-  return words.empty() ? "fit" : join(words, ", ");
-}
-
-// Whether a try is to be kept rather than the one before.
-bool better(const Try& one, const Try& kept) {
-  const bool ok = one.end.outcome == Outcome::ok;
-  return ok && one.marks.size() < kept.marks.size();
-}
-
-// Pass to the word of its first mark: of marks of the whole case for every pass that was timed.
-json discarded_by(const Try& one) {
-  json passes = json::object();
-  for (const store::Mark& mark : one.marks) {
-    if (!mark.pass.empty() && !passes.contains(mark.pass)) passes[mark.pass] = mark.mark;
-    for (const store::Series& series : one.end.series) {
-      const bool timed = mark.pass.empty() && !series.clock.empty();
-      if (timed && !passes.contains(series.pass)) passes[series.pass] = mark.mark;
-    }
-  }
-  return passes;
-}
-
-// The end of the case, its context telling what was seen.
-CaseEnd told(Try kept, const std::string& policy) {
-  json& context = kept.end.context;
-  context["health"] = std::move(kept.health);
-  store::add_marks(context, kept.marks);
-  if (policy == "discard" && kept.end.outcome == Outcome::ok && !kept.marks.empty()) {
-    context["discarded"] = discarded_by(kept);
-  }
-  return std::move(kept.end);
-}
-
-}  // namespace
-
 int processes_of(const ResolvedCase& resolved) {
   return world_size_of(resolved) + (resolved.external != nullptr ? 1 : 0);
 }
@@ -107,29 +38,84 @@ health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cp
   return needs;
 }
 
-CaseEnd execute_watched(const ResolvedCase& resolved, const Watched& watched) {
-  if (resolved.skipped) return watched.execute();
-  const std::string policy = store::text_of(resolved.request.parameters, "measure.unhealthy");
-  Try kept = measure(watched);
-  if (kept.end.outcome == Outcome::skipped || kept.end.interrupted) return std::move(kept.end);
-  json tries = json::array({in_words(kept)});
-  std::size_t kept_try = 1;
-  while (policy == "retry" && kept.end.outcome == Outcome::ok && !kept.marks.empty() &&
-         tries.size() < most_tries && !watched.stopping()) {
-    watched.doing(fmt::format("try {} of {}, the last was {}", tries.size() + 1, most_tries,
-                              tries.back().get<std::string>()));
-    Try next = measure(watched);
-    if (next.end.interrupted) break;
-    tries.push_back(in_words(next));
-    if (!better(next, kept)) continue;
-    kept = std::move(next);
-    kept_try = tries.size();
+WatchedCase::WatchedCase(WatchedCase&& other) noexcept
+    : watch_(other.watch_),
+      needs_(std::move(other.needs_)),
+      policy_(std::move(other.policy_)),
+      ticket_(std::exchange(other.ticket_, std::nullopt)),
+      tries_(std::move(other.tries_)),
+      kept_(std::move(other.kept_)),
+      kept_try_(other.kept_try_) {}
+
+void WatchedCase::drop() {
+  if (const auto ticket = std::exchange(ticket_, std::nullopt)) watch_.end(*ticket);
+}
+
+void WatchedCase::begin() {
+  drop();
+  ticket_ = watch_.begin(needs_.devices);
+}
+
+void WatchedCase::end(CaseEnd end, int others) {
+  const health::Observation seen = watch_.end(*std::exchange(ticket_, std::nullopt));
+  if (end.interrupted) return;
+  health::Needs needs = needs_;
+  needs.processes += others;
+  Try one = {std::move(end), health::to_json(seen), health::judge(seen, needs)};
+  const auto of_samples = health::judge_samples(one.end.series);
+  one.marks.insert(one.marks.end(), of_samples.begin(), of_samples.end());
+  tries_.push_back(in_words(one));
+  const bool better =
+      !kept_ || (one.end.outcome == Outcome::ok && one.marks.size() < kept_->marks.size());
+  if (!better) return;
+  kept_ = std::move(one);
+  kept_try_ = tries_.size();
+}
+
+std::optional<std::string> WatchedCase::next_try() const {
+  const bool unhealthy = kept_ && kept_->end.outcome == Outcome::ok && !kept_->marks.empty();
+  if (policy_ != "retry" || !unhealthy || tries_.size() >= most_tries) return std::nullopt;
+  return fmt::format("try {} of {}, the last was {}", tries_.size() + 1, most_tries, tries_.back());
+}
+
+std::optional<CaseEnd> WatchedCase::conclude() {
+  if (!kept_) return std::nullopt;
+  Try kept = *std::exchange(kept_, std::nullopt);
+  if (kept.end.outcome == Outcome::skipped) return std::move(kept.end);
+  if (tries_.size() > 1) {
+    kept.health["tries"] = std::move(tries_);
+    kept.health["kept_try"] = kept_try_;
   }
-  if (tries.size() > 1) {
-    kept.health["tries"] = std::move(tries);
-    kept.health["kept_try"] = kept_try;
+  nlohmann::json& context = kept.end.context;
+  context["health"] = std::move(kept.health);
+  store::add_marks(context, kept.marks);
+  if (policy_ == "discard" && kept.end.outcome == Outcome::ok && !kept.marks.empty()) {
+    context["discarded"] = discarded_by(kept);
   }
-  return told(std::move(kept), policy);
+  return std::move(kept.end);
+}
+
+// "throttled, wide"; of a try that failed its outcome.
+std::string WatchedCase::in_words(const Try& one) {
+  if (one.end.outcome != Outcome::ok) return std::string(to_text(one.end.outcome));
+  std::vector<std::string> words;
+  for (const store::Mark& mark : one.marks) {
+    if (std::find(words.begin(), words.end(), mark.mark) == words.end()) words.push_back(mark.mark);
+  }
+  return words.empty() ? "fit" : join(words, ", ");
+}
+
+// Pass to the word of its first mark: of marks of the whole case for every pass that was timed.
+nlohmann::json WatchedCase::discarded_by(const Try& one) {
+  nlohmann::json passes = nlohmann::json::object();
+  for (const store::Mark& mark : one.marks) {
+    if (!mark.pass.empty() && !passes.contains(mark.pass)) passes[mark.pass] = mark.mark;
+    for (const store::Series& series : one.end.series) {
+      const bool timed = mark.pass.empty() && !series.clock.empty();
+      if (timed && !passes.contains(series.pass)) passes[series.pass] = mark.mark;
+    }
+  }
+  return passes;
 }
 
 WatchedMachine::WatchedMachine()
@@ -138,26 +124,9 @@ WatchedMachine::WatchedMachine()
       machine_(probe_machine(*gpus_, *cpus_)),
       watch_({gpus_, cpus_}) {}
 
-CaseEnd WatchedMachine::execute(const ResolvedCase& resolved,
-                                const std::function<CaseEnd()>& execute,
-                                const std::function<void(const std::string&)>& doing,
-                                const std::function<bool()>& stopping) {
-  const health::Needs needs = needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS"));
-  return execute_watched(resolved, {watch_, needs, execute, doing, stopping});
-}
-
-health::Watch::Ticket WatchedMachine::begin(const ResolvedCase& resolved) {
-  return watch_.begin(needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS")).devices);
-}
-
-CaseEnd WatchedMachine::end(health::Watch::Ticket ticket, const ResolvedCase& resolved,
-                            int processes_beside, CaseEnd end) {
-  const health::Observation observation = watch_.end(ticket);
-  if (end.outcome == Outcome::skipped) return end;
-  health::Needs needs = needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS"));
-  needs.processes += processes_beside;
-  return told(judge(std::move(end), observation, needs),
-              store::text_of(resolved.request.parameters, "measure.unhealthy"));
+WatchedCase WatchedMachine::watch(const ResolvedCase& resolved) {
+  return {watch_, needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS")),
+          store::text_of(resolved.request.parameters, "measure.unhealthy")};
 }
 
 }  // namespace assay::run

@@ -1,6 +1,10 @@
 #pragma once
 
-#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "health/judge.h"
 #include "health/watch.h"
@@ -22,23 +26,51 @@ int processes_of(const ResolvedCase& resolved);
 health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cpus,
                        const char* threads);
 
-// What a case is measured with.
-struct Watched {
-  health::Watch& watch;
-  health::Needs needs;
-  std::function<CaseEnd()> execute;
-  std::function<void(const std::string&)> doing;  // told of another try
-  std::function<bool()> stopping;                 // asked before one
-};
-
-// Measures a case while the machine is watched, and does what its `measure.unhealthy` says about
-// what was seen:
+// One case while it is measured: watches the machine during each try, and does what the case's
+// `measure.unhealthy` says about what was seen:
 // - mark: joins `marks` to the context;
-// - retry: measures a marked case again, `most_tries` in all, and keeps the try with the fewest
-//   marks, of equals the first;
+// - retry: wants a marked case measured again, `most_tries` in all, and keeps the try with the
+//   fewest marks, of equals the first; does not come with turns (config/read/interleave.h);
 // - discard: also names the passes whose times reports leave out (`discarded` in the context).
 // What was read joins the context as `health`. A case that did not end `ok` is measured once.
-CaseEnd execute_watched(const ResolvedCase& resolved, const Watched& watched);
+class WatchedCase {
+ public:
+  WatchedCase(health::Watch& watch, health::Needs needs, std::string policy)
+      : watch_(watch), needs_(std::move(needs)), policy_(std::move(policy)) {}
+  WatchedCase(WatchedCase&& other) noexcept;
+  ~WatchedCase() { drop(); }
+
+  // A try begins; one that has not ended is forgotten.
+  void begin();
+  // It has ended. What held the machine up in the turns of others counts as well; others:
+  // processes beside the case's own. One that was interrupted does not count.
+  void end(CaseEnd end, int others = 0);
+  bool tried() const { return !tries_.empty(); }
+  // What to say of the next try, "try 2 of 3, the last was wide"; nothing where there is to be
+  // none.
+  std::optional<std::string> next_try() const;
+  // The end of the try to keep; nothing where none has ended.
+  std::optional<CaseEnd> conclude();
+
+ private:
+  struct Try {
+    CaseEnd end;
+    nlohmann::json health;
+    std::vector<store::Mark> marks;
+  };
+
+  static std::string in_words(const Try& one);
+  static nlohmann::json discarded_by(const Try& one);
+  void drop();
+
+  health::Watch& watch_;
+  health::Needs needs_;
+  std::string policy_;
+  std::optional<health::Watch::Ticket> ticket_;
+  std::vector<std::string> tries_;  // in words
+  std::optional<Try> kept_;
+  std::size_t kept_try_ = 0;
+};
 
 // The machine a run is on, and the watch over it. One for a run: opening NVML takes a while.
 class WatchedMachine {
@@ -46,18 +78,7 @@ class WatchedMachine {
   WatchedMachine();
 
   const Machine& machine() const { return machine_; }
-  CaseEnd execute(const ResolvedCase& resolved, const std::function<CaseEnd()>& execute,
-                  const std::function<void(const std::string&)>& doing,
-                  const std::function<bool()>& stopping);
-
-  // The same for one of several cases that take turns, watched from its begin to its end: what
-  // held the machine up in the turns of others counts as well. `processes_beside`: of the others.
-  // `retry` does not come with turns (config/read/interleave.h).
-  health::Watch::Ticket begin(const ResolvedCase& resolved);
-  CaseEnd end(health::Watch::Ticket ticket, const ResolvedCase& resolved, int processes_beside,
-              CaseEnd end);
-  // Of one that has not ended.
-  void drop(health::Watch::Ticket ticket) { watch_.end(ticket); }
+  WatchedCase watch(const ResolvedCase& resolved);
 
  private:
   std::shared_ptr<health::GpuSource> gpus_;

@@ -2,27 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
-#include "run/external/exchange.h"
 #include "run/external/permission.h"
-#include "run/interleave/interleave_cases.h"
-#include "run/interleave/interleave_choice.h"
+#include "run/interleave/interleave_member.h"
+#include "run/interleave/interleave_plan.h"
 #include "run/schedule/health_policy.h"
 #include "run/schedule/pass_by_pass.h"
 #include "run/schedule/provenance.h"
-#include "run/workers/worker_group.h"
 #include "store/records/identity.h"
 
 namespace assay::run {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-using Doing = std::function<void(const std::string&)>;
 
 class Run {
  public:
@@ -30,21 +24,23 @@ class Run {
       : request_(request),
         database_(database),
         observer_(observer),
-        machine_(watched_.machine()),
+        machine_(watched_machine_.machine()),
         surroundings_{request.catalogue, request.experiment, machine_,
                       request.catalogue.uses_cuda()},
         build_(request.installation),
-        interleaving_(surroundings_, request.plan, request.allow_external),
-        spare_(request.installation, interrupt_) {}
+        interleave_(surroundings_, request.plan, request.allow_external),
+        pool_(request.installation, interrupt_) {}
 
   Result<RunEnd> run() {
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
       if (!is_left(index)) continue;
-      const auto& together =
-          interleaving_.members_with(index, [this](std::size_t other) { return is_left(other); });
-      auto done = together.empty() ? run_case(open_case(index)) : run_in_turns(together);
-      if (!done) return tl::unexpected(done.error());
+      Group group;
+      const auto together =
+          interleave_.members_with(index, [this](std::size_t other) { return is_left(other); });
+      for (const std::size_t member : together) group.cases.push_back(open_case(member));
+      if (together.empty()) group.cases.push_back(open_case(index));
+      if (auto done = measure(std::move(group)); !done) return tl::unexpected(done.error());
     }
     if (!end_.interrupted) {
       if (auto finished = database_.finish_run(end_.run, timestamp_utc()); !finished) {
@@ -120,8 +116,12 @@ class Run {
   }
 
   ResolvedCase resolved_case(std::size_t index) const {
-    return resolve(surroundings_, static_cast<std::int64_t>(index),
-                   request_.plan.parameters(index));
+    ResolvedCase resolved =
+        resolve(surroundings_, static_cast<std::int64_t>(index), request_.plan.parameters(index));
+    if (resolved.external != nullptr && !resolved.skipped) {
+      resolved.skipped = why_not_permitted(*resolved.external, request_.allow_external);
+    }
+    return resolved;
   }
 
   bool stopping() {
@@ -134,19 +134,20 @@ class Run {
   struct OpenCase {
     ResolvedCase resolved;
     store::CaseResult result;
-    BuildIdentity::Files files;                    // that measure it
-    nlohmann::json build;                          // described, unless the database knows it
-    std::optional<health::Watch::Ticket> watched;  // where it takes turns
+    BuildIdentity::Files files;  // that measure it
+    nlohmann::json build;        // described, unless the database knows it
+    WatchedCase watched;
     std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
   };
 
   OpenCase open_case(std::size_t index) {
-    OpenCase open;
-    open.resolved = resolved_case(index);
+    ResolvedCase resolved = resolved_case(index);
+    OpenCase open = {.resolved = resolved,
+                     .files = build_.files(resolved),
+                     .watched = watched_machine_.watch(resolved)};
     open.result.ordinal = static_cast<std::int64_t>(index);
-    open.result.parameters = open.resolved.request.parameters;
+    open.result.parameters = std::move(resolved.request.parameters);
     store::set_key(open.result);
-    open.files = build_.files(open.resolved);
     open.result.build = BuildIdentity::identity(open.files);
     if (!described_.contains(open.result.build)) open.build = build_.describe(open.files);
     open.result.session = session_;
@@ -158,8 +159,7 @@ class Run {
   void retire_workers_of_older_files() {
     if (changes_seen_ == build_.changes()) return;
     changes_seen_ = build_.changes();
-    workers_.reset();
-    spare_.clear();
+    pool_.clear();
   }
 
   // Nobody knows which of the two binaries the times are of. What is stored is of a build that is
@@ -186,30 +186,7 @@ class Run {
     return selection_.wants(index) && !measured_.contains(index);
   }
 
-  void begin_case(OpenCase& open) {
-    observer_.case_started(open.index(), request_.plan.describe(open.index()));
-    open.result.when = timestamp_utc();
-  }
-
-  Result<void> run_case(OpenCase open, std::string why_apart = {}) {
-    begin_case(open);
-    const auto start = Clock::now();
-    CaseEnd end = watched_.execute(
-        open.resolved, [&] { return execute(open.resolved); },
-        [this](const std::string& what) { observer_.case_doing(what); },
-        [this] { return stopping(); });
-    if (end.interrupted) {
-      end_.interrupted = true;
-      return {};
-    }
-    if (workers_) end.context.emplace("versions", workers_->versions());
-    if (why_apart.empty()) why_apart = interleaving_.why_apart(open.index());
-    if (!why_apart.empty()) end.context["interleaved"] = {{"apart", std::move(why_apart)}};
-    return finish_case(open, std::move(end),
-                       std::chrono::duration<double>(Clock::now() - start).count());
-  }
-
-  Result<void> finish_case(OpenCase& open, CaseEnd end, double wall_s) {
+  Result<void> finish_case(OpenCase& open, CaseEnd end) {
     store::CaseResult& result = open.result;
     refuse_changed_files(open, end);
     complete_passes(open.resolved.request.passes, end);
@@ -219,7 +196,6 @@ class Run {
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
     result.series = std::move(end.series);
-    result.wall_s = wall_s;
     result.context = {{"passes", open.resolved.request.passes}};
     result.context.update(end.context);
     if (auto recorded = record(open); !recorded) return recorded;
@@ -252,47 +228,115 @@ class Run {
     return tl::unexpected(std::move(error));
   }
 
-  // The cases at these places of the plan, each of which is recorded as soon as it has ended.
-  Result<void> run_in_turns(const std::vector<std::size_t>& indices) {
+  // Cases that are measured together: in turns, or a single one alone.
+  struct Group {
     std::vector<OpenCase> cases;
-    for (const std::size_t index : indices) cases.push_back(open_case(index));
-    std::vector<InTurns> members;
+    std::string why_apart = {};  // of a single one that was to take turns
+    std::vector<std::string> names = {};
     int processes = 0;
-    for (const OpenCase& open : cases) {
-      processes += processes_of(open.resolved);
-      members.push_back({&open.resolved, open.result.key, interleaving_.name_of(open.index())});
+    bool again = false;                                           // a single one has another try
+    std::vector<std::pair<std::size_t, std::string>> alone = {};  // harmed by the others, and how
+    Result<void> recorded = {};
+    bool in_turns() const { return cases.size() > 1; }
+  };
+
+  // Records each case as soon as it has ended. Those that failed for the presence of the others are
+  // then measured alone.
+  Result<void> measure(Group group) {
+    if (group.cases.front().resolved.skipped) return skip(group);
+    const InterleaveResources resources = {
+        pool_, interrupt_, [&](const std::string& what) {
+          observer_.case_doing(group.in_turns() ? what + ", in turns" : what);
+        }};
+    std::vector<const ResolvedCase*> cases;
+    for (const OpenCase& open : group.cases) {
+      cases.push_back(&open.resolved);
+      group.names.push_back(interleave_.name_of(open.index()));
+      group.processes += processes_of(open.resolved);
     }
-    if (workers_) spare_.add(std::move(*workers_));
-    workers_.reset();
-    Result<void> recorded;
-    const auto alone = measure_in_turns(
-        members, spare_, interrupt_,
-        {.stop = [&] { return !recorded || stopped_now(); },
-         .begins =
-             [&](std::size_t member) {
-               begin_case(cases[member]);
-               cases[member].watched = watched_.begin(cases[member].resolved);
-             },
-         .doing = [&](const std::string& what) { observer_.case_doing(what + ", in turns"); },
-         .ended =
-             [&](std::size_t member, CaseEnd end, double worked_s) {
-               OpenCase& open = cases[member];
-               observer_.case_started(open.index(), request_.plan.describe(open.index()));
-               if (const auto ticket = std::exchange(open.watched, std::nullopt)) {
-                 const int beside = processes - processes_of(open.resolved);
-                 end = watched_.end(*ticket, open.resolved, beside, std::move(end));
-               }
-               auto done = finish_case(open, std::move(end), worked_s);
-               if (!done && recorded) recorded = std::move(done);
-             }});
-    for (OpenCase& open : cases) {
-      if (const auto ticket = std::exchange(open.watched, std::nullopt)) watched_.drop(*ticket);
+    const InterleaveRules rules = rules_of(group);
+    do {
+      interleave(make_interleave_members(cases, resources), rules);
+    } while (std::exchange(group.again, false));
+    for (const auto& [member, why] : group.alone) {
+      if (!group.recorded || stopped_now()) break;
+      Group single = {.cases = {}, .why_apart = why};
+      single.cases.push_back(std::move(group.cases[member]));
+      group.recorded = measure(std::move(single));
     }
-    for (const Alone& one : alone) {
-      if (!recorded || stopped_now()) break;
-      recorded = run_case(std::move(cases[one.member]), one.why);
+    return std::move(group.recorded);
+  }
+
+  InterleaveRules rules_of(Group& group) {
+    InterleaveRules rules;
+    const wire::CaseRequest& first = group.cases.front().resolved.request;
+    rules.seed = store::integer_of(first.parameters, "measure.seed", 0);
+    rules.passes = first.passes;
+    for (const OpenCase& open : group.cases) rules.keys.push_back(open.result.key);
+    rules.stop = [&] { return !group.recorded || stopped_now(); };
+    rules.begins = [&](std::size_t member) {
+      OpenCase& open = group.cases[member];
+      if (!open.watched.tried()) begin_case(open);
+      open.watched.begin();
+    };
+    rules.ended = [&](std::size_t member, InterleaveEnd end) {
+      member_ended(group, member, std::move(end));
+    };
+    return rules;
+  }
+
+  void member_ended(Group& group, std::size_t member, InterleaveEnd ended) {
+    OpenCase& open = group.cases[member];
+    CaseEnd& end = ended.end;
+    if (group.in_turns() && (ended.beside_others || !pool_.empty()) && !end.interrupted) {
+      if (std::string why = harm_by_others(end); !why.empty()) {
+        group.alone.emplace_back(member, std::move(why));
+        return;
+      }
     }
-    return recorded;
+    if (group.in_turns()) {
+      end.context["interleaved"] = interleave_fact(member, group.names, ended.turns);
+    } else {
+      tell_why_apart(group, end);
+    }
+    open.result.wall_s += ended.worked_s;
+    open.watched.end(std::move(end), group.processes - processes_of(open.resolved));
+    if (const auto next = open.watched.next_try(); next && !stopping()) {
+      observer_.case_doing(*next);
+      group.again = true;
+      return;
+    }
+    auto kept = open.watched.conclude();
+    if (!kept) return;
+    if (group.in_turns()) announce(open);
+    auto done = finish_case(open, std::move(*kept));
+    if (!done && group.recorded) group.recorded = std::move(done);
+  }
+
+  void tell_why_apart(const Group& group, CaseEnd& end) const {
+    const std::string why = group.why_apart.empty()
+                                ? interleave_.why_apart(group.cases.front().index())
+                                : group.why_apart;
+    if (!why.empty()) end.context["interleaved"] = interleave_fact(why);
+  }
+
+  Result<void> skip(Group& group) {
+    OpenCase& open = group.cases.front();
+    begin_case(open);
+    CaseEnd end;
+    end.outcome = Outcome::skipped;
+    end.reason = *open.resolved.skipped;
+    tell_why_apart(group, end);
+    return finish_case(open, std::move(end));
+  }
+
+  void announce(const OpenCase& open) {
+    observer_.case_started(open.index(), request_.plan.describe(open.index()));
+  }
+
+  void begin_case(OpenCase& open) {
+    announce(open);
+    open.result.when = timestamp_utc();
   }
 
   bool stopped_now() {
@@ -301,81 +345,22 @@ class Run {
     return interrupt_.stop_now();
   }
 
-  CaseEnd execute(const ResolvedCase& resolved) {
-    CaseEnd end;
-    if (resolved.skipped) {
-      end.outcome = Outcome::skipped;
-      end.reason = *resolved.skipped;
-      return end;
-    }
-    if (resolved.pass_by_pass && resolved.request.passes.size() > 1) {
-      return measure_pass_by_pass(resolved,
-                                  [this](const ResolvedCase& one) { return execute(one); });
-    }
-    const Doing doing = [this](const std::string& what) { observer_.case_doing(what); };
-    if (resolved.external != nullptr) {
-      if (auto refused = why_no_leave(*resolved.external, request_.allow_external)) {
-        end.outcome = Outcome::skipped;
-        end.reason = std::move(*refused);
-        return end;
-      }
-      return execute_external(resolved, doing);
-    }
-    return execute_on_workers(resolved.request, resolved, doing);
-  }
-
-  CaseEnd execute_external(const ResolvedCase& resolved, const Doing& doing) {
-    // Its program needs the memory that our idle workers may still hold.
-    workers_.reset();
-    spare_.clear();
-    const ExchangeFolder folder;
-    return checked_by_workers(run_external_case(resolved, request_.installation.peers(),
-                                                folder.path(), interrupt_, doing),
-                              folder, resolved, [&](const wire::CaseRequest& request) {
-                                return execute_on_workers(request, resolved, doing);
-                              });
-  }
-
-  CaseEnd execute_on_workers(const wire::CaseRequest& request, const ResolvedCase& resolved,
-                             const Doing& doing) {
-    if (auto ready = ready_workers(request, resolved.fresh_workers); !ready) {
-      return ended_without_workers(ready.error().text(), interrupt_);
-    }
-    CaseEnd end = workers_->run_case(request, resolved.time_limit_s, interrupt_, doing);
-    if (!end.reusable) workers_.reset();
-    return end;
-  }
-
-  Result<void> ready_workers(const wire::CaseRequest& request, bool fresh) {
-    const Value& size = request.parameters.at("world_size");
-    const int world_size = static_cast<int>(std::get<std::int64_t>(size));
-    if (workers_) spare_.add(std::move(*workers_));
-    workers_.reset();
-    // Others would hold memory that this case may need.
-    spare_.keep_for(fresh ? std::vector<int>{} : std::vector<int>{world_size});
-    auto ready = spare_.take(world_size, fresh);
-    if (!ready) return tl::unexpected(ready.error());
-    workers_.emplace(std::move(*ready));
-    return {};
-  }
-
   const RunRequest& request_;
   store::Database& database_;
   Observer& observer_;
-  WatchedMachine watched_;
+  WatchedMachine watched_machine_;
   const Machine& machine_;
   Surroundings surroundings_;
   BuildIdentity build_;
-  Interleaving interleaving_;
+  InterleavePlan interleave_;
   Interrupt interrupt_{[this] { observer_.interrupted(); }};
-  SpareGroups spare_;
+  WorkerPool pool_;
   Selection selection_;
   std::optional<store::RunClaim> claim_;
   std::size_t changes_seen_ = 0;     // of the files that measure
   int session_ = 0;                  // of the results, as the database counts
   std::set<std::string> described_;  // builds that the database knows
   std::set<std::size_t> measured_;   // places of the plan, by this session
-  std::optional<WorkerGroup> workers_;
   RunEnd end_;
 };
 

@@ -20,10 +20,10 @@ using Clock = std::chrono::steady_clock;
 // More strangers than this at once are turned away.
 constexpr std::size_t most_waiting = 256;
 
-class Gathering {
+class Acceptance {
  public:
-  Gathering(wire::Listener& listener, const std::string& token, std::vector<Worker>& workers,
-            Interrupt* interrupt)
+  Acceptance(wire::Listener& listener, const std::string& token, std::vector<Worker>& workers,
+             Interrupt* interrupt)
       : listener_(listener), token_(token), workers_(workers), interrupt_(interrupt) {}
 
   Result<nlohmann::json> run() {
@@ -138,9 +138,9 @@ class Gathering {
 
 }  // namespace
 
-Result<nlohmann::json> gather(wire::Listener& listener, const std::string& token,
-                              std::vector<Worker>& workers, Interrupt* interrupt) {
-  return Gathering(listener, token, workers, interrupt).run();
+Result<nlohmann::json> accept_workers(wire::Listener& listener, const std::string& token,
+                                      std::vector<Worker>& workers, Interrupt* interrupt) {
+  return Acceptance(listener, token, workers, interrupt).run();
 }
 
 }  // namespace assay::run

@@ -54,7 +54,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return list;
 }
 
-ProcessEnd from(const KeptEnd& end) {
+ProcessEnd from(const ChildEnd& end) {
   const std::int64_t peak_bytes = std::int64_t{end.peak_memory_kib} * 1024;
   if (WIFSIGNALED(end.wait_status)) return {true, WTERMSIG(end.wait_status), peak_bytes};
   return {false, WEXITSTATUS(end.wait_status), peak_bytes};
@@ -91,14 +91,14 @@ class BoundsWatch {
  public:
   explicit BoundsWatch(const std::optional<Bounds>& bounds) : bounds_(bounds) {}
 
-  std::optional<std::string> broken(pid_t keeper) {
+  std::optional<std::string> broken(pid_t subreaper) {
     if (!bounds_) return std::nullopt;
     const std::chrono::duration<double> left = begun_ + bounds_->time - Clock::now();
     late_ = left.count() <= 0;
     if (late_) {
       return "it did not end within " + human_duration(bounds_->time.count());
     }
-    const MemoryGuard::Look look = bounds_->memory.look({keeper});
+    const MemoryGuard::Look look = bounds_->memory.look({subreaper});
     next_ms_ = static_cast<int>(std::min<double>(left.count() * 1000 + 1, look.next_ms));
     return look.stop;
   }
@@ -143,7 +143,7 @@ Result<Process> Process::start(const Command& command) {
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(variables);
   wire::Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const KeeperTask task = {
+  const SubreaperTask task = {
       .control = control->read.number(),
       .report = report->write.number(),
       .failure = failure->write.number(),
@@ -154,26 +154,26 @@ Result<Process> Process::start(const Command& command) {
       .arguments = argv.data(),
       .environment = envp.data()};
 
-  const pid_t keeper = ::fork();
-  if (keeper < 0) {
+  const pid_t subreaper = ::fork();
+  if (subreaper < 0) {
     return fail(ExitCode::machine_lacks,
                 fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
-  if (keeper == 0) keep(task);
-  process.keeper_ = keeper;
+  if (subreaper == 0) run_subreaper(task);
+  process.subreaper_ = subreaper;
   process.control_ = std::move(control->write);
   process.report_ = std::move(report->read);
   report->write.close();
   failure->write.close();
   const auto reason = read_word<int>(failure->read);
-  const auto begun = read_word<KeptStart>(process.report_);
+  const auto begun = read_word<ChildStart>(process.report_);
   if (reason) {
     return fail(ExitCode::machine_lacks,
                 fmt::format("cannot run '{}': {}", command.arguments[0], std::strerror(*reason)));
   }
   if (!begun) {
     return fail(ExitCode::machine_lacks,
-                fmt::format("cannot run '{}': its keeper was ended", command.arguments[0]));
+                fmt::format("cannot run '{}': its subreaper was ended", command.arguments[0]));
   }
   process.pid_ = begun->pid;
   if (command.standard_input) process.input_ = std::move(input->write);
@@ -188,7 +188,7 @@ Process& Process::operator=(Process&& other) noexcept {
   if (this == &other) return *this;
   kill();
   pid_ = std::exchange(other.pid_, -1);
-  keeper_ = std::exchange(other.keeper_, -1);
+  subreaper_ = std::exchange(other.subreaper_, -1);
   mark_ = std::move(other.mark_);
   end_ = std::exchange(other.end_, std::nullopt);
   control_ = std::move(other.control_);
@@ -201,11 +201,11 @@ Process& Process::operator=(Process&& other) noexcept {
 
 void Process::take_end(int wait_ms) {
   if (end_ || !report_.open() || !readable(report_, wait_ms)) return;
-  if (const auto told = read_word<KeptEnd>(report_)) {
+  if (const auto told = read_word<ChildEnd>(report_)) {
     end_ = from(*told);
     return;
   }
-  // Somebody has ended the keeper, and with it, by the system's hand, the process.
+  // Somebody has ended the subreaper, and with it, by the system's hand, the process.
   end_ = ProcessEnd{true, SIGKILL};
   end_family(mark_);
 }
@@ -224,15 +224,15 @@ ProcessEnd Process::wait() {
 
 void Process::kill() {
   constexpr int patience_ms = 30'000;
-  if (keeper_ <= 0) return;
+  if (subreaper_ <= 0) return;
   control_.close();
   take_end(patience_ms);
   // What is left of its pipe closes when the last of the family is gone.
   const bool gone = readable(report_, patience_ms);
-  ::waitpid(keeper_, nullptr, gone ? 0 : WNOHANG);
+  ::waitpid(subreaper_, nullptr, gone ? 0 : WNOHANG);
   report_.close();
   if (!end_) end_ = ProcessEnd{true, SIGKILL};
-  keeper_ = -1;
+  subreaper_ = -1;
   pid_ = -1;
 }
 
@@ -271,7 +271,7 @@ Result<Captured> capture(const Process::Command& command, const std::optional<Bo
   };
   // One that has closed its streams may run on.
   while (output_open || errors_open || !process->ended()) {
-    if (const auto broken = watch.broken(process->keeper())) {
+    if (const auto broken = watch.broken(process->subreaper())) {
       captured.stopped = *broken;
       captured.late = watch.late();
       process->kill();

@@ -43,7 +43,7 @@ class Process {
 
   pid_t pid() const { return pid_; }
   // The process that gathers in what it has started and left: both are of this one's family.
-  pid_t keeper() const { return keeper_; }
+  pid_t subreaper() const { return subreaper_; }
   // Whether it is on its way out, which may take the system seconds: a GPU's memory is returned
   // first.
   bool is_ending() const;
@@ -68,7 +68,7 @@ class Process {
   void take_end(int wait_ms);
 
   pid_t pid_ = -1;
-  pid_t keeper_ = -1;
+  pid_t subreaper_ = -1;
   std::string mark_;          // of its family
   wire::Descriptor control_;  // closing it ends them all
   wire::Descriptor report_;

@@ -24,10 +24,10 @@ namespace assay::run {
 namespace {
 
 // The program's side of the fork; returns only when it cannot be run.
-void become_program(const KeeperTask& task, pid_t keeper) {
+void become_program(const SubreaperTask& task, pid_t subreaper) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != keeper) ::_exit(127);
+  if (::getppid() != subreaper) ::_exit(127);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -49,7 +49,7 @@ void close_range(unsigned first, unsigned last) {
   }
 }
 
-// Pipes that a keeper held open would never be seen to end.
+// Pipes that a subreaper held open would never be seen to end.
 void close_all_but(int first, int second, int third) {
   int kept[] = {first, second, third};
   std::sort(kept, kept + 3);
@@ -109,9 +109,9 @@ void kill_children() {
   ::close(proc);
 }
 
-class Keeper {
+class Subreaper {
  public:
-  Keeper(pid_t child, int report) : child_(child), report_(report) {}
+  Subreaper(pid_t child, int report) : child_(child), report_(report) {}
 
   // False once the program has ended.
   bool reap(int options) {
@@ -135,7 +135,7 @@ class Keeper {
 
  private:
   void tell(int status, long peak_memory_kib) {
-    const KeptEnd end = {status, peak_memory_kib};
+    const ChildEnd end = {status, peak_memory_kib};
     static_cast<void>(!::write(report_, &end, sizeof end));
     child_ = 0;
   }
@@ -147,10 +147,10 @@ class Keeper {
 
 }  // namespace
 
-void keep(const KeeperTask& task) {
+void run_subreaper(const SubreaperTask& task) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::prctl(PR_SET_NAME, "assay-keeper");
+  ::prctl(PR_SET_NAME, "assay-subreaper");
   ::signal(SIGCHLD, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t all;
@@ -171,19 +171,19 @@ void keep(const KeeperTask& task) {
   if (child == 0) become_program(task, self);
   ::setpgid(child, child);
   close_all_but(task.control, task.report, signals);
-  const KeptStart start = {child};
+  const ChildStart start = {child};
   static_cast<void>(!::write(task.report, &start, sizeof start));
 
-  Keeper keeper(child, task.report);
+  Subreaper subreaper(child, task.report);
   pollfd watched[] = {{task.control, POLLIN, 0}, {signals, POLLIN, 0}};
-  while (keeper.reap(WNOHANG)) {
+  while (subreaper.reap(WNOHANG)) {
     ::poll(watched, 2, -1);
     if (watched[0].revents != 0) break;
     signalfd_siginfo taken;
     while (::read(signals, &taken, sizeof taken) == sizeof taken) {
     }
   }
-  keeper.end_all();
+  subreaper.end_all();
   ::_exit(0);
 }
 

@@ -92,7 +92,7 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
     if (!worker) return tl::unexpected(worker.error());
     group.workers_.push_back(std::move(*worker));
   }
-  auto versions = gather(*listener, token, group.workers_, interrupt);
+  auto versions = accept_workers(*listener, token, group.workers_, interrupt);
   if (!versions) return tl::unexpected(versions.error());
   group.versions_ = std::move(*versions);
   return group;
@@ -117,8 +117,7 @@ bool WorkerGroup::any(bool (*is_so)(const Worker&)) const {
   return std::any_of(workers_.begin(), workers_.end(), is_so);
 }
 
-void WorkerGroup::take_messages(std::size_t rank,
-                                const std::function<void(const std::string&)>& doing) {
+void WorkerGroup::take_messages(std::size_t rank, const Doing& doing) {
   Worker& worker = workers_[rank];
   // All there is: behind it may stand the end of the connection, or of the process.
   bool alive = true;
@@ -192,8 +191,7 @@ void WorkerGroup::send_to_all(const nlohmann::json& message) {
 }
 
 // Sleeps until a rank or the user has something to say, and takes it up.
-void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
-                                const std::function<void(const std::string&)>& doing) {
+void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms, const Doing& doing) {
   std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0}};
   for (Worker& worker : workers_) {
     if (worker.hung_up()) limit_ms = std::min(limit_ms, 50);
@@ -217,9 +215,9 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
 
 void WorkerGroup::guard_memory() {
   if (Clock::now() < case_.next_look) return;
-  std::vector<pid_t> keepers;
-  for (const Worker& worker : workers_) keepers.push_back(worker.process.keeper());
-  const MemoryGuard::Look look = memory_guard_.look(keepers);
+  std::vector<pid_t> subreapers;
+  for (const Worker& worker : workers_) subreapers.push_back(worker.process.subreaper());
+  const MemoryGuard::Look look = memory_guard_.look(subreapers);
   case_.next_look = Clock::now() + milliseconds(look.next_ms);
   Worker& largest = workers_[look.largest];
   if (!look.stop || largest.done) return;
@@ -328,8 +326,7 @@ void WorkerGroup::conclude() {
 }
 
 CaseEnd WorkerGroup::run_case(const wire::CaseRequest& request, double time_limit_s,
-                              Interrupt& interrupt,
-                              const std::function<void(const std::string&)>& doing) {
+                              Interrupt& interrupt, const Doing& doing) {
   begin(request, time_limit_s);
   // Nobody is measured beside it: whoever asks for a turn has it.
   while (const auto wanted = work(interrupt, doing)) give({request.ordinal, 1, false});
@@ -350,8 +347,7 @@ void WorkerGroup::give(const wire::Turn& turn) {
   send_to_all(wire::to_json(turn));
 }
 
-std::optional<wire::TurnWanted> WorkerGroup::work(
-    Interrupt& interrupt, const std::function<void(const std::string&)>& doing) {
+std::optional<wire::TurnWanted> WorkerGroup::work(Interrupt& interrupt, const Doing& doing) {
   const auto working = [](const Worker& worker) { return worker.working(); };
   const auto failed = [](const Worker& worker) { return worker.failed(); };
   const auto waiting = [](const Worker& worker) { return !worker.done; };

@@ -15,6 +15,9 @@
 
 namespace assay::run {
 
+// Told what is worked on: a pass, what a worker does.
+using Doing = std::function<void(const std::string&)>;
+
 // How a case ended for all of its ranks.
 struct CaseEnd {
   Outcome outcome = Outcome::ok;
@@ -53,15 +56,14 @@ class WorkerGroup {
   // Sends the case to every rank and waits until all have answered, the time is up, one has died
   // or the user wants to stop now. `doing` is told what rank 0 does.
   CaseEnd run_case(const wire::CaseRequest& request, double time_limit_s, Interrupt& interrupt,
-                   const std::function<void(const std::string&)>& doing);
+                   const Doing& doing);
 
   // The same in steps, for a case that takes turns with others: begin(), then work() and, for each
   // turn wanted, give() and work(), until nothing is wanted; then end(). Only the time within
   // work() counts towards the limit.
   void begin(const wire::CaseRequest& request, double time_limit_s);
   // Until every rank waits for its turn, which gives what rank 0 wants, or the case has ended.
-  std::optional<wire::TurnWanted> work(Interrupt& interrupt,
-                                       const std::function<void(const std::string&)>& doing);
+  std::optional<wire::TurnWanted> work(Interrupt& interrupt, const Doing& doing);
   void give(const wire::Turn& turn);
   CaseEnd end();
 
@@ -72,9 +74,8 @@ class WorkerGroup {
 
   std::string name_of(std::size_t rank) const;
   void send_to_all(const nlohmann::json& message);
-  void wait_and_read(const Interrupt& interrupt, int limit_ms,
-                     const std::function<void(const std::string&)>& doing);
-  void take_messages(std::size_t rank, const std::function<void(const std::string&)>& doing);
+  void wait_and_read(const Interrupt& interrupt, int limit_ms, const Doing& doing);
+  void take_messages(std::size_t rank, const Doing& doing);
   void take(Worker& worker, const nlohmann::json& message);
   void look_for_death(std::size_t rank);
   void guard_memory();

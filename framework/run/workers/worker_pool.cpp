@@ -4,19 +4,19 @@
 
 namespace assay::run {
 
-Result<WorkerGroup> SpareGroups::take(int world_size, bool fresh) {
+Result<WorkerGroup> WorkerPool::take(int world_size, bool fresh) {
   std::erase_if(groups_, [](WorkerGroup& group) { return !group.alive(); });
-  const auto spare = std::find_if(groups_.begin(), groups_.end(), [&](const WorkerGroup& group) {
+  const auto idle = std::find_if(groups_.begin(), groups_.end(), [&](const WorkerGroup& group) {
     return group.world_size() == world_size;
   });
-  if (fresh || spare == groups_.end())
+  if (fresh || idle == groups_.end())
     return WorkerGroup::start(installation_, world_size, &interrupt_);
-  WorkerGroup group = std::move(*spare);
-  groups_.erase(spare);
+  WorkerGroup group = std::move(*idle);
+  groups_.erase(idle);
   return group;
 }
 
-void SpareGroups::keep_for(std::vector<int> world_sizes) {
+void WorkerPool::keep_for(std::vector<int> world_sizes) {
   std::erase_if(groups_, [&](const WorkerGroup& group) {
     const auto use = std::find(world_sizes.begin(), world_sizes.end(), group.world_size());
     if (use == world_sizes.end()) return true;

@@ -6,14 +6,14 @@
 
 namespace assay::run {
 
-// Worker groups that wait for their next cases.
-class SpareGroups {
+// Idle worker groups that wait for their next cases.
+class WorkerPool {
  public:
   // interrupt: the user may stop the start of a new one.
-  SpareGroups(const Installation& installation, Interrupt& interrupt)
+  WorkerPool(const Installation& installation, Interrupt& interrupt)
       : installation_(installation), interrupt_(interrupt) {}
 
-  // A spare group of so many ranks, else, or where it is to be `fresh`, a new one.
+  // An idle group of so many ranks, else, or where it is to be `fresh`, a new one.
   Result<WorkerGroup> take(int world_size, bool fresh);
   void add(WorkerGroup group) { groups_.push_back(std::move(group)); }
   bool empty() const { return groups_.empty(); }

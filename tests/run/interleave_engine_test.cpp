@@ -1,4 +1,4 @@
-#include "run/interleave/interleave_passes.h"
+#include "run/interleave/interleave_engine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Did {
 
 // Goes through its passes as a worker does. Ends at once ("crashes") in the sample `dies_at` of the
 // pass `dies_in`, or where that is "start" in its preparation.
-class FakeCase final : public TurnTaker {
+class FakeCase final : public InterleaveMember {
  public:
   FakeCase(char who, std::vector<std::pair<std::string, std::int64_t>> passes,
            std::vector<Did>& log)
@@ -43,6 +43,9 @@ class FakeCase final : public TurnTaker {
     return wanted();
   }
 
+  CaseEnd end() override { return {}; }
+  bool holds_memory() const override { return true; }
+
   std::string dies_in;
   std::int64_t dies_at = 0;
   std::vector<wire::Turn> turns;
@@ -60,26 +63,28 @@ class FakeCase final : public TurnTaker {
   std::int64_t taken_ = 0;
 };
 
-class TakeTurns : public ::testing::Test {
+class InterleaveEngineTest : public ::testing::Test {
  protected:
   FakeCase& add(std::vector<std::pair<std::string, std::int64_t>> passes) {
     const char who = static_cast<char>('A' + static_cast<char>(cases_.size()));
-    cases_.push_back(std::make_unique<FakeCase>(who, std::move(passes), log_));
-    return *cases_.back();
+    auto added = std::make_unique<FakeCase>(who, std::move(passes), log_);
+    FakeCase& one = *added;
+    cases_.push_back(std::move(added));
+    fakes_.push_back(&one);
+    return one;
   }
 
   void run() {
-    std::vector<TurnTaker*> members;
-    for (const auto& one : cases_) members.push_back(one.get());
-    take_turns(members, {.seed = 3,
-                         .keys = {"a", "b", "c"},
-                         .passes = {"forward", "backward"},
-                         .stop = [&] { return log_.size() >= stop_after_; },
-                         .ended =
-                             [&](std::size_t index, const std::vector<TurnsOfPass>& turns) {
-                               ended_.push_back(static_cast<char>('A' + static_cast<char>(index)));
-                               turns_ = turns;
-                             }});
+    interleave(cases_, {.seed = 3,
+                        .keys = {"a", "b", "c"},
+                        .passes = {"forward", "backward"},
+                        .stop = [&] { return log_.size() >= stop_after_; },
+                        .begins = [](std::size_t) {},
+                        .ended =
+                            [&](std::size_t index, InterleaveEnd end) {
+                              ended_.push_back(static_cast<char>('A' + static_cast<char>(index)));
+                              turns_ = end.turns;
+                            }});
   }
 
   // Who took turns of the pass, in order.
@@ -92,13 +97,14 @@ class TakeTurns : public ::testing::Test {
   }
 
   std::vector<Did> log_;
-  std::vector<std::unique_ptr<FakeCase>> cases_;
+  InterleaveMembers cases_;
+  std::vector<FakeCase*> fakes_;
   std::vector<char> ended_;
-  std::vector<TurnsOfPass> turns_;
+  std::vector<InterleavePass> turns_;
   std::size_t stop_after_ = 1000000;
 };
 
-TEST_F(TakeTurns, AllArePreparedThenMeasuredPassForPassAndWhatIsRecordedIsWhatHappened) {
+TEST_F(InterleaveEngineTest, AllArePreparedThenMeasuredPassForPassAndWhatIsRecordedIsWhatHappened) {
   for (int i = 0; i < 3; ++i) add({{"forward", 20}, {"backward", 8}});
   run();
   ASSERT_EQ(log_.size(), 3u + 30u + 24u);
@@ -113,10 +119,10 @@ TEST_F(TakeTurns, AllArePreparedThenMeasuredPassForPassAndWhatIsRecordedIsWhatHa
   EXPECT_EQ(turns_[0].turns, takers("forward"));
   EXPECT_EQ(turns_[1].block, 1);
   EXPECT_EQ(turns_[1].turns, takers("backward"));
-  for (const auto& one : cases_) EXPECT_EQ(one->turns.size(), 10u + 8u);
+  for (const auto* one : fakes_) EXPECT_EQ(one->turns.size(), 10u + 8u);
 }
 
-TEST_F(TakeTurns, AMemberIsToldWhetherOthersWereMeasuredInBetween) {
+TEST_F(InterleaveEngineTest, AMemberIsToldWhetherOthersWereMeasuredInBetween) {
   FakeCase& a = add({{"forward", 40}});
   FakeCase& b = add({{"forward", 40}});
   run();
@@ -129,10 +135,10 @@ TEST_F(TakeTurns, AMemberIsToldWhetherOthersWereMeasuredInBetween) {
   }
 }
 
-TEST_F(TakeTurns, OneThatDiesLeavesTheOthersTheirTurns) {
+TEST_F(InterleaveEngineTest, OneThatDiesLeavesTheOthersTheirTurns) {
   for (const char* where : {"start", "forward", "backward"}) {
     SCOPED_TRACE(where);
-    log_.clear(), cases_.clear(), ended_.clear();
+    log_.clear(), cases_.clear(), fakes_.clear(), ended_.clear();
     add({{"forward", 10}, {"backward", 10}});
     FakeCase& dies = add({{"forward", 10}, {"backward", 10}});
     add({{"forward", 10}, {"backward", 10}});
@@ -141,12 +147,12 @@ TEST_F(TakeTurns, OneThatDiesLeavesTheOthersTheirTurns) {
     run();
     EXPECT_EQ(ended_.front(), 'B');
     EXPECT_THAT(ended_, ::testing::UnorderedElementsAre('A', 'B', 'C'));
-    EXPECT_EQ(cases_[0]->turns.size(), 20u);
-    EXPECT_EQ(cases_[2]->turns.size(), 20u);
+    EXPECT_EQ(fakes_[0]->turns.size(), 20u);
+    EXPECT_EQ(fakes_[2]->turns.size(), 20u);
   }
 }
 
-TEST_F(TakeTurns, OneThatSkipsAPassWaitsForTheOthersToFinishIt) {
+TEST_F(InterleaveEngineTest, OneThatSkipsAPassWaitsForTheOthersToFinishIt) {
   add({{"forward", 10}, {"backward", 10}});
   add({{"backward", 10}});
   run();
@@ -156,27 +162,50 @@ TEST_F(TakeTurns, OneThatSkipsAPassWaitsForTheOthersToFinishIt) {
   EXPECT_EQ(log_[2].what, "forward");
 }
 
-TEST_F(TakeTurns, MembersMayTakeDifferentlyManySamples) {
+TEST_F(InterleaveEngineTest, MembersMayTakeDifferentlyManySamples) {
   add({{"forward", 10}});
   add({{"forward", 100}});
   run();
   EXPECT_EQ(turns_[0].block, 1) << "the shorter one still has its four rounds";
-  EXPECT_EQ(cases_[0]->turns.size(), 10u);
-  EXPECT_EQ(cases_[1]->turns.size(), 100u);
+  EXPECT_EQ(fakes_[0]->turns.size(), 10u);
+  EXPECT_EQ(fakes_[1]->turns.size(), 100u);
   EXPECT_THAT(ended_, ElementsAre('A', 'B'));
 }
 
-TEST_F(TakeTurns, StoppingEndsNobodyAndStartsNothing) {
+TEST_F(InterleaveEngineTest, StoppingEndsNobodyAndStartsNothing) {
   for (int i = 0; i < 3; ++i) add({{"forward", 10}});
   stop_after_ = 2;
   run();
   EXPECT_EQ(log_.size(), 2u);
   stop_after_ = 9;
-  log_.clear(), cases_.clear();
+  log_.clear(), cases_.clear(), fakes_.clear();
   for (int i = 0; i < 3; ++i) add({{"forward", 10}});
   run();
   EXPECT_EQ(log_.size(), 9u);
   EXPECT_THAT(ended_, IsEmpty());
+}
+
+TEST_F(InterleaveEngineTest, OneThatIsAloneEndsAsItStarts) {
+  add({});
+  run();
+  EXPECT_EQ(log_.size(), 1u);
+  EXPECT_THAT(ended_, ElementsAre('A'));
+  EXPECT_THAT(turns_, IsEmpty());
+}
+
+TEST(InterleaveFact, NamesTheOthersOrSaysWhyThereAreNone) {
+  EXPECT_EQ(interleave_fact(1, {"x=1", "x=2", "x=3"}, {{"forward", 2, 5, "ABCCBA"}}),
+            nlohmann::json::parse(R"({"as": "B", "with": {"A": "x=1", "C": "x=3"},
+                "passes": {"forward": {"block": 2, "rounds": 5, "turns": "ABCCBA"}}})"));
+  EXPECT_EQ(interleave_fact("it is skipped"), nlohmann::json({{"apart", "it is skipped"}}));
+}
+
+TEST(HarmByOthers, IsWantOfMemoryOrOfTheGpu) {
+  EXPECT_EQ(harm_by_others({}), "");
+  EXPECT_THAT(harm_by_others({.outcome = Outcome::oom}), ::testing::HasSubstr("out of memory"));
+  EXPECT_THAT(harm_by_others({.outcome = Outcome::error,
+                              .reason = "CUDA-capable device(s) is/are busy or unavailable"}),
+              ::testing::HasSubstr("one process at a time"));
 }
 
 }  // namespace

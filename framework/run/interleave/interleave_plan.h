@@ -13,35 +13,35 @@
 namespace assay::run {
 
 // Which cases of a plan are measured in turns on this machine, and why the others are not.
-class Interleaving {
+class InterleavePlan {
  public:
   // allow_external: programs of external variants may be started.
-  Interleaving(const Surroundings& surroundings, const config::Plan& plan, bool allow_external);
+  InterleavePlan(const Surroundings& surroundings, const config::Plan& plan, bool allow_external);
 
   // Whether the case is still to be measured.
   using Left = std::function<bool(std::size_t case_index)>;
 
   // The cases that take turns with this one, itself among them, ascending; empty where it is
-  // measured apart. Settled for all of a comparison when the first of them is asked for: those
+  // measured apart. Settled for all of a group when the first of them is asked for: those
   // that are not left by then take no part.
   const std::vector<std::size_t>& members_with(std::size_t case_index, const Left& left);
 
-  // Why a case of a comparison is measured apart; "" for one that takes turns or is in none. For
+  // Why a case of a group is measured apart; "" for one that takes turns or is in none. For
   // the cases of which members_with() has been asked.
   std::string why_apart(std::size_t case_index) const;
 
-  const Comparisons& comparisons() const { return comparisons_; }
+  const InterleaveGroups& groups() const { return groups_; }
   std::string name_of(std::size_t case_index) const;
 
  private:
-  Candidate candidate(std::size_t case_index);
+  InterleaveCandidate candidate(std::size_t case_index);
 
   const Surroundings& around_;
   const config::Plan& plan_;
   bool allow_external_;
-  Comparisons comparisons_;
+  InterleaveGroups groups_;
   MemoryEstimator estimator_;
-  std::map<const Comparison*, Together> settled_;
+  std::map<const InterleaveGroup*, InterleaveFit> settled_;
 };
 
 }  // namespace assay::run

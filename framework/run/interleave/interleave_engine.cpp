@@ -1,0 +1,131 @@
+#include "run/interleave/interleave_engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "run/interleave/interleave_order.h"
+
+namespace assay::run {
+
+namespace {
+
+class InterleaveEngine {
+ public:
+  InterleaveEngine(const InterleaveMembers& members, const InterleaveRules& rules)
+      : members_(members), rules_(rules), wanted_(members.size()), worked_s_(members.size()) {}
+
+  void run() {
+    for (std::size_t index = 0; index < members_.size() && !rules_.stop(); ++index) {
+      rules_.begins(index);
+      note(index, timed(index, [&] { return members_[index]->start(); }));
+    }
+    while (!rules_.stop()) {
+      const std::optional<std::string> pass = next_pass();
+      if (!pass) return;
+      measure(*pass);
+    }
+  }
+
+ private:
+  auto timed(std::size_t index, const auto& work) -> decltype(work()) {
+    using Clock = std::chrono::steady_clock;
+    const auto begun = Clock::now();
+    auto done = work();
+    worked_s_[index] += std::chrono::duration<double>(Clock::now() - begun).count();
+    return done;
+  }
+
+  // The first of the passes that a member waits for.
+  std::optional<std::string> next_pass() const {
+    std::optional<std::string> next;
+    auto place = rules_.passes.end();
+    for (const auto& wanted : wanted_) {
+      if (!wanted) continue;
+      const auto its = std::find(rules_.passes.begin(), rules_.passes.end(), wanted->pass);
+      if (next && its >= place) continue;
+      next = wanted->pass;
+      place = its;
+    }
+    return next;
+  }
+
+  bool wants(std::size_t index, const std::string& pass) const {
+    return wanted_[index] && wanted_[index]->pass == pass;
+  }
+
+  void measure(const std::string& pass) {
+    InterleaveOrder& order =
+        orders_.emplace_back(members_.size(), interleave_seed(rules_.seed, rules_.keys, pass));
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t index = 0; index < members_.size(); ++index) {
+      if (wants(index, pass)) {
+        fewest = std::min(fewest, wanted_[index]->planned);
+      } else {
+        order.drop(index);
+      }
+    }
+    passes_.push_back({pass, samples_per_turn(fewest), 0, {}});
+    while (!rules_.stop()) {
+      const auto index = order.next();
+      if (!index) return;
+      const bool after_others = last_ != index;
+      last_ = index;
+      const wire::Turn turn = {wanted_[*index]->ordinal, passes_.back().block, after_others};
+      note(*index, timed(*index, [&] { return members_[*index]->take(turn); }));
+      if (!wants(*index, pass)) order.drop(*index);
+    }
+  }
+
+  void note(std::size_t index, std::optional<wire::TurnWanted> wanted) {
+    wanted_[index] = std::move(wanted);
+    if (wanted_[index]) return;
+    for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
+      passes_[pass].rounds = orders_[pass].rounds();
+      passes_[pass].turns = in_letters(orders_[pass].taken());
+    }
+    const bool beside_others = std::any_of(
+        members_.begin(), members_.end(),
+        [&](const auto& other) { return other != members_[index] && other->holds_memory(); });
+    CaseEnd end = timed(index, [&] { return members_[index]->end(); });
+    rules_.ended(index, {std::move(end), worked_s_[index], beside_others, passes_});
+  }
+
+  const InterleaveMembers& members_;
+  const InterleaveRules& rules_;
+  std::vector<std::optional<wire::TurnWanted>> wanted_;  // nothing: not begun, or ended
+  std::vector<double> worked_s_;
+  std::vector<InterleaveOrder> orders_;  // of the passes begun
+  std::vector<InterleavePass> passes_;   // the same, for the record
+  std::optional<std::size_t> last_;      // whose turn was the last
+};
+
+}  // namespace
+
+void interleave(const InterleaveMembers& members, const InterleaveRules& rules) {
+  InterleaveEngine(members, rules).run();
+}
+
+std::string harm_by_others(const CaseEnd& end) {
+  if (end.outcome == Outcome::oom) return "it ran out of memory beside the others";
+  // cudaErrorDevicesUnavailable: the GPU serves one process at a time (its compute mode).
+  const bool refused = !end.reusable && end.reason.find("busy or unavailable") != std::string::npos;
+  return refused ? "the GPU serves one process at a time" : "";
+}
+
+nlohmann::json interleave_fact(std::size_t index, const std::vector<std::string>& names,
+                               const std::vector<InterleavePass>& turns) {
+  nlohmann::json with = nlohmann::json::object();
+  for (std::size_t other = 0; other < names.size(); ++other) {
+    if (other != index) with[letter_of(other)] = names[other];
+  }
+  nlohmann::json passes = nlohmann::json::object();
+  for (const InterleavePass& pass : turns) {
+    passes[pass.pass] = {{"block", pass.block}, {"rounds", pass.rounds}, {"turns", pass.turns}};
+  }
+  return {{"as", letter_of(index)}, {"with", std::move(with)}, {"passes", std::move(passes)}};
+}
+
+nlohmann::json interleave_fact(const std::string& why_apart) { return {{"apart", why_apart}}; }
+
+}  // namespace assay::run
