@@ -200,8 +200,7 @@ TEST_F(External, WithoutAFolderThereIsNoExchange) {
                      "read case; case $case in *exchange*) exit 9;; esac; echo '" +
                          std::string(timed) +
                          "'; echo '{\"check\": {\"pass\": \"forward\", \"file\": \"f\"}}'"};
-  const auto left =
-      run_external_case(resolved_, "/modules", {}, interrupt_, [](const std::string&) {});
+  const auto left = run_with({});
   EXPECT_EQ(left.end.outcome, Outcome::error);
   EXPECT_THAT(left.end.reason, HasSubstr("the program exchanged 'f'"));
   EXPECT_TRUE(left.exchanged.empty());
@@ -226,10 +225,10 @@ TEST_F(External, TheWorkerIsAskedWithoutTheProgramsKind) {
   ASSERT_EQ(request.exchanged.size(), 1u);
 }
 
-TEST(ExchangeFolder, GoesWithWhatIsInIt) {
+TEST(TemporaryFolderTest, GoesWithWhatIsInIt) {
   std::filesystem::path path;
   {
-    const ExchangeFolder folder;
+    const TemporaryFolder folder("exchange");
     path = folder.path();
     ASSERT_TRUE(std::filesystem::is_directory(path));
     std::filesystem::create_directory(path / "more");
@@ -237,13 +236,13 @@ TEST(ExchangeFolder, GoesWithWhatIsInIt) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(ExchangeFolder, SaysWhyThereIsNone) {
+TEST(TemporaryFolderTest, SaysWhyThereIsNone) {
   const char* own = std::getenv("TMPDIR");
   const std::string before = own == nullptr ? "" : own;
   ::setenv("TMPDIR", "/proc/absent", 1);
-  const ExchangeFolder absent;
+  const TemporaryFolder absent("exchange");
   ::setenv("TMPDIR", "/proc", 1);
-  const ExchangeFolder unwritable;
+  const TemporaryFolder unwritable("exchange");
   own == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
   EXPECT_TRUE(absent.path().empty());
   EXPECT_THAT(absent.problem(), HasSubstr("TMPDIR"));

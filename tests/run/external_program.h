@@ -29,8 +29,14 @@ class External : public ::testing::Test {
 
   ExternalEnd run(const std::string& script) {
     plugin_.command = {"sh", "-c", script};
-    return run_external_case(resolved_, "/modules", folder_.path(), interrupt_,
-                             [](const std::string&) {});
+    return run_with(folder_.path());
+  }
+  ExternalEnd run_with(const std::filesystem::path& folder) {
+    const std::filesystem::path modules = "/modules";
+    ExternalProgram program(resolved_, modules, folder, false);
+    program.begin();
+    program.work(interrupt_, [](const std::string&) {});
+    return program.end();
   }
   ExternalEnd printing(const std::string& lines) {
     return run("cat > /dev/null; cat <<'END'\n" + lines + "\nEND");
@@ -38,7 +44,7 @@ class External : public ::testing::Test {
 
   catalogue::PluginInfo plugin_;
   ResolvedCase resolved_;
-  ExchangeFolder folder_;
+  TemporaryFolder folder_{"exchange"};
   Interrupt interrupt_;
 };
 

@@ -126,21 +126,17 @@ class Planner {
     for (const std::string& kind : deciding_) deciding += to_text(plan_.get(index, kind)) + ' ';
     const auto [entry, added] = outlooks_.try_emplace(std::move(deciding));
     if (added) {
-      const run::ResolvedCase resolved =
+      run::ResolvedCase resolved =
           run::resolve(around_, static_cast<std::int64_t>(index), plan_.parameters(index));
+      run::require_permission(resolved, allow_external_);
       const bool cuda = to_text(resolved.request.parameters.at("device")) == "cuda" &&
                         !around_.machine.gpus.empty();
-      entry->second = {why_skipped(resolved),
+      entry->second = {resolved.skipped,
                        static_cast<double>(cuda ? around_.machine.gpus[0].memory_bytes
                                                 : around_.machine.memory_bytes),
                        cuda};
     }
     return entry->second;
-  }
-
-  std::optional<std::string> why_skipped(const run::ResolvedCase& resolved) const {
-    if (resolved.skipped || resolved.external == nullptr) return resolved.skipped;
-    return run::why_not_permitted(*resolved.external, allow_external_);
   }
 
   void flush() {

@@ -1,11 +1,6 @@
 #include "run/external/exchange.h"
 
-#include <fmt/format.h>
-#include <stdlib.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 namespace assay::run {
 
@@ -58,28 +53,7 @@ void take_finding(ExternalEnd& external, const std::string& pass, const CaseEnd&
 
 }  // namespace
 
-ExchangeFolder::ExchangeFolder() {
-  std::error_code missing;
-  const std::filesystem::path parent = std::filesystem::temp_directory_path(missing);
-  if (missing) {
-    problem_ = "the folder for temporary files (TMPDIR) is not a folder";
-    return;
-  }
-  std::string pattern = (parent / "assay-exchange-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) != nullptr) {
-    path_ = pattern;
-  } else {
-    problem_ = fmt::format("no folder can be made in {}: {}", parent.string(),
-                           std::error_code(errno, std::generic_category()).message());
-  }
-}
-
-ExchangeFolder::~ExchangeFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
-
-CaseEnd checked_by_workers(ExternalEnd external, const ExchangeFolder& folder,
+CaseEnd checked_by_workers(ExternalEnd external, const TemporaryFolder& folder,
                            const ResolvedCase& resolved,
                            const std::function<CaseEnd(const wire::CaseRequest&)>& on_workers) {
   if (!folder.problem().empty()) external.without_exchange = folder.problem();

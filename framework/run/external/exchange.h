@@ -1,34 +1,15 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 
-#include "run/external/external_case.h"
+#include "run/external/external_answers.h"
+#include "run/workers/temporary_folder.h"
 
 namespace assay::run {
 
-// A folder of its own among the temporary files, readable by this user only, removed with
-// everything in it.
-class ExchangeFolder {
- public:
-  ExchangeFolder();
-  ~ExchangeFolder();
-  ExchangeFolder(const ExchangeFolder&) = delete;
-  ExchangeFolder& operator=(const ExchangeFolder&) = delete;
-
-  // Empty where no folder could be made.
-  const std::filesystem::path& path() const { return path_; }
-  // Why there is none.
-  const std::string& problem() const { return problem_; }
-
- private:
-  std::filesystem::path path_;
-  std::string problem_;
-};
-
 // How an external case ends: what it has exchanged is verified first. `on_workers` answers a
 // request as a worker does.
-CaseEnd checked_by_workers(ExternalEnd external, const ExchangeFolder& folder,
+CaseEnd checked_by_workers(ExternalEnd external, const TemporaryFolder& folder,
                            const ResolvedCase& resolved,
                            const std::function<CaseEnd(const wire::CaseRequest&)>& on_workers);
 

@@ -10,10 +10,21 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "run/external/external_case.h"
+#include "run/cases/resolve.h"
+#include "run/workers/worker_group.h"
 
 namespace assay::run {
+
+// What an external program left of a case.
+struct ExternalEnd {
+  CaseEnd end;
+  std::vector<wire::ExchangeFile> exchanged;      // files it says it has written, by pass
+  std::map<std::string, std::string> unverified;  // passes it exchanges nothing of, and why
+  // Why there is nothing of the passes it has not told of.
+  std::string without_exchange = "the program exchanges no tensors";
+};
 
 // What an external program prints on its standard output, held against the protocol
 // (docs/external.md) and the case. Of what is wrong in it the first is the reason of the case,

@@ -1,23 +1,16 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
-#include <functional>
-#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "run/cases/resolve.h"
-#include "run/workers/worker_group.h"
+#include "run/external/external_answers.h"
+#include "run/workers/host_memory.h"
+#include "run/workers/process.h"
 
 namespace assay::run {
-
-// What an external program left of a case.
-struct ExternalEnd {
-  CaseEnd end;
-  std::vector<wire::ExchangeFile> exchanged;      // files it says it has written, by pass
-  std::map<std::string, std::string> unverified;  // passes it exchanges nothing of, and why
-  // Why there is nothing of the passes it has not told of.
-  std::string without_exchange = "the program exchanges no tensors";
-};
 
 // A case whose variant lives in another program: the case as JSON on its standard input, JSON lines
 // on its standard output (docs/external.md). No shell is involved. `python3` in a descriptor's
@@ -35,22 +28,37 @@ class ExternalProgram {
  public:
   ExternalProgram(const ResolvedCase& resolved, const std::filesystem::path& modules,
                   const std::filesystem::path& folder, bool takes_turns);
-  ~ExternalProgram();
 
   void begin();
   // Until it waits for its turn, or the case has ended. `doing` is told what it does.
   std::optional<wire::TurnWanted> work(Interrupt& interrupt, const Doing& doing);
   void give(const wire::Turn& turn);
-  ExternalEnd end();
+  ExternalEnd end() { return answers_.conclude(errors_); }
 
  private:
-  class Talk;
-  std::unique_ptr<Talk> talk_;
-};
+  std::vector<std::string> words() const;
+  void send_case();
+  void send(const nlohmann::json& message);
+  bool leaves_unread();
+  void follow(Interrupt& interrupt, const Doing& doing);
+  bool must_stop(const Interrupt& interrupt, std::chrono::steady_clock::time_point limit);
+  void tell_of_crash(const ProcessEnd& how);
+  bool fills_the_memory();
+  void wait_for_output(const Interrupt& interrupt, const Doing& doing);
+  bool read_output(const Doing& doing);
 
-// Runs such a case to its end, by itself.
-ExternalEnd run_external_case(const ResolvedCase& resolved, const std::filesystem::path& modules,
-                              const std::filesystem::path& folder, Interrupt& interrupt,
-                              const Doing& doing);
+  const ResolvedCase& case_;
+  const std::filesystem::path& modules_;
+  const std::filesystem::path& folder_;
+  const bool takes_turns_;
+  ExternalAnswers answers_;
+  Process process_;
+  double worked_s_ = 0;
+  std::string errors_;
+  // A limit that cannot be read has been refused as the plugins were listed.
+  MemoryGuard memory_guard_ = MemoryGuard::from_environment().value_or(MemoryGuard(std::nullopt));
+  OutOfMemoryKills kills_;
+  std::chrono::steady_clock::time_point next_look_;
+};
 
 }  // namespace assay::run

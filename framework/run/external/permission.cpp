@@ -35,4 +35,9 @@ std::optional<std::string> why_not_permitted(const catalogue::PluginInfo& extern
       external.name, join(external.command, " "), external.file, trusted_variable);
 }
 
+void require_permission(ResolvedCase& resolved, bool allowed) {
+  if (resolved.skipped || resolved.external == nullptr) return;
+  resolved.skipped = why_not_permitted(*resolved.external, allowed);
+}
+
 }  // namespace assay::run

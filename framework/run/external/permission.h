@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "catalogue/catalogue.h"
+#include "run/cases/resolve.h"
 
 namespace assay::run {
 
@@ -20,5 +20,8 @@ bool is_trusted(const std::filesystem::path& descriptor, std::string_view folder
 // Why this external variant may not run its program here, and how it may; nullopt where it may: it
 // was allowed on the command line, or the environment trusts its folder.
 std::optional<std::string> why_not_permitted(const catalogue::PluginInfo& external, bool allowed);
+
+// Skips a case whose program may not run, unless it is skipped anyway.
+void require_permission(ResolvedCase& resolved, bool allowed);
 
 }  // namespace assay::run

@@ -26,7 +26,9 @@ struct Membership {
     if (end.reusable && !resolved.fresh_workers) resources.pool.add(std::move(group));
   }
   CaseEnd not_started(const std::string& reason) const {
-    return ended_without_workers(reason, resources.interrupt);
+    return {.outcome = Outcome::crashed,
+            .reason = reason,
+            .interrupted = resources.interrupt.stop_now()};
   }
 };
 
@@ -119,7 +121,7 @@ class InAProgram final : public InterleaveMember {
 
   const Membership membership_;
   const std::filesystem::path modules_;
-  const ExchangeFolder folder_;
+  const TemporaryFolder folder_{"exchange"};
   std::optional<ExternalProgram> program_;
   nlohmann::json checked_with_;  // versions of the worker; null: there was none
 };

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "base/text.h"
 #include "run/workers/process.h"
+#include "run/workers/temporary_folder.h"
 #include "store/records/json.h"
 #include "wire/messages.h"
 
@@ -28,36 +27,23 @@ constexpr double start_limit_s = 120;
 // A FIFO in a folder of its own, through which a worker tells what it does.
 class Fifo {
  public:
-  static Result<Fifo> make() {
-    std::string folder = (std::filesystem::temp_directory_path() / "assay-check-XXXXXX").string();
-    if (::mkdtemp(folder.data()) == nullptr) return refuse(folder);
-    Fifo fifo;
-    fifo.folder_ = folder;
-    if (::mkfifo(fifo.path().c_str(), 0600) != 0) return refuse(fifo.path());
-    fifo.reader_ = wire::Descriptor(::open(fifo.path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    if (!fifo.reader_.open()) return refuse(fifo.path());
-    return fifo;
-  }
-  Fifo(Fifo&& other) noexcept
-      : folder_(std::exchange(other.folder_, {})), reader_(std::move(other.reader_)) {}
-  Fifo& operator=(Fifo&&) = delete;
-  ~Fifo() {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  Fifo() {
+    problem_ = folder_.problem();
+    if (!problem_.empty()) return;
+    if (::mkfifo(path().c_str(), 0600) == 0) {
+      reader_ = wire::Descriptor(::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    }
+    if (!reader_.open()) problem_ = fmt::format("cannot make {}: {}", path(), std::strerror(errno));
   }
 
-  std::string path() const { return folder_ + "/said"; }
+  std::string path() const { return (folder_.path() / "said").string(); }
   wire::Descriptor& reader() { return reader_; }
+  const std::string& problem() const { return problem_; }  // "" where it is there
 
  private:
-  Fifo() = default;
-  static tl::unexpected<Error> refuse(const std::string& what) {
-    return fail(ExitCode::machine_lacks,
-                fmt::format("cannot make {}: {}", what, std::strerror(errno)));
-  }
-
-  std::string folder_;
+  const TemporaryFolder folder_{"check"};
   wire::Descriptor reader_;
+  std::string problem_;
 };
 
 // One worker, from its start to its end.
@@ -69,19 +55,19 @@ class CheckedWorker {
 
   // How many checks of the suite are behind it; empty when there are none left.
   Result<std::optional<std::size_t>> run(const Installation& installation, bool first) {
-    auto fifo = Fifo::make();
-    if (!fifo) return tl::unexpected(fifo.error());
+    Fifo fifo;
+    if (!fifo.problem().empty()) return fail(ExitCode::machine_lacks, fifo.problem());
     Process::Command command;
-    command.arguments = {installation.executable.string(), "worker", "check", fifo->path(),
+    command.arguments = {installation.executable.string(), "worker", "check", fifo.path(),
                          store::dump(wire::to_json(request_))};
     auto process = Process::start(command);
     if (!process) return tl::unexpected(process.error());
     announce_suite_ = first;
     last_word_ = Clock::now();
-    while (!process->ended() && !timed_out() && !error_) wait_and_read(*process, *fifo);
+    while (!process->ended() && !timed_out() && !error_) wait_and_read(*process, fifo);
     const bool late = !process->ended() && !error_;
     if (late || error_) process->kill();
-    read(*process, *fifo);
+    read(*process, fifo);
     if (error_) return tl::unexpected(*error_);
     return conclude(late ? std::nullopt : std::optional(process->wait()));
   }
@@ -93,21 +79,17 @@ class CheckedWorker {
   double limit_s() const { return begun_ ? case_limit_s_ : std::max(case_limit_s_, start_limit_s); }
 
   void wait_and_read(Process& process, Fifo& fifo) {
-    std::vector<pollfd> watched;
-    for (wire::Descriptor* stream : {&fifo.reader(), &process.output(), &process.errors()}) {
-      if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
-    }
-    watched.push_back({process.end_descriptor(), POLLIN, 0});
+    std::vector<pollfd> watched = {{fifo.reader().number(), POLLIN, 0},
+                                   {process.end_descriptor(), POLLIN, 0}};
+    process.watch_streams(watched);
     ::poll(watched.data(), watched.size(), 100);
     read(process, fifo);
   }
 
   void read(Process& process, Fifo& fifo) {
-    for (wire::Descriptor* stream : {&process.output(), &process.errors()}) {
-      if (stream->open() && !drain(*stream, printed_)) stream->close();
-    }
+    process.read_streams(printed_);
     keep_tail(printed_);
-    if (fifo.reader().open() && !drain(fifo.reader(), said_)) fifo.reader().close();
+    drain(fifo.reader(), said_);
     for (std::size_t end = said_.find('\n'); end != std::string::npos; end = said_.find('\n')) {
       const std::string line = said_.substr(0, end);
       said_.erase(0, end + 1);

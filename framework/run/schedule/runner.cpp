@@ -118,9 +118,7 @@ class Run {
   ResolvedCase resolved_case(std::size_t index) const {
     ResolvedCase resolved =
         resolve(surroundings_, static_cast<std::int64_t>(index), request_.plan.parameters(index));
-    if (resolved.external != nullptr && !resolved.skipped) {
-      resolved.skipped = why_not_permitted(*resolved.external, request_.allow_external);
-    }
+    require_permission(resolved, request_.allow_external);
     return resolved;
   }
 

@@ -1,7 +1,6 @@
 #include "run/workers/accept_workers.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <chrono>
@@ -65,16 +64,9 @@ class Acceptance {
     }
     for (Worker& worker : workers_) {
       watched.push_back({worker.process.end_descriptor(), POLLIN, 0});
-      for (wire::Descriptor* stream : {&worker.process.output(), &worker.process.errors()}) {
-        if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
-      }
+      worker.process.watch_streams(watched);
     }
     ::poll(watched.data(), watched.size(), 1000);
-  }
-
-  static bool readable(int descriptor) {
-    pollfd ready = {descriptor, POLLIN, 0};
-    return ::poll(&ready, 1, 0) > 0;
   }
 
   Result<void> take_connections() {

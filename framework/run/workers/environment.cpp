@@ -11,44 +11,38 @@ namespace assay::run {
 
 namespace {
 
-// A variable, or all that begin with what ends in "_".
-struct Recorded {
-  std::string_view name;
-  bool of_machine = false;  // says what the machine has, not how it is used
-};
-constexpr Recorded recorded[] = {{"CUDA_"},
-                                 {"CUDNN_"},
-                                 {"CUBLAS_"},
-                                 {"NCCL_"},
-                                 {"OMP_"},
-                                 {"KMP_"},
-                                 {"GOMP_"},
-                                 {"MKL_"},
-                                 {"GLOO_"},
-                                 {"PYTORCH_"},
-                                 {"TORCH_"},
-                                 {"TORCHINDUCTOR_"},
-                                 {"TORCHDYNAMO_"},
-                                 {"TRITON_"},
-                                 {"ATEN_CPU_CAPABILITY"},
-                                 {"DNNL_"},
-                                 {"ONEDNN_"},
-                                 {"MALLOC_"},
-                                 {"LD_PRELOAD"},
-                                 {"NVIDIA_TF32_OVERRIDE"},
-                                 {"ASSAY_HOST_MEMORY_LIMIT"},
-                                 {"ASSAY_PYTHON"},
-                                 {"LD_LIBRARY_PATH", true},
-                                 {"NVIDIA_VISIBLE_DEVICES", true}};
+// Variables, or all that begin with what ends in "_".
+constexpr std::string_view of_measurements[] = {"CUDA_",
+                                                "CUDNN_",
+                                                "CUBLAS_",
+                                                "NCCL_",
+                                                "OMP_",
+                                                "KMP_",
+                                                "GOMP_",
+                                                "MKL_",
+                                                "GLOO_",
+                                                "PYTORCH_",
+                                                "TORCH_",
+                                                "TORCHINDUCTOR_",
+                                                "TORCHDYNAMO_",
+                                                "TRITON_",
+                                                "ATEN_CPU_CAPABILITY",
+                                                "DNNL_",
+                                                "ONEDNN_",
+                                                "MALLOC_",
+                                                "LD_PRELOAD",
+                                                "NVIDIA_TF32_OVERRIDE",
+                                                "ASSAY_HOST_MEMORY_LIMIT",
+                                                "ASSAY_PYTHON"};
+// These say what the machine has, not how it is used.
+constexpr std::string_view of_machines[] = {"LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES"};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};
 
-const Recorded* recorded_as(std::string_view name) {
-  const auto found =
-      std::find_if(std::begin(recorded), std::end(recorded), [&](const Recorded& one) {
-        return one.name.ends_with('_') ? name.starts_with(one.name) : name == one.name;
-      });
-  return found == std::end(recorded) ? nullptr : found;
+bool is_among(const auto& variables, std::string_view name) {
+  return std::any_of(std::begin(variables), std::end(variables), [&](std::string_view one) {
+    return one.ends_with('_') ? name.starts_with(one) : name == one;
+  });
 }
 
 bool is_private(std::string_view name) {
@@ -77,7 +71,8 @@ MeasuringEnvironment measuring_environment(const char* const* variables) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string name(variable.substr(0, equals));
-    if (recorded_as(name) == nullptr || is_private(name)) continue;
+    if (is_private(name)) continue;
+    if (!is_among(of_measurements, name) && !is_among(of_machines, name)) continue;
     const std::string_view value = variable.substr(equals + 1);
     std::string kept = without_folders(value);
     if (kept != value) found.shortened.push_back(name);
@@ -97,10 +92,9 @@ std::vector<std::string> variable_names(const char* const* variables) {
 }
 
 bool changes_measurements(std::string_view name) {
-  const Recorded* found = recorded_as(name);
   // Images set CUDA_VERSION; a file that was imported may hold what is no name.
   const bool is_setting = !name.ends_with("_VERSION") && name.find('=') == std::string_view::npos;
-  return found != nullptr && !found->of_machine && is_setting;
+  return is_setting && is_among(of_measurements, name);
 }
 
 }  // namespace assay::run

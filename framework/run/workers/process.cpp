@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 #include <random>
 
 #include "base/text.h"
@@ -60,11 +58,6 @@ ProcessEnd from(const ChildEnd& end) {
   return {false, WEXITSTATUS(end.wait_status), peak_bytes};
 }
 
-std::string random_mark() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}", source(), source());
-}
-
 // Nothing at its end; EINTR does not count.
 template <class Word>
 std::optional<Word> read_word(const wire::Descriptor& descriptor) {
@@ -74,16 +67,6 @@ std::optional<Word> read_word(const wire::Descriptor& descriptor) {
     count = ::read(descriptor.number(), &word, sizeof word);
   } while (count < 0 && errno == EINTR);
   return count == sizeof word ? std::optional(word) : std::nullopt;
-}
-
-// False when nothing came within the time; -1: for ever.
-bool readable(const wire::Descriptor& descriptor, int wait_ms) {
-  pollfd ready = {descriptor.number(), POLLIN, 0};
-  int count = 0;
-  do {
-    count = ::poll(&ready, 1, wait_ms);
-  } while (count < 0 && errno == EINTR);
-  return count > 0;
 }
 
 // When a process must be looked at again, and which of its bounds it has broken then.
@@ -124,6 +107,13 @@ std::string ProcessEnd::text() const {
                          : fmt::format("signal {} (SIG{}: {})", number, name, ::strsignal(number));
 }
 
+std::optional<std::string> ProcessEnd::out_of_memory(const std::string& who,
+                                                     const OutOfMemoryKills& kills) const {
+  if (!signalled || number != SIGKILL || !kills.any()) return std::nullopt;
+  return fmt::format("host memory ran out: the system ended {} with SIGKILL; it held {} at most",
+                     who, human_size(peak_memory_bytes));
+}
+
 Result<Process> Process::start(const Command& command) {
   auto input = make_pipe();
   auto output = make_pipe();
@@ -135,7 +125,7 @@ Result<Process> Process::start(const Command& command) {
     return fail(ExitCode::machine_lacks, "cannot make the pipes of a child process");
   }
   Process process;
-  process.mark_ = random_mark();
+  process.mark_ = random_token();
   std::vector<std::string> words = command.arguments;
   std::map<std::string, std::string> added = command.environment;
   added[family_variable] = process.mark_;
@@ -200,7 +190,7 @@ Process& Process::operator=(Process&& other) noexcept {
 }
 
 void Process::take_end(int wait_ms) {
-  if (end_ || !report_.open() || !readable(report_, wait_ms)) return;
+  if (end_ || !report_.open() || !readable(report_.number(), wait_ms)) return;
   if (const auto told = read_word<ChildEnd>(report_)) {
     end_ = from(*told);
     return;
@@ -228,7 +218,7 @@ void Process::kill() {
   control_.close();
   take_end(patience_ms);
   // What is left of its pipe closes when the last of the family is gone.
-  const bool gone = readable(report_, patience_ms);
+  const bool gone = readable(report_.number(), patience_ms);
   ::waitpid(subreaper_, nullptr, gone ? 0 : WNOHANG);
   report_.close();
   if (!end_) end_ = ProcessEnd{true, SIGKILL};
@@ -236,19 +226,41 @@ void Process::kill() {
   pid_ = -1;
 }
 
-bool drain(wire::Descriptor& descriptor, std::string& text) {
+void Process::watch_streams(std::vector<pollfd>& watched) const {
+  for (const wire::Descriptor* stream : {&output_, &errors_}) {
+    if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
+  }
+}
+
+void Process::read_streams(std::string& printed) {
+  drain(output_, printed);
+  drain(errors_, printed);
+}
+
+std::string random_token() {
+  std::random_device source;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
+}
+
+bool readable(int descriptor, int wait_ms) {
+  pollfd ready = {descriptor, POLLIN, 0};
+  int count = 0;
+  do {
+    count = ::poll(&ready, 1, wait_ms);
+  } while (count < 0 && errno == EINTR);
+  return count > 0;
+}
+
+bool drain(wire::Descriptor& stream, std::string& text) {
   constexpr std::size_t most_bytes = 1 << 20;  // more than a pipe holds
   char buffer[16384];
   const std::size_t before = text.size();
-  while (text.size() - before < most_bytes) {
-    pollfd ready = {descriptor.number(), POLLIN, 0};
-    if (::poll(&ready, 1, 0) <= 0) return true;
-    const ssize_t count = ::read(descriptor.number(), buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    text.append(buffer, static_cast<std::size_t>(count));
+  while (stream.open() && text.size() - before < most_bytes && readable(stream.number())) {
+    const ssize_t count = ::read(stream.number(), buffer, sizeof buffer);
+    if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
+    if (count == 0 || (count < 0 && errno != EINTR)) stream.close();
   }
-  return true;
+  return stream.open();
 }
 
 void keep_tail(std::string& printed) {
@@ -261,16 +273,15 @@ Result<Captured> capture(const Process::Command& command, const std::optional<Bo
   if (!process) return tl::unexpected(process.error());
   Captured captured;
   BoundsWatch watch(bounds);
-  bool output_open = true, errors_open = true;
   const auto read = [&] {
-    if (output_open) output_open = drain(process->output(), captured.output);
-    if (errors_open) errors_open = drain(process->errors(), captured.errors);
+    drain(process->output(), captured.output);
+    drain(process->errors(), captured.errors);
     if (!bounds) return;
     keep_tail(captured.output);
     keep_tail(captured.errors);
   };
   // One that has closed its streams may run on.
-  while (output_open || errors_open || !process->ended()) {
+  while (process->output().open() || process->errors().open() || !process->ended()) {
     if (const auto broken = watch.broken(process->subreaper())) {
       captured.stopped = *broken;
       captured.late = watch.late();
@@ -278,10 +289,9 @@ Result<Captured> capture(const Process::Command& command, const std::optional<Bo
       read();
       break;
     }
-    pollfd watched[] = {{output_open ? process->output().number() : -1, POLLIN, 0},
-                        {errors_open ? process->errors().number() : -1, POLLIN, 0},
-                        {process->end_descriptor(), POLLIN, 0}};
-    ::poll(watched, std::size(watched), watch.next_ms());
+    std::vector<pollfd> watched = {{process->end_descriptor(), POLLIN, 0}};
+    process->watch_streams(watched);
+    ::poll(watched.data(), watched.size(), watch.next_ms());
     read();
   }
   captured.end = process->wait();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -21,6 +22,9 @@ struct ProcessEnd {
   int number = 0;                      // exit code or signal
   std::int64_t peak_memory_bytes = 0;  // the most it held at once; 0: not known
   std::string text() const;
+  // Whether the system ended it for want of memory, in words; kills: counted while it ran.
+  std::optional<std::string> out_of_memory(const std::string& who,
+                                           const OutOfMemoryKills& kills) const;
 };
 
 // A child process without a shell, in a process group of its own, with its standard output and
@@ -53,6 +57,10 @@ class Process {
   wire::Descriptor& input() { return input_; }
   wire::Descriptor& output() { return output_; }
   wire::Descriptor& errors() { return errors_; }
+  // Adds its open streams to what an event loop polls.
+  void watch_streams(std::vector<pollfd>& watched) const;
+  // Appends what it has printed, without blocking.
+  void read_streams(std::string& printed);
 
   // Not blocking: empty while it runs.
   std::optional<ProcessEnd> ended();
@@ -78,9 +86,15 @@ class Process {
   wire::Descriptor errors_;
 };
 
+// Whether something can be read, or the end is there, within the time; -1: for ever.
+bool readable(int descriptor, int wait_ms = 0);
+
 // Appends what is there without blocking, at most about 1 MiB, so that a process that never stops
-// printing cannot hold its reader up; false at the end of the stream.
-bool drain(wire::Descriptor& descriptor, std::string& text);
+// printing cannot hold its reader up; closes the stream at its end and is false then.
+bool drain(wire::Descriptor& stream, std::string& text);
+
+// A text that nobody guesses: 32 hexadecimal digits.
+std::string random_token();
 
 // Leaves the last 8 KiB of what a program has printed: where its last words are.
 void keep_tail(std::string& printed);

@@ -1,11 +1,11 @@
 #include "run/workers/worker.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 
 #include "base/text.h"
+#include "store/records/json.h"
 
 namespace assay::run {
 
@@ -15,42 +15,23 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t line_bytes = 300;
 
-// The length of the UTF-8 character that text begins with; 0 where it is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const std::size_t length = byte(0) < 0x80             ? 1
-                             : (byte(0) & 0xe0) == 0xc0 ? 2
-                             : (byte(0) & 0xf0) == 0xe0 ? 3
-                             : (byte(0) & 0xf8) == 0xf0 ? 4
-                                                        : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t index = 1; index < length; ++index) {
-    if ((byte(index) & 0xc0) != 0x80) return 0;
-  }
-  // Written longer than need be, a surrogate, beyond the last character, a control character.
-  const bool bad = (length == 2 && byte(0) < 0xc2) ||
-                   (length == 3 && byte(0) == 0xe0 && byte(1) < 0xa0) ||
-                   (length == 3 && byte(0) == 0xed && byte(1) > 0x9f) ||
-                   (length == 4 && (byte(0) > 0xf4 || (byte(0) == 0xf0 && byte(1) < 0x90) ||
-                                    (byte(0) == 0xf4 && byte(1) > 0x8f))) ||
-                   (length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0);
-  return bad ? 0 : length;
-}
-
 }  // namespace
 
 std::string printable(std::string_view text) {
+  const std::string valid = nlohmann::json::parse(store::dump(std::string(text)));
   std::string shown;
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+  for (std::size_t place = 0; place < valid.size(); ++place) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(valid[at]); };
     const bool control =
-        length == 1 && (text[0] < ' ' || text[0] == '\x7f') && text[0] != '\n' && text[0] != '\t';
-    if (length == 0 || control) {
+        (byte(place) < ' ' && byte(place) != '\n' && byte(place) != '\t') || byte(place) == 0x7f;
+    // U+0080 to U+009F.
+    const bool long_control = byte(place) == 0xc2 && byte(place + 1) < 0xa0;
+    if (control || long_control) {
       shown += "\xef\xbf\xbd";  // U+FFFD
     } else {
-      shown += text.substr(0, length);
+      shown += valid[place];
     }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    if (long_control) ++place;
   }
   return shown;
 }
@@ -93,9 +74,7 @@ std::optional<std::int64_t> Worker::collectives() const {
 }
 
 void Worker::read_output() {
-  for (wire::Descriptor* stream : {&process.output(), &process.errors()}) {
-    if (stream->open() && !drain(*stream, output_)) stream->close();
-  }
+  process.read_streams(output_);
   keep_tail(output_);
 }
 
@@ -114,12 +93,7 @@ std::string Worker::last_lines() const {
 Status Worker::death(const std::string& who, const OutOfMemoryKills& kills) {
   const ProcessEnd end = process.wait();
   read_output();
-  const std::string peak = human_size(end.peak_memory_bytes);
-  if (end.signalled && end.number == SIGKILL && kills.any()) {
-    return {Outcome::oom, fmt::format("host memory ran out: the system ended {} with SIGKILL; it "
-                                      "held {} at most",
-                                      who, peak)};
-  }
+  if (auto reason = end.out_of_memory(who, kills)) return {Outcome::oom, std::move(*reason)};
   std::string reason = fmt::format("{} ended with {}", who, end.text());
   if (const std::string cause = printable(status_page_.cause()); end.signalled && !cause.empty()) {
     reason += ", " + cause;

@@ -1,12 +1,10 @@
 #include "run/workers/worker_group.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <set>
 
 #include "base/clock_duration.h"
@@ -31,11 +29,6 @@ constexpr seconds longest_ending(60);
 // Ranks have this long to say where they are.
 constexpr milliseconds answer_grace(2000);
 
-std::string random_token() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
-}
-
 int milliseconds_until(std::chrono::steady_clock::time_point moment) {
   const auto left =
       std::chrono::duration_cast<milliseconds>(moment - std::chrono::steady_clock::now());
@@ -52,11 +45,6 @@ std::string last_words(const Worker& worker, const std::string& reason) {
   }
   const std::string last = worker.last_lines();
   return last.empty() ? "" : "; it printed: " + last;
-}
-
-bool readable(int descriptor) {
-  pollfd ready = {descriptor, POLLIN, 0};
-  return ::poll(&ready, 1, 0) > 0;
 }
 
 }  // namespace
@@ -199,9 +187,7 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms, const 
       watched.push_back({worker.hung_up() ? -1 : worker.channel.descriptor(), POLLIN, 0});
       watched.push_back({worker.process.end_descriptor(), POLLIN, 0});
     }
-    for (wire::Descriptor* stream : {&worker.process.output(), &worker.process.errors()}) {
-      if (stream->open()) watched.push_back({stream->number(), POLLIN, 0});
-    }
+    worker.process.watch_streams(watched);
   }
   ::poll(watched.data(), watched.size(), limit_ms);
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {

@@ -28,15 +28,6 @@ struct CaseEnd {
   nlohmann::json context = nlohmann::json::object();  // joins CaseResult::context
 };
 
-// Of a case for which no workers could be started.
-inline CaseEnd ended_without_workers(std::string reason, const Interrupt& interrupt) {
-  CaseEnd end;
-  end.outcome = Outcome::crashed;
-  end.reason = std::move(reason);
-  end.interrupted = interrupt.stop_now();
-  return end;
-}
-
 // The worker processes of one case, one a rank, which serve case after case.
 class WorkerGroup {
  public:
