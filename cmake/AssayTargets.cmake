@@ -30,17 +30,26 @@ if(ASSAY_FUZZ)
   target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# One static library a folder of framework/: assay_room(config DEPENDS catalogue). A library sees
-# only the rooms it names, so the direction of dependency is kept by the linker.
+# One static library a folder of framework/, of the files in that folder itself:
+# assay_room(report/data DEPENDS report/spec) makes assay_report_data. A room sees only those it
+# names and those they see, which the linker keeps for what is called and tests/rooms for what is
+# included. A room without files stands for those it names.
 function(assay_room name)
   cmake_parse_arguments(ROOM "" "" "DEPENDS;LINK" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/framework/${name}/*.cpp)
-  add_library(assay_${name} STATIC ${sources})
-  target_include_directories(assay_${name} PUBLIC
-    ${PROJECT_SOURCE_DIR}/framework ${PROJECT_SOURCE_DIR}/framework/sdk)
+  string(REPLACE / _ target assay_${name})
+  list(TRANSFORM ROOM_DEPENDS REPLACE / _)
   list(TRANSFORM ROOM_DEPENDS PREPEND assay_)
-  target_link_libraries(assay_${name} PUBLIC ${ROOM_DEPENDS} ${ROOM_LINK} PRIVATE assay_options)
-  target_precompile_headers(assay_${name} REUSE_FROM assay_host_headers)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/framework/${name}/*.cpp)
+  if(NOT sources)
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ${ROOM_DEPENDS} ${ROOM_LINK})
+    return()
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PUBLIC
+    ${PROJECT_SOURCE_DIR}/framework ${PROJECT_SOURCE_DIR}/framework/sdk)
+  target_link_libraries(${target} PUBLIC ${ROOM_DEPENDS} ${ROOM_LINK} PRIVATE assay_options)
+  target_precompile_headers(${target} REUSE_FROM assay_host_headers)
 endfunction()
 
 # The libraries' headers that nearly every room reads, read once.

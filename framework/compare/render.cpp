@@ -9,9 +9,9 @@
 
 #include "base/case_key.h"
 #include "base/text.h"
+#include "report/document/document.h"
 #include "report/document/markdown_table.h"
 #include "report/spec/units.h"
-#include "report/table/reasons.h"
 #include "store/records/json.h"
 
 namespace assay::compare {

@@ -5,7 +5,7 @@
 #include <random>
 #include <sstream>
 
-#include "cli/cli.h"
+#include "cli/commands/cli.h"
 #include "store/exchange/export.h"
 #include "store/exchange/import.h"
 #include "store/temporary_folder.h"

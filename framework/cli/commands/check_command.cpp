@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "cli/show/check_report.h"
 #include "config/read/value_check.h"

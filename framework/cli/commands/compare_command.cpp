@@ -5,7 +5,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "compare/gates.h"
 #include "compare/render.h"

@@ -4,7 +4,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "yaml/document.h"
 

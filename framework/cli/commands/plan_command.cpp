@@ -6,7 +6,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/planned.h"
 #include "cli/session.h"
 #include "run/cases/machine.h"

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/show/render.h"
 
 namespace assay::cli {

@@ -6,7 +6,7 @@
 
 #include "base/output.h"
 #include "cli/command_line.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/run_invocation.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "cli/command_line.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/repeat_case.h"
 #include "cli/session.h"
 #include "cli/show/case_page.h"

@@ -3,7 +3,7 @@
 
 #include "base/output.h"
 #include "base/shared_library.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "run/workers/installation.h"
 
 namespace assay::cli {

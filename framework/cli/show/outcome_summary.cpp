@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "report/findings/findings.h"
+#include "report/data/cell.h"
 
 namespace assay::cli {
 

@@ -8,18 +8,16 @@
 
 #include "base/text.h"
 #include "report/data/reduce.h"
+#include "report/spec/ceiling_names.h"
 #include "report/spec/units.h"
 #include "store/records/marks.h"
 
 namespace assay::report {
 namespace {
 
-constexpr std::string_view dtypes[] = {"fp64", "fp32", "tf32", "bf16", "fp16"};
-constexpr std::string_view collectives[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                            "broadcast"};
-
 bool is_collective(std::string_view name) {
-  return std::find(std::begin(collectives), std::end(collectives), name) != std::end(collectives);
+  return std::find(std::begin(ceiling_collectives), std::end(ceiling_collectives), name) !=
+         std::end(ceiling_collectives);
 }
 
 // What one pass of a case has reached.
@@ -185,18 +183,6 @@ std::string value_with_unit(const Ceiling& ceiling) {
   return fmt::format("{:.4g} {}", convert(ceiling.value, ceiling.unit, unit), unit);
 }
 
-std::vector<std::string> ceiling_names(std::string_view unit) {
-  std::vector<std::string> names;
-  if (unit == "FLOP/s") {
-    names = {"auto", "matmul"};
-    for (const std::string_view dtype : dtypes) names.push_back("matmul_" + std::string(dtype));
-  } else if (unit == "byte/s") {
-    names = {"auto", "copy"};
-    names.insert(names.end(), std::begin(collectives), std::end(collectives));
-  }
-  return names;
-}
-
 std::optional<std::string> ceiling_meant(std::string_view asked, std::string_view count,
                                          std::string_view pass, const store::Parameters& of_case) {
   if (asked != "auto" && asked != "matmul") return std::string(asked);
@@ -204,7 +190,8 @@ std::optional<std::string> ceiling_meant(std::string_view asked, std::string_vie
   if (asked == "auto" && count.ends_with("bytes")) return "copy";
   for (const char* name : {"precision", "dtype"}) {
     const std::string dtype = store::text_of(of_case, name);
-    if (std::find(std::begin(dtypes), std::end(dtypes), dtype) != std::end(dtypes)) {
+    if (std::find(std::begin(ceiling_dtypes), std::end(ceiling_dtypes), dtype) !=
+        std::end(ceiling_dtypes)) {
       return "matmul_" + dtype;
     }
   }

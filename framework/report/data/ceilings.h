@@ -45,13 +45,6 @@ class Ceilings {
 // "712.3 TFLOP/s".
 std::string value_with_unit(const Ceiling& ceiling);
 
-// Units of the rates that have ceilings.
-inline constexpr std::string_view ceiling_units[] = {"FLOP/s", "byte/s"};
-
-// What `share_of` of a rate in this base unit (FLOP/s, byte/s) may say: `auto`, `matmul` and names
-// of ceilings. Empty where there is none for the unit.
-std::vector<std::string> ceiling_names(std::string_view unit);
-
 // The ceiling that `auto` and `matmul` stand for in a case: bus_bytes have that of their pass'
 // collective, bytes that of a copy, FLOPs that of a matrix product in the case's precision. Any
 // other name stands for itself. nullopt where the case says no dtype.

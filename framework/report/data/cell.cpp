@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/data/records.h"
 
 namespace assay::report {
 namespace {
@@ -131,11 +130,16 @@ std::string display(const Cell& cell, const Column& column, const CellTexts& blo
   return pad(display(cell, column, block, false), spec, '<');
 }
 
-const std::vector<std::string>& cell_text_keys() {
-  static const std::vector<std::string> keys{"oom",     "unsupported", "wrong",
-                                             "error",   "crashed",     "timeout",
-                                             "skipped", "missing",     "undefined"};
-  return keys;
+std::string without_numbers(const std::string& reason) {
+  std::string text;
+  for (const char c : reason) {
+    const bool digit = (c >= '0' && c <= '9') || c == '.';
+    if (!digit)
+      text += c;
+    else if (text.empty() || text.back() != '#')
+      text += '#';
+  }
+  return text;
 }
 
 }  // namespace assay::report

@@ -3,7 +3,6 @@
 #include <assay/outcome.h>
 #include <assay/value.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -53,10 +52,8 @@ void add_marks(const std::vector<store::Mark>& more, std::vector<store::Mark>& m
 // For expressions: numbers and text; monostate for everything else.
 Value to_value(const Cell& cell);
 
-// Texts for cells that are not numbers: `own` over `block` over the usual ones (OOM, N/A, …).
-using CellTexts = std::map<std::string, std::string>;
-
-// As the column writes it. `beside_text`: another cell of the column is text.
+// As the column writes it; the texts of its own go before those of its block. `beside_text`:
+// another cell of the column is text.
 std::string display(const Cell& cell, const Column& column, const CellTexts& block,
                     bool beside_text = false);
 
@@ -64,7 +61,7 @@ std::string display(const Cell& cell, const Column& column, const CellTexts& blo
 std::string display(const Cell& cell, const Column& column, const CellTexts& block,
                     const FieldSpec& spec);
 
-// Keys that `cells:` may have.
-const std::vector<std::string>& cell_text_keys();
+// Figures in a reason replaced, so that "12 MiB requested" and "24 MiB requested" are one reason.
+std::string without_numbers(const std::string& reason);
 
 }  // namespace assay::report

@@ -61,15 +61,6 @@ std::string not_measured(const std::string& name, const store::CaseResult& resul
 
 }  // namespace
 
-const std::vector<Statistic>& statistics_of_rates() {
-  static const std::vector<Statistic> statistics{
-      Statistic::mean,   Statistic::median, Statistic::min,     Statistic::max,
-      Statistic::p5,     Statistic::p95,    Statistic::std,     Statistic::std_population,
-      Statistic::iqr,    Statistic::ci_low, Statistic::ci_high, Statistic::n,
-      Statistic::samples};
-  return statistics;
-}
-
 RateOfRecords::RateOfRecords(const Records& records, const Measure& measure)
     : records_(records), measure_(measure) {
   for (std::uint32_t id = 0; id < records.size(); ++id) {

@@ -15,11 +15,6 @@ namespace assay::report {
 
 using RecordIds = std::vector<std::uint32_t>;
 
-// Statistics that a rate has. Of mean, median, percentiles, extremes and intervals the count is
-// divided by the time's own (its other end where the order turns round); a spread is that of the
-// samples' rates.
-const std::vector<Statistic>& statistics_of_rates();
-
 // Derives the rates that a measure asks for: the count of a pass, times the calls in one sample, by
 // the time that it took; where it asks for a share, by the ceiling of the machine too. Of several
 // ranks the count is their mean: a rate is that of one rank, the slowest unless the measure says

@@ -1,7 +1,6 @@
 #include "report/data/records.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "base/text.h"
@@ -9,14 +8,6 @@
 
 namespace assay::report {
 namespace {
-
-std::optional<double> number_of(std::string_view text) {
-  const std::string copy(text);
-  char* end = nullptr;
-  const double value = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || *end != '\0') return std::nullopt;
-  return value;
-}
 
 // Axes in the order the experiment gives them.
 std::vector<std::string> matrix_of(const std::string& experiment_text) {
@@ -187,18 +178,5 @@ std::vector<std::string> Records::passes() const {
 }
 
 bool Records::varies(std::size_t axis) const { return axes_[axis].values.size() > 2; }
-
-bool names_value(std::string_view text, const Value& value) {
-  if (to_text(value) == text) return true;
-  const auto* whole = std::get_if<std::int64_t>(&value);
-  const auto* real = std::get_if<double>(&value);
-  if (!whole && !real) return false;
-  const double number = whole ? static_cast<double>(*whole) : *real;
-  if (const auto written = number_of(text)) return *written == number;
-  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
-  if (const auto size = parse_size(text)) return static_cast<double>(*size) == number;
-  if (const auto duration = parse_duration(text)) return *duration == number;
-  return false;
-}
 
 }  // namespace assay::report

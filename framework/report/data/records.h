@@ -91,7 +91,4 @@ class Records {
   std::vector<Ceilings> ceilings_;
 };
 
-// Whether a value as a spec writes it ("64", "100 MiB", "true", "flash") names this value.
-bool names_value(std::string_view text, const Value& value);
-
 }  // namespace assay::report

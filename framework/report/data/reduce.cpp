@@ -1,7 +1,6 @@
 #include "report/data/reduce.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -9,27 +8,6 @@
 
 namespace assay::report {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, Statistic>, 18> statistics{{
-    {"mean", Statistic::mean},
-    {"std", Statistic::std},
-    {"std_population", Statistic::std_population},
-    {"median", Statistic::median},
-    {"min", Statistic::min},
-    {"max", Statistic::max},
-    {"p5", Statistic::p5},
-    {"p95", Statistic::p95},
-    {"iqr", Statistic::iqr},
-    {"ci_low", Statistic::ci_low},
-    {"ci_high", Statistic::ci_high},
-    {"median_ci_low", Statistic::median_ci_low},
-    {"median_ci_high", Statistic::median_ci_high},
-    {"n", Statistic::n},
-    {"sum", Statistic::sum},
-    {"autocorrelation", Statistic::autocorrelation},
-    {"drift", Statistic::drift},
-    {"samples", Statistic::samples},
-}};
 
 // One sample, or none, says nothing of where the mean lies.
 store::Interval mean_interval(const std::vector<double>& samples) {
@@ -138,34 +116,6 @@ std::optional<double> reduce(const std::vector<const store::Series*>& ranks, Ran
   if (samples.empty()) return std::nullopt;
   const double value = reduce(samples, statistic);
   return std::isnan(value) ? std::nullopt : std::optional(value);
-}
-
-std::string_view statistic_name(Statistic statistic) {
-  for (const auto& [name, value] : statistics) {
-    if (value == statistic) return name;
-  }
-  return "";
-}
-
-std::optional<Statistic> statistic_from_text(std::string_view text) {
-  for (const auto& [name, value] : statistics) {
-    if (name == text) return value;
-  }
-  return std::nullopt;
-}
-
-bool has_unit(Statistic statistic) {
-  return statistic != Statistic::n && statistic != Statistic::autocorrelation &&
-         statistic != Statistic::drift;
-}
-
-const std::vector<std::string>& statistic_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const auto& [name, value] : statistics) all.emplace_back(name);
-    return all;
-  }();
-  return names;
 }
 
 }  // namespace assay::report

@@ -18,10 +18,4 @@ std::optional<double> reduce(const std::vector<const store::Series*>& ranks, Ran
                              Statistic statistic);
 double reduce(const std::vector<double>& samples, Statistic statistic);
 
-std::string_view statistic_name(Statistic statistic);
-std::optional<Statistic> statistic_from_text(std::string_view text);
-// Whether its figures are in the unit of the metric; the others are plain numbers.
-bool has_unit(Statistic statistic);
-const std::vector<std::string>& statistic_names();
-
 }  // namespace assay::report

@@ -110,6 +110,17 @@ Result<RecordIds> select(const Records& records, const RecordIds& candidates,
   return passed;
 }
 
+bool is_numeric_axis(const Records& records, std::size_t axis) {
+  if (records.axes()[axis].name == "repeat") return false;  // a count, not a size
+  const auto& values = records.axes()[axis].values;
+  return std::all_of(values.begin() + 1, values.end(),
+                     [](const Value& value) { return Cell::of_value(value).is_number(); });
+}
+
+double number_at(const Records& records, std::uint32_t record, std::size_t axis) {
+  return Cell::of_value(records.value(record, axis)).number;
+}
+
 Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds& candidates,
                                          const Measure& measure, std::vector<std::size_t> axes,
                                          std::string name, SourceLocation where) {
@@ -194,6 +205,12 @@ std::string why_unverified(const Records& records, const RecordIds& ids) {
     if (reason != passes->end() && reason->is_string()) return reason->get<std::string>();
   }
   return {};
+}
+
+std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what) {
+  if (unverified == 0) return "";
+  if (unverified == all) return " (not verified)";
+  return fmt::format(" ({} of {} {} not verified)", unverified, all, what);
 }
 
 std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids) {

@@ -32,8 +32,16 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
 // was not verified (docs/external.md); "" otherwise.
 std::string why_unverified(const Records& records, const RecordIds& ids);
 
+// What a sentence ends with when `unverified` of the `all` figures it rests on are times that
+// nobody has checked: "", " (not verified)" or " (2 of 5 pairs not verified)".
+std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what);
+
 // What deserves less trust about these, each mark once.
 std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids);
+
+// Whether there is a more and a less along it.
+bool is_numeric_axis(const Records& records, std::size_t axis);
+double number_at(const Records& records, std::uint32_t record, std::size_t axis);
 
 // For each combination of codes on `axes`, the results of one measure.
 class MeasureIndex {

@@ -19,12 +19,15 @@ struct Paragraph {
   std::string text;  // Markdown
 };
 
+// Stands behind a figure that a line below its table says something of.
+inline constexpr const char* mark_sign = "†";
+
 struct TableColumn {
   std::string name;
   std::vector<std::string> cells;
   char align = 0;        // l, r, c
   bool numeric = false;  // aligned on the decimal point
-  // What stands behind each cell, such as "†"; empty where no cell of the column has any.
+  // What stands behind each cell, such as mark_sign; empty where no cell of the column has any.
   std::vector<std::string> signs;
 };
 

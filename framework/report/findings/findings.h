@@ -9,11 +9,15 @@
 
 #include "report/data/records.h"
 #include "report/data/select.h"
+#include "report/document/document.h"
 #include "report/spec/spec.h"
 
 // Findings are sentences made by rules from the data, and none is made when the data do not support
 // it. Each begins with what it is about in bold.
 namespace assay::report {
+
+// A block of a spec as a section of the document.
+Result<std::vector<Section>> findings_sections(const Records& records, const FindingsSpec& spec);
 
 // One measured figure: a metric of one pass of one case.
 struct Figure {
@@ -56,10 +60,7 @@ std::vector<std::string> noise_findings(const Records& records, const RecordIds&
 // Which results are not ok, and why. None where all are.
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
 
-// What a sentence ends with when `unverified` of the `all` figures it rests on are times that
-// nobody has checked: "", " (not verified)" or " (2 of 5 pairs not verified)".
-std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what);
-// And what it says of marks on some of them: " (2 of 5 pairs busy or wide)".
+// What a sentence says of marks on some of the figures it rests on: " (2 of 5 pairs busy or wide)".
 std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what);
 
 // Codes on all axes but those named (and the options of those): what two cases must share to be
@@ -71,12 +72,6 @@ std::vector<std::size_t> axis_and_options(const Records& records, std::size_t ax
 std::string place_of(const Records& records, std::uint32_t record,
                      const std::vector<std::size_t>& left_out);
 
-// Whether there is a more and a less along it.
-bool is_numeric_axis(const Records& records, std::size_t axis);
-double number_at(const Records& records, std::uint32_t record, std::size_t axis);
 double geometric_mean(const std::vector<double>& values);
-
-// Figures in a reason replaced, so that "12 MiB requested" and "24 MiB requested" are one reason.
-std::string without_numbers(const std::string& reason);
 
 }  // namespace assay::report

@@ -1,7 +1,6 @@
 #include <numeric>
 
 #include "report/findings/findings.h"
-#include "report/page/blocks.h"
 
 namespace assay::report {
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/data/cell.h"
 #include "report/data/reduce.h"
 #include "report/findings/findings.h"
 
@@ -39,12 +38,6 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
     figures.push_back(figure);
   }
   return figures;
-}
-
-std::string not_verified(std::size_t unverified, std::size_t all, std::string_view what) {
-  if (unverified == 0) return "";
-  if (unverified == all) return " (not verified)";
-  return fmt::format(" ({} of {} {} not verified)", unverified, all, what);
 }
 
 std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what) {
@@ -88,33 +81,10 @@ std::string place_of(const Records& records, std::uint32_t record,
   return join(parts, ", ");
 }
 
-bool is_numeric_axis(const Records& records, std::size_t axis) {
-  if (records.axes()[axis].name == "repeat") return false;  // a count, not a size
-  const auto& values = records.axes()[axis].values;
-  return std::all_of(values.begin() + 1, values.end(),
-                     [](const Value& value) { return Cell::of_value(value).is_number(); });
-}
-
-double number_at(const Records& records, std::uint32_t record, std::size_t axis) {
-  return Cell::of_value(records.value(record, axis)).number;
-}
-
 double geometric_mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += std::log(value);
   return std::exp(sum / static_cast<double>(values.size()));
-}
-
-std::string without_numbers(const std::string& reason) {
-  std::string text;
-  for (const char c : reason) {
-    const bool digit = (c >= '0' && c <= '9') || c == '.';
-    if (!digit)
-      text += c;
-    else if (text.empty() || text.back() != '#')
-      text += '#';
-  }
-  return text;
 }
 
 }  // namespace assay::report

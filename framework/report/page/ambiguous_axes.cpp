@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "report/data/select.h"
-#include "report/page/blocks.h"
+#include "report/table/table.h"
 
 namespace assay::report {
 namespace {

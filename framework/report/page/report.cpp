@@ -7,12 +7,14 @@
 #include "base/text.h"
 #include "report/data/records.h"
 #include "report/document/markdown_table.h"
+#include "report/findings/findings.h"
 #include "report/page/ambiguous_axes.h"
-#include "report/page/blocks.h"
 #include "report/page/context.h"
 #include "report/page/default_spec.h"
 #include "report/page/vocabulary.h"
+#include "report/picture/picture.h"
 #include "report/spec/read_blocks.h"
+#include "report/table/table.h"
 
 namespace assay::report {
 namespace {

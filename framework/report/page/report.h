@@ -11,6 +11,7 @@
 #include "config/experiment.h"
 #include "report/data/ceilings.h"
 #include "report/document/document.h"
+#include "report/document/markdown.h"
 #include "report/spec/spec.h"
 #include "store/records/records.h"
 #include "yaml/document.h"
@@ -57,12 +58,5 @@ Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
 // why in its place, and in `problems`. Where several results belong to one place of a block, the
 // axes that tell them apart are added to it and named below it.
 Result<Document> build(const Inputs& inputs);
-
-// As GitHub renders it.
-Result<std::string> to_markdown(const Document& document);
-
-// Tables and text blocks with what explains their signs only, in plain text `width` columns wide
-// (0: as wide as they are).
-std::string to_terminal(const Document& document, std::size_t width);
 
 }  // namespace assay::report

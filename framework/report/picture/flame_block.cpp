@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "report/data/reduce.h"
-#include "report/page/blocks.h"
 #include "report/picture/flame.h"
 #include "report/picture/picture.h"
 #include "report/spec/format.h"

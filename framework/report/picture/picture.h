@@ -3,11 +3,23 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "base/error.h"
+#include "report/data/records.h"
 #include "report/document/document.h"
 #include "report/spec/spec.h"
 
 namespace assay::report {
+
+// A block of a spec as sections of the document. Files go to `folder`; `number` tells the pictures
+// of one kind in a report apart.
+Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
+                                           const std::filesystem::path& folder, int& number);
+Result<std::vector<Section>> timeline_sections(const Records& records, const TimelineSpec& spec,
+                                               const std::filesystem::path& folder, int& number);
+Result<std::vector<Section>> flame_sections(const Records& records, const FlameSpec& spec,
+                                            const std::filesystem::path& folder, int& number);
 
 // The title as written, or else the values that this one of several pictures is of.
 std::string picture_title(const Template& title, const Filter& combination);

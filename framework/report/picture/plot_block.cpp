@@ -8,8 +8,6 @@
 #include "report/data/cell.h"
 #include "report/data/reduce.h"
 #include "report/data/select.h"
-#include "report/findings/findings.h"
-#include "report/page/blocks.h"
 #include "report/picture/picture.h"
 #include "report/picture/plot_script.h"
 #include "report/spec/units.h"

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "report/page/blocks.h"
 #include "report/picture/picture.h"
 #include "report/picture/timeline.h"
 #include "report/spec/format.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/data/records.h"
 #include "report/spec/reader.h"
 
 namespace assay::report {

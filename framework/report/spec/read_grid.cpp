@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "report/data/reduce.h"
 #include "report/spec/read_columns.h"
 #include "report/spec/unit_check.h"
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/data/ceilings.h"
-#include "report/data/rate.h"
-#include "report/data/reduce.h"
+#include "report/spec/ceiling_names.h"
 #include "report/spec/units.h"
 
 namespace assay::report {

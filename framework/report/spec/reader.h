@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "report/data/cell.h"
 #include "report/spec/spec.h"
 #include "yaml/document.h"
 

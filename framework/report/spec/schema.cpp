@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "report/data/ceilings.h"
-#include "report/data/cell.h"
-#include "report/data/reduce.h"
+#include "report/spec/ceiling_names.h"
 #include "report/spec/format.h"
+#include "report/spec/spec.h"
 #include "store/records/units.h"
 
 namespace assay::report {

@@ -1,8 +1,35 @@
 #include "report/spec/spec.h"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include "base/text.h"
 
 namespace assay::report {
+namespace {
+
+std::optional<double> number_of(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  if (copy.empty() || *end != '\0') return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+bool names_value(std::string_view text, const Value& value) {
+  if (to_text(value) == text) return true;
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const auto* real = std::get_if<double>(&value);
+  if (!whole && !real) return false;
+  const double number = whole ? static_cast<double>(*whole) : *real;
+  if (const auto written = number_of(text)) return *written == number;
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
+  if (const auto size = parse_size(text)) return static_cast<double>(*size) == number;
+  if (const auto duration = parse_duration(text)) return *duration == number;
+  return false;
+}
 
 const Condition* Filter::on(std::string_view axis) const {
   for (const Condition& condition : conditions) {
@@ -37,6 +64,13 @@ const MetricInfo* Vocabulary::metric(std::string_view name) const {
     if (metric.name == name) return &metric;
   }
   return nullptr;
+}
+
+const std::vector<std::string>& cell_text_keys() {
+  static const std::vector<std::string> keys{"oom",     "unsupported", "wrong",
+                                             "error",   "crashed",     "timeout",
+                                             "skipped", "missing",     "undefined"};
+  return keys;
 }
 
 }  // namespace assay::report

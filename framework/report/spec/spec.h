@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "expression/expression.h"
 #include "report/spec/format.h"
+#include "report/spec/statistic.h"
 #include "report/spec/text_template.h"
 
 // The report grammar, read and checked: what the YAML says, with every name known to exist.
@@ -25,6 +26,9 @@ struct Condition {
   std::vector<std::string> values;
 };
 
+// Whether a value as a spec writes it ("64", "100 MiB", "true", "flash") names this value.
+bool names_value(std::string_view text, const Value& value);
+
 struct Filter {
   std::vector<Condition> conditions;
   std::vector<Expression> expressions;  // over axis names
@@ -32,27 +36,6 @@ struct Filter {
   bool empty() const { return conditions.empty() && expressions.empty(); }
   const Condition* on(std::string_view axis) const;
   void add(const Filter& other);
-};
-
-enum class Statistic {
-  mean,
-  std,
-  std_population,
-  median,
-  min,
-  max,
-  p5,
-  p95,
-  iqr,
-  ci_low,  // ends of the 95 % confidence interval of the mean
-  ci_high,
-  median_ci_low,  // and of the median
-  median_ci_high,
-  n,
-  sum,
-  autocorrelation,
-  drift,
-  samples
 };
 
 // How the ranks of one measurement become one number.
@@ -101,6 +84,12 @@ struct TemplateContent {
 };
 struct OutcomeContent {};  // the first outcome of the row that is not ok
 
+// Texts for cells that are not numbers, by outcome, or `missing`, `undefined`.
+using CellTexts = std::map<std::string, std::string>;
+
+// Keys that `cells:` may have.
+const std::vector<std::string>& cell_text_keys();
+
 struct Column {
   std::string name;
   std::variant<AxisContent, Measure, ExpressionContent, JoinContent, TemplateContent,
@@ -109,7 +98,7 @@ struct Column {
   Format format;
   std::map<std::string, std::string> labels;  // value → what is shown
   std::optional<std::string> other_label;     // for values without one
-  std::map<std::string, std::string> cells;   // outcome → what is shown; over the block's
+  CellTexts cells;                            // over the block's
   char align = 0;                             // l, r, c, or 0: by content
   bool shown = true;
   SourceLocation where;
@@ -146,7 +135,7 @@ struct GridSpec {
   std::optional<Note> note;
   std::optional<Expression> keep;  // over columns: rows for which it holds
   std::size_t limit = 0;           // 0: all
-  std::map<std::string, std::string> cells;
+  CellTexts cells;
   bool reasons = true;
   bool formulas = true;  // how its rates are derived, below
 };

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/document/document.h"
 #include "report/document/markdown_table.h"
-#include "report/findings/findings.h"
 
 namespace assay::report {
 namespace {

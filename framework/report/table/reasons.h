@@ -7,9 +7,6 @@
 
 namespace assay::report {
 
-// Stands behind a figure that a line below its table says something of.
-inline constexpr const char* mark_sign = "†";
-
 // One line for each outcome and reason that cells of the grid have, for cells that are blank or not
 // defined, for times that nobody has verified, and for each kind of mark: how many cells that are
 // shown, in which rows, and why. Rows named by a note are left out. Without `reasons` in the spec

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "report/page/blocks.h"
 #include "report/table/grid.h"
 #include "report/table/pivot.h"
 #include "report/table/reasons.h"
+#include "report/table/table.h"
 #include "report/table/unit_lines.h"
 
 namespace assay::report {

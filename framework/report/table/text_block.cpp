@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/page/blocks.h"
 #include "report/table/grid.h"
 #include "report/table/pivot.h"
 #include "report/table/reasons.h"
+#include "report/table/table.h"
 
 namespace assay::report {
 namespace {

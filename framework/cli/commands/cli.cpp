@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/commands/cli.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 
 namespace assay::cli {
 

@@ -1,10 +1,10 @@
+#include "report/document/markdown.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "report/document/markdown_table.h"
-#include "report/page/report.h"
-#include "report/table/reasons.h"
 
 namespace assay::report {
 namespace {
