@@ -2,10 +2,10 @@
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "model/textbook_ops.h"
-#include "reference/reference.h"
 
 namespace assay::model {
 
@@ -31,8 +31,8 @@ void check_like(const char* what, const at::Tensor& made, const at::Tensor& like
                       like.device().str()));
   }
   if (made.sizes() != like.sizes()) {
-    wrong(fmt::format("{} has the shape {}, not {}", what, shape_text(made.sizes()),
-                      shape_text(like.sizes())));
+    wrong(fmt::format("{} has the shape [{}], not [{}]", what, fmt::join(made.sizes(), ", "),
+                      fmt::join(like.sizes(), ", ")));
   }
 }
 

@@ -188,11 +188,11 @@ double tolerance(const PrecisionPolicy& precision) {
   }
 }
 
+namespace {
+
 std::string shape_text(at::IntArrayRef sizes) {
   return fmt::format("[{}]", fmt::join(sizes, ", "));
 }
-
-namespace {
 
 // What keeps a value from being compared at all; "" where nothing does.
 std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {

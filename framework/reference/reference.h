@@ -79,9 +79,6 @@ void compare_all(Verification& verification, const std::vector<NamedTensor>& val
                  const std::vector<NamedTensor>& references, double tolerance,
                  double gradient_allowance);
 
-// "[2, 3]".
-std::string shape_text(at::IntArrayRef sizes);
-
 // Throws PluginFailure with the outcome `wrong` where a value has another dtype.
 void require_dtype(const NamedTensor& value, at::ScalarType dtype);
 
