@@ -6,6 +6,7 @@
 
 FMT_BEGIN_NAMESPACE
 namespace detail {
+template locale_ref::locale_ref(const std::locale& locale);
 template std::locale locale_ref::get<std::locale>() const;
 template auto decimal_point_impl<char>(locale_ref) -> char;
 template auto thousands_sep_impl<char>(locale_ref) -> thousands_sep_result<char>;

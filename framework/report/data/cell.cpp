@@ -124,7 +124,7 @@ std::string display(const Cell& cell, const Column& column, const CellTexts& blo
 
 std::string display(const Cell& cell, const Column& column, const CellTexts& block,
                     const FieldSpec& spec) {
-  if (cell.is_number() && spec.shapes_number() && !label_of(cell, column)) {
+  if (cell.is_number() && spec.shapes_number && !label_of(cell, column)) {
     return format_number(cell.number, spec);
   }
   return pad(display(cell, column, block, false), spec, '<');

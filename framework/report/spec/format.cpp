@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <locale>
+#include <regex>
 
 #include "base/text.h"
 #include "report/spec/units.h"
@@ -15,46 +16,48 @@
 namespace assay::report {
 namespace {
 
+using Match = std::match_results<std::string_view::const_iterator>;
+
+// Of thousands, whatever the machine's own locale says.
+struct Commas : std::numpunct<char> {
+  char do_thousands_sep() const override { return ','; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+template <class... Arguments>
+std::string with_separators(std::string_view pattern, const Arguments&... arguments) {
+  static const std::locale commas(std::locale::classic(), new Commas);
+  return fmt::format(commas, fmt::runtime(pattern), arguments...);
+}
+
 // Digits of `value` with trailing zeros kept: 1.1 to three digits is "1.10", 216 is "216".
 std::string significant(double value, int digits) {
   if (std::isfinite(value) && std::abs(value) >= std::pow(10.0, digits)) {
     return fmt::format("{:.0f}", value);
   }
+  // fmt writes "216.0".
   std::array<char, 64> buffer;
   const int length = std::snprintf(buffer.data(), buffer.size(), "%#.*g", digits, value);
   std::string text(buffer.data(), static_cast<std::size_t>(length));
-  if (!text.empty() && text.back() == '.') text.pop_back();
+  if (text.back() == '.') text.pop_back();
   return text;
 }
 
-std::string with_separators(std::string digits) {
-  std::size_t end = digits.find_first_of(".e");
-  if (end == std::string::npos) end = digits.size();
-  const std::size_t begin = digits.find_first_of("0123456789");
-  for (std::size_t at = end; at > begin + 3;) {
-    at -= 3;
-    digits.insert(at, ",");
-  }
-  return digits;
-}
-
 std::string scientific(const Format& format, double value, const std::string& unit) {
-  if (value != 0 && std::isfinite(value) && std::abs(value) < 1) {
-    const std::string text = fmt::format(fmt::runtime("{:.{}e}"), value, format.digits);
-    const std::size_t e = text.find('e');
-    const int exponent = std::atoi(text.c_str() + e + 1);
-    if (exponent < 0) {
-      const std::string power = fmt::format("{} \\cdot 10^{{{}}}", text.substr(0, e), exponent);
-      switch (format.unit_place) {
-        case Format::UnitPlace::inside:
-          return fmt::format("${}{}$", power, unit);
-        case Format::UnitPlace::text:
-          return fmt::format("${}\\text{{{}}}$", power, unit);
-        case Format::UnitPlace::after:
-          return fmt::format("${}$ {}", power, unit);
-        case Format::UnitPlace::bare:
-          return fmt::format("${}$", power);
-      }
+  const std::string text = fmt::format("{:.{}e}", value, format.digits);
+  const std::size_t e = text.find("e-");
+  if (e != std::string::npos) {
+    const std::string power =
+        fmt::format("{} \\cdot 10^{{{}}}", text.substr(0, e), std::atoi(text.c_str() + e + 1));
+    switch (format.unit_place) {
+      case Format::UnitPlace::inside:
+        return fmt::format("${}{}$", power, unit);
+      case Format::UnitPlace::text:
+        return fmt::format("${}\\text{{{}}}$", power, unit);
+      case Format::UnitPlace::after:
+        return fmt::format("${}$ {}", power, unit);
+      case Format::UnitPlace::bare:
+        return fmt::format("${}$", power);
     }
   }
   const std::string digits = significant(value, format.digits + 1);
@@ -66,9 +69,8 @@ std::string scientific(const Format& format, double value, const std::string& un
 std::string engineering(const Format& format, double value, const std::string& unit) {
   static constexpr std::string_view prefixes[] = {"n", "µ", "m", "", "k", "M", "G", "T", "P"};
   const auto print = [&](double scaled) {
-    return format.kind == Format::Kind::si
-               ? significant(scaled, format.digits)
-               : fmt::format(fmt::runtime("{:.{}f}"), scaled, format.digits);
+    return format.kind == Format::Kind::si ? significant(scaled, format.digits)
+                                           : fmt::format("{:.{}f}", scaled, format.digits);
   };
   int power = 0;
   const bool seconds = unit == "s";
@@ -96,94 +98,57 @@ std::string binary(const Format& format, double bytes) {
     value /= 1024;
     ++step;
   }
-  return fmt::format(fmt::runtime("{:.{}f} {}"), value, step == 0 ? 0 : format.digits, names[step]);
+  return fmt::format("{:.{}f} {}", value, step == 0 ? 0 : format.digits, names[step]);
 }
 
 std::string rounded(double value, int decimals, bool beside_text) {
-  const std::string fixed = fmt::format(fmt::runtime("{:.{}f}"), value, decimals);
+  const std::string fixed = fmt::format("{:.{}f}", value, decimals);
   return beside_text ? fixed : fmt::format("{:.6g}", std::strtod(fixed.c_str(), nullptr));
 }
 
-struct Call {
-  std::string name;
-  std::vector<std::string> arguments;
+struct Name {
+  std::string_view name;
+  Format::Kind kind;
+  int digits;
+  int arguments;  // at most
 };
+constexpr Name named[] = {
+    {"g6", Format::Kind::general, 6, 1},
+    {"g", Format::Kind::general, 6, 1},
+    {"sci", Format::Kind::scientific, 2, 2},
+    {"si3", Format::Kind::si, 3, 1},
+    {"si", Format::Kind::si, 3, 1},
+    {"eng", Format::Kind::engineering, 3, 1},
+    {"iec", Format::Kind::iec, 2, 1},
+    {"repr", Format::Kind::repr, 6, 0},
+    {"thousands", Format::Kind::thousands, 6, 0},
+    {"plain", Format::Kind::plain, 6, 0},
+};
+constexpr std::string_view unit_places[] = {"inside", "text", "after", "bare"};
+constexpr int most_digits = 17;
 
-Call parse_call(std::string_view text) {
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos || text.back() != ')') return {std::string(text), {}};
-  Call call{std::string(trim(text.substr(0, open))), {}};
-  for (const std::string& part : split(text.substr(open + 1, text.size() - open - 2), ',')) {
-    call.arguments.emplace_back(trim(part));
-  }
-  return call;
+// The place of the word among `words`; as many as there are where it is none of them.
+std::size_t place_in(const auto& words, std::string_view word) {
+  return static_cast<std::size_t>(std::ranges::find(words, word) - std::begin(words));
 }
 
-// −1 where the text is not a small whole number.
-int small_integer(const std::string& text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > 17) {
-    return -1;
-  }
-  return value;
-}
-
-std::optional<Format::UnitPlace> unit_place(const std::string& word) {
-  if (word == "inside") return Format::UnitPlace::inside;
-  if (word == "text") return Format::UnitPlace::text;
-  if (word == "after") return Format::UnitPlace::after;
-  if (word == "bare") return Format::UnitPlace::bare;
-  return std::nullopt;
-}
-
-Result<Format> named_format(std::string_view text) {
-  const auto refuse = [&] {
-    return fail(ExitCode::bad_input, fmt::format("format '{}' does not exist", text),
-                "known: " + join(format_names(), ", "));
-  };
-  const Call call = parse_call(text);
+std::optional<Format> named_format(std::string_view text) {
+  static const std::regex call(R"(\s*(\w+)\s*(?:\(\s*0*(\d{1,2})\s*(?:,\s*(\w+)\s*)?\))?)");
+  Match match;
+  if (!std::regex_match(text.begin(), text.end(), match, call)) return std::nullopt;
+  const auto* name = std::ranges::find(named, match[1].str(), &Name::name);
+  if (name == std::end(named)) return std::nullopt;
   Format format;
-  const auto argument = [&](std::size_t i) {
-    return i < call.arguments.size() ? call.arguments[i] : "";
-  };
-  const bool given = !call.arguments.empty();
-  const int digits = given ? small_integer(argument(0)) : 0;
-  if (digits < 0) return refuse();
-  std::size_t allowed = 1;
-  if (call.name == "g6" || call.name == "g") {
-    format.kind = call.name == "g6" && given ? Format::Kind::rounded : Format::Kind::general;
-    format.digits = given ? digits : 6;
-  } else if (call.name == "sci") {
-    format.kind = Format::Kind::scientific;
-    format.digits = given ? digits : 2;
-    allowed = 2;
-    if (call.arguments.size() > 1) {
-      const auto place = unit_place(argument(1));
-      if (!place) return refuse();
-      format.unit_place = *place;
-    }
-  } else if (call.name == "si" || call.name == "si3") {
-    format.kind = Format::Kind::si;
-    format.digits = given ? digits : 3;
-  } else if (call.name == "eng") {
-    format.kind = Format::Kind::engineering;
-    format.digits = given ? digits : 3;
-  } else if (call.name == "iec") {
-    format.kind = Format::Kind::iec;
-    format.digits = given ? digits : 2;
-  } else {
-    allowed = 0;
-    if (call.name == "repr")
-      format.kind = Format::Kind::repr;
-    else if (call.name == "thousands")
-      format.kind = Format::Kind::thousands;
-    else if (call.name == "plain")
-      format.kind = Format::Kind::plain;
-    else
-      return refuse();
+  format.kind = name->kind;
+  format.digits = match[2].matched ? std::stoi(match[2]) : name->digits;
+  const auto place = match[3].matched ? place_in(unit_places, match[3].str()) : 0;
+  const int arguments = match[2].matched + match[3].matched;
+  if (arguments > name->arguments || format.digits > most_digits ||
+      place == std::size(unit_places)) {
+    return std::nullopt;
   }
-  if (call.arguments.size() > allowed) return refuse();
+  format.unit_place = static_cast<Format::UnitPlace>(place);
+  if (name->name == "g6" && arguments > 0) format.kind = Format::Kind::rounded;
   return format;
 }
 
@@ -196,46 +161,34 @@ std::string repr(double value) {
 }
 
 Result<FieldSpec> parse_field_spec(std::string_view text) {
-  FieldSpec spec;
-  std::size_t at = 0;
-  const auto is_align = [](char c) { return c == '<' || c == '>' || c == '^'; };
-  std::size_t fill_bytes = 1;
-  while (fill_bytes < text.size() &&
-         (static_cast<unsigned char>(text[fill_bytes]) & 0xC0) == 0x80) {
-    ++fill_bytes;
-  }
-  if (text.size() > fill_bytes && is_align(text[fill_bytes])) {
-    spec.fill = std::string(text.substr(0, fill_bytes));
-    spec.align = text[fill_bytes];
-    at = fill_bytes + 1;
-  } else if (!text.empty() && is_align(text[0])) {
-    spec.align = text[0];
-    at = 1;
-  }
-  const auto peek = [&] { return at < text.size() ? text[at] : '\0'; };
-  const auto number = [&](int& value) {
-    value = 0;
-    while (peek() >= '0' && peek() <= '9' && value < 1000) value = value * 10 + (text[at++] - '0');
-  };
-  if (peek() == '+' || peek() == '-' || peek() == ' ') spec.sign = text[at++];
-  if (peek() == '#') spec.alternate = (++at, true);
-  if (peek() == '0') spec.zero = (++at, true);
-  if (peek() >= '0' && peek() <= '9') number(spec.width);
-  if (peek() == ',') spec.group = (++at, true);
-  if (peek() == '.') {
-    ++at;
-    if (peek() < '0' || peek() > '9')
-      at = text.size() + 1;
-    else
-      number(spec.precision);
-  }
-  if (at < text.size() && std::string_view("feEgGd%s").find(text[at]) != std::string_view::npos) {
-    spec.type = text[at++];
-  }
-  if (at != text.size() || spec.precision > 100) {
+  // A fill is one character in UTF-8, a width or a precision no more than fits a line.
+  static const std::regex grammar(
+      R"((?:([^\x80-\xBF][\x80-\xBF]*)?([<>^]))?([-+ ]?)(#?)(0?)(\d{0,4})(,?)(?:\.(\d{1,3}))?([feEgGd%s]?))");
+  Match match;
+  if (!std::regex_match(text.begin(), text.end(), match, grammar) ||
+      (match[8].matched && std::stoi(match[8]) > 100)) {
     return fail(ExitCode::bad_input, fmt::format("'{}' is not a format specification", text),
                 "write it as Python does: {:.3f}, {:<12}, {:>8.2f}, {:,.0f}");
   }
+  FieldSpec spec;
+  if (match[1].matched) spec.fill = match[1];
+  if (match[2].matched) spec.align = *match[2].first;
+  if (match[6].length() > 0) spec.width = std::stoi(match[6]);
+  const char written = match[9].length() > 0 ? *match[9].first : 's';
+  spec.group = match[7].length() > 0;
+  spec.percent = written == '%';
+  spec.shapes_number = spec.group || match[8].matched || written != 's';
+  std::string type(1, written), flag = match[4];
+  std::string precision = match[8].matched ? "." + match[8].str() : "";
+  if (written == 's') type = precision.empty() ? "" : "g";
+  if (written == 'd') precision = ".0";
+  if (written == 'd' || written == '%') type = "f";
+  if (type.empty() || written == 'd' || written == '%') flag.clear();
+  // Without the width, since pad() counts characters; but zeros stand behind the sign.
+  const int zeros = spec.width - (spec.percent ? 1 : 0);
+  if (match[5].length() > 0 && !spec.align && zeros > 0) flag += fmt::format("0{}", zeros);
+  spec.number =
+      fmt::format("{{:{}{}{}{}{}}}", match[3].str(), flag, precision, spec.group ? "L" : "", type);
   return spec;
 }
 
@@ -254,32 +207,16 @@ std::string pad(std::string_view text, const FieldSpec& spec, char default_align
 }
 
 std::string format_number(double value, const FieldSpec& spec) {
-  const char type = spec.type == 's' ? '\0' : spec.type;
-  std::string digits;
-  if (!std::isfinite(value)) {
-    digits = fmt::format("{}", value);
-  } else if (type == '%') {
-    digits =
-        fmt::format(fmt::runtime("{:.{}f}%"), value * 100, spec.precision < 0 ? 6 : spec.precision);
-  } else if (type == 'd') {
-    digits = fmt::format("{:.0f}", value);
-  } else if (type == 0 && spec.precision < 0) {
-    const std::string text = fmt::format("{}", value);
-    digits =
-        spec.group && text.find('e') != std::string::npos ? fmt::format("{:.0f}", value) : text;
-  } else {
-    const int precision = spec.precision < 0 ? 6 : spec.precision;
-    const std::string pattern =
-        fmt::format("{{:{}.{{}}{}}}", spec.alternate ? "#" : "", type ? type : 'g');
-    digits = fmt::format(fmt::runtime(pattern), value, precision);
+  std::string pattern = spec.number;
+  // In groups, a number has all its digits.
+  if (pattern.ends_with("L}") && fmt::format("{}", value).find('e') != std::string::npos) {
+    pattern.replace(pattern.size() - 2, 2, ".0Lf}");
   }
-  if (spec.group) digits = with_separators(digits);
-  if (spec.sign != '-' && digits.front() != '-') digits.insert(0, 1, spec.sign);
-  if (spec.zero && !spec.align) {
-    const std::size_t at = digits.find_first_of("0123456789");
-    while (display_width(digits) < static_cast<std::size_t>(spec.width)) digits.insert(at, "0");
-  }
-  return pad(digits, spec, '>');
+  const bool percent = spec.percent && std::isfinite(value);
+  const double scaled = percent ? value * 100 : value;
+  const std::string digits =
+      spec.group ? with_separators(pattern, scaled) : fmt::format(fmt::runtime(pattern), scaled);
+  return pad(percent ? digits + "%" : digits, spec, '>');
 }
 
 const std::vector<std::string>& format_names() {
@@ -291,7 +228,11 @@ const std::vector<std::string>& format_names() {
 
 Result<Format> parse_format(std::string_view text) {
   const std::size_t open = text.find('{');
-  if (open == std::string_view::npos) return named_format(text);
+  if (open == std::string_view::npos) {
+    if (auto format = named_format(text)) return *format;
+    return fail(ExitCode::bad_input, fmt::format("format '{}' does not exist", text),
+                "known: " + join(format_names(), ", "));
+  }
   const std::size_t close = text.find('}', open);
   if (close == std::string_view::npos || text.find('{', close) != std::string_view::npos ||
       (close > open + 1 && text[open + 1] != ':')) {
@@ -318,7 +259,7 @@ std::string apply(const Format& format, double value, bool integral, const std::
   switch (format.kind) {
     case Format::Kind::general:
       if (integral) return fmt::format("{:.0f}", value);
-      return beside_text ? repr(value) : fmt::format(fmt::runtime("{:.{}g}"), value, format.digits);
+      return beside_text ? repr(value) : fmt::format("{:.{}g}", value, format.digits);
     case Format::Kind::rounded:
       return rounded(value, format.digits, beside_text);
     case Format::Kind::repr:
@@ -334,7 +275,7 @@ std::string apply(const Format& format, double value, bool integral, const std::
     case Format::Kind::iec:
       return binary(format, in("byte"));
     case Format::Kind::thousands:
-      return with_separators(fmt::format("{:.0f}", value));
+      return with_separators("{:.0Lf}", value);
     case Format::Kind::plain:
       return fmt::format("{}", value);
     case Format::Kind::pattern:
@@ -344,17 +285,12 @@ std::string apply(const Format& format, double value, bool integral, const std::
 }
 
 bool looks_like_number(std::string_view text) {
-  std::string digits;
-  for (const char c : text) {
-    if (c != ',') digits += c;
-  }
-  if (digits.empty() || digits.find_first_not_of("0123456789+-.eE") != std::string::npos ||
-      digits.find_first_of("0123456789") == std::string::npos) {
-    return false;
-  }
+  std::string digits(text);
+  std::erase(digits, ',');
+  if (digits.find_first_not_of("0123456789+-.eE") != std::string::npos) return false;
   char* end = nullptr;
   std::strtod(digits.c_str(), &end);
-  return *end == '\0';
+  return end != digits.c_str() && *end == '\0';
 }
 
 }  // namespace assay::report

@@ -14,16 +14,13 @@ namespace assay::report {
 struct FieldSpec {
   std::string fill = " ";
   char align = 0;  // < > ^, or 0: numbers right, text left
-  char sign = '-';
-  bool alternate = false;
-  bool zero = false;
-  bool group = false;  // thousands separators
   int width = 0;
-  int precision = -1;
-  char type = 0;  // f e g d % s, or 0
-
+  // Of numbers: the rest as fmt writes it, thousands separators, hundredths.
+  std::string number = "{}";
+  bool group = false;
+  bool percent = false;
   // Says how a number's digits look, not only how wide the field is.
-  bool shapes_number() const { return precision >= 0 || group || (type != 0 && type != 's'); }
+  bool shapes_number = false;
 };
 
 Result<FieldSpec> parse_field_spec(std::string_view text);

@@ -15,7 +15,7 @@ std::string key_text(const Records& records, const Grid& grid, const GridRow& ro
   if (at == grid.keys.end()) return pad("", field.spec);
   const std::size_t i = static_cast<std::size_t>(at - grid.keys.begin());
   const Cell cell = Cell::of_value(records.axes()[grid.axes[i]].values[row.key[i]]);
-  if (cell.is_number() && field.spec.shapes_number()) return format_number(cell.number, field.spec);
+  if (cell.is_number() && field.spec.shapes_number) return format_number(cell.number, field.spec);
   return pad(cell.text, field.spec);
 }
 
@@ -62,7 +62,7 @@ std::string render_over_rows(const Records& records, const Grid& grid,
       if (!column) return "";
       const double value = aggregate(rows, field.function, *column);
       if (std::isnan(value)) return pad("N/A", field.spec);
-      if (field.spec.shapes_number() || field.function == "count")
+      if (field.spec.shapes_number || field.function == "count")
         return format_number(value, field.spec);
       const Cell& like = rows.front()->cells[*column];
       return pad(apply(grid.columns[*column].format, value, false, like.unit, false), field.spec,
