@@ -27,7 +27,7 @@ struct Pair {
 };
 
 // What one variant did against the baseline in one pass.
-struct Comparison {
+struct BaselineComparison {
   std::string variant;
   std::string pass;
   std::vector<Pair> pairs;
@@ -70,8 +70,8 @@ double relative_error(const Figure& a, const Figure& b) {
   return std::hypot(a.error / a.mean, b.error / b.mean);
 }
 
-std::vector<Comparison> compare(const Records& records, const std::vector<Figure>& figures,
-                                std::size_t axis, std::uint32_t baseline) {
+std::vector<BaselineComparison> compare(const Records& records, const std::vector<Figure>& figures,
+                                        std::size_t axis, std::uint32_t baseline) {
   const std::vector<std::size_t> own = axis_and_options(records, axis);
   const std::size_t pass = *records.axis("pass");
   std::unordered_map<Key, const Figure*, KeyHash> bases;
@@ -79,7 +79,7 @@ std::vector<Comparison> compare(const Records& records, const std::vector<Figure
     if (records.code(figure.record, axis) == baseline)
       bases[rest_of(records, figure.record, own)] = &figure;
   }
-  std::vector<Comparison> comparisons;
+  std::vector<BaselineComparison> comparisons;
   for (const Figure& figure : figures) {
     const std::uint32_t code = records.code(figure.record, axis);
     const auto base = bases.find(rest_of(records, figure.record, own));
@@ -89,9 +89,10 @@ std::vector<Comparison> compare(const Records& records, const std::vector<Figure
     }
     const std::string name = variant_name(records, figure.record, own);
     const std::string pass_name = to_text(records.value(figure.record, pass));
-    auto at = std::find_if(comparisons.begin(), comparisons.end(), [&](const Comparison& known) {
-      return known.variant == name && known.pass == pass_name;
-    });
+    auto at =
+        std::find_if(comparisons.begin(), comparisons.end(), [&](const BaselineComparison& known) {
+          return known.variant == name && known.pass == pass_name;
+        });
     if (at == comparisons.end()) {
       comparisons.push_back({name, pass_name, {}});
       at = std::prev(comparisons.end());
@@ -118,7 +119,7 @@ struct Sides {
 };
 
 // The numeric axis along which slower turns into faster (or back) at one value, if there is one.
-std::string sign_change(const Records& records, const Comparison& comparison) {
+std::string sign_change(const Records& records, const BaselineComparison& comparison) {
   double best_share = 0;
   std::string best;
   for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
@@ -157,7 +158,7 @@ struct Gain {
   std::set<Key> cases;    // which, but for that value
 };
 
-std::vector<Gain> gains_along(const Records& records, const Comparison& comparison,
+std::vector<Gain> gains_along(const Records& records, const BaselineComparison& comparison,
                               std::size_t axis, std::vector<std::size_t> own) {
   own.push_back(axis);
   std::map<std::uint32_t, std::vector<Pair>> pairs;  // by value, as the experiment lists them
@@ -202,8 +203,8 @@ std::string trend_of(const std::vector<Gain>& gains) {
 }
 
 // "by model: small 1.2×, xl 4×, rising"; "" where there are no two values to tell apart.
-std::string one_by_one(const Records& records, const Comparison& comparison, std::size_t axis,
-                       const std::vector<std::size_t>& own) {
+std::string one_by_one(const Records& records, const BaselineComparison& comparison,
+                       std::size_t axis, const std::vector<std::size_t>& own) {
   const std::vector<Gain> gains = gains_along(records, comparison, axis, own);
   if (gains.size() < 2) return {};
   const std::string& name = records.axes()[axis].name;
@@ -227,8 +228,8 @@ std::string remarks_of(const std::vector<Pair>& pairs) {
   return not_verified(unverified, pairs.size(), "pairs") + marked(marks, "pairs");
 }
 
-std::string sentence(const Records& records, const Comparison& comparison, const std::string& base,
-                     std::size_t axis, std::optional<std::size_t> by) {
+std::string sentence(const Records& records, const BaselineComparison& comparison,
+                     const std::string& base, std::size_t axis, std::optional<std::size_t> by) {
   const std::vector<std::size_t> own = axis_and_options(records, axis);
   std::vector<double> ratios;
   for (const Pair& pair : comparison.pairs) ratios.push_back(pair.ratio);
@@ -285,7 +286,7 @@ std::vector<std::string> speedup_findings(const Records& records, const RecordId
     if (!records.varies(axis)) continue;
     const std::uint32_t baseline = baseline_code(records, axis, spec.baseline);
     if (baseline == 0) continue;
-    for (const Comparison& comparison : compare(records, figures, axis, baseline)) {
+    for (const BaselineComparison& comparison : compare(records, figures, axis, baseline)) {
       const auto certain_pairs = std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
                                                [](const Pair& pair) { return pair.certain; });
       if (2 * certain_pairs < static_cast<std::ptrdiff_t>(comparison.pairs.size())) continue;

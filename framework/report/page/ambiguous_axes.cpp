@@ -14,7 +14,7 @@ namespace assay::report {
 namespace {
 
 // A figure of a block: each combination of `keys` is a place of one result.
-struct Figures {
+struct BlockFigure {
   std::string what;
   SourceLocation where;
   std::string metric;
@@ -24,15 +24,15 @@ struct Figures {
   const char* named_in = "rows";
 };
 
-Figures figures_of(const Measure& measure, const Filter& where, std::vector<std::string> keys) {
-  Figures figures{"", {}, measure.metric, where, std::move(keys), measure.pool};
+BlockFigure figures_of(const Measure& measure, const Filter& where, std::vector<std::string> keys) {
+  BlockFigure figures{"", {}, measure.metric, where, std::move(keys), measure.pool};
   figures.filter.add(measure.where);
   return figures;
 }
 
-std::vector<Figures> figures_of(const GridSpec& grid, const std::vector<std::string>& more_keys,
-                                const std::string& block) {
-  std::vector<Figures> all;
+std::vector<BlockFigure> figures_of(const GridSpec& grid, const std::vector<std::string>& more_keys,
+                                    const std::string& block) {
+  std::vector<BlockFigure> all;
   std::vector<std::string> keys = grid.keys;
   keys.insert(keys.end(), more_keys.begin(), more_keys.end());
   for (const Column& column : grid.columns) {
@@ -56,26 +56,26 @@ std::vector<Figures> figures_of(const GridSpec& grid, const std::vector<std::str
 struct FiguresOfBlock {
   const Records& records;
 
-  std::vector<Figures> operator()(TableSpec table) const {
+  std::vector<BlockFigure> operator()(TableSpec table) const {
     default_rows(records, table.grid);
     return figures_of(table.grid, table.for_each, "table");
   }
-  std::vector<Figures> operator()(TextSpec text) const {
+  std::vector<BlockFigure> operator()(TextSpec text) const {
     default_rows(records, text.grid);
     return figures_of(text.grid, text.for_each, "text");
   }
-  std::vector<Figures> operator()(const PlotSpec& plot) const {
+  std::vector<BlockFigure> operator()(const PlotSpec& plot) const {
     std::vector<std::string> keys = plot.series;
     keys.push_back(plot.x);
     keys.insert(keys.end(), plot.for_each.begin(), plot.for_each.end());
-    Figures figures = figures_of(plot.y, plot.where, std::move(keys));
+    BlockFigure figures = figures_of(plot.y, plot.where, std::move(keys));
     figures.what = "this plot";
     figures.named_in = "series";
     figures.where = plot.at;
     return {figures};
   }
-  std::vector<Figures> operator()(const TimelineSpec& timeline) const {
-    std::vector<Figures> all;
+  std::vector<BlockFigure> operator()(const TimelineSpec& timeline) const {
+    std::vector<BlockFigure> all;
     for (const std::string& metric : timeline.values) {
       all.push_back({"this timeline",
                      timeline.at,
@@ -87,7 +87,7 @@ struct FiguresOfBlock {
     }
     return all;
   }
-  std::vector<Figures> operator()(const FlameSpec& flame) const {
+  std::vector<BlockFigure> operator()(const FlameSpec& flame) const {
     return {{"this flame graph",
              flame.at,
              flame.metric,
@@ -97,7 +97,7 @@ struct FiguresOfBlock {
              "for_each"}};
   }
   template <class Other>
-  std::vector<Figures> operator()(const Other&) const {
+  std::vector<BlockFigure> operator()(const Other&) const {
     return {};
   }
 };
@@ -119,7 +119,7 @@ class Search {
   }
 
   // Which of the figures would stand in one place with others, by axis.
-  Shared of(const std::vector<Figures>& all) {
+  Shared of(const std::vector<BlockFigure>& all) {
     Shared shared;
     while (const auto found = first(all, shared.axes)) {
       const auto& [figures, axis, ids] = *found;
@@ -136,7 +136,7 @@ class Search {
 
  private:
   struct Found {
-    const Figures* figures;
+    const BlockFigure* figures;
     std::size_t axis;
     RecordIds ids;  // of one place
   };
@@ -161,20 +161,20 @@ class Search {
   }
 
   // The first axis, in order, that any of the figures leaves open.
-  std::optional<Found> first(const std::vector<Figures>& all,
+  std::optional<Found> first(const std::vector<BlockFigure>& all,
                              const std::vector<std::string>& added) const {
     std::optional<Found> best;
     const auto place = [&](std::size_t axis) {
       return std::find(order_.begin(), order_.end(), axis) - order_.begin();
     };
-    for (const Figures& figures : all) {
+    for (const BlockFigure& figures : all) {
       auto found = open_axis(figures, added);
       if (found && (!best || place(found->axis) < place(best->axis))) best = std::move(found);
     }
     return best;
   }
 
-  std::optional<Found> open_axis(const Figures& figures,
+  std::optional<Found> open_axis(const BlockFigure& figures,
                                  const std::vector<std::string>& added) const {
     const RecordIds ids = matching(figures);
     std::vector<std::size_t> keys, open;
@@ -204,7 +204,7 @@ class Search {
   }
 
   // Every pass is timed; of other metrics only results tell which passes have them.
-  bool is_judged(std::size_t axis, const Figures& figures) const {
+  bool is_judged(std::size_t axis, const BlockFigure& figures) const {
     return axis != pass_axis || !records_.is_planned() || figures.metric == "time";
   }
 
@@ -214,7 +214,7 @@ class Search {
     });
   }
 
-  RecordIds matching(const Figures& figures) const {
+  RecordIds matching(const BlockFigure& figures) const {
     Filter filter = figures.filter;
     const bool parts_named = filter.on("part") || std::ranges::count(figures.keys, "part") ||
                              std::ranges::count(figures.pooled, "part");
