@@ -1,5 +1,8 @@
 #pragma once
 
+// base holds what every room needs and nothing of benchmarks: errors and results, values and texts,
+// units, files, output. It depends on no other room. Start with error.h and text.h.
+
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>

@@ -1,5 +1,8 @@
 #pragma once
 
+// catalogue holds what the host knows of plugins without loading them, and reads the descriptors of
+// external programs. It depends on yaml. Start here.
+
 #include <assay/metric.h>
 #include <assay/parameter.h>
 

@@ -1,5 +1,9 @@
 #pragma once
 
+// cli is the command line: commands has one file a command, show what several print, and this
+// folder what they share. It depends on every torch-free room. Start here, then
+// cli/commands/commands.h.
+
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -1,5 +1,8 @@
 #pragma once
 
+// compare sets two sides against each other case by case: pairing, the verdict with its interval,
+// gates, and what else differed. It depends on report/data and the store. Start here.
+
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,5 +1,8 @@
 #pragma once
 
+// config says what an experiment is and expands it into a plan of cases; config/read makes it from
+// YAML. It depends on catalogue and expression. Start with Experiment and Plan.
+
 #include <assay/value.h>
 
 #include <cstdint>

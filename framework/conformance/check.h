@@ -1,5 +1,8 @@
 #pragma once
 
+// conformance holds what every plugin of a kind must do, one file a kind. It depends on reference
+// and measure. Start here.
+
 #include <assay/plugin.h>
 #include <c10/core/Device.h>
 

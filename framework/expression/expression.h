@@ -1,5 +1,8 @@
 #pragma once
 
+// expression reads and evaluates the small language of filters, derived columns and memory
+// estimates. It depends on base. Start here; the lexer, the parser and the machine lie behind it.
+
 #include <assay/value.h>
 
 #include <functional>

@@ -1,5 +1,8 @@
 #pragma once
 
+// health reads the GPUs (NVML) and the cores while cases run, and judges which times deserve less
+// trust. It depends on store/records. Start here; judge.h has the rules.
+
 #include <condition_variable>
 #include <cstdint>
 #include <deque>

@@ -1,5 +1,8 @@
 #pragma once
 
+// measure takes times and memory on CPU and GPU: clocks, caches, the device. It depends on model.
+// Start here.
+
 #include <c10/core/Device.h>
 
 #include <cstddef>

@@ -1,5 +1,8 @@
 #pragma once
 
+// model holds the transformer that workloads train, its operations from plugins, configurations,
+// checkpoints and training state. It depends on base. Start here.
+
 #include <assay/workload.h>
 
 #include <functional>

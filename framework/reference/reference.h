@@ -1,5 +1,8 @@
 #pragma once
 
+// reference holds what results are verified against: the references, tolerances, and memory
+// poisoned before a call. It depends on model. Start here.
+
 #include <assay/ops.h>
 #include <assay/workload.h>
 

@@ -1,5 +1,8 @@
 #pragma once
 
+// store keeps results: records are the values, database and exchange the two ways in and out. This
+// folder itself has the statistics of samples, which all three need. It depends on base.
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>

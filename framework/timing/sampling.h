@@ -1,5 +1,8 @@
 #pragma once
 
+// timing decides how samples are taken: how many calls are one sample, when there are enough, how
+// well their median is known. It depends on base and measures nothing itself. Start here.
+
 #include <cstddef>
 #include <functional>
 #include <string_view>

@@ -1,6 +1,9 @@
 #pragma once
 
-// What host and worker say to each other. Each struct is one message; `type` tells them apart.
+// wire holds the messages between host and worker and frames them over a socket. It depends on
+// store/records; the host and the worker both link it. Start here.
+
+// Each struct is one message; `type` tells them apart.
 
 #include <nlohmann/json.hpp>
 #include <set>

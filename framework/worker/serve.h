@@ -1,5 +1,9 @@
 #pragma once
 
+// worker is the process of one rank: this folder has its entry and the loop that serves the host,
+// process what belongs to the process, case what belongs to a case. It depends on both, and on
+// conformance. Start here.
+
 #include <filesystem>
 #include <vector>
 

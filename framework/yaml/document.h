@@ -1,5 +1,8 @@
 #pragma once
 
+// yaml reads YAML into nodes that know where they were written, and refuses what is ambiguous. It
+// depends on base, and no other room sees yaml-cpp. Start here.
+
 #include <filesystem>
 #include <string>
 #include <string_view>

@@ -1,5 +1,8 @@
 #pragma once
 
+// cli/commands has one file a command; cli.cpp is their table. It depends on cli, cli/show and
+// compare. Start here.
+
 #include "cli/options.h"
 
 namespace assay::cli {

@@ -1,5 +1,8 @@
 #pragma once
 
+// cli/show prints: progress, outcomes, the page of a case, checks, and the report of a run. It
+// depends on cli. Start here.
+
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -1,5 +1,9 @@
 #pragma once
 
+// config/read turns the YAML of an experiment into config::Experiment and collects every mistake on
+// the way. It depends on config. Start with experiment_reader.cpp, which calls the rest in order;
+// what is asked of each axis is collected here.
+
 #include <optional>
 #include <string>
 #include <string_view>

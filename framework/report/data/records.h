@@ -1,5 +1,9 @@
 #pragma once
 
+// report/data turns stored runs into what a spec asks for: records by axis, selection, reduction to
+// one figure, rates and their ceilings, cells. It depends on report/spec, config and store/records.
+// Start here, then select.h.
+
 #include <cstdint>
 #include <deque>
 #include <map>

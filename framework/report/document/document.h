@@ -1,5 +1,8 @@
 #pragma once
 
+// report/document is the finished page, and how it is written as Markdown and for a terminal. It
+// depends on base alone. Start here, then markdown.h.
+
 #include <string>
 #include <variant>
 #include <vector>

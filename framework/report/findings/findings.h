@@ -1,5 +1,8 @@
 #pragma once
 
+// report/findings makes sentences from the data, one file a kind. It depends on report/data and
+// report/document. Start with findings_sections().
+
 #include <limits>
 #include <optional>
 #include <set>

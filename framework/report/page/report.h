@@ -1,5 +1,9 @@
 #pragma once
 
+// report/page is the entry to reports: it checks a spec, joins what the other folders of report
+// make of its blocks, and adds the opening and the default. It depends on all of them. Start with
+// build().
+
 #include <assay/metric.h>
 
 #include <filesystem>

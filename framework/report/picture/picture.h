@@ -1,5 +1,8 @@
 #pragma once
 
+// report/picture draws plots, timelines and flame graphs with gnuplot: a *_block.cpp collects the
+// data of one, its *_script.cpp writes the script. It depends on report/table. Start here.
+
 #include <filesystem>
 #include <functional>
 #include <string>

@@ -1,5 +1,9 @@
 #pragma once
 
+// report/spec says what a report is to show: the structs, reading them from YAML, their JSON
+// Schema, and the words they use (formats, units, statistics). It depends on expression, yaml and
+// units of store/records. Start here, then read_blocks.h.
+
 #include <assay/metric.h>
 #include <assay/outcome.h>
 

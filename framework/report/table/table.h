@@ -1,5 +1,8 @@
 #pragma once
 
+// report/table makes tables and text blocks: rows and cells (grid.h), pivots, templates, and the
+// lines below. It depends on report/data and report/document. Start here.
+
 #include <string>
 #include <vector>
 

@@ -1,5 +1,8 @@
 #pragma once
 
+// run/cases decides what a planned case is on this machine: its values, its memory, whether it can
+// run. It depends on config, wire and health. Start here.
+
 #include <optional>
 #include <string>
 

@@ -1,5 +1,8 @@
 #pragma once
 
+// run/external runs cases whose variant is a program of its own, and checks what it exchanges. It
+// depends on run/workers and run/cases. Start here.
+
 #include <chrono>
 #include <filesystem>
 #include <optional>

@@ -1,5 +1,8 @@
 #pragma once
 
+// run/interleave measures the cases of one group: which belong together, in what order, on which
+// workers. A case measured alone is a group of one. It depends on run/external. Start here.
+
 #include <functional>
 #include <memory>
 #include <optional>

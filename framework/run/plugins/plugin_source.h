@@ -1,5 +1,8 @@
 #pragma once
 
+// run/plugins compiles plugins from one source file, lists those there are, and checks one by its
+// conformance suite. It depends on run/workers. Start here.
+
 #include <filesystem>
 #include <string>
 

@@ -1,5 +1,9 @@
 #pragma once
 
+// run/schedule runs an experiment from its plan to its stored results: which cases are left, in
+// which order, and whether the machine is fit. It depends on the other folders of run, except
+// plugins, and on store/database. Start here.
+
 #include <map>
 #include <optional>
 #include <string>

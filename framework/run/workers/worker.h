@@ -1,5 +1,9 @@
 #pragma once
 
+// run/workers starts worker processes, talks to them and ends them, with what they need from the
+// machine. It depends on wire and health. Start here, then worker_group.h, which is all ranks of a
+// case.
+
 #include <chrono>
 #include <optional>
 #include <string>

@@ -1,5 +1,8 @@
 #pragma once
 
+// sdk/assay has the public headers of plugin authors: one for each kind of plugin, and what they
+// share. They depend on LibTorch and on no room. Start with the header of your kind.
+
 // The plugin boundary. A library exports one C symbol, `assay_plugin_library`, that returns a
 // PluginLibrary; the worker compares its fingerprint with its own before it touches anything
 // else. Plugin authors throw as LibTorch does; the guards below, compiled into the plugin's

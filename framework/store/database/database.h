@@ -1,5 +1,8 @@
 #pragma once
 
+// store/database keeps runs in SQLite and opens older files too. It depends on store/records, and
+// no other room sees SQLite. Start here.
+
 #include <assay/outcome.h>
 
 #include <filesystem>

@@ -1,5 +1,8 @@
 #pragma once
 
+// store/exchange writes runs as JSON Lines or CSV and reads them back. It depends on store/records.
+// Start with this header and import.h; a new format goes beside them.
+
 #include <iosfwd>
 
 #include "base/error.h"

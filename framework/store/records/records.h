@@ -1,5 +1,8 @@
 #pragma once
 
+// store/records holds the values that runs, cases and series are, their units and marks, and their
+// JSON. It depends on the statistics of samples. Start here.
+
 #include <assay/outcome.h>
 
 #include <cstdint>

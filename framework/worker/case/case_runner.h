@@ -1,5 +1,8 @@
 #pragma once
 
+// worker/case composes one case from plugins, verifies it and measures its passes. It depends on
+// worker/process, reference and timing. Start here.
+
 #include <c10/core/Device.h>
 
 #include <functional>

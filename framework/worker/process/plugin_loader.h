@@ -1,5 +1,8 @@
 #pragma once
 
+// worker/process loads plugins, joins the ranks, and guards the process against what plugins do. It
+// depends on measure and wire. Start here.
+
 #include <assay/plugin.h>
 
 #include <filesystem>
