@@ -133,7 +133,9 @@ std::size_t place_in(const auto& words, std::string_view word) {
 }
 
 std::optional<Format> named_format(std::string_view text) {
-  static const std::regex call(R"(\s*(\w+)\s*(?:\(\s*0*(\d{1,2})\s*(?:,\s*(\w+)\s*)?\))?)");
+  // Bounded, since std::regex recurses with what it repeats.
+  static const std::regex call(
+      R"( {0,9}(\w{1,9}) {0,9}(?:\( {0,9}0{0,9}(\d{1,2}) {0,9}(?:, {0,9}(\w{1,9}) {0,9})?\))?)");
   Match match;
   if (!std::regex_match(text.begin(), text.end(), match, call)) return std::nullopt;
   const auto* name = std::ranges::find(named, match[1].str(), &Name::name);
@@ -163,7 +165,7 @@ std::string repr(double value) {
 Result<FieldSpec> parse_field_spec(std::string_view text) {
   // A fill is one character in UTF-8, a width or a precision no more than fits a line.
   static const std::regex grammar(
-      R"((?:([^\x80-\xBF][\x80-\xBF]*)?([<>^]))?([-+ ]?)(#?)(0?)(\d{0,4})(,?)(?:\.(\d{1,3}))?([feEgGd%s]?))");
+      R"((?:([^\x80-\xBF][\x80-\xBF]{0,3})?([<>^]))?([-+ ]?)(#?)(0?)(\d{0,4})(,?)(?:\.(\d{1,3}))?([feEgGd%s]?))");
   Match match;
   if (!std::regex_match(text.begin(), text.end(), match, grammar) ||
       (match[8].matched && std::stoi(match[8]) > 100)) {
