@@ -5,6 +5,7 @@
 
 #include <assay/value.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,10 @@
 #include "base/error.h"
 
 namespace assay {
+
+namespace detail {
+struct ExpressionTree;
+}
 
 // A small expression over named values: numbers (also with a unit, `100 MiB`, `5 min`), 'text',
 // true, false, names (dots allowed), + - * / ^, comparisons (== != < <= > >=), `in [a, b]`,
@@ -39,8 +44,8 @@ class Expression {
   const std::vector<Use>& uses() const;
 
   // Both sides of every comparison with an operator, each an expression over the same names().
-  struct Comparison;
-  std::vector<Comparison> comparisons() const;
+  struct Compared;
+  std::vector<Compared> comparisons() const;
 
   // monostate from `lookup` means the name has no value: arithmetic on it gives monostate,
   // a comparison with it false.
@@ -52,13 +57,11 @@ class Expression {
   Result<Value> evaluate(const std::vector<Value>& values) const;
 
  private:
-  struct Node;
-  std::shared_ptr<const Node> root_;
-  std::vector<std::string> names_;
-  std::vector<Use> uses_;
+  std::shared_ptr<const detail::ExpressionTree> tree_;
+  std::uint32_t root_ = 0;
 };
 
-struct Expression::Comparison {
+struct Expression::Compared {
   Expression left, right;
 };
 
