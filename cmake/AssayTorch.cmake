@@ -152,7 +152,7 @@ file(STRINGS "${ASSAY_SDK_INCLUDE}/assay/plugin.h" assay_sdk_line
   REGEX "^#define ASSAY_SDK_VERSION ")
 string(REGEX REPLACE "[^0-9]" "" assay_sdk_version "${assay_sdk_line}")
 # The headers themselves: whoever changes one need not remember to count the version up.
-file(GLOB assay_sdk_headers CONFIGURE_DEPENDS "${ASSAY_SDK_INCLUDE}/assay/*.h")
+file(GLOB_RECURSE assay_sdk_headers CONFIGURE_DEPENDS "${ASSAY_SDK_INCLUDE}/assay/*.h")
 set(assay_sdk_text "")
 foreach(header IN LISTS assay_sdk_headers)
   file(SHA256 "${header}" assay_header_hash)

@@ -1,7 +1,6 @@
 #include "model/operation_program.h"
 
 #include <ATen/core/grad_mode.h>
-#include <assay/compile.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <stdexcept>
@@ -56,19 +55,24 @@ bool runs_backward(const std::string& pass) {
   return pass == "backward" || pass == "forward_backward";
 }
 
-std::vector<NamedTensor> call_once(const CaseContext& context, ProgramBoundary& program,
-                                   const std::string& pass) {
-  GuardedStep step;
-  if (context.compile != nullptr) {
-    throw_unless_ok(context.compile->prepare(program, pass, context, step));
-  } else {
-    step.before = [&] { return program.before(pass); };
-    step.run = [&] { return program.run(pass); };
+Step launched(const CaseContext& context, ProgramBoundary& program, const std::string& pass) {
+  if (context.compile == nullptr) {
+    const ProgramHandle handle = program;
+    return {[handle, pass] { handle.before(pass); }, [handle, pass] { handle.run(pass); }};
   }
-  throw_unless_ok(step.before());
-  throw_unless_ok(step.run());
-  std::vector<NamedTensor> outputs;
-  throw_unless_ok(program.outputs(pass, outputs));
+  GuardedStep step;
+  throw_unless_ok(context.compile->prepare(program, pass, context, step));
+  return {[before = std::move(step.before)] { throw_unless_ok(before()); },
+          [run = std::move(step.run)] { throw_unless_ok(run()); }};
+}
+
+std::vector<NamedTensor> call_once(const CaseContext& context, Program& program,
+                                   const std::string& pass) {
+  detail::ProgramGuard guard(std::shared_ptr<Program>(std::shared_ptr<Program>(), &program));
+  const Step step = launched(context, guard, pass);
+  step.before();
+  step.run();
+  std::vector<NamedTensor> outputs = program.outputs(pass);
   // A captured step's memory goes back with the step.
   for (auto& output : outputs) output.tensor = output.tensor.clone();
   return outputs;

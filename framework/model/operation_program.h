@@ -1,5 +1,6 @@
 #pragma once
 
+#include <assay/compile.h>
 #include <assay/workload.h>
 
 #include <functional>
@@ -36,9 +37,13 @@ class OperationProgram : public Program {
 bool runs_forward(const std::string& pass);
 bool runs_backward(const std::string& pass);
 
+// A pass of the program as the case launches it, ready to be called; `before` is never empty. The
+// program outlives it. Throws PluginFailure, as its calls do.
+Step launched(const CaseContext& context, ProgramBoundary& program, const std::string& pass);
+
 // Calls a pass of the program once, launched as the case launches it, and returns copies of what it
 // left. Throws PluginFailure.
-std::vector<NamedTensor> call_once(const CaseContext& context, ProgramBoundary& program,
+std::vector<NamedTensor> call_once(const CaseContext& context, Program& program,
                                    const std::string& pass);
 
 }  // namespace assay::model

@@ -44,8 +44,6 @@ AttentionGradients textbook_backward(const AttentionInputs& in, const at::Tensor
 class Attention {
  public:
   static constexpr const char* kind = "attention";
-  template <class T>
-  class Guard;
 
   virtual ~Attention() = default;
 
@@ -69,46 +67,6 @@ class Attention {
   virtual std::optional<std::string> unsupported(const AttentionInputs&) const { return {}; }
 };
 
-class AttentionBoundary : public Boundary {
- public:
-  virtual Status forward(const AttentionInputs& in, at::Tensor& out) noexcept = 0;
-  virtual Status forward_with_lse(const AttentionInputs& in, AttentionOutput& out) noexcept = 0;
-  virtual Status backward(const AttentionInputs& in, const at::Tensor& out, const at::Tensor& lse,
-                          const at::Tensor& dout, AttentionGradients& gradients) noexcept = 0;
-  virtual Status traits(bool& has_backward, bool& differentiable) noexcept = 0;
-  virtual Status unsupported(const AttentionInputs& in,
-                             std::optional<std::string>& reason) noexcept = 0;
-};
-
-template <class T>
-class Attention::Guard final : public AttentionBoundary {
- public:
-  template <class... Arguments>
-  explicit Guard(const Arguments&... arguments) : plugin_(arguments...) {}
-
-  Status forward(const AttentionInputs& in, at::Tensor& out) noexcept override {
-    return guarded([&] { out = plugin_.forward(in); });
-  }
-  Status forward_with_lse(const AttentionInputs& in, AttentionOutput& out) noexcept override {
-    return guarded([&] { out = plugin_.forward_with_lse(in); });
-  }
-  Status backward(const AttentionInputs& in, const at::Tensor& out, const at::Tensor& lse,
-                  const at::Tensor& dout, AttentionGradients& gradients) noexcept override {
-    return guarded([&] { gradients = plugin_.backward(in, out, lse, dout); });
-  }
-  Status traits(bool& has_backward, bool& differentiable) noexcept override {
-    return guarded([&] {
-      has_backward = plugin_.has_backward();
-      differentiable = plugin_.differentiable();
-    });
-  }
-  Status unsupported(const AttentionInputs& in,
-                     std::optional<std::string>& reason) noexcept override {
-    return guarded([&] { reason = plugin_.unsupported(in); });
-  }
-
- private:
-  T plugin_;
-};
-
 }  // namespace assay
+
+#include <assay/detail/attention.h>

@@ -21,8 +21,6 @@ struct Group {
 class Communication {
  public:
   static constexpr const char* kind = "communication";
-  template <class T>
-  class Guard;
 
   virtual ~Communication() = default;
 
@@ -51,53 +49,28 @@ struct CommunicationTraits {
   bool capturable = false;
 };
 
-class CommunicationBoundary : public Boundary {
- public:
-  virtual Status attach(const std::vector<at::Tensor>& parameters, const Group& group) noexcept = 0;
-  virtual Status before_block(int block) noexcept = 0;
-  virtual Status after_block(int block) noexcept = 0;
-  virtual Status gradient_ready(std::size_t parameter) noexcept = 0;
-  virtual Status backward_finished() noexcept = 0;
-  virtual Status owned_parameters(std::vector<std::size_t>& owned) noexcept = 0;
-  virtual Status after_step() noexcept = 0;
-  virtual Status traits(CommunicationTraits& traits) noexcept = 0;
-};
+class CommunicationBoundary;
 
-template <class T>
-class Communication::Guard final : public CommunicationBoundary {
+// The communication variant of a case, as a workload calls it: the calls are Communication's, and
+// throw where the variant did. Tests as false where the case has none.
+class CommunicationHandle {
  public:
-  template <class... Arguments>
-  explicit Guard(const Arguments&... arguments) : plugin_(arguments...) {}
+  CommunicationHandle(CommunicationBoundary* boundary) : boundary_(boundary) {}
+  explicit operator bool() const { return boundary_ != nullptr; }
 
-  Status attach(const std::vector<at::Tensor>& parameters, const Group& group) noexcept override {
-    return guarded([&] { plugin_.attach(parameters, group); });
-  }
-  Status before_block(int block) noexcept override {
-    return guarded([&] { plugin_.before_block(block); });
-  }
-  Status after_block(int block) noexcept override {
-    return guarded([&] { plugin_.after_block(block); });
-  }
-  Status gradient_ready(std::size_t parameter) noexcept override {
-    return guarded([&] { plugin_.gradient_ready(parameter); });
-  }
-  Status backward_finished() noexcept override {
-    return guarded([&] { plugin_.backward_finished(); });
-  }
-  Status owned_parameters(std::vector<std::size_t>& owned) noexcept override {
-    return guarded([&] { owned = plugin_.owned_parameters(); });
-  }
-  Status after_step() noexcept override {
-    return guarded([&] { plugin_.after_step(); });
-  }
-  Status traits(CommunicationTraits& traits) noexcept override {
-    return guarded([&] {
-      traits = {plugin_.wants_gradient_ready(), plugin_.synchronizes(), plugin_.capturable()};
-    });
-  }
+  void attach(const std::vector<at::Tensor>& parameters, const Group& group) const;
+  void before_block(int block) const;
+  void after_block(int block) const;
+  void gradient_ready(std::size_t parameter) const;
+  void backward_finished() const;
+  std::vector<std::size_t> owned_parameters() const;
+  void after_step() const;
+  CommunicationTraits traits() const;
 
  private:
-  T plugin_;
+  CommunicationBoundary* boundary_;
 };
 
 }  // namespace assay
+
+#include <assay/detail/communication.h>

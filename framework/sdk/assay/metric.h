@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace assay {
 
@@ -13,6 +14,15 @@ struct MetricInfo {
   Direction direction = Direction::lower_is_better;
   std::string description;   // one sentence
   std::string formula = {};  // where it is derived
+};
+
+// What a workload tells of itself beside its parameters.
+struct WorkloadInfo {
+  std::vector<std::string> passes;
+  std::vector<std::string> default_passes;
+  std::vector<std::string> uses;  // kinds it is composed with: "attention", "precision", …
+  std::vector<MetricInfo> metrics = {};
+  std::string default_clock = "wall";  // on a GPU: "wall" or "cuda_event"
 };
 
 }  // namespace assay

@@ -33,8 +33,6 @@ at::Tensor with_textbook_backward(const NormInputs& in, bool centred,
 class Norm {
  public:
   static constexpr const char* kind = "norm";
-  template <class T>
-  class Guard;
 
   virtual ~Norm() = default;
 
@@ -47,34 +45,6 @@ class Norm {
   virtual std::optional<std::string> unsupported(const NormInputs&) const { return {}; }
 };
 
-class NormBoundary : public Boundary {
- public:
-  virtual Status traits(bool& has_bias, bool& centred) noexcept = 0;
-  virtual Status forward(const NormInputs& in, at::Tensor& out) noexcept = 0;
-  virtual Status unsupported(const NormInputs& in, std::optional<std::string>& reason) noexcept = 0;
-};
-
-template <class T>
-class Norm::Guard final : public NormBoundary {
- public:
-  template <class... Arguments>
-  explicit Guard(const Arguments&... arguments) : plugin_(arguments...) {}
-
-  Status traits(bool& has_bias, bool& centred) noexcept override {
-    return guarded([&] {
-      has_bias = plugin_.has_bias();
-      centred = plugin_.centred();
-    });
-  }
-  Status forward(const NormInputs& in, at::Tensor& out) noexcept override {
-    return guarded([&] { out = plugin_.forward(in); });
-  }
-  Status unsupported(const NormInputs& in, std::optional<std::string>& reason) noexcept override {
-    return guarded([&] { reason = plugin_.unsupported(in); });
-  }
-
- private:
-  T plugin_;
-};
-
 }  // namespace assay
+
+#include <assay/detail/norm.h>

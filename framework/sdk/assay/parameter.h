@@ -2,6 +2,7 @@
 
 #include <assay/value.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,5 +44,8 @@ ParameterInfo choice_parameter(std::string name, std::string default_value,
                                std::vector<std::string> choices, std::string description);
 ParameterInfo config_parameter(std::string name, std::string default_value, std::string folder,
                                std::string description, std::vector<ParameterInfo> fields = {});
+
+// The options an experiment gave for this plugin, defaults filled in; types as declared.
+using Options = std::map<std::string, Value>;
 
 }  // namespace assay

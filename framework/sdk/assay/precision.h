@@ -23,8 +23,6 @@ struct PrecisionPolicy {
 class Precision {
  public:
   static constexpr const char* kind = "precision";
-  template <class T>
-  class Guard;
 
   virtual ~Precision() = default;
   virtual PrecisionPolicy policy() const = 0;
@@ -32,27 +30,6 @@ class Precision {
   virtual void wrap(Ops&) {}
 };
 
-class PrecisionBoundary : public Boundary {
- public:
-  virtual Status policy(PrecisionPolicy& policy) noexcept = 0;
-  virtual Status wrap(Ops& ops) noexcept = 0;
-};
-
-template <class T>
-class Precision::Guard final : public PrecisionBoundary {
- public:
-  template <class... Arguments>
-  explicit Guard(const Arguments&... arguments) : plugin_(arguments...) {}
-
-  Status policy(PrecisionPolicy& policy) noexcept override {
-    return guarded([&] { policy = plugin_.policy(); });
-  }
-  Status wrap(Ops& ops) noexcept override {
-    return guarded([&] { plugin_.wrap(ops); });
-  }
-
- private:
-  T plugin_;
-};
-
 }  // namespace assay
+
+#include <assay/detail/precision.h>

@@ -16,7 +16,7 @@ struct CaseContext {
   at::Device device = at::kCPU;
   Ops ops;  // attention and norm from the plugins, the rest textbook
   PrecisionPolicy precision;
-  CommunicationBoundary* communication = nullptr;  // null when the workload does not use one
+  CommunicationHandle communication = nullptr;
   CompileBoundary* compile =
       nullptr;  // for verify(), which checks a step as it is launched; null: eager
   Group group;
@@ -66,11 +66,23 @@ struct Exchange {
   std::vector<NamedTensor> outputs;
 };
 
+class ProgramBoundary;
+
+// A program as it was built for a case: the calls are Program's, and throw where the program did.
+class ProgramHandle {
+ public:
+  ProgramHandle(ProgramBoundary& boundary) : boundary_(&boundary) {}
+  void before(const std::string& pass) const;
+  void run(const std::string& pass) const;
+
+ private:
+  ProgramBoundary* boundary_;
+};
+
+// A workload also has `static WorkloadInfo info()` and, when it has parameters, `options()`.
 class Workload {
  public:
   static constexpr const char* kind = "workload";
-  template <class T>
-  class Guard;
 
   virtual ~Workload() = default;
   virtual std::unique_ptr<Program> build(const CaseContext& context) = 0;
@@ -85,72 +97,6 @@ class Workload {
   }
 };
 
-class ProgramBoundary : public Boundary {
- public:
-  virtual Status before(const std::string& pass) noexcept = 0;
-  virtual Status run(const std::string& pass) noexcept = 0;
-  virtual Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept = 0;
-  virtual Status counts(const std::string& pass, std::vector<Count>& counts) noexcept = 0;
-};
-
-class WorkloadBoundary : public Boundary {
- public:
-  virtual Status build(const CaseContext& context,
-                       std::unique_ptr<ProgramBoundary>& program) noexcept = 0;
-  virtual Status verify(const CaseContext& context, const std::string& pass,
-                        Verification& verification) noexcept = 0;
-  virtual Status verify_exchange(const CaseContext& context, const std::string& pass,
-                                 const Exchange& exchange, Verification& verification) noexcept = 0;
-};
-
-namespace detail {
-
-class ProgramGuard final : public ProgramBoundary {
- public:
-  explicit ProgramGuard(std::unique_ptr<Program> program) : program_(std::move(program)) {}
-
-  Status before(const std::string& pass) noexcept override {
-    return guarded([&] { program_->before(pass); });
-  }
-  Status run(const std::string& pass) noexcept override {
-    return guarded([&] { program_->run(pass); });
-  }
-  Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept override {
-    return guarded([&] { tensors = program_->outputs(pass); });
-  }
-  Status counts(const std::string& pass, std::vector<Count>& counts) noexcept override {
-    return guarded([&] { counts = program_->counts(pass); });
-  }
-
- private:
-  std::unique_ptr<Program> program_;
-};
-
-}  // namespace detail
-
-// A workload also has `static WorkloadInfo info()` and, when it has parameters, `options()`.
-template <class T>
-class Workload::Guard final : public WorkloadBoundary {
- public:
-  template <class... Arguments>
-  explicit Guard(const Arguments&... arguments) : plugin_(arguments...) {}
-
-  Status build(const CaseContext& context,
-               std::unique_ptr<ProgramBoundary>& program) noexcept override {
-    return guarded(
-        [&] { program = std::make_unique<detail::ProgramGuard>(plugin_.build(context)); });
-  }
-  Status verify(const CaseContext& context, const std::string& pass,
-                Verification& verification) noexcept override {
-    return guarded([&] { verification = plugin_.verify(context, pass); });
-  }
-  Status verify_exchange(const CaseContext& context, const std::string& pass,
-                         const Exchange& exchange, Verification& verification) noexcept override {
-    return guarded([&] { verification = plugin_.verify_exchange(context, pass, exchange); });
-  }
-
- private:
-  T plugin_;
-};
-
 }  // namespace assay
+
+#include <assay/detail/workload.h>

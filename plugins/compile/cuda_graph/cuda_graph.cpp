@@ -14,10 +14,8 @@ namespace {
 // What keeps the step from being captured, thrown as Unsupported.
 void check_capturable(const assay::CaseContext& context) {
   if (!context.device.is_cuda()) throw assay::Unsupported("cuda_graph needs a CUDA device");
-  if (context.communication == nullptr || context.group.size == 1) return;
-  assay::CommunicationTraits traits;
-  assay::throw_unless_ok(context.communication->traits(traits));
-  if (!traits.capturable) {
+  if (!context.communication || context.group.size == 1) return;
+  if (!context.communication.traits().capturable) {
     throw assay::Unsupported("this communication cannot be captured in a CUDA graph");
   }
 }
@@ -41,7 +39,7 @@ class CudaGraph final : public assay::Compile {
  public:
   static std::vector<std::string> devices() { return {"cuda"}; }
 
-  assay::Step prepare(assay::ProgramBoundary& program, const std::string& pass,
+  assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
     check_capturable(context);
     return capture(program, pass);
@@ -49,9 +47,9 @@ class CudaGraph final : public assay::Compile {
 
  private:
 #ifdef ASSAY_WITH_CUDA
-  static assay::Step capture(assay::ProgramBoundary& program, const std::string& pass) {
-    const auto before = [&] { assay::throw_unless_ok(program.before(pass)); };
-    const auto run = [&] { assay::throw_unless_ok(program.run(pass)); };
+  static assay::Step capture(assay::ProgramHandle program, const std::string& pass) {
+    const auto before = [&] { program.before(pass); };
+    const auto run = [&] { program.run(pass); };
 
     c10::cuda::device_synchronize();
     auto captured = std::make_shared<CapturedPass>();
@@ -73,7 +71,7 @@ class CudaGraph final : public assay::Compile {
     return {[captured] { captured->before.replay(); }, [captured] { captured->run.replay(); }};
   }
 #else
-  static assay::Step capture(assay::ProgramBoundary&, const std::string&) {
+  static assay::Step capture(assay::ProgramHandle, const std::string&) {
     throw assay::Unsupported("this build has no CUDA");
   }
 #endif

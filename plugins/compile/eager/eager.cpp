@@ -4,10 +4,9 @@ namespace {
 
 class Eager final : public assay::Compile {
  public:
-  assay::Step prepare(assay::ProgramBoundary& program, const std::string& pass,
+  assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext&) override {
-    return {[&program, pass] { assay::throw_unless_ok(program.before(pass)); },
-            [&program, pass] { assay::throw_unless_ok(program.run(pass)); }};
+    return {[program, pass] { program.before(pass); }, [program, pass] { program.run(pass); }};
   }
 };
 

@@ -188,7 +188,7 @@ class AttentionWorkload final : public Workload {
         context.device, 8 * shape.elements() * static_cast<std::int64_t>(sizeof(float)));
 
     const auto drawn = draw(context, rows);
-    detail::ProgramGuard program(std::make_unique<AttentionProgram>(context, drawn));
+    AttentionProgram program(context, drawn);
     const auto values = model::call_once(context, program, pass);
     model::require_dtype(values.at(0), drawn.in.q.scalar_type());
     return compare(context, drawn.in, rows, model::runs_backward(pass) ? drawn.dout : at::Tensor(),

@@ -173,8 +173,8 @@ class CollectiveWorkload final : public Workload {
 
   // Every element, on every rank. All ranks must verify together.
   Verification verify(const CaseContext& context, const std::string& pass) override {
-    detail::ProgramGuard guard(std::make_unique<CollectiveProgram>(context));
-    const auto outputs = model::call_once(context, guard, pass);
+    CollectiveProgram program(context);
+    const auto outputs = model::call_once(context, program, pass);
     Verification verification;
     model::compare(verification, "out", outputs.at(0).tensor, expected(context, pass), 0);
     return verification;

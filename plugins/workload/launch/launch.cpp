@@ -97,8 +97,8 @@ class Launch final : public Workload {
 
   Verification verify(const CaseContext& context, const std::string& pass) override {
     const auto expected = static_cast<double>(integer_option(context.parameters, "launches"));
-    detail::ProgramGuard guard(std::make_unique<LaunchProgram>(context));
-    const auto outputs = model::call_once(context, guard, pass);
+    LaunchProgram program(context);
+    const auto outputs = model::call_once(context, program, pass);
     const double done = outputs.at(0).tensor.item().toDouble();
     return {true, std::abs(done - expected) / expected, 0, "launches"};
   }

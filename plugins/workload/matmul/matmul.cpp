@@ -130,8 +130,7 @@ class Matmul final : public Workload {
     auto program = std::make_unique<MatmulProgram>(context);
     const at::Tensor a = program->a();
     const at::Tensor b = program->b();
-    detail::ProgramGuard guard(std::move(program));
-    const at::Tensor c = model::call_once(context, guard, pass).at(0).tensor;
+    const at::Tensor c = model::call_once(context, *program, pass).at(0).tensor;
 
     Verification verification;
     const double tolerance = model::tolerance(policy_of(context));

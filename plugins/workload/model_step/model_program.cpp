@@ -14,10 +14,10 @@ std::uint64_t data_seed(const CaseContext& context, std::uint64_t stream) {
   return context.seed + 2 * static_cast<std::uint64_t>(context.group.rank) + stream;
 }
 
-model::BlockHooks hooks(CommunicationBoundary* communication) {
-  if (communication == nullptr) return {};
-  return {[communication](int block) { throw_unless_ok(communication->before_block(block)); },
-          [communication](int block) { throw_unless_ok(communication->after_block(block)); }};
+model::BlockHooks hooks(CommunicationHandle communication) {
+  if (!communication) return {};
+  return {[communication](int block) { communication.before_block(block); },
+          [communication](int block) { communication.after_block(block); }};
 }
 
 }  // namespace
@@ -44,20 +44,17 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
 model::TrainingState ModelProgram::make_state(const model::Transformer& model,
                                               const CaseContext& context) {
   std::vector<std::size_t> owned;
-  if (context.communication != nullptr) {
-    throw_unless_ok(context.communication->attach(model.parameter_tensors(), context.group));
-    throw_unless_ok(context.communication->owned_parameters(owned));
+  if (context.communication) {
+    context.communication.attach(model.parameter_tensors(), context.group);
+    owned = context.communication.owned_parameters();
   }
   return {model.parameter_tensors(), std::move(owned), context.precision};
 }
 
 void ModelProgram::connect_communication() {
-  if (communication_ == nullptr) return;
-  CommunicationTraits traits;
-  throw_unless_ok(communication_->traits(traits));
-  if (!traits.wants_gradient_ready) return;
+  if (!communication_ || !communication_.traits().wants_gradient_ready) return;
   state_.on_gradient_ready([communication = communication_](std::size_t parameter) {
-    throw_unless_ok(communication->gradient_ready(parameter));
+    communication.gradient_ready(parameter);
   });
 }
 
@@ -97,14 +94,14 @@ void ModelProgram::forward(bool keep_logits) {
 
 void ModelProgram::backward() {
   state_.backward(loss_);
-  if (communication_ != nullptr) throw_unless_ok(communication_->backward_finished());
+  if (communication_) communication_.backward_finished();
 }
 
 void ModelProgram::train_step() {
   forward();
   backward();
   state_.step(ops_);
-  if (communication_ != nullptr) throw_unless_ok(communication_->after_step());
+  if (communication_) communication_.after_step();
 }
 
 std::vector<NamedTensor> ModelProgram::outputs(const std::string& pass) {

@@ -44,7 +44,7 @@ class ModelProgram final : public Program {
   static model::TrainingState make_state(const model::Transformer& model,
                                          const CaseContext& context);
 
-  CommunicationBoundary* communication_;
+  CommunicationHandle communication_;
   Ops ops_;
   PrecisionPolicy precision_;
   at::Device device_;

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "exchanged_model.h"
+#include "model/operation_program.h"
 #include "model/safetensors.h"
 #include "reference/poisoned_memory.h"
 #include "reference/reference.h"
@@ -62,10 +63,8 @@ class MeanOfRanks final : public Communication {
 };
 
 bool gradients_travel(const CaseContext& context) {
-  if (context.communication == nullptr || context.group.size == 1) return false;
-  CommunicationTraits traits;
-  throw_unless_ok(context.communication->traits(traits));
-  return traits.synchronizes;
+  return context.communication && context.group.size > 1 &&
+         context.communication.traits().synchronizes;
 }
 
 CaseContext reference_context(const CaseContext& context, bool norm_has_bias) {
@@ -95,19 +94,14 @@ class Subject {
     initial_ = copies(program_->parameters());
     tell_apart_what_others_own(context);
     boundary_ = std::make_unique<detail::ProgramGuard>(std::move(program));
-    if (context.compile != nullptr) {
-      throw_unless_ok(context.compile->prepare(*boundary_, pass_, context, step_));
-    } else {
-      step_.before = [this] { return boundary_->before(pass_); };
-      step_.run = [this] { return boundary_->run(pass_); };
-    }
+    step_ = model::launched(context, *boundary_, pass_);
     // Preparing may have trained already.
     program_->restart_from(initial_);
   }
 
   std::vector<NamedTensor> call() {
-    throw_unless_ok(step_.before());
-    throw_unless_ok(step_.run());
+    step_.before();
+    step_.run();
     std::vector<NamedTensor> outputs = program_->outputs(pass_);
     drop_what_others_own(outputs);
     return outputs;
@@ -124,9 +118,7 @@ class Subject {
  private:
   void tell_apart_what_others_own(const CaseContext& context) {
     std::vector<std::size_t> owned;
-    if (context.communication != nullptr) {
-      throw_unless_ok(context.communication->owned_parameters(owned));
-    }
+    if (context.communication) owned = context.communication.owned_parameters();
     if (owned.empty()) return;
     for (const auto& parameter : initial_) of_others_.insert("grad." + parameter.name);
     for (const std::size_t index : owned) of_others_.erase("grad." + initial_[index].name);
@@ -137,7 +129,7 @@ class Subject {
   std::vector<NamedTensor> initial_;
   std::set<std::string> of_others_;
   std::unique_ptr<ProgramBoundary> boundary_;
-  GuardedStep step_;  // destroyed first: it refers to the program
+  Step step_;  // destroyed first: it refers to the program
 };
 
 std::vector<NamedTensor> call(ModelProgram& program, const std::string& pass) {
@@ -195,7 +187,7 @@ Verification compare_calls(const std::function<std::vector<NamedTensor>(int step
 Verification verify_model(const CaseContext& case_context, const model::ModelConfig& config,
                           const Shape& shape, const std::string& pass) {
   CaseContext context = case_context;
-  if (context.communication == nullptr) context.group = {};
+  if (!context.communication) context.group = {};
   context.precision.initial_loss_scale = loss_scale;
   const bool on_cpu = context.device.is_cpu();
   const auto small = reduced(config, on_cpu);
@@ -205,7 +197,7 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
   const model::PoisonedMemory poisoned(context.device, poisoned_bytes);
   Subject subject(context, small, small_shape, pass);
   CaseContext plain = reference_context(context, context.ops.norm_has_bias);
-  Communication::Guard<MeanOfRanks> mean;
+  detail::CommunicationGuard mean(std::make_unique<MeanOfRanks>());
   if (gradients_travel(context)) plain.communication = &mean;
   ModelProgram reference(plain, small, small_shape, /*keep_logits=*/true);
   reference.restart_from(subject.initial());

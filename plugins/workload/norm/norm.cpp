@@ -127,7 +127,7 @@ class NormWorkload final : public Workload {
     const model::PoisonedMemory poisoned(
         context.device, 8 * rows * n_cols * static_cast<std::int64_t>(sizeof(float)));
     const auto drawn = draw(context);
-    detail::ProgramGuard program(std::make_unique<NormProgram>(context, drawn));
+    NormProgram program(context, drawn);
     const auto values = model::call_once(context, program, pass);
     model::require_dtype(values.at(0), drawn.in.x.scalar_type());
     return compare(context, drawn.in, model::runs_backward(pass) ? drawn.dout : at::Tensor(),

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <assay/workload.h>
+
+namespace assay {
+
+class ProgramBoundary : public Boundary {
+ public:
+  virtual Status before(const std::string& pass) noexcept = 0;
+  virtual Status run(const std::string& pass) noexcept = 0;
+  virtual Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept = 0;
+  virtual Status counts(const std::string& pass, std::vector<Count>& counts) noexcept = 0;
+};
+
+class WorkloadBoundary : public Boundary {
+ public:
+  virtual Status build(const CaseContext& context,
+                       std::unique_ptr<ProgramBoundary>& program) noexcept = 0;
+  virtual Status verify(const CaseContext& context, const std::string& pass,
+                        Verification& verification) noexcept = 0;
+  virtual Status verify_exchange(const CaseContext& context, const std::string& pass,
+                                 const Exchange& exchange, Verification& verification) noexcept = 0;
+};
+
+namespace detail {
+
+class ProgramGuard final : public Guard<Program, ProgramBoundary> {
+ public:
+  using Guard::Guard;
+
+  Status before(const std::string& pass) noexcept override {
+    return guarded([&] { plugin_->before(pass); });
+  }
+  Status run(const std::string& pass) noexcept override {
+    return guarded([&] { plugin_->run(pass); });
+  }
+  Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept override {
+    return guarded([&] { tensors = plugin_->outputs(pass); });
+  }
+  Status counts(const std::string& pass, std::vector<Count>& counts) noexcept override {
+    return guarded([&] { counts = plugin_->counts(pass); });
+  }
+};
+
+class WorkloadGuard final : public Guard<Workload, WorkloadBoundary> {
+ public:
+  using Guard::Guard;
+
+  Status build(const CaseContext& context,
+               std::unique_ptr<ProgramBoundary>& program) noexcept override {
+    return guarded([&] { program = std::make_unique<ProgramGuard>(plugin_->build(context)); });
+  }
+  Status verify(const CaseContext& context, const std::string& pass,
+                Verification& verification) noexcept override {
+    return guarded([&] { verification = plugin_->verify(context, pass); });
+  }
+  Status verify_exchange(const CaseContext& context, const std::string& pass,
+                         const Exchange& exchange, Verification& verification) noexcept override {
+    return guarded([&] { verification = plugin_->verify_exchange(context, pass, exchange); });
+  }
+};
+
+}  // namespace detail
+
+inline void ProgramHandle::before(const std::string& pass) const {
+  throw_unless_ok(boundary_->before(pass));
+}
+inline void ProgramHandle::run(const std::string& pass) const {
+  throw_unless_ok(boundary_->run(pass));
+}
+
+inline std::unique_ptr<Boundary> guard_of(std::unique_ptr<Workload> plugin) {
+  return std::make_unique<detail::WorkloadGuard>(std::move(plugin));
+}
+
+}  // namespace assay
