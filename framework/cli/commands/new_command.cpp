@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <regex>
 
 #include "base/output.h"
 #include "base/text.h"
@@ -106,11 +108,22 @@ std::string replace(std::string text, std::string_view word, std::string_view by
   return text;
 }
 
+// What a file is made from. The kinds for which a shipped variant is a good beginning take that.
+fs::path origin(const std::string& file) {
+  static const std::map<std::string, std::string> shipped = {
+      {"attention.cpp", "attention/naive/naive.cpp"},
+      {"communication.cpp", "communication/naive/naive.cpp"},
+      {"compile.cpp", "compile/eager/eager.cpp"},
+      {"norm.cpp", "norm/rmsnorm/rmsnorm.cpp"}};
+  const auto found = shipped.find(file);
+  return found == shipped.end() ? fs::path("tools/templates") / file
+                                : fs::path("plugins") / found->second;
+}
+
 // Writes what `assay new` was asked for; nothing is overwritten.
 class Writer {
  public:
-  Writer(Variant variant, fs::path templates)
-      : variant_(std::move(variant)), templates_(std::move(templates)) {}
+  Writer(Variant variant, fs::path data) : variant_(std::move(variant)), data_(std::move(data)) {}
 
   Result<void> into_tree(const fs::path& tree) {
     const std::string& kind = variant_.kind;
@@ -151,7 +164,7 @@ class Writer {
 
   Result<void> write(const std::string& from, const fs::path& to) {
     std::error_code error;
-    auto text = read_file((templates_ / from).string());
+    auto text = read_file((data_ / origin(from)).string());
     if (!text) return tl::unexpected(text.error());
     const auto put = [&](std::string_view word, const std::string& by, Ends ends = Ends::word) {
       *text = replace(std::move(*text), word, by, ends);
@@ -161,8 +174,14 @@ class Writer {
       put("mine.cpp", variant_.name + variant_.extension());
     }
     if (variant_.cuda) put("kCPU", "kCUDA");
-    put("mine", variant_.name);
-    put("Mine", variant_.class_name(), Ends::anywhere);  // MineProgram as well
+    std::string name = "mine", class_name = "Mine";
+    static const std::regex registration(R"re(ASSAY_PLUGIN\((\w+), "(\w+)")re");
+    if (std::smatch found; std::regex_search(*text, found, registration)) {
+      class_name = found[1];
+      name = found[2];
+    }
+    put(name, variant_.name);
+    put(class_name, variant_.class_name(), Ends::anywhere);  // MineProgram as well
     fs::create_directories(to.parent_path(), error);
     if (auto written = write_file(to.string(), *text); !written) return written;
     print_out("wrote {}\n", to.string());
@@ -188,7 +207,7 @@ class Writer {
   }
 
   Variant variant_;
-  fs::path templates_;
+  fs::path data_;
 };
 
 void print_next_in_tree(const Variant& variant) {
@@ -238,7 +257,7 @@ Result<ExitCode> new_command(const Arguments& arguments) {
   }
   const fs::path start = text_or(**values, "folder", ".");
   const auto tree = source_tree(fs::absolute(start).lexically_normal());
-  Writer writer(*variant, session->installation.data / "tools" / "templates");
+  Writer writer(*variant, session->installation.data);
   const auto written =
       tree ? writer.into_tree(*tree) : writer.project((start / variant->name).lexically_normal());
   if (!written) return tl::unexpected(written.error());
