@@ -30,7 +30,7 @@ struct TestedAttention {
 };
 
 Check over(std::string name, std::string sentence, std::vector<Shape> shapes,
-           const std::function<Verdict(const Shape&)>& judge) {
+           const std::function<CheckVerdict(const Shape&)>& judge) {
   std::stable_sort(shapes.begin(), shapes.end(),
                    [](const Shape& a, const Shape& b) { return a.elements() < b.elements(); });
   Check check{std::move(name), std::move(sentence), {}};
@@ -155,7 +155,7 @@ std::vector<Shape> magnitudes() {
 }
 
 // lse of a variant with a backward of its own, where a query sees a key at all.
-Verdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
+CheckVerdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
   AttentionBoundary& plugin = tested.plugin.get();
   bool has_backward = false;
   bool differentiable = false;
@@ -171,7 +171,7 @@ Verdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
   const auto reference = model::attention_reference(in, rows, {});
   AttentionOutput output;
   throw_unless_ok(plugin.forward_with_lse(in, output));
-  Verdict verdict;
+  CheckVerdict verdict;
   const double tolerance = dtype_tolerance(shape.dtype);
   compare(verdict, {"out", reference.out, 0}, output.out, tolerance);
   const auto sees = reference.lse.isfinite();
@@ -185,13 +185,13 @@ Verdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
 }
 
 // Whatever the plugin keeps from one call must not show in the next, on another shape.
-Verdict after_others(const TestedAttention& tested, const Shape& shape) {
+CheckVerdict after_others(const TestedAttention& tested, const Shape& shape) {
   Shape longer = shape;
   longer.seq_q += 40;
   longer.seq_k += 40;
   Shape other = shape;
   other.causal = !shape.causal;
-  Verdict verdict = agrees(tested.on(longer), true);
+  CheckVerdict verdict = agrees(tested.on(longer), true);
   for (const Shape& next : {shape, other, longer, shape}) {
     if (verdict.complaint.empty()) verdict = agrees(tested.on(next), true);
   }

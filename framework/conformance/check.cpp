@@ -14,7 +14,7 @@ Check creation(const Subject& subject) {
           {{"made twice", [subject] {
               const auto first = subject.make<Boundary>();
               const auto second = subject.make<Boundary>();
-              return Verdict{};
+              return CheckVerdict{};
             }}}};
 }
 
@@ -30,7 +30,7 @@ std::vector<Check> checks_of_kind(const Subject& subject) {
 }
 
 // The measured case nearest to (or farthest beyond) its own tolerance stands for all.
-void keep_worst(wire::CheckResult& result, const Verdict& verdict) {
+void keep_worst(wire::CheckResult& result, const CheckVerdict& verdict) {
   if (verdict.tolerance <= 0) return;
   const bool first = result.tolerance <= 0;
   if (first || verdict.error * result.tolerance > result.error * verdict.tolerance) {
@@ -72,7 +72,7 @@ wire::CheckResult run(const Check& check, const std::function<void(const std::st
   result.check = check.name;
   for (const Case& tested : check.cases) {
     begins(tested.text);
-    Verdict verdict;
+    CheckVerdict verdict;
     const Status status = guarded([&] { verdict = tested.run(); });
     if (status.outcome == Outcome::unsupported) {
       decline_case(result, status.reason);

@@ -16,7 +16,7 @@
 namespace assay::conformance {
 
 // What one case showed.
-struct Verdict {
+struct CheckVerdict {
   double error = 0;       // relative to the reference; 0 where nothing was measured
   double tolerance = 0;   // what the error may be; 0 where nothing was measured
   std::string complaint;  // what was wrong; "" where nothing was
@@ -25,7 +25,7 @@ struct Verdict {
 
 struct Case {
   std::string text;  // its parameters in words
-  std::function<Verdict()>
+  std::function<CheckVerdict()>
       run;  // what it throws fails the case; Unsupported says it does not apply
 };
 

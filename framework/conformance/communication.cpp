@@ -88,7 +88,7 @@ class Rank {
     throw_unless_ok(plugin_.backward_finished());
   }
 
-  void compare_gradients(int step, Verdict& verdict) const {
+  void compare_gradients(int step, CheckVerdict& verdict) const {
     for (const std::size_t i : owned_) {
       const auto& found = parameters_[i].grad();
       // Where no rank has a gradient it may stay undefined.
@@ -114,7 +114,7 @@ class Rank {
   }
 
   // A variant that shards parameters has them whole between before_block and after_block.
-  void compare_parameters(Verdict& verdict) const {
+  void compare_parameters(CheckVerdict& verdict) const {
     throw_unless_ok(plugin_.before_block(0));
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       compare(verdict, {name("parameter", i), expected_[i], 0}, on_cpu(parameters_[i]),
@@ -173,12 +173,12 @@ class Rank {
   std::vector<std::size_t> owned_;
 };
 
-using Body = std::function<void(Rank&, int rank, Verdict&)>;
+using Body = std::function<void(Rank&, int rank, CheckVerdict&)>;
 
 // What the ranks of one case came to.
 class Outcomes {
  public:
-  void add(const Verdict& verdict, const Status& status) {
+  void add(const CheckVerdict& verdict, const Status& status) {
     const std::lock_guard lock(mutex_);
     // A rank that fails makes the others fail after it: the first says more.
     if (!status.ok() && failure_.ok()) failure_ = status;
@@ -190,19 +190,19 @@ class Outcomes {
     if (worst_.complaint.empty()) worst_.complaint = verdict.complaint;
   }
 
-  Verdict take() {
+  CheckVerdict take() {
     throw_unless_ok(failure_);
     return worst_;
   }
 
  private:
   std::mutex mutex_;
-  Verdict worst_;
+  CheckVerdict worst_;
   Status failure_;
 };
 
 // Every rank is a thread with a plugin of its own; several meet over Gloo and stay on the CPU.
-Verdict on_ranks(const Subject& subject, const Setup& setup, const Body& body) {
+CheckVerdict on_ranks(const Subject& subject, const Setup& setup, const Body& body) {
   // c10d's flight recorder, one a process, is not safe where several groups enqueue at once; it
   // reads this when the first group is made.
   ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
@@ -211,7 +211,7 @@ Verdict on_ranks(const Subject& subject, const Setup& setup, const Body& body) {
   std::vector<c10::intrusive_ptr<c10d::Backend>> backends(static_cast<std::size_t>(setup.ranks));
   Outcomes outcomes;
   const auto run_rank = [&](int index) {
-    Verdict verdict;
+    CheckVerdict verdict;
     const Status status = guarded([&] {
       Group group{index, setup.ranks, nullptr};
       if (setup.ranks > 1) {
@@ -240,16 +240,16 @@ void must_synchronize(const Rank& rank, const Setup& setup) {
   }
 }
 
-Verdict averages(const Subject& subject, const Setup& setup) {
-  return on_ranks(subject, setup, [&](Rank& rank, int, Verdict& verdict) {
+CheckVerdict averages(const Subject& subject, const Setup& setup) {
+  return on_ranks(subject, setup, [&](Rank& rank, int, CheckVerdict& verdict) {
     must_synchronize(rank, setup);
     rank.backward(0);
     rank.compare_gradients(0, verdict);
   });
 }
 
-Verdict trains(const Subject& subject, const Setup& setup) {
-  return on_ranks(subject, setup, [&](Rank& rank, int, Verdict& verdict) {
+CheckVerdict trains(const Subject& subject, const Setup& setup) {
+  return on_ranks(subject, setup, [&](Rank& rank, int, CheckVerdict& verdict) {
     must_synchronize(rank, setup);
     for (int step = 0; step < 4; ++step) {
       rank.backward(step);
@@ -260,8 +260,8 @@ Verdict trains(const Subject& subject, const Setup& setup) {
   });
 }
 
-Verdict trains_apart(const Subject& subject, const Setup& setup) {
-  return on_ranks(subject, setup, [&](Rank& rank, int index, Verdict& verdict) {
+CheckVerdict trains_apart(const Subject& subject, const Setup& setup) {
+  return on_ranks(subject, setup, [&](Rank& rank, int index, CheckVerdict& verdict) {
     if (setup.ranks > 1 && rank.traits().synchronizes) {
       throw Unsupported("it says that ranks train together");
     }
@@ -272,11 +272,11 @@ Verdict trains_apart(const Subject& subject, const Setup& setup) {
   });
 }
 
-Verdict partitions(const Subject& subject, const Setup& setup) {
+CheckVerdict partitions(const Subject& subject, const Setup& setup) {
   std::mutex mutex;
   std::vector<int> owners(setup.parameters.size(), 0);
   std::string complaint;
-  Verdict verdict = on_ranks(subject, setup, [&](Rank& rank, int index, Verdict&) {
+  CheckVerdict verdict = on_ranks(subject, setup, [&](Rank& rank, int index, CheckVerdict&) {
     const std::lock_guard lock(mutex);
     for (const std::size_t owned : rank.owned()) {
       if (owned < owners.size()) {
@@ -299,8 +299,8 @@ Verdict partitions(const Subject& subject, const Setup& setup) {
   return verdict;
 }
 
-Verdict keeps_traits(const Subject& subject, const Setup& setup) {
-  return on_ranks(subject, setup, [&](Rank& rank, int, Verdict& verdict) {
+CheckVerdict keeps_traits(const Subject& subject, const Setup& setup) {
+  return on_ranks(subject, setup, [&](Rank& rank, int, CheckVerdict& verdict) {
     const CommunicationTraits before = rank.traits();
     rank.backward(0);
     CommunicationTraits after;
@@ -320,7 +320,7 @@ std::vector<Sizes> parameter_sets() {
 }
 
 Check over(std::string name, std::string sentence, const std::vector<Setup>& setups,
-           const std::function<Verdict(const Setup&)>& judge) {
+           const std::function<CheckVerdict(const Setup&)>& judge) {
   Check check{std::move(name), std::move(sentence), {}};
   for (const Setup& setup : setups) {
     check.cases.push_back({text(setup), [judge, setup] { return judge(setup); }});
@@ -352,7 +352,7 @@ std::vector<Setup> missing_gradients() {
 }  // namespace
 
 std::vector<Check> communication_checks(const Subject& subject) {
-  const auto with = [&](Verdict (*judge)(const Subject&, const Setup&)) {
+  const auto with = [&](CheckVerdict (*judge)(const Subject&, const Setup&)) {
     return [subject, judge](const Setup& setup) { return judge(subject, setup); };
   };
   const std::vector<Sizes> all = parameter_sets();

@@ -42,7 +42,7 @@ class Pair {
     }
   }
 
-  void call(Verdict& verdict) {
+  void call(CheckVerdict& verdict) {
     call_tested();
     eager_.before(pass_);
     eager_.run(pass_);
@@ -71,10 +71,10 @@ class Pair {
   GuardedStep step_;  // destroyed first: it refers to the program
 };
 
-Verdict follows(const Subject& subject, const std::string& pass, Change change) {
+CheckVerdict follows(const Subject& subject, const std::string& pass, Change change) {
   const auto plugin = subject.make<CompileBoundary>();
   Pair pair(*plugin, subject.device(), pass);
-  Verdict verdict;
+  CheckVerdict verdict;
   for (int call = 0; call < calls && verdict.complaint.empty(); ++call) {
     pair.change(change, call);
     pair.call(verdict);
@@ -86,12 +86,12 @@ Verdict follows(const Subject& subject, const std::string& pass, Change change) 
 }
 
 // Two steps of one plugin, called in turn.
-Verdict do_not_mix(const Subject& subject, const std::string& pass) {
+CheckVerdict do_not_mix(const Subject& subject, const std::string& pass) {
   const auto plugin = subject.make<CompileBoundary>();
   Pair first(*plugin, subject.device(), pass);
   Pair second(*plugin, subject.device(), pass);
   second.change(Change::tokens, 7);
-  Verdict verdict;
+  CheckVerdict verdict;
   for (int call = 0; call < 2 && verdict.complaint.empty(); ++call) {
     first.call(verdict);
     second.call(verdict);
@@ -99,7 +99,7 @@ Verdict do_not_mix(const Subject& subject, const std::string& pass) {
   return verdict;
 }
 
-Verdict step_frees_memory(const Subject& subject, const std::string& pass) {
+CheckVerdict step_frees_memory(const Subject& subject, const std::string& pass) {
   const auto plugin = subject.make<CompileBoundary>();
   Pair pair(*plugin, subject.device(), pass);
   return frees_memory(subject.device(), [&] { pair.call_tested(); });
@@ -110,7 +110,7 @@ class Throws final : public Program {
   void run(const std::string&) override { throw std::runtime_error("thrown on purpose"); }
 };
 
-Verdict hands_on_failures(const Subject& subject) {
+CheckVerdict hands_on_failures(const Subject& subject) {
   const auto plugin = subject.make<CompileBoundary>();
   detail::ProgramGuard program(std::make_unique<Throws>());
   GuardedStep step;
@@ -124,7 +124,7 @@ Verdict hands_on_failures(const Subject& subject) {
 }
 
 // With every operation pinned, a call that still reaches none of ours has replaced one.
-Verdict respects_pins(const Subject& subject) {
+CheckVerdict respects_pins(const Subject& subject) {
   const auto plugin = subject.make<CompileBoundary>();
   Ops ops = textbook_context(subject.device()).ops;
   int norms = 0;
@@ -142,7 +142,7 @@ Verdict respects_pins(const Subject& subject) {
 }
 
 Check over_passes(std::string name, std::string sentence,
-                  const std::function<Verdict(const std::string&)>& judge) {
+                  const std::function<CheckVerdict(const std::string&)>& judge) {
   Check check{std::move(name), std::move(sentence), {}};
   for (const std::string& pass : TinyModel::passes()) {
     check.cases.push_back(

@@ -8,7 +8,7 @@
 
 namespace assay::conformance {
 
-Verdict frees_memory(const at::Device& device, const std::function<void()>& call) {
+CheckVerdict frees_memory(const at::Device& device, const std::function<void()>& call) {
   constexpr int rounds = 3, calls = 8;
   std::optional<measure::CpuMemoryScope> counted;
   if (device.is_cpu()) counted.emplace();

@@ -9,6 +9,6 @@
 namespace assay::conformance {
 
 // Calls leave no memory allocated. What the first calls keep, such as a mask, is allowed.
-Verdict frees_memory(const at::Device& device, const std::function<void()>& call);
+CheckVerdict frees_memory(const at::Device& device, const std::function<void()>& call);
 
 }  // namespace assay::conformance

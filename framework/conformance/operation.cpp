@@ -126,7 +126,8 @@ double relative_error(const at::Tensor& value, const Expected& expected) {
   return std::max(found.whole, found.row / model::row_allowance);
 }
 
-void compare(Verdict& verdict, const Expected& expected, const at::Tensor& value, double allowed) {
+void compare(CheckVerdict& verdict, const Expected& expected, const at::Tensor& value,
+             double allowed) {
   std::string complaint;
   double error = infinity;
   if (!value.defined()) {
@@ -152,12 +153,12 @@ void compare(Verdict& verdict, const Expected& expected, const at::Tensor& value
   }
 }
 
-Verdict agrees(const Operation& operation, bool with_gradients) {
+CheckVerdict agrees(const Operation& operation, bool with_gradients) {
   // Before the call, which may not leave its inputs alone.
   const std::vector<Expected> expected = operation.reference();
   const auto values = evaluate(operation, operation.call, with_gradients);
   std::vector<at::Tensor> textbook;  // worked out only where it matters
-  Verdict verdict;
+  CheckVerdict verdict;
   for (std::size_t i = 0; i < values.size(); ++i) {
     double allowed = i == 0 ? operation.tolerance : 2 * operation.tolerance;
     const bool comparable = values[i].defined() && values[i].sizes() == expected[i].value.sizes();
@@ -171,8 +172,8 @@ Verdict agrees(const Operation& operation, bool with_gradients) {
   return verdict;
 }
 
-Verdict repeats(const Operation& operation) {
-  Verdict verdict;
+CheckVerdict repeats(const Operation& operation) {
+  CheckVerdict verdict;
   const std::vector<Expected> expected = operation.reference();
   const auto out = evaluate(operation, operation.call, false);
   verdict.complaint = compare_bits(expected, out, evaluate(operation, operation.call, false), 0);
@@ -196,7 +197,7 @@ Verdict repeats(const Operation& operation) {
   return verdict;
 }
 
-Verdict leaves_inputs_alone(const Operation& operation) {
+CheckVerdict leaves_inputs_alone(const Operation& operation) {
   std::vector<at::Tensor> copies;
   for (const auto& input : operation.inputs) copies.push_back(input.tensor.clone());
   const auto dout = operation.dout.clone();
@@ -209,7 +210,7 @@ Verdict leaves_inputs_alone(const Operation& operation) {
     }
     return dout.equal(operation.dout) ? "" : "its backward changed the gradient it was given";
   };
-  Verdict verdict{.complaint = check()};
+  CheckVerdict verdict{.complaint = check()};
   if (!verdict.complaint.empty()) return verdict;
   const Status status = guarded([&] { evaluate(operation, operation.call, true); });
   if (status.outcome != Outcome::unsupported) throw_unless_ok(status);
@@ -217,7 +218,7 @@ Verdict leaves_inputs_alone(const Operation& operation) {
   return verdict;
 }
 
-Verdict well_formed(const Operation& operation, at::IntArrayRef sizes) {
+CheckVerdict well_formed(const Operation& operation, at::IntArrayRef sizes) {
   const auto out = evaluate(operation, operation.call, false)[0];
   if (!out.defined()) return {.complaint = "it returned no tensor"};
   const auto& like = operation.dout;
@@ -239,23 +240,23 @@ Verdict well_formed(const Operation& operation, at::IntArrayRef sizes) {
   return {};
 }
 
-Verdict same_without_gradients(const Operation& operation) {
+CheckVerdict same_without_gradients(const Operation& operation) {
   std::vector<at::Tensor> inputs;
   for (const auto& input : operation.inputs) inputs.push_back(input.tensor.detach());
   const auto plain = operation.call(inputs);
   if (plain.requires_grad()) {
     return {.complaint = "out requires a gradient though no input does"};
   }
-  Verdict verdict;
+  CheckVerdict verdict;
   const std::vector<Expected> expected = operation.reference();
   compare(verdict, expected[0], plain, operation.tolerance);
   compare(verdict, expected[0], evaluate(operation, operation.call, false)[0], operation.tolerance);
   return verdict;
 }
 
-Verdict agrees_on_poisoned_memory(const Operation& operation) {
+CheckVerdict agrees_on_poisoned_memory(const Operation& operation) {
   const auto device = operation.dout.device();
-  Verdict verdict;
+  CheckVerdict verdict;
   {
     const model::PoisonedMemory poisoned(device, poisoned_bytes);
     verdict = agrees(operation, false);
@@ -267,7 +268,7 @@ Verdict agrees_on_poisoned_memory(const Operation& operation) {
   return verdict;
 }
 
-Verdict frees_memory(const Operation& operation) {
+CheckVerdict frees_memory(const Operation& operation) {
   return frees_memory(operation.dout.device(), [&] {
     evaluate(operation, operation.call, false);
     const Status status = guarded([&] { evaluate(operation, operation.call, true); });
@@ -276,13 +277,14 @@ Verdict frees_memory(const Operation& operation) {
 }
 
 #ifdef ASSAY_WITH_CUDA
-Verdict agrees_on_another_stream(const std::function<Operation()>& make, const at::Device& device) {
+CheckVerdict agrees_on_another_stream(const std::function<Operation()>& make,
+                                      const at::Device& device) {
   if (!device.is_cuda()) throw Unsupported("streams need a CUDA device");
   // Keeps the stream busy for some milliseconds, so that what does not wait for it comes too early.
   const auto busy = at::ones({4096, 4096}, at::TensorOptions().device(device));
   const auto source = make();
   measure::synchronize(device);
-  Verdict verdict;
+  CheckVerdict verdict;
   {
     const c10::cuda::CUDAStreamGuard side(c10::cuda::getStreamFromPool(false, device.index()));
     Operation operation = source;
@@ -312,21 +314,22 @@ Verdict agrees_on_another_stream(const std::function<Operation()>& make, const a
   return verdict;
 }
 #else
-Verdict agrees_on_another_stream(const std::function<Operation()>&, const at::Device&) {
+CheckVerdict agrees_on_another_stream(const std::function<Operation()>&, const at::Device&) {
   throw Unsupported("streams need a CUDA device");
 }
 #endif
 
 std::vector<Check> common_operation_checks(const std::vector<NamedOperation>& operations,
                                            const at::Device& device) {
-  const auto over = [&](std::string name, std::string sentence,
-                        const std::function<Verdict(const std::function<Operation()>&)>& judge) {
-    Check check{std::move(name), std::move(sentence), {}};
-    for (const auto& [text, make] : operations) {
-      check.cases.push_back({text, [judge, make = make] { return judge(make); }});
-    }
-    return check;
-  };
+  const auto over =
+      [&](std::string name, std::string sentence,
+          const std::function<CheckVerdict(const std::function<Operation()>&)>& judge) {
+        Check check{std::move(name), std::move(sentence), {}};
+        for (const auto& [text, make] : operations) {
+          check.cases.push_back({text, [judge, make = make] { return judge(make); }});
+        }
+        return check;
+      };
   return {
       over("output", "The output has the shape, dtype and device of its input and is finite.",
            [](const auto& make) {

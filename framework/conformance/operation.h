@@ -48,24 +48,26 @@ double relative_error(const at::Tensor& value, const Expected& expected);
 
 // Adds a comparison to the verdict: error against `allowed`, and where it is beyond that, by how
 // much and where `value` is farthest off.
-void compare(Verdict& verdict, const Expected& expected, const at::Tensor& value, double allowed);
+void compare(CheckVerdict& verdict, const Expected& expected, const at::Tensor& value,
+             double allowed);
 
 // Each result may be off by its tolerance, or by twice what the textbook's is off, never by half.
-Verdict agrees(const Operation& operation, bool with_gradients);
+CheckVerdict agrees(const Operation& operation, bool with_gradients);
 // Two calls give the same bits. Gradients that differ within their tolerance are only noted: sums
 // by atomic additions are common.
-Verdict repeats(const Operation& operation);
-Verdict leaves_inputs_alone(const Operation& operation);
+CheckVerdict repeats(const Operation& operation);
+CheckVerdict leaves_inputs_alone(const Operation& operation);
 // Shape, dtype, device and finite values of the output.
-Verdict well_formed(const Operation& operation, at::IntArrayRef sizes);
+CheckVerdict well_formed(const Operation& operation, at::IntArrayRef sizes);
 // The same output with and without recording a graph.
-Verdict same_without_gradients(const Operation& operation);
+CheckVerdict same_without_gradients(const Operation& operation);
 // As agrees(), while memory that nobody has written holds NaN.
-Verdict agrees_on_poisoned_memory(const Operation& operation);
+CheckVerdict agrees_on_poisoned_memory(const Operation& operation);
 // Calls leave no memory allocated.
-Verdict frees_memory(const Operation& operation);
+CheckVerdict frees_memory(const Operation& operation);
 // All results on a stream other than the default one, with inputs that are still being written.
-Verdict agrees_on_another_stream(const std::function<Operation()>& make, const at::Device& device);
+CheckVerdict agrees_on_another_stream(const std::function<Operation()>& make,
+                                      const at::Device& device);
 
 // The checks that need nothing but a few operations to run on.
 struct NamedOperation {

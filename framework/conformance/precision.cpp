@@ -46,7 +46,7 @@ class InForce {
 
 bool narrow(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
 
-Verdict consistent(const Shared<PrecisionBoundary>& plugin) {
+CheckVerdict consistent(const Shared<PrecisionBoundary>& plugin) {
   PrecisionPolicy policy, again;
   throw_unless_ok(plugin.get().policy(policy));
   throw_unless_ok(plugin.get().policy(again));
@@ -75,7 +75,7 @@ Verdict consistent(const Shared<PrecisionBoundary>& plugin) {
   return {.complaint = wrong()};
 }
 
-Verdict complete(const Shared<PrecisionBoundary>& plugin) {
+CheckVerdict complete(const Shared<PrecisionBoundary>& plugin) {
   const InForce in_force(plugin);
   const Ops& ops = in_force.ops();
   const std::pair<const char*, bool> present[] = {
@@ -131,7 +131,7 @@ Operation linear(const InForce& in_force, const LinearShape& shape, const at::De
   return made;
 }
 
-Verdict product_dtype(const Shared<PrecisionBoundary>& plugin) {
+CheckVerdict product_dtype(const Shared<PrecisionBoundary>& plugin) {
   const InForce in_force(plugin);
   const Operation operation = linear(in_force, shapes[4], plugin.device());
   const auto out = operation.call({operation.inputs[0].tensor, operation.inputs[1].tensor});
@@ -142,7 +142,7 @@ Verdict product_dtype(const Shared<PrecisionBoundary>& plugin) {
 }
 
 // Loss, logits and gradients of a model under the policy, against the same model in float64.
-Verdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::string& pass) {
+CheckVerdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::string& pass) {
   const InForce in_force(plugin);
   CaseContext context = textbook_context(plugin.device());
   context.ops = in_force.ops();
@@ -160,7 +160,7 @@ Verdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::string&
   Verification verification;
   model::compare_all(verification, tested.outputs(pass), reference.outputs(pass),
                      model::tolerance(context.precision), model_gradient_allowance);
-  Verdict verdict{verification.error, verification.tolerance, {}, {}};
+  CheckVerdict verdict{verification.error, verification.tolerance, {}, {}};
   if (!(verdict.error <= verdict.tolerance)) {
     verdict.complaint = fmt::format("{} is off by {:.2g}, more than {:.2g}", verification.worst,
                                     verdict.error, verdict.tolerance);

@@ -103,7 +103,7 @@ std::string wrong_in_metrics(const WorkloadInfo& info) {
   return {};
 }
 
-Verdict consistent(const Subject& subject) {
+CheckVerdict consistent(const Subject& subject) {
   const PluginDescription description = description_of(subject);
   const WorkloadInfo& info = description.workload;
   const auto wrong = [&]() -> std::string {
@@ -176,7 +176,7 @@ std::string not_finite(const std::vector<NamedTensor>& outputs) {
   return {};
 }
 
-Verdict runs_twice(const Subject& subject, const std::string& pass) {
+CheckVerdict runs_twice(const Subject& subject, const std::string& pass) {
   Built built(subject, pass);
   for (int call = 1; call <= 2; ++call) {
     const std::string wrong = not_finite(built.called());
@@ -185,9 +185,9 @@ Verdict runs_twice(const Subject& subject, const std::string& pass) {
   return {};
 }
 
-Verdict same_outputs(const std::vector<NamedTensor>& first, const std::vector<NamedTensor>& second,
-                     const char* what) {
-  Verdict verdict;
+CheckVerdict same_outputs(const std::vector<NamedTensor>& first,
+                          const std::vector<NamedTensor>& second, const char* what) {
+  CheckVerdict verdict;
   if (first.size() != second.size()) {
     verdict.complaint =
         fmt::format("{} leave {} and {} outputs", what, first.size(), second.size());
@@ -204,25 +204,25 @@ Verdict same_outputs(const std::vector<NamedTensor>& first, const std::vector<Na
   return verdict;
 }
 
-Verdict same_program_twice(const Subject& subject, const std::string& pass) {
+CheckVerdict same_program_twice(const Subject& subject, const std::string& pass) {
   return same_outputs(Built(subject, pass).called(), Built(subject, pass).called(),
                       "two programs built alike");
 }
 
-Verdict calls_are_isolated(const Subject& subject, const std::string& pass) {
+CheckVerdict calls_are_isolated(const Subject& subject, const std::string& pass) {
   if (pass == "train_step") throw Unsupported("train_step: a step changes the parameters");
   Built built(subject, pass);
   const auto first = built.called();
   return same_outputs(first, built.called(), "two calls of one program");
 }
 
-Verdict verified(const Subject& subject, const std::string& pass) {
+CheckVerdict verified(const Subject& subject, const std::string& pass) {
   const auto workload = subject.make<WorkloadBoundary>();
   const CaseContext context = small_case(subject, description_of(subject));
   Verification verification;
   throw_unless_ok(workload->verify(context, pass, verification));
   if (!verification.checked) return {.complaint = "verify() checks nothing"};
-  Verdict verdict{verification.error, verification.tolerance, {}, {}};
+  CheckVerdict verdict{verification.error, verification.tolerance, {}, {}};
   if (!(verification.error <= verification.tolerance)) {
     verdict.complaint = fmt::format("{} is off by {:.2g}, more than {:.2g}, with textbook variants",
                                     verification.worst, verification.error, verification.tolerance);
@@ -230,7 +230,7 @@ Verdict verified(const Subject& subject, const std::string& pass) {
   return verdict;
 }
 
-Verdict counted(const Subject& subject, const std::string& pass) {
+CheckVerdict counted(const Subject& subject, const std::string& pass) {
   const PluginDescription description = description_of(subject);
   Built built(subject, pass);
   built.call();
@@ -247,12 +247,12 @@ Verdict counted(const Subject& subject, const std::string& pass) {
   return {};
 }
 
-Verdict pass_frees_memory(const Subject& subject, const std::string& pass) {
+CheckVerdict pass_frees_memory(const Subject& subject, const std::string& pass) {
   Built built(subject, pass);
   return frees_memory(subject.device(), [&] { built.call(); });
 }
 
-Verdict refuses_unknown_pass(const Subject& subject) {
+CheckVerdict refuses_unknown_pass(const Subject& subject) {
   Built built(subject, "forward");
   Status status = built.program().before("no such pass");
   if (status.ok()) status = built.program().run("no such pass");
@@ -262,12 +262,13 @@ Verdict refuses_unknown_pass(const Subject& subject) {
 
 // The plugin's passes are its own word: a check that cannot have them says why when it runs.
 Check over_passes(const Subject& subject, std::string name, std::string sentence,
-                  Verdict (*judge)(const Subject&, const std::string&)) {
+                  CheckVerdict (*judge)(const Subject&, const std::string&)) {
   Check check{std::move(name), std::move(sentence), {}};
   PluginDescription description;
   const Status described = subject.entry().describe(description);
   if (!described.ok()) {
-    check.cases.push_back({"info()", [described]() -> Verdict { throw PluginFailure(described); }});
+    check.cases.push_back(
+        {"info()", [described]() -> CheckVerdict { throw PluginFailure(described); }});
   }
   for (const std::string& pass : description.workload.passes) {
     check.cases.push_back({pass + " with every parameter small",

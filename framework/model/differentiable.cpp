@@ -9,6 +9,10 @@
 
 namespace assay::model {
 
+std::string shape_text(at::IntArrayRef sizes) {
+  return fmt::format("[{}]", fmt::join(sizes, ", "));
+}
+
 namespace {
 
 using torch::autograd::AutogradContext;

@@ -9,6 +9,9 @@ namespace assay::model {
 // it.
 std::function<at::Tensor(const AttentionInputs&)> differentiable(AttentionBoundary& attention);
 
+// "[2, 3]".
+std::string shape_text(at::IntArrayRef sizes);
+
 // Puts the norm, and residual addition followed by it, into the operations.
 void set_norm(Ops& ops, NormBoundary& norm);
 

@@ -14,12 +14,12 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "model/differentiable.h"
 #include "model/random.h"
 #include "model/textbook_ops.h"
 
@@ -189,10 +189,6 @@ double tolerance(const PrecisionPolicy& precision) {
 }
 
 namespace {
-
-std::string shape_text(at::IntArrayRef sizes) {
-  return fmt::format("[{}]", fmt::join(sizes, ", "));
-}
 
 // What keeps a value from being compared at all; "" where nothing does.
 std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {

@@ -3,7 +3,7 @@
 #include "measure/device.h"
 #include "model/safetensors.h"
 #include "worker/case/composition.h"
-#include "worker/case/verdict.h"
+#include "worker/case/verification.h"
 
 namespace assay::worker {
 
@@ -37,7 +37,7 @@ Status verify_exchanges(PluginLoader& loader, const Placement& placement,
     if (status.ok()) status = guarded([&] { verification = verify(*composition, exchanged); });
     if (status.ok()) {
       sink.measured({.pass = exchanged.pass, .metric = "error", .samples = {verification.error}});
-      status = verdict(verification);
+      status = status_of(verification);
     }
     if (status.ok()) continue;
     const bool unverified = status.outcome == Outcome::unsupported;

@@ -1,11 +1,19 @@
 #include "worker/case/verification.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "reference/reference.h"
-#include "worker/case/verdict.h"
 
 namespace assay::worker {
+
+Status status_of(const Verification& verification) {
+  if (!verification.checked || verification.error <= verification.tolerance) return {};
+  return {Outcome::wrong,
+          fmt::format("{} differs from the reference by {:.3g}, more than {:.3g}",
+                      verification.worst, verification.error, verification.tolerance)};
+}
 
 Status CaseVerification::verify(WorkloadBoundary& workload, const CaseContext& context,
                                 const std::string& pass, Moment moment) {
@@ -13,7 +21,7 @@ Status CaseVerification::verify(WorkloadBoundary& workload, const CaseContext& c
   Status status = workload.verify(context, pass, verification);
   if (status.ok() && verification.checked) {
     found_[pass][moment] = verification;
-    status = verdict(verification);
+    status = status_of(verification);
   }
   if (!status.ok() && moment == Moment::after) status.reason = "after timing: " + status.reason;
   return status;

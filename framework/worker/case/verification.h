@@ -9,6 +9,9 @@
 
 namespace assay::worker {
 
+// ok, or `wrong` with the sentence that says what is off by how much. What was not checked is ok.
+Status status_of(const Verification& verification);
+
 enum class Moment { before, after };  // timing
 
 // Holds the passes of a case against their workload's reference, on memory of its own, before they
