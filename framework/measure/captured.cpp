@@ -40,22 +40,22 @@ void Captured::capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t
   call.before();
   c10::cuda::device_synchronize();
   before.capture(pool, call.before);
-  capture_row(call, 1, pool);
+  capture_batch(call, 1, pool);
 }
 
-void Captured::capture_row(const Call& call, int calls, at::cuda::MempoolId_t pool) {
-  CapturedRuns row;
-  row.capture(calls > 1 ? CapturedRuns::of_a_short_run : 1, pool, [&] {
+void Captured::capture_batch(const Call& call, int calls, at::cuda::MempoolId_t pool) {
+  CapturedRuns batch;
+  batch.capture(calls > 1 ? CapturedRuns::of_a_short_run : 1, pool, [&] {
     for (int i = 0; i < calls; ++i) {
       if (calls > 1) call.before();
       call.run();
     }
   });
-  newest_ = &(rows_[calls] = std::move(row));
+  newest_ = &(batches_[calls] = std::move(batch));
 }
 
-EventTimer::Timed Captured::row(int calls) {
-  CapturedRuns& runs = rows_.at(calls);
+EventTimer::Timed Captured::batch(int calls) {
+  CapturedRuns& runs = batches_.at(calls);
   last_ = &runs;
   return runs.next();
 }

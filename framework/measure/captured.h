@@ -41,27 +41,27 @@ class CapturedRuns {
   std::size_t last_ = 0;
 };
 
-// A program's call, captured apart from what goes ahead of it, and rows of it.
+// A program's call, captured apart from what goes ahead of it, and batches of it.
 class Captured {
  public:
   void capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t pool);
 
-  bool has_row(int calls) const { return rows_.contains(calls); }
-  void bring_row(int calls) { rows_.at(calls).bring(); }
+  bool has_batch(int calls) const { return batches_.contains(calls); }
+  void bring_batch(int calls) { batches_.at(calls).bring(); }
   // Of several calls each has its `before` ahead of it, which launches nothing: what it undoes of
   // the call before on the host must be undone.
-  void capture_row(const Call& call, int calls, at::cuda::MempoolId_t pool);
-  EventTimer::Timed row(int calls);
+  void capture_batch(const Call& call, int calls, at::cuda::MempoolId_t pool);
+  EventTimer::Timed batch(int calls);
 
   void replay_newest() { newest_->replay_newest(); }
-  // Whether the program holds what the row timed last has left.
+  // Whether the program holds what the batch timed last has left.
   bool holds_last() const { return last_ == newest_ && newest_->newest_was_last(); }
   double ahead_s() const { return ahead_s_; }
 
   model::CapturedCall before;
 
  private:
-  std::map<int, CapturedRuns> rows_;  // by the calls in them
+  std::map<int, CapturedRuns> batches_;  // by the calls in them
   CapturedRuns* newest_ = nullptr;
   const CapturedRuns* last_ = nullptr;
   double ahead_s_ = std::numeric_limits<double>::infinity();  // host time of `before`

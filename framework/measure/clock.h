@@ -25,11 +25,11 @@ struct Call {
 struct TimedCalls {
   std::vector<Call> calls;      // at least one
   std::function<void()> flush;  // after `before`, untimed; may only enqueue; may be empty
-  // Whether calls may be timed together. Not where other ranks take part in them, which may find
-  // otherwise.
-  bool may_be_in_a_row = true;
+  // Whether several calls may be timed as a batch, by one reading. Not where other ranks take part
+  // in them, which may find otherwise.
+  bool may_be_batched = true;
 
-  bool nothing_between() const { return may_be_in_a_row && calls.size() == 1 && !flush; }
+  bool nothing_between() const { return may_be_batched && calls.size() == 1 && !flush; }
 };
 
 // How time is taken. One clock serves one pass, on one thread, with the device current.
@@ -40,7 +40,7 @@ class Clock {
   // Seconds: the smallest difference that two readings of it show.
   virtual double resolution_s() const = 0;
   // What a reading must come to for what is wrong with it to be small: 0.1 % of it for `wall`,
-  // 0.15 % for the others. Shorter calls are to be grouped in one.
+  // 0.15 % for the others. Shorter calls are to be timed in batches.
   virtual double shortest_reading_s() const = 0;
   // Whatever wants calls ahead of the first sample: finding out how long one takes to enqueue,
   // capturing, and a first call of each further program. Left out where no call may be a warm-up
@@ -49,7 +49,7 @@ class Clock {
   // Seconds that `calls` calls take one after the other: `before` and `flush` run ahead of each and
   // are left out, as is what the clock shows beyond a call. Each is timed on its own, but for
   // short calls of which earlier ones have shown that nothing goes on ahead of them: those are
-  // timed together, by `wall` on a CPU alone.
+  // timed in batches, by `wall` on a CPU alone.
   virtual double sample(int calls) = 0;
   // One call of a program, untimed, launched as the timed ones are. It may still be running on the
   // device on return.

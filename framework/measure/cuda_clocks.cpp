@@ -34,41 +34,41 @@ void enqueue(const Spins& spins) {
 }
 
 // A reading's errors, up to 0.3 µs, depend on where the device runs what is timed, and are at its
-// two ends: within 0.15 % of a reading so long. That is what a group of calls must come to, too.
+// two ends: within 0.15 % of a reading so long. That is what a batch must come to, too.
 constexpr double shortest_event_reading_s = 200e-6;
 constexpr double ends_error_s = 0.3e-6;
 
-// How far from its time a row may be shown, always to the same side: at its ends and, besides, for
-// each of its calls. docs/measuring.md, Short calls.
-struct RowErrors {
+// How far from its time a batch may be shown, always to the same side: at its ends and, besides,
+// for each of its calls. docs/measuring.md, Short calls.
+struct BatchErrors {
   double ends_s;
   double each_call_s;
 };
-constexpr RowErrors on_a_stream{ends_error_s, 0.15e-6};
-// The spins that such a row is told by are in graphs of their own, which adds their errors.
-constexpr RowErrors in_a_graph{2 * ends_error_s, 0.02e-6};
+constexpr BatchErrors on_a_stream{ends_error_s, 0.15e-6};
+// The spins that such a batch is told by are in graphs of their own, which adds their errors.
+constexpr BatchErrors in_a_graph{2 * ends_error_s, 0.02e-6};
 
-// How many calls may follow each other between one pair of events: one, but for calls that are
+// How many calls a batch may have, between one pair of events: one, but for calls that are
 // short and have nothing go ahead of them.
-class Rows {
+class Batches {
  public:
-  Rows(bool possible, const RowErrors& errors) : possible_(possible), errors_(errors) {}
+  Batches(bool possible, const BatchErrors& errors) : possible_(possible), errors_(errors) {}
 
   // Host time of what went ahead of a call: launching anything takes longer than a microsecond.
   void saw_ahead(double host_s) { least_ahead_s_ = std::min(least_ahead_s_, host_s); }
   void rule_out() { possible_ = false; }
 
-  // Seconds of so many calls, in rows as long as they may be. row_s(n): of n in a row.
-  template <class RowTime>
-  double time(int calls, const RowTime& row_s) {
+  // Seconds of so many calls, in batches as long as they may be. batch_s(n): of a batch of n.
+  template <class BatchTime>
+  double time(int calls, const BatchTime& batch_s) {
     double total_s = 0, error_s = 0;
     for (int left = calls; left > 0;) {
       const int n = std::min(left, calls_at_most());
-      const double s = row_s(n);
+      const double s = batch_s(n);
       call_s_ = s / n;
       total_s += s;
-      const bool in_a_row = n > 1 && possible_;
-      error_s += in_a_row ? errors_.ends_s + n * errors_.each_call_s : n * ends_error_s;
+      const bool is_batch = n > 1 && possible_;
+      error_s += is_batch ? errors_.ends_s + n * errors_.each_call_s : n * ends_error_s;
       left -= n;
     }
     call_error_s_ = error_s / calls;
@@ -80,16 +80,16 @@ class Rows {
 
  private:
   static constexpr double nothing_s = 1e-6;
-  static constexpr int longest_row = 64;
+  static constexpr int longest_batch = 64;
 
   int calls_at_most() const {
     return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s
-               ? longest_row
+               ? longest_batch
                : 1;
   }
 
   bool possible_;
-  RowErrors errors_;
+  BatchErrors errors_;
   double least_ahead_s_ = std::numeric_limits<double>::infinity();
   double call_s_ = std::numeric_limits<double>::infinity();  // of the last call
   double call_error_s_ = 0;
@@ -138,7 +138,7 @@ double checked_enqueue_s(const Call& call) {
 class CudaEventClock final : public Clock {
  public:
   explicit CudaEventClock(TimedCalls timed)
-      : rows_(timed.nothing_between(), on_a_stream),
+      : batches_(timed.nothing_between(), on_a_stream),
         turns_(std::move(timed)),
         timer_([this](const Spins& spins) { return between_events([spins] { enqueue(spins); }); }) {
   }
@@ -149,7 +149,7 @@ class CudaEventClock final : public Clock {
   std::size_t last() const override { return turns_.last(); }
   nlohmann::json facts() const override {
     nlohmann::json facts = timer_.facts();
-    facts["call_error_s"] = rows_.call_error_s();
+    facts["call_error_s"] = batches_.call_error_s();
     return facts;
   }
 
@@ -160,7 +160,7 @@ class CudaEventClock final : public Clock {
   }
 
   double sample(int calls) override {
-    return rows_.time(calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
+    return batches_.time(calls, [this](int n) { return n == 1 ? one_s() : batch_s(n); });
   }
 
   void call(std::size_t program) override {
@@ -176,18 +176,18 @@ class CudaEventClock final : public Clock {
   double one_s() {
     const double begin_s = host_now_s();
     const auto& run = turns_.next();
-    rows_.saw_ahead(host_now_s() - begin_s);
+    batches_.saw_ahead(host_now_s() - begin_s);
     return timer_.time(between_events(run));
   }
 
-  double row_s(int n) {
-    const auto row = [this, n] {
+  double batch_s(int n) {
+    const auto batch = [this, n] {
       for (int i = 0; i < n; ++i) turns_.next()();
     };
-    return timer_.time(between_events(row), n);
+    return timer_.time(between_events(batch), n);
   }
 
-  Rows rows_;
+  Batches batches_;
   CallRotation turns_;
   EventPair events_;
   EventTimer timer_;
@@ -201,7 +201,7 @@ bool means_not_capturable(const std::string& reason) {
 class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
-      : rows_(timed.nothing_between(), in_a_graph), turns_(std::move(timed)) {
+      : batches_(timed.nothing_between(), in_a_graph), turns_(std::move(timed)) {
     enqueue({1, 0, 0});  // a kernel that has not been launched yet cannot be captured
     c10::cuda::device_synchronize();
     timer_.emplace([this](const Spins& spins) { return spinning(spins); });
@@ -213,7 +213,7 @@ class CudaGraphClock final : public Clock {
   std::size_t last() const override { return turns_.last(); }
   nlohmann::json facts() const override {
     nlohmann::json facts = timer_->facts();
-    facts["call_error_s"] = rows_.call_error_s();
+    facts["call_error_s"] = batches_.call_error_s();
     return facts;
   }
 
@@ -228,11 +228,11 @@ class CudaGraphClock final : public Clock {
     for (std::size_t i = 0; i < captured_.size(); ++i) call(i);
     c10::cuda::device_synchronize();
     timer_->expect_enqueue_s(std::min(enqueue_s, replay_enqueue_s()));
-    rows_.saw_ahead(captured_.front().ahead_s());
+    batches_.saw_ahead(captured_.front().ahead_s());
   }
 
   double sample(int calls) override {
-    return rows_.time(calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
+    return batches_.time(calls, [this](int n) { return n == 1 ? one_s() : batch_s(n); });
   }
 
   void call(std::size_t program) override {
@@ -286,27 +286,27 @@ class CudaGraphClock final : public Clock {
     Captured& captured = captured_.at(turns_.advance());
     captured.before.replay();
     turns_.flush();
-    return timer_->time(captured.row(1));
+    return timer_->time(captured.batch(1));
   }
 
-  // Where a row or the spins like it cannot be captured, for want of memory for example, calls are
-  // timed one by one.
-  double row_s(int n) {
+  // Where a batch or the spins like it cannot be captured, for want of memory for example, calls
+  // are timed one by one.
+  double batch_s(int n) {
     double s = 0;
     const Status timed = guarded([&] {
-      if (!captured_.front().has_row(n)) capture_row(n);
-      s = timer_->time(captured_.front().row(n), n);
+      if (!captured_.front().has_batch(n)) capture_batch(n);
+      s = timer_->time(captured_.front().batch(n), n);
     });
     if (timed.ok()) return s;
-    rows_.rule_out();
+    batches_.rule_out();
     capture_all();  // what the failure left in the program is nothing that a replay writes
     call(0);
     return sample(n);
   }
 
-  void capture_row(int n) {
-    on_a_side_stream([&] { captured_.front().capture_row(turns_.calls().front(), n, pool_); });
-    captured_.front().bring_row(n);
+  void capture_batch(int n) {
+    on_a_side_stream([&] { captured_.front().capture_batch(turns_.calls().front(), n, pool_); });
+    captured_.front().bring_batch(n);
   }
 
   double replay_enqueue_s() {
@@ -318,7 +318,7 @@ class CudaGraphClock final : public Clock {
     return enqueue_s;
   }
 
-  Rows rows_;
+  Batches batches_;
   CallRotation turns_;
   at::cuda::MempoolId_t pool_;
   std::deque<Captured> captured_;  // which neither copies nor moves them

@@ -23,15 +23,16 @@ constexpr double most_lengthening = 8;  // a call that waits for the device outl
 constexpr EventTimer::Spins short_spin{1, 10'000, 0};  // 5 µs at 2 GHz
 constexpr EventTimer::Spins long_spin{1, 160'000, 0};  // 80 µs
 // What lies between two kernels of a stream comes in steps of 0.1 to 0.25 µs, by how long the first
-// one takes. The parts of a row differ evenly by more than that: they show it as it is on average.
+// one takes. The parts of a batch differ evenly by more than that: they show it as it is on
+// average.
 constexpr double parts_differ_s = 0.5e-6;
 constexpr double hold_of_one_s = 50e-6;
 constexpr double hold_for_each_s = 5e-6;
 constexpr double shortest_part_s = 0.5e-6;  // on average
-constexpr double longest_part_s = 200e-6;   // longer calls are not timed in rows
+constexpr double longest_part_s = 200e-6;   // longer calls are not timed in batches
 constexpr std::size_t newest = 41;
-constexpr std::size_t rows_at_first = 11;  // an error of theirs is divided by the calls in them
-constexpr int kernels_until_awake = 30;    // after a pause the first ones show more
+constexpr std::size_t batches_at_first = 11;  // an error of theirs is divided by the calls in them
+constexpr int kernels_until_awake = 30;       // after a pause the first ones show more
 // Of a longer one the overhead's moves, by 0.25 µs at most, are about a thousandth.
 constexpr double short_reading_s = 200e-6;
 constexpr double documented_resolution_s = 0.5e-6;  // of cudaEventElapsedTime
@@ -121,30 +122,30 @@ void EventTimer::follow_overhead() {
 }
 
 // What lies between kernels depends on how many there are, how long they are, and where the device
-// finds the launch of each: a row of the same kind tells it. What disturbs a reading makes it
-// longer, never shorter, and what lies between its calls is in the first one still: so a row of
+// finds the launch of each: a batch of the same kind tells it. What disturbs a reading makes it
+// longer, never shorter, and what lies between its calls is in the first one still: so a batch of
 // shorter kernels takes the place of one that turns out too long.
-void EventTimer::follow_row(double shown_s, int calls) {
+void EventTimer::follow_batch(double shown_s, int calls) {
   constexpr double as_long = 0.9;
   const double call_s = (shown_s - overhead_s_) / calls - between_calls_s_;
   const double part_s = std::clamp(call_s, shortest_part_s, longest_part_s);
-  auto place = rows_.find(calls);
-  if (place == rows_.end() || part_s < as_long * place->second.part_s) {
-    place = rows_.insert_or_assign(calls, row_like(part_s, calls)).first;
+  auto place = batches_.find(calls);
+  if (place == batches_.end() || part_s < as_long * place->second.part_s) {
+    place = batches_.insert_or_assign(calls, batch_like(part_s, calls)).first;
   }
-  Row& row = place->second;
-  follow(row.parts);
-  follow(row.whole);
-  between_calls_s_ = (row.parts.middle_s - row.whole.middle_s) / (calls - 1);
+  Batch& batch = place->second;
+  follow(batch.parts);
+  follow(batch.whole);
+  between_calls_s_ = (batch.parts.middle_s - batch.whole.middle_s) / (calls - 1);
 }
 
-EventTimer::Row EventTimer::row_like(double call_s, int calls) const {
+EventTimer::Batch EventTimer::batch_like(double call_s, int calls) const {
   const auto cycles = [this](double s) { return static_cast<std::int64_t>(s * cycles_per_s_); };
   const Spins parts{calls, cycles(call_s - parts_differ_s / 2),
                     cycles(parts_differ_s / (calls - 1))};
   const Spins whole{1, all_cycles(parts), 0};
-  return {{parts, rows_at_first, hold_of_one_s + calls * hold_for_each_s},
-          {whole, rows_at_first, hold_of_one_s},
+  return {{parts, batches_at_first, hold_of_one_s + calls * hold_for_each_s},
+          {whole, batches_at_first, hold_of_one_s},
           call_s};
 }
 
@@ -156,7 +157,7 @@ double EventTimer::hold_s(int calls) const {
 double EventTimer::time(const Timed& timed, int calls) {
   const double shown_s = shown_by_calls_s(timed, calls);
   if (calls > 1 || shown_s < short_reading_s) follow_overhead();
-  if (calls > 1) follow_row(shown_s, calls);
+  if (calls > 1) follow_batch(shown_s, calls);
   return std::max(0.0, shown_s - overhead_s_ - (calls - 1) * between_calls_s_);
 }
 

@@ -39,7 +39,7 @@ class EventTimer {
     const EventPair& events;
   };
 
-  // Kernels in a row that spin: the first for so many cycles, each further one for `more` cycles
+  // A batch of kernels that spin: the first for so many cycles, each further one for `more` cycles
   // more.
   struct Spins {
     int kernels;
@@ -49,14 +49,14 @@ class EventTimer {
   };
 
   // `spinning` makes such spins, launched as what will be timed is. What they show tells what the
-  // two events show around a kernel whatever it does, and what a row of so many shows beyond one as
-  // long: both are subtracted. What is left is the time from the first instruction of what is timed
-  // to its last. Both move by a tenth of a microsecond and more with the device's state, so that
-  // such kernels also follow each short reading. Their events must outlive the timer.
+  // two events show around a kernel whatever it does, and what a batch of so many shows beyond one
+  // as long: both are subtracted. What is left is the time from the first instruction of what is
+  // timed to its last. Both move by a tenth of a microsecond and more with the device's state, so
+  // that such kernels also follow each short reading. Their events must outlive the timer.
   explicit EventTimer(std::function<Timed(const Spins&)> spinning);
 
-  // Seconds of `calls` calls that `timed` enqueues in a row, without what kernels in a row take
-  // from one to the next; 0 where they take no longer.
+  // Seconds of the batch of `calls` calls that `timed` enqueues, without what the kernels of a
+  // batch take from one to the next; 0 where they take no longer.
   double time(const Timed& timed, int calls = 1);
 
   // Host time of enqueuing one call, from which the length of the spin follows.
@@ -80,9 +80,9 @@ class EventTimer {
     std::deque<double> shown_s = {};
     double middle_s = 0;  // of the newest
   };
-  // As many kernels as there are calls in a row, on average as long as one of those, and one kernel
-  // that lasts as long as all of them.
-  struct Row {
+  // As many kernels as a batch has calls, on average as long as one of those, and one kernel that
+  // lasts as long as all of them.
+  struct Batch {
     Beside parts;
     Beside whole;
     double part_s;
@@ -97,8 +97,8 @@ class EventTimer {
   void follow(Beside& beside);
   bool read(Beside& beside);
   void follow_overhead();
-  void follow_row(double shown_s, int calls);
-  Row row_like(double call_s, int calls) const;
+  void follow_batch(double shown_s, int calls);
+  Batch batch_like(double call_s, int calls) const;
 
   EventPair own_;
   at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
@@ -109,7 +109,7 @@ class EventTimer {
   std::function<Timed(const Spins&)> spinning_;
   Beside short_;
   Beside long_;
-  std::map<int, Row> rows_;  // by the calls in them
+  std::map<int, Batch> batches_;  // by the calls in them
   double overhead_s_ = 0;
   double between_calls_s_ = 0;
   double resolution_s_ = 0;
