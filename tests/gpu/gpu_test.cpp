@@ -9,6 +9,7 @@
 #include "device.h"
 #include "model/random.h"
 #include "model/training_state.h"
+#include "plugins/attention_inputs.h"
 #include "plugins/support.h"
 #include "reference/reference.h"
 
@@ -22,34 +23,12 @@ class Gpu : public testing::Test {
   }
 };
 
-struct Shape {
-  std::int64_t batch, heads, seq_q, seq_k, d_head;
-};
-
-const Shape shapes[] = {{1, 1, 128, 128, 16},  {2, 3, 257, 257, 64},   {1, 2, 1009, 1009, 80},
-                        {2, 2, 512, 512, 128}, {1, 1, 2048, 2048, 32}, {1, 2, 64, 320, 64}};
+const test::AttentionShape shapes[] = {{1, 1, 128, 128, 16},   {2, 3, 257, 257, 64},
+                                       {1, 2, 1009, 1009, 80}, {2, 2, 512, 512, 128},
+                                       {1, 1, 2048, 2048, 32}, {1, 2, 64, 320, 64}};
 
 class GpuAttention : public Gpu,
                      public testing::WithParamInterface<std::tuple<std::string, at::ScalarType>> {};
-
-AttentionInputs gpu_inputs(const Shape& shape, at::ScalarType dtype, bool causal) {
-  const auto generator = model::seeded_generator(cuda, 17);
-  const auto random = [&](std::int64_t seq) {
-    return at::randn({shape.batch, seq, shape.heads, shape.d_head}, generator,
-                     at::TensorOptions().device(cuda))
-        .to(dtype)
-        .transpose(1, 2)
-        .detach()
-        .requires_grad_();
-  };
-  AttentionInputs in;
-  in.q = random(shape.seq_q);
-  in.k = random(shape.seq_k);
-  in.v = random(shape.seq_k);
-  in.causal = causal;
-  in.scale = 1 / std::sqrt(static_cast<double>(shape.d_head));
-  return in;
-}
 
 TEST_P(GpuAttention, ForwardAndGradientsAgreeWithFloat64) {
   const auto& [variant, dtype] = GetParam();
@@ -63,7 +42,7 @@ TEST_P(GpuAttention, ForwardAndGradientsAgreeWithFloat64) {
       SCOPED_TRACE(testing::Message()
                    << shape.batch << "x" << shape.heads << "x" << shape.seq_q << "x" << shape.seq_k
                    << "x" << shape.d_head << (causal ? " causal" : " full"));
-      const auto in = gpu_inputs(shape, dtype, causal);
+      const auto in = test::attention_inputs(shape, dtype, causal, test::Layout::heads_last, cuda);
       std::optional<std::string> reason;
       throw_unless_ok(plugin->unsupported(in, reason));
       if (reason) continue;

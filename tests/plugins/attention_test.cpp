@@ -1,8 +1,7 @@
 #include <ATen/ops/randn.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <cmath>
-
+#include "attention_inputs.h"
 #include "model/random.h"
 #include "reference/reference.h"
 #include "support.h"
@@ -10,45 +9,15 @@
 namespace assay {
 namespace {
 
-struct Shape {
-  std::int64_t batch, heads, seq_q, seq_k, d_head;
-};
-
 // Length 1, primes, more and fewer keys than queries, head sizes off the powers of two.
-const Shape shapes[] = {{1, 1, 1, 1, 8},   {2, 3, 17, 17, 16}, {1, 2, 31, 31, 80},
-                        {2, 1, 64, 64, 5}, {1, 2, 13, 29, 24}, {2, 2, 127, 127, 64}};
-
-enum class Layout { contiguous, heads_last };
-
-AttentionInputs make_inputs(const Shape& shape, at::ScalarType dtype, bool causal, Layout layout) {
-  const auto generator = model::seeded_generator(at::kCPU, 17);
-  const auto random = [&](std::int64_t seq) {
-    if (layout == Layout::contiguous) {
-      return at::randn({shape.batch, shape.heads, seq, shape.d_head}, generator, at::kFloat)
-          .to(dtype)
-          .requires_grad_();
-    }
-    // As a model gives them: [batch, seq, heads, d_head] in memory.
-    return at::randn({shape.batch, seq, shape.heads, shape.d_head}, generator, at::kFloat)
-        .to(dtype)
-        .transpose(1, 2)
-        .detach()
-        .requires_grad_();
-  };
-  AttentionInputs in;
-  in.q = random(shape.seq_q);
-  in.k = random(shape.seq_k);
-  in.v = random(shape.seq_k);
-  in.causal = causal;
-  in.scale = 1 / std::sqrt(static_cast<double>(shape.d_head));
-  return in;
-}
+const test::AttentionShape shapes[] = {{1, 1, 1, 1, 8},   {2, 3, 17, 17, 16}, {1, 2, 31, 31, 80},
+                                       {2, 1, 64, 64, 5}, {1, 2, 13, 29, 24}, {2, 2, 127, 127, 64}};
 
 struct Conformance {
   std::string variant;
   at::ScalarType dtype;
   bool causal;
-  Layout layout;
+  test::Layout layout;
 };
 
 class AttentionConformance : public testing::TestWithParam<Conformance> {};
@@ -62,7 +31,7 @@ TEST_P(AttentionConformance, ForwardAndGradientsAgreeWithFloat64) {
   for (const auto& shape : shapes) {
     SCOPED_TRACE(testing::Message() << shape.batch << "x" << shape.heads << "x" << shape.seq_q
                                     << "x" << shape.seq_k << "x" << shape.d_head);
-    const auto in = make_inputs(shape, tested.dtype, tested.causal, tested.layout);
+    const auto in = test::attention_inputs(shape, tested.dtype, tested.causal, tested.layout);
     std::optional<std::string> reason;
     throw_unless_ok(plugin->unsupported(in, reason));
     ASSERT_FALSE(reason) << *reason;
@@ -92,7 +61,7 @@ std::vector<Conformance> all_on_cpu() {
   for (const char* variant : {"naive", "math", "flash"}) {
     for (const auto dtype : {at::kFloat, at::kBFloat16}) {
       for (const bool causal : {true, false}) {
-        for (const auto layout : {Layout::contiguous, Layout::heads_last}) {
+        for (const auto layout : {test::Layout::contiguous, test::Layout::heads_last}) {
           all.push_back({variant, dtype, causal, layout});
         }
       }
@@ -104,14 +73,15 @@ std::vector<Conformance> all_on_cpu() {
 std::string conformance_name(const testing::TestParamInfo<Conformance>& tested) {
   const auto& [variant, dtype, causal, layout] = tested.param;
   return variant + (dtype == at::kFloat ? "_fp32" : "_bf16") + (causal ? "_causal" : "_full") +
-         (layout == Layout::contiguous ? "" : "_strided");
+         (layout == test::Layout::contiguous ? "" : "_strided");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, AttentionConformance, testing::ValuesIn(all_on_cpu()),
                          conformance_name);
 
 TEST(NaiveAttention, AQueryThatSeesNoKeyGivesZero) {
-  const auto in = make_inputs({1, 2, 5, 3, 8}, at::kFloat, true, Layout::contiguous);
+  const auto in =
+      test::attention_inputs({1, 2, 5, 3, 8}, at::kFloat, true, test::Layout::contiguous);
   at::Tensor out;
   throw_unless_ok(test::attention("naive")->forward(in, out));
   const auto reference = model::attention_reference(in, model::rows_to_check(5, 0), {});
@@ -123,7 +93,8 @@ TEST(NaiveAttention, AQueryThatSeesNoKeyGivesZero) {
 TEST(NaiveAttention, ChangingLengthsChangeTheMask) {
   const auto plugin = test::attention("naive");
   for (const std::int64_t seq : {4, 9, 4, 2}) {
-    const auto in = make_inputs({1, 1, seq, seq, 8}, at::kFloat, true, Layout::contiguous);
+    const auto in =
+        test::attention_inputs({1, 1, seq, seq, 8}, at::kFloat, true, test::Layout::contiguous);
     at::Tensor out;
     throw_unless_ok(plugin->forward(in, out));
     const auto reference = model::attention_reference(in, model::rows_to_check(seq, 0), {});
@@ -132,7 +103,7 @@ TEST(NaiveAttention, ChangingLengthsChangeTheMask) {
 }
 
 TEST(GpuOnlyAttention, SaysSoOnACpu) {
-  const auto in = make_inputs(shapes[1], at::kBFloat16, true, Layout::contiguous);
+  const auto in = test::attention_inputs(shapes[1], at::kBFloat16, true, test::Layout::contiguous);
   for (const char* variant : {"efficient", "cudnn"}) {
     const auto plugin = test::attention(variant);
     std::optional<std::string> reason;
