@@ -61,22 +61,23 @@ store::Parameters without(store::Parameters parameters, const std::set<std::stri
   return parameters;
 }
 
+bool in_turns(const store::CaseResult& result) {
+  return result.facts.interleaved && result.facts.interleaved->with;
+}
+
 // The cases that it took turns with, itself among them, in the run's order; none where it took none
 // or where the run does not hold all of them.
 std::vector<const store::CaseResult*> comparison_of(const store::Run& run,
                                                     const store::CaseResult& result) {
-  const json& others = store::member_of(store::member_of(result.context, "interleaved"), "with");
-  if (!others.is_object()) return {};
+  if (!in_turns(result)) return {};
+  const std::map<std::string, std::string>& others = *result.facts.interleaved->with;
   std::set<std::string> names;
-  for (const json& other : others) {
-    if (other.is_string()) add_names(other.get<std::string>(), names);
-  }
+  for (const auto& [letter, other] : others) add_names(other, names);
   const store::Parameters shared = without(result.parameters, names);
   std::vector<const store::CaseResult*> members;
   for (const store::CaseResult& each : run.cases) {
-    const bool in_turns =
-        store::member_of(store::member_of(each.context, "interleaved"), "with").is_object();
-    if (in_turns && each.session == result.session && without(each.parameters, names) == shared) {
+    if (in_turns(each) && each.session == result.session &&
+        without(each.parameters, names) == shared) {
       members.push_back(&each);
     }
   }
@@ -88,7 +89,7 @@ std::string choice_of(const store::Run& run, const store::CaseResult& result,
                       RepeatedCase& repeated) {
   const auto members = comparison_of(run, result);
   if (members.empty()) {
-    if (store::member_of(store::member_of(result.context, "interleaved"), "with").is_object()) {
+    if (in_turns(result)) {
       repeated.notes.emplace_back("measured apart: not all cases that it took turns with are here");
     }
     return short_key(run, result);
@@ -127,8 +128,8 @@ RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
       if (file.is_string()) add("--plugin", file.get<std::string>());
     }
   }
-  const bool had_leave = store::member_of(provenance, "allow_external") == true ||
-                         store::member_of(result.context, "leave").is_string();
+  const bool had_leave =
+      store::member_of(provenance, "allow_external") == true || !result.facts.permission.empty();
   if (had_leave) words.emplace_back("--allow-external");
   return repeated;
 }

@@ -71,8 +71,8 @@ class WallClock final : public Clock {
     turns_.calls()[program].run();
   }
 
-  nlohmann::json facts() const override {
-    return {{"resolution_s", resolution_s()}, {"overhead_s", host_.reading_s}};
+  store::ClockFacts facts() const override {
+    return {.resolution_s = resolution_s(), .overhead_s = host_.reading_s};
   }
 
  private:

@@ -8,9 +8,10 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "store/records/case_facts.h"
 
 namespace assay::measure {
 
@@ -59,8 +60,8 @@ class Clock {
   virtual void settle() {}
   // The program whose call was timed last.
   virtual std::size_t last() const = 0;
-  // How it was set up and what happened meanwhile: docs/measuring.md names the keys.
-  virtual nlohmann::json facts() const = 0;
+  // How it was set up and what happened meanwhile: docs/measuring.md.
+  virtual store::ClockFacts facts() const = 0;
 };
 
 // wall:        monotonic time from before the call until the device has finished; the host's part

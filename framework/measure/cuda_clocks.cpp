@@ -147,9 +147,9 @@ class CudaEventClock final : public Clock {
   double resolution_s() const override { return timer_.resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return turns_.last(); }
-  nlohmann::json facts() const override {
-    nlohmann::json facts = timer_.facts();
-    facts["call_error_s"] = batches_.call_error_s();
+  store::ClockFacts facts() const override {
+    store::ClockFacts facts = timer_.facts();
+    facts.call_error_s = batches_.call_error_s();
     return facts;
   }
 
@@ -211,9 +211,9 @@ class CudaGraphClock final : public Clock {
   double resolution_s() const override { return timer_->resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return turns_.last(); }
-  nlohmann::json facts() const override {
-    nlohmann::json facts = timer_->facts();
-    facts["call_error_s"] = batches_.call_error_s();
+  store::ClockFacts facts() const override {
+    store::ClockFacts facts = timer_->facts();
+    facts.call_error_s = batches_.call_error_s();
     return facts;
   }
 

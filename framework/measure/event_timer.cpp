@@ -185,13 +185,13 @@ EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
   return {timed.events.start.elapsed_time(timed.events.stop) * 1e-3, enqueue_s, gap};
 }
 
-nlohmann::json EventTimer::facts() const {
-  return {{"resolution_s", resolution_s_},
-          {"overhead_s", overhead_s_},
-          {"between_calls_s", between_calls_s_},
-          {"hold_s", longest_hold_s_},
-          {"calls", timed_},
-          {"calls_with_launch_gaps", gaps_}};
+store::ClockFacts EventTimer::facts() const {
+  return {.resolution_s = resolution_s_,
+          .overhead_s = overhead_s_,
+          .between_calls_s = between_calls_s_,
+          .hold_s = longest_hold_s_,
+          .calls = timed_,
+          .calls_with_launch_gaps = gaps_};
 }
 
 }  // namespace assay::measure

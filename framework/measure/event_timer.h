@@ -9,8 +9,9 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
+
+#include "store/records/case_facts.h"
 
 namespace assay::measure {
 
@@ -63,7 +64,7 @@ class EventTimer {
   void expect_enqueue_s(double enqueue_s) { enqueue_s_ = enqueue_s; }
 
   double resolution_s() const { return resolution_s_; }
-  nlohmann::json facts() const;
+  store::ClockFacts facts() const;
 
  private:
   struct Shown {

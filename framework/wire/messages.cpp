@@ -18,7 +18,7 @@ nlohmann::json to_json(const Hello& message) {
           {"token", message.token},
           {"rank", message.rank},
           {"pid", message.pid},
-          {"versions", message.versions}};
+          {"versions", store::to_json(message.versions)}};
 }
 
 nlohmann::json to_json(const CaseRequest& message) {
@@ -54,7 +54,7 @@ nlohmann::json to_json(const CaseDone& message) {
           {"ordinal", message.ordinal},
           {"outcome", to_text(message.outcome)},
           {"reason", message.reason},
-          {"context", message.context}};
+          {"context", to_json(message.facts)}};
 }
 
 nlohmann::json to_json(const TurnWanted& message) {
@@ -81,8 +81,10 @@ std::string message_type(const nlohmann::json& message) {
 
 Result<Hello> hello_from_json(const nlohmann::json& message) {
   return parse_message("hello", [&]() -> Result<Hello> {
+    auto versions = parameters_at(message, "versions");
+    if (!versions) return tl::unexpected(versions.error());
     return Hello{message.at("token"), integer_at<int>(message, "rank"),
-                 integer_at<int>(message, "pid"), message.at("versions")};
+                 integer_at<int>(message, "pid"), std::move(*versions)};
   });
 }
 
@@ -128,7 +130,7 @@ Result<CaseDone> case_done_from_json(const nlohmann::json& message) {
     const auto outcome = outcome_from_text(message.at("outcome").get<std::string>());
     if (!outcome) return fail(ExitCode::machine_lacks, "a case ended with an unknown outcome");
     return CaseDone{integer_at<std::int64_t>(message, "ordinal"), *outcome, message.at("reason"),
-                    message.at("context")};
+                    store::case_facts_from_json(message.at("context"))};
   });
 }
 

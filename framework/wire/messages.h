@@ -27,7 +27,7 @@ struct Hello {
   std::string token;
   int rank = 0;
   int pid = 0;
-  nlohmann::json versions;  // libtorch, cuda, cudnn, nccl, fingerprint
+  store::Parameters versions;  // libtorch, cuda, cudnn, nccl, fingerprint
 };
 
 // One call of a pass that an external program has written to a file of tensors.
@@ -65,7 +65,7 @@ struct CaseDone {
   std::int64_t ordinal = 0;
   Outcome outcome = Outcome::ok;
   std::string reason;
-  nlohmann::json context;
+  store::CaseFacts facts;
 };
 
 // Worker → host: this rank is ready for its next samples and does nothing until it has a Turn.

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "catalogue/listing.h"
 #include "measure/device.h"
+#include "store/records/json.h"
 #include "wire/channel.h"
 #include "wire/turn_waiter.h"
 #include "worker/case/case_runner.h"
@@ -34,7 +35,7 @@ int complain(const Error& error) {
 
 void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
                  wire::Channel& channel, const wire::CaseRequest& request) {
-  nlohmann::json context = nlohmann::json::object();
+  store::CaseFacts facts;
   wire::TurnWaiter turns(channel, request.ordinal, [] { await_idle_threads(); });
   OwnTurn own_turn;
   if (request.takes_turns) own_turn = std::bind_front(&wire::TurnWaiter::await, &turns);
@@ -47,18 +48,18 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         static_cast<void>(
             channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
       },
-      [&](const nlohmann::json& facts) { context.update(facts, true); }, std::move(own_turn)};
+      facts, std::move(own_turn)};
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
   if (descendants_are_left()) {
-    context["left_behind"]["processes"] =
+    facts.left_behind["processes"] =
         fmt::format("processes that {} had started still ran; they were ended with their worker",
                     plugins_in_words(request.parameters));
   }
   std::fflush(nullptr);  // what was printed is this case's
   static_cast<void>(channel.send(wire::to_json(
-      wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(context)})));
+      wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(facts)})));
 }
 
 }  // namespace
@@ -70,10 +71,11 @@ int serve() {
   const Guards guards(*channel);
   // The last lines are wanted most where the process ends without writing out what it holds back.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
-  nlohmann::json versions = measure::versions();
-  versions["fingerprint"] = ASSAY_BUILD_FINGERPRINT;
+  auto versions = store::parameters_from_json(measure::versions());
+  if (!versions) return complain(versions.error());
+  versions->insert_or_assign("fingerprint", ASSAY_BUILD_FINGERPRINT);
   const wire::Hello hello = {variable(wire::token_variable), placement.rank,
-                             static_cast<int>(::getpid()), std::move(versions)};
+                             static_cast<int>(::getpid()), std::move(*versions)};
   if (const auto sent = channel->send(wire::to_json(hello)); !sent) return complain(sent.error());
 
   PluginLoader loader;

@@ -63,7 +63,7 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
 TEST(RepeatCase, GivesLeaveWhereLeaveWasGiven) {
   store::Run run = stored_run_of_three();
   EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).words, Not(Contains("--allow-external")));
-  run.cases[0].context["leave"] = "ASSAY_TRUSTED";
+  run.cases[0].facts.permission = "ASSAY_TRUSTED";
   EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).words, Contains("--allow-external"));
   EXPECT_THAT(repeat_case(run, run.cases[1], "", {}).words, Not(Contains("--allow-external")));
 }
@@ -78,9 +78,10 @@ store::Run run_in_turns() {
     result.parameters["attention"] = std::string(place % 2 == 0 ? "naive" : "flash");
     if (place % 2 == 0) result.parameters.erase("attention.scale");
     store::set_key(result);
-    nlohmann::json& turns = result.context["interleaved"];
-    turns["as"] = place % 2 == 0 ? "A" : "B";
-    turns["with"][place % 2 == 0 ? "B" : "A"] =
+    result.facts.interleaved.emplace();
+    result.facts.interleaved->with.emplace();
+    result.facts.interleaved->as = place % 2 == 0 ? "A" : "B";
+    (*result.facts.interleaved->with)[place % 2 == 0 ? "B" : "A"] =
         place % 2 == 0 ? "attention=flash" : "attention=naive";
     run.cases.push_back(std::move(result));
   }
@@ -109,7 +110,7 @@ TEST(RepeatCase, OneWhoseOthersAreNotHereIsSaidToBeMeasuredApart) {
   EXPECT_EQ(choice_in(repeat_case(run, run.cases[2], "", {})), run.cases[2].key.substr(0, 12));
   EXPECT_THAT(repeat_case(run, run.cases[2], "", {}).notes,
               ElementsAre(HasSubstr("measured apart")));
-  run.cases[2].context["interleaved"] = {{"apart", "nothing differs from it in this axis alone"}};
+  run.cases[2].facts.interleaved = {.apart = "nothing differs from it in this axis alone"};
   EXPECT_THAT(repeat_case(run, run.cases[2], "", {}).notes, IsEmpty());
 }
 

@@ -74,8 +74,8 @@ TEST(Compare, TimesThatWereDiscardedAreNotCompared) {
   Side unfit = side_of(csv, "unfit");
   store::CaseResult& result = unfit.runs[0].cases[0];
   result.series[0].clock = "wall";
-  result.context = {{"marks", {{{"mark", "shared"}, {"pass", ""}, {"reason", "python ran too"}}}},
-                    {"discarded", {{"forward", "shared"}}}};
+  result.facts.marks = {{"shared", "", "python ran too"}};
+  result.facts.discarded = {{"forward", "shared"}};
   const Comparison comparison = compared(unfit, side_of(csv, "fit"));
   EXPECT_EQ(verdicts(comparison), "not-compared");
   EXPECT_EQ(comparison.rows[0].reason, "A: discarded: python ran too");
@@ -124,8 +124,7 @@ TEST(Compare, SaysOfWhatIsMarkedThatItDeservesLessTrust) {
   const std::string csv = "seq_len,pass,time.samples [ms]\n128,forward," + tight + "\n";
   Side busy = side_of(csv, "busy");
   busy.runs[0].cases[0].series[0].clock = "wall";
-  busy.runs[0].cases[0].context = {
-      {"marks", {{{"mark", "busy"}, {"pass", ""}, {"reason", "others used 1.4 of 2 cores"}}}}};
+  busy.runs[0].cases[0].facts.marks = {{"busy", "", "others used 1.4 of 2 cores"}};
   const Comparison comparison = compared(side_of(csv, "calm"), busy);
   EXPECT_EQ(verdicts(comparison), "same");
   const std::string line = "† B: busy, such as: others used 1.4 of 2 cores (forward)";
@@ -268,8 +267,8 @@ TEST(Compare, ListsWhatWasNotTheSame) {
   a.runs[0].info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
   b.runs[0].info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", false}}},
                                {"environment", {{"NCCL_ALGO", "Ring"}}}};
-  a.runs[0].cases[0].context = {{"versions", {{"libtorch", "2.10.0"}}}};
-  b.runs[0].cases[0].context = {{"versions", {{"libtorch", "2.11.0"}}}};
+  a.runs[0].cases[0].facts.versions = {{"libtorch", std::string("2.10.0")}};
+  b.runs[0].cases[0].facts.versions = {{"libtorch", std::string("2.11.0")}};
   a.runs[0].cases[0].build = "aaaabbbbccccdddd";
   b.runs[0].cases[0].build = "eeee";
   a.runs[0].cases[0].series[0].clock = "wall";

@@ -95,10 +95,10 @@ void expect_summary(const std::string& output, const store::Run& run,
 }
 
 std::string reason_of_mark(const store::CaseResult& result, const std::string& mark) {
-  for (const auto& one : result.context.value("marks", nlohmann::json::array())) {
-    if (one.value("mark", "") == mark) return one.value("reason", "");
+  for (const store::Mark& one : result.facts.marks) {
+    if (one.mark == mark) return one.reason;
   }
-  return "no such mark in " + result.context.value("marks", nlohmann::json()).dump();
+  return "no such mark in " + to_json(result.facts).dump();
 }
 
 void expect_the_mark(const store::CaseResult& result, const ProgressLine& line,

@@ -195,7 +195,7 @@ TEST_F(Clocks, LaunchGapsThatCouldNotBeKeptOutAreCounted) {
   const auto clock = measure::make_clock("cuda_event", cuda, calls_of(kernel));
   clock->prepare();
   for (int i = 0; i < 10; ++i) clock->sample(1);
-  EXPECT_LT(clock->facts()["calls_with_launch_gaps"], 5) << "the host may be held up now and then";
+  EXPECT_LT(clock->facts().calls_with_launch_gaps, 5) << "the host may be held up now and then";
 
   const auto slow = measure::make_clock("cuda_event", cuda, calls_of([&] {
                                           kernel();
@@ -207,7 +207,7 @@ TEST_F(Clocks, LaunchGapsThatCouldNotBeKeptOutAreCounted) {
                                         }));
   slow->prepare();
   slow->sample(2);
-  EXPECT_EQ(slow->facts()["calls_with_launch_gaps"], 2);
+  EXPECT_EQ(slow->facts().calls_with_launch_gaps, 2);
 }
 
 TEST_F(Clocks, AGraphOfABackwardReplaysItsForwardFirst) {

@@ -47,7 +47,7 @@ TEST_F(KnownDurations, HowFarACallMayBeOffIsToldByHowItWasTimed) {
     clock->prepare();
     clock->sample(1);
     clock->sample(calls);
-    return clock->facts()["call_error_s"].get<double>();
+    return clock->facts().call_error_s.value();
   };
   const auto flush = spin_->kernel(10e-6);
   EXPECT_DOUBLE_EQ(error_s("cuda_event", {}, 20), 0.165e-6);

@@ -52,7 +52,7 @@ inline Measured measure_by(const std::string& name, measure::TimedCalls calls, i
   settings.resolution_s = clock->resolution_s();
   settings.shortest_reading_s = clock->shortest_reading_s();
   const double median_s = median(timing::take_samples(stopwatch, settings, {}).samples_s);
-  return {median_s, clock->facts().value("call_error_s", 0.0)};
+  return {median_s, clock->facts().call_error_s.value_or(0.0)};
 }
 
 inline double median_of_clock(const std::string& name, measure::TimedCalls calls, int samples) {

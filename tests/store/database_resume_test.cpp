@@ -117,9 +117,9 @@ TEST_F(StoreResume, ABuildIsDescribedOnce) {
 
 TEST_F(StoreResume, WhatACaseWasToMeasureIsKnownWhereItWasWritten) {
   CaseResult known = sample_case(0);
-  known.context = {{"passes", {"forward", "backward"}}};
+  known.facts.passes = std::vector<std::string>{"forward", "backward"};
   CaseResult imported = sample_case(1);
-  imported.context = nullptr;
+  imported.facts = {};
   ASSERT_TRUE(database_.record_case("a-1", known));
   ASSERT_TRUE(database_.record_case("a-1", imported));
   const auto cases = database_.recorded_cases("a-1").value();

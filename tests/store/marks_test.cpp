@@ -30,8 +30,8 @@ CaseResult marked_case() {
   result.parameters["model"] = std::string("small");
   result.series = {series("forward", "time", "wall"), series("backward", "time", "wall"),
                    series("forward", "peak_memory", "")};
-  result.context = {{"passes", {"forward", "backward"}}};
-  add_marks(result.context, {{"throttled", "", "by heat"}, {"wide", "forward", "known to 9 %"}});
+  result.facts.passes = std::vector<std::string>{"forward", "backward"};
+  result.facts.marks = {{"throttled", "", "by heat"}, {"wide", "forward", "known to 9 %"}};
   return result;
 }
 
@@ -43,7 +43,7 @@ std::vector<std::string> words(const std::vector<Mark>& marks) {
 
 TEST(StoreMarks, AreForWhatAClockHasTaken) {
   const CaseResult result = marked_case();
-  EXPECT_THAT(words(marks_of(result)), ElementsAre("throttled", "wide"));
+  EXPECT_THAT(words(result.facts.marks), ElementsAre("throttled", "wide"));
   EXPECT_THAT(words(marks_of(result, result.series[0])), ElementsAre("throttled", "wide"));
   EXPECT_THAT(words(marks_of(result, result.series[1])), ElementsAre("throttled"));
   EXPECT_THAT(marks_of(result, result.series[2]), IsEmpty());
@@ -65,7 +65,7 @@ TEST(StoreMarks, AnEndThatNoSeriesTellsOfIsForThoseThatAreOk) {
               ElementsAre("throttled", "wide", "crashed"));
   EXPECT_THAT(words(marks_of(result, result.series[1])), ElementsAre("throttled"));
   EXPECT_THAT(words(marks_of(result, result.series[2])), ElementsAre("crashed"));
-  EXPECT_THAT(words(marks_of(result)), ElementsAre("throttled", "wide"))
+  EXPECT_THAT(words(result.facts.marks), ElementsAre("throttled", "wide"))
       << "the case tells its outcome itself";
   result.series[1].outcome = Outcome::crashed;
   EXPECT_FALSE(ended_after_measuring(result)) << "that series tells of it";
@@ -76,8 +76,9 @@ TEST(StoreMarks, WhatIsWrittenOtherwiseIsPassedOver) {
        {"null", "[]", R"({"marks": 3})", R"({"marks": [1, {}, {"mark": 7}, {"pass": "forward"}]})",
         R"({"discarded": ["forward"]})", R"({"discarded": {"forward": 1}})"}) {
     CaseResult result = marked_case();
-    result.context = nlohmann::json::parse(context);
-    EXPECT_THAT(marks_of(result), IsEmpty()) << context;
+    result.facts = case_facts_from_json(nlohmann::json::parse(context));
+    EXPECT_THAT(result.facts.marks, IsEmpty()) << context;
+    EXPECT_EQ(to_json(result.facts), nlohmann::json::parse(context));
     EXPECT_FALSE(discarded_for(result, result.series[0])) << context;
   }
 }
@@ -85,7 +86,7 @@ TEST(StoreMarks, WhatIsWrittenOtherwiseIsPassedOver) {
 TEST(StoreMarks, ADiscardedSeriesHasAStandInWithoutFigures) {
   CaseResult result = marked_case();
   EXPECT_FALSE(stand_in_for(result, result.series[0]));
-  result.context["discarded"] = {{"forward", "wide"}, {"backward", "throttled"}};
+  result.facts.discarded = {{"forward", "wide"}, {"backward", "throttled"}};
   const auto forward = stand_in_for(result, result.series[0]);
   ASSERT_TRUE(forward);
   EXPECT_EQ(forward->outcome, Outcome::skipped);
@@ -104,7 +105,7 @@ class StoreMarksExport : public ::testing::Test {
   StoreMarksExport() {
     run_.info.name = run_.info.experiment = "e";
     run_.cases = {marked_case()};
-    run_.cases[0].context["discarded"] = {{"forward", "wide"}};
+    run_.cases[0].facts.discarded = {{"forward", "wide"}};
   }
   store::Run run_;
 };
@@ -124,7 +125,7 @@ TEST_F(StoreMarksExport, JsonLinesFlagThemAndKeepTheSamples) {
   EXPECT_EQ(samples[0], nlohmann::json({1.5, 1.5}));
   const auto back = import_text(out.str(), "e.jsonl");
   ASSERT_TRUE(back) << back.error().text();
-  EXPECT_THAT(words(marks_of(back->cases[0])), ElementsAre("throttled", "wide"));
+  EXPECT_THAT(words(back->cases[0].facts.marks), ElementsAre("throttled", "wide"));
   EXPECT_TRUE(discarded_for(back->cases[0], back->cases[0].series[0]));
 }
 

@@ -31,7 +31,7 @@ inline CaseResult sample_case(std::int64_t ordinal) {
   result.build = "a1b2";
   result.wall_s = 1.25;
   result.when = "2026-01-31T12:34:56Z";
-  result.context = {{"clock_mhz", 1980}, {"throttled", false}};
+  result.facts.extra = {{"clock_mhz", 1980}, {"throttled", false}};
   result.series = {time_series("forward", {1e-3, 1.1e-3, 0.9e-3})};
   Series memory;
   memory.pass = "forward";

@@ -131,9 +131,9 @@ std::string case_page(const store::Run& run, const store::CaseResult& result) {
   }
   if (!result.series.empty()) page += "  series\n";
   for (const store::Series& series : result.series) page += "    " + series_line(series) + "\n";
-  if (result.context.is_object() && !result.context.empty()) {
+  if (const json context = to_json(result.facts); context.is_object() && !context.empty()) {
     page += "  context\n";
-    for (const auto& [name, value] : result.context.items()) add_json(name, value, 2, page);
+    for (const auto& [name, value] : context.items()) add_json(name, value, 2, page);
   }
   add_provenance(run, result, page);
   // What came from elsewhere must not steer the terminal.

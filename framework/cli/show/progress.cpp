@@ -30,7 +30,7 @@ std::string bar(std::size_t done, std::size_t total) {
 // ", throttled, wide"
 std::string marked(const store::CaseResult& result) {
   std::vector<std::string> words;
-  for (const store::Mark& mark : store::marks_of(result)) {
+  for (const store::Mark& mark : result.facts.marks) {
     if (std::find(words.begin(), words.end(), mark.mark) == words.end()) words.push_back(mark.mark);
   }
   return words.empty() ? "" : ", " + join(words, ", ");

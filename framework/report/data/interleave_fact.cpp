@@ -7,24 +7,9 @@
 #include <vector>
 
 #include "base/text.h"
-#include "store/records/json.h"
 
 namespace assay::report {
 namespace {
-
-using nlohmann::json;
-
-// Samples a turn, of every pass that took turns.
-std::set<std::int64_t> blocks_of(const json& interleaved) {
-  std::set<std::int64_t> blocks;
-  const json& passes = store::member_of(interleaved, "passes");
-  if (!passes.is_object()) return blocks;
-  for (const json& pass : passes) {
-    if (store::member_of(pass, "block").is_number_integer())
-      blocks.insert(store::member_of(pass, "block").get<std::int64_t>());
-  }
-  return blocks;
-}
 
 std::string in_blocks(const std::set<std::int64_t>& blocks) {
   if (blocks.empty()) return "";
@@ -38,16 +23,19 @@ std::string in_blocks(const std::set<std::int64_t>& blocks) {
 
 std::string turns_of(const store::Run& run) {
   std::size_t in_turns = 0;
-  std::set<std::int64_t> blocks;
+  std::set<std::int64_t> blocks;             // samples a turn, of every pass that took turns
   std::map<std::string, std::size_t> apart;  // by the reason
   for (const store::CaseResult& result : run.cases) {
-    const json& interleaved = store::member_of(result.context, "interleaved");
-    if (interleaved.is_null()) continue;
-    if (const json& why = store::member_of(interleaved, "apart"); why.is_string()) {
-      ++apart[why.get<std::string>()];
-    } else {
-      ++in_turns;
-      blocks.merge(blocks_of(interleaved));
+    const auto& interleaved = result.facts.interleaved;
+    if (!interleaved) continue;
+    if (interleaved->apart) {
+      ++apart[*interleaved->apart];
+      continue;
+    }
+    ++in_turns;
+    if (!interleaved->passes) continue;
+    for (const auto& [name, pass] : *interleaved->passes) {
+      if (pass.block) blocks.insert(*pass.block);
     }
   }
   if (in_turns == 0 && apart.empty()) return "";

@@ -14,54 +14,28 @@
 namespace assay::report {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t passes_named = 4;
 constexpr double many_gaps = 0.1;  // of a timing's calls
 constexpr double much_off = 0.01;  // of a call's time
 
-// One pass of one case, as its worker described it.
+// One pass of one case.
 struct TimedPass {
   const store::CaseResult* result = nullptr;
   std::string pass;
-  std::int64_t calls_per_sample = 1;
-  std::int64_t grouped_calls = 1;
-  std::int64_t samples = 0;
-  bool too_short = false;
-  std::optional<double> target;
-  std::string stopped_by;
-  std::optional<double> relative_interval;  // none: the samples do not tell
-  double with_gaps = 0;                     // share of its calls
-  double call_error_s = 0;  // by which the clock may show each call too long or short
-  double call_s = 0;        // their median
-};
+  const store::SamplingFacts* facts = nullptr;
+  double call_s = 0;  // the median of its calls
 
-template <class T>
-std::optional<T> at(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return std::nullopt;
-  if constexpr (std::is_same_v<T, bool>) {
-    if (!found->is_boolean()) return std::nullopt;
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!found->is_string()) return std::nullopt;
-  } else {
-    if (!found->is_number()) return std::nullopt;
+  std::int64_t calls_per_sample() const { return facts->calls_per_sample.value_or(1); }
+  std::int64_t grouped_calls() const { return facts->grouped_calls.value_or(1); }
+  std::int64_t samples() const { return facts->samples.value_or(0); }
+  double call_error_s() const { return facts->clock_facts.call_error_s.value_or(0); }
+  // Share of its calls.
+  double with_gaps() const {
+    const auto calls = static_cast<double>(facts->clock_facts.calls.value_or(0));
+    const std::int64_t gaps = facts->clock_facts.calls_with_launch_gaps.value_or(0);
+    return calls > 0 ? static_cast<double>(gaps) / calls : 0;
   }
-  return found->template get<T>();
-}
-
-double with_launch_gaps(const json& timing) {
-  const auto facts = timing.find("clock_facts");
-  if (facts == timing.end() || !facts->is_object()) return 0;
-  const double calls = at<double>(*facts, "calls").value_or(0);
-  return calls > 0 ? at<double>(*facts, "calls_with_launch_gaps").value_or(0) / calls : 0;
-}
-
-double call_error_s(const json& timing) {
-  const auto facts = timing.find("clock_facts");
-  if (facts == timing.end() || !facts->is_object()) return 0;
-  return at<double>(*facts, "call_error_s").value_or(0);
-}
+};
 
 double median_s(const store::CaseResult& result, const std::string& pass) {
   std::vector<const store::Series*> ranks;
@@ -75,18 +49,9 @@ double median_s(const store::CaseResult& result, const std::string& pass) {
 std::vector<TimedPass> timed_passes(const store::Run& run) {
   std::vector<TimedPass> passes;
   for (const store::CaseResult& result : run.cases) {
-    if (!result.context.is_object()) continue;
-    const auto timing = result.context.find("timing");
-    if (timing == result.context.end() || !timing->is_object()) continue;
-    for (const auto& [pass, facts] : timing->items()) {
-      if (!facts.is_object()) continue;
-      const auto calls = at<std::int64_t>(facts, "calls_per_sample").value_or(1);
-      passes.push_back({&result, pass, calls, at<std::int64_t>(facts, "grouped_calls").value_or(1),
-                        at<std::int64_t>(facts, "samples").value_or(0),
-                        at<bool>(facts, "too_short").value_or(false), at<double>(facts, "target"),
-                        at<std::string>(facts, "stopped_by").value_or(""),
-                        at<double>(facts, "relative_interval"), with_launch_gaps(facts),
-                        call_error_s(facts), median_s(result, pass) / static_cast<double>(calls)});
+    for (const auto& [pass, facts] : result.facts.timing) {
+      TimedPass& timed = passes.emplace_back(&result, pass, &facts);
+      timed.call_s = median_s(result, pass) / static_cast<double>(timed.calls_per_sample());
     }
   }
   return passes;
@@ -145,13 +110,13 @@ std::vector<const TimedPass*> those(const std::vector<TimedPass>& passes,
 }
 
 std::string grouping(const std::vector<TimedPass>& passes) {
-  const auto grouped =
-      those(passes, [](const auto& pass) { return pass.grouped_calls > pass.calls_per_sample; });
+  const auto grouped = those(
+      passes, [](const auto& pass) { return pass.grouped_calls() > pass.calls_per_sample(); });
   if (grouped.empty()) return "";
   const auto [least, most] = std::minmax_element(
       grouped.begin(), grouped.end(),
-      [](const auto* a, const auto* b) { return a->grouped_calls < b->grouped_calls; });
-  const std::int64_t from = (*least)->grouped_calls, to = (*most)->grouped_calls;
+      [](const auto* a, const auto* b) { return a->grouped_calls() < b->grouped_calls(); });
+  const std::int64_t from = (*least)->grouped_calls(), to = (*most)->grouped_calls();
   return fmt::format(
       "{} of {} had calls too short for one reading of the clock: {} calls went into each and were "
       "divided again",
@@ -160,29 +125,31 @@ std::string grouping(const std::vector<TimedPass>& passes) {
 }
 
 std::string shortness(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
-  const auto too_short = those(passes, [](const auto& pass) { return pass.too_short; });
+  const auto too_short =
+      those(passes, [](const auto& pass) { return pass.facts->too_short.value_or(false); });
   if (too_short.empty()) return "";
   return fmt::format("Too short for the clock to tell precisely, even so: {}",
                      named(too_short, axes, [](const auto&) { return std::string(); }));
 }
 
 std::string gaps(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
-  const auto with_gaps = those(passes, [](const auto& pass) { return pass.with_gaps > many_gaps; });
+  const auto with_gaps =
+      those(passes, [](const auto& pass) { return pass.with_gaps() > many_gaps; });
   if (with_gaps.empty()) return "";
   return "With gaps in which the device may have waited for the host: " +
          named(with_gaps, axes, [](const TimedPass& pass) {
-           return fmt::format(" ({} of its calls)", percent(pass.with_gaps));
+           return fmt::format(" ({} of its calls)", percent(pass.with_gaps()));
          });
 }
 
 std::string errors(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
   const auto off = those(passes, [](const auto& pass) {
-    return pass.call_s > 0 && pass.call_error_s > much_off * pass.call_s;
+    return pass.call_s > 0 && pass.call_error_s() > much_off * pass.call_s;
   });
   if (off.empty()) return "";
   return "The clock may show each call too long or too short, always alike, by over 1 %: " +
          named(off, axes, [](const TimedPass& pass) {
-           return fmt::format(" ({:.2g} us of {:.3g} us)", 1e6 * pass.call_error_s,
+           return fmt::format(" ({:.2g} us of {:.3g} us)", 1e6 * pass.call_error_s(),
                               1e6 * pass.call_s);
          });
 }
@@ -196,27 +163,29 @@ std::string limit_of(const std::string& stopped_by) {
 
 // What something else ended may have reached it all the same.
 bool reached(const TimedPass& pass) {
-  if (pass.stopped_by == "target") return true;
-  return pass.relative_interval && *pass.relative_interval <= *pass.target;
+  if (pass.facts->stopped_by == "target") return true;
+  return pass.facts->relative_interval && *pass.facts->relative_interval <= *pass.facts->target;
 }
 
 std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
-  const auto adaptive = those(passes, [](const auto& pass) { return pass.target.has_value(); });
+  const auto adaptive =
+      those(passes, [](const auto& pass) { return pass.facts->target.has_value(); });
   if (adaptive.empty()) return "";
-  const auto missed = those(passes, [](const auto& pass) { return pass.target && !reached(pass); });
+  const auto missed =
+      those(passes, [](const auto& pass) { return pass.facts->target && !reached(pass); });
   const auto [least, most] =
       std::minmax_element(adaptive.begin(), adaptive.end(),
-                          [](const auto* a, const auto* b) { return a->samples < b->samples; });
+                          [](const auto* a, const auto* b) { return a->samples() < b->samples(); });
   std::string text = fmt::format("{} of {} reached the target, with {} to {} samples",
                                  adaptive.size() - missed.size(), count_of(adaptive.size()),
-                                 (*least)->samples, (*most)->samples);
+                                 (*least)->samples(), (*most)->samples());
   if (missed.empty()) return text;
   return text + ". Not reached: " + named(missed, axes, [](const TimedPass& pass) {
-           const std::string known = pass.relative_interval
-                                         ? "known to ± " + percent(*pass.relative_interval)
-                                         : std::string("not known how well");
-           return fmt::format(" ({}, {} samples, {})", limit_of(pass.stopped_by), pass.samples,
-                              known);
+           const std::optional<double>& interval = pass.facts->relative_interval;
+           const std::string known =
+               interval ? "known to ± " + percent(*interval) : std::string("not known how well");
+           return fmt::format(" ({}, {} samples, {})", limit_of(pass.facts->stopped_by),
+                              pass.samples(), known);
          });
 }
 

@@ -197,12 +197,10 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
 std::string why_unverified(const Records& records, const RecordIds& ids) {
   for (const std::uint32_t id : ids) {
     const store::Series* series = records[id].series;
-    const store::CaseResult* result = records[id].result;
-    if (series->clock.empty() || !result->context.is_object()) continue;
-    const auto passes = result->context.find("unverified");
-    if (passes == result->context.end() || !passes->is_object()) continue;
-    const auto reason = passes->find(series->pass);
-    if (reason != passes->end() && reason->is_string()) return reason->get<std::string>();
+    if (series->clock.empty()) continue;
+    const auto& unverified = records[id].result->facts.unverified;
+    const auto reason = unverified.find(series->pass);
+    if (reason != unverified.end()) return reason->second;
   }
   return {};
 }

@@ -67,10 +67,12 @@ std::string scalars_of(const json& object) {
 
 std::string versions_of(const store::Run& run) {
   for (const store::CaseResult& result : run.cases) {
-    if (!result.context.is_object() || !result.context.contains("versions")) continue;
-    json versions = result.context["versions"];
-    if (versions.is_object()) versions.erase("fingerprint");
-    if (std::string text = scalars_of(versions); !text.empty()) return text;
+    std::vector<std::string> versions;
+    for (const auto& [name, version] : result.facts.versions) {
+      const bool told = name != "fingerprint" && !std::holds_alternative<std::monostate>(version);
+      if (told) versions.push_back(name + " " + to_text(version));
+    }
+    if (!versions.empty()) return join(versions, ", ");
   }
   return run.info.provenance.is_object() && run.info.provenance.contains("versions")
              ? scalars_of(run.info.provenance["versions"])

@@ -17,17 +17,6 @@ namespace {
 
 constexpr auto immediate = SQLite::TransactionBehavior::IMMEDIATE;
 
-// What `passes` says in the context of a case.
-std::optional<std::vector<std::string>> passes_in(const std::string& context) {
-  const nlohmann::json json = nlohmann::json::parse(context, nullptr, false);
-  if (!json.is_object() || !json.contains("passes") || !json["passes"].is_array()) return {};
-  std::vector<std::string> passes;
-  for (const nlohmann::json& pass : json["passes"]) {
-    if (pass.is_string()) passes.push_back(pass.get<std::string>());
-  }
-  return passes;
-}
-
 // "ok,oom"; "" where there are none.
 std::set<Outcome> outcomes_in(const std::string& list) {
   std::set<Outcome> outcomes;
@@ -296,10 +285,12 @@ Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::
     while (rows.executeStep()) {
       const auto outcome = outcome_from_text(rows.getColumn(3).getString());
       if (!outcome) throw DamagedRow{"a case has an outcome that there is not"};
-      cases.try_emplace(rows.getColumn(0).getString(),
-                        RecordedCase{rows.getColumn(1).getInt64(), rows.getColumn(2).getString(),
-                                     *outcome, passes_in(rows.getColumn(4).getString()),
-                                     outcomes_in(rows.getColumn(5).getString())});
+      const std::string context = rows.getColumn(4).getString();
+      cases.try_emplace(
+          rows.getColumn(0).getString(),
+          RecordedCase{rows.getColumn(1).getInt64(), rows.getColumn(2).getString(), *outcome,
+                       case_facts_from_json(nlohmann::json::parse(context, nullptr, false)).passes,
+                       outcomes_in(rows.getColumn(5).getString())});
     }
     return cases;
   });

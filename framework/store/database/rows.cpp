@@ -88,7 +88,7 @@ CaseResult read_case(SQLite::Statement& row) {
   result.reason = row.getColumn(7).getString();
   result.wall_s = real_in(row.getColumn(8));
   result.when = row.getColumn(9).getString();
-  result.context = json_in(row.getColumn(10));
+  result.facts = case_facts_from_json(json_in(row.getColumn(10)));
   result.session = row.getColumn(11).getInt();
   return result;
 }
@@ -337,7 +337,7 @@ void CaseWriter::write(std::int64_t run_id, std::int64_t ordinal, const CaseResu
   insert_case_.bind(8, result.reason);
   bind_real(insert_case_, 9, result.wall_s);
   insert_case_.bind(10, result.when);
-  insert_case_.bind(11, dump(result.context));
+  insert_case_.bind(11, dump(to_json(result.facts)));
   insert_case_.bind(12, result.session);
   insert_case_.exec();
 

@@ -67,7 +67,7 @@ void add_rest_of_case(const CaseResult& result, json& provenance) {
                         {"reason", result.reason},
                         {"wall_s", number_to_json(result.wall_s)},
                         {"session", result.session},
-                        {"context", result.context}};
+                        {"context", to_json(result.facts)}};
   if (result.key_text != case_key_text(result.parameters)) {
     provenance["case"]["key_text"] = result.key_text;
   }

@@ -189,7 +189,7 @@ class JsonLinesImport {
     result.reason = read->reason;
     result.wall_s = read->wall_s;
     result.session = read->session;
-    result.context = read->context;
+    result.facts = std::move(read->facts);
     if (!read->key_text.empty()) result.key_text = read->key_text;
     has_own_outcome_[result.ordinal] = true;
   }

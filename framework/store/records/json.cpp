@@ -126,7 +126,7 @@ json to_json(const CaseResult& result) {
           {"reason", result.reason},
           {"wall_s", number_to_json(result.wall_s)},
           {"when", result.when},
-          {"context", result.context},
+          {"context", to_json(result.facts)},
           {"series", std::move(series)}};
 }
 
@@ -201,8 +201,8 @@ Result<Series> series_from_json(const json& json) {
   return fields.finish(std::move(series));
 }
 
-Result<CaseResult> case_result_from_json(const json& json) {
-  FieldReader fields(json, "case");
+Result<CaseResult> case_result_from_json(const json& from) {
+  FieldReader fields(from, "case");
   CaseResult result;
   fields.integer("ordinal", result.ordinal);
   fields.text("key", result.key);
@@ -217,7 +217,9 @@ Result<CaseResult> case_result_from_json(const json& json) {
   fields.text("reason", result.reason);
   fields.number("wall_s", result.wall_s);
   fields.text("when", result.when);
-  fields.any("context", result.context);
+  json context;
+  fields.any("context", context);
+  result.facts = case_facts_from_json(std::move(context));
   if (const auto* series = fields.find("series")) {
     if (!series->is_array()) fields.wrong("series", "a list");
     for (const auto& one : *series) {

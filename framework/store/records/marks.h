@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,38 +8,21 @@
 
 namespace assay::store {
 
-// Why a case, or the times of one of its passes, deserve less trust. Kept in the case's context:
-// {"marks": [{"mark": "throttled", "pass": "", "reason": "…"}]}.
-struct Mark {
-  std::string mark;    // throttled, shared, busy, drifting, wide, …
-  std::string pass;    // "": all that was timed in the case
-  std::string reason;  // for people
-
-  bool operator==(const Mark&) const = default;
-};
-
-// Those of a case; what is not as described above is passed over.
-std::vector<Mark> marks_of(const CaseResult& result);
-
 // What became of a case after the last of its passes was measured, where that is not ok: its series
 // are as good as any other's, and none of them tells of it. The mark is the case's outcome.
 std::optional<Mark> ended_after_measuring(const CaseResult& result);
 
-// Those that say something of this series. Health concerns time: a mark of the case is for all its
-// series that a clock has taken, a mark of a pass for its series of the metric `time`. How the case
-// ended after measuring is for all its series that are ok.
+// The marks that say something of this series. Health concerns time: a mark of the case is for all
+// its series that a clock has taken, a mark of a pass for its series of the metric `time`. How the
+// case ended after measuring is for all its series that are ok.
 std::vector<Mark> marks_of(const CaseResult& result, const Series& series);
 
 // Set where a series is kept out of reports and comparisons: its case was measured with
-// `measure.unhealthy: discard` and this mark is why ({"discarded": {"forward": "throttled"}} in the
-// context).
+// `measure.unhealthy: discard` and this mark is why.
 std::optional<Mark> discarded_for(const CaseResult& result, const Series& series);
 
 // What stands for such a series where it is shown: without figures, `skipped`, with the mark's
 // reason. Nothing for a series that is shown as it is.
 std::optional<Series> stand_in_for(const CaseResult& result, const Series& series);
-
-// Adds to those the context has.
-void add_marks(nlohmann::json& context, const std::vector<Mark>& marks);
 
 }  // namespace assay::store

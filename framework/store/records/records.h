@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "store/records/case_facts.h"
 #include "store/records/parameters.h"
 
 namespace assay::store {
@@ -38,9 +39,9 @@ struct CaseResult {
   int session = 0;    // 0: measured in the run's own surroundings; n: in its `sessions[n - 1]`
   Outcome outcome = Outcome::ok;
   std::string reason;
-  double wall_s = 0;       // how long the case took in all
-  std::string when;        // ISO 8601, UTC
-  nlohmann::json context;  // what this case saw: clocks, memory floor, seeds, resolved configs
+  double wall_s = 0;  // how long the case took in all
+  std::string when;   // ISO 8601, UTC
+  CaseFacts facts;
   std::vector<Series> series;
 };
 

@@ -9,13 +9,13 @@
 namespace assay::worker {
 
 CaseCaches::CaseCaches(const store::Parameters& parameters, const at::Device& device)
-    : policy_(std::get<std::string>(parameters.at("measure.cache"))), device_(device) {
-  facts_ = {{"policy", policy_}};
-  if (policy_ == "warm") return;
-  facts_["cache_bytes"] = measure::cache_bytes(device);
-  if (policy_ != "flush") return;
+    : device_(device) {
+  facts_.policy = std::get<std::string>(parameters.at("measure.cache"));
+  if (facts_.policy == "warm") return;
+  facts_.cache_bytes = measure::cache_bytes(device);
+  if (facts_.policy != "flush") return;
   flush_.emplace(device);
-  facts_["flushed_bytes"] = flush_->bytes();
+  facts_.flushed_bytes = flush_->bytes();
 }
 
 std::function<void()> CaseCaches::flush() {
@@ -25,9 +25,8 @@ std::function<void()> CaseCaches::flush() {
 
 // The most that any rank needs, unless one of them cannot have as many.
 int CaseCaches::agreed_programs(const ProgramBytes& bytes, const Group& group) const {
-  const std::int64_t cache = facts_["cache_bytes"];
-  const int wanted =
-      measure::programs_to_rotate(bytes.built, cache, measure::free_bytes(device_), bytes.called);
+  const int wanted = measure::programs_to_rotate(bytes.built, *facts_.cache_bytes,
+                                                 measure::free_bytes(device_), bytes.called);
   if (group.size == 1) return wanted;
   const double most = worst_of_ranks(group, device_, wanted);
   const double too_few = worst_of_ranks(group, device_, wanted == 0 ? 1 : 0);
@@ -37,18 +36,17 @@ int CaseCaches::agreed_programs(const ProgramBytes& bytes, const Group& group) c
 std::vector<AnotherProgram> CaseCaches::more_programs(
     const ProgramBytes& bytes, const Group& group, const std::function<AnotherProgram()>& build) {
   std::vector<AnotherProgram> more;
-  if (policy_ != "rotate") return more;
+  if (facts_.policy != "rotate") return more;
   const int programs = agreed_programs(bytes, group);
   if (programs == 0) {
     throw Unsupported(
         fmt::format("measure.cache: rotate needs more programs than can be built: one holds {} "
                     "bytes, {} with what its calls leave, the cache {}; flush has no such limit",
-                    bytes.built, std::max(bytes.built, bytes.called),
-                    facts_["cache_bytes"].get<std::int64_t>()));
+                    bytes.built, std::max(bytes.built, bytes.called), *facts_.cache_bytes));
   }
   for (int i = 1; i < programs; ++i) more.push_back(build());
-  facts_["programs"] = programs;
-  facts_["program_bytes"] = bytes.built;
+  facts_.programs = programs;
+  facts_.program_bytes = bytes.built;
   return more;
 }
 

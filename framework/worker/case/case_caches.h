@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,16 +40,15 @@ class CaseCaches {
   std::vector<AnotherProgram> more_programs(const ProgramBytes& bytes, const Group& group,
                                             const std::function<AnotherProgram()>& build);
 
-  // "policy", and how far it went: docs/measuring.md.
-  const nlohmann::json& facts() const { return facts_; }
+  // How far the policy went: docs/measuring.md.
+  const store::CacheFacts& facts() const { return facts_; }
 
  private:
   int agreed_programs(const ProgramBytes& bytes, const Group& group) const;
 
-  std::string policy_;
   at::Device device_;
   std::optional<measure::CacheFlush> flush_;
-  nlohmann::json facts_;
+  store::CacheFacts facts_;
 };
 
 }  // namespace assay::worker

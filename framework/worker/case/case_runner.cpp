@@ -164,8 +164,8 @@ class CaseRun {
                                       .freed = *freed_,
                                       .own_turn = sink_.own_turn,
                                       .first_call_s = first_call_s(pass)});
-    sink_.describe({{"timing", {{pass, std::move(report.timing)}}},
-                    {"verification", {{pass, {{"repeated", std::move(report.output_facts)}}}}}});
+    sink_.facts.timing[pass] = std::move(report.timing);
+    sink_.facts.verification[pass].repeated = report.output_facts;
     throw_unless_ok(report.outputs);
     if (verify_last_ || !verified_again(pass)) {
       unverified_[pass] = std::move(report.series);
@@ -218,7 +218,7 @@ class CaseRun {
     if (const auto error = verification_.error(pass)) {
       send({.pass = pass, .metric = "error", .samples = {*error}});
     }
-    sink_.describe({{"verification", {{pass, verification_.facts(pass)}}}});
+    verification_.tell(pass, sink_.facts.verification[pass]);
   }
 
   void send(store::Series series) {
@@ -269,14 +269,10 @@ class CaseRun {
   }
 
   void look_for_a_leak() {
-    nlohmann::json memory = memory_floor_->settle();
-    if (memory.contains("leak")) {
-      sink_.describe(
-          {{"left_behind",
-            {{"leak", fmt::format("{} were not given back by {}", memory["leak"].get<std::string>(),
-                                  plugins_in_words(request_.parameters))}}}});
-    }
-    sink_.describe({{"memory", std::move(memory)}});
+    store::MemoryFacts& memory = sink_.facts.memory = memory_floor_->settle();
+    if (memory.leak.empty()) return;
+    sink_.facts.left_behind["leak"] = fmt::format("{} were not given back by {}", memory.leak,
+                                                  plugins_in_words(request_.parameters));
   }
 
   PluginLoader& loader_;

@@ -18,8 +18,7 @@ namespace assay::worker {
 struct CaseSink {
   std::function<void(const std::string& doing)> progress;
   std::function<void(store::Series series)> measured;
-  // Facts of how the case was measured, merged into its context, object by object.
-  std::function<void(const nlohmann::json& facts)> describe;
+  store::CaseFacts& facts;
   OwnTurn own_turn;  // empty: the case is measured on its own
 };
 

@@ -74,20 +74,20 @@ void MemoryFloor::observe(const std::function<void()>& call) {
   left_by_a_call_.outside = std::max(left_by_a_call_.outside, after.outside - before.outside);
 }
 
-nlohmann::json MemoryFloor::settle() const {
+store::MemoryFacts MemoryFloor::settle() const {
   clear_workspaces(device_);
   const HeldMemory after = held_memory(device_);
-  nlohmann::json found = {{"floor_bytes", floor_.tensors}, {"after_bytes", after.tensors}};
+  store::MemoryFacts found = {floor_.tensors, after.tensors, ""};
   const std::int64_t tensors = after.tensors - floor_.tensors;
   const std::int64_t heap = after.heap - floor_.heap;
   const std::int64_t outside = after.outside - floor_.outside;
   if (tensors >= least_tensor_bytes) {
-    found["leak"] = fmt::format("{} of tensors on the {}", human_size(tensors),
-                                device_.is_cuda() ? "GPU" : "host");
+    found.leak = fmt::format("{} of tensors on the {}", human_size(tensors),
+                             device_.is_cuda() ? "GPU" : "host");
   } else if (left_by_a_call_.heap >= least_call_bytes && heap >= least_other_bytes) {
-    found["leak"] = fmt::format("{} of host memory", human_size(heap));
+    found.leak = fmt::format("{} of host memory", human_size(heap));
   } else if (left_by_a_call_.outside > 0 && outside >= least_other_bytes) {
-    found["leak"] = fmt::format("{} of the GPU's memory beside LibTorch's", human_size(outside));
+    found.leak = fmt::format("{} of the GPU's memory beside LibTorch's", human_size(outside));
   }
   return found;
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -29,11 +28,10 @@ class MemoryFloor {
   // What one call of a warmed-up pass leaves behind: `call` is run once.
   void observe(const std::function<void()>& call);
 
-  // After everything of the case has been released: {"floor_bytes", "after_bytes"} of LibTorch's
-  // memory, and under "leak", where something was not given back, how much of what.
+  // After everything of the case has been released.
   // Host memory outside of tensors, and that of a GPU beside LibTorch's, counts as leaked only
   // where a single call left some: libraries keep what they load and warm up.
-  nlohmann::json settle() const;
+  store::MemoryFacts settle() const;
 
  private:
   c10::Device device_;

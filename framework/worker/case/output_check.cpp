@@ -169,11 +169,11 @@ std::int64_t OutputCheck::bytes() const {
   return bytes;
 }
 
-nlohmann::json OutputCheck::facts() const {
-  nlohmann::json facts = {{"looks", looks_}, {"outputs", last_.size()}};
+store::RepeatedOutputs OutputCheck::facts() const {
+  store::RepeatedOutputs facts = {looks_, std::ssize(last_), {}, {}};
   if (repeats_ && !last_.empty()) {
-    facts["change"] = change_;
-    facts["tolerance"] = tolerance_;
+    facts.change = change_;
+    facts.tolerance = tolerance_;
   }
   return facts;
 }

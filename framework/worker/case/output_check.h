@@ -2,9 +2,10 @@
 
 #include <assay/workload.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "store/records/case_facts.h"
 
 namespace assay::worker {
 
@@ -37,8 +38,7 @@ class OutputCheck {
   std::int64_t bytes() const;
   // ok, or `wrong` with the first thing that was found.
   const Status& status() const { return status_; }
-  // "looks", "outputs", and, of passes that repeat, "change" and "tolerance".
-  nlohmann::json facts() const;
+  store::RepeatedOutputs facts() const;
 
  private:
   void check_finite(const OutputSummary& output);

@@ -109,18 +109,20 @@ void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassTo
   };
 }
 
-nlohmann::json facts_of(const timing::Taken& taken, const timing::SamplingSettings& settings,
-                        const std::string& clock) {
-  nlohmann::json facts = {{"clock", clock},
-                          {"warmup", settings.warmup},
-                          {"samples", taken.samples_s.size()},
-                          {"calls_per_sample", settings.calls_per_sample},
-                          {"grouped_calls", taken.calls_in_reading},
-                          {"resolution_s", settings.resolution_s},
-                          {"too_short", taken.too_short},
-                          {"stopped_by", timing::to_text(taken.stopped_by)},
-                          {"relative_interval", taken.relative_interval}};  // null for infinity
-  if (settings.target > 0) facts["target"] = settings.target;
+store::SamplingFacts facts_of(const timing::Taken& taken, const timing::SamplingSettings& settings,
+                              const measure::Clock& clock, const CaseCaches& caches) {
+  store::SamplingFacts facts = {.clock = clock.name(),
+                                .warmup = settings.warmup,
+                                .samples = std::ssize(taken.samples_s),
+                                .calls_per_sample = settings.calls_per_sample,
+                                .grouped_calls = taken.calls_in_reading,
+                                .resolution_s = settings.resolution_s,
+                                .too_short = taken.too_short,
+                                .stopped_by = std::string(timing::to_text(taken.stopped_by)),
+                                .relative_interval = taken.relative_interval,
+                                .cache = caches.facts(),
+                                .clock_facts = clock.facts()};
+  if (settings.target > 0) facts.target = settings.target;
   return facts;
 }
 
@@ -265,9 +267,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
       further_calls(taken, settings.calls_per_sample, outputs, context.group.size == 1), *clock,
       what.program, context.device, outputs);
 
-  report.timing = facts_of(taken, settings, clock->name());
-  report.timing["cache"] = what.caches.facts();
-  report.timing["clock_facts"] = clock->facts();
+  report.timing = facts_of(taken, settings, *clock, what.caches);
   add_times(what, taken, preparing_s + stopwatch.prepared_s(), clock->name(), report.series);
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,9 +39,9 @@ struct PassToMeasure {
 // What measuring one pass gave.
 struct PassReport {
   std::vector<store::Series> series;  // time, first_call_time, memory, counts; without a rank
-  nlohmann::json timing;              // how the time was taken: docs/measuring.md
+  store::SamplingFacts timing;        // how the time was taken: docs/measuring.md
   Status outputs;                     // `wrong` where the timed calls left what they must not
-  nlohmann::json output_facts;
+  store::RepeatedOutputs output_facts;
 };
 
 // Seconds that the first call of a pass takes, to the end of its work on the device: what the

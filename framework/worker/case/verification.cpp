@@ -49,16 +49,13 @@ double CaseVerification::tolerance(const Composition& composition, const std::st
   return tolerance;
 }
 
-nlohmann::json CaseVerification::facts(const std::string& pass) const {
-  nlohmann::json facts = nlohmann::json::object();
+void CaseVerification::tell(const std::string& pass, store::VerificationFacts& facts) const {
   const auto found = found_.find(pass);
-  if (found == found_.end()) return facts;
+  if (found == found_.end()) return;
   for (const auto& [moment, verification] : found->second) {
-    facts[moment == Moment::before ? "before" : "after"] = {{"error", verification.error},
-                                                            {"tolerance", verification.tolerance},
-                                                            {"of", verification.worst}};
+    (moment == Moment::before ? facts.before : facts.after) = {
+        verification.error, verification.tolerance, verification.worst};
   }
-  return facts;
 }
 
 }  // namespace assay::worker

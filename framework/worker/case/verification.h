@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -29,8 +28,8 @@ class CaseVerification {
   // what the precision costs.
   double tolerance(const Composition& composition, const std::string& pass) const;
 
-  // {"before": {"error", "tolerance", "of"}, "after": …}, as far as it was verified.
-  nlohmann::json facts(const std::string& pass) const;
+  // Fills in `before` and `after`, as far as the pass was verified.
+  void tell(const std::string& pass, store::VerificationFacts& facts) const;
 
  private:
   std::map<std::string, std::map<Moment, Verification>> found_;

@@ -16,9 +16,8 @@ store::Run throttled_calibration(bool discarded) {
       "workload,device,dtype,m,pass,time.samples [ms],flops.value [GFLOP]\n"
       "matmul,cuda,bf16,1000,matmul,3 4 9,2\nmatmul,cuda,bf16,2000,matmul,4 4 4,16\n",
       "calibrate_matmul-1");
-  run.cases.at(1).context["marks"] = {
-      {{"mark", "throttled"}, {"pass", ""}, {"reason", "a power limit"}}};
-  if (discarded) run.cases.at(1).context["discarded"] = {{"matmul", "throttled"}};
+  run.cases.at(1).facts.marks = {{"throttled", "", "a power limit"}};
+  if (discarded) run.cases.at(1).facts.discarded = {{"matmul", "throttled"}};
   for (store::Series& series : run.cases.at(1).series) {
     if (series.metric == "time") series.clock = "cuda_event";
   }

@@ -39,8 +39,7 @@ store::Run measured() {
 }
 
 void mark(store::CaseResult& result, const store::Mark& mark) {
-  if (!result.context.is_object()) result.context = nlohmann::json::object();
-  store::add_marks(result.context, {mark});
+  result.facts.marks.push_back(mark);
 }
 
 const store::Mark throttled = {"throttled", "", "GPU 0 was held by its power limit in 3 of 10"};
@@ -96,7 +95,7 @@ TEST(Marks, WithoutMarksNothingChanges) {
 TEST(Marks, EqualMarksMakeOneSentence) {
   store::Run run = measured();
   for (store::CaseResult& result : run.cases) mark(result, throttled);
-  run.cases[2].context["marks"][0]["reason"] = "GPU 0 was held by its power limit in 9 of 20";
+  run.cases[2].facts.marks[0].reason = "GPU 0 was held by its power limit in 9 of 20";
   const std::string text = markdown_of({&run}, pivot);
   EXPECT_THAT(text, HasSubstr("- **† throttled** (4 cells: seq_len 128; seq_len 256): such as: GPU "
                               "0 was held by its power limit in 3 of 10\n"));
@@ -184,7 +183,7 @@ TEST(Marks, TextBlocksTellThemBelow) {
 store::Run with_a_discarded_case() {
   store::Run run = measured();
   mark(run.cases[1], throttled);
-  run.cases[1].context["discarded"] = {{"forward", "throttled"}};
+  run.cases[1].facts.discarded = {{"forward", "throttled"}};
   return run;
 }
 

@@ -35,7 +35,7 @@ store::Run measured_run() {
         {{"name", "A GPU"}, {"memory_bytes", 85899345920}, {"compute_capability", "9.0"}}}}};
   run.info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
   for (auto& result : run.cases) {
-    result.context = {{"versions", {{"libtorch", "2.11.0"}}}};
+    result.facts.versions = {{"libtorch", std::string("2.11.0")}};
     for (auto& series : result.series) series.clock = series.metric == "time" ? "wall" : "";
   }
   return run;
@@ -49,26 +49,27 @@ std::string report_of(const std::vector<const store::Run*>& runs, const std::str
   return document ? *to_markdown(*document) : "ERROR " + document.error().text();
 }
 
-json timing(int samples, const char* stopped_by, json relative_interval, int grouped_calls = 1,
-            bool too_short = false) {
-  return {{"samples", samples},
-          {"calls_per_sample", 1},
-          {"grouped_calls", grouped_calls},
-          {"too_short", too_short},
-          {"target", 0.01},
-          {"stopped_by", stopped_by},
-          {"relative_interval", std::move(relative_interval)}};
+store::SamplingFacts timing(int samples, const char* stopped_by,
+                            std::optional<double> relative_interval, int grouped_calls = 1,
+                            bool too_short = false) {
+  return {.samples = samples,
+          .calls_per_sample = 1,
+          .grouped_calls = grouped_calls,
+          .too_short = too_short,
+          .target = 0.01,
+          .stopped_by = stopped_by,
+          .relative_interval = relative_interval};
 }
 
 TEST(Report, SaysHowSamplesWereTaken) {
   store::Run run = measured_run();
   EXPECT_EQ(report_of({&run}, "- heading: Results").find("**samples**"), std::string::npos);
   for (auto& result : run.cases) result.parameters["measure.target"] = 0.01;
-  run.cases[0].context["timing"]["forward"] = timing(12, "target", 0.004, 340);
-  run.cases[1].context["timing"]["forward"] = timing(20, "target", 0.009, 25);
-  run.cases[2].context["timing"]["forward"] = timing(40, "max_time", 0.0321);
-  run.cases[3].context["timing"]["forward"] = timing(1000, "max_samples", nullptr);
-  run.cases[4].context["timing"]["forward"] = timing(10, "target", 0.0, 100000, true);
+  run.cases[0].facts.timing["forward"] = timing(12, "target", 0.004, 340);
+  run.cases[1].facts.timing["forward"] = timing(20, "target", 0.009, 25);
+  run.cases[2].facts.timing["forward"] = timing(40, "max_time", 0.0321);
+  run.cases[3].facts.timing["forward"] = timing(1000, "max_samples", {});
+  run.cases[4].facts.timing["forward"] = timing(10, "target", 0.0, 100000, true);
   const std::string text = report_of({&run}, "- heading: Results");
   EXPECT_NE(text.find("- **samples**: "
                       "3 of 5 timings had calls too short for one reading of the clock: 25 to "
@@ -125,13 +126,12 @@ TEST(Report, SaysWhatWasDifferentWhereItWasTakenUpAgain) {
 TEST(Report, NamesTimingsWhoseLaunchesMayHaveGaps) {
   store::Run run = measured_run();
   for (auto& result : run.cases) {
-    result.context["timing"]["forward"] = timing(12, "count", 0.004);
-    result.context["timing"]["forward"]["clock_facts"] = {{"calls", 40},
-                                                          {"calls_with_launch_gaps", 4}};
+    result.facts.timing["forward"] = timing(12, "count", 0.004);
+    result.facts.timing["forward"].clock_facts = {.calls = 40, .calls_with_launch_gaps = 4};
   }
   EXPECT_EQ(report_of({&run}, "- heading: Results").find("gaps"), std::string::npos)
       << "one in ten is too few to move a median";
-  run.cases[2].context["timing"]["forward"]["clock_facts"]["calls_with_launch_gaps"] = 10;
+  run.cases[2].facts.timing["forward"].clock_facts.calls_with_launch_gaps = 10;
   EXPECT_NE(
       report_of({&run}, "- heading: Results")
           .find("With gaps in which the device may have waited for the host: attention naive, "
@@ -142,8 +142,8 @@ TEST(Report, NamesTimingsWhoseLaunchesMayHaveGaps) {
 TEST(Report, NamesTimingsThatTheClockMayShowOnePercentWrong) {
   store::Run run = measured_run();
   for (auto& result : run.cases) {
-    result.context["timing"]["forward"] = timing(12, "count", 0.004);
-    result.context["timing"]["forward"]["clock_facts"] = {{"call_error_s", 0.1e-6}};
+    result.facts.timing["forward"] = timing(12, "count", 0.004);
+    result.facts.timing["forward"].clock_facts = {.call_error_s = 0.1e-6};
     for (auto& series : result.series) {
       if (series.metric == "time") series.samples = {10.1e-6, 10.1e-6, 10.1e-6};
     }
@@ -162,10 +162,10 @@ TEST(Report, NamesTimingsThatTheClockMayShowOnePercentWrong) {
 
 TEST(Report, SaysThatExternalProgramsKnowNoTarget) {
   store::Run run = measured_run();
-  run.cases[0].context["timing"]["forward"] = timing(12, "target", 0.004);
-  run.cases[1].context["timing"]["forward"] = timing(10, "count", 0.0321);
-  run.cases[2].context["timing"]["forward"] = timing(10, "count", 0.005);
-  run.cases[3].context["timing"]["forward"] = timing(7, "program", nullptr);
+  run.cases[0].facts.timing["forward"] = timing(12, "target", 0.004);
+  run.cases[1].facts.timing["forward"] = timing(10, "count", 0.0321);
+  run.cases[2].facts.timing["forward"] = timing(10, "count", 0.005);
+  run.cases[3].facts.timing["forward"] = timing(7, "program", {});
   const std::string text = report_of({&run}, "- heading: Results");
   EXPECT_NE(text.find("2 of 4 timings reached the target, with 7 to 12 samples. Not reached: "),
             std::string::npos)
@@ -238,10 +238,10 @@ TEST(Report, SaysWhatTookTurnsAndWhatDidNotAndWhy) {
   EXPECT_EQ(report_of({&run}).find("in turns"), std::string::npos);
   ASSERT_EQ(run.cases.size(), 6u);
   for (std::size_t i = 0; i < 4; ++i) {
-    run.cases[i].context["interleaved"] = {{"as", "A"},
-                                           {"passes", {{"forward", {{"block", i < 2 ? 1 : 5}}}}}};
+    run.cases[i].facts.interleaved = {.as = "A",
+                                      .passes = {{{"forward", {.block = i < 2 ? 1 : 5}}}}};
   }
-  run.cases[4].context["interleaved"] = {{"apart", "a program of its own"}};
+  run.cases[4].facts.interleaved = {.apart = "a program of its own"};
   EXPECT_NE(report_of({&run}).find("- **in turns**: 4 cases in blocks of 1 to 5 samples; "
                                    "1 apart (a program of its own)\n"),
             std::string::npos)
