@@ -146,7 +146,7 @@ Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run
     std::vector<store::CaseResult> kept;
     for (const store::CaseResult* each : *chosen) kept.push_back(*each);
     run.cases = std::move(kept);
-    run.info.overrides.push_back("--filter " + filter);
+    run.info.first.overrides.push_back("--filter " + filter);
     if (run.cases.empty()) break;
   }
   return {};

@@ -47,7 +47,8 @@ Result<report::Ceilings> ceilings_of_machine(store::Database& database,
     for (const store::RunSummary& summary : *runs) {
       const store::RunInfo& info = summary.info;
       if (!info.experiment.starts_with(calibration_prefix)) continue;
-      if (info.overrides.empty() == narrowed || !same_machine(info.machine, machine)) continue;
+      if (info.first.overrides.empty() == narrowed || !same_machine(info.first.machine, machine))
+        continue;
       const auto run = database.load_run(info.name);
       if (!run) return tl::unexpected(run.error());
       ceilings.add(*run);

@@ -107,7 +107,7 @@ std::string choice_of(const store::Run& run, const store::CaseResult& result,
 
 RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
                          const std::string& results, const std::vector<std::string>& present) {
-  const json provenance = store::session_of(run.info, result.session).provenance;
+  const json& provenance = store::session_of(run.info, result.session).provenance;
   RepeatedCase repeated;
   add_environment(provenance, present, repeated);
   std::vector<std::string>& words = repeated.words;

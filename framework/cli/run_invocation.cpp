@@ -51,7 +51,7 @@ Result<Stored> stored_run(const po::variables_map& values) {
   Stored stored{std::move(*run), {}, {}};
   std::string choice = text_or(values, "case", "");
   if (choice.empty()) {
-    for (const std::string& override : stored.run.info.overrides) {
+    for (const std::string& override : stored.run.info.first.overrides) {
       choice = given_with(override, "--case ").value_or(choice);
     }
   }
@@ -101,7 +101,7 @@ Result<std::optional<std::string>> newest_whole_run(store::Database& database,
   const auto runs = database.runs();
   if (!runs) return tl::unexpected(runs.error());
   for (const store::RunSummary& run : *runs) {
-    const auto& overrides = run.info.overrides;
+    const auto& overrides = run.info.first.overrides;
     const bool of_cases = std::any_of(overrides.begin(), overrides.end(), [](const auto& text) {
       return given_with(text, "--case ").has_value();
     });

@@ -265,8 +265,10 @@ std::vector<std::string> cautions_of(const Side& a, const Side& b,
 }  // namespace
 
 std::string identity_of(const store::RunInfo& info) {
-  const auto host = info.machine.is_object() ? info.machine.find("host") : info.machine.end();
-  const bool known = info.machine.is_object() && host != info.machine.end() && host->is_string();
+  const auto host =
+      info.first.machine.is_object() ? info.first.machine.find("host") : info.first.machine.end();
+  const bool known =
+      info.first.machine.is_object() && host != info.first.machine.end() && host->is_string();
   return join({info.name, info.started, known ? host->get<std::string>() : ""}, "\n");
 }
 

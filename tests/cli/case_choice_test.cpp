@@ -44,7 +44,7 @@ TEST(KeptCases, AreThoseForWhichEveryFilterHolds) {
   ASSERT_TRUE(keep_cases({"seq_len >= 256", "seq_len < 500"}, run));
   ASSERT_EQ(run.cases.size(), 1u);
   EXPECT_EQ(to_text(run.cases[0].parameters.at("seq_len")), "256");
-  EXPECT_THAT(run.info.overrides,
+  EXPECT_THAT(run.info.first.overrides,
               ::testing::IsSupersetOf({"--filter seq_len >= 256", "--filter seq_len < 500"}));
   ASSERT_TRUE(keep_cases({"seq_len > 1000"}, run));
   EXPECT_TRUE(run.cases.empty());

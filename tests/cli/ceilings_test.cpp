@@ -29,8 +29,8 @@ class StoredCeilings : public store::testing::TemporaryFolder {
     run->info.name = fmt::format("calibrate_copy-{}", ++runs_);
     run->info.experiment = "calibrate_copy";
     run->info.started = fmt::format("2026-01-0{}T00:00:00Z", runs_);
-    run->info.machine = machine_;
-    run->info.overrides = std::move(overrides);
+    run->info.first.machine = machine_;
+    run->info.first.overrides = std::move(overrides);
     ASSERT_TRUE(database_->add_run(*run));
   }
 

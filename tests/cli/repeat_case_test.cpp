@@ -21,13 +21,13 @@ store::Run stored_run_of_three() { return store::testing::sample_run(); }
 
 TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
   store::Run run = stored_run_of_three();
-  run.info.provenance["plugins"] = {"/home/ann/my plugin.cpp"};
-  run.info.provenance["allow_external"] = true;
+  run.info.first.provenance["plugins"] = {"/home/ann/my plugin.cpp"};
+  run.info.first.provenance["allow_external"] = true;
   EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).words,
               ElementsAre("assay", "run", "--experiment-of", "model_timing-1", "--case",
                           run.cases[0].key.substr(0, 12), "--plugin", "/home/ann/my plugin.cpp",
                           "--allow-external"));
-  run.info.provenance["environment"] = {
+  run.info.first.provenance["environment"] = {
       {"OMP_NUM_THREADS", "8"},          {"CUDA_VISIBLE_DEVICES", "0,1"},
       {"NCCL_TOPO_FILE", "topo.xml"},    {"NCCL_VERSION", "2.27"},
       {"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_TF32_OVERRIDE", "0"},
@@ -35,7 +35,7 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
       {"ASSAY_PYTHON", "python3.12"}};
   EXPECT_EQ(repeat_case(run, run.cases[0], "", {}).words[0], "assay")
       << "nobody says what is whole";
-  run.info.provenance["environment_shortened"] = {"NCCL_TOPO_FILE"};
+  run.info.first.provenance["environment_shortened"] = {"NCCL_TOPO_FILE"};
   EXPECT_THAT(
       repeat_case(run, run.cases[0], "", {}).words,
       ElementsAre("env", "ASSAY_PYTHON=python3.12", "CUDA_VISIBLE_DEVICES=0,1",
@@ -44,7 +44,7 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
                   "/home/ann/my plugin.cpp", "--allow-external"));
   EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).notes,
               ElementsAre("set with their folders, which are not stored: NCCL_TOPO_FILE=topo.xml"));
-  run.info.provenance["environment"].erase("ASSAY_PYTHON");
+  run.info.first.provenance["environment"].erase("ASSAY_PYTHON");
   EXPECT_THAT(shell_command(repeat_case(run, run.cases[0], "",
                                         {"HOME", "KMP_BLOCKTIME", "LD_LIBRARY_PATH",
                                          "MKL_NUM_THREADS", "OMP_NUM_THREADS", "PATH"})
@@ -52,7 +52,7 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
               HasSubstr("env -u KMP_BLOCKTIME -u MKL_NUM_THREADS 'CUDA_VISIBLE_DEVICES=0,1' "
                         "'NVIDIA_TF32_OVERRIDE=0' 'OMP_NUM_THREADS=8' assay run"))
       << "what was not set then is not set";
-  run.info.provenance.erase("environment");
+  run.info.first.provenance.erase("environment");
   run.info.name = "--help";
   EXPECT_THAT(repeat_case(run, run.cases[1], "my results", {}).words,
               ElementsAre("assay", "run", "--experiment-of=--help", "--case",

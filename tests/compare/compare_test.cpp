@@ -260,13 +260,13 @@ TEST(Compare, SettingsThatAnExperimentVariesAreNotMixedUp) {
 TEST(Compare, ListsWhatWasNotTheSame) {
   const std::string csv = "a,pass,time.samples [ms]\n1,step," + tight + "\n";
   Side a = side_of(csv), b = side_of(csv);
-  a.runs[0].info.machine = {
+  a.runs[0].info.first.machine = {
       {"host", "lab1"}, {"gpu_driver", "570"}, {"gpus", {{{"name", "H100"}}}}};
-  b.runs[0].info.machine = {
+  b.runs[0].info.first.machine = {
       {"host", "lab1"}, {"gpu_driver", "580"}, {"gpus", {{{"name", "H200"}}}}};
-  a.runs[0].info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
-  b.runs[0].info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", false}}},
-                               {"environment", {{"NCCL_ALGO", "Ring"}}}};
+  a.runs[0].info.first.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
+  b.runs[0].info.first.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", false}}},
+                                     {"environment", {{"NCCL_ALGO", "Ring"}}}};
   a.runs[0].cases[0].facts.versions = {{"libtorch", std::string("2.10.0")}};
   b.runs[0].cases[0].facts.versions = {{"libtorch", std::string("2.11.0")}};
   a.runs[0].cases[0].build = "aaaabbbbccccdddd";
@@ -300,8 +300,8 @@ Comparison three_verdicts() {
   Side b = side_of("attention,seq_len,pass,time.samples [ms]\nnaive,1,forward," + tight +
                        "\nflash,1,forward," + slow + "\nfl|sh,1,forward,[1 1]\n",
                    "mine-1");
-  a.runs[0].info.machine = {{"host", "lab1"}};
-  b.runs[0].info.machine = {{"host", "lab2"}};
+  a.runs[0].info.first.machine = {{"host", "lab1"}};
+  b.runs[0].info.first.machine = {{"host", "lab2"}};
   return compared(a, b);
 }
 

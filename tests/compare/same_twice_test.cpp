@@ -129,9 +129,9 @@ TEST(SameTwice, BothSidesAreTheSameBinaryOnTheSameGpu) {
   for (const char side : {'a', 'b'}) {
     const Side read_one = read(side);
     for (const store::Run& run : read_one.runs) {
-      commits.insert(run.info.provenance["source"]["commit"].dump());
-      EXPECT_NE(run.info.provenance["source"]["clean"], false);
-      gpus.insert(run.info.machine["gpus"].dump());
+      commits.insert(run.info.first.provenance["source"]["commit"].dump());
+      EXPECT_NE(run.info.first.provenance["source"]["clean"], false);
+      gpus.insert(run.info.first.machine["gpus"].dump());
       started.insert(run.info.started);
       std::map<std::string, std::string> build_of;
       for (const store::CaseResult& result : run.cases) {

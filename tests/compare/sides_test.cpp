@@ -28,8 +28,8 @@ class Sides : public store::testing::TemporaryFolder {
     ASSERT_TRUE(run);
     run->info.name = name;
     run->info.started = "2026-01-0" + std::to_string(++day_) + "T00:00:00Z";
-    run->info.machine = {{"host", host}};
-    run->info.provenance = {{"source", {{"commit", commit}, {"clean", true}}}};
+    run->info.first.machine = {{"host", host}};
+    run->info.first.provenance = {{"source", {{"commit", commit}, {"clean", true}}}};
     for (std::size_t i = 0; i < builds.size(); ++i) run->cases[i].build = builds[i];
     ASSERT_TRUE(database.add_run(*run));
   }
@@ -71,8 +71,8 @@ TEST_F(Sides, AreThoseCasesOfAResumedRunThatWereMeasuredThere) {
   ASSERT_TRUE(run);
   run->info.name = "resumed";
   run->info.started = "2026-02-01T00:00:00Z";
-  run->info.machine = {{"host", "lab7"}};
-  run->info.provenance = {{"source", {{"commit", "7777777777"}}}};
+  run->info.first.machine = {{"host", "lab7"}};
+  run->info.first.provenance = {{"source", {{"commit", "7777777777"}}}};
   run->info.sessions.resize(1);
   run->info.sessions[0].machine = {{"host", "lab8"}};
   run->info.sessions[0].provenance = {{"source", {{"commit", "8888888888"}}}};

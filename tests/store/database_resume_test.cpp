@@ -23,9 +23,9 @@ class StoreResume : public testing::TemporaryFolder {
     info_.experiment = "a";
     info_.started = "2026-01-31T12:00:00Z";
     info_.finished = "2026-01-31T13:00:00Z";
-    info_.experiment_text = "experiment: a\n";
-    info_.machine = {{"host", "lab1"}};
-    info_.provenance = {{"source", {{"commit", "0123abc"}}}};
+    info_.first.experiment_text = "experiment: a\n";
+    info_.first.machine = {{"host", "lab1"}};
+    info_.first.provenance = {{"source", {{"commit", "0123abc"}}}};
     EXPECT_TRUE(database_.begin_run(info_));
   }
 
@@ -47,10 +47,7 @@ class StoreResume : public testing::TemporaryFolder {
     return places;
   }
 
-  Session session() const {
-    return {info_.experiment_text, info_.experiment_file, info_.overrides, info_.machine,
-            info_.provenance};
-  }
+  Session session() const { return info_.first; }
 
   Database database_;
   RunInfo info_;

@@ -120,7 +120,7 @@ TEST_F(StoreExport, IntervalsHoldMeanAndMedianAndAreTheSameAgain) {
 TEST_F(StoreExport, OnlyTheFirstLineCarriesTheWholeContextUnlessAsked) {
   const std::vector<json> lines = parsed_lines(json_lines(sample_run()));
   ASSERT_EQ(lines.size(), 7u);
-  EXPECT_EQ(lines[0]["machine"], sample_run().info.machine);
+  EXPECT_EQ(lines[0]["machine"], sample_run().info.first.machine);
   EXPECT_EQ(lines[1]["machine"], (json{{"host", "lab1"}, {"gpu", "H200"}}));
   EXPECT_EQ(lines[1]["provenance"]["source"]["commit"], "0123abc");
   EXPECT_EQ(lines[1]["provenance"]["versions"]["libtorch"], "2.11.0");
@@ -132,10 +132,10 @@ TEST_F(StoreExport, OnlyTheFirstLineCarriesTheWholeContextUnlessAsked) {
   const std::string whole = json_lines(sample_run(), {.whole_context_in_every_line = true});
   for (const json& line : parsed_lines(whole)) {
     // The second case was measured when the run was taken up again, on another machine.
-    json machine = sample_run().info.machine;
+    json machine = sample_run().info.first.machine;
     if (line["provenance"]["ordinal"] == 1) machine["host"] = "lab2";
     EXPECT_EQ(line["machine"], machine);
-    EXPECT_EQ(line["provenance"]["plugins"], sample_run().info.provenance["plugins"]);
+    EXPECT_EQ(line["provenance"]["plugins"], sample_run().info.first.provenance["plugins"]);
   }
   EXPECT_EQ(text_of(imported(whole, "x.jsonl")), text_of(sample_run()));
 }

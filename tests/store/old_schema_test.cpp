@@ -92,8 +92,8 @@ class OldSchema : public testing::TemporaryFolder {
     const auto run = database.load_run("old-1");
     ASSERT_TRUE(run) << run.error().text();
     EXPECT_EQ(run->info.title, "An old run");
-    EXPECT_EQ(run->info.overrides, std::vector<std::string>{"--set seq_len=[128]"});
-    EXPECT_EQ(run->info.machine["host"], "lab1");
+    EXPECT_EQ(run->info.first.overrides, std::vector<std::string>{"--set seq_len=[128]"});
+    EXPECT_EQ(run->info.first.machine["host"], "lab1");
     EXPECT_TRUE(run->info.sessions.empty());
     ASSERT_EQ(run->cases.size(), 1u);
     EXPECT_EQ(run->cases[0].session, 0);

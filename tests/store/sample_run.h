@@ -57,17 +57,17 @@ inline Run sample_run() {
   run.info.name = "model_timing-1";
   run.info.experiment = "model_timing";
   run.info.title = "Timing of models";
-  run.info.experiment_text = "experiment: model_timing\nmatrix:\n  seq_len: [128, 256]\n";
-  run.info.experiment_file = "experiments/model_timing.yaml";
-  run.info.overrides = {"--set", "seq_len=[128]"};
+  run.info.first.experiment_text = "experiment: model_timing\nmatrix:\n  seq_len: [128, 256]\n";
+  run.info.first.experiment_file = "experiments/model_timing.yaml";
+  run.info.first.overrides = {"--set", "seq_len=[128]"};
   run.info.started = "2026-01-31T12:34:00Z";
   run.info.finished = "2026-01-31T12:40:00Z";
-  run.info.machine = {{"host", "lab1"},
-                      {"gpus", {{{"name", "H200"}, {"memory", 150754820096}}}},
-                      {"driver", "580.1"}};
-  run.info.provenance = {{"source", {{"commit", "0123abc"}, {"clean", true}}},
-                         {"versions", {{"libtorch", "2.11.0"}}},
-                         {"plugins", {{{"file", "flash.so"}, {"sha256", "ff"}}}}};
+  run.info.first.machine = {{"host", "lab1"},
+                            {"gpus", {{{"name", "H200"}, {"memory", 150754820096}}}},
+                            {"driver", "580.1"}};
+  run.info.first.provenance = {{"source", {{"commit", "0123abc"}, {"clean", true}}},
+                               {"versions", {{"libtorch", "2.11.0"}}},
+                               {"plugins", {{{"file", "flash.so"}, {"sha256", "ff"}}}}};
   run.info.builds = {{"a1b2", {{"files", {{"flash.so", "ff"}}}}}};
   Session later = session_of(run.info, 0);
   later.machine["host"] = "lab2";

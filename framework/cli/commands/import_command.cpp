@@ -43,8 +43,8 @@ Result<void> attach_experiment(const std::string& experiment, store::Run& run) {
   if (!read) return tl::unexpected(read.error());
   run.info.experiment = read->name;
   run.info.title = read->title;
-  run.info.experiment_text = read->text;
-  run.info.experiment_file = experiment;
+  run.info.first.experiment_text = read->text;
+  run.info.first.experiment_file = experiment;
   return {};
 }
 

@@ -95,8 +95,8 @@ void print_line(const store::CaseResult& result) {
 void print_run(const store::Run& run) {
   print_out("{}: {}\n  started {}, {}\n", run.info.name, run.info.title, run.info.started,
             run.info.finished.empty() ? "not finished" : "finished " + run.info.finished);
-  print_out("  machine: {}\n  provenance: {}\n", run.info.machine.dump(),
-            run.info.provenance.dump());
+  print_out("  machine: {}\n  provenance: {}\n", run.info.first.machine.dump(),
+            run.info.first.provenance.dump());
   for (const store::CaseResult& each : run.cases) print_line(each);
 }
 

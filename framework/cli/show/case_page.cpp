@@ -96,7 +96,7 @@ void add_json(const std::string& name, const json& value, std::size_t depth, std
 }
 
 void add_provenance(const store::Run& run, const store::CaseResult& result, std::string& page) {
-  const store::Session session = store::session_of(run.info, result.session);
+  const store::Session& session = store::session_of(run.info, result.session);
   page += "  provenance\n";
   page += fmt::format("    run: {}, started {}{}\n", run.info.name, run.info.started,
                       result.session == 0 ? "" : fmt::format(", session {}", result.session + 1));

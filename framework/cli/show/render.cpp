@@ -36,8 +36,8 @@ Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const 
 
 // An experiment that was imported without its text has no report of its own.
 Result<yaml::Node> report_of_experiment(const store::RunInfo& info) {
-  if (info.experiment_text.empty()) return yaml::Node{};
-  const auto node = yaml::parse(info.experiment_text, info.experiment_file);
+  if (info.first.experiment_text.empty()) return yaml::Node{};
+  const auto node = yaml::parse(info.first.experiment_text, info.first.experiment_file);
   if (!node) return tl::unexpected(node.error());
   const yaml::Node* report = node->find("report");
   return report == nullptr ? yaml::Node{} : *report;
@@ -98,11 +98,11 @@ Result<Rendered> render_report(const Session& session, store::Database& database
   inputs.layouts = session.installation.configs() / "layouts";
   inputs.metrics = metrics_of_all(session.catalogue);
   for (const store::Run& run : loaded) {
-    const auto written = written_passes(session.catalogue, run.info.experiment_text);
+    const auto written = written_passes(session.catalogue, run.info.first.experiment_text);
     inputs.passes.insert(inputs.passes.end(), written.begin(), written.end());
   }
   inputs.ceilings = [&](const store::Run& source) {
-    return request.ceilings.empty() ? ceilings_of_machine(database, source.info.machine)
+    return request.ceilings.empty() ? ceilings_of_machine(database, source.info.first.machine)
                                     : ceilings_named(database, request.ceilings);
   };
 

@@ -77,7 +77,7 @@ void Records::collect_axes() {
     axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
   }
   for (const store::Run* run : sources_) {
-    for (const std::string& name : matrix_of(run->info.experiment_text)) {
+    for (const std::string& name : matrix_of(run->info.first.experiment_text)) {
       if (names.erase(name) > 0) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
     }
   }

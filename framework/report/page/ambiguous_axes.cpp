@@ -283,7 +283,7 @@ std::vector<std::string> overridden_names(const std::vector<const store::Run*>& 
   constexpr std::string_view option = "--set ";
   std::vector<std::string> names;
   for (const store::Run* source : sources) {
-    for (const std::string& override : source->info.overrides) {
+    for (const std::string& override : source->info.first.overrides) {
       if (!override.starts_with(option)) continue;
       names.push_back(config::name_of_setting(override.substr(option.size())));
     }

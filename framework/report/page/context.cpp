@@ -74,8 +74,8 @@ std::string versions_of(const store::Run& run) {
     }
     if (!versions.empty()) return join(versions, ", ");
   }
-  return run.info.provenance.is_object() && run.info.provenance.contains("versions")
-             ? scalars_of(run.info.provenance["versions"])
+  return run.info.first.provenance.is_object() && run.info.first.provenance.contains("versions")
+             ? scalars_of(run.info.first.provenance["versions"])
              : "";
 }
 
@@ -156,7 +156,7 @@ std::set<std::string> gpu_identities(const json& machine) {
 
 // What was different when cases were measured in a later session than the first.
 std::string resumed_in(const store::Run& run, const store::Session& session, int number) {
-  const store::RunInfo& first = run.info;
+  const store::Session& first = run.info.first;
   std::vector<std::string> other;
   const auto tell = [&](const std::string& now, const std::string& then) {
     if (now != then && !now.empty()) other.push_back(now);
@@ -184,7 +184,7 @@ void add(std::vector<std::string>& items, std::string_view name, const std::stri
 }
 
 List facts_of(const store::Run& run) {
-  const json& machine = run.info.machine;
+  const json& machine = run.info.first.machine;
   const json none;
   std::vector<std::string> items;
   const std::string cores = text_at(machine, "cores");
@@ -196,14 +196,14 @@ List facts_of(const store::Run& run) {
             size_at(machine, "memory_bytes")}));
   const std::string driver = text_at(machine, "gpu_driver");
   add(items, "GPU", with({gpus_of(machine), driver.empty() ? "" : "driver " + driver}));
-  add(items, "versions", with({versions_of(run), source_of(run.info.provenance)}));
-  if (run.info.provenance.is_object() && run.info.provenance.contains("environment")) {
-    add(items, "environment", scalars_of(run.info.provenance["environment"]));
+  add(items, "versions", with({versions_of(run), source_of(run.info.first.provenance)}));
+  if (run.info.first.provenance.is_object() && run.info.first.provenance.contains("environment")) {
+    add(items, "environment", scalars_of(run.info.first.provenance["environment"]));
   }
   add(items, "measured with", settings_of(run));
   add(items, "samples", join(sampling_facts(run), ". "));
   add(items, "in turns", turns_of(run));
-  add(items, "overrides", join(run.info.overrides, " "));
+  add(items, "overrides", join(run.info.first.overrides, " "));
   for (std::size_t i = 0; i < run.info.sessions.size(); ++i) {
     add(items, "taken up again", resumed_in(run, run.info.sessions[i], static_cast<int>(i) + 1));
   }
@@ -237,11 +237,11 @@ std::vector<Section> opening_sections(const std::vector<const store::Run*>& sour
   }
   std::vector<std::string> shown;
   for (const store::Run* run : sources) {
-    const std::string& text = run->info.experiment_text;
+    const std::string& text = run->info.first.experiment_text;
     if (text.empty() || std::count(shown.begin(), shown.end(), text)) continue;
     shown.push_back(text);
     // A report is read elsewhere: where the file lay on this machine says nothing there.
-    const std::filesystem::path path(run->info.experiment_file);
+    const std::filesystem::path path(run->info.first.experiment_file);
     const std::string file = path.is_absolute() ? path.filename().string() : path.string();
     sections.push_back(Details{file.empty() ? "Experiment" : "Experiment: " + file, "yaml", text});
   }

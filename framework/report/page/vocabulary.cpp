@@ -29,7 +29,7 @@ void add_section(const Node& section, const std::string& prefix, Vocabulary& kno
 
 bool is_complete(const Records& records) {
   for (const store::Run* run : records.sources()) {
-    if (!run->info.overrides.empty()) return false;
+    if (!run->info.first.overrides.empty()) return false;
   }
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (records[i].series->outcome != Outcome::ok) return false;
@@ -63,7 +63,7 @@ Vocabulary vocabulary_of_records(const Records& records, const std::vector<Metri
     known.add_values(axis.name, axis.values);
   }
   for (const store::Run* run : records.sources()) {
-    add_written_values(run->info.experiment_text, known);
+    add_written_values(run->info.first.experiment_text, known);
   }
   known.passes = records.passes();
   known.metrics = metrics;

@@ -146,11 +146,11 @@ RunInfo read_run(SQLite::Statement& row) {
   info.name = name_in(row.getColumn(1));
   info.experiment = row.getColumn(2).getString();
   info.title = row.getColumn(3).getString();
-  info.experiment_text = row.getColumn(4).getString();
-  info.experiment_file = row.getColumn(5).getString();
+  info.first.experiment_text = row.getColumn(4).getString();
+  info.first.experiment_file = row.getColumn(5).getString();
   for (const nlohmann::json& text : json_in(row.getColumn(6))) {
     if (!text.is_string()) throw DamagedRow{"'overrides' is not a list of texts"};
-    info.overrides.push_back(text.get<std::string>());
+    info.first.overrides.push_back(text.get<std::string>());
   }
   for (const nlohmann::json& one : json_in(row.getColumn(11))) {
     Result<Session> session = session_from_json(one);
@@ -162,8 +162,8 @@ RunInfo read_run(SQLite::Statement& row) {
   for (const auto& [build, files] : builds.items()) info.builds[build] = files;
   info.started = row.getColumn(7).getString();
   info.finished = row.getColumn(8).getString();
-  info.machine = json_in(row.getColumn(9));
-  info.provenance = json_in(row.getColumn(10));
+  info.first.machine = json_in(row.getColumn(9));
+  info.first.provenance = json_in(row.getColumn(10));
   return info;
 }
 
@@ -177,13 +177,13 @@ std::int64_t insert_run(SQLite::Database& database, const RunInfo& info, RunOrig
   insert.bind(1, info.name);
   insert.bind(2, info.experiment);
   insert.bind(3, info.title);
-  insert.bind(4, info.experiment_text);
-  insert.bind(5, info.experiment_file);
-  insert.bind(6, dump(info.overrides));
+  insert.bind(4, info.first.experiment_text);
+  insert.bind(5, info.first.experiment_file);
+  insert.bind(6, dump(info.first.overrides));
   insert.bind(7, info.started);
   insert.bind(8, info.finished);
-  insert.bind(9, dump(info.machine));
-  insert.bind(10, dump(info.provenance));
+  insert.bind(9, dump(info.first.machine));
+  insert.bind(10, dump(info.first.provenance));
   insert.bind(11, dump(to_json(info).at("sessions")));
   insert.bind(12, dump(info.builds));
   insert.bind(13, origin == RunOrigin::begun ? 1 : 0);

@@ -49,16 +49,9 @@ json short_provenance(const json& provenance) {
 
 // What the fields of a line do not say of the run.
 json rest_of_run(const RunInfo& info) {
-  const json whole = to_json(info);
-  return {{"title", info.title},
-          {"experiment_text", info.experiment_text},
-          {"experiment_file", info.experiment_file},
-          {"overrides", info.overrides},
-          {"started", info.started},
-          {"finished", info.finished},
-          {"provenance", info.provenance},
-          {"sessions", whole.at("sessions")},
-          {"builds", whole.at("builds")}};
+  json rest = to_json(info);
+  for (const char* told : {"name", "experiment", "machine"}) rest.erase(told);
+  return rest;
 }
 
 // What the fields of a line do not say of the case.
@@ -135,7 +128,7 @@ class LineWriter {
 
  private:
   void take_session(int number) {
-    const Session session = session_of(info_, number);
+    const Session& session = session_of(info_, number);
     const bool whole = options_.whole_context_in_every_line;
     machine_ = whole ? session.machine : short_machine(session.machine);
     provenance_ = whole ? session.provenance : short_provenance(session.provenance);
@@ -152,7 +145,7 @@ class LineWriter {
     provenance["clock"] = series.clock;
     if (first_of_case_) add_rest_of_case(result, provenance);
     if (first_of_run_) provenance["run"] = rest_of_run(info_);
-    line["machine"] = first_of_run_ ? info_.machine : machine_;
+    line["machine"] = first_of_run_ ? info_.first.machine : machine_;
     line["when"] = result.when;
     line["provenance"] = provenance;
     out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';

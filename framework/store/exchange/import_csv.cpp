@@ -231,7 +231,7 @@ RunInfo info_of(const std::string& file_name, const ImportOptions& options) {
   info.name = options.run;
   info.experiment = options.experiment.empty() ? path.stem().string() : options.experiment;
   info.started = info.finished = options.when;
-  info.provenance = {{"imported_from", path.filename().string()}};
+  info.first.provenance = {{"imported_from", path.filename().string()}};
   return info;
 }
 

@@ -68,8 +68,8 @@ class JsonLinesImport {
       first_line_ = number;
       run_.info.name = line->run;
       run_.info.experiment = line->experiment;
-      run_.info.machine = line->machine;
-      run_.info.provenance = without_case(line->provenance);
+      run_.info.first.machine = line->machine;
+      run_.info.first.provenance = without_case(line->provenance);
     }
     if (line->run != run_.info.name || line->experiment != run_.info.experiment) {
       return problems_.add(

@@ -19,12 +19,11 @@ void set_outcome_from_series(CaseResult& result) {
   }
 }
 
-Session session_of(const RunInfo& info, int session) {
+const Session& session_of(const RunInfo& info, int session) {
   if (session > 0 && static_cast<std::size_t>(session) <= info.sessions.size()) {
     return info.sessions[static_cast<std::size_t>(session) - 1];
   }
-  return {info.experiment_text, info.experiment_file, info.overrides, info.machine,
-          info.provenance};
+  return info.first;
 }
 
 }  // namespace assay::store

@@ -14,6 +14,6 @@ void set_key(CaseResult& result);
 void set_outcome_from_series(CaseResult& result);
 
 // What a case of the run was measured from and with, by CaseResult::session.
-Session session_of(const RunInfo& info, int session);
+const Session& session_of(const RunInfo& info, int session);
 
 }  // namespace assay::store

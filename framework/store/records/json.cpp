@@ -60,6 +60,14 @@ void read_texts(FieldReader& fields, const char* name, std::vector<std::string>&
   into = texts->get<std::vector<std::string>>();
 }
 
+void read_session(FieldReader& fields, Session& into) {
+  fields.text("experiment_text", into.experiment_text);
+  fields.text("experiment_file", into.experiment_file);
+  read_texts(fields, "overrides", into.overrides);
+  fields.any("machine", into.machine);
+  fields.any("provenance", into.provenance);
+}
+
 void read_sessions(FieldReader& fields, std::vector<Session>& into) {
   const json* sessions = fields.find("sessions");
   if (sessions == nullptr) return;
@@ -139,20 +147,17 @@ json to_json(const Session& session) {
 }
 
 json to_json(const RunInfo& info) {
+  json run = to_json(info.first);
   json sessions = json::array();
   for (const Session& session : info.sessions) sessions.push_back(to_json(session));
-  return {{"name", info.name},
-          {"experiment", info.experiment},
-          {"title", info.title},
-          {"experiment_text", info.experiment_text},
-          {"experiment_file", info.experiment_file},
-          {"overrides", info.overrides},
-          {"started", info.started},
-          {"finished", info.finished},
-          {"machine", info.machine},
-          {"provenance", info.provenance},
-          {"sessions", std::move(sessions)},
-          {"builds", info.builds}};
+  run.update({{"name", info.name},
+              {"experiment", info.experiment},
+              {"title", info.title},
+              {"started", info.started},
+              {"finished", info.finished},
+              {"sessions", std::move(sessions)},
+              {"builds", info.builds}});
+  return run;
 }
 
 Result<Value> value_from_json(const json& json) {
@@ -234,11 +239,7 @@ Result<CaseResult> case_result_from_json(const json& from) {
 Result<Session> session_from_json(const json& json) {
   FieldReader fields(json, "session");
   Session session;
-  fields.text("experiment_text", session.experiment_text);
-  fields.text("experiment_file", session.experiment_file);
-  read_texts(fields, "overrides", session.overrides);
-  fields.any("machine", session.machine);
-  fields.any("provenance", session.provenance);
+  read_session(fields, session);
   return fields.finish(std::move(session));
 }
 
@@ -250,13 +251,9 @@ Result<RunInfo> run_info_from_json(const json& json) {
   fields.text("name", info.name);
   fields.text("experiment", info.experiment);
   fields.text("title", info.title);
-  fields.text("experiment_text", info.experiment_text);
-  fields.text("experiment_file", info.experiment_file);
-  read_texts(fields, "overrides", info.overrides);
   fields.text("started", info.started);
   fields.text("finished", info.finished);
-  fields.any("machine", info.machine);
-  fields.any("provenance", info.provenance);
+  read_session(fields, info.first);
   read_sessions(fields, info.sessions);
   if (const auto* builds = fields.find("builds")) {
     if (!builds->is_object()) fields.wrong("builds", "an object");

@@ -60,13 +60,9 @@ struct RunInfo {
   std::string name;  // unique; also the folder of its artefacts
   std::string experiment;
   std::string title;
-  std::string experiment_text;  // the YAML as the user wrote it
-  std::string experiment_file;
-  std::vector<std::string> overrides;  // --set, --filter and --case, as given
-  std::string started;                 // ISO 8601, UTC
-  std::string finished;                // "" while running or when interrupted
-  nlohmann::json machine;              // host, cpu, gpus, driver, memory
-  nlohmann::json provenance;           // versions, git commit, environment, presets
+  std::string started;   // ISO 8601, UTC
+  std::string finished;  // "" while running or when interrupted
+  Session first;
   // Where the run was taken up again in other surroundings: another commit, machine, text, ….
   std::vector<Session> sessions;
   std::map<std::string, nlohmann::json> builds;  // by CaseResult::build: its files and hashes

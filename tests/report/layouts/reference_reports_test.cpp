@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string rendered(const store::Run& run, const fs::path& folder) {
-  const auto experiment = yaml::parse(run.info.experiment_text, run.info.experiment_file);
+  const auto experiment =
+      yaml::parse(run.info.first.experiment_text, run.info.first.experiment_file);
   if (!experiment) return experiment.error().text();
   Inputs inputs;
   inputs.sources = {&run};

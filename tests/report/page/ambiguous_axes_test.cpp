@@ -57,7 +57,7 @@ TEST(UnnamedAxes, AreAddedOnlyAsFarAsTheyTellResultsApart) {
   // Tokens follow from world: either tells the results apart, and the one that was set comes first.
   store::Run run =
       run_of("model,tokens,world,pass,time.mean [s]\nsmall,2,1,forward,1\nsmall,4,2,forward,2\n");
-  run.info.overrides = {"--set world=[1,2]"};
+  run.info.first.overrides = {"--set world=[1,2]"};
   const std::string text = markdown_of({&run}, R"(
 - table:
     rows: [model]

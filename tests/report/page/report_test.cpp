@@ -19,12 +19,12 @@ store::Run measured_run() {
       "2031-02-03_attention");
   run.info.experiment = "attention";
   run.info.title = "Is the fused attention faster?";
-  run.info.experiment_file = "experiments/attention.yaml";
-  run.info.experiment_text =
+  run.info.first.experiment_file = "experiments/attention.yaml";
+  run.info.first.experiment_text =
       "experiment: attention\nmatrix:\n  seq_len: [128]\n  attention: [naive, flash]\n";
   run.info.started = "2031-02-03T04:05:06Z";
   run.info.finished = "2031-02-03T04:06:06Z";
-  run.info.machine = {
+  run.info.first.machine = {
       {"host", "node1"},
       {"cpu", "A CPU"},
       {"cores", 8},
@@ -33,7 +33,7 @@ store::Run measured_run() {
       {"gpus",
        {{{"name", "A GPU"}, {"memory_bytes", 85899345920}, {"compute_capability", "9.0"}},
         {{"name", "A GPU"}, {"memory_bytes", 85899345920}, {"compute_capability", "9.0"}}}}};
-  run.info.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
+  run.info.first.provenance = {{"source", {{"commit", "0123456789abcdef"}, {"clean", true}}}};
   for (auto& result : run.cases) {
     result.facts.versions = {{"libtorch", std::string("2.11.0")}};
     for (auto& series : result.series) series.clock = series.metric == "time" ? "wall" : "";
@@ -110,9 +110,10 @@ TEST(Report, SaysWhatWasDifferentWhereItWasTakenUpAgain) {
   const auto machine = [](const char* uuid) {
     return nlohmann::json{{"host", "there"}, {"gpus", {{{"name", "H200"}, {"uuid", uuid}}}}};
   };
-  run.info.machine = machine("GPU-1");
+  run.info.first.machine = machine("GPU-1");
   EXPECT_EQ(report_of({&run}, "- heading: Results").find("taken up again"), std::string::npos);
-  store::Session session{run.info.experiment_text, "", run.info.overrides, machine("GPU-2"), {}};
+  store::Session session{
+      run.info.first.experiment_text, "", run.info.first.overrides, machine("GPU-2"), {}};
   session.overrides = {"--filter", "seq_len == 256"};
   run.info.sessions = {session};
   run.cases[3].session = run.cases[4].session = 1;

@@ -130,7 +130,7 @@ TEST(Values, AreNamedInAnyUnitAndLeftOutByAnEmptyText) {
 // What the experiment names may be left out of a run; what neither has is a mistake.
 TEST(Values, OfTheExperimentMayBeMissingFromARun) {
   store::Run run = run_of("attention,pass,time.mean [s]\nnaive,forward,1\n");
-  run.info.experiment_text =
+  run.info.first.experiment_text =
       "matrix:\n  attention: [naive, {tiled: {block_m: [64, 128]}}]\nmeasure: {warmup: 5}\n";
   const auto rendered = [&](const std::string& value) {
     return built({&run}, "- table:\n    where: {attention: " + value +

@@ -154,7 +154,7 @@ TEST(Table, WithoutRowsTheAxesThatVaryAre) {
 // A value that the experiment names but no result has: --filter left it out.
 TEST(Table, WithoutResultsSaysWhy) {
   store::Run run = run_of(attention);
-  run.info.experiment_text = "matrix: {attention: [naive, flash, fused]}";
+  run.info.first.experiment_text = "matrix: {attention: [naive, flash, fused]}";
   EXPECT_EQ(markdown_of({&run},
                         "- table: {where: {attention: fused}, columns: {s: {metric: time, pass: "
                         "forward, unit: s}}}"),
