@@ -1,43 +1,26 @@
-#include <fmt/format.h>
+#include "catalogue/catalogue.h"
 
+#include <algorithm>
 #include <array>
 
-#include "catalogue/catalogue.h"
+#include "base/json.h"
 
 namespace assay::catalogue {
 
 namespace {
 
-constexpr std::array<const char*, 8> type_names = {"boolean", "integer", "real",     "text",
-                                                   "choice",  "size",    "duration", "config"};
-constexpr std::array<const char*, 3> direction_names = {"lower", "higher", "neither"};
+constexpr std::array<std::string_view, 8> type_names = {"boolean", "integer", "real",     "text",
+                                                        "choice",  "size",    "duration", "config"};
+constexpr std::array<std::string_view, 3> direction_names = {"lower", "higher", "neither"};
 
-template <class Names>
-std::size_t index_of(const Names& names, const std::string& name) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (name == names[i]) return i;
-  }
-  throw std::invalid_argument(fmt::format("unknown word '{}' in a catalogue", name));
-}
-
-nlohmann::json value_to_json(const Value& value) {
-  return std::visit(
-      [](const auto& held) -> nlohmann::json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
-          return nullptr;
-        } else {
-          return held;
-        }
-      },
-      value);
-}
-
-Value value_from_json(const nlohmann::json& json) {
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number()) return json.get<double>();
-  if (json.is_string()) return json.get<std::string>();
-  return {};
+// The place of a word among those a field may have.
+template <class Names, class Enum>
+void read_word(FieldReader& fields, const char* name, const Names& words, Enum& into) {
+  std::string word;
+  fields.text(name, word);
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) return fields.wrong(name, "another word than '" + word + "'");
+  into = static_cast<Enum>(found - words.begin());
 }
 
 nlohmann::json parameters_to_json(const std::vector<ParameterInfo>& parameters);
@@ -45,7 +28,7 @@ nlohmann::json parameters_to_json(const std::vector<ParameterInfo>& parameters);
 nlohmann::json parameter_to_json(const ParameterInfo& parameter) {
   nlohmann::json json = {{"name", parameter.name},
                          {"type", type_names[static_cast<std::size_t>(parameter.type)]},
-                         {"default", value_to_json(parameter.default_value)},
+                         {"default", assay::to_json(parameter.default_value)},
                          {"description", parameter.description},
                          {"unit", parameter.unit},
                          {"choices", parameter.choices},
@@ -62,21 +45,20 @@ nlohmann::json parameters_to_json(const std::vector<ParameterInfo>& parameters) 
   return json;
 }
 
-ParameterInfo parameter_from_json(const nlohmann::json& json) {
+Result<ParameterInfo> parameter_from_json(const nlohmann::json& json) {
+  FieldReader fields(json, "a parameter", FieldReader::Needs::every_field);
   ParameterInfo parameter;
-  parameter.name = json.at("name");
-  parameter.type = static_cast<ParameterType>(index_of(type_names, json.at("type")));
-  parameter.default_value = value_from_json(json.at("default"));
-  parameter.description = json.at("description");
-  parameter.unit = json.at("unit");
-  parameter.choices = json.at("choices").get<std::vector<std::string>>();
-  parameter.config_folder = json.at("config_folder");
-  for (const auto& field : json.at("fields")) {
-    parameter.fields.push_back(parameter_from_json(field));
-  }
-  if (json.contains("minimum")) parameter.minimum = json.at("minimum");
-  if (json.contains("maximum")) parameter.maximum = json.at("maximum");
-  return parameter;
+  fields.text("name", parameter.name);
+  read_word(fields, "type", type_names, parameter.type);
+  fields.value("default", parameter.default_value);
+  fields.text("description", parameter.description);
+  fields.text("unit", parameter.unit);
+  fields.texts("choices", parameter.choices);
+  fields.text("config_folder", parameter.config_folder);
+  fields.list("fields", parameter_from_json, parameter.fields);
+  if (fields.has("minimum")) fields.number("minimum", parameter.minimum.emplace());
+  if (fields.has("maximum")) fields.number("maximum", parameter.maximum.emplace());
+  return fields.finish(std::move(parameter));
 }
 
 nlohmann::json metric_to_json(const MetricInfo& metric) {
@@ -87,32 +69,36 @@ nlohmann::json metric_to_json(const MetricInfo& metric) {
           {"formula", metric.formula}};
 }
 
-MetricInfo metric_from_json(const nlohmann::json& json) {
-  return {json.at("name"), json.at("unit"),
-          static_cast<Direction>(index_of(direction_names, json.at("direction"))),
-          json.at("description"), json.at("formula")};
+Result<MetricInfo> metric_from_json(const nlohmann::json& json) {
+  FieldReader fields(json, "a metric", FieldReader::Needs::every_field);
+  MetricInfo metric;
+  fields.text("name", metric.name);
+  fields.text("unit", metric.unit);
+  read_word(fields, "direction", direction_names, metric.direction);
+  fields.text("description", metric.description);
+  fields.text("formula", metric.formula);
+  return fields.finish(std::move(metric));
 }
 
-PluginInfo plugin_from_json(const nlohmann::json& json) {
+Result<PluginInfo> plugin_from_json(const nlohmann::json& json) {
+  FieldReader fields(json, "a plugin", FieldReader::Needs::every_field);
   PluginInfo plugin;
-  plugin.kind = json.at("kind");
-  plugin.name = json.at("name");
-  plugin.description = json.at("description");
-  plugin.file = json.at("file");
-  for (const auto& parameter : json.at("parameters")) {
-    plugin.parameters.push_back(parameter_from_json(parameter));
-  }
-  plugin.memory_estimate = json.at("memory_estimate");
-  plugin.devices = json.at("devices").get<std::vector<std::string>>();
-  plugin.uses = json.at("uses").get<std::vector<std::string>>();
-  plugin.passes = json.at("passes").get<std::vector<std::string>>();
-  plugin.default_passes = json.at("default_passes").get<std::vector<std::string>>();
-  for (const auto& metric : json.at("metrics")) plugin.metrics.push_back(metric_from_json(metric));
-  plugin.default_clock = json.at("default_clock");
-  plugin.command = json.at("command").get<std::vector<std::string>>();
-  plugin.workloads = json.at("workloads").get<std::vector<std::string>>();
-  plugin.takes_turns = json.at("takes_turns").get<bool>();
-  return plugin;
+  fields.text("kind", plugin.kind);
+  fields.text("name", plugin.name);
+  fields.text("description", plugin.description);
+  fields.text("file", plugin.file);
+  fields.list("parameters", parameter_from_json, plugin.parameters);
+  fields.text("memory_estimate", plugin.memory_estimate);
+  fields.texts("devices", plugin.devices);
+  fields.texts("uses", plugin.uses);
+  fields.texts("passes", plugin.passes);
+  fields.texts("default_passes", plugin.default_passes);
+  fields.list("metrics", metric_from_json, plugin.metrics);
+  fields.text("default_clock", plugin.default_clock);
+  fields.texts("command", plugin.command);
+  fields.texts("workloads", plugin.workloads);
+  fields.truth("takes_turns", plugin.takes_turns);
+  return fields.finish(std::move(plugin));
 }
 
 }  // namespace
@@ -146,17 +132,19 @@ nlohmann::json to_json(const Catalogue& catalogue) {
 }
 
 Result<Catalogue> catalogue_from_json(const nlohmann::json& json) {
-  try {
-    std::vector<PluginInfo> plugins;
-    for (const auto& plugin : json.at("plugins")) plugins.push_back(plugin_from_json(plugin));
-    auto catalogue = assemble(json.at("fingerprint"), std::move(plugins));
-    if (catalogue) catalogue->versions = json.at("versions");
-    return catalogue;
-  } catch (const std::exception& exception) {
+  FieldReader fields(json, "the catalogue", FieldReader::Needs::every_field);
+  Catalogue read;
+  fields.text("fingerprint", read.fingerprint);
+  fields.any("versions", read.versions);
+  fields.list("plugins", plugin_from_json, read.plugins);
+  if (const auto whole = fields.finish(true); !whole) {
     return fail(ExitCode::machine_lacks,
-                fmt::format("the catalogue of plugins cannot be read: {}", exception.what()),
+                "the catalogue of plugins cannot be read: " + whole.error().text(),
                 "delete it; it is written anew");
   }
+  auto catalogue = assemble(std::move(read.fingerprint), std::move(read.plugins));
+  if (catalogue) catalogue->versions = std::move(read.versions);
+  return catalogue;
 }
 
 }  // namespace assay::catalogue

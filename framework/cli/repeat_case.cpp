@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "run/workers/environment.h"
 #include "store/records/identity.h"
-#include "store/records/json.h"
 
 namespace assay::cli {
 
@@ -23,8 +23,8 @@ using nlohmann::json;
 // is set now and was not then.
 void add_environment(const json& provenance, const std::vector<std::string>& present,
                      RepeatedCase& repeated) {
-  const json& variables = store::member_of(provenance, "environment");
-  const json& shortened = store::member_of(provenance, "environment_shortened");
+  const json& variables = member_of(provenance, "environment");
+  const json& shortened = member_of(provenance, "environment_shortened");
   if (!variables.is_object() || !shortened.is_array()) return;
   for (const std::string& name : present) {
     if (!run::changes_measurements(name) || variables.contains(name)) continue;
@@ -123,13 +123,13 @@ RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
   add("--experiment-of", run.info.name);
   add("--case", choice_of(run, result, repeated));
   if (!results.empty()) add("--results", results);
-  if (const json& plugins = store::member_of(provenance, "plugins"); plugins.is_array()) {
+  if (const json& plugins = member_of(provenance, "plugins"); plugins.is_array()) {
     for (const json& file : plugins) {
       if (file.is_string()) add("--plugin", file.get<std::string>());
     }
   }
   const bool had_leave =
-      store::member_of(provenance, "allow_external") == true || !result.facts.permission.empty();
+      member_of(provenance, "allow_external") == true || !result.facts.permission.empty();
   if (had_leave) words.emplace_back("--allow-external");
   return repeated;
 }

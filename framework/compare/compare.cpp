@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "compare/pairing.h"
 #include "report/data/reduce.h"
@@ -265,11 +266,7 @@ std::vector<std::string> cautions_of(const Side& a, const Side& b,
 }  // namespace
 
 std::string identity_of(const store::RunInfo& info) {
-  const auto host =
-      info.first.machine.is_object() ? info.first.machine.find("host") : info.first.machine.end();
-  const bool known =
-      info.first.machine.is_object() && host != info.first.machine.end() && host->is_string();
-  return join({info.name, info.started, known ? host->get<std::string>() : ""}, "\n");
+  return join({info.name, info.started, string_at(info.first.machine, "host")}, "\n");
 }
 
 std::vector<std::string> verdict_names() {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "compare/pairing.h"
 #include "store/records/identity.h"
@@ -23,10 +24,7 @@ class Facts {
   }
 
   void add(const std::string& name, const json& object, const char* field) {
-    if (!object.is_object()) return add(name, "");
-    const auto at = object.find(field);
-    if (at == object.end() || at->is_null()) return add(name, "");
-    add(name, at->is_string() ? at->get<std::string>() : at->dump());
+    add(name, text_at(object, field));
   }
 
   // Every field of `object` whose value is no list and no object.
@@ -57,24 +55,19 @@ std::string text_of(const std::set<std::string>& values) {
   return fmt::format("{} and {} more", join(texts, ", "), more);
 }
 
-json field(const json& object, const char* name) {
-  return object.is_object() ? object.value(name, json()) : json();
-}
-
 std::string gpus_of(const json& machine) {
   std::vector<std::string> names;
-  for (const json& gpu : field(machine, "gpus")) {
-    const json name = gpu.is_object() ? field(gpu, "name") : gpu;
+  for (const json& gpu : member_of(machine, "gpus")) {
+    const json& name = gpu.is_object() ? member_of(gpu, "name") : gpu;
     if (name.is_string()) names.push_back(name.get<std::string>());
   }
   return join(names, " + ");
 }
 
 std::string commit_of(const json& source) {
-  const json commit = field(source, "commit");
-  if (!commit.is_string()) return {};
-  const bool changed = field(source, "clean") == json(false);
-  return commit.get<std::string>().substr(0, 12) + (changed ? " with uncommitted changes" : "");
+  const std::string commit = string_at(source, "commit");
+  const bool changed = member_of(source, "clean") == json(false);
+  return commit.substr(0, 12) + (changed && !commit.empty() ? " with uncommitted changes" : "");
 }
 
 void add_session(const store::Session& session, Facts& facts) {
@@ -84,9 +77,9 @@ void add_session(const store::Session& session, Facts& facts) {
   facts.add("cores", session.machine, "cores");
   facts.add("GPU", gpus_of(session.machine));
   facts.add("GPU driver", session.machine, "gpu_driver");
-  facts.add("commit", commit_of(field(session.provenance, "source")));
+  facts.add("commit", commit_of(member_of(session.provenance, "source")));
   facts.add("fingerprint", session.provenance, "fingerprint");
-  facts.add_fields("environment ", field(session.provenance, "environment"));
+  facts.add_fields("environment ", member_of(session.provenance, "environment"));
 }
 
 void add_run(const store::RunInfo& info, Facts& facts) {

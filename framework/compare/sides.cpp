@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "store/exchange/import.h"
 #include "store/records/identity.h"
@@ -15,13 +16,6 @@ namespace {
 
 bool is_file(std::string_view item) {
   return item.ends_with(".jsonl") || item.ends_with(".ndjson") || item.ends_with(".csv");
-}
-
-std::string text_at(const nlohmann::json& object, const char* outer, const char* inner) {
-  if (!object.is_object() || !object.contains(outer)) return {};
-  const nlohmann::json& found = object[outer];
-  if (inner == nullptr) return found.is_string() ? found.get<std::string>() : "";
-  return text_at(found, inner, nullptr);
 }
 
 class Reader {
@@ -89,14 +83,14 @@ class Reader {
   Result<void> add_commit(const std::string& prefix) {
     if (auto long_enough = check_prefix("commit", prefix); !long_enough) return long_enough;
     return add_cases("commit:" + prefix, [&](const auto& info, const auto& result) {
-      return text_at(store::session_of(info, result.session).provenance, "source", "commit")
-          .starts_with(prefix);
+      const auto& provenance = store::session_of(info, result.session).provenance;
+      return string_at(member_of(provenance, "source"), "commit").starts_with(prefix);
     });
   }
 
   Result<void> add_machine(const std::string& host) {
     return add_cases("machine:" + host, [&](const auto& info, const auto& result) {
-      return text_at(store::session_of(info, result.session).machine, "host", nullptr) == host;
+      return string_at(store::session_of(info, result.session).machine, "host") == host;
     });
   }
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "store/records/json.h"
+#include "base/json.h"
 
 namespace assay::wire {
 
@@ -103,7 +103,7 @@ Result<std::optional<nlohmann::json>> Channel::next() {
         fmt::format("a message of {} bytes is over the limit of {}", length, message_limit_bytes));
   }
   if (received_.size() < sizeof length + length) return std::optional<nlohmann::json>();
-  auto message = store::parse_json(std::string_view(received_).substr(sizeof length, length));
+  auto message = parse_json(std::string_view(received_).substr(sizeof length, length));
   received_.erase(0, sizeof length + length);
   if (!message) {
     return fail(ExitCode::machine_lacks, "a message between host and worker cannot be read: " +

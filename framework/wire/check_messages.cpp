@@ -1,17 +1,18 @@
 #include "wire/check_messages.h"
 
 #include "store/records/json.h"
-#include "wire/fields.h"
+#include "wire/messages.h"
 
 namespace assay::wire {
 
 namespace {
 
-// An error may be infinite, which JSON's numbers cannot be.
-double number_at(const nlohmann::json& message, const char* name) {
-  const auto value = store::value_from_json(message.at(name));
-  const double* number = value ? std::get_if<double>(&*value) : nullptr;
-  return number == nullptr ? 0 : *number;
+Result<CheckTitle> title_from_json(const nlohmann::json& json) {
+  FieldReader fields(json, "a check", FieldReader::Needs::every_field);
+  CheckTitle title;
+  fields.text("name", title.name);
+  fields.text("sentence", title.sentence);
+  return fields.finish(std::move(title));
 }
 
 }  // namespace
@@ -46,58 +47,55 @@ nlohmann::json to_json(const CheckResult& message) {
           {"failed", message.failed},
           {"declined", message.declined},
           {"reasons", message.reasons},
-          {"error", store::to_json(Value(message.error))},
-          {"tolerance", store::to_json(Value(message.tolerance))},
+          {"error", number_to_json(message.error)},
+          {"tolerance", number_to_json(message.tolerance)},
           {"smallest", message.smallest},
           {"complaint", message.complaint},
           {"note", message.note}};
 }
 
 Result<CheckRequest> check_request_from_json(const nlohmann::json& message) {
-  return parse_message("check", [&]() -> Result<CheckRequest> {
-    auto options = store::parameters_from_json(message.at("options"));
-    if (!options) return tl::unexpected(options.error());
-    return CheckRequest{message.at("kind"),
-                        message.at("name"),
-                        message.at("device"),
-                        std::move(*options),
-                        message.at("checks").get<std::vector<std::string>>(),
-                        integer_at<std::size_t>(message, "skip"),
-                        message.at("plugin_files").get<std::vector<std::string>>()};
-  });
+  FieldReader fields = reader_of(message, "check");
+  CheckRequest request;
+  fields.text("kind", request.kind);
+  fields.text("name", request.name);
+  fields.text("device", request.device);
+  fields.object("options", store::parameters_from_json, request.options);
+  fields.texts("checks", request.checks);
+  fields.integer("skip", request.skip);
+  fields.texts("plugin_files", request.plugin_files);
+  return fields.finish(std::move(request));
 }
 
 Result<CheckSuite> check_suite_from_json(const nlohmann::json& message) {
-  return parse_message("check_suite", [&]() -> Result<CheckSuite> {
-    CheckSuite suite;
-    for (const auto& check : message.at("checks")) {
-      suite.checks.push_back({check.at("name"), check.at("sentence")});
-    }
-    return suite;
-  });
+  FieldReader fields = reader_of(message, "check_suite");
+  CheckSuite suite;
+  fields.list("checks", title_from_json, suite.checks);
+  return fields.finish(std::move(suite));
 }
 
 Result<CheckBegins> check_begins_from_json(const nlohmann::json& message) {
-  return parse_message("check_begins", [&]() -> Result<CheckBegins> {
-    return CheckBegins{message.at("check"), message.at("text")};
-  });
+  FieldReader fields = reader_of(message, "check_begins");
+  CheckBegins begins;
+  fields.text("check", begins.check);
+  fields.text("text", begins.text);
+  return fields.finish(std::move(begins));
 }
 
 Result<CheckResult> check_result_from_json(const nlohmann::json& message) {
-  return parse_message("check_result", [&]() -> Result<CheckResult> {
-    CheckResult result;
-    result.check = message.at("check");
-    result.passed = integer_at<std::int64_t>(message, "passed");
-    result.failed = integer_at<std::int64_t>(message, "failed");
-    result.declined = integer_at<std::int64_t>(message, "declined");
-    result.reasons = message.at("reasons").get<std::vector<std::string>>();
-    result.error = number_at(message, "error");
-    result.tolerance = number_at(message, "tolerance");
-    result.smallest = message.at("smallest");
-    result.complaint = message.at("complaint");
-    result.note = message.at("note");
-    return result;
-  });
+  FieldReader fields = reader_of(message, "check_result");
+  CheckResult result;
+  fields.text("check", result.check);
+  fields.integer("passed", result.passed);
+  fields.integer("failed", result.failed);
+  fields.integer("declined", result.declined);
+  fields.texts("reasons", result.reasons);
+  fields.number("error", result.error);
+  fields.number("tolerance", result.tolerance);
+  fields.text("smallest", result.smallest);
+  fields.text("complaint", result.complaint);
+  fields.text("note", result.note);
+  return fields.finish(std::move(result));
 }
 
 }  // namespace assay::wire

@@ -1,17 +1,31 @@
 #include "wire/messages.h"
 
+#include <fmt/format.h>
+
 #include "store/records/json.h"
-#include "wire/fields.h"
 
 namespace assay::wire {
 
 namespace {
 
-Result<store::Parameters> parameters_at(const nlohmann::json& message, const char* name) {
-  return store::parameters_from_json(message.at(name));
+nlohmann::json to_json(const ExchangeFile& exchange) {
+  return {{"pass", exchange.pass}, {"file", exchange.file}};
+}
+
+Result<ExchangeFile> exchange_from_json(const nlohmann::json& json) {
+  FieldReader fields(json, "a file", FieldReader::Needs::every_field);
+  ExchangeFile exchange;
+  fields.text("pass", exchange.pass);
+  fields.text("file", exchange.file);
+  return fields.finish(std::move(exchange));
 }
 
 }  // namespace
+
+FieldReader reader_of(const nlohmann::json& message, const char* type) {
+  return {message, fmt::format("a '{}' message", type), FieldReader::Needs::every_field,
+          ExitCode::machine_lacks};
+}
 
 nlohmann::json to_json(const Hello& message) {
   return {{"type", "hello"},
@@ -25,9 +39,7 @@ nlohmann::json to_json(const CaseRequest& message) {
   nlohmann::json presets = nlohmann::json::object();
   for (const auto& [name, fields] : message.presets) presets[name] = store::to_json(fields);
   nlohmann::json exchanged = nlohmann::json::array();
-  for (const auto& [pass, file] : message.exchanged) {
-    exchanged.push_back({{"pass", pass}, {"file", file}});
-  }
+  for (const ExchangeFile& file : message.exchanged) exchanged.push_back(to_json(file));
   return {{"type", "case"},
           {"ordinal", message.ordinal},
           {"parameters", store::to_json(message.parameters)},
@@ -72,83 +84,84 @@ nlohmann::json to_json(const Turn& message) {
           {"after_others", message.after_others}};
 }
 
-std::string message_type(const nlohmann::json& message) {
-  const auto type = message.find("type");
-  return message.is_object() && type != message.end() && type->is_string()
-             ? type->get<std::string>()
-             : std::string();
-}
+std::string message_type(const nlohmann::json& message) { return string_at(message, "type"); }
 
 Result<Hello> hello_from_json(const nlohmann::json& message) {
-  return parse_message("hello", [&]() -> Result<Hello> {
-    auto versions = parameters_at(message, "versions");
-    if (!versions) return tl::unexpected(versions.error());
-    return Hello{message.at("token"), integer_at<int>(message, "rank"),
-                 integer_at<int>(message, "pid"), std::move(*versions)};
-  });
+  FieldReader fields = reader_of(message, "hello");
+  Hello hello;
+  fields.text("token", hello.token);
+  fields.integer("rank", hello.rank);
+  fields.integer("pid", hello.pid);
+  fields.object("versions", store::parameters_from_json, hello.versions);
+  return fields.finish(std::move(hello));
 }
 
 Result<CaseRequest> case_request_from_json(const nlohmann::json& message) {
-  return parse_message("case", [&]() -> Result<CaseRequest> {
-    CaseRequest request;
-    request.ordinal = integer_at<std::int64_t>(message, "ordinal");
-    auto parameters = parameters_at(message, "parameters");
-    if (!parameters) return tl::unexpected(parameters.error());
-    request.parameters = std::move(*parameters);
-    request.passes = message.at("passes").get<std::vector<std::string>>();
-    request.pinned = message.at("pinned").get<std::set<std::string>>();
-    for (const auto& [name, fields] : message.at("presets").items()) {
-      auto preset = store::parameters_from_json(fields);
-      if (!preset) return tl::unexpected(preset.error());
-      request.presets[name] = std::move(*preset);
+  FieldReader fields = reader_of(message, "case");
+  CaseRequest request;
+  fields.integer("ordinal", request.ordinal);
+  fields.object("parameters", store::parameters_from_json, request.parameters);
+  fields.texts("passes", request.passes);
+  std::vector<std::string> pinned;
+  fields.texts("pinned", pinned);
+  request.pinned.insert(pinned.begin(), pinned.end());
+  if (const nlohmann::json* presets = fields.find("presets")) {
+    for (const auto& [name, preset] : presets->items()) {
+      fields.take(store::parameters_from_json(preset), request.presets[name]);
     }
-    request.plugin_files = message.at("plugin_files").get<std::vector<std::string>>();
-    for (const auto& exchange : message.at("exchanged")) {
-      request.exchanged.push_back({exchange.at("pass"), exchange.at("file")});
-    }
-    request.takes_turns = message.at("takes_turns");
-    return request;
-  });
+  }
+  fields.texts("plugin_files", request.plugin_files);
+  fields.list("exchanged", exchange_from_json, request.exchanged);
+  fields.truth("takes_turns", request.takes_turns);
+  return fields.finish(std::move(request));
 }
 
 Result<Progress> progress_from_json(const nlohmann::json& message) {
-  return parse_message("progress", [&]() -> Result<Progress> {
-    return Progress{integer_at<std::int64_t>(message, "ordinal"), message.at("doing")};
-  });
+  FieldReader fields = reader_of(message, "progress");
+  Progress progress;
+  fields.integer("ordinal", progress.ordinal);
+  fields.text("doing", progress.doing);
+  return fields.finish(std::move(progress));
 }
 
 Result<Measured> measured_from_json(const nlohmann::json& message) {
-  return parse_message("measured", [&]() -> Result<Measured> {
-    auto series = store::series_from_json(message.at("series"));
-    if (!series) return tl::unexpected(series.error());
-    return Measured{integer_at<std::int64_t>(message, "ordinal"), std::move(*series)};
-  });
+  FieldReader fields = reader_of(message, "measured");
+  Measured measured;
+  fields.integer("ordinal", measured.ordinal);
+  fields.object("series", store::series_from_json, measured.series);
+  return fields.finish(std::move(measured));
 }
 
 Result<CaseDone> case_done_from_json(const nlohmann::json& message) {
-  return parse_message("case_done", [&]() -> Result<CaseDone> {
-    const auto outcome = outcome_from_text(message.at("outcome").get<std::string>());
-    if (!outcome) return fail(ExitCode::machine_lacks, "a case ended with an unknown outcome");
-    return CaseDone{integer_at<std::int64_t>(message, "ordinal"), *outcome, message.at("reason"),
-                    store::case_facts_from_json(message.at("context"))};
-  });
+  FieldReader fields = reader_of(message, "case_done");
+  CaseDone done;
+  fields.integer("ordinal", done.ordinal);
+  fields.outcome("outcome", done.outcome);
+  fields.text("reason", done.reason);
+  if (const nlohmann::json* facts = fields.find("context")) {
+    done.facts = store::case_facts_from_json(*facts);
+  }
+  return fields.finish(std::move(done));
 }
 
 Result<TurnWanted> turn_wanted_from_json(const nlohmann::json& message) {
-  return parse_message("turn_wanted", [&]() -> Result<TurnWanted> {
-    return TurnWanted{integer_at<std::int64_t>(message, "ordinal"), message.at("pass"),
-                      integer_at<std::int64_t>(message, "taken"),
-                      integer_at<std::int64_t>(message, "planned")};
-  });
+  FieldReader fields = reader_of(message, "turn_wanted");
+  TurnWanted wanted;
+  fields.integer("ordinal", wanted.ordinal);
+  fields.text("pass", wanted.pass);
+  fields.integer("taken", wanted.taken);
+  fields.integer("planned", wanted.planned);
+  return fields.finish(std::move(wanted));
 }
 
 Result<Turn> turn_from_json(const nlohmann::json& message) {
-  return parse_message("turn", [&]() -> Result<Turn> {
-    const Turn turn = {integer_at<std::int64_t>(message, "ordinal"),
-                       integer_at<std::int64_t>(message, "samples"), message.at("after_others")};
-    if (turn.samples < 1) throw Malformed{"'samples' should be at least 1"};
-    return turn;
-  });
+  FieldReader fields = reader_of(message, "turn");
+  Turn turn;
+  fields.integer("ordinal", turn.ordinal);
+  fields.integer("samples", turn.samples);
+  fields.truth("after_others", turn.after_others);
+  if (turn.samples < 1) fields.wrong("samples", "at least 1");
+  return fields.finish(turn);
 }
 
 }  // namespace assay::wire

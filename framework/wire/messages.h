@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/json.h"
 #include "store/records/records.h"
 
 namespace assay::wire {
@@ -93,6 +93,9 @@ nlohmann::json to_json(const Turn& message);
 // "hello", "case", "progress", "measured", "case_done", "turn_wanted", "turn"; "" when there is
 // none.
 std::string message_type(const nlohmann::json& message);
+// Of a message every field is needed; what is wrong with it is an Error with
+// ExitCode::machine_lacks.
+FieldReader reader_of(const nlohmann::json& message, const char* type);
 Result<Hello> hello_from_json(const nlohmann::json& message);
 Result<CaseRequest> case_request_from_json(const nlohmann::json& message);
 Result<Progress> progress_from_json(const nlohmann::json& message);

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/json.h"
 #include "conformance/check.h"
 #include "measure/device.h"
-#include "store/records/json.h"
 #include "worker/process/plugin_loader.h"
 
 namespace assay::worker {
@@ -20,7 +20,7 @@ namespace {
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 Result<wire::CheckRequest> read_request(const std::string& text) {
-  const auto json = store::parse_json(text);
+  const auto json = parse_json(text);
   return json ? wire::check_request_from_json(*json) : tl::unexpected(json.error());
 }
 
@@ -54,7 +54,7 @@ Result<void> run_checks(const wire::CheckRequest& request, std::FILE* output) {
   if (!entry) return tl::unexpected(entry.error());
 
   const auto say = [&](const nlohmann::json& message) {
-    const std::string line = store::dump(message) + "\n";
+    const std::string line = dump(message) + "\n";
     std::fwrite(line.data(), 1, line.size(), output);
     std::fflush(output);
   };

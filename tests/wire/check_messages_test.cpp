@@ -5,7 +5,6 @@
 
 #include <limits>
 
-#include "store/records/json.h"
 #include "wire/messages.h"
 
 namespace assay::wire {
@@ -13,9 +12,9 @@ namespace {
 
 // As it travels: one line of text.
 nlohmann::json travelled(const nlohmann::json& message) {
-  const std::string line = store::dump(message);
+  const std::string line = dump(message);
   EXPECT_EQ(line.find('\n'), std::string::npos);
-  return *store::parse_json(line);
+  return *parse_json(line);
 }
 
 TEST(CheckMessages, ARequestArrivesAsItWasSent) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "report/data/interleave_fact.h"
 #include "report/data/sampling_facts.h"
@@ -16,12 +17,6 @@ namespace assay::report {
 namespace {
 
 using nlohmann::json;
-
-std::string text_at(const json& object, const char* key) {
-  const auto at = object.is_object() ? object.find(key) : object.end();
-  if (!object.is_object() || at == object.end() || at->is_null()) return "";
-  return at->is_string() ? at->get<std::string>() : at->dump();
-}
 
 std::string size_at(const json& object, const char* key) {
   if (!object.is_object() || !object.contains(key) || !object[key].is_number()) return "";
@@ -74,9 +69,7 @@ std::string versions_of(const store::Run& run) {
     }
     if (!versions.empty()) return join(versions, ", ");
   }
-  return run.info.first.provenance.is_object() && run.info.first.provenance.contains("versions")
-             ? scalars_of(run.info.first.provenance["versions"])
-             : "";
+  return scalars_of(member_of(run.info.first.provenance, "versions"));
 }
 
 std::string source_of(const json& provenance) {
@@ -197,9 +190,7 @@ List facts_of(const store::Run& run) {
   const std::string driver = text_at(machine, "gpu_driver");
   add(items, "GPU", with({gpus_of(machine), driver.empty() ? "" : "driver " + driver}));
   add(items, "versions", with({versions_of(run), source_of(run.info.first.provenance)}));
-  if (run.info.first.provenance.is_object() && run.info.first.provenance.contains("environment")) {
-    add(items, "environment", scalars_of(run.info.first.provenance["environment"]));
-  }
+  add(items, "environment", scalars_of(member_of(run.info.first.provenance, "environment")));
   add(items, "measured with", settings_of(run));
   add(items, "samples", join(sampling_facts(run), ". "));
   add(items, "in turns", turns_of(run));

@@ -10,7 +10,6 @@
 #include "store/exchange/export_statistics.h"
 #include "store/records/identity.h"
 #include "store/records/json.h"
-#include "store/records/json_fields.h"
 #include "store/records/marks.h"
 #include "store/statistics.h"
 
@@ -34,10 +33,9 @@ json excerpt(const json& object, std::initializer_list<const char*> names) {
 // Enough to tell one machine from another.
 json short_machine(const json& machine) {
   json kept = excerpt(machine, {"host", "gpu"});
-  if (!machine.is_object()) return kept;
-  const auto gpus = machine.find("gpus");
-  if (gpus == machine.end() || !gpus->is_array() || gpus->empty()) return kept;
-  const json& first = gpus->front();
+  const json& gpus = member_of(machine, "gpus");
+  if (!gpus.is_array() || gpus.empty()) return kept;
+  const json& first = gpus.front();
   if (first.is_string()) kept["gpu"] = first;
   if (first.is_object() && first.contains("name")) kept["gpu"] = first["name"];
   return kept;

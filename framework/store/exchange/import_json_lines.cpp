@@ -10,7 +10,6 @@
 #include "store/exchange/import_formats.h"
 #include "store/records/identity.h"
 #include "store/records/json.h"
-#include "store/records/json_fields.h"
 #include "store/records/units.h"
 
 namespace assay::store {
@@ -36,9 +35,7 @@ Result<Line> read_line(const json& object) {
   fields.text("experiment", line.experiment);
   fields.text("when", line.when);
   fields.require("case");
-  if (const json* parameters = fields.find("case")) {
-    fields.take(parameters_from_json(*parameters), line.parameters);
-  }
+  fields.object("case", parameters_from_json, line.parameters);
   fields.take(series_from_json(object), line.series);
   if (const std::optional<Unit> unit = unit_named(line.series.unit);
       unit && unit->base != line.series.unit) {

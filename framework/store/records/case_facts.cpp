@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "store/records/json.h"
-#include "store/records/json_fields.h"
 
 namespace assay::store {
 namespace {
@@ -161,14 +160,10 @@ Taken take(json& from, json& into) {
 }
 
 Taken take(json& from, Mark& into) {
-  const auto text = [&](const char* name) {
-    const json& field = member_of(from, name);
-    return field.is_string() ? field.get<std::string>() : std::string();
-  };
-  into = {text("mark"), text("pass"), text("reason")};
+  into = {string_at(from, "mark"), string_at(from, "pass"), string_at(from, "reason")};
   if (into.mark.empty()) return Taken::nothing;
-  const bool all = from.size() == 3 && from.contains("pass") && from.contains("reason") &&
-                   from["pass"].is_string() && from["reason"].is_string();
+  const bool all = from.size() == 3 && member_of(from, "pass").is_string() &&
+                   member_of(from, "reason").is_string();
   return all ? Taken::all : Taken::some;
 }
 
