@@ -114,14 +114,14 @@ TEST_F(StoreMarksExport, JsonLinesFlagThemAndKeepTheSamples) {
   std::ostringstream out;
   ASSERT_TRUE(export_json_lines(run_, out, {}));
   std::istringstream lines(out.str());
-  std::vector<nlohmann::json> flags, samples;
+  std::vector<nlohmann::json> marks, samples;
   for (std::string line; std::getline(lines, line);) {
-    flags.push_back(nlohmann::json::parse(line)["flags"]);
+    marks.push_back(nlohmann::json::parse(line)["flags"]);
     samples.push_back(nlohmann::json::parse(line)["samples"]);
   }
-  EXPECT_EQ(flags[0], nlohmann::json({"throttled", "wide", "discarded"}));
-  EXPECT_EQ(flags[1], nlohmann::json({"throttled"}));
-  EXPECT_EQ(flags[2], nlohmann::json::array());
+  EXPECT_EQ(marks[0], nlohmann::json({"throttled", "wide", "discarded"}));
+  EXPECT_EQ(marks[1], nlohmann::json({"throttled"}));
+  EXPECT_EQ(marks[2], nlohmann::json::array());
   EXPECT_EQ(samples[0], nlohmann::json({1.5, 1.5}));
   const auto back = import_text(out.str(), "e.jsonl");
   ASSERT_TRUE(back) << back.error().text();

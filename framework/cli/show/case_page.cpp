@@ -46,7 +46,7 @@ std::string figures_of(const store::Series& series) {
       summary.n);
 }
 
-std::string flags_of(const store::Series& series) {
+std::string order_marks_of(const store::Series& series) {
   const store::SampleOrder order = store::examine_order(series.samples);
   std::string text;
   if (order.autocorrelated) {
@@ -65,7 +65,7 @@ std::string series_line(const store::Series& series) {
     text += ": " + std::string(to_text(series.outcome));
     if (!series.reason.empty()) text += ": " + series.reason;
   }
-  if (!series.samples.empty()) text += ": " + figures_of(series) + flags_of(series);
+  if (!series.samples.empty()) text += ": " + figures_of(series) + order_marks_of(series);
   if (series.samples.empty()) {
     for (const auto& [name, figure] : series.statistics) {
       text += fmt::format(": {} {}", name, Scale(std::abs(figure), series.unit)(figure));

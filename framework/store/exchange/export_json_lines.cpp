@@ -65,16 +65,16 @@ void add_rest_of_case(const CaseResult& result, json& provenance) {
 }
 
 // What the order of the samples says, then what was seen while they were taken.
-std::vector<std::string> flags_of(const CaseResult& result, const Series& series,
-                                  const SampleOrder& order) {
-  std::vector<std::string> flags;
-  if (order.autocorrelated) flags.push_back("autocorrelated");
-  if (order.drifting) flags.push_back("drifting");
+std::vector<std::string> mark_words(const CaseResult& result, const Series& series,
+                                    const SampleOrder& order) {
+  std::vector<std::string> words;
+  if (order.autocorrelated) words.push_back("autocorrelated");
+  if (order.drifting) words.push_back("drifting");
   for (const Mark& mark : marks_of(result, series)) {
-    if (std::find(flags.begin(), flags.end(), mark.mark) == flags.end()) flags.push_back(mark.mark);
+    if (std::find(words.begin(), words.end(), mark.mark) == words.end()) words.push_back(mark.mark);
   }
-  if (discarded_for(result, series)) flags.push_back("discarded");
-  return flags;
+  if (discarded_for(result, series)) words.push_back("discarded");
+  return words;
 }
 
 // All but machine and provenance, in the order they are documented.
@@ -104,7 +104,7 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
   line["reason"] = exchanged.reason;
   line["samples"] = samples;
   line["statistics"] = statistics;
-  line["flags"] = flags_of(result, series, order);
+  line["flags"] = mark_words(result, series, order);
   return line;
 }
 
