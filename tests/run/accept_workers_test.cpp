@@ -39,7 +39,7 @@ TEST_F(AcceptWorkersTest, ASilentStrangerAndOneWithoutTheTokenHoldNobodyUp) {
   const auto first = connection("secret", 0);
   const auto versions = accepted();
   ASSERT_TRUE(versions) << versions.error().text();
-  EXPECT_EQ((*versions)["libtorch"], "2");
+  EXPECT_EQ(versions->at("libtorch"), Value("2"));
   for (const Worker& worker : workers_) EXPECT_TRUE(worker.channel.open());
 }
 

@@ -23,7 +23,7 @@ TEST_F(External, TakesSeriesChecksAndVersions) {
   EXPECT_EQ(left.exchanged[0].pass, "forward");
   EXPECT_EQ(left.exchanged[0].file, (folder_.path() / "f.safetensors").string());
   EXPECT_EQ(left.unverified.at("backward"), "too large");
-  EXPECT_EQ(left.end.context["versions"]["torch"], "2");
+  EXPECT_EQ(left.end.facts.versions.at("torch"), Value("2"));
 }
 
 // 20 samples, 1 to 20: 1.96 √20 / 2 + ½ = 4.9 places to either side of the middle, which is 10.5.
@@ -33,17 +33,17 @@ TEST_F(External, TellsHowWellItsMedianIsKnownAndThatNoTargetStoppedIt) {
   const std::string time =
       R"({"series": {"pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [)"
       "11,2,13,4,15,6,17,8,19,10,1,12,3,14,5,16,7,18,9,20]}}";
-  auto timing = printing(time).end.context["timing"]["forward"];
-  EXPECT_EQ(timing["stopped_by"], "count");
-  EXPECT_EQ(timing["samples"], 20);
-  EXPECT_EQ(timing["target"], 0.01);
-  EXPECT_EQ(timing["clock"], "wall");
-  EXPECT_NEAR(timing["relative_interval"].get<double>(), 4.9 / 10.5, 0.02);
+  auto timing = printing(time).end.facts.timing["forward"];
+  EXPECT_EQ(timing.stopped_by, "count");
+  EXPECT_EQ(timing.samples, 20);
+  EXPECT_EQ(timing.target, 0.01);
+  EXPECT_EQ(timing.clock, "wall");
+  EXPECT_NEAR(timing.relative_interval.value(), 4.9 / 10.5, 0.02);
   resolved_.request.parameters["measure.samples"] = std::int64_t{10};
   resolved_.request.parameters["measure.target"] = std::int64_t{0};
-  timing = printing(time).end.context["timing"]["forward"];
-  EXPECT_EQ(timing["stopped_by"], "program");
-  EXPECT_FALSE(timing.contains("target"));
+  timing = printing(time).end.facts.timing["forward"];
+  EXPECT_EQ(timing.stopped_by, "program");
+  EXPECT_FALSE(timing.target);
 }
 
 // Each of its calls is between events of its own.
@@ -52,16 +52,16 @@ TEST_F(External, TellsHowFarACallBetweenEventsMayBeOff) {
     resolved_.request.parameters["measure.clock"] = clock;
     return printing(R"({"series": {"pass": "forward", "metric": "time", "unit": "s", "clock": ")" +
                     clock + R"(", "samples": [1]}})")
-        .end.context["timing"]["forward"];
+        .end.facts.timing["forward"];
   };
-  EXPECT_EQ(timed_by("cuda_event")["clock_facts"]["call_error_s"], 0.3e-6);
-  EXPECT_FALSE(timed_by("wall").contains("clock_facts"));
+  EXPECT_EQ(timed_by("cuda_event").clock_facts.call_error_s, 0.3e-6);
+  EXPECT_FALSE(timed_by("wall").clock_facts.call_error_s);
 }
 
 TEST_F(External, WhatItPrintsToStandardErrorIsKeptWhateverBecameOfIt) {
   const auto left = run("cat > /dev/null; echo warning >&2; echo '" + std::string(timed) + "'");
   EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
-  EXPECT_EQ(left.end.context["output"], "warning\n");
+  EXPECT_EQ(left.end.facts.output, "warning\n");
 }
 
 TEST_F(External, IsGivenItsFolderAndTheModules) {
@@ -287,8 +287,8 @@ TEST_F(Findings, AWrongPassLosesItsFigures) {
   EXPECT_THAT(told(end, "a"), UnorderedElementsAre("time ok", "bytes ok", "error ok"));
   EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time wrong", "error ok"));
   EXPECT_THAT(told(end, "c"), UnorderedElementsAre("time ok", "bytes ok"));
-  EXPECT_EQ(end.context["unverified"],
-            nlohmann::json({{"c", "mine: the program exchanges no tensors"}}));
+  EXPECT_THAT(end.facts.unverified,
+              UnorderedElementsAre(std::pair("c", "mine: the program exchanges no tensors")));
 }
 
 TEST_F(Findings, WhatNobodyCanVerifyIsMarked) {
@@ -301,8 +301,9 @@ TEST_F(Findings, WhatNobodyCanVerifyIsMarked) {
   const CaseEnd end = with_findings(std::move(external_), found_, "mine");
   EXPECT_EQ(end.outcome, Outcome::ok);
   EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time ok", "bytes ok"));
-  EXPECT_EQ(end.context["unverified"],
-            nlohmann::json({{"b", "mine: TF32 needs a CUDA device"}, {"c", "mine: 9 GiB"}}));
+  EXPECT_THAT(end.facts.unverified,
+              UnorderedElementsAre(std::pair("b", "mine: TF32 needs a CUDA device"),
+                                   std::pair("c", "mine: 9 GiB")));
 }
 
 TEST_F(Findings, AWorkerThatDiesVerifiesNothing) {
@@ -312,14 +313,14 @@ TEST_F(Findings, AWorkerThatDiesVerifiesNothing) {
   EXPECT_EQ(end.outcome, Outcome::crashed);
   EXPECT_THAT(told(end, "a"), UnorderedElementsAre("time ok", "bytes ok", "error ok"));
   EXPECT_THAT(told(end, "b"), UnorderedElementsAre("time crashed"));
-  EXPECT_EQ(end.context["unverified"].size(), 1u);
+  EXPECT_EQ(end.facts.unverified.size(), 1u);
 }
 
 TEST_F(Findings, WhyThereIsNoExchange) {
   external_.exchanged.clear();
   external_.without_exchange = "the program ended with signal 9";
   const CaseEnd end = with_findings(std::move(external_), {}, "mine");
-  EXPECT_EQ(end.context["unverified"]["a"], "mine: the program ended with signal 9");
+  EXPECT_EQ(end.facts.unverified.at("a"), "mine: the program ended with signal 9");
 }
 
 // A figure of the program's own proves nothing.
@@ -327,7 +328,7 @@ TEST_F(Findings, ItsOwnErrorDoesNotCount) {
   external_.exchanged.clear();
   external_.end.series.push_back({.pass = "c", .metric = "error", .samples = {0}});
   const CaseEnd end = with_findings(std::move(external_), {}, "mine");
-  EXPECT_EQ(end.context["unverified"].size(), 3u);
+  EXPECT_EQ(end.facts.unverified.size(), 3u);
 }
 
 }  // namespace

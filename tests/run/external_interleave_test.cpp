@@ -47,7 +47,7 @@ TEST_F(ExternalInTurns, WaitsUntilItIsGivenOne) {
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::ok) << end.reason;
   EXPECT_EQ(end.series.size(), 1u);
-  const std::string seen = end.context["output"];
+  const std::string seen = end.facts.output;
   EXPECT_THAT(seen, HasSubstr("\"turns\":true"));
   EXPECT_THAT(seen, HasSubstr("{\"turn\":{\"after_others\":true,\"samples\":5}}"));
 }

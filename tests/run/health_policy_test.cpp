@@ -74,7 +74,7 @@ class HealthPolicyTest : public ::testing::Test {
   CaseEnd measure(const Script& script) {
     CaseEnd end;
     end.outcome = script.outcome;
-    end.context["from_the_worker"] = measured_;
+    end.facts.extra["from_the_worker"] = measured_;
     store::Series time;
     time.pass = "forward";
     time.metric = "time";
@@ -92,10 +92,8 @@ class HealthPolicyTest : public ::testing::Test {
   }
 
   static std::vector<std::string> marks(const CaseEnd& end) {
-    store::CaseResult result;
-    result.context = end.context;
     std::vector<std::string> words;
-    for (const store::Mark& mark : store::marks_of(result)) words.push_back(mark.mark);
+    for (const store::Mark& mark : end.facts.marks) words.push_back(mark.mark);
     return words;
   }
 
@@ -110,18 +108,18 @@ class HealthPolicyTest : public ::testing::Test {
 TEST_F(HealthPolicyTest, AFitCaseHasHealthAndNoMarks) {
   const CaseEnd end = run("mark", {{}});
   EXPECT_THAT(marks(end), IsEmpty());
-  EXPECT_FALSE(end.context.contains("marks"));
-  EXPECT_EQ(end.context["health"]["gpus"][0]["device"], 0);
-  EXPECT_EQ(end.context["from_the_worker"], 1) << "beside what the worker said";
+  EXPECT_FALSE(to_json(end.facts).contains("marks"));
+  EXPECT_EQ(end.facts.health["gpus"][0]["device"], 0);
+  EXPECT_EQ(end.facts.extra["from_the_worker"], 1) << "beside what the worker said";
 }
 
 TEST_F(HealthPolicyTest, MarkMarks) {
   const CaseEnd end = run("mark", {{.throttled = true, .drifts = true}});
   EXPECT_THAT(marks(end), ElementsAre("throttled", "drifting"));
-  EXPECT_EQ(end.context["marks"][0]["pass"], "");
-  EXPECT_EQ(end.context["marks"][1]["pass"], "forward");
-  EXPECT_FALSE(end.context.contains("discarded"));
-  EXPECT_FALSE(end.context["health"].contains("tries"));
+  EXPECT_EQ(end.facts.marks[0].pass, "");
+  EXPECT_EQ(end.facts.marks[1].pass, "forward");
+  EXPECT_THAT(end.facts.discarded, IsEmpty());
+  EXPECT_FALSE(end.facts.health.contains("tries"));
 }
 
 TEST_F(HealthPolicyTest, MarksJoinThoseOfOthers) {
@@ -129,7 +127,7 @@ TEST_F(HealthPolicyTest, MarksJoinThoseOfOthers) {
   WatchedCase watched = watch();
   watched.begin();
   CaseEnd leaky = measure({});
-  leaky.context["marks"].push_back({{"mark", "leak"}});
+  leaky.facts.marks.push_back({.mark = "leak"});
   watched.end(std::move(leaky));
   const CaseEnd end = *watched.conclude();
   EXPECT_THAT(marks(end), ElementsAre("leak", "throttled"));
@@ -140,8 +138,8 @@ TEST_F(HealthPolicyTest, RetryEndsWithTheFirstFitTry) {
   EXPECT_EQ(measured_, 2u);
   EXPECT_THAT(marks(end), IsEmpty());
   EXPECT_EQ(end.series[0].samples[0], 2.0) << "the second try's";
-  EXPECT_EQ(end.context["health"]["tries"], nlohmann::json({"throttled", "fit"}));
-  EXPECT_EQ(end.context["health"]["kept_try"], 2);
+  EXPECT_EQ(end.facts.health["tries"], nlohmann::json({"throttled", "fit"}));
+  EXPECT_EQ(end.facts.health["kept_try"], 2);
   EXPECT_THAT(said_, ElementsAre("try 2 of 3, the last was throttled"));
 }
 
@@ -152,20 +150,20 @@ TEST_F(HealthPolicyTest, RetryKeepsTheTryWithTheFewestMarks) {
   EXPECT_EQ(measured_, 3u);
   EXPECT_THAT(marks(end), ElementsAre("throttled"));
   EXPECT_EQ(end.series[0].samples[0], 2.0);
-  EXPECT_EQ(end.context["from_the_worker"], 2);
+  EXPECT_EQ(end.facts.extra["from_the_worker"], 2);
 }
 
 TEST_F(HealthPolicyTest, OfEqualTriesTheFirstIsKept) {
   const CaseEnd end = run("retry", {{.throttled = true}, {.throttled = true}, {.drifts = true}});
   EXPECT_EQ(end.series[0].samples[0], 1.0);
-  EXPECT_EQ(end.context["health"]["kept_try"], 1);
+  EXPECT_EQ(end.facts.health["kept_try"], 1);
 }
 
 TEST_F(HealthPolicyTest, ATryThatFailsDoesNotReplaceOneThatWorked) {
   const CaseEnd end = run("retry", {{.throttled = true}, {.outcome = Outcome::crashed}, {}});
   EXPECT_EQ(end.outcome, Outcome::ok);
-  EXPECT_EQ(end.context["health"]["tries"], nlohmann::json({"throttled", "crashed", "fit"}));
-  EXPECT_EQ(end.context["health"]["kept_try"], 3);
+  EXPECT_EQ(end.facts.health["tries"], nlohmann::json({"throttled", "crashed", "fit"}));
+  EXPECT_EQ(end.facts.health["kept_try"], 3);
 }
 
 TEST_F(HealthPolicyTest, WhatFailedIsNotTriedAgain) {
@@ -185,16 +183,16 @@ TEST_F(HealthPolicyTest, AnInterruptedRunDoesNotTryAgain) {
 TEST_F(HealthPolicyTest, DiscardNamesThePassesAndKeepsTheSamples) {
   const CaseEnd throttled = run("discard", {{.throttled = true}});
   EXPECT_EQ(throttled.outcome, Outcome::ok);
-  EXPECT_EQ(throttled.context["discarded"], nlohmann::json({{"forward", "throttled"}}));
+  EXPECT_THAT(throttled.facts.discarded, ElementsAre(std::pair("forward", "throttled")));
   EXPECT_EQ(throttled.series[0].samples.size(), 30u);
   const CaseEnd drifting = run("discard", {{.drifts = true}});
-  EXPECT_EQ(drifting.context["discarded"], nlohmann::json({{"forward", "drifting"}}));
-  EXPECT_FALSE(run("discard", {{}}).context.contains("discarded"));
+  EXPECT_THAT(drifting.facts.discarded, ElementsAre(std::pair("forward", "drifting")));
+  EXPECT_THAT(run("discard", {{}}).facts.discarded, IsEmpty());
 }
 
 TEST_F(HealthPolicyTest, ASkippedCaseHasNoHealth) {
   const CaseEnd end = run("mark", {{.outcome = Outcome::skipped}});
-  EXPECT_FALSE(end.context.contains("health"));
+  EXPECT_TRUE(end.facts.health.is_null());
 }
 
 TEST_F(HealthPolicyTest, AnInterruptedTryDoesNotCount) {
@@ -213,7 +211,7 @@ TEST_F(HealthPolicyTest, AnInterruptedTryDoesNotCount) {
   watched.end(interrupted);
   const auto kept = watched.conclude();
   ASSERT_TRUE(kept);
-  EXPECT_FALSE(kept->context["health"].contains("tries"));
+  EXPECT_FALSE(kept->facts.health.contains("tries"));
 }
 
 class NeedsTest : public ::testing::Test {

@@ -194,10 +194,16 @@ TEST_F(InterleaveEngineTest, OneThatIsAloneEndsAsItStarts) {
 }
 
 TEST(InterleaveFact, NamesTheOthersOrSaysWhyThereAreNone) {
-  EXPECT_EQ(interleave_fact(1, {"x=1", "x=2", "x=3"}, {{"forward", 2, 5, "ABCCBA"}}),
+  const auto written = [](store::InterleaveFacts fact) {
+    store::CaseFacts facts;
+    facts.interleaved = std::move(fact);
+    return to_json(facts)["interleaved"];
+  };
+  EXPECT_EQ(written(interleave_fact(1, {"x=1", "x=2", "x=3"}, {{"forward", 2, 5, "ABCCBA"}})),
             nlohmann::json::parse(R"({"as": "B", "with": {"A": "x=1", "C": "x=3"},
                 "passes": {"forward": {"block": 2, "rounds": 5, "turns": "ABCCBA"}}})"));
-  EXPECT_EQ(interleave_fact("it is skipped"), nlohmann::json({{"apart", "it is skipped"}}));
+  EXPECT_EQ(written(interleave_fact("it is skipped")),
+            nlohmann::json({{"apart", "it is skipped"}}));
 }
 
 TEST(HarmByOthers, IsWantOfMemoryOrOfTheGpu) {

@@ -1,4 +1,4 @@
-#include "run/schedule/pass_by_pass.h"
+#include "run/interleave/pass_by_pass.h"
 
 #include <gmock/gmock.h>
 
@@ -59,12 +59,13 @@ TEST(PassByPass, WhatIsKnownOfThePassesIsPutTogether) {
     const std::string pass = one.request.passes[0];
     CaseEnd part = ended(Outcome::ok);
     part.series.push_back(time_of(pass));
-    part.context = {{"output", "in " + pass + "\n"}, {"timing", {{pass, {{"samples", 1}}}}}};
+    part.facts.output = "in " + pass + "\n";
+    part.facts.timing[pass].samples = 1;
     return part;
   });
   EXPECT_EQ(end.outcome, Outcome::ok);
-  EXPECT_EQ(end.context["output"], "in forward\nin backward\nin step\n");
-  EXPECT_EQ(end.context["timing"].size(), 3u);
+  EXPECT_EQ(end.facts.output, "in forward\nin backward\nin step\n");
+  EXPECT_EQ(end.facts.timing.size(), 3u);
 }
 
 // The time limit is the case's: what is left of it when the first pass has taken all.

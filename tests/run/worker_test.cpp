@@ -78,15 +78,18 @@ TEST(WorkerTest, AnOutOfMemoryKillBeforeItsCaseIsNotItsOwn) {
 }
 
 TEST(CaseMarksTest, WhatARankLeavesBehindIsMarkedOnce) {
-  nlohmann::json context = {{"marks", {{{"mark", "throttled"}, {"reason", "hot"}}}}};
-  EXPECT_FALSE(add_marks({{"timing", 1}}, context));
-  EXPECT_EQ(context["marks"].size(), 1u);
-  const nlohmann::json leaks = {{"left_behind", {{"leak", "9 MiB"}}}};
-  EXPECT_TRUE(add_marks(leaks, context));
-  EXPECT_TRUE(add_marks(leaks, context));
-  ASSERT_EQ(context["marks"].size(), 2u);
-  EXPECT_EQ(context["marks"][1]["mark"], "leak");
-  EXPECT_EQ(context["marks"][1]["reason"], "9 MiB");
+  store::CaseFacts facts;
+  facts.marks = {{"throttled", "", "hot"}};
+  store::CaseFacts of_rank;
+  of_rank.timing["forward"].samples = 1;
+  EXPECT_FALSE(add_marks(of_rank, facts));
+  EXPECT_EQ(facts.marks.size(), 1u);
+  of_rank.left_behind = {{"leak", "9 MiB"}};
+  EXPECT_TRUE(add_marks(of_rank, facts));
+  EXPECT_TRUE(add_marks(of_rank, facts));
+  ASSERT_EQ(facts.marks.size(), 2u);
+  EXPECT_EQ(facts.marks[1].mark, "leak");
+  EXPECT_EQ(facts.marks[1].reason, "9 MiB");
 }
 
 TEST(CaseMarksTest, OfARankOnlyWhatDiffersIsKept) {

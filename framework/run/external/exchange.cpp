@@ -79,16 +79,15 @@ CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::str
   for (const wire::ExchangeFile& exchanged : external.exchanged) {
     if (is_timed(end.series, exchanged.pass)) take_finding(external, exchanged.pass, found);
   }
-  nlohmann::json unverified = nlohmann::json::object();
   for (const store::Series& series : end.series) {
     if (series.metric != "time" || series.outcome != Outcome::ok) continue;
     const store::Series* error = find(found.series, series.pass, "error");
     if (error != nullptr && error->outcome == Outcome::ok) continue;
     const auto reason = external.unverified.find(series.pass);
     const bool told = reason != external.unverified.end() && !reason->second.empty();
-    unverified[series.pass] = variant + ": " + (told ? reason->second : external.without_exchange);
+    end.facts.unverified[series.pass] =
+        variant + ": " + (told ? reason->second : external.without_exchange);
   }
-  if (!unverified.empty()) end.context["unverified"] = std::move(unverified);
   end.interrupted = end.interrupted || found.interrupted;
   return std::move(external.end);
 }

@@ -20,7 +20,7 @@ wire::CaseRequest exchange_request(const ResolvedCase& resolved,
 
 // The external program's end with what the worker found: a pass that is wrong, or that cannot be
 // verified although it should be, loses its figures to that outcome; one that nobody can verify is
-// named in context["unverified"], {pass: "variant: reason"}.
+// named in facts.unverified, as "variant: reason".
 CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::string& variant);
 
 }  // namespace assay::run

@@ -19,12 +19,6 @@ constexpr std::size_t most_output_bytes = 256u << 20;
 constexpr std::size_t most_line_bytes = 64u << 20;
 constexpr std::size_t most_bad_lines = 100;
 
-std::string text_at(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  return json.is_object() && found != json.end() && found->is_string() ? found->get<std::string>()
-                                                                       : std::string();
-}
-
 // Its figures do not count.
 void spoil(store::Series& series, const std::string& reason) {
   series.outcome = Outcome::error;
@@ -59,7 +53,7 @@ void ExternalAnswers::take(std::string_view output, const Doing& doing) {
 
 void ExternalAnswers::take_line(std::string_view line, const Doing& doing) {
   if (trim(line).empty()) return;
-  const auto json = store::parse_json(line);
+  const auto json = parse_json(line);
   if (!json || !json->is_object()) {
     ++bad_lines_;
     return refuse(fmt::format("the program printed a line that is not a JSON object: {}",
@@ -70,10 +64,10 @@ void ExternalAnswers::take_line(std::string_view line, const Doing& doing) {
   if (json->contains("check")) take_check((*json)["check"]);
   if (json->contains("unchecked")) {
     const nlohmann::json& unchecked = (*json)["unchecked"];
-    left_.unverified[text_at(unchecked, "pass")] = text_at(unchecked, "reason");
+    left_.unverified[string_at(unchecked, "pass")] = string_at(unchecked, "reason");
   }
   if (json->contains("done") && (*json)["done"].contains("versions")) {
-    left_.end.context["versions"] = (*json)["done"]["versions"];
+    add(left_.end.facts, store::case_facts_from_json({{"versions", (*json)["done"]["versions"]}}));
   }
 }
 
@@ -129,8 +123,8 @@ void ExternalAnswers::take_series(const nlohmann::json& json, const Doing& doing
 
 // The file lies in the folder that this case was given, and nowhere else.
 void ExternalAnswers::take_check(const nlohmann::json& json) {
-  const std::string pass = text_at(json, "pass");
-  const std::string file = text_at(json, "file");
+  const std::string pass = string_at(json, "pass");
+  const std::string file = string_at(json, "file");
   if (folder_.empty() || file.empty() || file.find('/') != std::string::npos || file == "." ||
       file == "..") {
     return refuse(
@@ -186,7 +180,7 @@ void ExternalAnswers::look_for_turns() {
 void ExternalAnswers::tell_of_sampling() {
   for (const store::Series& series : left_.end.series) {
     if (series.metric != "time" || series.outcome != Outcome::ok) continue;
-    left_.end.context["timing"][series.pass] = sampling_of(series, case_.request);
+    left_.end.facts.timing[series.pass] = sampling_of(series, case_.request);
   }
 }
 
@@ -195,7 +189,7 @@ ExternalEnd ExternalAnswers::conclude(std::string_view errors) {
   if (end.outcome == Outcome::ok && !end.interrupted) look_for_every_pass();
   if (takes_turns_) look_for_turns();
   tell_of_sampling();
-  if (!errors.empty()) end.context["output"] = printable(errors);
+  if (!errors.empty()) end.facts.output = printable(errors);
   if (cut_short_) {
     left_.without_exchange = "no tensors were exchanged: " + end.reason;
   }

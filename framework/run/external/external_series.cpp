@@ -77,19 +77,18 @@ Result<void> check_external_series(const store::Series& series, const wire::Case
                           series.pass, wrong));
 }
 
-nlohmann::json sampling_of(const store::Series& time, const wire::CaseRequest& request) {
+store::SamplingFacts sampling_of(const store::Series& time, const wire::CaseRequest& request) {
   const auto taken = static_cast<double>(time.samples.size());
-  nlohmann::json facts = {
-      {"clock", time.clock},
-      {"samples", time.samples.size()},
-      {"calls_per_sample", store::integer_of(request.parameters, "measure.calls_per_sample", 1)},
-      {"stopped_by", taken == store::number_of(request.parameters, "measure.samples", taken)
-                         ? "count"
-                         : "program"},
-      {"relative_interval", timing::relative_half_width_of_median(time.samples)}};
-  if (time.clock == "cuda_event") facts["clock_facts"] = {{"call_error_s", event_error_s}};
+  const bool counted = taken == store::number_of(request.parameters, "measure.samples", taken);
+  store::SamplingFacts facts = {
+      .clock = time.clock,
+      .samples = std::ssize(time.samples),
+      .calls_per_sample = store::integer_of(request.parameters, "measure.calls_per_sample", 1),
+      .stopped_by = counted ? "count" : "program",
+      .relative_interval = timing::relative_half_width_of_median(time.samples)};
+  if (time.clock == "cuda_event") facts.clock_facts.call_error_s = event_error_s;
   const double target = store::number_of(request.parameters, "measure.target", 0);
-  if (target > 0) facts["target"] = target;
+  if (target > 0) facts.target = target;
   return facts;
 }
 

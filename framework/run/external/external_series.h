@@ -9,9 +9,9 @@ namespace assay::run {
 // case's clock. The error is one sentence, the reason of the case's outcome.
 Result<void> check_external_series(const store::Series& series, const wire::CaseRequest& request);
 
-// How such a time was taken, as `timing` of the case's context says it (docs/measuring.md): how
+// How such a time was taken, as the facts of the case say it (docs/measuring.md): how
 // many samples, what ended them and how well their median is known. The protocol knows no target: a
 // program that took `samples` was stopped by their count, another one by itself.
-nlohmann::json sampling_of(const store::Series& time, const wire::CaseRequest& request);
+store::SamplingFacts sampling_of(const store::Series& time, const wire::CaseRequest& request);
 
 }  // namespace assay::run

@@ -113,19 +113,21 @@ std::string harm_by_others(const CaseEnd& end) {
   return refused ? "the GPU serves one process at a time" : "";
 }
 
-nlohmann::json interleave_fact(std::size_t index, const std::vector<std::string>& names,
-                               const std::vector<InterleavePass>& turns) {
-  nlohmann::json with = nlohmann::json::object();
+store::InterleaveFacts interleave_fact(std::size_t index, const std::vector<std::string>& names,
+                                       const std::vector<InterleavePass>& turns) {
+  std::map<std::string, std::string> with;
   for (std::size_t other = 0; other < names.size(); ++other) {
     if (other != index) with[letter_of(other)] = names[other];
   }
-  nlohmann::json passes = nlohmann::json::object();
+  std::map<std::string, store::InterleavedPass> passes;
   for (const InterleavePass& pass : turns) {
-    passes[pass.pass] = {{"block", pass.block}, {"rounds", pass.rounds}, {"turns", pass.turns}};
+    passes[pass.pass] = {pass.block, static_cast<std::int64_t>(pass.rounds), pass.turns};
   }
-  return {{"as", letter_of(index)}, {"with", std::move(with)}, {"passes", std::move(passes)}};
+  return {letter_of(index), std::move(with), std::move(passes), {}};
 }
 
-nlohmann::json interleave_fact(const std::string& why_apart) { return {{"apart", why_apart}}; }
+store::InterleaveFacts interleave_fact(const std::string& why_apart) {
+  return {.apart = why_apart};
+}
 
 }  // namespace assay::run

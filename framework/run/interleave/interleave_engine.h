@@ -68,10 +68,10 @@ void interleave(const InterleaveMembers& members, const InterleaveRules& rules);
 // it.
 std::string harm_by_others(const CaseEnd& end);
 
-// context["interleaved"] of a member; names: of all members, such as "attention=flash".
-nlohmann::json interleave_fact(std::size_t index, const std::vector<std::string>& names,
-                               const std::vector<InterleavePass>& turns);
+// The fact of a member; names: of all members, such as "attention=flash".
+store::InterleaveFacts interleave_fact(std::size_t index, const std::vector<std::string>& names,
+                                       const std::vector<InterleavePass>& turns);
 // That of a case that is measured alone although it has others to be compared with.
-nlohmann::json interleave_fact(const std::string& why_apart);
+store::InterleaveFacts interleave_fact(const std::string& why_apart);
 
 }  // namespace assay::run

@@ -5,7 +5,7 @@
 
 #include "run/external/exchange.h"
 #include "run/external/external_case.h"
-#include "run/schedule/pass_by_pass.h"
+#include "run/interleave/pass_by_pass.h"
 
 namespace assay::run {
 
@@ -57,7 +57,7 @@ class OnWorkers final : public InterleaveMember {
   CaseEnd end() override {
     if (!group_) return membership_.not_started(failed_to_start_);
     CaseEnd end = group_->end();
-    end.context["versions"] = group_->versions();
+    end.facts.versions = group_->versions();
     membership_.give_back(*std::exchange(group_, std::nullopt), end);
     return end;
   }
@@ -96,7 +96,7 @@ class InAProgram final : public InterleaveMember {
     CaseEnd end =
         checked_by_workers(std::move(left), folder_, membership_.resolved,
                            [this](const wire::CaseRequest& request) { return check(request); });
-    if (!checked_with_.is_null()) end.context.emplace("versions", checked_with_);
+    if (end.facts.versions.empty()) end.facts.versions = checked_with_;
     return end;
   }
 
@@ -123,7 +123,7 @@ class InAProgram final : public InterleaveMember {
   const std::filesystem::path modules_;
   const TemporaryFolder folder_{"exchange"};
   std::optional<ExternalProgram> program_;
-  nlohmann::json checked_with_;  // versions of the worker; null: there was none
+  store::Parameters checked_with_;  // versions of the worker; empty: there was none
 };
 
 std::unique_ptr<InterleaveMember> make_member(const Membership& membership);

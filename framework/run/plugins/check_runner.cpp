@@ -9,10 +9,10 @@
 #include <cstring>
 #include <optional>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "run/workers/process.h"
 #include "run/workers/temporary_folder.h"
-#include "store/records/json.h"
 #include "wire/messages.h"
 
 namespace assay::run {
@@ -59,7 +59,7 @@ class CheckedWorker {
     if (!fifo.problem().empty()) return fail(ExitCode::machine_lacks, fifo.problem());
     Process::Command command;
     command.arguments = {installation.executable.string(), "worker", "check", fifo.path(),
-                         store::dump(wire::to_json(request_))};
+                         dump(wire::to_json(request_))};
     auto process = Process::start(command);
     if (!process) return tl::unexpected(process.error());
     announce_suite_ = first;
@@ -99,7 +99,7 @@ class CheckedWorker {
 
   void take(const std::string& line) {
     last_word_ = Clock::now();
-    const auto message = store::parse_json(line);
+    const auto message = parse_json(line);
     if (!message) return note(message.error());
     const std::string type = wire::message_type(*message);
     if (type == "check_suite") {

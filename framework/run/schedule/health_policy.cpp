@@ -86,11 +86,11 @@ std::optional<CaseEnd> WatchedCase::conclude() {
     kept.health["tries"] = std::move(tries_);
     kept.health["kept_try"] = kept_try_;
   }
-  nlohmann::json& context = kept.end.context;
-  context["health"] = std::move(kept.health);
-  store::add_marks(context, kept.marks);
+  store::CaseFacts& facts = kept.end.facts;
+  facts.health = std::move(kept.health);
+  facts.marks.insert(facts.marks.end(), kept.marks.begin(), kept.marks.end());
   if (policy_ == "discard" && kept.end.outcome == Outcome::ok && !kept.marks.empty()) {
-    context["discarded"] = discarded_by(kept);
+    facts.discarded = discarded_by(kept);
   }
   return std::move(kept.end);
 }
@@ -106,13 +106,13 @@ std::string WatchedCase::in_words(const Try& one) {
 }
 
 // Pass to the word of its first mark: of marks of the whole case for every pass that was timed.
-nlohmann::json WatchedCase::discarded_by(const Try& one) {
-  nlohmann::json passes = nlohmann::json::object();
+std::map<std::string, std::string> WatchedCase::discarded_by(const Try& one) {
+  std::map<std::string, std::string> passes;
   for (const store::Mark& mark : one.marks) {
-    if (!mark.pass.empty() && !passes.contains(mark.pass)) passes[mark.pass] = mark.mark;
+    if (!mark.pass.empty()) passes.try_emplace(mark.pass, mark.mark);
     for (const store::Series& series : one.end.series) {
       const bool timed = mark.pass.empty() && !series.clock.empty();
-      if (timed && !passes.contains(series.pass)) passes[series.pass] = mark.mark;
+      if (timed) passes.try_emplace(series.pass, mark.mark);
     }
   }
   return passes;

@@ -28,11 +28,11 @@ health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cp
 
 // One case while it is measured: watches the machine during each try, and does what the case's
 // `measure.unhealthy` says about what was seen:
-// - mark: joins `marks` to the context;
+// - mark: joins `marks` to the facts;
 // - retry: wants a marked case measured again, `most_tries` in all, and keeps the try with the
 //   fewest marks, of equals the first; does not come with turns (config/read/interleave.h);
-// - discard: also names the passes whose times reports leave out (`discarded` in the context).
-// What was read joins the context as `health`. A case that did not end `ok` is measured once.
+// - discard: also names the passes whose times reports leave out (`discarded` in the facts).
+// What was read joins the facts as `health`. A case that did not end `ok` is measured once.
 class WatchedCase {
  public:
   WatchedCase(health::Watch& watch, health::Needs needs, std::string policy)
@@ -60,7 +60,7 @@ class WatchedCase {
   };
 
   static std::string in_words(const Try& one);
-  static nlohmann::json discarded_by(const Try& one);
+  static std::map<std::string, std::string> discarded_by(const Try& one);
   void drop();
 
   health::Watch& watch_;

@@ -9,8 +9,8 @@
 #include "run/external/permission.h"
 #include "run/interleave/interleave_member.h"
 #include "run/interleave/interleave_plan.h"
+#include "run/interleave/pass_by_pass.h"
 #include "run/schedule/health_policy.h"
-#include "run/schedule/pass_by_pass.h"
 #include "run/schedule/provenance.h"
 #include "store/records/identity.h"
 
@@ -59,16 +59,11 @@ class Run {
 
   Result<void> begin_anew() {
     if (may_repeat(request_.plan)) select({});
-    store::Session session = this_session();
     store::RunInfo info;
     info.experiment = request_.experiment.name;
     info.title = request_.experiment.title;
-    info.experiment_text = std::move(session.experiment_text);
-    info.experiment_file = std::move(session.experiment_file);
-    info.overrides = std::move(session.overrides);
+    info.first = this_session();
     info.started = timestamp_utc();
-    info.machine = std::move(session.machine);
-    info.provenance = std::move(session.provenance);
     auto name = database_.begin_numbered_run(std::move(info));
     if (!name) return tl::unexpected(name.error());
     end_.run = std::move(*name);
@@ -189,13 +184,13 @@ class Run {
     refuse_changed_files(open, end);
     complete_passes(open.resolved.request.passes, end);
     if (open.resolved.external != nullptr && end.outcome != Outcome::skipped) {
-      end.context["leave"] = request_.allow_external ? "--allow-external" : trusted_variable;
+      end.facts.permission = request_.allow_external ? "--allow-external" : trusted_variable;
     }
     result.outcome = end.outcome;
     result.reason = std::move(end.reason);
     result.series = std::move(end.series);
-    result.context = {{"passes", open.resolved.request.passes}};
-    result.context.update(end.context);
+    result.facts = std::move(end.facts);
+    result.facts.passes = open.resolved.request.passes;
     if (auto recorded = record(open); !recorded) return recorded;
     ++end_.outcomes[result.outcome];
     measured_.insert(open.index());
@@ -293,7 +288,7 @@ class Run {
       }
     }
     if (group.in_turns()) {
-      end.context["interleaved"] = interleave_fact(member, group.names, ended.turns);
+      end.facts.interleaved = interleave_fact(member, group.names, ended.turns);
     } else {
       tell_why_apart(group, end);
     }
@@ -315,7 +310,7 @@ class Run {
     const std::string why = group.why_apart.empty()
                                 ? interleave_.why_apart(group.cases.front().index())
                                 : group.why_apart;
-    if (!why.empty()) end.context["interleaved"] = interleave_fact(why);
+    if (!why.empty()) end.facts.interleaved = interleave_fact(why);
   }
 
   Result<void> skip(Group& group) {

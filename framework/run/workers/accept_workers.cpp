@@ -25,7 +25,7 @@ class Acceptance {
              Interrupt* interrupt)
       : listener_(listener), token_(token), workers_(workers), interrupt_(interrupt) {}
 
-  Result<nlohmann::json> run() {
+  Result<store::Parameters> run() {
     const auto bounds = bounds_of_loading();
     if (!bounds) return tl::unexpected(bounds.error());
     const auto limit = Clock::now() + clock_duration(bounds->time.count());
@@ -124,14 +124,14 @@ class Acceptance {
   std::vector<Worker>& workers_;
   Interrupt* interrupt_;
   std::vector<wire::Channel> waiting_;
-  nlohmann::json versions_;
+  store::Parameters versions_;
   OutOfMemoryKills kills_;
 };
 
 }  // namespace
 
-Result<nlohmann::json> accept_workers(wire::Listener& listener, const std::string& token,
-                                      std::vector<Worker>& workers, Interrupt* interrupt) {
+Result<store::Parameters> accept_workers(wire::Listener& listener, const std::string& token,
+                                         std::vector<Worker>& workers, Interrupt* interrupt) {
   return Acceptance(listener, token, workers, interrupt).run();
 }
 

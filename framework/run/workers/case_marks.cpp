@@ -16,22 +16,13 @@ nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other
   return differs;
 }
 
-bool add_marks(const nlohmann::json& rank_context, nlohmann::json& case_context) {
-  const auto left = rank_context.find("left_behind");
-  if (left == rank_context.end() || !left->is_object()) return false;
-  bool any = false;
-  for (const auto& [mark, reason] : left->items()) {
-    if (!reason.is_string()) continue;
-    any = true;
-    nlohmann::json& marks = case_context["marks"];
-    if (!marks.is_array()) marks = nlohmann::json::array();
-    const bool told =
-        std::any_of(marks.begin(), marks.end(), [&, &mark = mark](const nlohmann::json& earlier) {
-          return earlier.is_object() && earlier.value("mark", "") == mark;
-        });
-    if (!told) marks.push_back({{"mark", mark}, {"pass", ""}, {"reason", reason}});
+bool add_marks(const store::CaseFacts& of_rank, store::CaseFacts& of_case) {
+  for (const auto& [mark, reason] : of_rank.left_behind) {
+    const bool told = std::any_of(of_case.marks.begin(), of_case.marks.end(),
+                                  [&, &mark = mark](const auto& one) { return one.mark == mark; });
+    if (!told) of_case.marks.push_back({mark, "", reason});
   }
-  return any;
+  return !of_rank.left_behind.empty();
 }
 
 }  // namespace assay::run

@@ -55,7 +55,7 @@ void Worker::begin_case() {
   output_.clear();
   done = false;
   status = {};
-  context = nlohmann::json::object();
+  facts = {};
   wanted.reset();
   doing.clear();
 }

@@ -23,11 +23,11 @@ class Worker {
 
   Process process;
   wire::Channel channel;
-  bool done = false;                                  // with the case
-  Status status;                                      // then
-  nlohmann::json context = nlohmann::json::object();  // what it told of the case
-  std::optional<wire::TurnWanted> wanted;             // it waits for its turn
-  std::string doing;                                  // what it told last that it does
+  bool done = false;                       // with the case
+  Status status;                           // then
+  store::CaseFacts facts;                  // what it told of the case
+  std::optional<wire::TurnWanted> wanted;  // it waits for its turn
+  std::string doing;                       // what it told last that it does
 
   bool working() const { return !done && !wanted; }
   bool failed() const { return done && !status.ok(); }

@@ -147,7 +147,7 @@ void WorkerGroup::take(Worker& worker, const nlohmann::json& message) {
     if (!finished) return broken(finished.error());
     if (finished->ordinal != case_.ordinal) return;
     worker.finish({finished->outcome, std::move(finished->reason)});
-    if (finished->context.is_object()) worker.context = std::move(finished->context);
+    worker.facts = std::move(finished->facts);
   }
 }
 
@@ -227,12 +227,13 @@ void WorkerGroup::ask_where_they_are() {
 }
 
 // What rank 0 tells stands for all; of the others only what differs from it is kept.
-void WorkerGroup::merge_context(std::size_t rank) {
-  nlohmann::json& context = case_.end.context;
+void WorkerGroup::merge_facts(std::size_t rank) {
+  store::CaseFacts& facts = case_.end.facts;
   if (rank == 0) {
-    context.update(workers_[0].context, true);
-  } else if (auto own = difference(workers_[rank].context, workers_[0].context); !own.empty()) {
-    context["ranks"][std::to_string(rank)] = std::move(own);
+    facts = workers_[0].facts;
+  } else if (auto own = difference(to_json(workers_[rank].facts), to_json(workers_[0].facts));
+             !own.empty()) {
+    facts.ranks[std::to_string(rank)] = store::case_facts_from_json(std::move(own));
   }
 }
 
@@ -241,8 +242,8 @@ void WorkerGroup::tell_output(std::size_t told) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     std::string output = workers_[rank].output();
     if (output.empty()) continue;
-    nlohmann::json& context = case_.end.context;
-    (rank == told ? context : context["ranks"][std::to_string(rank)])["output"] = std::move(output);
+    store::CaseFacts& facts = case_.end.facts;
+    (rank == told ? facts : facts.ranks[std::to_string(rank)]).output = std::move(output);
   }
   const Outcome outcome = case_.end.outcome;
   if (outcome != Outcome::error && outcome != Outcome::oom && outcome != Outcome::wrong) return;
@@ -293,7 +294,7 @@ void WorkerGroup::conclude() {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     workers_[rank].read_output();
     const Worker& worker = workers_[rank];
-    merge_context(rank);
+    merge_facts(rank);
     ranks.push_back({worker.done, worker.status, worker.done_at(), worker.collectives(),
                      worker.doing, worker.last_lines()});
   }
@@ -306,8 +307,8 @@ void WorkerGroup::conclude() {
     drop_incomplete_passes();
   }
   bool spoiled = false;
-  for (const Worker& worker : workers_) spoiled = add_marks(worker.context, end.context) || spoiled;
-  end.context.erase("left_behind");  // the marks say it
+  for (const Worker& worker : workers_) spoiled = add_marks(worker.facts, end.facts) || spoiled;
+  end.facts.left_behind.clear();  // the marks say it
   end.reusable = end.outcome == Outcome::ok && !spoiled;
 }
 

@@ -23,9 +23,9 @@ struct CaseEnd {
   Outcome outcome = Outcome::ok;
   std::string reason;
   std::vector<store::Series> series;
-  bool reusable = false;                              // the workers may take another case
-  bool interrupted = false;                           // stopped by the user: not a result
-  nlohmann::json context = nlohmann::json::object();  // joins CaseResult::context
+  bool reusable = false;     // the workers may take another case
+  bool interrupted = false;  // stopped by the user: not a result
+  store::CaseFacts facts;
 };
 
 // The worker processes of one case, one a rank, which serve case after case.
@@ -40,7 +40,7 @@ class WorkerGroup {
   ~WorkerGroup();
 
   int world_size() const { return static_cast<int>(workers_.size()); }
-  const nlohmann::json& versions() const { return versions_; }
+  const store::Parameters& versions() const { return versions_; }
   // Whether all of its processes still run; between cases one may have been ended by others.
   bool alive();
 
@@ -72,7 +72,7 @@ class WorkerGroup {
   void guard_memory();
   void ask_where_they_are();
   void conclude();
-  void merge_context(std::size_t rank);
+  void merge_facts(std::size_t rank);
   void tell_output(std::size_t told);
   void drop_echoes(std::size_t rank);
   void drop_incomplete_passes();
@@ -89,7 +89,7 @@ class WorkerGroup {
   };
 
   std::vector<Worker> workers_;
-  nlohmann::json versions_;
+  store::Parameters versions_;
   MemoryGuard memory_guard_{std::nullopt};
   OutOfMemoryKills kills_;
   Case case_;

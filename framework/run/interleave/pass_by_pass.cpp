@@ -1,4 +1,4 @@
-#include "run/schedule/pass_by_pass.h"
+#include "run/interleave/pass_by_pass.h"
 
 #include <fmt/format.h>
 
@@ -10,22 +10,6 @@
 namespace assay::run {
 
 namespace {
-
-// What is known of each pass is put together; what its workers printed stands in one text.
-void add_context(nlohmann::json& whole, nlohmann::json part) {
-  for (auto& [key, value] : part.items()) {
-    nlohmann::json& known = whole[key];
-    if (known.is_object() && value.is_object()) {
-      add_context(known, std::move(value));
-    } else if (known.is_array() && value.is_array()) {
-      known.insert(known.end(), value.begin(), value.end());
-    } else if (key == "output" && known.is_string() && value.is_string()) {
-      known = known.get<std::string>() + value.get<std::string>();
-    } else {
-      known = std::move(value);
-    }
-  }
-}
 
 CaseEnd out_of_time(const ResolvedCase& resolved) {
   CaseEnd end;
@@ -42,7 +26,7 @@ void add_pass(CaseEnd& whole, CaseEnd part) {
     whole.reason = std::move(part.reason);
   }
   std::move(part.series.begin(), part.series.end(), std::back_inserter(whole.series));
-  add_context(whole.context, std::move(part.context));
+  add(whole.facts, part.facts);
   whole.interrupted = part.interrupted;
 }
 
