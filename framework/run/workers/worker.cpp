@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "store/records/json.h"
 
 namespace assay::run {
 
@@ -18,7 +18,7 @@ constexpr std::size_t line_bytes = 300;
 }  // namespace
 
 std::string printable(std::string_view text) {
-  const std::string valid = nlohmann::json::parse(store::dump(std::string(text)));
+  const std::string valid = nlohmann::json::parse(dump(std::string(text)));
   std::string shown;
   for (std::size_t place = 0; place < valid.size(); ++place) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(valid[at]); };
