@@ -14,7 +14,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // One that takes turns: until it wants the first, and what becomes of it then.
-class ExternalInTurns : public External {
+class ExternalInterleaveTest : public External {
  protected:
   std::optional<wire::TurnWanted> start(const std::string& script, bool takes_turns = true) {
     plugin_.command = {"sh", "-c", "read -r case; " + script};
@@ -35,7 +35,7 @@ class ExternalInTurns : public External {
 constexpr const char* asks =
     "echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 3, \"planned\": 8}}'; read -r turn; ";
 
-TEST_F(ExternalInTurns, WaitsUntilItIsGivenOne) {
+TEST_F(ExternalInterleaveTest, WaitsUntilItIsGivenOne) {
   const auto wanted =
       start(std::string(asks) + asks + "echo '" + timed + "'; echo \"$case $turn\" >&2");
   ASSERT_TRUE(wanted);
@@ -52,7 +52,7 @@ TEST_F(ExternalInTurns, WaitsUntilItIsGivenOne) {
   EXPECT_THAT(seen, HasSubstr("{\"turn\":{\"after_others\":true,\"samples\":5}}"));
 }
 
-TEST_F(ExternalInTurns, WorkBeyondTheLimitIsATimeout) {
+TEST_F(ExternalInterleaveTest, WorkBeyondTheLimitIsATimeout) {
   resolved_.time_limit_s = 5;
   ASSERT_TRUE(start(std::string(asks) + "sleep 60"));
   EXPECT_FALSE(take({.samples = 1}));
@@ -60,7 +60,7 @@ TEST_F(ExternalInTurns, WorkBeyondTheLimitIsATimeout) {
   EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
 }
 
-TEST_F(ExternalInTurns, AlsoOfOneThatAsksAtOnceAgainAndAgain) {
+TEST_F(ExternalInterleaveTest, AlsoOfOneThatAsksAtOnceAgainAndAgain) {
   resolved_.time_limit_s = 4;
   bool wants = start(std::string("while :; do ") + asks + "done").has_value();
   ASSERT_TRUE(wants);
@@ -72,7 +72,7 @@ TEST_F(ExternalInTurns, AlsoOfOneThatAsksAtOnceAgainAndAgain) {
 }
 
 // Its limit passes while the others have their turns.
-TEST_F(ExternalInTurns, OnlyItsOwnWorkCountsTowardsTheLimit) {
+TEST_F(ExternalInterleaveTest, OnlyItsOwnWorkCountsTowardsTheLimit) {
   resolved_.time_limit_s = 4;
   ASSERT_TRUE(start(std::string(asks) + "echo '" + timed + "'"));
   std::this_thread::sleep_for(std::chrono::milliseconds(4500));
@@ -81,7 +81,7 @@ TEST_F(ExternalInTurns, OnlyItsOwnWorkCountsTowardsTheLimit) {
   EXPECT_EQ(end.outcome, Outcome::ok) << end.reason;
 }
 
-TEST_F(ExternalInTurns, WhatItTookBesideItsTurnsIsRefused) {
+TEST_F(ExternalInterleaveTest, WhatItTookBesideItsTurnsIsRefused) {
   const auto refused = [&](const std::string& reason) {
     const CaseEnd end = program_->end().end;
     EXPECT_EQ(end.outcome, Outcome::error);
@@ -100,13 +100,13 @@ TEST_F(ExternalInTurns, WhatItTookBesideItsTurnsIsRefused) {
   refused("the program reported 3 samples of pass 'forward', its turns were of 2");
 }
 
-TEST_F(ExternalInTurns, OneThatEndsInItsTurnHasCrashed) {
+TEST_F(ExternalInterleaveTest, OneThatEndsInItsTurnHasCrashed) {
   ASSERT_TRUE(start(std::string(asks) + "exit 3"));
   EXPECT_FALSE(take({.samples = 1}));
   EXPECT_EQ(program_->end().end.outcome, Outcome::crashed);
 }
 
-TEST_F(ExternalInTurns, OneThatEndsWhileItWaitsHasCrashed) {
+TEST_F(ExternalInterleaveTest, OneThatEndsWhileItWaitsHasCrashed) {
   const std::filesystem::path note = folder_.path() / "pid";
   ASSERT_TRUE(start("echo $$ > '" + note.string() + "'; " + asks));
   pid_t pid = 0;
@@ -120,7 +120,7 @@ TEST_F(ExternalInTurns, OneThatEndsWhileItWaitsHasCrashed) {
   EXPECT_THAT(end.reason, HasSubstr("SIGKILL"));
 }
 
-TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
+TEST_F(ExternalInterleaveTest, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
   const std::string endless =
       "while :; do echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}'; done";
   bool wants = start(endless).has_value();
@@ -132,7 +132,7 @@ TEST_F(ExternalInTurns, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
                                 HasSubstr("before it was given the one it asked for")));
 }
 
-TEST_F(ExternalInTurns, OneThatAsksForTwoAtOnceIsEnded) {
+TEST_F(ExternalInterleaveTest, OneThatAsksForTwoAtOnceIsEnded) {
   const std::string ask = "{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}";
   EXPECT_FALSE(
       start("printf '%s\\n%s\\n' '" + ask + "' '" + ask + "'; read -r turn; read -r turn"));
@@ -141,7 +141,7 @@ TEST_F(ExternalInTurns, OneThatAsksForTwoAtOnceIsEnded) {
   EXPECT_THAT(end.reason, HasSubstr("before it was given the one it asked for"));
 }
 
-TEST_F(ExternalInTurns, OneThatDoesNotAwaitItsTurnIsRefused) {
+TEST_F(ExternalInterleaveTest, OneThatDoesNotAwaitItsTurnIsRefused) {
   ASSERT_TRUE(
       start("echo '{\"turn\": {\"pass\": \"forward\", \"taken\": 0, \"planned\": 8}}'; "
             "echo '" +
@@ -155,7 +155,7 @@ TEST_F(ExternalInTurns, OneThatDoesNotAwaitItsTurnIsRefused) {
   EXPECT_THAT(end.reason, HasSubstr("its turns were of 0"));
 }
 
-TEST_F(ExternalInTurns, ThePassesFollowEachOther) {
+TEST_F(ExternalInterleaveTest, ThePassesFollowEachOther) {
   resolved_.request.passes = {"forward", "backward"};
   const std::string backward =
       "echo '{\"turn\": {\"pass\": \"backward\", \"taken\": 0, \"planned\": 8}}'; read -r turn; ";
@@ -166,7 +166,7 @@ TEST_F(ExternalInTurns, ThePassesFollowEachOther) {
   EXPECT_THAT(end.reason, HasSubstr("comes before the pass of its last turn"));
 }
 
-TEST_F(ExternalInTurns, OneThatAsksInVainIsEndedAtOnce) {
+TEST_F(ExternalInterleaveTest, OneThatAsksInVainIsEndedAtOnce) {
   struct Vain {
     const char* turn;
     bool takes_turns;

@@ -1,25 +1,8 @@
 #include "run/external/exchange.h"
 
-#include <algorithm>
-
 namespace assay::run {
 
 namespace {
-
-using SeriesList = std::vector<store::Series>;
-
-const store::Series* find(const SeriesList& list, const std::string& pass,
-                          const std::string& metric) {
-  const auto found = std::find_if(list.begin(), list.end(), [&](const store::Series& series) {
-    return series.pass == pass && series.metric == metric;
-  });
-  return found == list.end() ? nullptr : &*found;
-}
-
-bool is_timed(const SeriesList& list, const std::string& pass) {
-  const store::Series* time = find(list, pass, "time");
-  return time != nullptr && time->outcome == Outcome::ok;
-}
 
 // Only the outcome is left of the pass, and how far off it was.
 void replace_pass(CaseEnd& end, const std::string& pass, store::Series outcome) {
@@ -35,9 +18,9 @@ void replace_pass(CaseEnd& end, const std::string& pass, store::Series outcome) 
 
 void take_finding(ExternalEnd& external, const std::string& pass, const CaseEnd& found) {
   CaseEnd& end = external.end;
-  const store::Series* error = find(found.series, pass, "error");
+  const store::Series* error = found.find(pass, "error");
   if (error != nullptr && error->outcome == Outcome::ok) end.series.push_back(*error);
-  if (const store::Series* failed = find(found.series, pass, "time")) {
+  if (const store::Series* failed = found.find(pass, "time")) {
     replace_pass(end, pass, *failed);
   } else if (error != nullptr && error->outcome != Outcome::ok) {
     external.unverified[pass] = error->reason;
@@ -77,11 +60,14 @@ wire::CaseRequest exchange_request(const ResolvedCase& resolved,
 CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::string& variant) {
   CaseEnd& end = external.end;
   for (const wire::ExchangeFile& exchanged : external.exchanged) {
-    if (is_timed(end.series, exchanged.pass)) take_finding(external, exchanged.pass, found);
+    const store::Series* time = end.find(exchanged.pass, "time");
+    if (time != nullptr && time->outcome == Outcome::ok) {
+      take_finding(external, exchanged.pass, found);
+    }
   }
   for (const store::Series& series : end.series) {
     if (series.metric != "time" || series.outcome != Outcome::ok) continue;
-    const store::Series* error = find(found.series, series.pass, "error");
+    const store::Series* error = found.find(series.pass, "error");
     if (error != nullptr && error->outcome == Outcome::ok) continue;
     const auto reason = external.unverified.find(series.pass);
     const bool told = reason != external.unverified.end() && !reason->second.empty();

@@ -154,10 +154,7 @@ void ExternalAnswers::break_off(std::string reason) {
 
 void ExternalAnswers::look_for_every_pass() {
   for (const std::string& pass : case_.request.passes) {
-    const auto times_it = [&](const store::Series& series) {
-      return series.pass == pass && series.metric == "time";
-    };
-    if (std::none_of(left_.end.series.begin(), left_.end.series.end(), times_it)) {
+    if (left_.end.find(pass, "time") == nullptr) {
       refuse(fmt::format("the program ended without a time for pass '{}'", pass));
     }
   }

@@ -132,82 +132,59 @@ std::vector<Memory> memories_of(const Machine& machine) {
   return memories;
 }
 
-class Fit {
- public:
-  Fit(const std::vector<InterleaveCandidate>& candidates, const Machine& machine)
-      : candidates_(candidates), memories_(memories_of(machine)) {
-    for (const InterleaveCandidate& candidate : candidates) {
-      needs_.push_back(needs_of(candidate, machine.gpus.size()));
-    }
+// Why the last one runs apart: nobody is left to take turns with it.
+std::string why_alone(const InterleaveFit& fit, const std::vector<InterleaveCandidate>& candidates,
+                      std::size_t case_index) {
+  std::string why = "nothing differs from it in this axis alone";
+  // What kept the others out kept it out too, where that was memory.
+  for (const InterleaveCandidate& candidate : candidates) {
+    if (candidate.case_index == case_index) continue;
+    if (!candidate.cannot) return fit.apart.at(candidate.case_index);
+    why = "the others cannot take turns";
   }
-
-  InterleaveFit run() {
-    std::vector<std::size_t> left;
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      const InterleaveCandidate& candidate = candidates_[i];
-      if (candidate.cannot) {
-        together_.apart[candidate.case_index] = *candidate.cannot;
-      } else {
-        left.push_back(i);
-      }
-    }
-    while (left.size() > 1 && leave_out_the_largest(left)) {
-    }
-    if (left.size() == 1) leave_out_the_last(candidates_[left[0]].case_index);
-    if (left.size() > 1) {
-      for (const std::size_t i : left) together_.members.push_back(candidates_[i].case_index);
-    }
-    return std::move(together_);
-  }
-
- private:
-  double needed(std::size_t memory, const std::vector<std::size_t>& members) const {
-    return std::accumulate(members.begin(), members.end(), 0.0,
-                           [&](double sum, std::size_t i) { return sum + needs_[i][memory]; });
-  }
-
-  // False where all of them fit.
-  bool leave_out_the_largest(std::vector<std::size_t>& members) {
-    for (std::size_t memory = 0; memory < memories_.size(); ++memory) {
-      const double sum = needed(memory, members);
-      if (sum <= memories_[memory].usable_bytes) continue;
-      const auto largest =
-          std::max_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
-            return needs_[a][memory] <= needs_[b][memory];  // of equal ones the last
-          });
-      together_.apart[candidates_[*largest].case_index] = fmt::format(
-          "{} of them would need {} of {} by estimate, {} is usable", members.size(),
-          human_size(sum), memories_[memory].name, human_size(memories_[memory].usable_bytes));
-      members.erase(largest);
-      return true;
-    }
-    return false;
-  }
-
-  // Nobody is left to take turns with it.
-  void leave_out_the_last(std::size_t case_index) {
-    std::string why = "nothing differs from it in this axis alone";
-    // What kept the others out kept it out too, where that was memory.
-    for (const InterleaveCandidate& candidate : candidates_) {
-      if (candidate.case_index == case_index) continue;
-      why = candidate.cannot ? "the others cannot take turns"
-                             : together_.apart.at(candidate.case_index);
-      if (!candidate.cannot) break;
-    }
-    together_.apart[case_index] = std::move(why);
-  }
-
-  const std::vector<InterleaveCandidate>& candidates_;
-  std::vector<Memory> memories_;
-  std::vector<std::vector<double>> needs_;  // by candidate and memory
-  InterleaveFit together_;
-};
+  return why;
+}
 
 }  // namespace
 
 InterleaveFit interleave_fit(const std::vector<InterleaveCandidate>& candidates,
                              const Machine& machine) {
-  return Fit(candidates, machine).run();
+  InterleaveFit fit;
+  const std::vector<Memory> memories = memories_of(machine);
+  std::vector<std::vector<double>> needs;  // by candidate and memory
+  std::vector<std::size_t> left;
+  for (const InterleaveCandidate& candidate : candidates) {
+    if (candidate.cannot) {
+      fit.apart[candidate.case_index] = *candidate.cannot;
+    } else {
+      left.push_back(needs.size());
+    }
+    needs.push_back(needs_of(candidate, machine.gpus.size()));
+  }
+  for (std::size_t memory = 0; memory < memories.size() && left.size() > 1;) {
+    const double sum =
+        std::accumulate(left.begin(), left.end(), 0.0,
+                        [&](double before, std::size_t i) { return before + needs[i][memory]; });
+    if (sum <= memories[memory].usable_bytes) {
+      ++memory;
+      continue;
+    }
+    const auto largest =
+        std::max_element(left.begin(), left.end(), [&](std::size_t one, std::size_t other) {
+          return needs[one][memory] <= needs[other][memory];  // of equal ones the last
+        });
+    fit.apart[candidates[*largest].case_index] = fmt::format(
+        "{} of them would need {} of {} by estimate, {} is usable", left.size(), human_size(sum),
+        memories[memory].name, human_size(memories[memory].usable_bytes));
+    left.erase(largest);
+  }
+  if (left.size() == 1) {
+    const std::size_t last = candidates[left[0]].case_index;
+    fit.apart[last] = why_alone(fit, candidates, last);
+    return fit;
+  }
+  for (const std::size_t i : left) fit.members.push_back(candidates[i].case_index);
+  return fit;
 }
 
 }  // namespace assay::run

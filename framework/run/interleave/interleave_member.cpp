@@ -112,8 +112,9 @@ class InAProgram final : public InterleaveMember {
   CaseEnd check(const wire::CaseRequest& request) {
     auto group = membership_.take_workers(1);
     if (!group) return membership_.not_started(group.error().text());
-    CaseEnd end = group->run_case(request, membership_.resolved.time_limit_s,
-                                  membership_.resources.interrupt, membership_.resources.doing);
+    group->begin(request, membership_.resolved.time_limit_s);
+    group->work(membership_.resources.interrupt, membership_.resources.doing);
+    CaseEnd end = group->end();
     checked_with_ = group->versions();
     if (!membership_.takes_turns) membership_.give_back(std::move(*group), end);
     return end;

@@ -49,6 +49,13 @@ std::string last_words(const Worker& worker, const std::string& reason) {
 
 }  // namespace
 
+const store::Series* CaseEnd::find(const std::string& pass, const std::string& metric) const {
+  const auto found = std::find_if(series.begin(), series.end(), [&](const store::Series& one) {
+    return one.pass == pass && one.metric == metric;
+  });
+  return found == series.end() ? nullptr : &*found;
+}
+
 Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size,
                                        Interrupt* interrupt) {
   auto listener = wire::Listener::on_loopback();
@@ -310,14 +317,6 @@ void WorkerGroup::conclude() {
   for (const Worker& worker : workers_) spoiled = add_marks(worker.facts, end.facts) || spoiled;
   end.facts.left_behind.clear();  // the marks say it
   end.reusable = end.outcome == Outcome::ok && !spoiled;
-}
-
-CaseEnd WorkerGroup::run_case(const wire::CaseRequest& request, double time_limit_s,
-                              Interrupt& interrupt, const Doing& doing) {
-  begin(request, time_limit_s);
-  // Nobody is measured beside it: whoever asks for a turn has it.
-  while (const auto wanted = work(interrupt, doing)) give({request.ordinal, 1, false});
-  return end();
 }
 
 void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {

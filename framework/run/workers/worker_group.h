@@ -26,6 +26,9 @@ struct CaseEnd {
   bool reusable = false;     // the workers may take another case
   bool interrupted = false;  // stopped by the user: not a result
   store::CaseFacts facts;
+
+  // nullptr where there is none.
+  const store::Series* find(const std::string& pass, const std::string& metric) const;
 };
 
 // The worker processes of one case, one a rank, which serve case after case.
@@ -44,16 +47,13 @@ class WorkerGroup {
   // Whether all of its processes still run; between cases one may have been ended by others.
   bool alive();
 
-  // Sends the case to every rank and waits until all have answered, the time is up, one has died
-  // or the user wants to stop now. `doing` is told what rank 0 does.
-  CaseEnd run_case(const wire::CaseRequest& request, double time_limit_s, Interrupt& interrupt,
-                   const Doing& doing);
-
-  // The same in steps, for a case that takes turns with others: begin(), then work() and, for each
-  // turn wanted, give() and work(), until nothing is wanted; then end(). Only the time within
-  // work() counts towards the limit.
+  // begin() sends the case to every rank; then work() and, for each turn wanted, give() and work(),
+  // until nothing is wanted; then end(). A case that takes no turns wants none. Only the time
+  // within work() counts towards the limit.
   void begin(const wire::CaseRequest& request, double time_limit_s);
-  // Until every rank waits for its turn, which gives what rank 0 wants, or the case has ended.
+  // Until every rank waits for its turn, which gives what rank 0 wants, or the case has ended: all
+  // have answered, the time is up, one has died or the user wants to stop now. `doing` is told what
+  // rank 0 does.
   std::optional<wire::TurnWanted> work(Interrupt& interrupt, const Doing& doing);
   void give(const wire::Turn& turn);
   CaseEnd end();

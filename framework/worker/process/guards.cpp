@@ -119,7 +119,7 @@ std::uintptr_t lowest_stack_address() {
 }  // namespace
 
 Guards::Guards(const wire::Channel& host) : status_(wire::SharedStatus::from_environment()) {
-  // A worker whose keeper has died must not stay behind.
+  // A worker whose subreaper has died must not stay behind.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const rlimit no_core = {0, 0};
