@@ -135,11 +135,12 @@ class Run {
 
   OpenCase open_case(std::size_t index) {
     ResolvedCase resolved = resolved_case(index);
-    OpenCase open = {.resolved = resolved,
-                     .files = build_.files(resolved),
-                     .watched = watched_machine_.watch(resolved)};
+    BuildIdentity::Files files = build_.files(resolved);
+    WatchedCase watched = watched_machine_.watch(resolved);
+    OpenCase open = {
+        .resolved = std::move(resolved), .files = std::move(files), .watched = std::move(watched)};
     open.result.ordinal = static_cast<std::int64_t>(index);
-    open.result.parameters = std::move(resolved.request.parameters);
+    open.result.parameters = open.resolved.request.parameters;
     store::set_key(open.result);
     open.result.build = BuildIdentity::identity(open.files);
     if (!described_.contains(open.result.build)) open.build = build_.describe(open.files);
