@@ -166,9 +166,9 @@ Row compare_at(const CasePair& pair, const Place& place, const Question& questio
     row.reason = fmt::format("samples of A are sums of {} calls, of B of {}", of_a, of_b);
   }
   row.judgement = {Relation::inconclusive,
-                   store::not_a_number,
-                   {store::not_a_number, store::not_a_number},
-                   store::not_a_number,
+                   statistics::not_a_number,
+                   {statistics::not_a_number, statistics::not_a_number},
+                   statistics::not_a_number,
                    {}};
   if (!row.reason.empty()) return row;
   const Criteria criteria = criteria_for(row.parameters, question);

@@ -3,95 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/binomial.hpp>
-#include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <numbers>
 #include <vector>
+
+#include "statistics/distributions.h"
+#include "statistics/median_interval.h"
+#include "statistics/quantiles.h"
+#include "statistics/summary.h"
+#include "statistics/variance.h"
 
 namespace assay::compare {
 namespace {
 
-constexpr double known_degrees = 1e9;  // Student's t is then the normal distribution
+using statistics::Variance;
+
 // Runs deviate in steps, too: two of them often agree by chance. Until there are enough, what is
 // supposed of them counts as well, as if so many degrees had shown it.
 constexpr double enough_degrees = 4;
 constexpr double supposed_degrees = 2;
 
-// A variance of the logarithm of a figure, and how well it is known.
-struct Variance {
-  double value = 0;
-  double degrees = known_degrees;  // of freedom
-};
-
 Judgement undecided(std::string reason) {
   return {Relation::inconclusive,
-          store::not_a_number,
-          {store::not_a_number, store::not_a_number},
-          store::not_a_number,
+          statistics::not_a_number,
+          {statistics::not_a_number, statistics::not_a_number},
+          statistics::not_a_number,
           std::move(reason)};
-}
-
-// Of independent samples, in ascending order.
-double variance_of_log_median(const std::vector<double>& sorted) {
-  const auto n = static_cast<double>(sorted.size());
-  const double c = std::max(1.0, std::floor((n + 1) / 2 - std::sqrt(n) + 0.5));
-  const double outside = boost::math::cdf(boost::math::binomial(n, 0.5), c - 1);
-  const double z = boost::math::quantile(boost::math::normal(), 1 - outside);
-  const auto low = static_cast<std::size_t>(c) - 1;
-  const double width = std::log(sorted[sorted.size() - 1 - low] / sorted[low]);
-  return width * width / (4 * z * z);
-}
-
-// Of the signs about the median: their long-run variance over their variance, by `weights` cosines.
-double inflation(std::span<const double> samples, double median, std::size_t weights) {
-  const auto n = static_cast<double>(samples.size());
-  double variance = 0;
-  std::vector<double> signs;
-  signs.reserve(samples.size());
-  for (const double sample : samples) {
-    signs.push_back(static_cast<double>(sample > median) - static_cast<double>(sample < median));
-    variance += signs.back() * signs.back() / n;
-  }
-  if (variance == 0) return 1;
-  double squares = 0;
-  for (std::size_t j = 1; j <= weights; ++j) {
-    double sum = 0;
-    for (std::size_t t = 0; t < signs.size(); ++t) {
-      const double phase = static_cast<double>(j) * (static_cast<double>(t) + 0.5) / n;
-      sum += signs[t] * std::cos(std::numbers::pi * phase);
-    }
-    squares += 2 / n * sum * sum;
-  }
-  return squares / static_cast<double>(weights) / variance;
-}
-
-double median_of(std::span<const double> samples) {
-  std::vector<double> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
-  return store::percentile(sorted, 50);
 }
 
 std::vector<double> logarithms_of_medians(const Sampled& sampled) {
   std::vector<double> logarithms;
   std::size_t begin = 0;
   for (const std::size_t size : sampled.sizes) {
-    logarithms.push_back(std::log(median_of(sampled.values.subspan(begin, size))));
+    logarithms.push_back(std::log(statistics::median(sampled.values.subspan(begin, size))));
     begin += size;
   }
   return logarithms;
-}
-
-// Of the median of samples of one process.
-Variance within(std::span<const double> samples) {
-  std::vector<double> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
-  const double size = 0.4 * std::pow(static_cast<double>(samples.size()), 2.0 / 3.0);
-  const auto weights = static_cast<std::size_t>(std::clamp(std::round(size), 2.0, 64.0));
-  const double median = store::percentile(sorted, 50);
-  return {variance_of_log_median(sorted) * inflation(samples, median, weights),
-          static_cast<double>(weights)};
 }
 
 // Of one run's median, from one run of a side to the next.
@@ -99,7 +45,7 @@ Variance between(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   double squares = 0, degrees = 0;
   for (const Sampled* side : {&a, &b}) {
     if (side->sizes.size() < 2) continue;
-    const double deviation = store::summarise(logarithms_of_medians(*side)).std_sample;
+    const double deviation = statistics::summarise(logarithms_of_medians(*side)).std_sample;
     const auto free = static_cast<double>(side->sizes.size() - 1);
     squares += deviation * deviation * free;
     degrees += free;
@@ -111,17 +57,6 @@ Variance between(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   return {(squares + supposed_degrees * supposed) / both, both};
 }
 
-// Welch–Satterthwaite; those that vary count.
-Variance sum_of(const std::vector<Variance>& parts) {
-  double sum = 0, squares = 0, degrees = 0;
-  for (const Variance& part : parts) {
-    sum += part.value;
-    squares += part.value * part.value / part.degrees;
-    degrees += part.degrees;
-  }
-  return {sum, squares > 0 ? std::min(sum * sum / squares, known_degrees) : degrees};
-}
-
 Variance of_the_difference(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   const Variance run = between(a, b, criteria);
   std::vector<Variance> parts;
@@ -129,17 +64,18 @@ Variance of_the_difference(const Sampled& a, const Sampled& b, const Criteria& c
   for (const Sampled* side : {&a, &b}) {
     if (!side->sizes.empty()) runs += 1 / static_cast<double>(side->sizes.size());
     // Medians of several runs hold what varies within them.
-    if (side->sizes.size() < 2 || run.value == 0) parts.push_back(within(side->values));
+    if (side->sizes.size() < 2 || run.value == 0)
+      parts.push_back(statistics::variance_of_log_median(side->values));
   }
   if (runs > 0 && run.value > 0) parts.push_back({run.value * runs, run.degrees});
-  return sum_of(parts);
+  return statistics::sum_of(parts);
 }
 
 bool is_large(double log_ratio, const Criteria& criteria) {
   return std::abs(log_ratio) >= std::log1p(criteria.least);
 }
 
-bool is_within(const store::Interval& interval, double least) {
+bool is_within(const statistics::Interval& interval, double least) {
   return interval.high <= 1 + least && interval.low >= 1 / (1 + least);
 }
 
@@ -180,16 +116,15 @@ Judgement judge_samples(const Sampled& a, const Sampled& b, const Criteria& crit
   const double difference = std::log(of_b / of_a);
   const Variance variance = of_the_difference(a, b, criteria);
   const double error = std::sqrt(variance.value);
-  const boost::math::students_t student(variance.degrees);
   const double reach =
-      error * boost::math::quantile(boost::math::complement(student, criteria.significance / 2));
+      error * statistics::student_upper_quantile(criteria.significance / 2, variance.degrees);
   Judgement judgement;
   judgement.ratio = of_b / of_a;
   judgement.interval = {std::exp(difference - reach), std::exp(difference + reach)};
   const double t = std::abs(difference) / error;
   judgement.p = difference == 0 ? 1
                 : error == 0    ? 0
-                                : 2 * boost::math::cdf(boost::math::complement(student, t));
+                                : statistics::student_two_sided_p(t, variance.degrees);
   decide(criteria, judgement);
   return judgement;
 }
@@ -197,9 +132,9 @@ Judgement judge_samples(const Sampled& a, const Sampled& b, const Criteria& crit
 }  // namespace
 
 double middle(const Sampled& sampled) {
-  if (sampled.sizes.size() < 2) return median_of(sampled.values);
+  if (sampled.sizes.size() < 2) return statistics::median(sampled.values);
   const std::vector<double> logarithms = logarithms_of_medians(sampled);
-  return std::exp(store::summarise(logarithms).mean);
+  return std::exp(statistics::summarise(logarithms).mean);
 }
 
 Judgement judge(std::span<const double> a, std::span<const double> b, const Criteria& criteria) {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "store/statistics.h"
+#include "statistics/statistics.h"
 
 namespace assay::compare {
 
@@ -22,10 +22,10 @@ enum class Relation { lower, higher, same, inconclusive };
 
 struct Judgement {
   Relation relation = Relation::inconclusive;
-  double ratio = 0;          // middle() of B over that of A; NaN where there is none
-  store::Interval interval;  // of the ratio; NaN where there is none
-  double p = 0;              // of "both medians are the same", two-sided; NaN where there is none
-  std::string reason;        // why it is inconclusive
+  double ratio = 0;               // middle() of B over that of A; NaN where there is none
+  statistics::Interval interval;  // of the ratio; NaN where there is none
+  double p = 0;        // of "both medians are the same", two-sided; NaN where there is none
+  std::string reason;  // why it is inconclusive
 };
 
 // Samples fewer than this on a side say too little of their spread.
@@ -39,16 +39,9 @@ inline constexpr std::size_t least_samples = 5;
 // correlation of 0.4, no ten samples a side reach 1 %, however far apart. So the ratio of medians
 // is judged by its interval, with a standard error that counts slow changes:
 //
-//   d  = ln(median of B / median of A)
-//   e² = of the logarithm of one side's median, for independent samples, from its order statistics
-//        x[c] and x[n−c+1], c = (n + 1)/2 − √n: ((ln x[n−c+1] − ln x[c]) / 2z)², where z is the
-//        normal quantile of 1 − P(binomial(n, ½) < c) (Price and Bonett, "Estimating the Variance
-//        of the Sample Median", Journal of Statistical Computation and Simulation, 2001);
-//   v  = how many times larger it is for samples that follow each other: the long-run variance of
-//        the signs of x − median over their variance, by the mean of k squared cosine weights
-//        √(2/n) Σ sign(x[t] − median) cos(πj(t − ½)/n), j = 1…k, k = 0.4 n^⅔ but 2 at least and 64
-//        at most (Lazarus, Lewis, Stock and Watson, "HAR Inference", Journal of Business & Economic
-//        Statistics, 2018): slow waves and drifts are what the first weights see;
+//   d       = ln(median of B / median of A)
+//   v e², k = the variance of the logarithm of one side's median, and how well it is known
+//             (statistics::variance_of_log_median)
 //   d is Student's t times √(v e² of A + v e² of B), with Welch's degrees of freedom from the k.
 //
 // k small makes t wide, which is what keeps few samples honest. Over A/A experiments with lag-1

@@ -56,7 +56,7 @@ std::string figure(double value, const std::string& unit) {
 std::string ratio(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : ""; }
 
 std::string interval(const Row& row) {
-  const store::Interval& ends = row.judgement.interval;
+  const statistics::Interval& ends = row.judgement.interval;
   if (!std::isfinite(ends.low) || !std::isfinite(ends.high)) return "";
   return fmt::format("{:.4f} to {:.4f}", ends.low, ends.high);
 }

@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "health/summary.h"
 #include "health/throttle.h"
-#include "store/statistics.h"
+#include "statistics/quantiles.h"
+#include "statistics/sample_order.h"
 
 namespace assay::health {
 namespace {
@@ -65,7 +66,7 @@ std::string why_wide(std::vector<double> times) {
   }
   if (!std::isinf(width)) return {};
   std::sort(times.begin(), times.end());
-  const double spread = (times.back() - times.front()) / 2 / store::percentile(times, 50);
+  const double spread = (times.back() - times.front()) / 2 / statistics::percentile(times, 50);
   if (spread <= widest) return {};
   return fmt::format(
       "{} samples, too few for a 95 % interval, lie ± {:.1f} % around their middle, not {:.0f} %",
@@ -157,7 +158,7 @@ std::vector<store::Mark> judge(const Observation& observation, const Needs& need
 std::vector<store::Mark> judge_samples(const std::vector<store::Series>& series) {
   std::vector<store::Mark> marks;
   for (const auto& [pass, times] : times_by_pass(series)) {
-    const store::SampleOrder order = store::examine_order(times);
+    const statistics::SampleOrder order = statistics::examine_order(times);
     if (order.drifting) {
       marks.push_back(
           {"drifting", pass,
@@ -178,7 +179,7 @@ double relative_half_width(std::vector<double> samples) {
       std::any_of(samples.begin(), samples.end(), [](double sample) { return std::isnan(sample); });
   if (any_nan) return std::numeric_limits<double>::quiet_NaN();
   std::sort(samples.begin(), samples.end());
-  const double middle = store::percentile(samples, 50);
+  const double middle = statistics::percentile(samples, 50);
   if (!(middle > 0)) return std::numeric_limits<double>::quiet_NaN();
   const std::size_t k = rank_of_low_end(samples.size());
   if (k == 0) return std::numeric_limits<double>::infinity();

@@ -23,8 +23,8 @@ double harmless_cores(const Needs& needs);
 std::vector<store::Mark> judge(const Observation& observation, const Needs& needs);
 
 // What the samples of `time` say themselves, of each pass (of the slowest rank of each sample):
-// `drifting` (store::examine_order), and `wide` where half the 95 % interval of their median is
-// more than 5 % of it.
+// `drifting` (statistics::examine_order), and `wide` where half the 95 % interval of their median
+// is more than 5 % of it.
 std::vector<store::Mark> judge_samples(const std::vector<store::Series>& series);
 
 // Half the width of the 95 % confidence interval of the median, as a share of it. The interval

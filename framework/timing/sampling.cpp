@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "timing/median_interval.h"
+#include "statistics/median_interval.h"
 
 namespace assay::timing {
 
@@ -133,7 +133,7 @@ class Sampling {
 
   double known_within(double certainty) const {
     const double step = settings_.resolution_s / 2 / median_reading_s();  // infinity for 0
-    return worst(relative_half_width_of_median(taken_.samples_s, certainty) +
+    return worst(statistics::relative_half_width_of_median(taken_.samples_s, certainty) +
                  (settings_.resolution_s > 0 ? step : 0));
   }
 

@@ -26,9 +26,9 @@ struct SamplingSettings {
   int warmup = 5;            // calls
   int samples = 10;          // taken where `target` is 0
   int calls_per_sample = 1;  // calls that one sample is the sum of
-  // Sampling goes on until the median is known this well (see relative_half_width_of_median), as a
-  // share of it. 0: `samples` are taken, whatever they are. The next three count only with a
-  // target.
+  // Sampling goes on until the median is known this well (see
+  // statistics::relative_half_width_of_median), as a share of it. 0: `samples` are taken, whatever
+  // they are. The next three count only with a target.
   double target = 0;
   int min_samples = 10;
   int max_samples = 1000;

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "statistics/noise.h"
 #include "timing/fake_stopwatch.h"
-#include "timing/noise.h"
 
 namespace assay::timing {
 namespace {

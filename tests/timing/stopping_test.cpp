@@ -5,8 +5,8 @@
 #include <cmath>
 #include <thread>
 
+#include "statistics/noise.h"
 #include "timing/fake_stopwatch.h"
-#include "timing/noise.h"
 #include "timing/sampling.h"
 
 namespace assay::timing {

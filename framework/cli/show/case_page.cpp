@@ -6,8 +6,10 @@
 
 #include "base/text.h"
 #include "report/spec/units.h"
+#include "statistics/bootstrap.h"
+#include "statistics/sample_order.h"
+#include "statistics/summary.h"
 #include "store/records/identity.h"
-#include "store/statistics.h"
 
 namespace assay::cli {
 
@@ -34,10 +36,10 @@ class Scale {
 
 std::string figures_of(const store::Series& series) {
   constexpr std::uint64_t seed = 1;
-  const store::Summary summary = store::summarise(series.samples);
+  const statistics::Summary summary = statistics::summarise(series.samples);
   const Scale in(std::abs(summary.median), series.unit);
   if (summary.n == 1) return in(summary.median);
-  const store::Interval interval = store::bootstrap_median(series.samples, seed);
+  const statistics::Interval interval = statistics::bootstrap_median(series.samples, seed);
   return fmt::format(
       "median {} (95 %: {} to {}), mean {}, std {}, p5 {}, p95 {}, min {}, max {}, "
       "n {}",
@@ -47,7 +49,7 @@ std::string figures_of(const store::Series& series) {
 }
 
 std::string order_marks_of(const store::Series& series) {
-  const store::SampleOrder order = store::examine_order(series.samples);
+  const statistics::SampleOrder order = statistics::examine_order(series.samples);
   std::string text;
   if (order.autocorrelated) {
     text += fmt::format("; autocorrelated ({:.2f})", order.autocorrelation);

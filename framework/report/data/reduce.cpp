@@ -4,20 +4,22 @@
 #include <cmath>
 #include <numeric>
 
-#include "store/statistics.h"
+#include "statistics/bootstrap.h"
+#include "statistics/sample_order.h"
+#include "statistics/summary.h"
 
 namespace assay::report {
 namespace {
 
 // One sample, or none, says nothing of where the mean lies.
-store::Interval mean_interval(const std::vector<double>& samples) {
+statistics::Interval mean_interval(const std::vector<double>& samples) {
   if (samples.size() < 2) return {std::nan(""), std::nan("")};
-  return store::bootstrap_mean(samples, store::interval_seed);
+  return statistics::bootstrap_mean(samples, statistics::interval_seed);
 }
 
-store::Interval median_interval(const std::vector<double>& samples) {
+statistics::Interval median_interval(const std::vector<double>& samples) {
   if (samples.size() < 2) return {std::nan(""), std::nan("")};
-  return store::bootstrap_median(samples, store::interval_seed);
+  return statistics::bootstrap_median(samples, statistics::interval_seed);
 }
 
 double combine(const std::vector<double>& values, RankRule rule, Statistic statistic) {
@@ -64,7 +66,7 @@ std::vector<double> over_ranks(const std::vector<const store::Series*>& ranks, R
 }
 
 double reduce(const std::vector<double>& samples, Statistic statistic) {
-  const store::Summary summary = store::summarise(samples);
+  const statistics::Summary summary = statistics::summarise(samples);
   switch (statistic) {
     case Statistic::mean:
       return summary.mean;
@@ -95,9 +97,9 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
     case Statistic::n:
       return static_cast<double>(summary.n);
     case Statistic::autocorrelation:
-      return store::examine_order(samples).autocorrelation;
+      return statistics::examine_order(samples).autocorrelation;
     case Statistic::drift:
-      return store::examine_order(samples).drift;
+      return statistics::examine_order(samples).drift;
     case Statistic::sum:
     case Statistic::samples:
       return std::accumulate(samples.begin(), samples.end(), 0.0);

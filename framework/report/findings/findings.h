@@ -75,6 +75,4 @@ std::vector<std::size_t> axis_and_options(const Records& records, std::size_t ax
 std::string place_of(const Records& records, std::uint32_t record,
                      const std::vector<std::size_t>& left_out);
 
-double geometric_mean(const std::vector<double>& values);
-
 }  // namespace assay::report

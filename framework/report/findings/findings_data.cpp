@@ -81,10 +81,4 @@ std::string place_of(const Records& records, std::uint32_t record,
   return join(parts, ", ");
 }
 
-double geometric_mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
-}
-
 }  // namespace assay::report

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/document/markdown_table.h"
 #include "report/findings/findings.h"
+#include "statistics/summary.h"
 
 namespace assay::report {
 namespace {
@@ -26,8 +27,8 @@ void add_effect(const std::map<std::string, Effect>& by_pass, double few, double
                 std::vector<std::string>& sentences) {
   for (const auto& [pass, effect] : by_pass) {
     if (effect.means.empty()) continue;
-    const double spread = effect.spreads.empty() ? 1 : geometric_mean(effect.spreads);
-    const double mean = geometric_mean(effect.means);
+    const double spread = effect.spreads.empty() ? 1 : statistics::geometric_mean(effect.spreads);
+    const double mean = statistics::geometric_mean(effect.means);
     if (spread < spread_matters && mean < mean_matters) continue;
     std::string text = fmt::format("**warm-up{}**: with {:g} warm-up steps instead of {:g}",
                                    pass.empty() ? "" : ", " + pass, few, many);

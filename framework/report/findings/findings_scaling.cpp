@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/findings/findings.h"
+#include "statistics/line_fit.h"
 
 namespace assay::report {
 namespace {
@@ -34,22 +35,15 @@ struct Fit {
 
 // log y = c + exponent · log x by least squares; R² is the share of the variance it explains.
 Fit fit_of(Points::const_iterator begin, Points::const_iterator end) {
-  const double n = static_cast<double>(end - begin);
-  double mean_x = 0, mean_y = 0;
+  std::vector<double> x, y;
   for (auto at = begin; at != end; ++at) {
-    mean_x += std::log(at->first) / n;
-    mean_y += std::log(at->second) / n;
+    x.push_back(std::log(at->first));
+    y.push_back(std::log(at->second));
   }
-  double xx = 0, xy = 0, yy = 0;
-  for (auto at = begin; at != end; ++at) {
-    const double x = std::log(at->first) - mean_x, y = std::log(at->second) - mean_y;
-    xx += x * x;
-    xy += x * y;
-    yy += y * y;
-  }
+  const statistics::LineFit line = statistics::fit_line(x, y);
   Fit fit;
-  fit.exponent = xy / xx;
-  fit.r2 = yy == 0 ? 0 : xy * xy / (xx * yy);
+  fit.exponent = line.slope;
+  fit.r2 = line.r2;
   fit.from = begin->first;
   fit.to = std::prev(end)->first;
   return fit;

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "report/findings/findings.h"
+#include "statistics/summary.h"
 
 namespace assay::report {
 namespace {
@@ -174,7 +175,7 @@ std::vector<Gain> gains_along(const Records& records, const BaselineComparison& 
       cases.insert(rest_of(records, pair.record, own));
     }
     const double error = std::sqrt(squares) / static_cast<double>(ratios.size());
-    gains.push_back({code, geometric_mean(ratios), error, std::move(cases)});
+    gains.push_back({code, statistics::geometric_mean(ratios), error, std::move(cases)});
   }
   if (is_numeric_axis(records, axis)) {
     std::sort(gains.begin(), gains.end(), [&](const Gain& a, const Gain& b) {
@@ -236,7 +237,7 @@ std::string sentence(const Records& records, const BaselineComparison& compariso
   const auto [least, most] =
       std::minmax_element(comparison.pairs.begin(), comparison.pairs.end(),
                           [](const Pair& a, const Pair& b) { return a.ratio < b.ratio; });
-  const double mean = geometric_mean(ratios);
+  const double mean = statistics::geometric_mean(ratios);
   const std::string subject = fmt::format("**{} against {}{}**", comparison.variant, base,
                                           comparison.pass.empty() ? "" : ", " + comparison.pass);
   const std::string mark = remarks_of(comparison.pairs);

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "statistics/median_interval.h"
 #include "store/records/units.h"
-#include "timing/median_interval.h"
 
 namespace assay::run {
 
@@ -85,7 +85,7 @@ store::SamplingFacts sampling_of(const store::Series& time, const wire::CaseRequ
       .samples = std::ssize(time.samples),
       .calls_per_sample = store::integer_of(request.parameters, "measure.calls_per_sample", 1),
       .stopped_by = counted ? "count" : "program",
-      .relative_interval = timing::relative_half_width_of_median(time.samples)};
+      .relative_interval = statistics::relative_half_width_of_median(time.samples)};
   if (time.clock == "cuda_event") facts.clock_facts.call_error_s = event_error_s;
   const double target = store::number_of(request.parameters, "measure.target", 0);
   if (target > 0) facts.target = target;

@@ -18,12 +18,8 @@ constexpr std::size_t line_bytes = 300;
 }  // namespace
 
 std::string printable(std::string_view text) {
-<<<<<<< HEAD
-  const std::string valid = nlohmann::json::parse(dump(std::string(text)));
-=======
   if (text.empty()) return {};  // of most cases
-  const std::string valid = nlohmann::json::parse(store::dump(std::string(text)));
->>>>>>> 5bb0c99 (Spare a case that printed nothing the check of its text)
+  const std::string valid = nlohmann::json::parse(dump(std::string(text)));
   std::string shown;
   for (std::size_t place = 0; place < valid.size(); ++place) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(valid[at]); };

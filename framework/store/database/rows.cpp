@@ -11,9 +11,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "statistics/statistics.h"
 #include "store/database/connection.h"
 #include "store/records/json.h"
-#include "store/statistics.h"
 
 namespace assay::store {
 
@@ -56,7 +56,7 @@ Outcome outcome_in(const SQLite::Column& column) {
 }
 
 double real_in(const SQLite::Column& column) {
-  return column.isNull() ? not_a_number : column.getDouble();
+  return column.isNull() ? statistics::not_a_number : column.getDouble();
 }
 
 void bind_real(SQLite::Statement& statement, int index, double real) {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "store/statistics.h"
+#include "statistics/statistics.h"
 
 namespace assay::store {
 namespace {
@@ -224,7 +224,7 @@ Value axis_value(const std::string& text) {
   const std::string special = lower(unsigned_text);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (special == ".inf") return negative ? -infinity : infinity;
-  if (lower(text) == ".nan") return not_a_number;
+  if (lower(text) == ".nan") return statistics::not_a_number;
   return text;
 }
 

@@ -7,11 +7,11 @@
 #include "store/exchange/export.h"
 
 #include "base/case_key.h"
+#include "statistics/sample_order.h"
 #include "store/exchange/export_statistics.h"
 #include "store/records/identity.h"
 #include "store/records/json.h"
 #include "store/records/marks.h"
-#include "store/statistics.h"
 
 namespace assay::store {
 namespace {
@@ -66,7 +66,7 @@ void add_rest_of_case(const CaseResult& result, json& provenance) {
 
 // What the order of the samples says, then what was seen while they were taken.
 std::vector<std::string> mark_words(const CaseResult& result, const Series& series,
-                                    const SampleOrder& order) {
+                                    const statistics::SampleOrder& order) {
   std::vector<std::string> words;
   if (order.autocorrelated) words.push_back("autocorrelated");
   if (order.drifting) words.push_back("drifting");
@@ -87,7 +87,7 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
     const bool counts = name == "n" && std::isfinite(figure);
     statistics[name] = counts ? json(std::llround(figure)) : finite_or_null(figure);
   }
-  const SampleOrder order = examine_order(series.samples);
+  const statistics::SampleOrder order = statistics::examine_order(series.samples);
   if (std::isfinite(order.autocorrelation)) statistics["autocorrelation"] = order.autocorrelation;
   if (std::isfinite(order.drift)) statistics["drift"] = order.drift;
   const ExchangedOutcome exchanged = exchanged_outcome(series);

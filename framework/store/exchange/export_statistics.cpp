@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "store/statistics.h"
+#include "statistics/bootstrap.h"
+#include "statistics/summary.h"
 
 namespace assay::store {
 namespace {
@@ -45,7 +46,7 @@ std::map<std::string, double> figures_of(const Series& series) {
   std::map<std::string, double> figures = series.statistics;
   const std::size_t computed = computed_figures(series.samples.size());
   if (computed == 0) return figures;
-  const Summary summary = summarise(series.samples);
+  const statistics::Summary summary = statistics::summarise(series.samples);
   figures["n"] = static_cast<double>(summary.n);
   figures["mean"] = summary.mean;
   figures["std"] = summary.std_sample;
@@ -58,10 +59,12 @@ std::map<std::string, double> figures_of(const Series& series) {
   figures["p95"] = summary.p95;
   figures["iqr"] = summary.iqr;
   if (computed == of_samples) return figures;
-  const Interval mean = bootstrap_mean(series.samples, interval_seed);
+  const statistics::Interval mean =
+      statistics::bootstrap_mean(series.samples, statistics::interval_seed);
   figures["ci_low"] = mean.low;
   figures["ci_high"] = mean.high;
-  const Interval median = bootstrap_median(series.samples, interval_seed);
+  const statistics::Interval median =
+      statistics::bootstrap_median(series.samples, statistics::interval_seed);
   figures["median_ci_low"] = median.low;
   figures["median_ci_high"] = median.high;
   return figures;

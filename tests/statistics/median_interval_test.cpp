@@ -1,4 +1,4 @@
-#include "timing/median_interval.h"
+#include "statistics/median_interval.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "timing/noise.h"
+#include "statistics/noise.h"
 
-namespace assay::timing {
+namespace assay::statistics {
 namespace {
 
 TEST(MedianInterval, LiesBetweenOrderStatistics) {
@@ -82,4 +82,4 @@ INSTANTIATE_TEST_SUITE_P(Noises, MedianIntervalUnder, testing::ValuesIn(test::no
                          test::noise_name);
 
 }  // namespace
-}  // namespace assay::timing
+}  // namespace assay::statistics

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace assay::timing::test {
+namespace assay::test {
 
 // A distribution of call times around 1, of which the median is known.
 struct Noise {
@@ -27,4 +27,4 @@ std::ostream& operator<<(std::ostream& out, const Noise& noise);
 
 double median_of(std::vector<double> values);
 
-}  // namespace assay::timing::test
+}  // namespace assay::test

@@ -1,10 +1,10 @@
-#include "timing/noise.h"
+#include "statistics/noise.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 
-namespace assay::timing::test {
+namespace assay::test {
 namespace {
 
 using Generator = std::mt19937_64;
@@ -76,4 +76,4 @@ double median_of(std::vector<double> values) {
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-}  // namespace assay::timing::test
+}  // namespace assay::test

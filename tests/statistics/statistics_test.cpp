@@ -1,5 +1,3 @@
-#include "store/statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +5,12 @@
 #include <random>
 #include <vector>
 
-namespace assay::store {
+#include "statistics/bootstrap.h"
+#include "statistics/quantiles.h"
+#include "statistics/sample_order.h"
+#include "statistics/summary.h"
+
+namespace assay::statistics {
 namespace {
 
 TEST(Percentile, InterpolatesAsNumpyDocumentsIt) {
@@ -266,4 +269,4 @@ TEST(SampleOrder, CorrelationAndDriftAreFoundInNoise) {
 }
 
 }  // namespace
-}  // namespace assay::store
+}  // namespace assay::statistics

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "statistics/statistics.h"
+
+namespace assay::statistics {
+
+// What intervals that are shown or exported are drawn with, so that they are the same every time.
+inline constexpr std::uint64_t interval_seed = 1;
+
+// Confidence interval by the percentile bootstrap (Efron and Tibshirani, "An Introduction to the
+// Bootstrap", 1993, chapter 13): the statistic of `resamples` draws with replacement, cut at
+// (1 − level)/2 on either side. The same seed gives the same interval everywhere. A single sample
+// gives an interval of no width; no samples, or a NaN among them, NaN.
+Interval bootstrap_mean(std::span<const double> samples, std::uint64_t seed, int resamples = 2000,
+                        double level = 0.95);
+Interval bootstrap_median(std::span<const double> samples, std::uint64_t seed, int resamples = 2000,
+                          double level = 0.95);
+
+}  // namespace assay::statistics

@@ -1,0 +1,28 @@
+#include "statistics/distributions.h"
+
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+
+namespace assay::statistics {
+
+using namespace boost::math;
+
+double normal_quantile(double p) { return quantile(normal(), p); }
+
+double normal_two_sided_p(double z) { return 2 * cdf(complement(normal(), std::abs(z))); }
+
+double student_upper_quantile(double tail, double degrees) {
+  return quantile(complement(students_t(degrees), tail));
+}
+
+double student_two_sided_p(double t, double degrees) {
+  return 2 * cdf(complement(students_t(degrees), std::abs(t)));
+}
+
+double binomial_at_most(std::size_t k, std::size_t n) {
+  return cdf(binomial(static_cast<double>(n), 0.5), static_cast<double>(k));
+}
+
+}  // namespace assay::statistics

@@ -1,0 +1,98 @@
+#include "statistics/median_interval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+#include "statistics/distributions.h"
+#include "statistics/quantiles.h"
+#include "statistics/statistics.h"
+#include "statistics/summary.h"
+
+namespace assay::statistics {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// −1 below the median, 0 at it, 1 above.
+std::vector<double> signs_about(double median, std::span<const double> samples) {
+  std::vector<double> signs;
+  signs.reserve(samples.size());
+  for (const double sample : samples) {
+    signs.push_back(static_cast<double>(sample > median) - static_cast<double>(sample < median));
+  }
+  return signs;
+}
+
+// How many times more samples are needed than independent ones would be: 1 or more.
+double correlation_factor(const std::vector<double>& signs) {
+  double products = 0, squares = 0, last = 0;
+  for (const double here : signs) {
+    products += last * here;
+    squares += here * here;
+    last = here;
+  }
+  if (products <= 0) return 1;
+  const double correlation = products / squares;
+  return (1 + correlation) / (1 - correlation);
+}
+
+// Their long-run variance over their variance, by `weights` cosines.
+double long_run_inflation(const std::vector<double>& signs, std::size_t weights) {
+  const auto n = static_cast<double>(signs.size());
+  double variance = 0;
+  for (const double sign : signs) variance += sign * sign / n;
+  if (variance == 0) return 1;
+  double squares = 0;
+  for (std::size_t j = 1; j <= weights; ++j) {
+    double sum = 0;
+    for (std::size_t t = 0; t < signs.size(); ++t) {
+      const double phase = static_cast<double>(j) * (static_cast<double>(t) + 0.5) / n;
+      sum += signs[t] * std::cos(std::numbers::pi * phase);
+    }
+    squares += 2 / n * sum * sum;
+  }
+  return squares / static_cast<double>(weights) / variance;
+}
+
+// Of independent samples.
+double variance_by_order_statistics(const std::vector<double>& sorted) {
+  const auto n = static_cast<double>(sorted.size());
+  const auto low =
+      static_cast<std::size_t>(std::max(0.0, std::floor((n + 1) / 2 - std::sqrt(n) + 0.5) - 1));
+  const double z = normal_quantile(1 - binomial_at_most(low, sorted.size()));
+  const double width = std::log(sorted[sorted.size() - 1 - low] / sorted[low]);
+  return width * width / (4 * z * z);
+}
+
+}  // namespace
+
+double relative_half_width_of_median(std::span<const double> samples, double level) {
+  if (samples.empty() || has_nan(samples)) return not_a_number;
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(sorted.size());
+  const double middle = (n - 1) / 2;
+  const double median = at_place(sorted, middle);
+  const double factor = correlation_factor(signs_about(median, samples));
+  // Not even between the smallest and the largest does the median lie with this certainty.
+  if (median <= 0 || std::exp2(1 - n / factor) > 1 - level) return infinity;
+  const double reach = -normal_quantile((1 - level) / 2) * std::sqrt(n * factor) / 2 + 0.5;
+  const double low = at_place(sorted, std::max(middle - reach, 0.0));
+  const double high = at_place(sorted, std::min(middle + reach, n - 1));
+  return std::max(median - low, high - median) / median;
+}
+
+Variance variance_of_log_median(std::span<const double> samples) {
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const double size = 0.4 * std::pow(static_cast<double>(samples.size()), 2.0 / 3.0);
+  const auto weights = static_cast<std::size_t>(std::clamp(std::round(size), 2.0, 64.0));
+  const std::vector<double> signs = signs_about(percentile(sorted, 50), samples);
+  return {variance_by_order_statistics(sorted) * long_run_inflation(signs, weights),
+          static_cast<double>(weights)};
+}
+
+}  // namespace assay::statistics
