@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "base/text.h"
 #include "health/summary.h"
 #include "health/throttle.h"
-#include "statistics/quantiles.h"
+#include "statistics/median_interval.h"
 #include "statistics/sample_order.h"
 
 namespace assay::health {
@@ -57,20 +56,18 @@ std::string strangers(const Observation& observation, int device, int ours) {
 
 // "" where it is not. Samples too few for an interval say at least that it is no narrower than
 // they.
-std::string why_wide(std::vector<double> times) {
-  const double width = relative_half_width(times);
-  if (std::isfinite(width) && width > widest) {
+std::string why_wide(const std::vector<double>& times) {
+  const statistics::MedianInterval known = statistics::median_interval(times);
+  const double reach = known.relative_reach();
+  if (!std::isfinite(reach) || reach <= widest) return {};
+  if (known.at_level) {
     return fmt::format(
         "the median of {} samples is known to ± {:.1f} % (95 % interval), not to {:.0f} %",
-        times.size(), width * 100, widest * 100);
+        times.size(), reach * 100, widest * 100);
   }
-  if (!std::isinf(width)) return {};
-  std::sort(times.begin(), times.end());
-  const double spread = (times.back() - times.front()) / 2 / statistics::percentile(times, 50);
-  if (spread <= widest) return {};
   return fmt::format(
-      "{} samples, too few for a 95 % interval, lie ± {:.1f} % around their middle, not {:.0f} %",
-      times.size(), spread * 100, widest * 100);
+      "{} samples, too few for a 95 % interval, lie ± {:.1f} % around their median, not {:.0f} %",
+      times.size(), reach * 100, widest * 100);
 }
 
 void judge_gpu(const Observation& observation, const Needs& needs, int device,
@@ -125,22 +122,6 @@ std::map<std::string, std::vector<double>> times_by_pass(const std::vector<store
   return passes;
 }
 
-// The largest k for which a binomial(n, ½) number is below k with at most 2.5 %; with many samples
-// by its normal approximation.
-std::size_t rank_of_low_end(std::size_t n) {
-  constexpr double tail = 0.025, quantile = 1.959964;
-  constexpr std::size_t many = 1000;
-  const double count = static_cast<double>(n);
-  if (n > many) return static_cast<std::size_t>((count - quantile * std::sqrt(count)) / 2);
-  double term = std::exp2(-count), below = 0;  // 2^-1000 is still a double
-  for (std::size_t k = 0; k < n; ++k) {
-    below += term;
-    if (below > tail) return k;
-    term *= (count - static_cast<double>(k)) / static_cast<double>(k + 1);
-  }
-  return 0;
-}
-
 }  // namespace
 
 double harmless_cores(const Needs& needs) {
@@ -172,18 +153,6 @@ std::vector<store::Mark> judge_samples(const std::vector<store::Series>& series)
     }
   }
   return marks;
-}
-
-double relative_half_width(std::vector<double> samples) {
-  const bool any_nan =
-      std::any_of(samples.begin(), samples.end(), [](double sample) { return std::isnan(sample); });
-  if (any_nan) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(samples.begin(), samples.end());
-  const double middle = statistics::percentile(samples, 50);
-  if (!(middle > 0)) return std::numeric_limits<double>::quiet_NaN();
-  const std::size_t k = rank_of_low_end(samples.size());
-  if (k == 0) return std::numeric_limits<double>::infinity();
-  return (samples[samples.size() - k] - samples[k - 1]) / 2 / middle;
 }
 
 }  // namespace assay::health

@@ -23,15 +23,8 @@ double harmless_cores(const Needs& needs);
 std::vector<store::Mark> judge(const Observation& observation, const Needs& needs);
 
 // What the samples of `time` say themselves, of each pass (of the slowest rank of each sample):
-// `drifting` (statistics::examine_order), and `wide` where half the 95 % interval of their median
-// is more than 5 % of it.
+// `drifting` (statistics::examine_order), and `wide` where the farther end of the 95 % interval of
+// their median is more than 5 % away.
 std::vector<store::Mark> judge_samples(const std::vector<store::Series>& series);
-
-// Half the width of the 95 % confidence interval of the median, as a share of it. The interval
-// runs between the k-th smallest and the k-th largest sample, with the largest k for which a
-// binomial(n, ½) number is below k with a probability of at most 2.5 %; it supposes no distribution
-// (David and Nagaraja, "Order Statistics", 2003, section 7.1). Infinite below 6 samples, which
-// have no such interval; NaN with a NaN among them or a median that is not above 0.
-double relative_half_width(std::vector<double> samples);
 
 }  // namespace assay::health

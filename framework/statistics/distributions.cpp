@@ -1,5 +1,6 @@
 #include "statistics/distributions.h"
 
+#include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
@@ -23,6 +24,15 @@ double student_two_sided_p(double t, double degrees) {
 
 double binomial_at_most(std::size_t k, std::size_t n) {
   return cdf(binomial(static_cast<double>(n), 0.5), static_cast<double>(k));
+}
+
+std::size_t outcomes_below(double tail, std::size_t n) {
+  const auto coins = static_cast<double>(n);
+  const double about = (coins + normal_quantile(tail) * std::sqrt(coins)) / 2;
+  auto outcomes = static_cast<std::size_t>(std::max(about, 0.0));
+  while (binomial_at_most(outcomes, n) <= tail) ++outcomes;
+  while (outcomes > 0 && binomial_at_most(outcomes - 1, n) > tail) --outcomes;
+  return outcomes;
 }
 
 }  // namespace assay::statistics

@@ -17,5 +17,8 @@ double student_two_sided_p(double t, double degrees);
 
 // The probability that of `n` fair coins at most `k` show heads.
 double binomial_at_most(std::size_t k, std::size_t n);
+// How many of the outcomes 0, 1, … of `n` fair coins have together at most probability `tail`,
+// below ½.
+std::size_t outcomes_below(double tail, std::size_t n);
 
 }  // namespace assay::statistics

@@ -69,20 +69,35 @@ double variance_by_order_statistics(const std::vector<double>& sorted) {
 
 }  // namespace
 
-double relative_half_width_of_median(std::span<const double> samples, double level) {
-  if (samples.empty() || has_nan(samples)) return not_a_number;
+double MedianInterval::relative_reach() const {
+  if (median <= 0) return infinity;
+  return std::max(median - low, high - median) / median;
+}
+
+MedianInterval median_interval(std::span<const double> samples, double level) {
+  if (samples.empty() || has_nan(samples)) return {};
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   const auto n = static_cast<double>(sorted.size());
   const double middle = (n - 1) / 2;
-  const double median = at_place(sorted, middle);
-  const double factor = correlation_factor(signs_about(median, samples));
-  // Not even between the smallest and the largest does the median lie with this certainty.
-  if (median <= 0 || std::exp2(1 - n / factor) > 1 - level) return infinity;
-  const double reach = -normal_quantile((1 - level) / 2) * std::sqrt(n * factor) / 2 + 0.5;
-  const double low = at_place(sorted, std::max(middle - reach, 0.0));
-  const double high = at_place(sorted, std::min(middle + reach, n - 1));
-  return std::max(median - low, high - median) / median;
+  MedianInterval known;
+  known.median = at_place(sorted, middle);
+  const double factor = correlation_factor(signs_about(known.median, samples));
+  known.at_level = std::exp2(1 - n / factor) <= 1 - level;
+  double reach = middle;
+  if (known.at_level) {
+    const auto k = static_cast<double>(outcomes_below((1 - level) / 2, sorted.size()));
+    reach = std::min(reach, std::sqrt(factor) * ((n + 1) / 2 - k));
+  }
+  known.low = at_place(sorted, middle - reach);
+  known.high = at_place(sorted, middle + reach);
+  return known;
+}
+
+double relative_half_width_of_median(std::span<const double> samples, double level) {
+  const MedianInterval known = median_interval(samples, level);
+  if (std::isnan(known.median)) return not_a_number;
+  return known.at_level ? known.relative_reach() : infinity;
 }
 
 Variance variance_of_log_median(std::span<const double> samples) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "statistics/median_interval.h"
+#include "statistics/quantiles.h"
 
 namespace assay::timing {
 
@@ -23,12 +24,6 @@ constexpr double longest_probe_s = 0.05;
 
 double steady_now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 struct Reading {
@@ -137,7 +132,7 @@ class Sampling {
                  (settings_.resolution_s > 0 ? step : 0));
   }
 
-  double median_reading_s() const { return median_of(taken_.samples_s) * groups_; }
+  double median_reading_s() const { return statistics::median(taken_.samples_s) * groups_; }
 
   double now_s() const { return hooks_.now_s ? hooks_.now_s() : steady_now_s(); }
   double worst(double value) const {

@@ -81,7 +81,7 @@ class HealthPolicyTest : public ::testing::Test {
     time.unit = "s";
     time.clock = "wall";
     for (int i = 0; i < 30; ++i) {
-      time.samples.push_back(static_cast<double>(measured_) + (script.drifts ? 0.01 * i : 0));
+      time.samples.push_back(static_cast<double>(measured_) + (script.drifts ? 0.003 * i : 0));
     }
     store::Series memory;
     memory.pass = "forward";

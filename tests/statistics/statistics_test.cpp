@@ -35,6 +35,12 @@ TEST(Percentile, IsNotDisturbedByAnInfinityItDoesNotReach) {
   EXPECT_EQ(percentile(std::vector<double>{1, infinity, infinity}, 75), infinity);
 }
 
+TEST(Median, OfAnEvenNumberIsTheMeanOfTheTwoInTheMiddle) {
+  EXPECT_EQ(median(std::vector<double>{9, 1, 4, 2}), 3);
+  EXPECT_EQ(median(std::vector<double>{9, 1, 4}), 4);
+  EXPECT_TRUE(std::isnan(median({})));
+}
+
 TEST(Summarise, HandWorkedFigures) {
   // Mean 5, squared deviations 9+1+1+1+0+0+4+16 = 32: population std 2, sample std sqrt(32/7).
   const Summary summary = summarise(std::vector<double>{2, 4, 4, 4, 5, 5, 7, 9});
@@ -96,38 +102,33 @@ TEST(Bootstrap, ItsWidthIsThatOfTheNormalApproximation) {
   EXPECT_NEAR(interval.high, summary.mean + half_width, 0.1 * half_width);
 }
 
-// Of 300 sets drawn from a population whose mean and median are 0, about 95 % of the intervals must
-// hold it; 88 % to 99 % is more than four standard errors on either side of what 30 samples reach.
+// Of 300 sets drawn from a population whose mean is 0, about 95 % of the intervals must hold it; 88
+// % to 99 % is more than four standard errors on either side of what 30 samples reach.
 TEST(Bootstrap, CoversTheTruth) {
   std::mt19937_64 generator(2);
   std::normal_distribution<double> normal(0, 1);
   int mean_covered = 0;
-  int median_covered = 0;
   constexpr int sets = 300;
   for (int set = 0; set < sets; ++set) {
     std::vector<double> samples(30);
     for (double& sample : samples) sample = normal(generator);
     const Interval mean = bootstrap_mean(samples, 5, 500);
-    const Interval median = bootstrap_median(samples, 5, 500);
     mean_covered += mean.low <= 0 && 0 <= mean.high ? 1 : 0;
-    median_covered += median.low <= 0 && 0 <= median.high ? 1 : 0;
   }
   EXPECT_GT(mean_covered, 0.88 * sets);
   EXPECT_LT(mean_covered, 0.99 * sets);
-  EXPECT_GT(median_covered, 0.88 * sets);
-  EXPECT_LT(median_covered, 0.995 * sets);
 }
 
 TEST(Bootstrap, AWiderLevelIsAWiderInterval) {
   const std::vector<double> samples{1, 2, 3, 4, 5, 60, 7, 8, 9, 10};
-  const Interval narrow = bootstrap_median(samples, 1, 2000, 0.5);
-  const Interval wide = bootstrap_median(samples, 1, 2000, 0.99);
+  const Interval narrow = bootstrap_mean(samples, 1, 2000, 0.5);
+  const Interval wide = bootstrap_mean(samples, 1, 2000, 0.99);
   EXPECT_LT(wide.low, narrow.low);
   EXPECT_GT(wide.high, narrow.high);
 }
 
 TEST(Bootstrap, OfFewSamples) {
-  const Interval one = bootstrap_median(std::vector<double>{4}, 1);
+  const Interval one = bootstrap_mean(std::vector<double>{4}, 1);
   EXPECT_EQ(one.low, 4);
   EXPECT_EQ(one.high, 4);
   EXPECT_TRUE(std::isnan(bootstrap_mean({}, 1).low));

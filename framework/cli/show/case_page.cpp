@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/spec/units.h"
-#include "statistics/bootstrap.h"
+#include "statistics/median_interval.h"
 #include "statistics/sample_order.h"
 #include "statistics/summary.h"
 #include "store/records/identity.h"
@@ -35,11 +35,10 @@ class Scale {
 };
 
 std::string figures_of(const store::Series& series) {
-  constexpr std::uint64_t seed = 1;
   const statistics::Summary summary = statistics::summarise(series.samples);
   const Scale in(std::abs(summary.median), series.unit);
   if (summary.n == 1) return in(summary.median);
-  const statistics::Interval interval = statistics::bootstrap_median(series.samples, seed);
+  const statistics::MedianInterval interval = statistics::median_interval(series.samples);
   return fmt::format(
       "median {} (95 %: {} to {}), mean {}, std {}, p5 {}, p95 {}, min {}, max {}, "
       "n {}",

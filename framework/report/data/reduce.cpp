@@ -5,21 +5,21 @@
 #include <numeric>
 
 #include "statistics/bootstrap.h"
+#include "statistics/median_interval.h"
 #include "statistics/sample_order.h"
 #include "statistics/summary.h"
 
 namespace assay::report {
 namespace {
 
-// One sample, or none, says nothing of where the mean lies.
+// One sample, or none, says nothing of where mean and median lie.
 statistics::Interval mean_interval(const std::vector<double>& samples) {
   if (samples.size() < 2) return {std::nan(""), std::nan("")};
   return statistics::bootstrap_mean(samples, statistics::interval_seed);
 }
 
-statistics::Interval median_interval(const std::vector<double>& samples) {
-  if (samples.size() < 2) return {std::nan(""), std::nan("")};
-  return statistics::bootstrap_median(samples, statistics::interval_seed);
+statistics::MedianInterval interval_of_median(const std::vector<double>& samples) {
+  return samples.size() < 2 ? statistics::MedianInterval{} : statistics::median_interval(samples);
 }
 
 double combine(const std::vector<double>& values, RankRule rule, Statistic statistic) {
@@ -91,9 +91,9 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
     case Statistic::ci_high:
       return mean_interval(samples).high;
     case Statistic::median_ci_low:
-      return median_interval(samples).low;
+      return interval_of_median(samples).low;
     case Statistic::median_ci_high:
-      return median_interval(samples).high;
+      return interval_of_median(samples).high;
     case Statistic::n:
       return static_cast<double>(summary.n);
     case Statistic::autocorrelation:

@@ -10,6 +10,7 @@
 #include "report/data/reduce.h"
 #include "report/picture/timeline.h"
 #include "report/spec/units.h"
+#include "statistics/quantiles.h"
 
 namespace assay::report {
 namespace {
@@ -70,26 +71,28 @@ void add_spread(const std::string& metric, const std::string& pass, const std::s
   columns.push_back(std::move(both));
 }
 
-// How far the median may be off stands behind it: half of its interval, of which the ends are
-// hidden columns that an expression can name.
+// How far the median may be off stands behind it: the distance to the farther end of its interval.
+// Hidden columns have names that an expression can use.
 void add_known_median(const std::string& metric, const std::string& pass, const std::string& unit,
                       std::vector<Column>& columns) {
   const std::string name = pass.empty() ? metric : pass + " " + metric;
   const std::string number = std::to_string(columns.size());
-  Column median = figure(name + "#median", metric, pass, unit, Statistic::median);
+  Column median = figure("median" + number, metric, pass, unit, Statistic::median);
   Column low = figure("low" + number, metric, pass, unit, Statistic::median_ci_low);
   Column high = figure("high" + number, metric, pass, unit, Statistic::median_ci_high);
-  Column half;
-  half.name = name + "#half";
-  half.content = ExpressionContent{
-      *Expression::compile(fmt::format("({} - {}) / 2", high.name, low.name)), ""};
-  half.format = *parse_format("{:.2g}");
+  Column reach;
+  reach.name = name + "#reach";
+  reach.content =
+      ExpressionContent{*Expression::compile(fmt::format("max({0} - {1}, {1} - {2})", high.name,
+                                                         median.name, low.name)),
+                        ""};
+  reach.format = *parse_format("{:.2g}");
   Column both;
   both.name = with_unit(name, unit);
-  both.content = JoinContent{{median.name, half.name}, " ± ", true};
+  both.content = JoinContent{{median.name, reach.name}, " ± ", true};
   both.align = 'r';
-  median.shown = low.shown = high.shown = half.shown = false;
-  for (Column* column : {&median, &low, &high, &half, &both}) {
+  median.shown = low.shown = high.shown = reach.shown = false;
+  for (Column* column : {&median, &low, &high, &reach, &both}) {
     columns.push_back(std::move(*column));
   }
 }
@@ -188,10 +191,7 @@ std::string fitting_unit(const Records& records, const std::string& metric) {
       figures.push_back(*mean);
   }
   if (figures.empty()) return unit;
-  std::nth_element(figures.begin(),
-                   figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2),
-                   figures.end());
-  return sensible_unit(figures[figures.size() / 2], unit);
+  return sensible_unit(statistics::median(figures), unit);
 }
 
 ReportSpec default_spec(const Records& records) {
@@ -224,7 +224,8 @@ ReportSpec default_spec(const Records& records) {
     }
     spec.blocks.push_back(std::move(table));
     spec.blocks.push_back(ProseSpec{
-        targets ? "Times are medians; behind the ± stands half of their 95 % confidence interval."
+        targets ? "Times are medians; behind the ± stands the distance to the farther end of their "
+                  "95 % confidence interval."
                 : "Figures are means; behind the ± stands the standard deviation of the samples."});
     if (auto plot = default_plot(records, main)) {
       if (targets) plot->y.statistic = Statistic::median;

@@ -12,6 +12,7 @@
 #include "report/picture/plot_script.h"
 #include "report/spec/units.h"
 #include "report/table/pivot.h"
+#include "statistics/quantiles.h"
 
 namespace assay::report {
 namespace {
@@ -155,9 +156,8 @@ class PlotBuilder {
     if (!spec_.y.unit.empty() || points_.empty()) return unit_;
     std::vector<double> figures;
     for (const auto& [key, point] : points_) figures.push_back(point.y);
-    const auto high = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() * 4 / 5);
-    std::nth_element(figures.begin(), high, figures.end());
-    return sensible_unit(*high, unit_);
+    std::sort(figures.begin(), figures.end());
+    return sensible_unit(statistics::percentile(figures, 80), unit_);
   }
 
   std::string label(const Value& value) const {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "statistics/bootstrap.h"
+#include "statistics/median_interval.h"
 #include "statistics/summary.h"
 
 namespace assay::store {
@@ -63,8 +64,7 @@ std::map<std::string, double> figures_of(const Series& series) {
       statistics::bootstrap_mean(series.samples, statistics::interval_seed);
   figures["ci_low"] = mean.low;
   figures["ci_high"] = mean.high;
-  const statistics::Interval median =
-      statistics::bootstrap_median(series.samples, statistics::interval_seed);
+  const statistics::MedianInterval median = statistics::median_interval(series.samples);
   figures["median_ci_low"] = median.low;
   figures["median_ci_high"] = median.high;
   return figures;
