@@ -91,7 +91,8 @@ void add_run(const store::RunInfo& info, Facts& facts) {
 void add_case(const store::CaseResult& result, Facts& facts) {
   constexpr std::size_t shown = 12;
   facts.add("build", result.build.substr(0, shown));
-  for (const auto& [name, version] : result.facts.versions) facts.add(name, assay::to_text(version));
+  for (const auto& [name, version] : result.facts.versions)
+    facts.add(name, assay::to_text(version));
   for (const auto& [name, value] : result.parameters) {
     if (name.starts_with("measure.")) facts.add(name, assay::to_text(value));
   }
