@@ -19,9 +19,10 @@ const std::filesystem::path framework = std::filesystem::path(ASSAY_SOURCE_DIR) 
 
 // The rooms of the worker, which is linked as one library: here is their order.
 const Rooms worker_rooms = {
+    {"sdk/assay/detail", {}},
     {"model", {"base"}},
     {"reference", {"model"}},
-    {"measure", {"model"}},
+    {"measure", {"model", "store/records"}},
     {"conformance", {"reference", "measure", "catalogue", "expression", "wire"}},
     {"worker/process", {"measure", "catalogue", "wire"}},
     {"worker/case", {"worker/process", "reference", "timing"}},
