@@ -6,12 +6,15 @@
 #include "config/experiment.h"
 #include "config/host_parameters.h"
 #include "config/presets.h"
+#include "config/read/request.h"
 #include "config/vocabulary.h"
 
 namespace assay::config {
 namespace {
 
 using nlohmann::json;
+using yaml::described;
+using yaml::object_schema;
 
 json any_of(std::vector<json> alternatives) {
   if (alternatives.size() == 1) return alternatives[0];
@@ -21,11 +24,6 @@ json any_of(std::vector<json> alternatives) {
 json one_or_list(const json& value) {
   return any_of(
       {value, {{"type", "array"}, {"items", value}, {"minItems", 1}, {"uniqueItems", true}}});
-}
-
-json object(json properties) {
-  return {
-      {"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
 }
 
 json quantity(std::string_view units) {
@@ -54,7 +52,8 @@ class SchemaWriter {
       conditions.push_back({{"if", {{"properties", {{"workload", {{"const", workload->name}}}}}}},
                             {"then", {{"properties", sections(*workload)}}}});
     }
-    json schema = object(frame(workloads));
+    json schema = object_schema(request_keys());
+    schema["properties"]["workload"]["enum"] = workloads;
     schema["$schema"] = "http://json-schema.org/draft-07/schema#";
     schema["title"] = "assay experiment";
     schema["required"] = {"experiment", "workload"};
@@ -63,52 +62,22 @@ class SchemaWriter {
   }
 
  private:
-  static json frame(const json& workloads) {
-    const json entries = {{"type", {"array", "null"}},
-                          {"items", {{"type", "object"}, {"minProperties", 1}}}};
-    const json mapping = {{"type", {"object", "null"}}};
-    return {{"experiment",
-             {{"type", "string"},
-              {"pattern", "^[a-z0-9_-]+$"},
-              {"description", "Name of the experiment; also of its report."}}},
-            {"title", {{"type", {"string", "number"}}, {"description", "Heading of the report."}}},
-            {"workload", {{"enum", workloads}, {"description", "What is measured."}}},
-            {"matrix",
-             with({{"type", "object"}}, "Axes: a case for every combination of their values.")},
-            {"fixed", with(mapping, "What is the same in all cases.")},
-            {"exclude", with(entries, "Cases of the matrix to leave out.")},
-            {"include", with(entries, "Cases to add.")},
-            {"zip",
-             {{"type", {"array", "null"}},
-              {"items", {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}},
-              {"description", "Axes that move together."}}},
-            {"measure", with(mapping, "Passes, and how they are measured.")},
-            {"report", {{"description", "Sections of the report, in order."}}},
-            {"limits",
-             object({{"cases", {{"type", "integer"}, {"minimum", 1}, {"maximum", 100000000}}}})}};
-  }
-
-  static json with(json schema, std::string_view description) {
-    schema["description"] = description;
-    return schema;
-  }
-
   json sections(const catalogue::PluginInfo& workload) const {
     const Vocabulary vocabulary(catalogue_, workload);
     json axes = json::object();
     json fixed = json::object();
     json excluded = json::object();
     for (const auto& [name, value] : names(vocabulary)) {
-      axes[name] = with(one_or_list(value.schema), value.description);
-      fixed[name] = with(value.schema, value.description);
-      excluded[name] = with(one_or_list(value.plain), value.description);
+      axes[name] = described(one_or_list(value.schema), value.description);
+      fixed[name] = described(value.schema, value.description);
+      excluded[name] = described(one_or_list(value.plain), value.description);
     }
-    json fixed_section = object(fixed);
+    json fixed_section = object_schema(fixed);
     fixed_section["type"] = {"object", "null"};
-    return {{"matrix", object(axes)},
+    return {{"matrix", object_schema(axes)},
             {"fixed", fixed_section},
-            {"exclude", {{"items", object(excluded)}}},
-            {"include", {{"items", object(fixed)}}},
+            {"exclude", {{"items", object_schema(excluded)}}},
+            {"include", {{"items", object_schema(fixed)}}},
             {"measure", measure(workload)}};
   }
 
@@ -141,17 +110,18 @@ class SchemaWriter {
       lines.push_back(plugin->name + ": " + plugin->description);
       json properties = json::object();
       for (const ParameterInfo& info : plugin->parameters) {
-        properties[info.name] = with(one_or_list(value(info)), info.description);
+        properties[info.name] = described(one_or_list(value(info)), info.description);
         std::vector<json>& known = options[kind + "." + info.name];
         if (std::find(known.begin(), known.end(), value(info)) == known.end()) {
           known.push_back(value(info));
         }
         names[kind + "." + info.name].description = info.description;
       }
-      with_options[plugin->name] = with(object(std::move(properties)), plugin->description);
+      with_options[plugin->name] =
+          described(object_schema(std::move(properties)), plugin->description);
       with_options[plugin->name]["type"] = {"object", "null"};
     }
-    json mapping = object(std::move(with_options));
+    json mapping = object_schema(std::move(with_options));
     mapping["minProperties"] = 1;
     mapping["maxProperties"] = 1;
     const json name = {{"enum", std::move(plain)}};
@@ -164,13 +134,13 @@ class SchemaWriter {
   json measure(const catalogue::PluginInfo& workload) const {
     constexpr std::string_view prefix = "measure.";
     json properties = {
-        {"passes", with(one_or_list({{"enum", workload.passes}}), "Passes to measure.")}};
+        {"passes", described(one_or_list({{"enum", workload.passes}}), "Passes to measure.")}};
     for (const ParameterInfo& info : host_parameters()) {
       if (info.name.starts_with(prefix)) {
-        properties[info.name.substr(prefix.size())] = with(value(info), info.description);
+        properties[info.name.substr(prefix.size())] = described(value(info), info.description);
       }
     }
-    json section = object(std::move(properties));
+    json section = object_schema(std::move(properties));
     section["type"] = {"object", "null"};
     return section;
   }

@@ -180,6 +180,10 @@ const Node* Node::find(std::string_view key) const {
   return nullptr;
 }
 
+std::span<const Node> Node::one_or_more() const {
+  return is_sequence() ? std::span<const Node>(items) : std::span<const Node>(this, 1);
+}
+
 Result<Document> read(std::string_view text, const std::string& file_name, const Limits& limits) {
   if (text.size() > limits.bytes) {
     return fail_at({file_name}, fmt::format("larger than {}", human_size(limits.bytes)));

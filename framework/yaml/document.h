@@ -4,6 +4,7 @@
 // depends on base, and no other room sees yaml-cpp. Start here.
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ struct Node {
   bool is_mapping() const { return kind == Kind::mapping; }
   // The entry's value, or nullptr.
   const Node* find(std::string_view key) const;
+  // The items of a sequence, else the node itself: of what is one value or a list of several.
+  std::span<const Node> one_or_more() const;
 };
 
 // Of a mapping: the key, always a scalar, and its value.

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "base/text.h"
+#include "key_reference.h"
 #include "rendering.h"
 #include "source_root.h"
 
@@ -20,6 +21,7 @@ namespace {
 //   <!-- result --> and <!-- end -->
 //   <!-- refused: NAME… -->   the same of a report with mistakes; the result says which
 //   <!-- layouts -->          a table of the shipped layouts, up to <!-- end -->
+//   <!-- keys -->             the tables of keys, up to <!-- end -->
 class Page {
  public:
   // Pictures are made in `work` and belong in the page's folder under `pictures`.
@@ -38,6 +40,9 @@ class Page {
         replace(i, rendered(i + 1));
       } else if (lines_[i] == "<!-- layouts -->") {
         replace(i, table_of_layouts());
+      } else if (lines_[i] == "<!-- keys -->") {
+        keys = true;
+        replace(i, testing_support::report_reference());
       }
     }
   }
@@ -50,6 +55,7 @@ class Page {
   };
   std::vector<MadePicture> pictures;
   std::size_t examples = 0;
+  bool keys = false;
   bool drawn = true;  // gnuplot is there
 
  private:
@@ -91,7 +97,7 @@ class Page {
   std::string rendered(std::size_t line) {
     const std::filesystem::path folder = work_ / std::to_string(line);
     Inputs inputs;
-    for (const std::string& name : names_) inputs.sources.push_back(&runs_.at(name));
+    for (const std::string& name : names_) inputs.sources.emplace_back(&runs_.at(name));
     inputs.with_context = false;
     inputs.layouts = source_root / "configs/layouts";
     inputs.folder = folder;
@@ -208,6 +214,7 @@ TEST(Documentation, EveryExampleGivesWhatThePageShows) {
       std::filesystem::temp_directory_path() / ("assay_docs_" + std::to_string(::getpid()));
   const Page page(*text, work);
   EXPECT_GE(page.examples, 20u);
+  EXPECT_TRUE(page.keys);
   const bool write = std::getenv("ASSAY_WRITE_DOCS") != nullptr;
   if (!page.drawn) {
     std::filesystem::remove_all(work);
@@ -225,6 +232,21 @@ TEST(Documentation, EveryExampleGivesWhatThePageShows) {
     compare_pictures(page.pictures, source_root / "docs/reports");
   }
   std::filesystem::remove_all(work);
+}
+
+TEST(Documentation, NamesEveryKeyOfExperiments) {
+  const std::string file = (source_root / "docs/experiments.md").string();
+  const auto text = read_file(file);
+  ASSERT_TRUE(text) << text.error().text();
+  const std::size_t begin = text->find("<!-- keys -->\n"), end = text->find("<!-- end -->", begin);
+  ASSERT_NE(end, std::string::npos);
+  const std::string made = text->substr(0, begin) + "<!-- keys -->\n\n" +
+                           testing_support::experiment_reference() + "\n" + text->substr(end);
+  if (std::getenv("ASSAY_WRITE_DOCS") != nullptr) {
+    ASSERT_TRUE(write_file(file, made));
+  } else {
+    EXPECT_EQ(*text, made) << "run tools/docs";
+  }
 }
 
 Vocabulary everything_a_workload_has() {

@@ -133,10 +133,9 @@ std::vector<Choice> AxisReader::axis_choices(const Setting& setting, const Meani
     diagnostics_.add(setting.value.where, fmt::format("the axis '{}' has no values", setting.name));
     return {};
   }
-  const std::vector<yaml::Node> one = {list ? yaml::Node{} : setting.value};
   std::vector<Choice> choices;
   std::vector<SourceLocation> places;  // of each choice
-  for (const yaml::Node& item : list ? setting.value.items : one) {
+  for (const yaml::Node& item : setting.value.one_or_more()) {
     if (meaning.sort == Meaning::Sort::kind) {
       const std::vector<Choice> read = variants_.read(setting.name, item);
       choices.insert(choices.end(), read.begin(), read.end());

@@ -43,9 +43,8 @@ void CaseEntryReader::read_exclude(const yaml::Node& entry, std::vector<Paramete
   if (!known_names(entry)) return;
   std::vector<Parameters> matches = {{}};
   for (const auto& [key, value] : entry.entries) {
-    const std::vector<yaml::Node> one = {value};
     std::vector<Value> values;
-    for (const yaml::Node& item : value.is_sequence() ? value.items : one) {
+    for (const yaml::Node& item : value.one_or_more()) {
       if (auto checked = axes_.check(key.text, item)) values.push_back(std::move(*checked));
     }
     if (values.size() * matches.size() + excluded.size() > most) {

@@ -19,8 +19,7 @@ void check_name(const yaml::Node& node, const Vocabulary& vocabulary, Diagnostic
 }
 
 void check_names(const yaml::Node& node, const Vocabulary& vocabulary, Diagnostics& diagnostics) {
-  check_name(node, vocabulary, diagnostics);
-  for (const yaml::Node& item : node.items) check_name(item, vocabulary, diagnostics);
+  for (const yaml::Node& item : node.one_or_more()) check_name(item, vocabulary, diagnostics);
 }
 
 // Where a setting is given a value, wherever it is set: the value itself or a list of several.
@@ -38,8 +37,7 @@ std::vector<const yaml::Node*> values_of(const Request& request, std::string_vie
 template <class Fits>
 const yaml::Node* first_scalar(const std::vector<const yaml::Node*>& values, Fits fits) {
   for (const yaml::Node* value : values) {
-    if (value->is_scalar() && fits(value->text)) return value;
-    for (const yaml::Node& item : value->items) {
+    for (const yaml::Node& item : value->one_or_more()) {
       if (item.is_scalar() && fits(item.text)) return &item;
     }
   }

@@ -9,10 +9,6 @@
 namespace assay::config {
 namespace {
 
-const std::vector<std::string> unsettable = {"experiment", "title",   "workload", "matrix",
-                                             "exclude",    "include", "zip",      "fixed",
-                                             "report",     "measure", "limits"};
-
 bool holds_list(const yaml::Node& node) {
   if (node.is_sequence()) return true;
   return std::any_of(node.entries.begin(), node.entries.end(),
@@ -56,10 +52,10 @@ void apply_setting(const std::string& text, const std::string& origin, Request& 
   if (value->is_null()) {
     diagnostics.add(where, fmt::format("{} is set to nothing", name), "write name=value");
   } else if (name == "limits.cases") {
-    read_case_limit(*value, request, diagnostics);
+    read_case_limit(diagnostics, *value, request);
   } else if (name == "measure.passes") {
     request.passes = *value;
-  } else if (std::find(unsettable.begin(), unsettable.end(), name) != unsettable.end()) {
+  } else if (std::ranges::count(yaml::names_of(request_keys()), name) > 0) {
     diagnostics.add(where, fmt::format("'{}' cannot be set here", name),
                     "--set takes axes, parameters, measure.* and limits.cases");
   } else {

@@ -5,166 +5,196 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "config/host_parameters.h"
 #include "yaml/values.h"
 
 namespace assay::config {
 namespace {
 
-const std::vector<std::string> top_keys = {"experiment", "title",   "workload", "matrix",
-                                           "exclude",    "include", "zip",      "fixed",
-                                           "measure",    "report",  "limits"};
-const std::vector<std::string> measure_keys = {
-    "passes",      "warmup",    "samples", "target", "min_samples",
-    "max_samples", "max_time",  "clock",   "cache",  "calls_per_sample",
-    "isolation",   "unhealthy", "timeout", "seed",   "interleave"};
+using nlohmann::json;
+using yaml::Node;
 
-bool is_known(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+constexpr std::string_view measure_prefix = "measure.";
 
 bool is_experiment_name(const std::string& name) {
   return !name.empty() &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
 }
 
-class RequestReader {
- public:
-  RequestReader(const yaml::Node& root, Diagnostics& diagnostics)
-      : root_(root), diagnostics_(diagnostics) {}
+template <class Target>
+void read_section(const yaml::Keys<Diagnostics, Target>& keys, const Node& node,
+                  Diagnostics& diagnostics, Target& target) {
+  yaml::read_keys(keys, node, diagnostics, target, [&](const Node& key) {
+    diagnostics.add(key.where, fmt::format("unknown key '{}'{}", key.text,
+                                           suggestion(key.text, yaml::names_of(keys))));
+  });
+}
 
-  Request read() {
-    request_.matrix_where = root_.where;
-    if (!root_.is_mapping()) {
-      diagnostics_.add(root_.where, "an experiment is a mapping of keys",
-                       "known keys: " + join(top_keys, ", "));
-      return std::move(request_);
-    }
-    known_keys(root_, top_keys);
-    read_name();
-    if (const yaml::Node* node = scalar("title")) request_.title = node->text;
-    if (const yaml::Node* node = required("workload")) request_.workload = *node;
-    if (const yaml::Node* node = mapping("matrix")) {
-      request_.matrix_where = node->where;
-      request_.matrix = settings(*node, "");
-    }
-    if (const yaml::Node* node = mapping("fixed")) request_.fixed = settings(*node, "");
-    read_measure();
-    for (const auto& [key, value] : root_.entries) {
-      if (key.text == "exclude") request_.exclude_where = key.where;
-      // Axes were meant: those behind a comment sign, or indented by too little.
-      if (key.text == "matrix" && value.is_null()) {
-        diagnostics_.add(key.where, "'matrix' must be a mapping of names to values",
-                         "give it an axis, such as `seq_len: [128, 256]`, or leave it out");
-      }
-    }
-    request_.exclude = list_of("exclude", yaml::Node::Kind::mapping, "a mapping of names");
-    request_.include = list_of("include", yaml::Node::Kind::mapping, "a mapping of names");
-    request_.zip = list_of("zip", yaml::Node::Kind::sequence, "a list of axis names");
-    if (const yaml::Node* node = root_.find("report")) request_.report = *node;
-    read_limits();
-    if (request_.title.empty()) request_.title = request_.name;
-    return std::move(request_);
+// nullptr after a complaint, and of sections for none at all.
+const Node* scalar(Diagnostics& diagnostics, const Node& node, const std::string& key) {
+  if (node.is_scalar() && !node.text.empty()) return &node;
+  diagnostics.add(node.where, fmt::format("'{}' must be text", key));
+  return nullptr;
+}
+
+const Node* mapping(Diagnostics& diagnostics, const Node& node, const std::string& key) {
+  if (node.is_mapping()) return &node;
+  if (!node.is_null()) {
+    diagnostics.add(node.where, fmt::format("'{}' must be a mapping of names to values", key));
   }
+  return nullptr;
+}
 
- private:
-  void known_keys(const yaml::Node& mapping, const std::vector<std::string>& known) {
-    for (const auto& [key, value] : mapping.entries) {
-      if (is_known(known, key.text)) continue;
-      diagnostics_.add(key.where,
-                       fmt::format("unknown key '{}'{}", key.text, suggestion(key.text, known)));
+// The entries of a list that are of this kind; a complaint for each other.
+auto list_of(Node::Kind kind, const char* what, const json& item) {
+  const auto read = [kind, what](Diagnostics& diagnostics, const Node& node,
+                                 const std::string& key) {
+    std::vector<Node> entries;
+    if (!node.is_sequence() && !node.is_null()) {
+      diagnostics.add(node.where, fmt::format("'{}' must be a list", key));
     }
-  }
-
-  // The entry when it is there and a scalar; anything else but absence is an error.
-  const yaml::Node* scalar(std::string_view key) {
-    const yaml::Node* node = root_.find(key);
-    if (!node || (node->is_scalar() && !node->text.empty())) return node;
-    diagnostics_.add(node->where, fmt::format("'{}' must be text", key));
-    return nullptr;
-  }
-
-  const yaml::Node* required(std::string_view key) {
-    if (!root_.find(key)) {
-      diagnostics_.add(root_.where, fmt::format("the key '{}' is missing", key),
-                       fmt::format("write '{}: ...' at the top", key));
-    }
-    return scalar(key);
-  }
-
-  // An absent or empty section is nullptr.
-  const yaml::Node* mapping(std::string_view key) {
-    const yaml::Node* node = root_.find(key);
-    if (!node || node->is_null()) return nullptr;
-    if (node->is_mapping()) return node;
-    diagnostics_.add(node->where, fmt::format("'{}' must be a mapping of names to values", key));
-    return nullptr;
-  }
-
-  void read_name() {
-    const yaml::Node* node = required("experiment");
-    if (!node) return;
-    if (!is_experiment_name(node->text)) {
-      diagnostics_.add(node->where, fmt::format("'{}' cannot name an experiment", node->text),
-                       "use lower-case letters, digits, '_' and '-'");
-    }
-    request_.name = node->text;
-  }
-
-  static std::vector<Setting> settings(const yaml::Node& mapping, const std::string& prefix) {
-    std::vector<Setting> settings;
-    for (const auto& [key, value] : mapping.entries) {
-      settings.push_back({prefix + key.text, value, key.where, false, !prefix.empty()});
-    }
-    return settings;
-  }
-
-  void read_measure() {
-    const yaml::Node* node = mapping("measure");
-    if (!node) return;
-    known_keys(*node, measure_keys);
-    for (Setting& setting : settings(*node, "measure.")) {
-      if (setting.name == "measure.passes") {
-        request_.passes = setting.value;
-      } else if (is_known(measure_keys, setting.name.substr(8))) {
-        request_.fixed.push_back(std::move(setting));
-      }
-    }
-  }
-
-  std::vector<yaml::Node> list_of(std::string_view key, yaml::Node::Kind kind,
-                                  std::string_view what) {
-    const yaml::Node* node = root_.find(key);
-    if (!node || node->is_null()) return {};
-    if (!node->is_sequence()) {
-      diagnostics_.add(node->where, fmt::format("'{}' must be a list", key));
-      return {};
-    }
-    std::vector<yaml::Node> entries;
-    for (const yaml::Node& item : node->items) {
-      if (item.kind == kind) {
-        entries.push_back(item);
+    for (const Node& entry : node.items) {
+      if (entry.kind == kind) {
+        entries.push_back(entry);
       } else {
-        diagnostics_.add(item.where, fmt::format("an entry of '{}' must be {}", key, what));
+        diagnostics.add(entry.where, fmt::format("an entry of '{}' must be {}", key, what));
       }
     }
     return entries;
-  }
+  };
+  return yaml::Shape{json{{"type", {"array", "null"}}, {"items", item}}, read};
+}
 
-  void read_limits() {
-    const yaml::Node* node = mapping("limits");
-    if (!node) return;
-    known_keys(*node, {"cases"});
-    if (const yaml::Node* cases = node->find("cases")) {
-      read_case_limit(*cases, request_, diagnostics_);
+auto entries() {
+  return list_of(Node::Kind::mapping, "a mapping of names",
+                 {{"type", "object"}, {"minProperties", 1}});
+}
+
+void add_settings(const Node& section, std::vector<Setting>& settings) {
+  for (const auto& [key, value] : section.entries) {
+    settings.push_back({key.text, value, key.where, false, false});
+  }
+}
+
+void read_name(Diagnostics& diagnostics, const Node& node, Request& request) {
+  if (!scalar(diagnostics, node, "experiment")) return;
+  if (!is_experiment_name(node.text)) {
+    diagnostics.add(node.where, fmt::format("'{}' cannot name an experiment", node.text),
+                    "use lower-case letters, digits, '_' and '-'");
+  }
+  request.name = node.text;
+}
+
+void read_measure(Diagnostics& diagnostics, const Node& node, Request& request) {
+  if (!mapping(diagnostics, node, "measure")) return;
+  std::vector<std::string> known{"passes"};
+  for (const ParameterInfo& info : host_parameters()) {
+    if (info.name.starts_with(measure_prefix)) {
+      known.push_back(info.name.substr(measure_prefix.size()));
     }
   }
+  for (const auto& [key, value] : node.entries) {
+    std::string name = std::string(measure_prefix) + key.text;
+    if (key.text == "passes") {
+      request.passes = value;
+    } else if (find_host_parameter(name)) {
+      request.fixed.push_back({std::move(name), value, key.where, false, true});
+    } else {
+      diagnostics.add(key.where,
+                      fmt::format("unknown key '{}'{}", key.text, suggestion(key.text, known)));
+    }
+  }
+}
 
-  const yaml::Node& root_;
-  Diagnostics& diagnostics_;
-  Request request_;
-};
+constexpr std::int64_t most_cases = 100'000'000;
+
+const yaml::Keys<Diagnostics, Request>& limit_keys() {
+  static const yaml::Keys<Diagnostics, Request> keys = {
+      {"cases",
+       "How many cases there may be; 1,000,000 where left out.",
+       {{"type", "integer"}, {"minimum", 1}, {"maximum", most_cases}},
+       read_case_limit}};
+  return keys;
+}
+
+void read_limits(Diagnostics& diagnostics, const Node& node, Request& request) {
+  if (mapping(diagnostics, node, "limits")) {
+    read_section(limit_keys(), node, diagnostics, request);
+  }
+}
+
+// What is wrong with a whole request, and with keys themselves.
+void check_keys(const Node& root, Request& request, Diagnostics& diagnostics) {
+  for (const char* key : {"experiment", "workload"}) {
+    if (root.find(key)) continue;
+    diagnostics.add(root.where, fmt::format("the key '{}' is missing", key),
+                    fmt::format("write '{}: ...' at the top", key));
+  }
+  for (const auto& [key, value] : root.entries) {
+    if (key.text == "exclude") request.exclude_where = key.where;
+    // Axes were meant: those behind a comment sign, or indented by too little.
+    if (key.text == "matrix" && value.is_null()) {
+      diagnostics.add(key.where, "'matrix' must be a mapping of names to values",
+                      "give it an axis, such as `seq_len: [128, 256]`, or leave it out");
+    }
+  }
+}
 
 }  // namespace
+
+const yaml::Keys<Diagnostics, Request>& request_keys() {
+  const json names_to_values = {{"type", {"object", "null"}}};
+  static const yaml::Keys<Diagnostics, Request> keys = {
+      {"experiment",
+       "Name of the experiment; also of its report.",
+       {{"type", "string"}, {"pattern", "^[a-z0-9_-]+$"}},
+       read_name},
+      {"title", "Heading of the report.", yaml::Shape{json{{"type", {"string", "number"}}}, scalar},
+       [](Request& request, const Node* node) {
+         if (node) request.title = node->text;
+       }},
+      {"workload", "What is measured.", yaml::Shape{json::object(), scalar},
+       [](Request& request, const Node* node) {
+         if (node) request.workload = *node;
+       }},
+      {"matrix", "Axes: a case for every combination of their values.",
+       yaml::Shape{json{{"type", "object"}}, mapping},
+       [](Request& request, const Node* node) {
+         if (!node) return;
+         request.matrix_where = node->where;
+         add_settings(*node, request.matrix);
+       }},
+      {"exclude", "Cases of the matrix to leave out.", entries(), &Request::exclude},
+      {"include", "Cases to add.", entries(), &Request::include},
+      {"zip", "Axes that move together.",
+       list_of(Node::Kind::sequence, "a list of axis names",
+               {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}),
+       &Request::zip},
+      {"fixed", "What is the same in all cases.", yaml::Shape{names_to_values, mapping},
+       [](Request& request, const Node* node) {
+         if (node) add_settings(*node, request.fixed);
+       }},
+      {"measure", "Passes, and how they are measured.", names_to_values, read_measure},
+      {"report", "Sections of the report, in order.", json::object(),
+       [](Diagnostics&, const Node& node, Request& request) { request.report = node; }},
+      {"limits", "What the experiment may grow to.", yaml::object_schema(limit_keys()),
+       read_limits}};
+  return keys;
+}
+
+Request read_request(const Node& root, Diagnostics& diagnostics) {
+  Request request;
+  request.matrix_where = root.where;
+  if (!root.is_mapping()) {
+    diagnostics.add(root.where, "an experiment is a mapping of keys",
+                    "known keys: " + join(yaml::names_of(request_keys()), ", "));
+    return request;
+  }
+  read_section(request_keys(), root, diagnostics, request);
+  check_keys(root, request, diagnostics);
+  if (request.title.empty()) request.title = request.name;
+  return request;
+}
 
 const Setting* find_setting(const std::vector<Setting>& settings, std::string_view name) {
   const auto found = std::find_if(settings.begin(), settings.end(),
@@ -172,19 +202,15 @@ const Setting* find_setting(const std::vector<Setting>& settings, std::string_vi
   return found == settings.end() ? nullptr : &*found;
 }
 
-void read_case_limit(const yaml::Node& node, Request& request, Diagnostics& diagnostics) {
-  constexpr std::int64_t most = 100'000'000;
+void read_case_limit(Diagnostics& diagnostics, const Node& node, Request& request) {
   const Value value = yaml::to_value(node);
   const auto* limit = std::get_if<std::int64_t>(&value);
-  if (limit && *limit >= 1 && *limit <= most) {
+  if (limit && *limit >= 1 && *limit <= most_cases) {
     request.case_limit = static_cast<std::size_t>(*limit);
   } else {
-    diagnostics.add(node.where, fmt::format("limits.cases must be an integer from 1 to {}", most));
+    diagnostics.add(node.where,
+                    fmt::format("limits.cases must be an integer from 1 to {}", most_cases));
   }
-}
-
-Request read_request(const yaml::Node& root, Diagnostics& diagnostics) {
-  return RequestReader(root, diagnostics).read();
 }
 
 }  // namespace assay::config

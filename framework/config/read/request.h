@@ -11,6 +11,7 @@
 
 #include "config/read/diagnostics.h"
 #include "yaml/document.h"
+#include "yaml/keys.h"
 
 namespace assay::config {
 
@@ -42,10 +43,17 @@ struct Request {
 
 const Setting* find_setting(const std::vector<Setting>& settings, std::string_view name);
 
+// The keys of an experiment; which workloads there are, and what each may name, the catalogue
+// knows.
+const yaml::Keys<Diagnostics, Request>& request_keys();
+
 Request read_request(const yaml::Node& root, Diagnostics& diagnostics);
 
+struct Written;
+Written written_in(const Request& request);
+
 // `limits: {cases: N}`.
-void read_case_limit(const yaml::Node& node, Request& request, Diagnostics& diagnostics);
+void read_case_limit(Diagnostics& diagnostics, const yaml::Node& node, Request& request);
 
 // `--set name=YAML`: replaces an axis or a fixed value, or adds one. A list makes an axis; one
 // value stays what the name was, and is fixed where it is new.

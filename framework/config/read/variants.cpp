@@ -17,11 +17,7 @@ std::vector<Choice> VariantReader::read(const std::string& kind, const yaml::Nod
                                         const std::vector<std::string>& more_axes) {
   more_axes_ = more_axes;
   std::vector<Choice> choices;
-  if (!value.is_sequence()) {
-    read_one(kind, value, choices);
-    return choices;
-  }
-  for (const yaml::Node& item : value.items) read_one(kind, item, choices);
+  for (const yaml::Node& item : value.one_or_more()) read_one(kind, item, choices);
   return choices;
 }
 
@@ -104,8 +100,8 @@ std::vector<Value> VariantReader::option_values(const std::string& name, const P
   if (list && given->items.empty()) {
     diagnostics_.add(given->where, fmt::format("'{}' has no values", name));
   }
-  const std::vector<yaml::Node> one = {list ? yaml::Node{} : *given};
-  for (const yaml::Node& item : list ? given->items : one) {
+  const std::span<const yaml::Node> one(given, 1);
+  for (const yaml::Node& item : list ? given->one_or_more() : one) {
     if (auto value = checker_.check(name, item, info)) values.push_back(std::move(*value));
   }
   return values;

@@ -6,53 +6,60 @@
 
 #include "report/spec/read_columns.h"
 #include "report/spec/read_grid.h"
+#include "report/spec/shapes.h"
 
 namespace assay::report {
 namespace {
 
-using Handlers = std::vector<std::pair<std::string, Reader::Handler>>;
 using yaml::Node;
 
-std::vector<Each> read_each(Reader& reader, const Node& node) {
-  std::vector<Each> all;
+const Keys<Each>& each_keys() {
+  static const Keys<Each> keys = {
+      {"over", "Axes it is repeated over; its own name where left out.", &Each::over},
+      {"row", "Template of one line.", &Each::row},
+      {"separator", "Between what is joined.", &Each::separator}};
+  return keys;
+}
+
+void read_each(Reader& reader, const Node& node, TextSpec& text) {
   if (!node.is_mapping()) {
     reader.complain(node, "each must be a mapping", "each: {rank: \"  Rank {rank}: {time} ms\"}");
-    return all;
+    return;
   }
   for (const auto& [name, value] : node.entries) {
     Each each;
     each.name = name.text;
     if (value.is_scalar()) {
-      each.over = {reader.axis(name)};
       each.row = reader.text_template(value, "each");
     } else {
-      reader.entries(
-          value, "each." + name.text,
-          {{"over", [&](const Node& n) { each.over = reader.axes(n); }},
-           {"row", [&](const Node& n) { each.row = reader.text_template(n, "row"); }},
-           {"separator", [&](const Node& n) { each.separator = reader.text(n, "separator"); }}});
-      if (!value.find("over")) each.over = {reader.axis(name)};
+      reader.entries(value, "each." + name.text, each_keys(), each);
     }
-    all.push_back(std::move(each));
+    if (!value.find("over")) each.over = {reader.axis(name)};
+    text.each.push_back(std::move(each));
   }
-  return all;
 }
 
-Group read_group(Reader& reader, const Node& node) {
-  Group group;
-  const auto part = [&](Template& text, bool& has) {
-    return [&](const Node& value) {
-      text = reader.text_template(value, "group");
-      has = true;
-    };
-  };
-  reader.entries(node, "group",
-                 {{"by", [&](const Node& value) { group.by = reader.axes(value); }},
-                  {"before", part(group.before, group.has_before)},
-                  {"between", part(group.between, group.has_between)},
-                  {"after", part(group.after, group.has_after)}});
+const Keys<Group>& group_keys() {
+  static const Keys<Group> keys = {
+      {"by", "Axes whose rows belong together.", &Group::by},
+      {"before", "Before the rows of a group.", shape::template_of("group"), &Group::before},
+      {"between", "Between two groups.", shape::template_of("group"), &Group::between},
+      {"after", "After the rows of a group.", shape::template_of("group"), &Group::after}};
+  return keys;
+}
+
+void read_group(Reader& reader, const Node& node, TextSpec& text) {
+  text.group.emplace();
+  reader.entries(node, "group", group_keys(), *text.group);
   if (!node.find("by")) reader.complain(node, "a group needs `by`: the axes it groups rows by");
-  return group;
+}
+
+void read_row_when(Reader& reader, const Node& node, TextSpec& text) {
+  for (const auto& [outcome, row] : node.entries) {
+    for (const Outcome which : reader.outcomes(outcome)) {
+      text.row_when[which] = reader.text_template(row, "row_when");
+    }
+  }
 }
 
 void check_text_names(Reader& reader, TextSpec& text, const Node& node) {
@@ -71,9 +78,9 @@ void check_text_names(Reader& reader, TextSpec& text, const Node& node) {
       if (!std::count(text.grid.keys.begin(), text.grid.keys.end(), axis))
         text.grid.keys.push_back(axis);
     }
-    names.rows_template(text.group->before);
-    names.rows_template(text.group->between);
-    names.rows_template(text.group->after);
+    for (const auto* part : {&text.group->before, &text.group->between, &text.group->after}) {
+      if (*part) names.rows_template(**part);
+    }
   }
   // What only an `each` repeats over tells its own rows apart, not the block's.
   for (const Each& each : text.each) {
@@ -102,20 +109,23 @@ void check_title(Reader& reader, const Template& title, const std::vector<std::s
   }
 }
 
+const Keys<TableSpec>& table_keys() {
+  static const Keys<TableSpec> keys =
+      within(&TableSpec::grid, grid_keys()) +
+      repeated<TableSpec>("A table for each value of these axes.") +
+      Keys<TableSpec>{{"index", "A first column that counts rows.", &TableSpec::index},
+                      {"summary", "Lines below, {mean(column)}.", shape::one_or_list(shape::text()),
+                       [](Reader& reader, const Node& node, TableSpec& table) {
+                         for (const Node& item : node.one_or_more()) {
+                           table.summary.push_back(reader.text_template(item, "summary"));
+                         }
+                       }}};
+  return keys;
+}
+
 TableSpec read_table(Reader& reader, const Node& node) {
   TableSpec table;
-  Handlers handlers = grid_handlers(reader, table.grid);
-  const Handlers own{
-      {"index", [&](const Node& value) { table.index = reader.boolean(value, "index"); }},
-      {"title", [&](const Node& value) { table.title = reader.text_template(value, "title"); }},
-      {"for_each", [&](const Node& value) { table.for_each = reader.axes(value); }},
-      {"summary", [&](const Node& value) {
-         for (const Node& item : value.is_sequence() ? value.items : std::vector{value}) {
-           table.summary.push_back(reader.text_template(item, "summary"));
-         }
-       }}};
-  handlers.insert(handlers.end(), own.begin(), own.end());
-  if (!reader.entries(node, "table", handlers)) return table;
+  if (!reader.entries(node, "table", table_keys(), table)) return table;
   if (!node.find("columns") && !node.find("pivot")) {
     reader.complain(node, "a table needs `columns` or `pivot`");
   }
@@ -127,108 +137,33 @@ TableSpec read_table(Reader& reader, const Node& node) {
   return table;
 }
 
+const Keys<TextSpec>& text_keys() {
+  const auto line = [] { return shape::template_of("text"); };
+  static const Keys<TextSpec> keys =
+      within(&TextSpec::grid, grid_keys()) +
+      Keys<TextSpec>{{"before", "Before the block.", line(), &TextSpec::before},
+                     {"header", "Above the rows.", line(), &TextSpec::header},
+                     {"row", "Template of one row.", line(), &TextSpec::row},
+                     {"between", "Between two rows.", line(), &TextSpec::between},
+                     {"after", "After the rows.", line(), &TextSpec::after},
+                     {"row_when", "Another template for rows of an outcome.",
+                      shape::by_name(shape::text()), read_row_when},
+                     {"each", "Lines repeated over an axis, {each.NAME} in the row.",
+                      shape::by_name(shape::text_or(yaml::object_schema(each_keys()))), read_each},
+                     {"group", "Lines around rows that share these axes.",
+                      yaml::object_schema(group_keys()), read_group}} +
+      repeated<TextSpec>("A block for each value of these axes.");
+  return keys;
+}
+
 TextSpec read_text(Reader& reader, const Node& node) {
   TextSpec text;
-  const auto part = [&](std::optional<Template>& target) {
-    return [&](const Node& value) { target = reader.text_template(value, "text"); };
-  };
-  Handlers handlers = grid_handlers(reader, text.grid);
-  const Handlers own{
-      {"before", part(text.before)},
-      {"header", part(text.header)},
-      {"row", part(text.row)},
-      {"between", part(text.between)},
-      {"after", part(text.after)},
-      {"row_when",
-       [&](const Node& value) {
-         for (const auto& [outcome, row] : value.entries) {
-           for (const Outcome which : reader.outcomes(outcome)) {
-             text.row_when[which] = reader.text_template(row, "row_when");
-           }
-         }
-       }},
-      {"each", [&](const Node& value) { text.each = read_each(reader, value); }},
-      {"group", [&](const Node& value) { text.group = read_group(reader, value); }},
-      {"title", [&](const Node& value) { text.title = reader.text_template(value, "title"); }},
-      {"for_each", [&](const Node& value) { text.for_each = reader.axes(value); }}};
-  handlers.insert(handlers.end(), own.begin(), own.end());
-  if (!reader.entries(node, "text", handlers)) return text;
+  if (!reader.entries(node, "text", text_keys(), text)) return text;
   if (!text.row) reader.complain(node, "a text block needs `row`: the template of one row");
   check_text_names(reader, text, node);
   text.grid.varying_rows = text.grid.keys.empty();
   check_title(reader, text.title, text.for_each);
   return text;
-}
-
-PlotSpec read_plot(Reader& reader, const Node& node) {
-  PlotSpec plot;
-  plot.at = node.where;
-  Column y;
-  y.name = "y";
-  y.where = node.where;
-  const auto scale = [&](const Node& value) {
-    const std::string word = reader.choice(value, "scale", {"linear", "log-log", "log-x", "log-y"});
-    plot.log_x = word == "log-log" || word == "log-x";
-    plot.log_y = word == "log-log" || word == "log-y";
-  };
-  const auto bars = [&](const Node& value) {
-    const std::string word = reader.choice(value, "error bars", {"none", "std", "interval"});
-    plot.bars = word == "none"       ? PlotSpec::Bars::none
-                : word == "interval" ? PlotSpec::Bars::interval
-                                     : PlotSpec::Bars::std;
-  };
-  const bool read = reader.entries(
-      node, "plot",
-      {{"x", [&](const Node& value) { plot.x = reader.axis(value); }},
-       {"x_unit", [&](const Node& value) { plot.x_unit = read_unit(reader, value); }},
-       {"y", [&](const Node& value) { read_measure(reader, value, y, false); }},
-       {"series", [&](const Node& value) { plot.series = reader.axes(value); }},
-       {"labels", [&](const Node& value) { plot.labels = reader.text_map(value, "labels"); }},
-       {"where", [&](const Node& value) { plot.where.add(reader.filter(value)); }},
-       {"scale", scale},
-       {"bars", bars},
-       {"y_title", [&](const Node& value) { plot.y_title = reader.text(value, "y_title"); }},
-       {"title", [&](const Node& value) { plot.title = reader.text_template(value, "title"); }},
-       {"for_each", [&](const Node& value) { plot.for_each = reader.axes(value); }}});
-  if (!read) return plot;
-  for (const char* key : {"x", "y"}) {
-    if (!node.find(key)) reader.complain(node, fmt::format("a plot needs `{}`", key));
-  }
-  if (const auto* measure = std::get_if<Measure>(&y.content)) plot.y = *measure;
-  check_title(reader, plot.title, plot.for_each);
-  return plot;
-}
-
-FindingsSpec read_findings(Reader& reader, const Node& node) {
-  static const std::vector<std::string> kinds{"speedup", "scaling", "warmup", "noise", "failures"};
-  FindingsSpec result;
-  const auto add = [&](const Node& kind, const Node* options) {
-    FindingSpec finding;
-    finding.kind = reader.choice(kind, "finding", kinds);
-    if (options) {
-      std::vector<std::pair<std::string, Reader::Handler>> entries = {
-          {"axis", [&](const Node& value) { finding.axis = reader.axis(value); }},
-          {"baseline",
-           [&](const Node& value) { finding.baseline = reader.text(value, "baseline"); }},
-          {"where", [&](const Node& value) { finding.where = reader.filter(value); }}};
-      if (finding.kind == "speedup") {
-        entries.push_back({"by", [&](const Node& value) { finding.by = reader.axis(value); }});
-      }
-      reader.entries(*options, "finding " + finding.kind, entries);
-    }
-    if (options && !finding.axis.empty() && options->find("baseline")) {
-      reader.value(*options->find("baseline"), finding.axis, finding.baseline);
-    }
-    if (!finding.kind.empty()) result.findings.push_back(std::move(finding));
-  };
-  for (const Node& item : node.is_sequence() ? node.items : std::vector{node}) {
-    if (item.is_mapping()) {
-      for (const auto& [kind, options] : item.entries) add(kind, &options);
-    } else {
-      add(item, nullptr);
-    }
-  }
-  return result;
 }
 
 }  // namespace assay::report

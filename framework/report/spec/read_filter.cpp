@@ -64,7 +64,7 @@ Filter Reader::filter(const yaml::Node& node) {
     for (const auto& [key, chosen] : node.entries) {
       const std::string name = axis(key);
       std::vector<std::string> values = texts(chosen, "a value to choose");
-      for (const yaml::Node& item : chosen.is_sequence() ? chosen.items : std::vector{chosen}) {
+      for (const yaml::Node& item : chosen.one_or_more()) {
         if (name == "pass") pass(item);
         if (name != "pass" && item.is_scalar()) value(item, name, item.text);
       }
@@ -72,7 +72,7 @@ Filter Reader::filter(const yaml::Node& node) {
     }
     return result;
   }
-  for (const yaml::Node& item : node.is_sequence() ? node.items : std::vector{node}) {
+  for (const yaml::Node& item : node.one_or_more()) {
     auto condition = expression(item, "where");
     if (!condition) continue;
     check_words(item, *condition);

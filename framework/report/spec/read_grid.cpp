@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/spec/read_columns.h"
+#include "report/spec/shapes.h"
 #include "report/spec/unit_check.h"
 
 namespace assay::report {
@@ -23,21 +24,24 @@ void add_key(GridSpec& grid, const std::string& axis) {
   if (!std::count(grid.keys.begin(), grid.keys.end(), axis)) grid.keys.push_back(axis);
 }
 
+const std::string* axis_of(const Column& column) {
+  const auto* content = std::get_if<AxisContent>(&column.content);
+  return content ? &content->axis : nullptr;
+}
+
+bool shows_axis(const std::vector<Column>& columns, const std::string& axis) {
+  return std::ranges::any_of(
+      columns, [&](const Column& column) { return axis_of(column) && *axis_of(column) == axis; });
+}
+
 void read_rows(Reader& reader, const Node& node, GridSpec& grid) {
   std::vector<Column> columns;
-  for (const Node& item : node.is_sequence() ? node.items : std::vector{node}) {
-    if (auto column = read_row_axis(reader, item)) {
-      add_key(grid, std::get<AxisContent>(column->content).axis);
-      columns.push_back(std::move(*column));
-    }
+  for (const Node& item : node.one_or_more()) {
+    auto column = read_row_axis(reader, item);
+    if (!column) continue;
+    add_key(grid, *axis_of(*column));
+    if (!shows_axis(grid.columns, *axis_of(*column))) columns.push_back(std::move(*column));
   }
-  const auto spelled_out = [&](const Column& row) {
-    return std::any_of(grid.columns.begin(), grid.columns.end(), [&](const Column& column) {
-      const auto* axis = std::get_if<AxisContent>(&column.content);
-      return axis && axis->axis == std::get<AxisContent>(row.content).axis;
-    });
-  };
-  columns.erase(std::remove_if(columns.begin(), columns.end(), spelled_out), columns.end());
   grid.columns.insert(grid.columns.begin(), columns.begin(), columns.end());
 }
 
@@ -48,16 +52,12 @@ void read_columns(Reader& reader, const Node& node, GridSpec& grid) {
   }
   std::vector<Column> columns;
   for (const auto& [name, value] : node.entries) read_column(reader, name.text, value, columns);
+  // A column that shows an axis of `rows` stands for its row there.
+  std::erase_if(grid.columns, [&](const Column& row) {
+    return axis_of(row) && shows_axis(columns, *axis_of(row));
+  });
   for (const Column& column : columns) {
-    const auto* axis = std::get_if<AxisContent>(&column.content);
-    if (!axis) continue;
-    const auto is_row_of_it = [&](const Column& row) {
-      const auto* content = std::get_if<AxisContent>(&row.content);
-      return content && content->axis == axis->axis;
-    };
-    grid.columns.erase(std::remove_if(grid.columns.begin(), grid.columns.end(), is_row_of_it),
-                       grid.columns.end());
-    add_key(grid, axis->axis);
+    if (const std::string* axis = axis_of(column)) add_key(grid, *axis);
   }
   std::move(columns.begin(), columns.end(), std::back_inserter(grid.columns));
 }
@@ -70,19 +70,19 @@ void read_sort(Reader& reader, const Node& node, GridSpec& grid) {
   }
 }
 
+const Keys<Note>& note_keys() {
+  static const Keys<Note> keys = {
+      {"each", "Template of what is said of a row.", &Note::each},
+      {"separator", "Between two rows.", &Note::separator},
+      {"last", "Between the last two rows; the separator where left out.", &Note::last},
+      {"text", "The sentence, with {rows}, {count}.", &Note::text}};
+  return keys;
+}
+
 void read_note(Reader& reader, const Node& node, GridSpec& grid) {
   Note note;
   if (node.is_mapping()) {
-    reader.entries(
-        node, "note",
-        {{"each", [&](const Node& value) { note.each = reader.text_template(value, "each"); }},
-         {"separator",
-          [&](const Node& value) { note.separator = reader.text(value, "separator"); }},
-         {"last", [&](const Node& value) { note.last = reader.text(value, "last"); }},
-         {"text", [&](const Node& value) {
-            note.text = reader.text_template(value, "text");
-            note.has_text = true;
-          }}});
+    reader.entries(node, "note", note_keys(), note);
   } else {
     note.each = reader.text_template(node, "note");
   }
@@ -91,26 +91,31 @@ void read_note(Reader& reader, const Node& node, GridSpec& grid) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, Reader::Handler>> grid_handlers(Reader& reader, GridSpec& grid) {
-  return {
-      {"rows", [&](const Node& node) { read_rows(reader, node, grid); }},
-      {"columns", [&](const Node& node) { read_columns(reader, node, grid); }},
-      {"pivot",
-       [&](const Node& node) {
-         for (const Node& item : node.is_sequence() ? node.items : std::vector{node}) {
+const Keys<GridSpec>& grid_keys() {
+  using shape::one_or_list;
+  using shape::text;
+  static const Keys<GridSpec> keys = {
+      {"rows", "Axes that tell rows apart.", one_or_list(shape::text_or(shape::refer("row"))),
+       read_rows},
+      {"columns", "What each column shows, by its name.", shape::by_name(shape::refer("column")),
+       read_columns},
+      {"pivot", "A column for each combination.", one_or_list(shape::refer("pivot")),
+       [](Reader& reader, const Node& node, GridSpec& grid) {
+         for (const Node& item : node.one_or_more()) {
            grid.pivots.push_back(read_pivot(reader, item));
          }
        }},
-      {"where", [&](const Node& node) { grid.where.add(reader.filter(node)); }},
-      {"sort", [&](const Node& node) { read_sort(reader, node, grid); }},
-      {"omit", [&](const Node& node) { grid.omit = reader.outcomes(node); }},
-      {"note", [&](const Node& node) { read_note(reader, node, grid); }},
-      {"keep", [&](const Node& node) { grid.keep = reader.expression(node, "keep"); }},
-      {"limit", [&](const Node& node) { grid.limit = reader.count(node, "limit"); }},
-      {"cells", [&](const Node& node) { grid.cells = reader.cells(node); }},
-      {"reasons", [&](const Node& node) { grid.reasons = reader.boolean(node, "reasons"); }},
-      {"formulas", [&](const Node& node) { grid.formulas = reader.boolean(node, "formulas"); }},
-  };
+      {"where", "Which results: values by axis, or conditions.", &GridSpec::where},
+      {"sort", "Columns and axes; -name downwards.", one_or_list(text()), read_sort},
+      {"omit", "Outcomes whose rows are left out.", &GridSpec::omit},
+      {"note", "Names the omitted rows below.", shape::text_or(yaml::object_schema(note_keys())),
+       read_note},
+      {"keep", "Condition over columns.", &GridSpec::keep},
+      {"limit", "So many rows at most.", &GridSpec::limit},
+      {"cells", "What is shown for cells that are no numbers.", shape::cells(), &GridSpec::cells},
+      {"reasons", "Why cells are no numbers, below.", &GridSpec::reasons},
+      {"formulas", "How rates are derived, below.", &GridSpec::formulas}};
+  return keys;
 }
 
 void NameCheck::columns() {
@@ -134,7 +139,7 @@ void NameCheck::columns() {
   }
   if (grid_.note) {
     rows_template(grid_.note->each);
-    rows_template(grid_.note->text, {"rows", "count"});
+    if (grid_.note->text) rows_template(*grid_.note->text, {"rows", "count"});
   }
 }
 
@@ -154,34 +159,35 @@ bool NameCheck::pivoted(const std::string& name) const {
   });
 }
 
+std::vector<std::string> NameCheck::column_names() const {
+  std::vector<std::string> names;
+  for (const Column& column : grid_.columns) {
+    if (column.name.find('#') == std::string::npos) names.push_back(column.name);
+  }
+  return names;
+}
+
 void NameCheck::name(const std::string& name, const std::vector<std::string>& extra,
                      const SourceLocation& at) {
   const auto is_column = [&](const Column& column) { return column.name == name; };
-  if (std::any_of(grid_.columns.begin(), grid_.columns.end(), is_column)) return;
+  if (std::ranges::any_of(grid_.columns, is_column)) return;
   const auto& axes = reader_.known().axes;
   if (reader_.known().has_axis(name)) {
     add_key(grid_, name);
     return;
   }
   if (std::count(extra.begin(), extra.end(), name) || pivoted(name)) return;
-  std::vector<std::string> known;
-  for (const Column& column : grid_.columns) {
-    if (column.name.find('#') == std::string::npos) known.push_back(column.name);
-  }
+  std::vector<std::string> known = column_names();
   for (const auto* more : {&extra, &axes}) {
-    std::copy_if(
-        more->begin(), more->end(), std::back_inserter(known),
-        [&](const std::string& one) { return !std::count(known.begin(), known.end(), one); });
+    std::ranges::copy_if(*more, std::back_inserter(known),
+                         [&](const std::string& one) { return !std::ranges::count(known, one); });
   }
   reader_.complain(at, fmt::format("column '{}' does not exist", name), known_names(name, known));
 }
 
 void NameCheck::column_name(const std::string& wanted, const SourceLocation& at) {
-  std::vector<std::string> known;
-  for (const Column& column : grid_.columns) {
-    if (column.name.find('#') == std::string::npos) known.push_back(column.name);
-  }
-  if (std::count(known.begin(), known.end(), wanted) || pivoted(wanted)) return;
+  const std::vector<std::string> known = column_names();
+  if (std::ranges::count(known, wanted) || pivoted(wanted)) return;
   reader_.complain(at, fmt::format("column '{}' does not exist", wanted),
                    known_names(wanted, known));
 }
@@ -218,7 +224,7 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
       }
     }
     if (!is_column && !(comparing && is_word(expression, used))) name(used, {}, at);
-    if (!unit.empty() && !unit_exists(reader_.known(), unit)) return;  // said already
+    if (!unit.empty() && !reader_.known().has_unit(unit)) return;  // said already
     units.push_back(unit == "count" ? "" : unit);
   }
   const auto mixed =

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "report/spec/reader.h"
 
 namespace assay::report {
 
-// Handlers of the keys that tables and text blocks share.
-std::vector<std::pair<std::string, Reader::Handler>> grid_handlers(Reader& reader, GridSpec& grid);
+// The keys that tables and text blocks share.
+const Keys<GridSpec>& grid_keys();
 
 // After the keys are read: axes that only templates and expressions name become keys; names that
 // are neither column nor axis, and expressions that mix units, are complaints at `at`.
@@ -26,6 +25,7 @@ class NameCheck {
  private:
   void name(const std::string& name, const std::vector<std::string>& extra,
             const SourceLocation& at);
+  std::vector<std::string> column_names() const;
   void column_name(const std::string& name, const SourceLocation& at);
   void expression(const Expression& expression, const SourceLocation& at, bool comparing);
   bool is_word(const Expression& expression, const std::string& name) const;

@@ -5,142 +5,199 @@
 
 #include "base/text.h"
 #include "report/spec/read_blocks.h"
+#include "report/spec/shapes.h"
 
 namespace assay::report {
 namespace {
 
+using nlohmann::json;
 using yaml::Node;
 
 constexpr int layouts_deep = 8;
 
-class ReportReader {
- public:
-  explicit ReportReader(Reader& reader) : reader_(reader) {}
-
-  void blocks(const Node& node, const Filter& where, int depth) {
-    const Node* list = node.is_mapping() && node.find("report") ? node.find("report") : &node;
-    if (!list->is_sequence()) {
-      reader_.complain(*list, "a report must be a list of blocks",
-                       "blocks: " + join(kinds(), ", "));
-      return;
-    }
-    for (const Node& item : list->items) {
-      if (!item.is_mapping() || item.entries.size() != 1) {
-        reader_.complain(item, "a block is a mapping with one key",
-                         "one of " + join(kinds(), ", "));
-        continue;
-      }
-      const Node& key = item.entries.front().first;
-      block(key, item.entries.front().second, where, depth);
-      if (depth == 0) spec.places.resize(spec.blocks.size(), key.where);
-    }
-  }
-
-  ReportSpec spec;
-
- private:
-  static std::vector<std::string> kinds() {
-    return {"heading", "prose", "table", "text", "plot", "timeline", "flame", "findings", "layout"};
-  }
-
-  void block(const Node& key, const Node& value, const Filter& where, int depth) {
-    const std::string& kind = key.text;
-    if (kind == "heading") {
-      heading(value);
-    } else if (kind == "prose") {
-      spec.blocks.push_back(ProseSpec{reader_.text(value, "prose")});
-    } else if (kind == "table") {
-      TableSpec table = read_table(reader_, value);
-      table.grid.where.add(where);
-      spec.blocks.push_back(std::move(table));
-    } else if (kind == "text") {
-      TextSpec text = read_text(reader_, value);
-      text.grid.where.add(where);
-      spec.blocks.push_back(std::move(text));
-    } else if (kind == "plot") {
-      PlotSpec plot = read_plot(reader_, value);
-      plot.where.add(where);
-      spec.blocks.push_back(std::move(plot));
-    } else if (kind == "timeline") {
-      TimelineSpec timeline = read_timeline(reader_, value);
-      timeline.where.add(where);
-      spec.blocks.push_back(std::move(timeline));
-    } else if (kind == "flame") {
-      FlameSpec flame = read_flame(reader_, value);
-      flame.where.add(where);
-      spec.blocks.push_back(std::move(flame));
-    } else if (kind == "findings") {
-      FindingsSpec findings = read_findings(reader_, value);
-      for (FindingSpec& finding : findings.findings) finding.where.add(where);
-      spec.blocks.push_back(std::move(findings));
-    } else if (kind == "layout") {
-      layout(value, where, depth);
-    } else {
-      reader_.complain(key, fmt::format("block '{}' does not exist", kind),
-                       known_names(kind, kinds()));
-    }
-  }
-
-  void heading(const Node& node) {
-    HeadingSpec heading;
-    if (node.is_mapping()) {
-      reader_.entries(
-          node, "heading",
-          {{"text", [&](const Node& value) { heading.text = reader_.text(value, "text"); }},
-           {"level", [&](const Node& value) {
-              heading.level = static_cast<int>(reader_.count(value, "level"));
-            }}});
-      if (heading.level < 2 || heading.level > 6)
-        reader_.complain(node, "a heading's level is 2 to 6");
-    } else {
-      heading.text = reader_.text(node, "heading");
-    }
-    spec.blocks.push_back(std::move(heading));
-  }
-
-  void layout(const Node& node, const Filter& where, int depth) {
-    Filter narrowed;
-    std::string name;
-    if (node.is_mapping()) {
-      reader_.entries(node, "layout",
-                      {{"name", [&](const Node& value) { name = reader_.text(value, "name"); }},
-                       {"where", [&](const Node& value) { narrowed = reader_.filter(value); }}});
-    } else {
-      name = reader_.text(node, "layout");
-    }
-    narrowed.add(where);
-    const std::filesystem::path& folder = reader_.known().layouts;
-    const std::filesystem::path path = folder / (name + ".yaml");
-    std::error_code problem;
-    if (name.find_first_of("/\\") != std::string::npos || !std::filesystem::exists(path, problem)) {
-      reader_.complain(node, fmt::format("layout '{}' does not exist", name),
-                       known_names(name, yaml::names_in(folder)));
-      return;
-    }
-    if (depth >= layouts_deep) {
-      reader_.complain(node, fmt::format("layout '{}' includes itself", name));
-      return;
-    }
-    const auto content = yaml::parse_file(path.string());
-    if (!content) {
-      for (const Diagnostic& diagnostic : content.error().diagnostics) {
-        reader_.complain(diagnostic.where, diagnostic.message, diagnostic.hint);
-      }
-      return;
-    }
-    blocks(*content, narrowed, depth + 1);
-  }
-
-  Reader& reader_;
+// Where the blocks of a list go.
+struct Blocks {
+  std::vector<Block>& all;
+  const Filter& where;  // of the layouts they are in
+  int depth;            // of layouts
 };
+
+void read_list(Reader& reader, const Node& node, Blocks into, std::vector<SourceLocation>* places);
+
+const Keys<HeadingSpec>& heading_keys() {
+  static const Keys<HeadingSpec> keys = {
+      {"text", "The heading.", &HeadingSpec::text},
+      {"level", "How deep it stands; 2 where left out.",
+       yaml::Shape{json{{"type", "integer"}, {"minimum", 2}, {"maximum", 6}}, &Reader::count},
+       [](HeadingSpec& heading, std::size_t level) { heading.level = static_cast<int>(level); }}};
+  return keys;
+}
+
+void read_heading(Reader& reader, const Node& node, Blocks& into) {
+  HeadingSpec heading;
+  if (node.is_mapping()) {
+    reader.entries(node, "heading", heading_keys(), heading);
+    if (heading.level < 2 || heading.level > 6) {
+      reader.complain(node, "a heading's level is 2 to 6");
+    }
+  } else {
+    heading.text = reader.text(node, "heading");
+  }
+  into.all.emplace_back(std::move(heading));
+}
+
+const std::vector<std::string> finding_kinds{"speedup", "scaling", "warmup", "noise", "failures"};
+
+const Keys<FindingSpec>& finding_keys(const std::string& kind) {
+  static const Keys<FindingSpec> common = {
+      {"axis", "The axis it is about; every one that suits where left out.", shape::axis(),
+       &FindingSpec::axis},
+      {"baseline", "The value that others are compared with.", &FindingSpec::baseline},
+      {"where", "Which results: values by axis, or conditions.", &FindingSpec::where}};
+  static const Keys<FindingSpec> of_speedup =
+      common + Keys<FindingSpec>{{"by", "An axis whose values are told one by one, too.",
+                                  shape::axis(), &FindingSpec::by}};
+  return kind == "speedup" ? of_speedup : common;
+}
+
+json findings_schema() {
+  json properties = json::object();
+  for (const std::string& kind : finding_kinds) {
+    properties[kind] = yaml::object_schema(finding_keys(kind));
+  }
+  return shape::one_or_list(
+      {{"anyOf", {shape::words(finding_kinds), yaml::object_schema(properties)}}});
+}
+
+void read_finding(Reader& reader, const Node& kind, const Node* options, const Filter& where,
+                  FindingsSpec& into) {
+  FindingSpec finding;
+  finding.kind = reader.choice(kind, "finding", finding_kinds);
+  if (options) {
+    reader.entries(*options, "finding " + finding.kind, finding_keys(finding.kind), finding);
+    const Node* baseline = options->find("baseline");
+    if (baseline && !finding.axis.empty()) {
+      reader.value(*baseline, finding.axis, finding.baseline);
+    }
+  }
+  finding.where.add(where);
+  if (!finding.kind.empty()) into.findings.push_back(std::move(finding));
+}
+
+void read_findings(Reader& reader, const Node& node, Blocks& into) {
+  FindingsSpec findings;
+  for (const Node& item : node.one_or_more()) {
+    for (const auto& [kind, options] : item.entries) {
+      read_finding(reader, kind, &options, into.where, findings);
+    }
+    if (!item.is_mapping()) read_finding(reader, item, nullptr, into.where, findings);
+  }
+  into.all.emplace_back(std::move(findings));
+}
+
+struct NamedLayout {
+  std::string name;
+  Filter where;
+};
+
+const Keys<NamedLayout>& layout_keys() {
+  static const Keys<NamedLayout> keys = {
+      {"name", "The layout.", &NamedLayout::name},
+      {"where", "Which results: values by axis, or conditions.", &NamedLayout::where}};
+  return keys;
+}
+
+void read_layout(Reader& reader, const Node& node, Blocks& into) {
+  NamedLayout layout;
+  if (node.is_mapping()) {
+    reader.entries(node, "layout", layout_keys(), layout);
+  } else {
+    layout.name = reader.text(node, "layout");
+  }
+  layout.where.add(into.where);
+  const std::filesystem::path& folder = reader.known().layouts;
+  const std::filesystem::path path = folder / (layout.name + ".yaml");
+  std::error_code problem;
+  if (layout.name.find_first_of("/\\") != std::string::npos ||
+      !std::filesystem::exists(path, problem)) {
+    reader.complain(node, fmt::format("layout '{}' does not exist", layout.name),
+                    known_names(layout.name, yaml::names_in(folder)));
+    return;
+  }
+  if (into.depth >= layouts_deep) {
+    reader.complain(node, fmt::format("layout '{}' includes itself", layout.name));
+    return;
+  }
+  const auto content = yaml::parse_file(path.string());
+  if (content)
+    return read_list(reader, *content, {into.all, layout.where, into.depth + 1}, nullptr);
+  for (const Diagnostic& diagnostic : content.error().diagnostics) {
+    reader.complain(diagnostic.where, diagnostic.message, diagnostic.hint);
+  }
+}
+
+template <auto read_block>
+void add_block(Reader& reader, const Node& node, Blocks& into) {
+  auto block = read_block(reader, node);
+  if constexpr (requires { block.grid; }) {
+    block.grid.where.add(into.where);
+  } else {
+    block.where.add(into.where);
+  }
+  into.all.emplace_back(std::move(block));
+}
+
+const Keys<Blocks>& block_keys() {
+  static const Keys<Blocks> keys = {
+      {"heading", "A heading.", shape::text_or(yaml::object_schema(heading_keys())), read_heading},
+      {"prose", "Markdown.", shape::of_type<std::string>(),
+       [](Blocks& into, std::string text) { into.all.emplace_back(ProseSpec{std::move(text)}); }},
+      {"table", "A Markdown table.", shape::refer("table"), add_block<read_table>},
+      {"text", "A code block made from templates.", shape::refer("text"), add_block<read_text>},
+      {"plot", "A picture: a figure over an axis.", shape::refer("plot"), add_block<read_plot>},
+      {"timeline", "A picture: one case over time.", shape::refer("timeline"),
+       add_block<read_timeline>},
+      {"flame", "A picture: where one case spends its time.", shape::refer("flame"),
+       add_block<read_flame>},
+      {"findings", "Sentences made from the data.", findings_schema(), read_findings},
+      {"layout", "The blocks of configs/layouts/NAME.yaml.",
+       shape::text_or(yaml::object_schema(layout_keys())), read_layout}};
+  return keys;
+}
+
+void read_list(Reader& reader, const Node& node, Blocks into, std::vector<SourceLocation>* places) {
+  const std::vector<std::string> kinds = yaml::names_of(block_keys());
+  const Node* list = node.is_mapping() && node.find("report") ? node.find("report") : &node;
+  if (!list->is_sequence()) {
+    reader.complain(*list, "a report must be a list of blocks", "blocks: " + join(kinds, ", "));
+    return;
+  }
+  for (const Node& item : list->items) {
+    if (!item.is_mapping() || item.entries.size() != 1) {
+      reader.complain(item, "a block is a mapping with one key", "one of " + join(kinds, ", "));
+      continue;
+    }
+    yaml::read_keys(block_keys(), item, reader, into, [&](const Node& key) {
+      reader.complain(key, fmt::format("block '{}' does not exist", key.text),
+                      known_names(key.text, kinds));
+    });
+    if (places) places->resize(into.all.size(), item.entries.front().first.where);
+  }
+}
 
 }  // namespace
 
+json block_schema() {
+  json schema = yaml::object_schema(block_keys());
+  schema["minProperties"] = schema["maxProperties"] = 1;
+  return schema;
+}
+
 ReportSpec read_report(Reader& reader, const yaml::Node& node) {
-  ReportReader report(reader);
-  report.blocks(node, {}, 0);
-  report.spec.wants_ceilings = reader.wants_ceilings();
-  return std::move(report.spec);
+  ReportSpec spec;
+  read_list(reader, node, {spec.blocks, {}, 0}, &spec.places);
+  spec.wants_ceilings = reader.wants_ceilings();
+  return spec;
 }
 
 }  // namespace assay::report

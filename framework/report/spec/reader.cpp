@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "store/records/units.h"
 
 namespace assay::report {
 
@@ -23,28 +24,6 @@ void Reader::complain(const yaml::Node& at, std::string message, std::string hin
   complain(at.where, std::move(message), std::move(hint));
 }
 
-bool Reader::entries(const yaml::Node& node, std::string_view what,
-                     const std::vector<std::pair<std::string, Handler>>& handlers) {
-  std::vector<std::string> names;
-  for (const auto& [name, handler] : handlers) names.push_back(name);
-  if (!node.is_mapping()) {
-    complain(node, fmt::format("{} must be a mapping", what), "its keys: " + join(names, ", "));
-    return false;
-  }
-  for (const auto& [key, value] : node.entries) {
-    const auto at =
-        std::find_if(handlers.begin(), handlers.end(),
-                     [&, &key = key](const auto& handler) { return handler.first == key.text; });
-    if (at == handlers.end()) {
-      complain(key, fmt::format("{} has no key '{}'", what, key.text),
-               known_names(key.text, names));
-    } else {
-      at->second(value);
-    }
-  }
-  return true;
-}
-
 std::string Reader::text(const yaml::Node& node, std::string_view what) {
   if (node.is_scalar()) return node.text;
   complain(node, fmt::format("{} must be text", what));
@@ -52,13 +31,12 @@ std::string Reader::text(const yaml::Node& node, std::string_view what) {
 }
 
 std::vector<std::string> Reader::texts(const yaml::Node& node, std::string_view what) {
-  if (node.is_scalar()) return {node.text};
   std::vector<std::string> result;
-  if (!node.is_sequence()) {
+  if (!node.is_scalar() && !node.is_sequence()) {
     complain(node, fmt::format("{} must be text or a list of texts", what));
     return result;
   }
-  for (const yaml::Node& item : node.items) result.push_back(text(item, what));
+  for (const yaml::Node& item : node.one_or_more()) result.push_back(text(item, what));
   return result;
 }
 
@@ -110,14 +88,9 @@ std::string Reader::axis(const yaml::Node& node) {
 
 std::vector<std::string> Reader::axes(const yaml::Node& node) {
   std::vector<std::string> result;
-  const auto add = [&](const yaml::Node& item) {
+  for (const yaml::Node& item : node.one_or_more()) {
     std::string name = axis(item);
     if (!name.empty()) result.push_back(std::move(name));
-  };
-  if (node.is_sequence()) {
-    for (const yaml::Node& item : node.items) add(item);
-  } else {
-    add(node);
   }
   return result;
 }
@@ -187,6 +160,15 @@ std::vector<Outcome> Reader::outcomes(const yaml::Node& node) {
     }
   }
   return result;
+}
+
+std::string Reader::unit(const yaml::Node& node) {
+  std::string name = text(node, "unit");
+  if (!known_.has_unit(name)) {
+    complain(node, fmt::format("unit '{}' does not exist", name),
+             known_names(name, store::known_units()));
+  }
+  return name;
 }
 
 }  // namespace assay::report

@@ -1,17 +1,23 @@
 #pragma once
 
-#include <functional>
+#include <fmt/format.h>
+
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "report/spec/spec.h"
 #include "yaml/document.h"
+#include "yaml/keys.h"
 
 namespace assay::report {
+
+// "known: a, b, c" with the nearest of them first where one is near.
+std::string known_names(std::string_view word, const std::vector<std::string>& names);
 
 // Reads nodes of a report spec and collects everything that is wrong with them.
 class Reader {
@@ -27,11 +33,11 @@ class Reader {
   void note_ceilings() { wants_ceilings_ = true; }
   bool wants_ceilings() const { return wants_ceilings_; }
 
-  using Handler = std::function<void(const yaml::Node&)>;
-  // Calls the handler of each entry, in the order written; an unknown key is a complaint. False
-  // when the node is no mapping.
+  // Fills `target` from the entries of a mapping; an unknown key is a complaint. False when the
+  // node is no mapping.
+  template <class Target>
   bool entries(const yaml::Node& node, std::string_view what,
-               const std::vector<std::pair<std::string, Handler>>& handlers);
+               const yaml::Keys<Reader, Target>& keys, Target& target);
 
   // Scalars; a complaint and "" (an empty list, false, 0) for anything else.
   std::string text(const yaml::Node& node, std::string_view what);
@@ -55,6 +61,7 @@ class Reader {
   Format format(const yaml::Node& node);
   CellTexts cells(const yaml::Node& node);
   std::vector<Outcome> outcomes(const yaml::Node& node);
+  std::string unit(const yaml::Node& node);
 
   // A value that the axis must have, where its values are known.
   void value(const yaml::Node& at, const std::string& axis, const std::string& text);
@@ -69,7 +76,22 @@ class Reader {
   bool wants_ceilings_ = false;
 };
 
-// "known: a, b, c" with the nearest of them first where one is near.
-std::string known_names(std::string_view word, const std::vector<std::string>& names);
+template <class Target>
+using Keys = yaml::Keys<Reader, Target>;
+
+template <class Target>
+bool Reader::entries(const yaml::Node& node, std::string_view what,
+                     const yaml::Keys<Reader, Target>& keys, Target& target) {
+  if (!node.is_mapping()) {
+    complain(node, fmt::format("{} must be a mapping", what),
+             "its keys: " + join(yaml::names_of(keys), ", "));
+    return false;
+  }
+  yaml::read_keys(keys, node, *this, target, [&](const yaml::Node& key) {
+    complain(key, fmt::format("{} has no key '{}'", what, key.text),
+             known_names(key.text, yaml::names_of(keys)));
+  });
+  return true;
+}
 
 }  // namespace assay::report

@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 
+#include "store/records/units.h"
+
 namespace assay::report {
 namespace {
 
@@ -57,6 +59,13 @@ void Vocabulary::add_value(const std::string& axis, const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) return;
   std::vector<Value>& known = values[axis];
   if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
+}
+
+bool Vocabulary::has_unit(const std::string& name) const {
+  return store::unit_named(name) || metric(name) ||
+         std::any_of(metrics.begin(), metrics.end(), [&](const MetricInfo& metric) {
+           return metric.unit == name || metric.unit + "/s" == name;
+         });
 }
 
 const MetricInfo* Vocabulary::metric(std::string_view name) const {

@@ -122,9 +122,8 @@ struct SortKey {
 struct Note {
   Template each;
   std::string separator = "\n";
-  std::string last;  // between the last two; the separator where empty
-  Template text;     // {rows}; empty: the rows alone
-  bool has_text = false;
+  std::string last;              // between the last two; the separator where empty
+  std::optional<Template> text;  // {rows}; without it the rows alone
 };
 
 // What a table and a text block share: which rows, which cells.
@@ -161,8 +160,7 @@ struct Each {
 
 struct Group {
   std::vector<std::string> by;
-  Template before, between, after;
-  bool has_before = false, has_between = false, has_after = false;
+  std::optional<Template> before, between, after;
 };
 
 struct TextSpec {
@@ -269,6 +267,8 @@ struct Vocabulary {
 
   const MetricInfo* metric(std::string_view name) const;
   bool has_axis(std::string_view name) const;
+  // Whether there is such a unit, or some metric, or its rate, is measured in it.
+  bool has_unit(const std::string& name) const;
   // Those of `distinct` are new to the axis; monostate is passed over.
   void add_values(const std::string& axis, const std::vector<Value>& distinct);
   void add_value(const std::string& axis, const Value& value);

@@ -86,8 +86,8 @@ std::string note_text(const Records& records, const Grid& grid, const GridSpec& 
     if (i > 0) list += last ? spec.note->last : spec.note->separator;
     list += items[i];
   }
-  if (!spec.note->has_text) return list;
-  return spec.note->text.render([&](const Template::Field& field) -> std::string {
+  if (!spec.note->text) return list;
+  return spec.note->text->render([&](const Template::Field& field) -> std::string {
     if (field.name == "rows") return list;
     if (field.name == "count") return fmt::format("{}", items.size());
     return field_text(records, grid, grid.omitted.front(), field, spec.cells);

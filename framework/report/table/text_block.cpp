@@ -101,10 +101,10 @@ class TextBlock {
       groups[at->second].second.push_back(row);
     }
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (i > 0 && group.has_between) add(group.between, groups[i].second);
-      if (group.has_before) add(group.before, groups[i].second);
+      if (i > 0 && group.between) add(*group.between, groups[i].second);
+      if (group.before) add(*group.before, groups[i].second);
       add_rows(groups[i].second);
-      if (group.has_after) add(group.after, groups[i].second);
+      if (group.after) add(*group.after, groups[i].second);
     }
   }
 

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "report/spec/ceiling_names.h"
+#include "report/spec/read_columns.h"
+#include "report/spec/statistic.h"
+#include "report/spec/units.h"
+
+namespace assay::report {
+namespace {
+
+using yaml::Node;
+
+bool is_counted(Reader& reader, const ColumnDraft& draft) {
+  const auto counted = [](const MetricInfo& metric) {
+    return !metric.unit.empty() && metric.unit != "s" && metric.unit.find('/') == std::string::npos;
+  };
+  const MetricInfo& metric = *draft.metric;
+  if (counted(metric)) return true;
+  std::vector<std::string> names;
+  for (const MetricInfo& other : reader.known().metrics) {
+    if (counted(other)) names.push_back(other.name);
+  }
+  reader.complain(*draft.rate,
+                  fmt::format("{} is measured in {}, not counted: it has no rate", metric.name,
+                              metric.unit.empty() ? "plain numbers" : metric.unit),
+                  "counted: " + join(names, ", "));
+  return false;
+}
+
+std::string share_of(Reader& reader, const ColumnDraft& draft) {
+  if (!draft.share) return "";
+  reader.note_ceilings();
+  const std::string unit = draft.metric->unit + "/s";
+  const std::vector<std::string> names = ceiling_names(unit);
+  std::string word = reader.text(*draft.share, "share_of");
+  if (std::count(names.begin(), names.end(), word)) return word;
+  const bool of_another = std::any_of(std::begin(ceiling_units), std::end(ceiling_units),
+                                      [&](const std::string_view other) {
+                                        const auto known = ceiling_names(other);
+                                        return std::count(known.begin(), known.end(), word) > 0;
+                                      });
+  reader.complain(
+      *draft.share,
+      of_another ? fmt::format("{} / time is in {}, which the ceiling '{}' is not",
+                               draft.metric->name, unit, word)
+                 : fmt::format("ceiling '{}' does not exist", word),
+      names.empty() ? fmt::format("none is measured in {}", unit) : known_names(word, names));
+  return word;
+}
+
+// `what` is measured in `unit`, the base of what the figure may be shown in.
+void check_unit_of_figure(Reader& reader, const Node& node, const ColumnDraft& draft,
+                          const std::string& what, const std::string& unit, bool needs_unit) {
+  const bool plain = unit.empty() || unit == "count";
+  if (!has_unit(draft.measure.statistic) || draft.measure.relative_to) return;
+  if (!draft.measure.unit.empty()) {
+    if (same_dimension(draft.measure.unit, unit)) return;
+    if (!reader.known().has_unit(draft.measure.unit)) return;  // said already
+    reader.complain(*node.find("unit"),
+                    fmt::format("{} is measured in {}, which '{}' cannot show", what,
+                                plain ? "plain numbers" : unit, draft.measure.unit),
+                    plain ? "leave the unit out" : "units for it: " + join(units_for(unit), ", "));
+  } else if (needs_unit && !plain && !draft.column.format.carries_unit()) {
+    reader.complain(node,
+                    fmt::format("'{}' shows {} without naming a unit", draft.column.name, what),
+                    "units for it: " + join(units_for(unit), ", "));
+  }
+}
+
+void check_statistics_of_rate(Reader& reader, const ColumnDraft& draft) {
+  const auto& possible = statistics_of_rates();
+  for (const Statistic statistic : draft.statistics) {
+    if (std::count(possible.begin(), possible.end(), statistic)) continue;
+    std::vector<std::string> names;
+    for (const Statistic one : possible) names.emplace_back(statistic_name(one));
+    reader.complain(*draft.stat, fmt::format("a rate has no '{}'", statistic_name(statistic)),
+                    "it has: " + join(names, ", "));
+  }
+}
+
+bool finish_rate(Reader& reader, const Node& node, ColumnDraft& draft, bool needs_unit) {
+  if (const Node* both = node.find("metric")) {
+    reader.complain(*both,
+                    fmt::format("'{}' shows a metric or a rate, not both", draft.column.name));
+    return false;
+  }
+  if (!is_counted(reader, draft)) return false;
+  const MetricInfo& metric = *draft.metric;
+  draft.measure.metric = "time";
+  draft.measure.rate = Rate{metric.name, metric.unit + "/s", share_of(reader, draft)};
+  check_statistics_of_rate(reader, draft);
+  if (draft.share) {
+    check_unit_of_figure(reader, node, draft, "a share", "", false);
+  } else {
+    check_unit_of_figure(reader, node, draft, metric.name + " / time", metric.unit + "/s",
+                         needs_unit);
+  }
+  return true;
+}
+
+bool finish_metric(Reader& reader, const Node& node, ColumnDraft& draft, bool needs_unit) {
+  if (draft.share) {
+    reader.complain(*draft.share, "share_of belongs to a rate",
+                    "such as {rate: flops, share_of: auto}");
+  }
+  draft.measure.metric = draft.metric->name;
+  check_unit_of_figure(reader, node, draft, draft.metric->name, draft.metric->unit, needs_unit);
+  return true;
+}
+
+}  // namespace
+
+bool finish_figure(Reader& reader, const Node& node, ColumnDraft& draft, bool needs_unit) {
+  if (!node.find("metric") && !draft.rate) {
+    reader.complain(node, fmt::format("'{}' names no metric", draft.column.name));
+  }
+  if (!draft.statistics.empty()) draft.measure.statistic = draft.statistics.front();
+  const bool made = draft.metric && (draft.rate ? finish_rate(reader, node, draft, needs_unit)
+                                                : finish_metric(reader, node, draft, needs_unit));
+  draft.column.content = draft.measure;
+  return made;
+}
+
+void read_figure(Reader& reader, const Node& node, const Keys<ColumnDraft>& keys,
+                 ColumnDraft& draft, bool needs_unit) {
+  if (!reader.entries(node, "'" + draft.column.name + "'", keys, draft)) return;
+  if (finish_figure(reader, node, draft, needs_unit) && draft.statistics.size() > 1) {
+    reader.complain(*draft.stat, "one statistic here, not several");
+  }
+}
+
+}  // namespace assay::report

@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/spec/read_blocks.h"
+#include "report/spec/read_columns.h"
+#include "report/spec/shapes.h"
+#include "report/spec/units.h"
+
+namespace assay::report {
+namespace {
+
+using yaml::Node;
+
+template <class Spec>
+Keys<Spec> of_picture() {
+  return Keys<Spec>{{"where", "Which results: values by axis, or conditions.", &Spec::where}} +
+         repeated<Spec>("A picture for each value of these axes.");
+}
+
+void read_y(Reader& reader, const Node& node, PlotSpec& plot) {
+  ColumnDraft y;
+  y.column.name = "y";
+  y.column.where = plot.at;
+  read_figure(reader, node, figure_keys(), y, false);
+  plot.y = std::move(y.measure);
+}
+
+std::string read_part_name(Reader& reader, const Node& node, std::string_view what) {
+  std::string part = reader.text(node, what);
+  reader.value(node, "part", part);
+  return part;
+}
+
+auto part_name() { return yaml::Shape{shape::text(), read_part_name}; }
+
+auto part_names() {
+  return yaml::Shape{shape::one_or_list(shape::text()),
+                     [](Reader& reader, const Node& node, std::string_view what) {
+                       std::vector<std::string> parts;
+                       for (const Node& item : node.one_or_more()) {
+                         parts.push_back(read_part_name(reader, item, what));
+                       }
+                       return parts;
+                     }};
+}
+
+// All of one quantity: they share the picture's axis, and its unit.
+void read_values(Reader& reader, const Node& node, TimelineSpec& timeline) {
+  const MetricInfo* first = nullptr;
+  for (const Node& item : node.one_or_more()) {
+    const MetricInfo* metric = reader.metric(item);
+    if (!metric) continue;
+    if (!first) first = metric;
+    timeline.values.push_back(metric->name);
+    if (!same_dimension(metric->unit, first->unit)) {
+      reader.complain(item,
+                      fmt::format("this timeline mixes {} of {} and {} of {}", first->unit,
+                                  first->name, metric->unit, metric->name),
+                      "give each a timeline of its own");
+    }
+  }
+}
+
+const Keys<OverlapSpec>& overlap_keys() {
+  static const Keys<OverlapSpec> keys = {
+      {"of", "The part whose time is asked about.", part_name(), &OverlapSpec::of},
+      {"with", "The part it may lie within.", part_name(), &OverlapSpec::with}};
+  return keys;
+}
+
+void read_overlap(Reader& reader, const Node& node, TimelineSpec& timeline) {
+  OverlapSpec& overlap = timeline.overlap.emplace();
+  reader.entries(node, "overlap", overlap_keys(), overlap);
+  if (overlap.of.empty() || overlap.with.empty()) {
+    reader.complain(node, "an overlap needs `of` and `with`, a part each",
+                    "overlap: {of: communication, with: compute}");
+  }
+}
+
+void check_unit_of_metric(Reader& reader, const Node& node, const std::string& unit,
+                          const std::string& name) {
+  const MetricInfo* metric = reader.known().metric(name);
+  if (unit.empty() || !metric || same_dimension(unit, metric->unit)) return;
+  if (!reader.known().has_unit(unit)) return;  // said already
+  reader.complain(*node.find("unit"), fmt::format("{} is measured in {}, which '{}' cannot show",
+                                                  metric->name, metric->unit, unit));
+}
+
+void read_shares(Reader& reader, const Node& node, FlameSpec& flame) {
+  for (const Node& item : node.one_or_more()) {
+    flame.shares.emplace_back(reader.text(item, "shares"), item.where);
+  }
+}
+
+}  // namespace
+
+const Keys<PlotSpec>& plot_keys() {
+  static const Keys<PlotSpec> keys =
+      Keys<PlotSpec>{{"x", "An axis.", shape::axis(), &PlotSpec::x},
+                     {"x_unit", "The unit of its values.", shape::unit(), &PlotSpec::x_unit},
+                     {"y", "A figure.", shape::refer("figure"), read_y},
+                     {"series", "Axes that make lines.", &PlotSpec::series},
+                     {"labels", "What is shown for a value.", &PlotSpec::labels},
+                     {"scale", "Which axes are logarithmic; linear where left out.",
+                      shape::choice("scale", {"linear", "log-log", "log-x", "log-y"}),
+                      [](PlotSpec& plot, const std::string& word) {
+                        plot.log_x = word == "log-log" || word == "log-x";
+                        plot.log_y = word == "log-log" || word == "log-y";
+                      }},
+                     {"bars", "What error bars show; what there is, where left out.",
+                      shape::choice("error bars", {"none", "std", "interval"}),
+                      [](PlotSpec& plot, const std::string& word) {
+                        plot.bars = word == "none"       ? PlotSpec::Bars::none
+                                    : word == "interval" ? PlotSpec::Bars::interval
+                                                         : PlotSpec::Bars::std;
+                      }},
+                     {"y_title", "What is written beside the axis; by the figure where left out.",
+                      &PlotSpec::y_title}} +
+      of_picture<PlotSpec>();
+  return keys;
+}
+
+PlotSpec read_plot(Reader& reader, const Node& node) {
+  PlotSpec plot;
+  plot.at = node.where;
+  if (!reader.entries(node, "plot", plot_keys(), plot)) return plot;
+  for (const char* key : {"x", "y"}) {
+    if (!node.find(key)) reader.complain(node, fmt::format("a plot needs `{}`", key));
+  }
+  check_title(reader, plot.title, plot.for_each);
+  return plot;
+}
+
+const Keys<TimelineSpec>& timeline_keys() {
+  static const Keys<TimelineSpec> keys =
+      Keys<TimelineSpec>{
+          {"values", "Metrics over time, of one quantity.", shape::one_or_list(shape::text()),
+           read_values},
+          {"unit", "The unit of `values`; what suits them where left out.", shape::unit(),
+           &TimelineSpec::unit},
+          {"lanes", "Parts, a row of spans each.", part_names(), &TimelineSpec::lanes},
+          {"phases", "Parts marked behind.", part_names(), &TimelineSpec::phases},
+          {"overlap", "Share of one part's time within another's, by rank.",
+           yaml::object_schema(overlap_keys()), read_overlap},
+          {"labels", "What is shown for a metric or part.", &TimelineSpec::labels}} +
+      of_picture<TimelineSpec>();
+  return keys;
+}
+
+TimelineSpec read_timeline(Reader& reader, const Node& node) {
+  TimelineSpec timeline;
+  timeline.at = node.where;
+  if (!reader.entries(node, "timeline", timeline_keys(), timeline)) return timeline;
+  const bool lanes = node.find("lanes") != nullptr;
+  if ((node.find("values") != nullptr) == lanes) {
+    reader.complain(node, "a timeline shows either `values` or `lanes`",
+                    "values: metrics over time; lanes: parts with their spans");
+  }
+  if (node.find("unit") && lanes) {
+    reader.complain(*node.find("unit"), "`unit` is of `values`; lanes have none",
+                    "the times' unit is chosen for the picture");
+  } else if (!timeline.values.empty()) {
+    check_unit_of_metric(reader, node, timeline.unit, timeline.values.front());
+  }
+  if (timeline.overlap && !lanes) {
+    reader.complain(*node.find("overlap"), "an overlap is of `lanes`",
+                    "lanes: [compute, communication]");
+  }
+  check_title(reader, timeline.title, timeline.for_each);
+  return timeline;
+}
+
+const Keys<FlameSpec>& flame_keys() {
+  static const Keys<FlameSpec> keys =
+      Keys<FlameSpec>{{"metric", "What the widths are; `time` where nothing is said.",
+                       shape::of_type<const MetricInfo*>(),
+                       [](FlameSpec& flame, const MetricInfo* metric) {
+                         if (metric) flame.metric = metric->name;
+                       }},
+                      {"unit", "The unit it is shown in; what suits it where left out.",
+                       shape::unit(), &FlameSpec::unit},
+                      {"shares", "Frames with a row of a table each.",
+                       shape::one_or_list(shape::text()), read_shares}} +
+      of_picture<FlameSpec>();
+  return keys;
+}
+
+FlameSpec read_flame(Reader& reader, const Node& node) {
+  FlameSpec flame;
+  flame.at = node.where;
+  if (!reader.entries(node, "flame", flame_keys(), flame)) return flame;
+  check_unit_of_metric(reader, node, flame.unit, flame.metric);
+  check_title(reader, flame.title, flame.for_each);
+  return flame;
+}
+
+}  // namespace assay::report
