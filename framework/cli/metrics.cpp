@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "yaml/document.h"
-
 namespace assay::cli {
 
 namespace {
@@ -32,21 +30,11 @@ std::vector<MetricInfo> metrics_of_all(const catalogue::Catalogue& catalogue) {
   return metrics;
 }
 
-std::vector<std::string> written_passes(const catalogue::Catalogue& catalogue,
-                                        const std::string& experiment_text) {
-  const auto experiment = yaml::parse(experiment_text, "");
-  if (!experiment) return {};
-  const yaml::Node* measure = experiment->find("measure");
-  const yaml::Node* passes = measure ? measure->find("passes") : nullptr;
-  if (passes == nullptr) {
-    const yaml::Node* workload = experiment->find("workload");
-    const auto* plugin = workload ? catalogue.find("workload", workload->text) : nullptr;
-    return plugin ? plugin->default_passes : std::vector<std::string>();
-  }
-  if (passes->is_scalar()) return {passes->text};
-  std::vector<std::string> names;
-  for (const yaml::Node& item : passes->items) names.push_back(item.text);
-  return names;
+std::vector<std::string> passes_of(const catalogue::Catalogue& catalogue,
+                                   const config::Written& written) {
+  if (written.passes) return *written.passes;
+  const auto* plugin = catalogue.find("workload", written.workload);
+  return plugin ? plugin->default_passes : std::vector<std::string>();
 }
 
 }  // namespace assay::cli

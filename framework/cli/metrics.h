@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catalogue/catalogue.h"
+#include "config/experiment.h"
 
 namespace assay::cli {
 
@@ -18,7 +19,7 @@ std::vector<MetricInfo> metrics_of_all(const catalogue::Catalogue& catalogue);
 
 // The passes that an experiment's text names, or its workload's usual ones where it names none: a
 // run of it may have been narrowed to some of them.
-std::vector<std::string> written_passes(const catalogue::Catalogue& catalogue,
-                                        const std::string& experiment_text);
+std::vector<std::string> passes_of(const catalogue::Catalogue& catalogue,
+                                   const config::Written& written);
 
 }  // namespace assay::cli

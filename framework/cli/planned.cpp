@@ -16,20 +16,14 @@ namespace assay::cli {
 namespace {
 
 // What is wrong with the report whatever the cases are.
-std::vector<Diagnostic> objections_to_form(const Session& session, std::string_view text,
-                                           const std::string& file) {
-  const auto document = yaml::read(text, file);
-  const yaml::Node* root = document ? &document->root : nullptr;
-  const yaml::Node* report = root ? root->find("report") : nullptr;
-  if (report == nullptr) return {};
+std::vector<Diagnostic> objections_to_form(const Session& session, const config::Written& written) {
   report::Vocabulary known;
   known.open = true;
-  const yaml::Node* workload = root->find("workload");
-  const bool is_known = workload != nullptr && session.catalogue.find("workload", workload->text);
-  known.metrics =
-      is_known ? metrics_of(session.catalogue, workload->text) : metrics_of_all(session.catalogue);
+  known.metrics = session.catalogue.find("workload", written.workload)
+                      ? metrics_of(session.catalogue, written.workload)
+                      : metrics_of_all(session.catalogue);
   known.layouts = session.installation.configs() / "layouts";
-  return report::check(*report, known);
+  return report::check(written.report, known);
 }
 
 std::vector<std::string> names_set(const config::Override& given) {
@@ -40,18 +34,18 @@ std::vector<std::string> names_set(const config::Override& given) {
   return names;
 }
 
-tl::unexpected<Error> with_report(const Error& error, const Session& session, std::string_view text,
-                                  const std::string& file) {
+tl::unexpected<Error> with_report(const Error& error, const Session& session,
+                                  const config::Written& written, const std::string& file) {
   config::Diagnostics all(file);
   all.add(error);
-  all.add({error.exit_code, objections_to_form(session, text, file)});
+  all.add({error.exit_code, objections_to_form(session, written)});
   Error merged = all.take();
   merged.exit_code = error.exit_code;
   return tl::unexpected(std::move(merged));
 }
 
 // Every case is measured on the machine that assay runs on, whatever its `machine` says.
-Result<void> check_machine(const config::Plan& plan, std::string_view text,
+Result<void> check_machine(const config::Plan& plan, const config::Written& written,
                            const std::string& file) {
   const auto column = plan.column("machine");
   std::vector<std::string> names;
@@ -60,12 +54,7 @@ Result<void> check_machine(const config::Plan& plan, std::string_view text,
     if (!std::ranges::count(names, name)) names.push_back(std::move(name));
   }
   if (names.size() < 2) return {};
-  SourceLocation where{file};
-  const auto root = yaml::parse(text, file);
-  const yaml::Node* matrix = root ? root->find("matrix") : nullptr;
-  const yaml::Node* machine = matrix ? matrix->find("machine") : nullptr;
-  if (machine) where = machine->where;
-  return fail_at(where,
+  return fail_at(written.machine.line > 0 ? written.machine : SourceLocation{file},
                  fmt::format("machine has {} values ({}), but a run measures on one machine",
                              names.size(), join(names, ", ")),
                  fmt::format("run it on each with its own name, `--set machine={}`, and report the "
@@ -89,17 +78,18 @@ Result<std::string> experiment_file(const Session& session, const std::string& n
 
 Result<Planned> plan_text(const Session& session, std::string_view text, const std::string& file,
                           const config::Environment& environment, const config::Override& given) {
-  auto experiment = config::parse_experiment(text, file, environment, given);
-  if (!experiment) return with_report(experiment.error(), session, text, file);
+  auto [written, experiment] = config::read_text(text, file, environment, given);
+  if (!experiment) return with_report(experiment.error(), session, written, file);
   auto plan = config::expand(*experiment);
-  if (!plan) return with_report(plan.error(), session, text, file);
-  if (const auto checked = check_machine(*plan, text, file); !checked) {
+  if (!plan) return with_report(plan.error(), session, written, file);
+  if (const auto checked = check_machine(*plan, written, file); !checked) {
     return tl::unexpected(checked.error());
   }
-  if (const auto checked = check_report(session, *experiment, *plan, given); !checked) {
+  Planned planned{std::move(written), std::move(*experiment), std::move(*plan)};
+  if (const auto checked = check_report(session, planned, given); !checked) {
     return tl::unexpected(checked.error());
   }
-  return Planned{std::move(*experiment), std::move(*plan)};
+  return planned;
 }
 
 Result<Planned> plan_file(const Session& session, const std::string& file,
@@ -111,27 +101,26 @@ Result<Planned> plan_file(const Session& session, const std::string& file,
   return plan_text(session, *text, *path, session.environment(), given);
 }
 
-Result<void> check_report(const Session& session, const config::Experiment& experiment,
-                          const config::Plan& plan, const config::Override& given) {
-  if (experiment.report.is_null()) return {};
+Result<void> check_report(const Session& session, const Planned& planned,
+                          const config::Override& given) {
+  const auto& [written, experiment, plan] = planned;
+  if (written.report.is_null()) return {};
   report::Vocabulary known;
   for (const config::Plan::Column& column : plan.columns()) {
     known.axes.push_back(column.name);
     known.add_values(column.name, column.values);
   }
   // What --set and --filter left out may still be named.
-  report::add_written_values(experiment.text, known);
+  report::add_written_values(written, known);
   known.metrics = metrics_of(session.catalogue, experiment.workload);
   known.passes = experiment.passes;
-  report::add_passes(written_passes(session.catalogue, experiment.text), known);
+  report::add_passes(passes_of(session.catalogue, written), known);
   known.layouts = session.installation.configs() / "layouts";
-  auto diagnostics = report::check(experiment.report, known);
-  if (diagnostics.empty()) {
-    diagnostics =
-        report::open_axes(experiment.report, known, plan, experiment.passes, names_set(given));
-  }
-  if (diagnostics.empty()) return {};
-  return tl::unexpected(Error{ExitCode::bad_input, std::move(diagnostics)});
+  const auto spec = report::read_spec(written.report, known);
+  if (!spec) return tl::unexpected(Error{ExitCode::bad_input, spec.error().diagnostics});
+  auto ambiguous = report::ambiguous_axes_of_plan(*spec, plan, experiment.passes, names_set(given));
+  if (ambiguous.empty()) return {};
+  return tl::unexpected(Error{ExitCode::bad_input, std::move(ambiguous)});
 }
 
 }  // namespace assay::cli

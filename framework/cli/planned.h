@@ -8,6 +8,7 @@
 namespace assay::cli {
 
 struct Planned {
+  config::Written written;
   config::Experiment experiment;
   config::Plan plan;
 };
@@ -26,7 +27,7 @@ Result<Planned> plan_text(const Session& session, std::string_view text, const s
 // Refuses an experiment whose report names what these cases of it will not have, or leaves open
 // which of several a figure is of; not where only --set has made them several: a report then has
 // them all.
-Result<void> check_report(const Session& session, const config::Experiment& experiment,
-                          const config::Plan& plan, const config::Override& given);
+Result<void> check_report(const Session& session, const Planned& planned,
+                          const config::Override& given);
 
 }  // namespace assay::cli

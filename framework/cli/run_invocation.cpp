@@ -112,19 +112,19 @@ Result<std::optional<std::string>> newest_whole_run(store::Database& database,
 
 }  // namespace
 
-Result<AskedRun> asked_of_file(const Session& session, const po::variables_map& values,
-                               const std::string& file) {
+Result<RunInvocation> invocation_of_file(const Session& session, const po::variables_map& values,
+                                         const std::string& file) {
   const config::Override given = overrides(values);
   auto planned = plan_file(session, file, given);
   if (!planned) return tl::unexpected(planned.error());
-  AskedRun asked{
+  RunInvocation invocation{
       std::move(planned->experiment), std::move(planned->plan), for_the_record(given), {}, {file}};
   const std::vector<std::string> words = as_words(given);
-  asked.words.insert(asked.words.end(), words.begin(), words.end());
-  return asked;
+  invocation.words.insert(invocation.words.end(), words.begin(), words.end());
+  return invocation;
 }
 
-Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& values) {
+Result<RunInvocation> invocation_of_run(const Session& session, const po::variables_map& values) {
   const auto stored = stored_run(values);
   if (!stored) return tl::unexpected(stored.error());
   const store::Session& from = stored->session;
@@ -135,28 +135,25 @@ Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& v
                            environment_of(session, from), override);
   if (!planned) return tl::unexpected(planned.error());
   const std::string& name = stored->run.info.name;
-  AskedRun asked{std::move(planned->experiment),
-                 std::move(planned->plan),
-                 for_the_record(override),
-                 name,
-                 {"--experiment-of", name}};
+  std::vector<std::string> record = for_the_record(override);
+  std::vector<std::string> words{"--experiment-of", name};
   if (!stored->cases.empty()) {
-    auto narrowed = run::narrow_plan(asked.plan, stored->cases);
+    auto narrowed = run::narrow_plan(planned->plan, stored->cases);
     if (!narrowed) return tl::unexpected(narrowed.error());
-    asked.plan = std::move(*narrowed);
-    if (const auto checked = check_report(session, asked.experiment, asked.plan, override);
-        !checked) {
+    planned->plan = std::move(*narrowed);
+    if (const auto checked = check_report(session, *planned, override); !checked) {
       return tl::unexpected(checked.error());
     }
     const std::string choice = text_or(values, "case", "");
-    if (!choice.empty()) asked.words.insert(asked.words.end(), {"--case", choice});
-    asked.overrides.push_back("--case " + (stored->cases.size() == 1
-                                               ? short_key(stored->run, *stored->cases[0])
-                                               : choice));
+    if (!choice.empty()) words.insert(words.end(), {"--case", choice});
+    record.push_back("--case " + (stored->cases.size() == 1
+                                      ? short_key(stored->run, *stored->cases[0])
+                                      : choice));
   }
-  const std::vector<std::string> words = as_words(given);
-  asked.words.insert(asked.words.end(), words.begin(), words.end());
-  return asked;
+  const std::vector<std::string> more = as_words(given);
+  words.insert(words.end(), more.begin(), more.end());
+  return RunInvocation{std::move(planned->experiment), std::move(planned->plan), std::move(record),
+                       name, std::move(words)};
 }
 
 Result<run::Again> asked_again(const po::variables_map& values) {
@@ -204,21 +201,22 @@ Result<void> is_of_experiment(store::Database& database, const std::string& run,
 }  // namespace
 
 Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
-                                                 store::Database& database, const AskedRun& asked) {
+                                                 store::Database& database,
+                                                 const RunInvocation& invocation) {
   const bool implied = values["rerun"].as<bool>() || values.count("retry") > 0;
   const std::string named = text_or(values, "resume", implied ? "latest" : "");
   if (named.empty()) return std::optional<std::string>();
   if (named != "latest") {
-    const auto fits = is_of_experiment(database, named, asked.experiment.name);
+    const auto fits = is_of_experiment(database, named, invocation.experiment.name);
     if (!fits) return tl::unexpected(fits.error());
     return std::optional(named);
   }
-  if (asked.of) return asked.of;
-  auto latest = newest_whole_run(database, asked.experiment.name);
+  if (invocation.of) return invocation.of;
+  auto latest = newest_whole_run(database, invocation.experiment.name);
   if (!latest) return latest;
   if (!*latest) {
     return fail(ExitCode::bad_input,
-                fmt::format("'{}' has no run to resume", asked.experiment.name),
+                fmt::format("'{}' has no run to resume", invocation.experiment.name),
                 "leave --resume, --retry and --rerun out to begin one");
   }
   return latest;

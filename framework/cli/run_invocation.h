@@ -10,7 +10,7 @@
 namespace assay::cli {
 
 // What a command line of `assay run` asks to be measured, its report checked.
-struct AskedRun {
+struct RunInvocation {
   config::Experiment experiment;
   config::Plan plan;
   std::vector<std::string> overrides;  // for the record: "--set …", "--filter …", "--case …"
@@ -19,11 +19,11 @@ struct AskedRun {
 };
 
 // The experiment in a file, with --set and --filter.
-Result<AskedRun> asked_of_file(const Session& session, const po::variables_map& values,
-                               const std::string& file);
+Result<RunInvocation> invocation_of_file(const Session& session, const po::variables_map& values,
+                                         const std::string& file);
 // The experiment a stored run was made from (--experiment-of), with what it was overridden with, or
 // of that the cases that --case names.
-Result<AskedRun> asked_of_run(const Session& session, const po::variables_map& values);
+Result<RunInvocation> invocation_of_run(const Session& session, const po::variables_map& values);
 
 // --retry and --rerun.
 Result<run::Again> asked_again(const po::variables_map& values);
@@ -31,6 +31,7 @@ Result<run::Again> asked_again(const po::variables_map& values);
 // The run to take up again: that of --resume, and where --retry and --rerun stand alone the one of
 // --experiment-of or the newest of the experiment.
 Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
-                                                 store::Database& database, const AskedRun& asked);
+                                                 store::Database& database,
+                                                 const RunInvocation& invocation);
 
 }  // namespace assay::cli

@@ -76,12 +76,34 @@ struct Experiment {
   yaml::Node report;                   // null: the default report
 };
 
+// What an experiment's text says itself, whatever the catalogue and --set make of it.
+struct Written {
+  std::string workload;
+  std::vector<std::string> axes;  // of the matrix, in the order written
+  // Those an axis is given in matrix, fixed, include and measure, each once: a run may have left
+  // some of them out.
+  std::map<std::string, std::vector<Value>> values;
+  std::optional<std::vector<std::string>> passes;  // where it names them
+  SourceLocation machine;                          // of the matrix's values of `machine`
+  yaml::Node report;                               // null: the default report
+};
+
+// An experiment, or what is wrong with it, and what its text says in either case.
+struct Reading {
+  Written written;
+  Result<Experiment> experiment;
+};
+
+Reading read_text(std::string_view text, const std::string& file_name,
+                  const Environment& environment, const Override& override = {});
+
 Result<Experiment> read_experiment(const std::string& path, const Environment& environment,
                                    const Override& override = {});
-
-// The same from text, for tests and fuzzing.
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file_name,
                                     const Environment& environment, const Override& override = {});
+
+// The text that a run was stored with; none says nothing. Errors are of YAML and of keys.
+Result<Written> read_written(const std::string& text, const std::string& file_name);
 
 // The matrix expanded: `columns` names what differs between cases or is fixed; a case is an index
 // into each column's distinct values, so that 100,000 cases stay small.

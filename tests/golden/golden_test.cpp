@@ -88,7 +88,7 @@ Document rendered(const Golden& golden) {
     if (run) runs.push_back(std::move(*run));
   }
   Inputs inputs;
-  for (const store::Run& run : runs) inputs.sources.push_back(&run);
+  for (const store::Run& run : runs) inputs.sources.emplace_back(&run);
   inputs.with_context = false;
   inputs.layouts = layouts;
   const std::string spec = golden.layout.empty() ? folder_of(golden) + "/layout.yaml"

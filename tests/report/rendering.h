@@ -40,7 +40,7 @@ inline store::Run unverified_run(const std::string& csv, const std::string& axis
 // The same as a result, for errors.
 inline Result<Document> built(const std::vector<const store::Run*>& runs, const std::string& yaml) {
   Inputs inputs;
-  inputs.sources = runs;
+  inputs.sources.assign(runs.begin(), runs.end());
   inputs.with_context = false;
   auto spec = yaml::parse(yaml, "spec.yaml");
   if (!spec) return tl::unexpected(spec.error());

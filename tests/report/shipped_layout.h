@@ -30,7 +30,7 @@ class ShippedLayout : public testing::Test {
       runs.push_back(std::move(*run));
     }
     Inputs inputs;
-    for (const store::Run& run : runs) inputs.sources.push_back(&run);
+    for (const store::Run& run : runs) inputs.sources.emplace_back(&run);
     inputs.with_context = false;
     inputs.folder = folder_;
     inputs.spec =

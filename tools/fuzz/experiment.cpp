@@ -26,15 +26,15 @@ config::Override override_of(const std::vector<std::string>& parts) {
   return given;
 }
 
-void check_report(const config::Experiment& experiment, const config::Plan& plan,
-                  const config::Environment& environment) {
+void check_report(const config::Written& written, const config::Experiment& experiment,
+                  const config::Plan& plan, const config::Environment& environment) {
   if (experiment.report.is_null()) return;
   report::Vocabulary known;
   for (const config::Plan::Column& column : plan.columns()) {
     known.axes.push_back(column.name);
     known.add_values(column.name, column.values);
   }
-  report::add_written_values(experiment.text, known);
+  report::add_written_values(written, known);
   known.metrics = catalogue::common_metrics();
   known.passes = experiment.passes;
   known.layouts = environment.configs / "layouts";
@@ -60,8 +60,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace assay;
   static const config::Environment environment = config::test_environment();
   const std::vector<std::string> parts = split(fuzz::text_of(data, size), '\0');
-  const auto experiment =
-      config::parse_experiment(parts[0], "fuzz.yaml", environment, fuzz::override_of(parts));
+  const auto [written, experiment] =
+      config::read_text(parts[0], "fuzz.yaml", environment, fuzz::override_of(parts));
   if (!experiment) {
     fuzz::require_explained(experiment.error());
     return 0;
@@ -73,6 +73,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   fuzz::require_sound(*experiment, *plan);
-  fuzz::check_report(*experiment, *plan, environment);
+  fuzz::check_report(written, *experiment, *plan, environment);
   return 0;
 }

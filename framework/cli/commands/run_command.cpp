@@ -68,10 +68,10 @@ std::vector<std::string> absolute(const std::vector<std::string>& files) {
 }
 
 // The command that does what is missing of a run.
-std::string resuming(const po::variables_map& values, const AskedRun& asked,
+std::string resuming(const po::variables_map& values, const RunInvocation& invocation,
                      const std::string& run) {
   std::vector<std::string> words = {"assay", "run"};
-  words.insert(words.end(), asked.words.begin(), asked.words.end());
+  words.insert(words.end(), invocation.words.begin(), invocation.words.end());
   words.insert(words.end(), {"--resume", run});
   if (values.count("results") > 0)
     words.insert(words.end(), {"--results", text_or(values, "results", "")});
@@ -99,19 +99,19 @@ void tell_other_binaries(store::Database& database, const std::string& before,
 }
 
 Result<Finished> run_one(const Session& session, const po::variables_map& values,
-                         const AskedRun& asked) {
+                         const RunInvocation& invocation) {
   const auto again = asked_again(values);
   if (!again) return tl::unexpected(again.error());
   auto database = open_database(values, store::Access::read_write);
   if (!database) return tl::unexpected(database.error());
-  const auto resume = run_to_resume(values, *database, asked);
+  const auto resume = run_to_resume(values, *database, invocation);
   if (!resume) return tl::unexpected(resume.error());
 
   const run::RunRequest request{session.installation,
                                 session.catalogue,
-                                asked.experiment,
-                                asked.plan,
-                                asked.overrides,
+                                invocation.experiment,
+                                invocation.plan,
+                                invocation.overrides,
                                 *resume,
                                 values["allow-external"].as<bool>(),
                                 *again,
@@ -125,14 +125,14 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   auto report =
       render_report(session, *database, results_folder(values), ReportRequest{{end->run}});
   progress.close();
-  if (asked.of) tell_other_binaries(*database, *asked.of, end->run);
+  if (invocation.of) tell_other_binaries(*database, *invocation.of, end->run);
   Finished finished{std::move(*end), 0, std::move(report), {}};
   for (const auto& [outcome, count] : finished.end.outcomes) {
     const bool fine =
         outcome == Outcome::ok || outcome == Outcome::skipped || outcome == Outcome::unsupported;
     if (!fine) finished.failed += count;
   }
-  if (finished.end.interrupted) finished.resuming = resuming(values, asked, finished.end.run);
+  if (finished.end.interrupted) finished.resuming = resuming(values, invocation, finished.end.run);
   return finished;
 }
 
@@ -155,7 +155,8 @@ ExitCode print(const Finished& finished) {
 
 // What there is to run, one after the other. All of it is read before the first is measured, and
 // what is wrong with any is told together.
-Result<std::vector<AskedRun>> all_asked(const Session& session, const po::variables_map& values) {
+Result<std::vector<RunInvocation>> all_invocations(const Session& session,
+                                                   const po::variables_map& values) {
   const std::vector<std::string> files = texts(values, "experiment-file");
   const bool stored =
       values.count("experiment-of") > 0 || (files.empty() && values.count("resume") > 0);
@@ -171,24 +172,24 @@ Result<std::vector<AskedRun>> all_asked(const Session& session, const po::variab
     return fail(ExitCode::bad_input, "no experiment was named",
                 "for example `assay run experiments/quickstart.yaml`");
   }
-  std::vector<AskedRun> all;
+  std::vector<RunInvocation> all;
   std::optional<Error> wrong;
   for (const std::string& file : files) {
-    auto asked = asked_of_file(session, values, file);
-    if (asked) {
-      all.push_back(std::move(*asked));
+    auto invocation = invocation_of_file(session, values, file);
+    if (invocation) {
+      all.push_back(std::move(*invocation));
     } else if (!wrong) {
-      wrong = std::move(asked.error());
+      wrong = std::move(invocation.error());
     } else {
-      auto& diagnostics = asked.error().diagnostics;
+      auto& diagnostics = invocation.error().diagnostics;
       std::move(diagnostics.begin(), diagnostics.end(), std::back_inserter(wrong->diagnostics));
     }
   }
   if (wrong) return tl::unexpected(std::move(*wrong));
   if (!stored) return all;
-  auto asked = asked_of_run(session, values);
-  if (!asked) return tl::unexpected(asked.error());
-  all.push_back(std::move(*asked));
+  auto invocation = invocation_of_run(session, values);
+  if (!invocation) return tl::unexpected(invocation.error());
+  all.push_back(std::move(*invocation));
   return all;
 }
 
@@ -204,7 +205,7 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   const auto session = open_session(texts(**values, "plugin"));
   if (!session) return tl::unexpected(session.error());
-  const auto all = all_asked(*session, **values);
+  const auto all = all_invocations(*session, **values);
   if (!all) return tl::unexpected(all.error());
   ExitCode code = ExitCode::ok;
   std::vector<Finished> unprinted;
@@ -212,8 +213,8 @@ Result<ExitCode> run_command(const Arguments& arguments) {
     for (const Finished& finished : unprinted) code = std::max(code, print(finished));
     unprinted.clear();
   };
-  for (const AskedRun& asked : *all) {
-    auto finished = run_one(*session, **values, asked);
+  for (const RunInvocation& invocation : *all) {
+    auto finished = run_one(*session, **values, invocation);
     if (!finished) {
       print_all();
       return tl::unexpected(finished.error());

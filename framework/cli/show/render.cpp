@@ -34,15 +34,6 @@ Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const 
   return report == nullptr ? *node : *report;
 }
 
-// An experiment that was imported without its text has no report of its own.
-Result<yaml::Node> report_of_experiment(const store::RunInfo& info) {
-  if (info.first.experiment_text.empty()) return yaml::Node{};
-  const auto node = yaml::parse(info.first.experiment_text, info.first.experiment_file);
-  if (!node) return tl::unexpected(node.error());
-  const yaml::Node* report = node->find("report");
-  return report == nullptr ? yaml::Node{} : *report;
-}
-
 Result<report::Document> document_of_layout(report::Inputs inputs, const std::string& layout) {
   auto spec = report_of_layout(inputs.layouts, layout);
   if (!spec) return tl::unexpected(spec.error());
@@ -53,10 +44,10 @@ Result<report::Document> document_of_layout(report::Inputs inputs, const std::st
 }
 
 // What was measured is shown whatever has become of the report that was asked for.
-Result<report::Document> document_of_run(report::Inputs inputs, const store::RunInfo& info) {
-  auto spec = report_of_experiment(info);
-  inputs.spec = spec ? std::move(*spec) : yaml::Node{};
-  auto document = spec ? report::build(inputs) : tl::unexpected(std::move(spec.error()));
+Result<report::Document> document_of_run(report::Inputs inputs) {
+  const Result<config::Written>& written = inputs.sources.front().written;
+  if (written) inputs.spec = written->report;
+  auto document = written ? report::build(inputs) : tl::unexpected(written.error());
   if (document) return document;
   inputs.spec = {};
   auto plain = report::build(inputs);
@@ -87,19 +78,20 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     std::string hint =
         fmt::format("--filter '{}' drops all of them", join(request.filters, "' and '"));
     if (const auto run = database.load_run(request.runs.front())) {
-      const std::string unmet = unmet_words(request.filters, *run);
-      if (!unmet.empty()) hint += ": " + unmet;
+      const std::string unknown = unmet_words(request.filters, *run);
+      if (!unknown.empty()) hint += ": " + unknown;
     }
     return fail(ExitCode::bad_input, fmt::format("no case of {} is left", join(request.runs, ", ")),
                 std::move(hint));
   }
   report::Inputs inputs;
-  for (const store::Run& run : loaded) inputs.sources.push_back(&run);
+  for (const store::Run& run : loaded) inputs.sources.emplace_back(&run);
   inputs.layouts = session.installation.configs() / "layouts";
   inputs.metrics = metrics_of_all(session.catalogue);
-  for (const store::Run& run : loaded) {
-    const auto written = written_passes(session.catalogue, run.info.first.experiment_text);
-    inputs.passes.insert(inputs.passes.end(), written.begin(), written.end());
+  for (const report::Source& source : inputs.sources) {
+    if (!source.written) continue;
+    const auto passes = passes_of(session.catalogue, *source.written);
+    inputs.passes.insert(inputs.passes.end(), passes.begin(), passes.end());
   }
   inputs.ceilings = [&](const store::Run& source) {
     return request.ceilings.empty() ? ceilings_of_machine(database, source.info.first.machine)
@@ -116,8 +108,8 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     return fail(ExitCode::results_unreadable,
                 fmt::format("{} cannot be made: {}", inputs.folder.string(), error.message()));
   }
-  const auto document = request.layout ? document_of_layout(inputs, *request.layout)
-                                       : document_of_run(inputs, loaded.front().info);
+  const auto document =
+      request.layout ? document_of_layout(inputs, *request.layout) : document_of_run(inputs);
   if (!document) return tl::unexpected(document.error());
   const auto markdown = report::to_markdown(*document);
   if (!markdown) return tl::unexpected(markdown.error());

@@ -31,8 +31,7 @@ const catalogue::PluginInfo* find_workload(const Environment& environment, const
 
 std::vector<std::string> read_passes(const yaml::Node& node, const catalogue::PluginInfo& workload,
                                      Diagnostics& diagnostics) {
-  const std::vector<yaml::Node> one = {node};
-  const std::vector<yaml::Node>& items = node.is_sequence() ? node.items : one;
+  const auto items = node.one_or_more();
   if (items.empty()) {
     diagnostics.add(node.where, "measure.passes is empty",
                     fmt::format("passes of '{}': {}", workload.name, join(workload.passes, ", ")));
@@ -97,13 +96,14 @@ void read_for_workload(const catalogue::PluginInfo& workload, const Request& req
 
 }  // namespace
 
-Result<Experiment> parse_experiment(std::string_view text, const std::string& file_name,
-                                    const Environment& environment, const Override& override) {
+Reading read_text(std::string_view text, const std::string& file_name,
+                  const Environment& environment, const Override& override) {
   const auto document = yaml::read(text, file_name);
-  if (!document) return tl::unexpected(document.error());
+  if (!document) return {{}, tl::unexpected(document.error())};
   Diagnostics diagnostics(file_name);
   diagnostics.add({ExitCode::bad_input, document->mistakes});
   Request request = read_request(document->root, diagnostics);
+  Written written = written_in(request);
   apply_settings(override.settings, request, diagnostics);
 
   Experiment experiment;
@@ -122,8 +122,13 @@ Result<Experiment> parse_experiment(std::string_view text, const std::string& fi
       read_for_workload(*workload, request, presets, environment, experiment, diagnostics);
     }
   }
-  if (!diagnostics.empty()) return tl::unexpected(diagnostics.take());
-  return experiment;
+  if (!diagnostics.empty()) return {std::move(written), tl::unexpected(diagnostics.take())};
+  return {std::move(written), std::move(experiment)};
+}
+
+Result<Experiment> parse_experiment(std::string_view text, const std::string& file_name,
+                                    const Environment& environment, const Override& override) {
+  return read_text(text, file_name, environment, override).experiment;
 }
 
 Result<Experiment> read_experiment(const std::string& path, const Environment& environment,

@@ -4,25 +4,11 @@
 #include <set>
 
 #include "base/text.h"
-#include "yaml/document.h"
 
 namespace assay::report {
-namespace {
-
-// Axes in the order the experiment gives them.
-std::vector<std::string> matrix_of(const std::string& experiment_text) {
-  std::vector<std::string> names;
-  const auto experiment = yaml::parse(experiment_text, "");
-  const yaml::Node* matrix = experiment ? experiment->find("matrix") : nullptr;
-  if (!matrix) return names;
-  for (const auto& [key, value] : matrix->entries) names.push_back(key.text);
-  return names;
-}
-
-}  // namespace
-
-Records::Records(const std::vector<const store::Run*>& sources) : sources_(sources) {
-  collect_axes();
+Records::Records(const std::vector<Source>& sources) {
+  for (const Source& source : sources) sources_.push_back(source.run);
+  collect_axes(sources);
   std::size_t count = 0;
   for (const store::Run* run : sources_) {
     for (const store::CaseResult& result : run->cases) count += result.series.size();
@@ -65,7 +51,7 @@ Records::Records(const config::Plan& plan, const std::vector<std::string>& passe
   }
 }
 
-void Records::collect_axes() {
+void Records::collect_axes(const std::vector<Source>& sources) {
   std::set<std::string> names;
   for (const store::Run* run : sources_) {
     for (const store::CaseResult& result : run->cases) {
@@ -76,8 +62,9 @@ void Records::collect_axes() {
     names.erase(std::string(name));
     axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
   }
-  for (const store::Run* run : sources_) {
-    for (const std::string& name : matrix_of(run->info.first.experiment_text)) {
+  for (const Source& source : sources) {
+    if (!source.written) continue;
+    for (const std::string& name : source.written->axes) {
       if (names.erase(name) > 0) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
     }
   }

@@ -14,6 +14,7 @@
 
 #include "config/experiment.h"
 #include "report/data/ceilings.h"
+#include "report/data/source.h"
 #include "store/records/marks.h"
 #include "store/records/records.h"
 
@@ -31,7 +32,7 @@ static_assert(std::size(series_axes) == run_axis + 1);
 // references into the sources.
 class Records {
  public:
-  explicit Records(const std::vector<const store::Run*>& sources);
+  explicit Records(const std::vector<Source>& sources);
   // What a plan's cases will have, before any is run: a record a case and pass, without a series.
   Records(const config::Plan& plan, const std::vector<std::string>& passes);
   Records(const Records&) = delete;
@@ -80,7 +81,7 @@ class Records {
   bool varies(std::size_t axis) const;
 
  private:
-  void collect_axes();
+  void collect_axes(const std::vector<Source>& sources);
   void add_source(std::size_t number);
   void add_series(const store::Series& series, const store::CaseResult& result,
                   const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number);

@@ -168,14 +168,14 @@ class Search {
       return std::find(order_.begin(), order_.end(), axis) - order_.begin();
     };
     for (const BlockFigure& figures : all) {
-      auto found = open_axis(figures, added);
+      auto found = first_ambiguous(figures, added);
       if (found && (!best || place(found->axis) < place(best->axis))) best = std::move(found);
     }
     return best;
   }
 
-  std::optional<Found> open_axis(const BlockFigure& figures,
-                                 const std::vector<std::string>& added) const {
+  std::optional<Found> first_ambiguous(const BlockFigure& figures,
+                                       const std::vector<std::string>& added) const {
     const RecordIds ids = matching(figures);
     std::vector<std::size_t> keys, open;
     for (const std::size_t axis : order_) {
@@ -252,12 +252,12 @@ void split(const std::vector<std::string>& axes, std::vector<std::string>& for_e
 
 }  // namespace
 
-Shared unnamed_axes(const Records& records, const Block& block,
-                    const std::vector<std::string>& preferred) {
+Shared ambiguous_axes(const Records& records, const Block& block,
+                      const std::vector<std::string>& preferred) {
   return Search(records, preferred).of(std::visit(FiguresOfBlock{records}, block));
 }
 
-Block told_apart(const Records& records, Block block, const std::vector<std::string>& axes) {
+Block with_axes_added(const Records& records, Block block, const std::vector<std::string>& axes) {
   if (auto* table = std::get_if<TableSpec>(&block)) {
     default_rows(records, table->grid);
     add_axis_columns(axes, table->grid);

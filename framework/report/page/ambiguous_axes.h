@@ -20,13 +20,13 @@ struct Shared {
 
 // No axes where every place of the block has one result, and of blocks that show none. Of axes that
 // do equally well those in `preferred` come first, then those of the experiment in its order.
-Shared unnamed_axes(const Records& records, const Block& block,
-                    const std::vector<std::string>& preferred);
+Shared ambiguous_axes(const Records& records, const Block& block,
+                      const std::vector<std::string>& preferred);
 
 // The same block with these axes told apart: further columns of a table's rows, further lines of a
 // plot, a text block for each of their values; timelines and flame graphs, which are of one case,
 // stay what they are.
-Block told_apart(const Records& records, Block block, const std::vector<std::string>& axes);
+Block with_axes_added(const Records& records, Block block, const std::vector<std::string>& axes);
 
 // What is written below such a block.
 std::string note_on_added(const std::vector<std::string>& axes);

@@ -19,21 +19,6 @@
 namespace assay::report {
 namespace {
 
-Result<ReportSpec> read_spec(const yaml::Node& node, const Vocabulary& known) {
-  Error error;
-  Reader reader(known, error.diagnostics);
-  ReportSpec spec = read_report(reader, node);
-  if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
-  return spec;
-}
-
-Vocabulary with_series_axes(Vocabulary known) {
-  for (const std::string_view axis : series_axes) {
-    if (!std::count(known.axes.begin(), known.axes.end(), axis)) known.axes.emplace_back(axis);
-  }
-  return known;
-}
-
 // Itself, or as an option of what was set: "attention" gives attention.block_m too, and the passes
 // are set as measure.passes.
 bool is_set(const std::string& axis, const std::vector<std::string>& names) {
@@ -58,8 +43,8 @@ Diagnostic objection(const Shared& shared, const SourceLocation& entry) {
 
 Result<std::vector<Ceilings>> ceilings_of_sources(const Inputs& inputs) {
   std::vector<Ceilings> of_sources;
-  for (const store::Run* source : inputs.sources) {
-    auto found = inputs.ceilings(*source);
+  for (const Source& source : inputs.sources) {
+    auto found = inputs.ceilings(*source.run);
     if (!found) return tl::unexpected(found.error());
     of_sources.push_back(std::move(*found));
   }
@@ -110,9 +95,9 @@ class BlockRenderer {
 
  private:
   Result<std::vector<Section>> add_axes(const Block& block, Error error) {
-    const Shared shared = unnamed_axes(records_, block, overridden_names(records_.sources()));
+    const Shared shared = ambiguous_axes(records_, block, overridden_names(records_.sources()));
     if (shared.axes.empty()) return tl::unexpected(std::move(error));
-    auto sections = std::visit(*this, told_apart(records_, block, shared.axes));
+    auto sections = std::visit(*this, with_axes_added(records_, block, shared.axes));
     if (sections) sections->emplace_back(Paragraph{note_on_added(shared.axes)});
     return sections;
   }
@@ -126,23 +111,33 @@ class BlockRenderer {
 
 }  // namespace
 
+Result<ReportSpec> read_spec(const yaml::Node& spec, const Vocabulary& known) {
+  if (spec.is_null()) return ReportSpec();
+  Vocabulary complete = known;
+  for (const std::string_view axis : series_axes) {
+    if (!std::ranges::count(known.axes, axis)) complete.axes.emplace_back(axis);
+  }
+  Error error;
+  Reader reader(complete, error.diagnostics);
+  ReportSpec read = read_report(reader, spec);
+  if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
+  return read;
+}
+
 std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known) {
-  if (spec.is_null()) return {};
-  const auto read = read_spec(spec, with_series_axes(known));
+  const auto read = read_spec(spec, known);
   return read ? std::vector<Diagnostic>() : read.error().diagnostics;
 }
 
-std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& known,
-                                  const config::Plan& plan, const std::vector<std::string>& passes,
-                                  const std::vector<std::string>& overridden) {
-  const auto read = spec.is_null() ? ReportSpec() : read_spec(spec, with_series_axes(known));
-  if (!read) return {};
+std::vector<Diagnostic> ambiguous_axes_of_plan(const ReportSpec& spec, const config::Plan& plan,
+                                               const std::vector<std::string>& passes,
+                                               const std::vector<std::string>& overridden) {
   const Records records(plan, passes);
   std::vector<Diagnostic> diagnostics;
-  for (std::size_t i = 0; i < read->blocks.size(); ++i) {
-    Shared shared = unnamed_axes(records, read->blocks[i], overridden);
+  for (std::size_t i = 0; i < spec.blocks.size(); ++i) {
+    Shared shared = ambiguous_axes(records, spec.blocks[i], overridden);
     std::erase_if(shared.axes, [&](const std::string& axis) { return is_set(axis, overridden); });
-    if (!shared.axes.empty()) diagnostics.push_back(objection(shared, read->places[i]));
+    if (!shared.axes.empty()) diagnostics.push_back(objection(shared, spec.places[i]));
   }
   return diagnostics;
 }
@@ -150,7 +145,7 @@ std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& know
 Result<Document> build(const Inputs& inputs) {
   if (inputs.sources.empty()) return fail(ExitCode::bad_input, "a report needs a run");
   Records records(inputs.sources);
-  Vocabulary known = vocabulary_of_records(records, inputs.metrics);
+  Vocabulary known = vocabulary_of(records, inputs.sources, inputs.metrics);
   known.layouts = inputs.layouts;
   add_passes(inputs.passes, known);
   ReportSpec spec;
@@ -170,8 +165,8 @@ Result<Document> build(const Inputs& inputs) {
   }
   Document document;
   if (inputs.with_context) {
-    document.title = title_of(inputs.sources);
-    document.sections = opening_sections(inputs.sources);
+    document.title = title_of(records.sources());
+    document.sections = opening_sections(records.sources());
     // What has no heading of its own would stand under that of the environment.
     const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
     if (!headed) document.sections.push_back(Heading{2, "Results"});

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "config/experiment.h"
 #include "report/data/ceilings.h"
+#include "report/data/source.h"
 #include "report/document/document.h"
 #include "report/document/markdown.h"
 #include "report/spec/spec.h"
@@ -25,10 +26,10 @@
 namespace assay::report {
 
 struct Inputs {
-  std::vector<const store::Run*> sources;  // not owned; `source: N` of a column counts them from 0
-  yaml::Node spec;                         // null: the default report
-  std::vector<MetricInfo> metrics;         // known besides those the runs hold
-  std::vector<std::string> passes = {};    // and passes
+  std::vector<Source> sources;           // `source: N` of a column counts them from 0
+  yaml::Node spec;                       // null: the default report
+  std::vector<MetricInfo> metrics;       // known besides those the runs hold
+  std::vector<std::string> passes = {};  // and passes
   // The ceilings of the machine that a source was measured on; asked for where a figure is a share
   // of one. Empty: none are known.
   std::function<Result<Ceilings>(const store::Run& source)> ceilings = {};
@@ -37,30 +38,27 @@ struct Inputs {
   bool with_context = true;       // title, question, environment and experiment text
 };
 
-// Everything that is wrong with a spec, judged by what `known` says exists: unknown block, key,
-// column, axis, value of an axis, metric, pass, statistic, unit, format or layout, a unit that a
-// metric cannot be shown in, an expression that mixes units. Empty: it can be rendered.
+// A spec that can be rendered: null asks for the default report, and has no blocks. Errors tell
+// everything that is wrong, judged by what `known` says exists: unknown block, key, column, axis,
+// value of an axis, metric, pass, statistic, unit, format or layout, a unit that a metric cannot be
+// shown in, an expression that mixes units.
+Result<ReportSpec> read_spec(const yaml::Node& spec, const Vocabulary& known);
+// Those errors, none where it can be rendered.
 std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known);
 
-// Blocks of a spec without mistakes that would show several results of these cases in one place,
-// with what would be right. What --set has named (`overridden`) may be left open: `build` adds it.
-std::vector<Diagnostic> open_axes(const yaml::Node& spec, const Vocabulary& known,
-                                  const config::Plan& plan, const std::vector<std::string>& passes,
-                                  const std::vector<std::string>& overridden = {});
+// Blocks of a spec that would show several results of these cases in one place, with what would be
+// right. What --set has named (`overridden`) may be left ambiguous: `build` adds it.
+std::vector<Diagnostic> ambiguous_axes_of_plan(const ReportSpec& spec, const config::Plan& plan,
+                                               const std::vector<std::string>& passes,
+                                               const std::vector<std::string>& overridden = {});
 
-// The values that an experiment's text gives its axes, those that a run of it may have left out
-// too: of matrix, fixed, include and measure.
-void add_written_values(const std::string& experiment_text, Vocabulary& known);
-// Those it does not have yet.
+// What an experiment's text gives its axes, and passes: those that are not known yet.
+void add_written_values(const config::Written& written, Vocabulary& known);
 void add_passes(const std::vector<std::string>& passes, Vocabulary& known);
 
-// What the runs themselves hold, with the values their experiments' texts name, and `metrics`.
-Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
-                         const std::vector<MetricInfo>& metrics = {});
-
-// Errors: whatever `check` finds. A block that cannot be made otherwise is none: the document says
-// why in its place, and in `problems`. Where several results belong to one place of a block, the
-// axes that tell them apart are added to it and named below it.
+// Errors: whatever `read_spec` finds. A block that cannot be made otherwise is none: the document
+// says why in its place, and in `problems`. Where several results belong to one place of a block,
+// the axes that tell them apart are added to it and named below it.
 Result<Document> build(const Inputs& inputs);
 
 }  // namespace assay::report

@@ -3,29 +3,9 @@
 #include <algorithm>
 
 #include "report/page/report.h"
-#include "yaml/values.h"
 
 namespace assay::report {
 namespace {
-
-using yaml::Node;
-
-// `{flash: {block_m: [64, 128]}}` on the axis attention gives it flash, and attention.block_m both.
-void add_values(const std::string& axis, const Node& node, Vocabulary& known) {
-  if (node.is_scalar()) known.add_value(axis, yaml::to_value(node));
-  for (const Node& item : node.items) add_values(axis, item, known);
-  for (const auto& [name, options] : node.entries) {
-    known.add_value(axis, yaml::to_value(name));
-    for (const auto& [option, value] : options.entries) {
-      add_values(axis + "." + option.text, value, known);
-    }
-  }
-}
-
-void add_section(const Node& section, const std::string& prefix, Vocabulary& known) {
-  for (const auto& [name, value] : section.entries) add_values(prefix + name.text, value, known);
-  for (const Node& item : section.items) add_section(item, prefix, known);
-}
 
 bool is_complete(const Records& records) {
   for (const store::Run* run : records.sources()) {
@@ -39,12 +19,9 @@ bool is_complete(const Records& records) {
 
 }  // namespace
 
-void add_written_values(const std::string& experiment_text, Vocabulary& known) {
-  const auto experiment = yaml::parse(experiment_text, "");
-  if (!experiment) return;
-  for (const char* name : {"matrix", "fixed", "include", "measure"}) {
-    const Node* section = experiment->find(name);
-    if (section) add_section(*section, name == std::string("measure") ? "measure." : "", known);
+void add_written_values(const config::Written& written, Vocabulary& known) {
+  for (const auto& [axis, values] : written.values) {
+    for (const Value& value : values) known.add_value(axis, value);
   }
 }
 
@@ -54,7 +31,8 @@ void add_passes(const std::vector<std::string>& passes, Vocabulary& known) {
   }
 }
 
-Vocabulary vocabulary_of_records(const Records& records, const std::vector<MetricInfo>& metrics) {
+Vocabulary vocabulary_of(const Records& records, const std::vector<Source>& sources,
+                         const std::vector<MetricInfo>& metrics) {
   Vocabulary known;
   const bool complete = is_complete(records);
   for (const Records::Axis& axis : records.axes()) {
@@ -62,8 +40,8 @@ Vocabulary vocabulary_of_records(const Records& records, const std::vector<Metri
     if (!complete && (axis.name == "rank" || axis.name == "part")) continue;
     known.add_values(axis.name, axis.values);
   }
-  for (const store::Run* run : records.sources()) {
-    add_written_values(run->info.first.experiment_text, known);
+  for (const Source& source : sources) {
+    if (source.written) add_written_values(*source.written, known);
   }
   known.passes = records.passes();
   known.metrics = metrics;
@@ -71,11 +49,6 @@ Vocabulary vocabulary_of_records(const Records& records, const std::vector<Metri
     if (!known.metric(name)) known.metrics.push_back({name, unit, Direction::lower_is_better, ""});
   }
   return known;
-}
-
-Vocabulary vocabulary_of(const std::vector<const store::Run*>& sources,
-                         const std::vector<MetricInfo>& metrics) {
-  return vocabulary_of_records(Records(sources), metrics);
 }
 
 }  // namespace assay::report

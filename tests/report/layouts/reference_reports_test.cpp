@@ -7,7 +7,6 @@
 #include "report/page/report.h"
 #include "source_root.h"
 #include "store/exchange/import.h"
-#include "yaml/document.h"
 
 // reports/ keeps reports beside the results they were made from.
 namespace assay::report {
@@ -16,12 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string rendered(const store::Run& run, const fs::path& folder) {
-  const auto experiment =
-      yaml::parse(run.info.first.experiment_text, run.info.first.experiment_file);
-  if (!experiment) return experiment.error().text();
   Inputs inputs;
   inputs.sources = {&run};
-  if (const yaml::Node* report = experiment->find("report")) inputs.spec = *report;
+  const auto& written = inputs.sources.front().written;
+  if (!written) return written.error().text();
+  inputs.spec = written->report;
   inputs.layouts = source_root / "configs/layouts";
   inputs.folder = folder;
   const auto document = build(inputs);

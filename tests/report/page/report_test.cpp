@@ -43,7 +43,7 @@ store::Run measured_run() {
 
 std::string report_of(const std::vector<const store::Run*>& runs, const std::string& yaml = "") {
   Inputs inputs;
-  inputs.sources = runs;
+  inputs.sources.assign(runs.begin(), runs.end());
   if (!yaml.empty()) inputs.spec = *yaml::parse(yaml, "spec.yaml");
   const auto document = build(inputs);
   return document ? *to_markdown(*document) : "ERROR " + document.error().text();
