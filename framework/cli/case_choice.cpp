@@ -121,7 +121,7 @@ Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run
   return found;
 }
 
-std::string unmet_words(const std::vector<std::string>& filters, const store::Run& run) {
+std::string unknown_names(const std::vector<std::string>& filters, const store::Run& run) {
   const auto texts_of = [&run](const std::string& name) {
     std::set<std::string> texts;
     for (const store::CaseResult& result : run.cases) {
@@ -130,13 +130,13 @@ std::string unmet_words(const std::vector<std::string>& filters, const store::Ru
     }
     return std::vector<std::string>(texts.begin(), texts.end());
   };
-  std::vector<std::string> unmet;
+  std::vector<std::string> unknown;
   for (const std::string& filter : filters) {
     const auto expression = Expression::compile(filter);
-    std::string words = expression ? assay::unmet_words(*expression, texts_of) : "";
-    if (!words.empty()) unmet.push_back(std::move(words));
+    std::string words = expression ? assay::unknown_names(*expression, texts_of) : "";
+    if (!words.empty()) unknown.push_back(std::move(words));
   }
-  return join(unmet, "; ");
+  return join(unknown, "; ");
 }
 
 Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run) {

@@ -26,7 +26,7 @@ Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run
 
 // What the filters compare a name with that it is in no case of the run:
 // expression/unknown_names.h.
-std::string unmet_words(const std::vector<std::string>& filters, const store::Run& run);
+std::string unknown_names(const std::vector<std::string>& filters, const store::Run& run);
 
 // What is enough of a case's key to name it within the run, 12 digits or more.
 std::string short_key(const store::Run& run, const store::CaseResult& result);

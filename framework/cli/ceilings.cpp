@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "store/exchange/import.h"
 
 namespace assay::cli {

@@ -16,13 +16,13 @@ namespace assay::cli {
 namespace {
 
 // What is wrong with the report whatever the cases are.
-std::vector<Diagnostic> objections_to_form(const Session& session, const config::Written& written) {
+std::vector<Diagnostic> objections_to_form(const Context& context, const config::Written& written) {
   report::Vocabulary known;
   known.open = true;
-  known.metrics = session.catalogue.find("workload", written.workload)
-                      ? metrics_of(session.catalogue, written.workload)
-                      : metrics_of_all(session.catalogue);
-  known.layouts = session.installation.configs() / "layouts";
+  known.metrics = context.catalogue.find("workload", written.workload)
+                      ? metrics_of(context.catalogue, written.workload)
+                      : metrics_of_all(context.catalogue);
+  known.layouts = context.installation.configs() / "layouts";
   return report::check(written.report, known);
 }
 
@@ -34,11 +34,11 @@ std::vector<std::string> names_set(const config::Override& given) {
   return names;
 }
 
-tl::unexpected<Error> with_report(const Error& error, const Session& session,
+tl::unexpected<Error> with_report(const Error& error, const Context& context,
                                   const config::Written& written, const std::string& file) {
   config::Diagnostics all(file);
   all.add(error);
-  all.add({error.exit_code, objections_to_form(session, written)});
+  all.add({error.exit_code, objections_to_form(context, written)});
   Error merged = all.take();
   merged.exit_code = error.exit_code;
   return tl::unexpected(std::move(merged));
@@ -63,11 +63,11 @@ Result<void> check_machine(const config::Plan& plan, const config::Written& writ
 }
 
 // A bare name that is no file here is that of a shipped experiment.
-Result<std::string> experiment_file(const Session& session, const std::string& named) {
+Result<std::string> experiment_file(const Context& context, const std::string& named) {
   std::error_code ignored;
   const bool bare = named.find_first_of("/.") == std::string::npos;
   if (!bare || std::filesystem::is_regular_file(named, ignored)) return named;
-  const std::filesystem::path folder = session.installation.experiments();
+  const std::filesystem::path folder = context.installation.experiments();
   const std::vector<std::string> shipped = yaml::names_in(folder);
   if (std::ranges::count(shipped, named)) return (folder / (named + ".yaml")).string();
   return fail(ExitCode::bad_input, fmt::format("'{}' is neither a file nor a shipped experiment{}",
@@ -76,32 +76,32 @@ Result<std::string> experiment_file(const Session& session, const std::string& n
 
 }  // namespace
 
-Result<Planned> plan_text(const Session& session, std::string_view text, const std::string& file,
+Result<Planned> plan_text(const Context& context, std::string_view text, const std::string& file,
                           const config::Environment& environment, const config::Override& given) {
   auto [written, experiment] = config::read_text(text, file, environment, given);
-  if (!experiment) return with_report(experiment.error(), session, written, file);
+  if (!experiment) return with_report(experiment.error(), context, written, file);
   auto plan = config::expand(*experiment);
-  if (!plan) return with_report(plan.error(), session, written, file);
+  if (!plan) return with_report(plan.error(), context, written, file);
   if (const auto checked = check_machine(*plan, written, file); !checked) {
     return tl::unexpected(checked.error());
   }
   Planned planned{std::move(written), std::move(*experiment), std::move(*plan)};
-  if (const auto checked = check_report(session, planned, given); !checked) {
+  if (const auto checked = check_report(context, planned, given); !checked) {
     return tl::unexpected(checked.error());
   }
   return planned;
 }
 
-Result<Planned> plan_file(const Session& session, const std::string& file,
+Result<Planned> plan_file(const Context& context, const std::string& file,
                           const config::Override& given) {
-  const auto path = experiment_file(session, file);
+  const auto path = experiment_file(context, file);
   if (!path) return tl::unexpected(path.error());
   const auto text = read_file(*path, yaml::Limits{}.bytes);
   if (!text) return tl::unexpected(text.error());
-  return plan_text(session, *text, *path, session.environment(), given);
+  return plan_text(context, *text, *path, context.environment(), given);
 }
 
-Result<void> check_report(const Session& session, const Planned& planned,
+Result<void> check_report(const Context& context, const Planned& planned,
                           const config::Override& given) {
   const auto& [written, experiment, plan] = planned;
   if (written.report.is_null()) return {};
@@ -112,10 +112,10 @@ Result<void> check_report(const Session& session, const Planned& planned,
   }
   // What --set and --filter left out may still be named.
   report::add_written_values(written, known);
-  known.metrics = metrics_of(session.catalogue, experiment.workload);
+  known.metrics = metrics_of(context.catalogue, experiment.workload);
   known.passes = experiment.passes;
-  report::add_passes(passes_of(session.catalogue, written), known);
-  known.layouts = session.installation.configs() / "layouts";
+  report::add_passes(passes_of(context.catalogue, written), known);
+  known.layouts = context.installation.configs() / "layouts";
   const auto spec = report::read_spec(written.report, known);
   if (!spec) return tl::unexpected(Error{ExitCode::bad_input, spec.error().diagnostics});
   auto ambiguous = report::ambiguous_axes_of_plan(*spec, plan, experiment.passes, names_set(given));

@@ -86,8 +86,8 @@ void append(const config::Override& more, config::Override& override) {
   override.filters.insert(override.filters.end(), more.filters.begin(), more.filters.end());
 }
 
-config::Environment environment_of(const Session& session, const store::Session& stored) {
-  config::Environment environment = session.environment();
+config::Environment environment_of(const Context& context, const store::Session& stored) {
+  config::Environment environment = context.environment();
   if (!stored.provenance.is_object() || !stored.provenance.contains("presets")) return environment;
   const nlohmann::json& presets = stored.provenance["presets"];
   if (!presets.is_object()) return environment;
@@ -112,10 +112,10 @@ Result<std::optional<std::string>> newest_whole_run(store::Database& database,
 
 }  // namespace
 
-Result<RunInvocation> invocation_of_file(const Session& session, const po::variables_map& values,
+Result<RunInvocation> invocation_of_file(const Context& context, const po::variables_map& values,
                                          const std::string& file) {
   const config::Override given = overrides(values);
-  auto planned = plan_file(session, file, given);
+  auto planned = plan_file(context, file, given);
   if (!planned) return tl::unexpected(planned.error());
   RunInvocation invocation{
       std::move(planned->experiment), std::move(planned->plan), for_the_record(given), {}, {file}};
@@ -124,15 +124,15 @@ Result<RunInvocation> invocation_of_file(const Session& session, const po::varia
   return invocation;
 }
 
-Result<RunInvocation> invocation_of_run(const Session& session, const po::variables_map& values) {
+Result<RunInvocation> invocation_of_run(const Context& context, const po::variables_map& values) {
   const auto stored = stored_run(values);
   if (!stored) return tl::unexpected(stored.error());
   const store::Session& from = stored->session;
   const config::Override given = overrides(values);
   config::Override override = stored_overrides(from, stored->cases.empty());
   append(given, override);
-  auto planned = plan_text(session, from.experiment_text, from.experiment_file,
-                           environment_of(session, from), override);
+  auto planned = plan_text(context, from.experiment_text, from.experiment_file,
+                           environment_of(context, from), override);
   if (!planned) return tl::unexpected(planned.error());
   const std::string& name = stored->run.info.name;
   std::vector<std::string> record = for_the_record(override);
@@ -141,7 +141,7 @@ Result<RunInvocation> invocation_of_run(const Session& session, const po::variab
     auto narrowed = run::narrow_plan(planned->plan, stored->cases);
     if (!narrowed) return tl::unexpected(narrowed.error());
     planned->plan = std::move(*narrowed);
-    if (const auto checked = check_report(session, *planned, override); !checked) {
+    if (const auto checked = check_report(context, *planned, override); !checked) {
       return tl::unexpected(checked.error());
     }
     const std::string choice = text_or(values, "case", "");

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "run/schedule/selection.h"
 
 namespace assay::cli {
@@ -19,11 +19,11 @@ struct RunInvocation {
 };
 
 // The experiment in a file, with --set and --filter.
-Result<RunInvocation> invocation_of_file(const Session& session, const po::variables_map& values,
+Result<RunInvocation> invocation_of_file(const Context& context, const po::variables_map& values,
                                          const std::string& file);
 // The experiment a stored run was made from (--experiment-of), with what it was overridden with, or
 // of that the cases that --case names.
-Result<RunInvocation> invocation_of_run(const Session& session, const po::variables_map& values);
+Result<RunInvocation> invocation_of_run(const Context& context, const po::variables_map& values);
 
 // --retry and --rerun.
 Result<run::Again> asked_again(const po::variables_map& values);

@@ -82,21 +82,21 @@ class Expander {
     if (!reached_filters_) {
       return fail_at(experiment_.exclude_where, std::move(message), "exclude drops all of them");
     }
-    const std::string unmet = unmet_in_filters();
+    const std::string unknown = unknown_in_filters();
     return fail(ExitCode::bad_input, std::move(message),
                 (experiment_.exclude.empty() ? "--filter drops all of them"
                                              : "--filter drops what exclude leaves") +
-                    (unmet.empty() ? unmet : ": " + unmet));
+                    (unknown.empty() ? unknown : ": " + unknown));
   }
 
-  std::string unmet_in_filters() const {
-    std::vector<std::string> unmet;
+  std::string unknown_in_filters() const {
+    std::vector<std::string> unknown;
     for (const CompiledFilter& filter : filters_) {
-      const std::string words = unmet_words(
+      const std::string words = unknown_names(
           filter.expression, [this](const std::string& name) { return texts_of(name); });
-      if (!words.empty()) unmet.push_back(words);
+      if (!words.empty()) unknown.push_back(words);
     }
-    return join(unmet, "; ");
+    return join(unknown, "; ");
   }
 
   std::vector<std::string> texts_of(const std::string& name) const {

@@ -8,15 +8,15 @@
 
 namespace assay {
 
-std::string unmet_words(const Expression& expression, const TextsOf& texts_of) {
-  std::vector<std::string> unmet;
+std::string unknown_names(const Expression& expression, const TextsOf& texts_of) {
+  std::vector<std::string> unknown;
   for (const auto& [word, name] : expression.uses()) {
     const std::vector<std::string> texts = texts_of(name);
     const bool is_text = !texts.empty() && texts_of(word).empty();
     if (!is_text || std::find(texts.begin(), texts.end(), word) != texts.end()) continue;
-    unmet.push_back(fmt::format("no case has {} '{}'{}", name, word, suggestion(word, texts)));
+    unknown.push_back(fmt::format("no case has {} '{}'{}", name, word, suggestion(word, texts)));
   }
-  return join(unmet, "; ");
+  return join(unknown, "; ");
 }
 
 }  // namespace assay

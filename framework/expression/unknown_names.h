@@ -13,6 +13,6 @@ using TextsOf = std::function<std::vector<std::string>(const std::string& name)>
 
 // Words that are compared with a name that never is that text, in a sentence for who wrote them:
 // "no case has model 'smal'; did you mean 'small'?". "" where there are none.
-std::string unmet_words(const Expression& expression, const TextsOf& texts_of);
+std::string unknown_names(const Expression& expression, const TextsOf& texts_of);
 
 }  // namespace assay

@@ -12,11 +12,11 @@ namespace {
 
 const std::filesystem::path root = ASSAY_SOURCE_DIR;
 
-Session session() {
-  Session session;
-  session.installation.data = root;
-  session.catalogue = *config::test_environment().catalogue;
-  return session;
+Context context() {
+  Context context;
+  context.installation.data = root;
+  context.catalogue = *config::test_environment().catalogue;
+  return context;
 }
 
 // What is wrong with an experiment, before anything runs; "" when nothing.
@@ -25,7 +25,7 @@ std::string objections(const Result<Planned>& planned) {
 }
 
 std::string objections_to(const std::string& text, const config::Override& given = {}) {
-  const Session here = session();
+  const Context here = context();
   return objections(plan_text(here, text, "a.yaml", here.environment(), given));
 }
 
@@ -124,7 +124,7 @@ TEST(ReportOfAnExperiment, OfTheShippedOnesIsInOrder) {
   for (const auto& entry : std::filesystem::directory_iterator(root / "experiments")) {
     if (entry.path().extension() != ".yaml") continue;
     ++count;
-    EXPECT_EQ(objections(plan_file(session(), entry.path().string(), {})), "") << entry.path();
+    EXPECT_EQ(objections(plan_file(context(), entry.path().string(), {})), "") << entry.path();
   }
   EXPECT_GE(count, 6u);
 }
@@ -186,10 +186,10 @@ TEST(Machine, IsOneOfARun) {
 }
 
 TEST(ShippedExperiment, IsFoundByTheNameItIsListedWith) {
-  const auto planned = plan_file(session(), "quickstart", {});
+  const auto planned = plan_file(context(), "quickstart", {});
   ASSERT_TRUE(planned) << planned.error().text();
   EXPECT_EQ(planned->experiment.name, "quickstart");
-  const std::string text = objections(plan_file(session(), "quikstart", {}));
+  const std::string text = objections(plan_file(context(), "quikstart", {}));
   EXPECT_EQ(text.find("'quikstart' is neither a file nor a shipped experiment; did you mean "
                       "'quickstart'? known: "),
             0u)

@@ -57,8 +57,8 @@ struct Calibration {
 
 class CeilingsPlanner {
  public:
-  CeilingsPlanner(const Session& session, config::Override given, std::vector<std::string> asked)
-      : session_(session),
+  CeilingsPlanner(const Context& context, config::Override given, std::vector<std::string> asked)
+      : context_(context),
         given_(std::move(given)),
         asked_(std::move(asked)),
         machine_(run::probe_machine()) {
@@ -66,7 +66,7 @@ class CeilingsPlanner {
         std::any_of(given_.settings.begin(), given_.settings.end(), [](const std::string& setting) {
           return config::name_of_setting(setting) == "device" && setting.ends_with("cpu");
         });
-    on_gpu_ = session.catalogue.uses_cuda() && !machine_.gpus.empty() && !kept_off;
+    on_gpu_ = context.catalogue.uses_cuda() && !machine_.gpus.empty() && !kept_off;
   }
 
   Result<std::vector<Calibration>> plan() {
@@ -98,7 +98,7 @@ class CeilingsPlanner {
   }
 
   Result<Calibration> read(const std::string& thing) {
-    const auto file = session_.installation.experiments() / ("calibrate_" + thing + ".yaml");
+    const auto file = context_.installation.experiments() / ("calibrate_" + thing + ".yaml");
     const std::string workload = thing == "all_reduce" ? "collective" : thing;
     config::Override given;
     for (const std::string& setting : given_.settings) {
@@ -113,7 +113,7 @@ class CeilingsPlanner {
       }
     }
     suit_machine(thing, given);
-    auto experiment = config::read_experiment(file.string(), session_.environment(), given);
+    auto experiment = config::read_experiment(file.string(), context_.environment(), given);
     if (!experiment) return tl::unexpected(experiment.error());
     auto plan = config::expand(*experiment);
     if (!plan) return tl::unexpected(plan.error());
@@ -125,10 +125,10 @@ class CeilingsPlanner {
   template <class KnowsIt>
   bool applies_to(const std::string& workload, const KnowsIt& knows_it) const {
     const auto knows = [&](const std::string& name) {
-      const catalogue::PluginInfo* plugin = session_.catalogue.find("workload", name);
+      const catalogue::PluginInfo* plugin = context_.catalogue.find("workload", name);
       if (plugin == nullptr) return false;
       const std::vector<std::string> names =
-          config::Vocabulary(session_.catalogue, *plugin).names(true);
+          config::Vocabulary(context_.catalogue, *plugin).names(true);
       return knows_it([&](const std::string& wanted) {
         return wanted == "measure.passes" || wanted == "limits.cases" ||
                std::find(names.begin(), names.end(), wanted) != names.end();
@@ -170,7 +170,7 @@ class CeilingsPlanner {
     }
   }
 
-  const Session& session_;
+  const Context& context_;
   config::Override given_;
   std::vector<std::string> asked_;
   run::Machine machine_;
@@ -232,10 +232,10 @@ struct Measured {
   bool interrupted = false;
 };
 
-Result<Measured> measure(const Session& session, const po::variables_map& values,
+Result<Measured> measure(const Context& context, const po::variables_map& values,
                          const Calibration& calibration, store::Database& database) {
-  run::RunRequest request{session.installation,
-                          session.catalogue,
+  run::RunRequest request{context.installation,
+                          context.catalogue,
                           calibration.experiment,
                           calibration.plan,
                           {},
@@ -254,7 +254,7 @@ Result<Measured> measure(const Session& session, const po::variables_map& values
     return tl::unexpected(end.error());
   }
   const auto rendered =
-      render_report(session, database, results_folder(values), ReportRequest{{end->run}});
+      render_report(context, database, results_folder(values), ReportRequest{{end->run}});
   progress.close();
   if (!rendered) return tl::unexpected(rendered.error());
   print_out("report: {}\n", rendered->file.string());
@@ -287,16 +287,16 @@ Result<ExitCode> calibrate_command(const Arguments& arguments) {
     const auto printed = print_ceilings(*database);
     return printed ? Result<ExitCode>(ExitCode::ok) : tl::unexpected(printed.error());
   }
-  const auto session = open_session(texts(**values, "plugin"));
-  if (!session) return tl::unexpected(session.error());
-  const auto planned = CeilingsPlanner(*session, overrides(**values), std::move(asked)).plan();
+  const auto context = open_context(texts(**values, "plugin"));
+  if (!context) return tl::unexpected(context.error());
+  const auto planned = CeilingsPlanner(*context, overrides(**values), std::move(asked)).plan();
   if (!planned) return tl::unexpected(planned.error());
   if (planned->empty()) return fail(ExitCode::machine_lacks, "nothing of it can be measured here");
   auto database = open_database(**values, store::Access::read_write);
   if (!database) return tl::unexpected(database.error());
   ExitCode code = ExitCode::ok;
   for (const Calibration& calibration : *planned) {
-    const auto measured = measure(*session, **values, calibration, *database);
+    const auto measured = measure(*context, **values, calibration, *database);
     if (!measured) return tl::unexpected(measured.error());
     if (!measured->complete) code = ExitCode::some_case_not_ok;
     if (measured->interrupted) break;

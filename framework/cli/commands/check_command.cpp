@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "cli/show/check_report.h"
 #include "config/read/value_check.h"
 #include "run/cases/machine.h"
@@ -70,12 +70,12 @@ Result<const catalogue::PluginInfo*> find_plugin(const catalogue::Catalogue& cat
   return plugin;
 }
 
-Result<Value> option_value(const Session& session, const ParameterInfo& option,
+Result<Value> option_value(const Context& context, const ParameterInfo& option,
                            const std::string& text) {
   const std::string origin = "--set " + option.name;
   const auto node = yaml::parse(text, origin);
   if (!node) return tl::unexpected(node.error());
-  const config::Presets presets(session.installation.configs(), ".");
+  const config::Presets presets(context.installation.configs(), ".");
   config::Diagnostics diagnostics(origin);
   const std::map<std::string, nlohmann::json> no_other_configs;
   config::ValueChecker checker(presets, diagnostics, no_other_configs);
@@ -85,7 +85,7 @@ Result<Value> option_value(const Session& session, const ParameterInfo& option,
 }
 
 // Defaults, and what --set says.
-Result<store::Parameters> plugin_options(const Session& session,
+Result<store::Parameters> plugin_options(const Context& context,
                                          const catalogue::PluginInfo& plugin,
                                          const std::vector<std::string>& settings) {
   store::Parameters options;
@@ -111,7 +111,7 @@ Result<store::Parameters> plugin_options(const Session& session,
       return fail(ExitCode::bad_input, fmt::format("{}/{} has no option '{}'{}", plugin.kind,
                                                    plugin.name, name, suggestion(name, names)));
     }
-    auto value = option_value(session, *option, setting.substr(equals + 1));
+    auto value = option_value(context, *option, setting.substr(equals + 1));
     if (!value) return tl::unexpected(value.error());
     options[name] = std::move(*value);
   }
@@ -125,11 +125,11 @@ Result<store::Parameters> plugin_options(const Session& session,
   return options;
 }
 
-Result<std::string> device_name(const Session& session, const po::variables_map& values) {
+Result<std::string> device_name(const Context& context, const po::variables_map& values) {
   const std::string asked = text_or(values, "device", "");
   if (asked == "cpu" || asked == "cuda") return asked;
   if (asked.empty()) {
-    const bool usable = session.catalogue.uses_cuda() && !run::probe_machine().gpus.empty();
+    const bool usable = context.catalogue.uses_cuda() && !run::probe_machine().gpus.empty();
     return std::string(usable ? "cuda" : "cpu");
   }
   return fail(ExitCode::bad_input, fmt::format("there is no device '{}'", asked), "cpu or cuda");
@@ -141,11 +141,11 @@ Result<double> case_limit_s(const po::variables_map& values) {
   return limit;
 }
 
-Result<ExitCode> check_plugin(const Session& session, const catalogue::PluginInfo& plugin,
+Result<ExitCode> check_plugin(const Context& context, const catalogue::PluginInfo& plugin,
                               const po::variables_map& values) {
-  const auto options = plugin_options(session, plugin, texts(values, "set"));
+  const auto options = plugin_options(context, plugin, texts(values, "set"));
   if (!options) return tl::unexpected(options.error());
-  const auto device = device_name(session, values);
+  const auto device = device_name(context, values);
   if (!device) return tl::unexpected(device.error());
   const auto limit = case_limit_s(values);
   if (!limit) return tl::unexpected(limit.error());
@@ -163,7 +163,7 @@ Result<ExitCode> check_plugin(const Session& session, const catalogue::PluginInf
       [&](const wire::CheckSuite& suite) { report.started(suite); },
       [&](const wire::CheckBegins& begins) { report.doing(begins); },
       [&](const wire::CheckResult& result) { report.finished(result); }};
-  const auto done = run::run_checks(session.installation, request, *limit, listener);
+  const auto done = run::run_checks(context.installation, request, *limit, listener);
   if (!done) return tl::unexpected(done.error());
   report.conclude();
   if (report.failed()) return ExitCode::some_case_not_ok;
@@ -185,11 +185,11 @@ Result<ExitCode> check_command(const Arguments& arguments) {
     return fail(ExitCode::bad_input, "say what to check",
                 "for example `assay check attention/naive`");
   }
-  const auto session = open_session(texts(**values, "plugin"));
-  if (!session) return tl::unexpected(session.error());
-  const auto plugin = find_plugin(session->catalogue, what);
+  const auto context = open_context(texts(**values, "plugin"));
+  if (!context) return tl::unexpected(context.error());
+  const auto plugin = find_plugin(context->catalogue, what);
   if (!plugin) return tl::unexpected(plugin.error());
-  return check_plugin(*session, **plugin, **values);
+  return check_plugin(*context, **plugin, **values);
 }
 
 }  // namespace assay::cli

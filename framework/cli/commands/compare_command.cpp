@@ -6,7 +6,7 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "compare/gates.h"
 #include "compare/render.h"
 #include "compare/sides.h"

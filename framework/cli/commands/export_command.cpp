@@ -7,7 +7,7 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "store/exchange/export.h"
 
 namespace assay::cli {

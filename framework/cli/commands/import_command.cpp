@@ -3,7 +3,7 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "config/experiment.h"
 #include "store/exchange/import.h"
 
@@ -37,9 +37,9 @@ Result<void> attach_experiment(const std::string& experiment, store::Run& run) {
     run.info.experiment = experiment;
     return {};
   }
-  const auto session = open_session();
-  if (!session) return tl::unexpected(session.error());
-  const auto read = config::read_experiment(experiment, session->environment());
+  const auto context = open_context();
+  if (!context) return tl::unexpected(context.error());
+  const auto read = config::read_experiment(experiment, context->environment());
   if (!read) return tl::unexpected(read.error());
   run.info.experiment = read->name;
   run.info.title = read->title;

@@ -5,7 +5,7 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "yaml/document.h"
 
 namespace assay::cli {
@@ -72,15 +72,15 @@ Result<ExitCode> list_command(const Arguments& arguments) {
     return fail(ExitCode::bad_input, fmt::format("nothing called '{}' can be listed{}", topic,
                                                  suggestion(topic, known)));
   }
-  const auto session = open_session(texts(**values, "plugin"));
-  if (!session) return tl::unexpected(session.error());
+  const auto context = open_context(texts(**values, "plugin"));
+  if (!context) return tl::unexpected(context.error());
   if (topic == "models") {
-    print_out("{}\n", join(yaml::names_in(session->installation.configs() / "models"), "\n"));
+    print_out("{}\n", join(yaml::names_in(context->installation.configs() / "models"), "\n"));
   } else if (topic == "experiments") {
-    print_out("{}\n", join(yaml::names_in(session->installation.experiments()), "\n"));
+    print_out("{}\n", join(yaml::names_in(context->installation.experiments()), "\n"));
   } else {
     for (const std::string_view each : catalogue::kinds) {
-      if (!kind || each == topic) print_kind(session->catalogue, each);
+      if (!kind || each == topic) print_kind(context->catalogue, each);
     }
   }
   return ExitCode::ok;

@@ -8,7 +8,7 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 
 namespace assay::cli {
 
@@ -249,22 +249,22 @@ Result<ExitCode> new_command(const Arguments& arguments) {
   }
   const auto variant = read_variant(what, (*values)->count("cuda") > 0);
   if (!variant) return tl::unexpected(variant.error());
-  const auto session = open_session();
-  if (!session) return tl::unexpected(session.error());
-  if (const auto* known = session->catalogue.find(variant->kind, variant->name)) {
+  const auto context = open_context();
+  if (!context) return tl::unexpected(context.error());
+  if (const auto* known = context->catalogue.find(variant->kind, variant->name)) {
     return fail(ExitCode::bad_input, fmt::format("{} is there already, from {}", what, known->file),
                 "choose another name");
   }
   const fs::path start = text_or(**values, "folder", ".");
   const auto tree = source_tree(fs::absolute(start).lexically_normal());
-  Writer writer(*variant, session->installation.data);
+  Writer writer(*variant, context->installation.data);
   const auto written =
       tree ? writer.into_tree(*tree) : writer.project((start / variant->name).lexically_normal());
   if (!written) return tl::unexpected(written.error());
   if (tree) {
     print_next_in_tree(*variant);
   } else {
-    print_next_of_project(*variant, session->installation.executable.parent_path().parent_path());
+    print_next_of_project(*variant, context->installation.executable.parent_path().parent_path());
   }
   return ExitCode::ok;
 }

@@ -7,8 +7,8 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
+#include "cli/context.h"
 #include "cli/planned.h"
-#include "cli/session.h"
 #include "run/cases/machine.h"
 #include "run/cases/memory_estimate.h"
 #include "run/cases/resolve.h"
@@ -165,13 +165,13 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   const std::string file = text_or(**values, "experiment-file", "");
   if (file.empty()) return fail(ExitCode::bad_input, "no experiment was named");
-  const auto session = open_session(texts(**values, "plugin"));
-  if (!session) return tl::unexpected(session.error());
-  const auto planned = plan_file(*session, file, overrides(**values));
+  const auto context = open_context(texts(**values, "plugin"));
+  if (!context) return tl::unexpected(context.error());
+  const auto planned = plan_file(*context, file, overrides(**values));
   if (!planned) return tl::unexpected(planned.error());
   const run::Machine machine = run::probe_machine();
-  const run::Surroundings around = {session->catalogue, planned->experiment, machine,
-                                    session->catalogue.uses_cuda()};
+  const run::Surroundings around = {context->catalogue, planned->experiment, machine,
+                                    context->catalogue.uses_cuda()};
   Planner(around, planned->plan, (**values)["allow-external"].as<bool>()).print();
   return ExitCode::ok;
 }

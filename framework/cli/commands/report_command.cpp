@@ -38,8 +38,8 @@ Result<ExitCode> report_command(const Arguments& arguments) {
   const auto values = parse(report_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
-  const auto session = open_session();
-  if (!session) return tl::unexpected(session.error());
+  const auto context = open_context();
+  if (!context) return tl::unexpected(context.error());
   auto database = open_database(**values, store::Access::read_only);
   if (!database) return tl::unexpected(database.error());
   std::vector<std::string> asked = texts(**values, "run");
@@ -54,7 +54,7 @@ Result<ExitCode> report_command(const Arguments& arguments) {
     return (*values)->count(name) > 0 ? std::optional((**values)[name].as<std::string>())
                                       : std::nullopt;
   };
-  const auto rendered = render_report(*session, *database, results_folder(**values),
+  const auto rendered = render_report(*context, *database, results_folder(**values),
                                       {runs, optional_text("layout"), optional_text("output"),
                                        texts(**values, "ceilings"), texts(**values, "filter")});
   if (!rendered) return tl::unexpected(rendered.error());

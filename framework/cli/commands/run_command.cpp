@@ -98,7 +98,7 @@ void tell_other_binaries(store::Database& database, const std::string& before,
       others, repeated->size(), repeated->size() == 1 ? "case was" : "cases were", before);
 }
 
-Result<Finished> run_one(const Session& session, const po::variables_map& values,
+Result<Finished> run_one(const Context& context, const po::variables_map& values,
                          const RunInvocation& invocation) {
   const auto again = asked_again(values);
   if (!again) return tl::unexpected(again.error());
@@ -107,8 +107,8 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
   const auto resume = run_to_resume(values, *database, invocation);
   if (!resume) return tl::unexpected(resume.error());
 
-  const run::RunRequest request{session.installation,
-                                session.catalogue,
+  const run::RunRequest request{context.installation,
+                                context.catalogue,
                                 invocation.experiment,
                                 invocation.plan,
                                 invocation.overrides,
@@ -123,7 +123,7 @@ Result<Finished> run_one(const Session& session, const po::variables_map& values
     return tl::unexpected(end.error());
   }
   auto report =
-      render_report(session, *database, results_folder(values), ReportRequest{{end->run}});
+      render_report(context, *database, results_folder(values), ReportRequest{{end->run}});
   progress.close();
   if (invocation.of) tell_other_binaries(*database, *invocation.of, end->run);
   Finished finished{std::move(*end), 0, std::move(report), {}};
@@ -155,7 +155,7 @@ ExitCode print(const Finished& finished) {
 
 // What there is to run, one after the other. All of it is read before the first is measured, and
 // what is wrong with any is told together.
-Result<std::vector<RunInvocation>> all_invocations(const Session& session,
+Result<std::vector<RunInvocation>> all_invocations(const Context& context,
                                                    const po::variables_map& values) {
   const std::vector<std::string> files = texts(values, "experiment-file");
   const bool stored =
@@ -175,7 +175,7 @@ Result<std::vector<RunInvocation>> all_invocations(const Session& session,
   std::vector<RunInvocation> all;
   std::optional<Error> wrong;
   for (const std::string& file : files) {
-    auto invocation = invocation_of_file(session, values, file);
+    auto invocation = invocation_of_file(context, values, file);
     if (invocation) {
       all.push_back(std::move(*invocation));
     } else if (!wrong) {
@@ -187,7 +187,7 @@ Result<std::vector<RunInvocation>> all_invocations(const Session& session,
   }
   if (wrong) return tl::unexpected(std::move(*wrong));
   if (!stored) return all;
-  auto invocation = invocation_of_run(session, values);
+  auto invocation = invocation_of_run(context, values);
   if (!invocation) return tl::unexpected(invocation.error());
   all.push_back(std::move(*invocation));
   return all;
@@ -203,9 +203,9 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   std::signal(SIGXFSZ, SIG_IGN);
   // Nor is it that nobody reads what is printed of the first of several experiments.
   std::signal(SIGPIPE, SIG_IGN);
-  const auto session = open_session(texts(**values, "plugin"));
-  if (!session) return tl::unexpected(session.error());
-  const auto all = all_invocations(*session, **values);
+  const auto context = open_context(texts(**values, "plugin"));
+  if (!context) return tl::unexpected(context.error());
+  const auto all = all_invocations(*context, **values);
   if (!all) return tl::unexpected(all.error());
   ExitCode code = ExitCode::ok;
   std::vector<Finished> unprinted;
@@ -214,7 +214,7 @@ Result<ExitCode> run_command(const Arguments& arguments) {
     unprinted.clear();
   };
   for (const RunInvocation& invocation : *all) {
-    auto finished = run_one(*session, **values, invocation);
+    auto finished = run_one(*context, **values, invocation);
     if (!finished) {
       print_all();
       return tl::unexpected(finished.error());

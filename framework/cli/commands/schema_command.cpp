@@ -3,7 +3,7 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "report/spec/schema.h"
 
 namespace assay::cli {
@@ -31,10 +31,10 @@ Result<ExitCode> schema_command(const Arguments& arguments) {
   const auto values = parse(schema_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
-  const auto session = open_session(texts(**values, "plugin"));
-  if (!session) return tl::unexpected(session.error());
+  const auto context = open_context(texts(**values, "plugin"));
+  if (!context) return tl::unexpected(context.error());
   const std::string text =
-      config::experiment_schema(session->environment(), report::report_schema()).dump(2) + "\n";
+      config::experiment_schema(context->environment(), report::report_schema()).dump(2) + "\n";
   const std::string output = text_or(**values, "output", "");
   if (output.empty()) {
     print_out("{}", text);

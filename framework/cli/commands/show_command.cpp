@@ -7,8 +7,8 @@
 #include "cli/case_choice.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
+#include "cli/context.h"
 #include "cli/repeat_case.h"
-#include "cli/session.h"
 #include "cli/show/case_page.h"
 #include "config/presets.h"
 #include "run/workers/environment.h"
@@ -173,25 +173,25 @@ Result<ExitCode> show_command(const Arguments& arguments) {
   const std::string kind = what.substr(0, what.find('/'));
   const std::string name = what.size() > kind.size() ? what.substr(kind.size() + 1) : "";
   if (kind != "model" && !catalogue::is_kind(kind)) return show_run(**values, what);
-  const auto session = open_session(texts(**values, "plugin"));
-  if (!session) return tl::unexpected(session.error());
+  const auto context = open_context(texts(**values, "plugin"));
+  if (!context) return tl::unexpected(context.error());
   if (kind == "model") {
-    const config::Presets presets(session->installation.configs(), ".");
+    const config::Presets presets(context->installation.configs(), ".");
     const auto known = presets.names("models");
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return fail(ExitCode::bad_input,
                   fmt::format("there is no model '{}'{}", name, suggestion(name, known)));
     }
     const auto text =
-        read_file((session->installation.configs() / "models" / (name + ".yaml")).string());
+        read_file((context->installation.configs() / "models" / (name + ".yaml")).string());
     if (!text) return tl::unexpected(text.error());
     print_out("{}", *text);
     return ExitCode::ok;
   }
-  const catalogue::PluginInfo* plugin = session->catalogue.find(kind, name);
+  const catalogue::PluginInfo* plugin = context->catalogue.find(kind, name);
   if (plugin == nullptr) {
     std::vector<std::string> known;
-    for (const auto* other : session->catalogue.of_kind(kind)) known.push_back(other->name);
+    for (const auto* other : context->catalogue.of_kind(kind)) known.push_back(other->name);
     return fail(ExitCode::bad_input,
                 fmt::format("there is no {} '{}'{}", kind, name, suggestion(name, known)));
   }

@@ -64,7 +64,7 @@ Result<report::Document> document_of_run(report::Inputs inputs) {
 
 }  // namespace
 
-Result<Rendered> render_report(const Session& session, store::Database& database,
+Result<Rendered> render_report(const Context& context, store::Database& database,
                                const std::filesystem::path& results, const ReportRequest& request) {
   std::vector<store::Run> loaded;
   for (const std::string& name : request.runs) {
@@ -78,7 +78,7 @@ Result<Rendered> render_report(const Session& session, store::Database& database
     std::string hint =
         fmt::format("--filter '{}' drops all of them", join(request.filters, "' and '"));
     if (const auto run = database.load_run(request.runs.front())) {
-      const std::string unknown = unmet_words(request.filters, *run);
+      const std::string unknown = unknown_names(request.filters, *run);
       if (!unknown.empty()) hint += ": " + unknown;
     }
     return fail(ExitCode::bad_input, fmt::format("no case of {} is left", join(request.runs, ", ")),
@@ -86,11 +86,11 @@ Result<Rendered> render_report(const Session& session, store::Database& database
   }
   report::Inputs inputs;
   for (const store::Run& run : loaded) inputs.sources.emplace_back(&run);
-  inputs.layouts = session.installation.configs() / "layouts";
-  inputs.metrics = metrics_of_all(session.catalogue);
+  inputs.layouts = context.installation.configs() / "layouts";
+  inputs.metrics = metrics_of_all(context.catalogue);
   for (const report::Source& source : inputs.sources) {
     if (!source.written) continue;
-    const auto passes = passes_of(session.catalogue, *source.written);
+    const auto passes = passes_of(context.catalogue, *source.written);
     inputs.passes.insert(inputs.passes.end(), passes.begin(), passes.end());
   }
   inputs.ceilings = [&](const store::Run& source) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/session.h"
+#include "cli/context.h"
 
 namespace assay::cli {
 
@@ -38,7 +38,7 @@ struct ReportRequest {
 
 // Makes the report of stored runs in the folder of the first. A layout with a mistake is an error
 // and nothing is written; a run's own report is made as far as it can be.
-Result<Rendered> render_report(const Session& session, store::Database& database,
+Result<Rendered> render_report(const Context& context, store::Database& database,
                                const std::filesystem::path& results, const ReportRequest& request);
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-#include "cli/session.h"
+#include "cli/context.h"
 
 #include <fmt/format.h>
 
@@ -22,12 +22,12 @@ void check_device(const std::string& name) {
 
 }  // namespace
 
-Result<Session> open_session(const std::vector<std::string>& more) {
+Result<Context> open_context(const std::vector<std::string>& more) {
   auto installation = run::find_installation();
   if (!installation) return tl::unexpected(installation.error());
   auto catalogue = run::load_catalogue(*installation, {more.begin(), more.end()});
   if (!catalogue) return tl::unexpected(catalogue.error());
-  return Session{std::move(*installation), std::move(*catalogue)};
+  return Context{std::move(*installation), std::move(*catalogue)};
 }
 
 void add_results_option(po::options_description& options) {

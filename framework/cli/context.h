@@ -17,7 +17,7 @@
 namespace assay::cli {
 
 // What most commands need: this installation and its catalogue of plugins.
-struct Session {
+struct Context {
   run::Installation installation;
   catalogue::Catalogue catalogue;
 
@@ -25,7 +25,7 @@ struct Session {
 };
 
 // `more`: plugins named with --plugin.
-Result<Session> open_session(const std::vector<std::string>& more = {});
+Result<Context> open_context(const std::vector<std::string>& more = {});
 
 // The options that several commands share.
 void add_results_option(po::options_description& options);
