@@ -10,7 +10,8 @@ struct Source {
   // Reads the text: do it once for a report.
   Source(const store::Run* stored)  // NOLINT(google-explicit-constructor): a run is a source
       : run(stored),
-        written(config::read_written(stored->info.experiment_text, stored->info.experiment_file)) {}
+        written(config::read_written(stored->info.first.experiment_text,
+                                     stored->info.first.experiment_file)) {}
 
   const store::Run* run;
   Result<config::Written> written;
