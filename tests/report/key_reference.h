@@ -100,14 +100,19 @@ inline std::string report_reference() {
 
 // Of experiments: their own keys, and the settings of every workload.
 inline std::string experiment_reference() {
-  std::string rows;
+  std::string rows, host, measure;
   add_rows(yaml::object_schema(config::request_keys()), "", rows);
-  std::string settings;
   for (const ParameterInfo& info : config::host_parameters()) {
-    settings +=
-        fmt::format("| `{}` | {} | {} |\n", info.name, config::accepted(info), info.description);
+    const bool measuring = info.name.starts_with("measure.");
+    const std::string value = to_text(info.default_value);
+    (measuring ? measure : host) +=
+        fmt::format("| `{}` | {} | {} | {} |\n", measuring ? info.name.substr(8) : info.name,
+                    config::accepted(info), value.empty() ? "" : "`" + value + "`",
+                    info.description);
   }
-  return table_of_keys(rows) + "\nWhatever the workload, a case has\n\n" + table_of_keys(settings);
+  const std::string head = "| key | value | default | meaning |\n|:----|:------|:------|:--------|\n";
+  return table_of_keys(rows) + "\nWhatever the workload, a case has\n\n" + head + host +
+         "\nand below `measure`, beside `passes`,\n\n" + head + measure;
 }
 
 }  // namespace assay::report::testing_support
