@@ -105,12 +105,12 @@ inline std::string experiment_reference() {
   for (const ParameterInfo& info : config::host_parameters()) {
     const bool measuring = info.name.starts_with("measure.");
     const std::string value = to_text(info.default_value);
-    (measuring ? measure : host) +=
-        fmt::format("| `{}` | {} | {} | {} |\n", measuring ? info.name.substr(8) : info.name,
-                    config::accepted(info), value.empty() ? "" : "`" + value + "`",
-                    info.description);
+    (measuring ? measure : host) += fmt::format(
+        "| `{}` | {} | {} | {} |\n", measuring ? info.name.substr(8) : info.name,
+        config::accepted(info), value.empty() ? "" : "`" + value + "`", info.description);
   }
-  const std::string head = "| key | value | default | meaning |\n|:----|:------|:------|:--------|\n";
+  const std::string head =
+      "| key | value | default | meaning |\n|:----|:------|:------|:--------|\n";
   return table_of_keys(rows) + "\nWhatever the workload, a case has\n\n" + head + host +
          "\nand below `measure`, beside `passes`,\n\n" + head + measure;
 }
