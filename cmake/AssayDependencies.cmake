@@ -1,12 +1,12 @@
-# Libraries of the torch-free part. Static wherever a static one exists, so that the host can be
-# copied to a machine that has none of them.
+# Libraries of the torch-free part, static where possible, so that the host runs on machines
+# without them.
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
 if(fmt_VERSION VERSION_LESS 9 OR NOT fmt_VERSION VERSION_LESS 10)
-  set(ASSAY_FMT fmt::fmt-header-only)  # else: framework/base/fmt_library.cpp
+  set(ASSAY_FMT fmt::fmt-header-only)  # otherwise framework/base/fmt_library.cpp
 endif()
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)

@@ -1,5 +1,5 @@
-# `cmake --install build/release --prefix P`: the program, its worker and plugins, what experiments
-# name, and what plugins are built with. Run it from anywhere; LibTorch stays where it is.
+# `cmake --install build/release --prefix P` installs the program, its worker and plugins, configs,
+# experiments and the plugin headers. LibTorch stays where it is.
 install(TARGETS assay RUNTIME DESTINATION bin)
 install(FILES ${ASSAY_SOURCE_FILE} DESTINATION lib/assay OPTIONAL)
 install(DIRECTORY configs experiments DESTINATION share/assay)
@@ -24,7 +24,7 @@ write_basic_package_version_file(${assay_config}Version.cmake COMPATIBILITY Exac
 install(FILES ${assay_config}.cmake ${assay_config}Version.cmake
   cmake/AssayTorch.cmake cmake/AssayPlugins.cmake DESTINATION lib/cmake/assay)
 
-# How `--plugin file.cpp` and `--plugin file.cu` compile; paths are absolute or relative to the file.
+# How `--plugin file.cpp` and `--plugin file.cu` compile. Paths are absolute or relative to `file`.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" assay_build_type)
 separate_arguments(assay_cxx_flags UNIX_COMMAND
   "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${assay_build_type}}")

@@ -1,7 +1,7 @@
 # assay_add_plugin(<kind> <name> SOURCES <file>… [LINK <target>…]) builds plugins/<kind>/<name>.so
-# in the build folder: where `assay` looks for its own, and what --plugin names elsewhere. One
-# library may register several plugins. Outside assay's own tree it also adds the test
-# check.<kind>.<name>, which runs `assay check`, and installs beside assay's plugins.
+# in the build folder, for `assay` itself or for --plugin. One library may register several plugins.
+# A project outside assay's tree also gets the test check.<kind>.<name>, which runs `assay check`,
+# and installs beside assay's plugins.
 function(assay_add_plugin kind name)
   cmake_parse_arguments(PLUGIN "" "" "SOURCES;LINK" ${ARGN})
   if(PLUGIN_SOURCES MATCHES "\\.cu(;|$)" AND NOT CMAKE_CUDA_COMPILER)
@@ -15,7 +15,7 @@ function(assay_add_plugin kind name)
   add_library(${target} MODULE ${PLUGIN_SOURCES})
   assay_use_torch(${target})
   target_link_libraries(${target} PRIVATE assay_worker ${PLUGIN_LINK})
-  # So that the fingerprint can be read of one whose LibTorch has functions that this one lacks.
+  # A plugin built with another LibTorch can then be loaded far enough to read its fingerprint.
   target_link_options(${target} PRIVATE LINKER:-z,lazy)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name}
@@ -28,7 +28,7 @@ function(assay_add_plugin kind name)
   if(ASSAY_PROGRAM)
     add_test(NAME check.${kind}.${name}
       COMMAND ${ASSAY_PROGRAM} check ${kind}/${name} --plugin $<TARGET_FILE:${target}>)
-    # What `assay check` ends with where nothing of it can run on this machine.
+    # The exit code of `assay check` on a machine without what the plugin needs.
     set_tests_properties(check.${kind}.${name} PROPERTIES SKIP_RETURN_CODE 3)
   endif()
 endfunction()

@@ -1,13 +1,13 @@
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Else it keeps nothing that reads a precompiled header.
+  # Otherwise ccache skips every file with a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER
     env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# Where several files are compiled as one (CMAKE_UNITY_BUILD), a local name may be that of something
-# in the file before, and g++ takes a file that is included for a header.
+# A unity build compiles several files as one: a local name may shadow one of an earlier file, and
+# g++ takes an included source for a header.
 set(assay_unity_warnings -Wshadow)
 if(CMAKE_UNITY_BUILD)
   set(assay_unity_warnings $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local;-Wno-subobject-linkage,-Wno-shadow>)
@@ -15,8 +15,8 @@ endif()
 add_library(assay_options INTERFACE)
 target_compile_options(assay_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;${assay_unity_warnings};-Wnon-virtual-dtor;-Wno-missing-field-initializers;-Werror>)
-# g++ 12 takes brace-initialised temporaries for uninitialised once it inlines their destructors,
-# "text" + std::string for overlapping copies, and the assignment of a text for one without end.
+# False warnings of g++ 12 on brace-initialised temporaries, "text" + std::string and assignments of
+# a text.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(assay_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds>)
@@ -30,10 +30,9 @@ if(ASSAY_FUZZ)
   target_compile_options(assay_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# One static library a folder of framework/, of the files in that folder itself:
-# assay_room(report/data DEPENDS report/spec) makes assay_report_data. A room sees only those it
-# names and those they see, which the linker keeps for what is called and tests/rooms for what is
-# included. A room without files stands for those it names.
+# assay_room(report/data DEPENDS report/spec) makes the static library assay_report_data from the
+# sources in framework/report/data. A room sees the rooms it names and those they see: the linker
+# checks calls, tests/rooms checks includes. A room without files stands for those it names.
 function(assay_room name)
   cmake_parse_arguments(ROOM "" "" "DEPENDS;LINK" ${ARGN})
   string(REPLACE / _ target assay_${name})
@@ -52,7 +51,7 @@ function(assay_room name)
   target_precompile_headers(${target} REUSE_FROM assay_host_headers)
 endfunction()
 
-# The libraries' headers that nearly every room reads, read once.
+# Headers of libraries that nearly every room includes.
 add_library(assay_host_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/host_headers.cpp)
 target_link_libraries(assay_host_headers PRIVATE
   ${ASSAY_FMT} nlohmann_json::nlohmann_json tl::expected assay_options)

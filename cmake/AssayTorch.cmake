@@ -1,10 +1,6 @@
-# LibTorch, taken straight from a Python wheel's `torch` folder. find_package(Torch) is not used:
-# it insists on a CUDA toolkit and adds flags of its own.
-#
-# The project's own build and, installed, find_package(assay) include this file; ASSAY_SDK_INCLUDE
-# names the folder of the plugin headers.
-#
-# Targets made here:
+# LibTorch from a Python wheel's `torch` folder. find_package(Torch) would insist on a CUDA toolkit
+# and add its own flags. The project's build and, installed, find_package(assay) include this file;
+# ASSAY_SDK_INCLUDE names the folder of the plugin headers. Targets:
 #   assay_torch  headers and libraries of LibTorch, and of CUDA where this build has it
 #   assay_sdk    assay_torch and the plugin headers, with the build's fingerprint
 set(ASSAY_TORCH_DIR "" CACHE PATH "LibTorch: the `torch` folder in a site-packages folder")
@@ -25,7 +21,7 @@ set(ASSAY_TORCH_VERSION "${CMAKE_MATCH_1}")
 string(REGEX MATCH "cuda: Optional\\[str\\] = '([^']+)'" _ "${assay_version_lines}")
 set(ASSAY_CUDA_VERSION "${CMAKE_MATCH_1}")
 
-# A CUDA wheel installed without its dependencies has libtorch_cuda.so but cannot load it.
+# A CUDA wheel without its dependencies has libtorch_cuda.so but cannot load it.
 file(GLOB assay_cublas "${assay_cuda_wheel}/lib/libcublas.so.*" "${assay_torch_lib}/libcublas*.so*")
 if(EXISTS "${assay_torch_lib}/libtorch_cuda.so" AND assay_cublas)
   set(assay_torch_has_cuda ON)
@@ -42,8 +38,8 @@ if(ASSAY_WITH_CUDA AND NOT assay_torch_has_cuda)
     "or lacks its CUDA libraries.")
 endif()
 
-# What kernels are compiled for: the GPUs of this machine, or H200's architecture where it has none.
-# From compute capability 9.0 on the variant with all of an architecture's features ("90a").
+# Kernels are compiled for the GPUs of this machine, or for the H200's architecture without any;
+# from compute capability 9.0 on, for the variant with all features ("90a").
 function(assay_choose_cuda_architectures)
   if(ASSAY_CUDA_ARCHITECTURES)
     return()
@@ -69,11 +65,11 @@ endfunction()
 add_library(assay_torch INTERFACE)
 target_include_directories(assay_torch SYSTEM INTERFACE
   "${ASSAY_TORCH_DIR}/include" "${ASSAY_TORCH_DIR}/include/torch/csrc/api/include")
-# c10d's headers leave classes out unless the first two are defined. LibTorch brings fmt's headers of
-# a version of its own, but no library that has their functions.
+# c10d's headers omit classes unless the first two are defined. LibTorch brings fmt's headers, but
+# no library with their functions.
 target_compile_definitions(assay_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO FMT_HEADER_ONLY)
-# --no-as-needed: LibTorch's libraries register themselves with each other when loaded, so they
-# must stay on the link line even where no symbol of theirs is used.
+# --no-as-needed: LibTorch's libraries register with each other when loaded, so they must stay
+# linked even without a symbol in use.
 target_link_libraries(assay_torch INTERFACE
   "-Wl,--push-state,--no-as-needed,${assay_torch_lib}/libtorch_cpu.so,${assay_torch_lib}/libc10.so,--pop-state")
 
@@ -87,7 +83,7 @@ if(ASSAY_WITH_CUDA)
   endif()
   find_path(ASSAY_CUDA_INCLUDE cuda_runtime_api.h REQUIRED NO_DEFAULT_PATH
     PATHS "${assay_cuda_root}/include" "${assay_cuda_wheel}/include" /usr/local/cuda/include)
-  # The runtime LibTorch itself loads comes first: one process must not hold two.
+  # LibTorch's own runtime comes first: one process must not load two.
   find_library(ASSAY_CUDART NAMES libcudart.so.13 libcudart.so REQUIRED NO_DEFAULT_PATH
     PATHS "${assay_cuda_wheel}/lib" "${assay_cuda_root}/lib64" /usr/local/cuda/lib64)
   target_include_directories(assay_torch SYSTEM INTERFACE "${ASSAY_CUDA_INCLUDE}")
@@ -102,7 +98,7 @@ if(ASSAY_WITH_CUDA)
     "${ASSAY_CUDART}")
   set(assay_cuda_text "CUDA ${ASSAY_CUDA_VERSION}")
 
-  # Without an nvcc that works, plugins with kernels are left out: that alone must not stop a build.
+  # A build without a working nvcc leaves out the plugins with kernels.
   if(ASSAY_NVCC)
     include(CheckLanguage)
     set(CMAKE_CUDA_ARCHITECTURES OFF)
@@ -128,7 +124,7 @@ else()
   set(assay_cuda_text "no CUDA")
 endif()
 
-# Where ld finds what libtorch_cpu.so needs, and where the loader finds LibTorch afterwards.
+# Where ld finds the dependencies of libtorch_cpu.so, and where the loader finds LibTorch.
 file(GLOB assay_wheel_libs "${assay_site_packages}/nvidia/*/lib")
 foreach(folder IN LISTS assay_wheel_libs)
   target_link_options(assay_torch INTERFACE "-Wl,-rpath-link,${folder}")
@@ -136,7 +132,7 @@ endforeach()
 set(ASSAY_TORCH_RPATH "${assay_torch_lib}" "${assay_cuda_wheel}/lib")
 set(CMAKE_BUILD_RPATH "\$ORIGIN" ${ASSAY_TORCH_RPATH})
 
-# What must be the same in a plugin and in the worker that loads it.
+# A plugin must have the fingerprint of the worker that loads it.
 include(CheckCXXSourceCompiles)
 check_cxx_source_compiles("#include <string>
 #if !_GLIBCXX_USE_CXX11_ABI
@@ -151,7 +147,7 @@ endif()
 file(STRINGS "${ASSAY_SDK_INCLUDE}/assay/plugin.h" assay_sdk_line
   REGEX "^#define ASSAY_SDK_VERSION ")
 string(REGEX REPLACE "[^0-9]" "" assay_sdk_version "${assay_sdk_line}")
-# The headers themselves: whoever changes one need not remember to count the version up.
+# The hash covers changed headers with an unchanged version.
 file(GLOB_RECURSE assay_sdk_headers CONFIGURE_DEPENDS "${ASSAY_SDK_INCLUDE}/assay/*.h")
 set(assay_sdk_text "")
 foreach(header IN LISTS assay_sdk_headers)
@@ -161,7 +157,7 @@ endforeach()
 string(SHA256 assay_sdk_hash "${assay_sdk_text}")
 string(SUBSTRING "${assay_sdk_hash}" 0 8 assay_sdk_hash)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${assay_sdk_headers})
-# The worker finds it in a plugin's file by how it begins.
+# The worker searches a plugin's file for its beginning, "SDK ".
 set(ASSAY_BUILD_FINGERPRINT "SDK ${assay_sdk_version}-${assay_sdk_hash}, ${CMAKE_CXX_COMPILER_ID} \
 ${CMAKE_CXX_COMPILER_VERSION}, libstdc++ ${assay_cxx_abi}, LibTorch ${ASSAY_TORCH_VERSION}, \
 ${assay_cuda_text}")

@@ -1,5 +1,5 @@
-# Writes down what a build is made of: cmake -D SOURCE=folder -D FILE=source.json -P WriteSource.cmake.
-# The file stays as it is where nothing has changed, and is removed where the folder has no history.
+# Writes the commit of a build: cmake -D SOURCE=folder -D FILE=source.json -P WriteSource.cmake. An
+# unchanged file keeps its time; a folder without history gets none.
 find_package(Git QUIET)
 set(commit "")
 if(GIT_FOUND)
@@ -18,7 +18,7 @@ endif()
 
 execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} status --porcelain --untracked-files=no
   OUTPUT_VARIABLE changes ERROR_QUIET RESULT_VARIABLE failed)
-# A source that was never added is built all the same.
+# Untracked sources are built, too.
 execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} status --porcelain -- framework plugins cmake
   OUTPUT_VARIABLE added ERROR_QUIET)
 string(APPEND changes "${added}")

@@ -1,6 +1,6 @@
 #pragma once
 
-// Read once for all torch-free tests; every source still includes what it uses.
+// Precompiled for all torch-free tests; every source still includes what it uses.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Read once for all LibTorch code; every source still includes what it uses.
+// Precompiled for all LibTorch code; every source still includes what it uses.
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>

@@ -7,8 +7,8 @@
 
 namespace assay {
 
-// A case in words: "name=value" sorted by name and joined with ", "; what does not apply
-// (monostate) is left out. Its SHA-256 is the case's key, the same over builds and machines.
+// A case as text: "name=value" without monostates, sorted by name and joined with ", ". Its SHA-256
+// is the case's key on every build and machine.
 std::string case_key_text(const std::map<std::string, Value>& parameters);
 
 }  // namespace assay

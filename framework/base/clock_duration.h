@@ -6,8 +6,8 @@
 
 namespace assay {
 
-// Seconds as a clock counts them. More than three years are three years: a deadline that far away
-// must not overflow. NaN counts as none.
+// Seconds as a clock's duration, at most three years either way so that a deadline cannot overflow.
+// NaN becomes 0.
 inline std::chrono::steady_clock::duration clock_duration(double seconds) {
   constexpr double longest = 1e8;
   const double bounded = std::isnan(seconds) ? 0 : std::clamp(seconds, -longest, longest);

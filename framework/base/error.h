@@ -1,7 +1,7 @@
 #pragma once
 
-// base holds what every room needs and nothing of benchmarks: errors and results, values and texts,
-// units, files, output. It depends on no other room. Start with error.h and text.h.
+// base holds what every room needs: errors and results, values and texts, units, files, output. It
+// knows no benchmarks and depends on no other room. Start with error.h and text.h.
 
 #include <string>
 #include <tl/expected.hpp>
@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Exit codes of every command; documented in the README.
+// Documented in the README.
 enum class ExitCode : int {
   ok = 0,
   some_case_not_ok = 1,
@@ -18,29 +18,28 @@ enum class ExitCode : int {
   results_unreadable = 4,
 };
 
-// A place in a file a user wrote. Lines and columns count from 1; 0 means unknown.
+// A place in a user's file. Lines and columns count from 1; 0 means unknown.
 struct SourceLocation {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
-// One thing that is wrong: where, what, and what would be right.
+// One mistake: where, what, and what would be right.
 struct Diagnostic {
   SourceLocation where;
   std::string message;
-  std::string hint;  // may be empty
+  std::string hint;
 
-  // "file:line:column: message; hint", leaving out what is not known.
+  // "file:line:column: message; hint", without the unknown parts.
   std::string text() const;
 };
 
-// Everything that was wrong with one request, reported together.
+// All mistakes of one request; text() has a line for each.
 struct Error {
   ExitCode exit_code = ExitCode::bad_input;
   std::vector<Diagnostic> diagnostics;
 
-  // One diagnostic a line.
   std::string text() const;
 };
 

@@ -29,15 +29,14 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
-  // Closes now, so that a full disk is noticed. Returns whether it went well.
+  // False on failure, such as a full disk.
   bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
   int fd_;
 };
 
-// A new file beside `path`, in the same folder so that renaming it is atomic; its name goes to
-// `temporary`. -1 with errno set when there cannot be one.
+// Opens a new file in the folder of `path`, for an atomic rename. -1 with errno set on failure.
 int open_beside(const std::string& path, std::string& temporary) {
   constexpr int attempts = 100;
   for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -76,7 +75,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) 
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return failed(reason());
   if (S_ISDIR(status.st_mode)) return failed("it is a folder");
-  // The size is asked again while reading: a device or a pipe has none.
+  // Checked again while reading: a device or a pipe states no size.
   const auto too_large = [&] {
     return failed(fmt::format("it is larger than {}", human_size(limit_bytes)));
   };

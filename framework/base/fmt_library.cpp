@@ -1,6 +1,5 @@
-// fmt compiled once: distributions ship it shared, which the host must not need, or header-only,
-// which costs every file that formats some five seconds of compilation. The instantiations are
-// those that fmt 9 expects of its library; with other versions the build is header-only.
+// fmt 9 as a static library, which distributions lack; header-only fmt costs each file five seconds
+// of compilation. Builds with another version are header-only.
 #ifndef FMT_HEADER_ONLY
 #include <fmt/format-inl.h>
 

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// From /proc/self/task/N/stat: "N (name) R …"; a name may hold anything.
+// /proc/self/task/N/stat reads "N (name) R …"; a name may contain any character.
 bool runs(const std::filesystem::path& task) {
   std::ifstream stream(task / "stat");
   std::string line;
@@ -22,7 +22,7 @@ bool runs(const std::filesystem::path& task) {
 
 bool another_runs() {
   const std::string own = std::to_string(::gettid());
-  std::error_code gone;  // a thread may end while we look
+  std::error_code gone;  // a thread may end during the walk
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", gone)) {
     if (task.path().filename() != own && runs(task.path())) return true;
   }

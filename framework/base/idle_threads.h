@@ -2,8 +2,7 @@
 
 namespace assay {
 
-// Returns when no other thread of this process runs, after `limit_s` seconds at the latest. Thread
-// pools go on spinning for milliseconds after their last work, and so long keep a core from others.
+// Waits until no other thread of this process runs: pools spin for milliseconds after their work.
 void await_idle_threads(double limit_s = 0.1);
 
 }  // namespace assay

@@ -14,7 +14,6 @@ using nlohmann::json;
 constexpr int nesting_limit = 64;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Thrown within parse_json.
 struct TooDeep {};
 
 SourceLocation place_of(std::string_view text, std::size_t offset) {
@@ -34,7 +33,7 @@ std::string dump(const json& json) {
 
 Result<json> parse_json(std::string_view text) {
   const auto watch_depth = [](int depth, json::parse_event_t, json&) {
-    if (depth > nesting_limit) throw TooDeep{};  // at once: the rest may be millions of levels
+    if (depth > nesting_limit) throw TooDeep{};  // the rest may be millions of levels
     return true;
   };
   try {

@@ -15,45 +15,38 @@
 
 namespace assay {
 
-// On one line; what is not UTF-8 in a text becomes U+FFFD instead of failing.
+// On one line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const nlohmann::json& json);
 
-// JSON text. The place of the Error's diagnostic holds line and column, but no file; nesting deeper
-// than 64 is refused.
+// Refuses nesting deeper than 64. The diagnostic has a line and a column, but no file.
 Result<nlohmann::json> parse_json(std::string_view text);
 
-// JSON has no non-finite numbers: they are the texts "nan", "inf" and "-inf". Reading takes null
-// for NaN as well.
+// Non-finite numbers are the texts "nan", "inf" and "-inf"; null also reads as NaN.
 nlohmann::json number_to_json(double number);
 std::optional<double> number_from_json(const nlohmann::json& json);
 
-// nullopt for what int64 does not hold.
+// nullopt outside int64.
 std::optional<std::int64_t> integer_from_json(const nlohmann::json& json);
 
-// Lossless: a whole real number stays a real (`4.0`). null for monostate. A non-finite real is
-// {"real": "inf"}, since a text may say "inf" too.
+// Lossless: a whole real stays `4.0`, monostate is null, an infinite real is {"real": "inf"}.
 nlohmann::json to_json(const Value& value);
 Result<Value> value_from_json(const nlohmann::json& json);
 
-// null where it is no object or has no such member.
+// null, "" and "" without an object or such a member. text_at gives other types as JSON text.
 const nlohmann::json& member_of(const nlohmann::json& object, const char* name);
-// "" where it is no object or has no such text.
 std::string string_at(const nlohmann::json& object, const char* name);
-// The same, and what is neither text nor null as JSON writes it.
 std::string text_at(const nlohmann::json& object, const char* name);
 
-// Takes fields out of a JSON object and gathers everything that is wrong with them in one Error.
-// Fields it is not asked for are ignored; what a field is read into keeps its value where the
-// object has no such field, which is wrong only where every field is needed.
+// Reads fields of a JSON object and collects all mistakes in one Error. Other fields are ignored. A
+// missing field leaves its target unchanged; it is a mistake only for Needs::every_field.
 class FieldReader {
  public:
   enum class Needs { those_required, every_field };
 
-  // `what`: the object, for errors.
+  // `what`: the object's name in errors.
   FieldReader(const nlohmann::json& json, std::string what, Needs needs = Needs::those_required,
               ExitCode exit_code = ExitCode::bad_input);
 
-  // Null when there is none.
   const nlohmann::json* find(const char* name);
   bool has(const char* name) const { return json_.is_object() && json_.contains(name); }
   void require(const char* name);
@@ -75,7 +68,7 @@ class FieldReader {
     into = static_cast<Integer>(*number);
   }
 
-  // A field that a function of its own reads: its errors become this object's.
+  // `read` reads the field; its errors become this object's.
   template <class T>
   void object(const char* name, Result<T> (*read)(const nlohmann::json&), T& into) {
     if (const nlohmann::json* field = find(name)) take(read(*field), into);
@@ -85,7 +78,7 @@ class FieldReader {
     const nlohmann::json* field = find(name);
     if (field == nullptr) return;
     if (!field->is_array()) return wrong(name, "a list");
-    for (const nlohmann::json& one : *field) take(read(one), into.emplace_back());
+    for (const nlohmann::json& item : *field) take(read(item), into.emplace_back());
   }
   template <class T>
   void take(Result<T> read, T& into) {

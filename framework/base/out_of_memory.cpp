@@ -10,7 +10,6 @@ namespace assay {
 
 namespace {
 
-// What stands between two texts; empty where they do not.
 std::string_view between(std::string_view text, std::string_view before, std::string_view behind) {
   const std::size_t start = text.find(before);
   if (start == std::string_view::npos) return {};
@@ -19,9 +18,8 @@ std::string_view between(std::string_view text, std::string_view before, std::st
   return end == std::string_view::npos ? std::string_view() : text.substr(0, end);
 }
 
-// "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.81 GiB of
-// which 1.25 GiB is free. Including non-PyTorch memory, this process has 138.55 GiB memory in use.
-// …"
+// "… Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.81 GiB of which 1.25 GiB is
+// free. Including non-PyTorch memory, this process has 138.55 GiB memory in use."
 std::optional<std::string> on_cuda(std::string_view message) {
   const auto asked = between(message, "Tried to allocate ", ". ");
   const auto total = between(message, "has a total capacity of ", " of which");

@@ -39,7 +39,7 @@ std::optional<std::string> why_not_all_written_out() {
   errno = 0;
   const bool flushed = std::fflush(stdout) == 0;
   if (flushed && std::ferror(stdout) == 0) return std::nullopt;
-  // Of what went wrong earlier nothing but that is known.
+  // An earlier failure left no errno.
   return flushed || errno == 0 ? "writing failed" : std::generic_category().message(errno);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-// Damerau-Levenshtein distance of adjacent transpositions, case-insensitive.
+// Case-insensitive Damerau-Levenshtein distance with adjacent transpositions.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   std::iota(previous.begin(), previous.end(), std::size_t{0});
@@ -34,7 +34,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
-  // Longer text than any name is no misspelling of one, and would only cost time.
   constexpr std::size_t longest_name = 128;
   if (word.empty() || word.size() > longest_name) return std::nullopt;
   const std::size_t limit = std::max<std::size_t>(1, word.size() / 3);

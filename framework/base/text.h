@@ -11,22 +11,21 @@
 
 namespace assay {
 
-// The candidate nearest to `word` by edit distance, when near enough to be a misspelling.
+// The candidate nearest to `word` by edit distance; nullopt if all are too far for a misspelling.
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 
-// "; did you mean 'x'? known: a, b, c" — what an error about an unknown name should add.
+// "; did you mean 'x'? known: a, b, c".
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 
-// Columns a terminal needs for UTF-8 text (one per code point).
+// In columns of a terminal, one per code point.
 std::size_t display_width(std::string_view utf8);
 
-// "100 MiB" → 104857600, "1 GB" → 1e9; a bare number is refused (units: B kB MB GB TB KiB MiB GiB
-// TiB).
+// "100 MiB" → 104857600, "1 GB" → 1e9; refuses a bare number.
 Result<std::int64_t> parse_size(std::string_view text);
 // "30 s", "5 min", "200 ms" → seconds.
 Result<double> parse_duration(std::string_view text);
@@ -42,9 +41,9 @@ std::string human_duration(double seconds);
 std::string counted(std::size_t count, std::string_view one, std::string_view several);
 
 std::string sha256_hex(std::string_view bytes);
-// The whole file; refused when it holds more than `limit_bytes`.
+// Refuses a file of more than `limit_bytes`.
 Result<std::string> read_file(const std::string& path, std::size_t limit_bytes = SIZE_MAX);
-// Written beside and renamed, so that a reader never sees half of it.
+// Atomic: writes a file beside `path` and renames it.
 Result<void> write_file(const std::string& path, std::string_view content);
 // Now, UTC, "2026-01-31T12:34:56Z".
 std::string timestamp_utc();

@@ -44,7 +44,6 @@ std::vector<std::string> names_of(const std::array<Unit, N>& units) {
   return names;
 }
 
-// The value in base units.
 template <std::size_t N>
 Result<double> parse_quantity(std::string_view text, const std::array<Unit, N>& units,
                               std::string_view what, std::string_view example) {

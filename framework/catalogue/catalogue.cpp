@@ -50,8 +50,8 @@ const std::vector<MetricInfo>& common_metrics() {
       {"first_call_time",
        "s",
        Direction::lower_is_better,
-       "Time of the first call of a pass in its case: module loading, autotuning, what the compile "
-       "variant prepares and captures, and capture by the clock included.",
+       "Time of the first call of a pass in its case, with module loading, autotuning, and the "
+       "preparation and capture by the compile variant and the clock.",
        {}},
       {"memory_before",
        "byte",

@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 8> type_names = {"boolean", "integer", "r
                                                         "choice",  "size",    "duration", "config"};
 constexpr std::array<std::string_view, 3> direction_names = {"lower", "higher", "neither"};
 
-// The place of a word among those a field may have.
+// Reads one of `words` as the enumerator of its index.
 template <class Names, class Enum>
 void read_word(FieldReader& fields, const char* name, const Names& words, Enum& into) {
   std::string word;

@@ -69,12 +69,13 @@ class DescriptorReader {
     std::vector<ParameterInfo> options;
     const yaml::Node* node = root_.find("options");
     if (node == nullptr) return options;
-    if (!node->is_mapping()) complain(node->where, "'options' is a mapping of names to options");
+    if (!node->is_mapping())
+      complain(node->where, "'options' must be a mapping of names to options");
     for (const auto& [name, fields] : node->entries) options.push_back(option(name, fields));
     return options;
   }
 
-  // Its type is that of its default; text with choices is one of them.
+  // The type follows from the default; `choices` make it a choice.
   ParameterInfo option(const yaml::Node& name, const yaml::Node& fields) {
     ParameterInfo option;
     option.name = name.text;
@@ -102,7 +103,8 @@ class DescriptorReader {
       if (std::find(option.choices.begin(), option.choices.end(), value->text) ==
           option.choices.end()) {
         complain(choices->where,
-                 fmt::format("'choices' is a list of text with the default '{}'", value->text));
+                 fmt::format("'choices' must be a list of text that contains the default '{}'",
+                             value->text));
       }
       option.type = ParameterType::choice;
       option.default_value = value->text;
@@ -138,14 +140,13 @@ class DescriptorReader {
     return node->text;
   }
 
-  // It stands in experiments, reports and dotted options.
   std::string name() {
     std::string name = required_text("name");
     const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
       return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
     });
     if (plain && (name.empty() || std::isalpha(static_cast<unsigned char>(name[0])) != 0)) {
-      return name;  // an empty one has been told
+      return name;  // required_text has refused an empty one
     }
     complain(root_.find("name")->where,
              fmt::format("'{}' cannot name a variant: a name has letters, digits, '_' and '-', and "
@@ -168,7 +169,7 @@ class DescriptorReader {
     return words;
   }
 
-  // Words that name a file beside the descriptor become its full path.
+  // A word that names a file beside the descriptor becomes its path.
   void resolve_command(PluginInfo& plugin) const {
     for (std::string& word : plugin.command) {
       const std::filesystem::path beside = file_.parent_path() / word;

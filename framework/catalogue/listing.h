@@ -4,8 +4,8 @@
 
 namespace assay::catalogue {
 
-// Beside the catalogue that a worker is writing: the name of the library it is looking at. A
-// library that ends its process is known by it. Gone when the worker has looked at all of them.
+// A file beside a worker's output that names the library being loaded, and so a library that ends
+// the worker. The worker removes it at the end.
 inline std::filesystem::path looked_at_beside(const std::filesystem::path& output) {
   return output.string() + ".library";
 }

@@ -17,11 +17,11 @@ using Chosen = std::vector<const store::CaseResult*>;
 
 constexpr std::size_t shortest_prefix = 6;
 
-template <class Wanted>
-Chosen those(const store::Run& run, const Wanted& wanted) {
+template <class Predicate>
+Chosen cases_where(const store::Run& run, const Predicate& holds) {
   Chosen chosen;
   for (const store::CaseResult& result : run.cases) {
-    if (wanted(result)) chosen.push_back(&result);
+    if (holds(result)) chosen.push_back(&result);
   }
   return chosen;
 }
@@ -35,7 +35,7 @@ Value value_of(const store::CaseResult& result, const std::string& name) {
   return store::value_of(result.parameters, name);
 }
 
-// A name that no case has is a misspelling, unless it is text that a name is compared with.
+// Refuses a name that no case has, unless it is text that a known name is compared with.
 Result<void> check_names(const store::Run& run, const Expression& expression,
                          const std::string& text) {
   std::set<std::string> known = {"outcome"};
@@ -51,7 +51,7 @@ Result<void> check_names(const store::Run& run, const Expression& expression,
   return {};
 }
 
-Result<Chosen> that_hold(const store::Run& run, const std::string& text) {
+Result<Chosen> cases_that_hold(const store::Run& run, const std::string& text) {
   const auto expression = Expression::compile(text);
   if (!expression) return tl::unexpected(expression.error());
   if (const auto checked = check_names(run, *expression, text); !checked) {
@@ -81,30 +81,30 @@ bool is_key(std::string_view text) {
 Chosen of_number_or_key(const store::Run& run, const std::string& text) {
   Chosen chosen;
   if (is_number(text)) {
-    chosen = those(run, [&](const auto& each) { return std::to_string(each.ordinal + 1) == text; });
+    chosen = cases_where(
+        run, [&](const auto& each) { return std::to_string(each.ordinal + 1) == text; });
   }
   if (chosen.empty() && is_key(text)) {
-    chosen = those(run, [&](const auto& each) { return each.key.starts_with(text); });
+    chosen = cases_where(run, [&](const auto& each) { return each.key.starts_with(text); });
   }
   return chosen;
 }
 
 tl::unexpected<Error> no_case(const store::Run& run, const std::string& text) {
   return fail(ExitCode::bad_input, fmt::format("{} has no case '{}'", run.info.name, text),
-              fmt::format("`assay show {}` lists its cases; say a number, the beginning of a key "
+              fmt::format("`assay show {}` lists its cases; give a number, the beginning of a key "
                           "({} digits or more) or an expression such as 'outcome == oom'",
                           run.info.name, shortest_prefix));
 }
 
-// In the run's order, each once.
 Result<Chosen> of_list(const store::Run& run, const std::vector<std::string>& parts) {
-  std::set<const store::CaseResult*> meant;
+  std::set<const store::CaseResult*> listed;
   for (const std::string& part : parts) {
     const Chosen chosen = of_number_or_key(run, part);
     if (chosen.empty()) return no_case(run, part);
-    meant.insert(chosen.begin(), chosen.end());
+    listed.insert(chosen.begin(), chosen.end());
   }
-  return those(run, [&](const auto& each) { return meant.contains(&each); });
+  return cases_where(run, [&](const auto& each) { return listed.contains(&each); });
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run
     return is_number(part) || is_key(part);
   });
   if (is_list) return of_list(run, parts);
-  auto found = that_hold(run, text);
+  auto found = cases_that_hold(run, text);
   if (found && found->empty()) return no_case(run, text);
   return found;
 }
@@ -133,15 +133,15 @@ std::string unknown_names(const std::vector<std::string>& filters, const store::
   std::vector<std::string> unknown;
   for (const std::string& filter : filters) {
     const auto expression = Expression::compile(filter);
-    std::string words = expression ? assay::unknown_names(*expression, texts_of) : "";
-    if (!words.empty()) unknown.push_back(std::move(words));
+    std::string names = expression ? assay::unknown_names(*expression, texts_of) : "";
+    if (!names.empty()) unknown.push_back(std::move(names));
   }
   return join(unknown, "; ");
 }
 
 Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run) {
   for (const std::string& filter : filters) {
-    const auto chosen = that_hold(run, filter);
+    const auto chosen = cases_that_hold(run, filter);
     if (!chosen) return tl::unexpected(chosen.error());
     std::vector<store::CaseResult> kept;
     for (const store::CaseResult* each : *chosen) kept.push_back(*each);

@@ -8,27 +8,26 @@
 
 namespace assay::cli {
 
-// The cases of a run that a text names, in the run's order, at least one:
+// The cases that `text` names, at least one, in the run's order; they point into `run`:
 //
-//   3             the case with this number, as `assay show RUN` counts them, from 1
-//   1f0c3a        those whose key begins so (6 digits or more)
-//   3,1f0c3a      several of these, separated by commas
-//   EXPRESSION    those for which it holds, such as 'seq_len <= 256 && attention == flash'; beside
-//                 the parameters there is `outcome`
+//   3             the case with this number, from 1, as `assay show RUN` counts them
+//   1f0c3a        the cases whose key begins so (6 digits or more)
+//   3,1f0c3a      several of these
+//   EXPRESSION    the cases for which it holds, such as 'seq_len <= 256 && attention == flash'; its
+//                 names are the parameters and `outcome`
 //
-// Points into `run`. Errors (ExitCode::bad_input) say what is wrong with the text, or that no case
-// is meant.
+// Fails with ExitCode::bad_input where the text is wrong or names no case.
 Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run,
                                                            const std::string& text);
 
-// Drops the cases for which a filter, an expression as above, does not hold; that may be all.
+// Keeps the cases for which every filter, an expression as above, holds; none may remain.
 Result<void> keep_cases(const std::vector<std::string>& filters, store::Run& run);
 
-// What the filters compare a name with that it is in no case of the run:
+// The words that the filters compare with a name which has them in no case: see
 // expression/unknown_names.h.
 std::string unknown_names(const std::vector<std::string>& filters, const store::Run& run);
 
-// What is enough of a case's key to name it within the run, 12 digits or more.
+// The shortest beginning of a case's key that names it within the run, 12 digits or more.
 std::string short_key(const store::Run& run, const store::CaseResult& result);
 
 }  // namespace assay::cli

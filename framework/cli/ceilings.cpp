@@ -41,7 +41,7 @@ Result<report::Ceilings> ceilings_of_machine(store::Database& database,
                                              const nlohmann::json& machine) {
   const auto runs = database.runs();
   if (!runs) return tl::unexpected(runs.error());
-  // The first of a kind counts: the newest, and one that was narrowed only where no whole one is.
+  // The first ceiling of a name counts, and `runs` begins with the newest.
   report::Ceilings ceilings;
   for (const bool narrowed : {false, true}) {
     for (const store::RunSummary& summary : *runs) {

@@ -9,15 +9,15 @@
 
 namespace assay::cli {
 
-// What the stored calibrations of a machine say it can do at most; the newest that measured a thing
-// counts, one that was narrowed (--set, --filter) only where no whole one has. A machine is told by
-// its host and its GPUs, as runs store it. Calibrations are the runs of the experiments
-// calibrate_*.
+// The ceilings of a machine (its host and GPUs, as runs store them) from its stored calibrations,
+// the runs of the experiments calibrate_*. The newest one counts; a narrowed one (--set, --filter)
+// counts only for what no whole one measured.
 Result<report::Ceilings> ceilings_of_machine(store::Database& database,
                                              const nlohmann::json& machine);
 
-// Of these runs, whatever machine they are of, the first of them first: stored ones, `latest`, or
-// exported files (*.jsonl, *.ndjson, *.csv). An error where one has measured no ceiling.
+// The ceilings of these runs, of any machine; the first run that measured one counts. A name is a
+// stored run, `latest` or an exported file (*.jsonl, *.ndjson, *.csv). Fails where a run measured
+// no ceiling.
 Result<report::Ceilings> ceilings_named(store::Database& database,
                                         const std::vector<std::string>& names);
 

@@ -5,7 +5,7 @@
 
 namespace assay::cli {
 
-// The words as a POSIX shell reads them back, whatever is in them: 'it'\''s'.
+// Quotes any words so that a POSIX shell reads them back: 'it'\''s'.
 std::string shell_command(const std::vector<std::string>& words);
 
 }  // namespace assay::cli

@@ -12,7 +12,7 @@ namespace assay::cli {
 
 namespace {
 
-// Told before it becomes a setting, which nobody has written.
+// Refuses an unknown device here, so that the message names --device and not a setting.
 void check_device(const std::string& name) {
   const std::vector<std::string>& known = config::find_host_parameter("device")->choices;
   if (std::ranges::count(known, name) > 0) return;
@@ -38,15 +38,15 @@ void add_results_option(po::options_description& options) {
 void add_plugin_option(po::options_description& options) {
   options.add_options()(
       "plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
-      "one more plugin: a source (.cpp, .cu), which is built first, a library (.so) or the "
-      "descriptor of an external variant (.yaml); may be repeated");
+      "add a plugin: a source (.cpp, .cu), which assay builds first, a library (.so) or an "
+      "external variant's descriptor (.yaml); may be repeated");
 }
 
 void add_experiment_options(po::options_description& options) {
   options.add_options()("set", po::value<std::vector<std::string>>()->value_name("NAME=YAML"),
                         "replace an axis or a fixed value, such as model=[small]; may be repeated")(
       "filter", po::value<std::vector<std::string>>()->value_name("EXPRESSION"),
-      "keep the cases for which it holds, such as 'seq_len<=256'; may be repeated")(
+      "keep only the cases for which it holds, such as 'seq_len<=256'; may be repeated")(
       "device", po::value<std::string>()->value_name("NAME")->notifier(check_device),
       "cpu or cuda; short for --set device=NAME");
   add_plugin_option(options);

@@ -1,7 +1,7 @@
 #pragma once
 
-// cli is the command line: commands has one file a command, show what several print, and this
-// folder what they share. It depends on every torch-free room. Start here, then
+// cli is the command line: cli/commands has one file per command, cli/show prints, and this folder
+// holds what commands share. It depends on every torch-free room. Start here, then
 // cli/commands/commands.h.
 
 #include <filesystem>
@@ -16,7 +16,6 @@
 
 namespace assay::cli {
 
-// What most commands need: this installation and its catalogue of plugins.
 struct Context {
   run::Installation installation;
   catalogue::Catalogue catalogue;
@@ -24,10 +23,9 @@ struct Context {
   config::Environment environment() const { return {&catalogue, installation.configs()}; }
 };
 
-// `more`: plugins named with --plugin.
+// `more`: files named with --plugin.
 Result<Context> open_context(const std::vector<std::string>& more = {});
 
-// The options that several commands share.
 void add_results_option(po::options_description& options);
 void add_plugin_option(po::options_description& options);
 void add_experiment_options(po::options_description& options);
@@ -38,7 +36,7 @@ std::filesystem::path database_file(const po::variables_map& values);
 Result<store::Database> open_database(const po::variables_map& values, store::Access access);
 config::Override overrides(const po::variables_map& values);
 
-// The named run, or the newest one for "latest".
+// `asked`, or the newest run's name for "latest".
 Result<std::string> run_name(store::Database& database, const std::string& asked);
 
 }  // namespace assay::cli

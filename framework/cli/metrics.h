@@ -9,16 +9,15 @@
 
 namespace assay::cli {
 
-// What results of the workload may have: the metrics every workload reports, and its own. Only the
-// former where the catalogue does not have it.
+// The metrics that every workload reports and the workload's own, where the catalogue has it.
 std::vector<MetricInfo> metrics_of(const catalogue::Catalogue& catalogue,
                                    std::string_view workload);
 
-// The same of all workloads together; of a name that several use, the first.
+// The metrics of all workloads; the first of a name counts.
 std::vector<MetricInfo> metrics_of_all(const catalogue::Catalogue& catalogue);
 
-// The passes that an experiment's text names, or its workload's usual ones where it names none: a
-// run of it may have been narrowed to some of them.
+// The passes that an experiment's text names, else its workload's default ones. A run may have been
+// narrowed to some of them.
 std::vector<std::string> passes_of(const catalogue::Catalogue& catalogue,
                                    const config::Written& written);
 

@@ -13,11 +13,11 @@ namespace po = boost::program_options;
 
 using Arguments = std::vector<std::string>;
 
-// What `assay COMMAND --help` shows, and what the parser accepts.
+// What `assay COMMAND --help` shows and the parser accepts.
 struct Usage {
   std::string command;     // "run"
   std::string positional;  // "FILE…"
-  std::string summary;     // one sentence
+  std::string summary;     // what it does; lines of any length
   std::string example;     // one or more command lines
   po::options_description options;
   po::positional_options_description positions;
@@ -25,8 +25,7 @@ struct Usage {
   std::string text() const;
 };
 
-// nullopt inside when --help was asked for (and printed). An unknown option is an error with the
-// nearest spelling.
+// nullopt after --help, which it prints.
 Result<std::optional<po::variables_map>> parse(const Usage& usage, const Arguments& arguments);
 
 std::string text_or(const po::variables_map& values, const std::string& name,

@@ -15,7 +15,7 @@ namespace assay::cli {
 
 namespace {
 
-// What is wrong with the report whatever the cases are.
+// The report's mistakes that do not depend on the cases.
 std::vector<Diagnostic> objections_to_form(const Context& context, const config::Written& written) {
   report::Vocabulary known;
   known.open = true;
@@ -44,7 +44,7 @@ tl::unexpected<Error> with_report(const Error& error, const Context& context,
   return tl::unexpected(std::move(merged));
 }
 
-// Every case is measured on the machine that assay runs on, whatever its `machine` says.
+// A run measures every case on one machine, so `machine` can have only one value.
 Result<void> check_machine(const config::Plan& plan, const config::Written& written,
                            const std::string& file) {
   const auto column = plan.column("machine");
@@ -57,12 +57,12 @@ Result<void> check_machine(const config::Plan& plan, const config::Written& writ
   return fail_at(written.machine.line > 0 ? written.machine : SourceLocation{file},
                  fmt::format("machine has {} values ({}), but a run measures on one machine",
                              names.size(), join(names, ", ")),
-                 fmt::format("run it on each with its own name, `--set machine={}`, and report the "
-                             "runs together",
+                 fmt::format("run it on each machine with its own name, `--set machine={}`, and "
+                             "report the runs together",
                              names.front()));
 }
 
-// A bare name that is no file here is that of a shipped experiment.
+// The file itself, or the shipped experiment of a bare name.
 Result<std::string> experiment_file(const Context& context, const std::string& named) {
   std::error_code ignored;
   const bool bare = named.find_first_of("/.") == std::string::npos;
@@ -110,7 +110,7 @@ Result<void> check_report(const Context& context, const Planned& planned,
     known.axes.push_back(column.name);
     known.add_values(column.name, column.values);
   }
-  // What --set and --filter left out may still be named.
+  // A report may name values and passes that --set and --filter leave out.
   report::add_written_values(written, known);
   known.metrics = metrics_of(context.catalogue, experiment.workload);
   known.passes = experiment.passes;

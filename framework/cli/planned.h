@@ -13,20 +13,17 @@ struct Planned {
   config::Plan plan;
 };
 
-// An experiment that can be run and reported. Everything that is wrong with it, its report
-// included, is told at once: of an experiment with mistakes the report is judged as far as that
-// needs no plan (its form, metrics, units and layouts), otherwise by the axes, values and passes of
-// its cases too.
-// `file` may be the bare name of a shipped experiment, as `assay list experiments` has it.
+// Reads an experiment that can be run and reported. The error lists all mistakes, those of the
+// report included: its form, metrics, units and layouts always, its axes, values and passes where
+// the experiment is right. `file` is a path or a shipped experiment's bare name.
 Result<Planned> plan_file(const Context& context, const std::string& file,
                           const config::Override& given);
-// The same from text; `environment` may know presets besides.
+// The same from text; `environment` may hold more presets.
 Result<Planned> plan_text(const Context& context, std::string_view text, const std::string& file,
                           const config::Environment& environment, const config::Override& given);
 
-// Refuses an experiment whose report names what these cases of it will not have, or leaves open
-// which of several a figure is of; not where only --set has made them several: a report then has
-// them all.
+// Refuses a report that names what these cases lack, or whose figure may come from several cases.
+// Axes that only --set varies may stay open: the report then shows all their values.
 Result<void> check_report(const Context& context, const Planned& planned,
                           const config::Override& given);
 

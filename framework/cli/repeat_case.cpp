@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-// "OMP_NUM_THREADS=8": the variables a session was measured with, as far as their values are known
-// whole; a note of the others. Older sessions do not say which are whole. "-u OMP_NUM_THREADS": it
-// is set now and was not then.
+// Adds "OMP_NUM_THREADS=8" for a variable of the session whose value is stored whole and a note for
+// the others, and "-u OMP_NUM_THREADS" for one that is set only now. Older sessions do not say
+// which values are whole: then it adds nothing.
 void add_environment(const json& provenance, const std::vector<std::string>& present,
                      RepeatedCase& repeated) {
   const json& variables = member_of(provenance, "environment");
@@ -38,12 +38,12 @@ void add_environment(const json& provenance, const std::vector<std::string>& pre
   }
   if (!repeated.words.empty()) repeated.words.insert(repeated.words.begin(), "env");
   if (!not_whole.empty()) {
-    repeated.notes.push_back("set with their folders, which are not stored: " +
+    repeated.notes.push_back("also set these, with their folders, which are not stored: " +
                              join(not_whole, " "));
   }
 }
 
-// The axis and what is tied to it, from "attention=tiled attention.block_m=64".
+// Adds the names in "attention=tiled attention.block_m=64".
 void add_names(const std::string& values, std::set<std::string>& names) {
   for (const std::string& word : split(values, ' ')) {
     if (const auto equals = word.find('='); equals != std::string::npos) {
@@ -61,22 +61,22 @@ store::Parameters without(store::Parameters parameters, const std::set<std::stri
   return parameters;
 }
 
-bool in_turns(const store::CaseResult& result) {
+bool was_interleaved(const store::CaseResult& result) {
   return result.facts.interleaved && result.facts.interleaved->with;
 }
 
-// The cases that it took turns with, itself among them, in the run's order; none where it took none
-// or where the run does not hold all of them.
-std::vector<const store::CaseResult*> comparison_of(const store::Run& run,
-                                                    const store::CaseResult& result) {
-  if (!in_turns(result)) return {};
+// The case's interleaved group in the run's order; empty where it was measured apart or the run
+// lacks a member.
+std::vector<const store::CaseResult*> interleave_group(const store::Run& run,
+                                                       const store::CaseResult& result) {
+  if (!was_interleaved(result)) return {};
   const std::map<std::string, std::string>& others = *result.facts.interleaved->with;
   std::set<std::string> names;
   for (const auto& [letter, other] : others) add_names(other, names);
   const store::Parameters shared = without(result.parameters, names);
   std::vector<const store::CaseResult*> members;
   for (const store::CaseResult& each : run.cases) {
-    if (in_turns(each) && each.session == result.session &&
+    if (was_interleaved(each) && each.session == result.session &&
         without(each.parameters, names) == shared) {
       members.push_back(&each);
     }
@@ -84,20 +84,20 @@ std::vector<const store::CaseResult*> comparison_of(const store::Run& run,
   return members.size() == others.size() + 1 ? members : std::vector<const store::CaseResult*>();
 }
 
-// What `--case` says.
 std::string choice_of(const store::Run& run, const store::CaseResult& result,
                       RepeatedCase& repeated) {
-  const auto members = comparison_of(run, result);
+  const auto members = interleave_group(run, result);
   if (members.empty()) {
-    if (in_turns(result)) {
-      repeated.notes.emplace_back("measured apart: not all cases that it took turns with are here");
+    if (was_interleaved(result)) {
+      repeated.notes.emplace_back(
+          "measures the case apart: the run lacks some of the cases it took turns with");
     }
     return short_key(run, result);
   }
-  repeated.notes.push_back(
-      fmt::format("measured in turns with the {} it took turns with: with its own key alone behind "
-                  "--case it would be measured apart",
-                  members.size() == 2 ? "one" : "others"));
+  repeated.notes.push_back(fmt::format(
+      "measures the case in turns with the same {} as before; its own key alone after --case would "
+      "measure it apart",
+      members.size() == 2 ? "case" : "cases"));
   std::vector<std::string> keys;
   for (const store::CaseResult* member : members) keys.push_back(short_key(run, *member));
   return join(keys, ",");
@@ -112,7 +112,7 @@ RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
   add_environment(provenance, present, repeated);
   std::vector<std::string>& words = repeated.words;
   words.insert(words.end(), {"assay", "run"});
-  // With an equals sign, since an imported run may be called --help.
+  // An imported run may be called --help, which needs the equals sign.
   const auto add = [&](const char* option, const std::string& value) {
     if (value.starts_with('-')) {
       words.push_back(fmt::format("{}={}", option, value));
@@ -128,9 +128,9 @@ RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
       if (file.is_string()) add("--plugin", file.get<std::string>());
     }
   }
-  const bool had_leave =
+  const bool had_permission =
       member_of(provenance, "allow_external") == true || !result.facts.permission.empty();
-  if (had_leave) words.emplace_back("--allow-external");
+  if (had_permission) words.emplace_back("--allow-external");
   return repeated;
 }
 

@@ -8,16 +8,15 @@
 namespace assay::cli {
 
 struct RepeatedCase {
-  // Ahead of it `env -u NAME NAME=value …`, where its session had variables that change what is
-  // measured and are stored whole, or had none of some that are set now.
+  // Begins with `env -u NAME NAME=value …` where variables that change measurements differ from the
+  // case's session and their values are stored whole.
   std::vector<std::string> words;
-  // In what it is not the same, a sentence each.
-  std::vector<std::string> notes;
+  std::vector<std::string> notes;  // what will differ, a sentence each
 };
 
-// The command that measures exactly this case again: with those that it took turns with, and with
-// leave for its program where it had leave. `results`: the folder to name, "" for the default;
-// `present`: the names of the variables that are set now.
+// The command that measures this case again, with the cases of its interleaved group and with
+// permission for its program where it had that. `results`: the folder, "" for the default;
+// `present`: names of the variables that are set now.
 RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
                          const std::string& results, const std::vector<std::string>& present);
 

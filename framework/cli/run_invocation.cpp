@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/outcome.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
 #include "cli/planned.h"
@@ -27,19 +28,19 @@ std::vector<std::string> for_the_record(const config::Override& given) {
   return record;
 }
 
-// What of an override stands behind `option`; nullopt for another option.
-std::optional<std::string> given_with(const std::string& override, std::string_view option) {
+// The value of an override "--set VALUE" for this option; nullopt for another option.
+std::optional<std::string> override_value(const std::string& override, std::string_view option) {
   if (!override.starts_with(option)) return std::nullopt;
   return override.substr(option.size());
 }
 
 struct Stored {
   store::Run run;
-  std::vector<const store::CaseResult*> cases;  // of --case; empty: all
+  std::vector<const store::CaseResult*> cases;  // that --case names; empty: all
   store::Session session;
 };
 
-// Cases that were measured in several sessions have the experiment of the first one named.
+// Where --case names cases of several sessions, the first case's session counts.
 Result<Stored> stored_run(const po::variables_map& values) {
   auto database = open_database(values, store::Access::read_only);
   if (!database) return tl::unexpected(database.error());
@@ -52,7 +53,7 @@ Result<Stored> stored_run(const po::variables_map& values) {
   std::string choice = text_or(values, "case", "");
   if (choice.empty()) {
     for (const std::string& override : stored.run.info.first.overrides) {
-      choice = given_with(override, "--case ").value_or(choice);
+      choice = override_value(override, "--case ").value_or(choice);
     }
   }
   if (!choice.empty()) {
@@ -73,8 +74,8 @@ Result<Stored> stored_run(const po::variables_map& values) {
 config::Override stored_overrides(const store::Session& session, bool with_filters) {
   config::Override override;
   for (const std::string& text : session.overrides) {
-    if (auto setting = given_with(text, "--set ")) override.settings.push_back(*setting);
-    if (auto filter = given_with(text, "--filter "); filter && with_filters) {
+    if (auto setting = override_value(text, "--set ")) override.settings.push_back(*setting);
+    if (auto filter = override_value(text, "--filter "); filter && with_filters) {
       override.filters.push_back(*filter);
     }
   }
@@ -95,7 +96,7 @@ config::Environment environment_of(const Context& context, const store::Session&
   return environment;
 }
 
-// The newest run of the experiment that is more than some cases of another, measured again.
+// The newest run of the experiment, without those that --case narrowed.
 Result<std::optional<std::string>> newest_whole_run(store::Database& database,
                                                     const std::string& experiment) {
   const auto runs = database.runs();
@@ -103,7 +104,7 @@ Result<std::optional<std::string>> newest_whole_run(store::Database& database,
   for (const store::RunSummary& run : *runs) {
     const auto& overrides = run.info.first.overrides;
     const bool of_cases = std::any_of(overrides.begin(), overrides.end(), [](const auto& text) {
-      return given_with(text, "--case ").has_value();
+      return override_value(text, "--case ").has_value();
     });
     if (run.info.experiment == experiment && !of_cases) return std::optional(run.info.name);
   }
@@ -163,18 +164,14 @@ Result<run::Again> asked_again(const po::variables_map& values) {
   if (retry.empty()) return again;
   if (again.every) {
     return fail(ExitCode::bad_input, "--rerun measures every case again, --retry only some",
-                "give one of them");
-  }
-  std::vector<std::string> known;
-  for (int number = 0; number <= static_cast<int>(Outcome::skipped); ++number) {
-    known.emplace_back(to_text(static_cast<Outcome>(number)));
+                "give only one of them");
   }
   for (const std::string& item : split(retry, ',')) {
     const std::string word(trim(item));
     const auto outcome = outcome_from_text(word);
     if (!outcome) {
-      return fail(ExitCode::bad_input,
-                  fmt::format("--retry: '{}' is not an outcome{}", word, suggestion(word, known)));
+      return fail(ExitCode::bad_input, fmt::format("--retry: '{}' is not an outcome{}", word,
+                                                   suggestion(word, outcome_names())));
     }
     again.outcomes.insert(*outcome);
   }
@@ -183,9 +180,9 @@ Result<run::Again> asked_again(const po::variables_map& values) {
 
 namespace {
 
-// What is not there at all is told where it is opened.
-Result<void> is_of_experiment(store::Database& database, const std::string& run,
-                              const std::string& experiment) {
+// Accepts an unknown run, which fails where it is opened.
+Result<void> check_experiment_of(store::Database& database, const std::string& run,
+                                 const std::string& experiment) {
   const auto runs = database.runs();
   if (!runs) return tl::unexpected(runs.error());
   for (const store::RunSummary& known : *runs) {
@@ -193,7 +190,7 @@ Result<void> is_of_experiment(store::Database& database, const std::string& run,
     return fail(ExitCode::bad_input,
                 fmt::format("'{}' is a run of the experiment '{}', not of '{}'", run,
                             known.info.experiment, experiment),
-                "leave --resume out to begin a run of it");
+                "leave out --resume to begin a new run");
   }
   return {};
 }
@@ -207,8 +204,8 @@ Result<std::optional<std::string>> run_to_resume(const po::variables_map& values
   const std::string named = text_or(values, "resume", implied ? "latest" : "");
   if (named.empty()) return std::optional<std::string>();
   if (named != "latest") {
-    const auto fits = is_of_experiment(database, named, invocation.experiment.name);
-    if (!fits) return tl::unexpected(fits.error());
+    const auto checked = check_experiment_of(database, named, invocation.experiment.name);
+    if (!checked) return tl::unexpected(checked.error());
     return std::optional(named);
   }
   if (invocation.of) return invocation.of;
@@ -217,7 +214,7 @@ Result<std::optional<std::string>> run_to_resume(const po::variables_map& values
   if (!*latest) {
     return fail(ExitCode::bad_input,
                 fmt::format("'{}' has no run to resume", invocation.experiment.name),
-                "leave --resume, --retry and --rerun out to begin one");
+                "leave out --resume, --retry and --rerun to begin one");
   }
   return latest;
 }

@@ -9,27 +9,26 @@
 
 namespace assay::cli {
 
-// What a command line of `assay run` asks to be measured, its report checked.
+// What one `assay run` is to measure. Its report has been checked.
 struct RunInvocation {
   config::Experiment experiment;
   config::Plan plan;
   std::vector<std::string> overrides;  // for the record: "--set …", "--filter …", "--case …"
   std::optional<std::string> of;       // the stored run it was taken from
-  std::vector<std::string> words;      // what of the command line says this, for another command
+  std::vector<std::string> words;      // the arguments that ask for it, for a follow-up command
 };
 
-// The experiment in a file, with --set and --filter.
+// Reads a file, with --set and --filter.
 Result<RunInvocation> invocation_of_file(const Context& context, const po::variables_map& values,
                                          const std::string& file);
-// The experiment a stored run was made from (--experiment-of), with what it was overridden with, or
-// of that the cases that --case names.
+// Reads the experiment of a stored run (--experiment-of) with its overrides, narrowed by --case.
 Result<RunInvocation> invocation_of_run(const Context& context, const po::variables_map& values);
 
 // --retry and --rerun.
 Result<run::Again> asked_again(const po::variables_map& values);
 
-// The run to take up again: that of --resume, and where --retry and --rerun stand alone the one of
-// --experiment-of or the newest of the experiment.
+// The run to resume: the one that --resume names, else, with --resume, --retry or --rerun, that of
+// --experiment-of or the experiment's newest.
 Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
                                                  store::Database& database,
                                                  const RunInvocation& invocation);

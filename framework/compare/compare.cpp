@@ -47,7 +47,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// Where the metric was measured, or was to be.
+// Adds the passes and parts that have the metric, measured or not.
 void add_places(const Cases& cases, const std::string& metric, std::vector<Place>& places) {
   for (const store::CaseResult* result : cases) {
     for (const store::Series& series : result->series) {
@@ -64,9 +64,9 @@ std::string because(Outcome outcome, const std::string& reason) {
 
 struct Samples {
   std::vector<double> values;
-  std::vector<std::size_t> sizes;  // of the runs they are from
+  std::vector<std::size_t> sizes;  // by run
   std::string unit;
-  std::string problem;  // why there are none
+  std::string problem;  // why there are no samples
   std::vector<store::Mark> marks;
 };
 
@@ -93,7 +93,7 @@ std::string why_missing(const store::CaseResult& result, const Place& place,
   return fmt::format("{} was not measured", metric);
 }
 
-// The slowest rank of each iteration, of every case in turn; the lowest rate likewise.
+// The slowest rank of each iteration: the highest time, or the lowest rate.
 Samples samples_at(const Cases& cases, const Place& place, const std::string& metric) {
   Samples all;
   if (cases.empty()) all.problem = "there is no such case";
@@ -117,7 +117,7 @@ Samples samples_at(const Cases& cases, const Place& place, const std::string& me
     all.values.insert(all.values.end(), values.begin(), values.end());
     all.sizes.push_back(values.size());
     add_marks(*result, ranks, all.marks);
-    if (values.empty()) all.problem = "its samples are not known";
+    if (values.empty()) all.problem = "its samples are unknown";
   }
   if (!all.problem.empty()) all.values.clear();
   return all;
@@ -127,7 +127,7 @@ Figures figures_of(const Samples& samples) {
   return {samples.values.size(), middle({samples.values, samples.sizes}), samples.marks};
 }
 
-// Calls whose times a sample is the sum of, where that is known.
+// The number of calls that a sample sums; "": unknown.
 std::string calls_per_sample(const Cases& cases) {
   return cases.empty() ? "" : store::text_of(cases.front()->parameters, "measure.calls_per_sample");
 }
@@ -163,7 +163,7 @@ Row compare_at(const CasePair& pair, const Place& place, const Question& questio
   row.reason = problem_of(a, b);
   const std::string of_a = calls_per_sample(pair.a), of_b = calls_per_sample(pair.b);
   if (row.reason.empty() && row.unit == "s" && of_a != of_b && !of_a.empty() && !of_b.empty()) {
-    row.reason = fmt::format("samples of A are sums of {} calls, of B of {}", of_a, of_b);
+    row.reason = fmt::format("a sample sums {} calls in A, {} in B", of_a, of_b);
   }
   row.judgement = {Relation::inconclusive,
                    statistics::not_a_number,
@@ -197,8 +197,8 @@ Result<void> check_metric(const Side& a, const Side& b, const std::string& metri
                                                known.empty() ? "" : suggestion(metric, known)));
 }
 
-// What is set up once in a process (addresses, algorithms that were tuned, caches) differs from
-// one to the next, and within a run a case is measured by one process.
+// One process measures a case of a run. Its addresses, tuned algorithms and caches are set up once
+// and differ between processes.
 std::string caution_of_single_runs(const std::vector<CasePair>& pairs, const Question& question) {
   std::size_t of_a = 0, of_b = 0;  // runs, at most
   bool cpu = false, gpu = false;
@@ -211,25 +211,22 @@ std::string caution_of_single_runs(const std::vector<CasePair>& pairs, const Que
   if (std::min(of_a, of_b) != 1) return {};
   if (of_a != of_b) {
     return fmt::format(
-        "{} is a single run: from process to process it is supposed to differ as the runs of {} "
-        "do.",
+        "{} is a single run: it is assumed to vary between processes as the runs of {} do.",
         of_a == 1 ? "A" : "B", of_a == 1 ? "B" : "A");
   }
-  std::vector<std::string> supposed;
+  std::vector<std::string> assumed;
   if (question.between_runs) {
-    supposed.push_back(fmt::format("{:g} %", *question.between_runs * 100));
+    assumed.push_back(percentage(*question.between_runs));
   } else {
-    if (gpu) supposed.push_back(fmt::format("{:g} %", between_runs_on_gpu * 100));
-    if (cpu) supposed.push_back(fmt::format("{:g} % on a CPU", between_runs_on_cpu * 100));
+    if (gpu) assumed.push_back(percentage(between_runs_on_gpu));
+    if (cpu) assumed.push_back(percentage(between_runs_on_cpu) + " on a CPU");
   }
   return fmt::format(
-      "Each side is a single run: by how much it differs from process to process is not seen, but "
-      "supposed to be {} (--between-runs). Several runs a side, measured in turn "
-      "(tools/alternate), show it.",
-      join(supposed, ", and "));
+      "Each side is a single run: it cannot show how much runs vary between processes; {} is "
+      "assumed (--between-runs). Several interleaved runs a side (tools/alternate) show it.",
+      join(assumed, ", and "));
 }
 
-// Runs that are on both sides with cases in common.
 std::string caution_of_shared_runs(const Side& a, const Side& b) {
   std::vector<std::string> shared;
   for (const store::Run& one : a.runs) {
@@ -244,7 +241,7 @@ std::string caution_of_shared_runs(const Side& a, const Side& b) {
     }
   }
   if (shared.empty()) return {};
-  return fmt::format("Both sides hold the same measurements, of {}: what they share cannot differ.",
+  return fmt::format("Both sides hold the same measurements, from {}: shared cases cannot differ.",
                      join(shared, ", "));
 }
 
@@ -312,6 +309,8 @@ Result<Comparison> compare(const Side& a, const Side& b, const Question& questio
   comparison.cautions = cautions_of(a, b, pairs, question, comparison.rows);
   return comparison;
 }
+
+std::string percentage(double fraction) { return fmt::format("{:g} %", fraction * 100); }
 
 Result<double> parse_percentage(std::string_view text) {
   std::string_view number = trim(text);

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What was the case on one side: names in the order they are shown, each with its values.
+// Named facts of one side in display order, each with its values.
 class Facts {
  public:
   void add(const std::string& name, const std::string& value) {
@@ -27,7 +27,7 @@ class Facts {
     add(name, text_at(object, field));
   }
 
-  // Every field of `object` whose value is no list and no object.
+  // Adds the scalar fields of `object`.
   void add_fields(const std::string& prefix, const json& object) {
     if (!object.is_object()) return;
     for (const auto& [name, value] : object.items()) {

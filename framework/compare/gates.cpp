@@ -35,9 +35,6 @@ Result<Gate> parse_gate(std::string_view text) {
   return gate;
 }
 
-std::string percent(double fraction) { return fmt::format("{:g} %", fraction * 100); }
-
-// From which ratio on, or its inverse, a row meets the gate.
 double size_of(const Gate& gate, const Criteria& criteria) {
   return std::max(gate.least, criteria.least);
 }
@@ -50,33 +47,32 @@ std::string undecided_line(const Gate& gate, const Comparison& comparison) {
   }
   if (undecided.empty()) return {};
   return fmt::format(
-      "--fail-on {}: UNDECIDED for {} of {} ({}): the interval reaches {} {}, or there is none; "
-      "more "
-      "runs a side, measured in turn (tools/alternate), would decide it",
+      "--fail-on {}: UNDECIDED for {} of {} ({}): the interval reaches {} {}, or is unknown; more "
+      "interleaved runs a side (tools/alternate) would decide it",
       gate.text(), undecided.size(), comparison.rows.size(), row_names(comparison, undecided),
-      percent(size_of(gate, criteria)), to_text(gate.verdict));
+      percentage(size_of(gate, criteria)), to_text(gate.verdict));
 }
 
-// Whether a result compared here could have the verdict at all: a time is never `higher`.
+// Whether any compared result can have the verdict: a time is never `higher`.
 bool can_be_met(const Gate& gate, const Comparison& comparison) {
   return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const Row& row) {
     return row.verdict != Verdict::not_compared && relation_meant(gate.verdict, row.unit);
   });
 }
 
-// Gates of a difference, of which none can be met: they would pass whatever happens.
-std::string vain_line(const Gates& gates, const Comparison& comparison) {
-  std::vector<std::string> vain;
+// A line if no gate with a direction can be met: they would always pass.
+std::string impossible_line(const Gates& gates, const Comparison& comparison) {
+  std::vector<std::string> impossible;
   for (const Gate& gate : gates.gates) {
     if (!has_direction(gate)) continue;
     if (can_be_met(gate, comparison)) return {};
-    vain.push_back(gate.text());
+    impossible.push_back(gate.text());
   }
-  if (vain.empty()) return {};
+  if (impossible.empty()) return {};
   return fmt::format(
-      "--fail-on {}: no result compared here can be so; times and rates are faster or slower, "
-      "other metrics lower or higher",
-      join(vain, ","));
+      "--fail-on {}: no result compared here can have this verdict; times and rates are faster or "
+      "slower, other metrics lower or higher",
+      join(impossible, ","));
 }
 
 }  // namespace
@@ -121,8 +117,8 @@ Result<Gates> parse_gates(const std::vector<std::string>& texts) {
     }
   }
   if (gates.undecided && std::none_of(gates.gates.begin(), gates.gates.end(), has_direction)) {
-    return fail(ExitCode::bad_input, "'undecided' says that another --fail-on is not decided",
-                "write it beside one of a difference, such as slower:5%,undecided");
+    return fail(ExitCode::bad_input, "'undecided' belongs to another --fail-on",
+                "add a difference, such as slower:5%,undecided");
   }
   return gates;
 }
@@ -135,7 +131,7 @@ GateFindings apply(const Gates& gates, const Comparison& comparison) {
   if (none) return {{"nothing could be compared"}, true};
   std::vector<std::string> met;
   GateFindings found;
-  if (std::string line = vain_line(gates, comparison); !line.empty()) {
+  if (std::string line = impossible_line(gates, comparison); !line.empty()) {
     found = {{std::move(line)}, true};
   }
   for (const Gate& gate : gates.gates) {
@@ -143,7 +139,7 @@ GateFindings apply(const Gates& gates, const Comparison& comparison) {
         std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return meets(row, gate); });
     if (count > 0) {
       met.push_back(fmt::format("{} of {} {}{}", count, rows.size(), to_text(gate.verdict),
-                                gate.least > 0 ? " by " + percent(gate.least) : ""));
+                                gate.least > 0 ? " by " + percentage(gate.least) : ""));
     }
     if (std::string line = undecided_line(gate, comparison); !line.empty()) {
       found.fails = found.fails || gates.undecided;

@@ -8,33 +8,30 @@
 
 namespace assay::compare {
 
-// A condition for which a comparison fails: "slower", "slower:5%", "inconclusive", "not-compared".
+// A condition that fails a comparison: "slower", "slower:5%", "inconclusive", "not-compared".
 struct Gate {
   Verdict verdict = Verdict::slower;
   double least = 0;  // of the ratio, as in Criteria
 
-  // As it is written.
   std::string text() const;
 };
 
-// Whether it is of a difference: `faster`, `slower`, `lower`, `higher`.
+// `faster`, `slower`, `lower` or `higher`.
 bool has_direction(const Gate& gate);
 
 bool meets(const Row& row, const Gate& gate);
-// Whether it is not known that the row does not meet the gate: it does not, but the interval of its
-// ratio reaches as far, or it has none for want of samples. Only of gates of a difference, and of
-// what is compared.
+// Whether a compared row misses a gate with a direction, but might meet it: the interval of its
+// ratio reaches the gate's size, or is unknown.
 bool is_undecided(const Row& row, const Gate& gate, const Criteria& criteria);
 
 struct Gates {
   std::vector<Gate> gates;
-  bool undecided = false;  // whether it fails, too, when one of the gates cannot be decided
+  bool undecided = false;  // whether an undecided gate fails, too
 };
 
-// Each text is one gate, or several with commas; "undecided" goes with one of a difference.
+// Each text is one gate or several with commas; "undecided" requires a gate with a direction.
 Result<Gates> parse_gates(const std::vector<std::string>& texts);
 
-// What the gates say of the comparison, a line each.
 struct GateFindings {
   std::vector<std::string> lines;
   bool fails = false;

@@ -17,10 +17,9 @@ namespace {
 
 using statistics::Variance;
 
-// Runs deviate in steps, too: two of them often agree by chance. Until there are enough, what is
-// supposed of them counts as well, as if so many degrees had shown it.
+// Below enough_degrees the assumed variance counts with assumed_degrees (judge.h).
 constexpr double enough_degrees = 4;
-constexpr double supposed_degrees = 2;
+constexpr double assumed_degrees = 2;
 
 Judgement undecided(std::string reason) {
   return {Relation::inconclusive,
@@ -40,8 +39,8 @@ std::vector<double> logarithms_of_medians(const Sampled& sampled) {
   return logarithms;
 }
 
-// Of one run's median, from one run of a side to the next.
-Variance between(const Sampled& a, const Sampled& b, const Criteria& criteria) {
+// The variance of the logarithm of a run's median between runs of a side.
+Variance between_runs(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   double squares = 0, degrees = 0;
   for (const Sampled* side : {&a, &b}) {
     if (side->sizes.size() < 2) continue;
@@ -50,20 +49,20 @@ Variance between(const Sampled& a, const Sampled& b, const Criteria& criteria) {
     squares += deviation * deviation * free;
     degrees += free;
   }
-  const double supposed = criteria.between_runs * criteria.between_runs;
-  if (degrees == 0) return {supposed};
-  if (degrees >= enough_degrees || supposed == 0) return {squares / degrees, degrees};
-  const double both = degrees + supposed_degrees;
-  return {(squares + supposed_degrees * supposed) / both, both};
+  const double assumed = criteria.between_runs * criteria.between_runs;
+  if (degrees == 0) return {assumed};
+  if (degrees >= enough_degrees || assumed == 0) return {squares / degrees, degrees};
+  const double both = degrees + assumed_degrees;
+  return {(squares + assumed_degrees * assumed) / both, both};
 }
 
-Variance of_the_difference(const Sampled& a, const Sampled& b, const Criteria& criteria) {
-  const Variance run = between(a, b, criteria);
+Variance of_difference(const Sampled& a, const Sampled& b, const Criteria& criteria) {
+  const Variance run = between_runs(a, b, criteria);
   std::vector<Variance> parts;
   double runs = 0;  // 1 / R of A and of B
   for (const Sampled* side : {&a, &b}) {
     if (!side->sizes.empty()) runs += 1 / static_cast<double>(side->sizes.size());
-    // Medians of several runs hold what varies within them.
+    // Medians of several runs include the variation within them.
     if (side->sizes.size() < 2 || run.value == 0)
       parts.push_back(statistics::variance_of_log_median(side->values));
   }
@@ -79,9 +78,8 @@ bool is_within(const statistics::Interval& interval, double least) {
   return interval.high <= 1 + least && interval.low >= 1 / (1 + least);
 }
 
-std::string holds_one(const Criteria& criteria) {
-  return fmt::format("the interval holds 1 and reaches further than {:g} %: ",
-                     criteria.least * 100);
+std::string contains_one(const Criteria& criteria) {
+  return fmt::format("the interval contains 1 and reaches beyond {:g} %: ", criteria.least * 100);
 }
 
 void decide(const Criteria& criteria, Judgement& judgement) {
@@ -93,28 +91,28 @@ void decide(const Criteria& criteria, Judgement& judgement) {
     judgement.relation = Relation::same;
   } else if (significant) {
     judgement.reason =
-        fmt::format("they differ, but by less than {:g} %, and the interval reaches further",
+        fmt::format("the sides differ by less than {:g} %, but the interval reaches further",
                     criteria.least * 100);
   } else {
-    judgement.reason = holds_one(criteria) + "the samples are too few or too noisy to tell";
+    judgement.reason = contains_one(criteria) + "the samples are too few or too noisy to tell";
   }
 }
 
 std::string objection(std::span<const double> a, std::span<const double> b) {
   if (std::min(a.size(), b.size()) < least_samples) {
-    return fmt::format("too few samples: {} and {}, and {} are needed on each side", a.size(),
-                       b.size(), least_samples);
+    return fmt::format("too few samples: {} and {}; each side needs {}", a.size(), b.size(),
+                       least_samples);
   }
   const auto fits = [](double x) { return x > 0 && std::isfinite(x); };
   if (std::all_of(a.begin(), a.end(), fits) && std::all_of(b.begin(), b.end(), fits)) return {};
-  return "not all samples are finite and above 0, so that there is no ratio";
+  return "there is no ratio: some samples are not finite and above 0";
 }
 
-// By the samples that objection() has nothing against.
+// Requires samples without an objection().
 Judgement judge_samples(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   const double of_a = middle(a), of_b = middle(b);
   const double difference = std::log(of_b / of_a);
-  const Variance variance = of_the_difference(a, b, criteria);
+  const Variance variance = of_difference(a, b, criteria);
   const double error = std::sqrt(variance.value);
   const double reach =
       error * statistics::student_upper_quantile(criteria.significance / 2, variance.degrees);
@@ -152,7 +150,8 @@ Judgement judge(const Sampled& a, const Sampled& b, const Criteria& criteria) {
   Criteria samples_alone = criteria;
   samples_alone.between_runs = 0;
   if (judge_samples(a, b, samples_alone).relation != Relation::inconclusive) {
-    judgement.reason = holds_one(criteria) + "a single run a side cannot tell so little";
+    judgement.reason =
+        contains_one(criteria) + "a single run a side cannot show so small a difference";
   }
   return judgement;
 }

@@ -38,11 +38,11 @@ Grouped group(const Side& side) {
   return grouped;
 }
 
-// Places in `pairs` of the cases that only one side has, by their key without settings.
-std::map<std::string, std::vector<std::size_t>> left_over(const std::vector<CasePair>& pairs,
-                                                          Cases CasePair::*side,
-                                                          Cases CasePair::*other,
-                                                          const std::set<std::string>& kept) {
+// Indices in `pairs` of the cases that `other` lacks, by their key without settings.
+std::map<std::string, std::vector<std::size_t>> unpaired(const std::vector<CasePair>& pairs,
+                                                         Cases CasePair::*side,
+                                                         Cases CasePair::*other,
+                                                         const std::set<std::string>& kept) {
   std::map<std::string, std::vector<std::size_t>> places;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     if ((pairs[i].*other).empty()) {
@@ -52,7 +52,6 @@ std::map<std::string, std::vector<std::size_t>> left_over(const std::vector<Case
   return places;
 }
 
-// Settings of which a side's cases have several values.
 void add_axes(const Side& side, std::set<std::string>& axes) {
   std::map<std::string, std::string> first;
   for (const store::Run& run : side.runs) {
@@ -67,8 +66,8 @@ void add_axes(const Side& side, std::set<std::string>& axes) {
 }
 
 void pair_without_settings(std::vector<CasePair>& pairs, const std::set<std::string>& kept) {
-  const auto only_b = left_over(pairs, &CasePair::b, &CasePair::a, kept);
-  for (const auto& [key, places] : left_over(pairs, &CasePair::a, &CasePair::b, kept)) {
+  const auto only_b = unpaired(pairs, &CasePair::b, &CasePair::a, kept);
+  for (const auto& [key, places] : unpaired(pairs, &CasePair::a, &CasePair::b, kept)) {
     const auto match = only_b.find(key);
     if (match == only_b.end() || places.size() != 1 || match->second.size() != 1) continue;
     pairs[places.front()].b.swap(pairs[match->second.front()].b);

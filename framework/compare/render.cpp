@@ -20,8 +20,6 @@ namespace {
 using report::TableColumn;
 using report::TableSection;
 
-std::string percentage(double fraction) { return fmt::format("{:g} %", fraction * 100); }
-
 std::string rule_of(const Question& question) {
   return fmt::format(
       "{}, B against A: a difference counts when it is significant at {} and at least {} large.",
@@ -29,7 +27,6 @@ std::string rule_of(const Question& question) {
       percentage(question.criteria.least));
 }
 
-// The names of parameters that tell rows apart.
 std::vector<std::string> varying(const std::vector<Row>& rows) {
   std::map<std::string, std::set<std::string>> values;
   std::map<std::string, std::size_t> holders;
@@ -108,7 +105,6 @@ std::string row_name(const Row& row, const std::vector<std::string>& names) {
   return parts.empty() ? "the only case" : join(parts, ", ");
 }
 
-// The first few, and how many more there are.
 std::string first_of(const std::vector<std::string>& rows) {
   constexpr std::size_t rows_named = 4;
   const std::size_t named = std::min(rows_named, rows.size());
@@ -117,7 +113,6 @@ std::string first_of(const std::vector<std::string>& rows) {
   return text;
 }
 
-// The reason of the first such mark on that side; the others differ in their figures.
 std::string first_reason(const Comparison& comparison, std::string_view side,
                          const std::string& mark) {
   for (const Row& row : comparison.rows) {
@@ -137,7 +132,7 @@ void add_cause(const std::string& cause, const std::string& row, Causes& causes)
   if (known->second.empty() || known->second.back() != row) known->second.push_back(row);
 }
 
-// One line for each reason, and for each kind of mark on a side, with the rows it holds for.
+// One line for each reason and each kind of mark on a side, with its rows.
 std::vector<std::string> reasons_of(const Comparison& comparison) {
   const std::vector<std::string> names = varying(comparison.rows);
   Causes causes;
@@ -150,7 +145,7 @@ std::vector<std::string> reasons_of(const Comparison& comparison) {
   for (const Row& row : comparison.rows) {
     for (const auto& [side, figures] : {std::pair("A", &row.a), std::pair("B", &row.b)}) {
       for (const store::Mark& mark : figures->marks) {
-        add_cause(fmt::format("{} {}: {}, such as: {}", report::mark_sign, side, mark.mark,
+        add_cause(fmt::format("{} {}: {}, for example: {}", report::mark_sign, side, mark.mark,
                               first_reason(comparison, side, mark.mark)),
                   row_name(row, names), causes);
       }
@@ -177,7 +172,7 @@ std::string summary_of(const Comparison& comparison) {
   return join(parts, ", ") + ".";
 }
 
-std::string or_unknown(const std::string& text) { return text.empty() ? "not known" : text; }
+std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
 
 nlohmann::ordered_json figures_to_json(const Figures& figures) {
   nlohmann::ordered_json marks = nlohmann::ordered_json::array();

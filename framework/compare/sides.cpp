@@ -62,7 +62,6 @@ class Reader {
     return {};
   }
 
-  // What is in the side already, from wherever, is not added again.
   void add(store::Run run) {
     const auto known =
         std::find_if(side_.runs.begin(), side_.runs.end(), [&](const store::Run& one) {
@@ -101,7 +100,6 @@ class Reader {
     });
   }
 
-  // Of all stored runs, from the oldest on.
   Result<void> add_cases(const std::string& item, const Wanted& wanted) {
     auto runs = database_->runs();
     if (!runs) return tl::unexpected(runs.error());
@@ -116,10 +114,10 @@ class Reader {
       add(std::move(*run));
     }
     if (any) return {};
-    return nothing_is(item);
+    return no_match(item);
   }
 
-  static Result<void> nothing_is(const std::string& item) {
+  static Result<void> no_match(const std::string& item) {
     return fail(ExitCode::bad_input, fmt::format("no stored run matches '{}'", item),
                 "`assay show RUN` shows the machine, the commit and the builds of a run");
   }
@@ -128,7 +126,7 @@ class Reader {
     constexpr std::size_t least = 7;
     if (prefix.size() >= least) return {};
     return fail(ExitCode::bad_input, fmt::format("'{}:{}' is too short", what, prefix),
-                fmt::format("give its first {} digits at least", least));
+                fmt::format("give at least its first {} digits", least));
   }
 
   const OpenDatabase& open_;
@@ -143,7 +141,7 @@ Result<Side> read_side(const std::string& text, const OpenDatabase& open) {
   for (const std::string& item : split(text, ',')) {
     const std::string name(trim(item));
     if (name.empty()) {
-      return fail(ExitCode::bad_input, fmt::format("'{}' names no run between two commas", text),
+      return fail(ExitCode::bad_input, fmt::format("'{}' has an empty name between commas", text),
                   "name runs or files, separated by commas");
     }
     if (auto added = reader.add(name); !added) return tl::unexpected(added.error());

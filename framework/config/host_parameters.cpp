@@ -20,8 +20,8 @@ ParameterInfo duration_parameter(std::string name, double default_s, std::string
 ParameterInfo target_parameter() {
   ParameterInfo info = real_parameter(
       "measure.target", 0, 0, 1,
-      "How well the median is to be known before sampling stops, as a share of it: the half-width "
-      "of its 95 % interval. 0 takes exactly measure.samples.");
+      "Sampling stops once the median is known this well: the distance to the farther end of its "
+      "95 % interval, as a share of the median. 0 takes exactly measure.samples.");
   info.unit = std::string(share_unit);
   return info;
 }
@@ -32,17 +32,18 @@ ParameterInfo interleave_parameter() {
   info.type = ParameterType::text;
   info.default_value = std::string();
   info.description =
-      "Name of an axis: cases that differ in nothing else take turns with blocks of samples; "
-      "empty: each case is measured on its own.";
+      "Name of an axis: cases that differ only in it take turns with blocks of samples; empty: "
+      "each "
+      "case is measured on its own.";
   return info;
 }
 
-// Without a default: a case has no machine unless the experiment names one.
+// Without a default: only the experiment can name a machine.
 ParameterInfo machine_parameter() {
   ParameterInfo info;
   info.name = "machine";
   info.type = ParameterType::text;
-  info.description = "Name of the machine, to tell runs of several machines apart in one report.";
+  info.description = "Name of the machine, for reports on several machines.";
   return info;
 }
 
@@ -53,9 +54,9 @@ const std::vector<ParameterInfo>& host_parameters() {
       integer_parameter("world_size", 1, 1, 4096, "Number of ranks that run the case together."),
       integer_parameter("nodes", 1, 1, 4096, "Number of machines the ranks are spread over."),
       choice_parameter("device", "auto", {"auto", "cpu", "cuda"},
-                       "Where tensors live; auto takes a GPU where there is one."),
+                       "Where tensors live; auto takes a GPU if there is one."),
       choice_parameter("backend", "auto", {"auto", "none", "gloo", "nccl"},
-                       "Transport of collectives; auto goes by device and world_size."),
+                       "Transport of collectives; auto follows from device and world_size."),
       integer_parameter("repeat", 0, 0, 1000,
                         "Number of the repetition: [0, 1, 2] measures every case three times."),
       machine_parameter(),
@@ -63,30 +64,30 @@ const std::vector<ParameterInfo>& host_parameters() {
       integer_parameter("measure.samples", 10, 1, 1000000, "Samples taken of each pass."),
       target_parameter(),
       integer_parameter("measure.min_samples", 10, 1, 1000000,
-                        "Samples before measure.target is looked at."),
+                        "Samples before measure.target can stop sampling."),
       integer_parameter("measure.max_samples", 1000, 1, 1000000,
-                        "Samples at most, where measure.target is not reached."),
+                        "Samples at most, if measure.target is not reached."),
       duration_parameter("measure.max_time", 10,
-                         "Time for the samples of a pass, where measure.target is not reached."),
+                         "Time for the samples of a pass, if measure.target is not reached."),
       choice_parameter("measure.clock", "auto", {"auto", "wall", "cuda_event", "cuda_graph"},
-                       "What takes the time: wall includes the host's part, cuda_event is device "
-                       "time, cuda_graph times replays of the captured call."),
+                       "The clock: wall includes the host's part, cuda_event is device time, "
+                       "cuda_graph times replays of the captured call."),
       choice_parameter("measure.cache", "warm", {"warm", "flush", "rotate"},
-                       "What a timed call finds in the last-level cache: what the call before left "
-                       "there (warm), nothing of its own (flush), or what calls on other copies of "
-                       "its inputs left (rotate)."),
+                       "State of the last-level cache before a timed call: as the call before left "
+                       "it (warm), without the call's data (flush), or as calls on other copies of "
+                       "its inputs left it (rotate)."),
       integer_parameter("measure.calls_per_sample", 1, 1, 1000000,
-                        "Calls that one sample is the sum of."),
+                        "Calls that one sample adds up."),
       choice_parameter("measure.isolation", "shared", {"shared", "case", "pass"},
-                       "Whether workers serve case after case, or each case, or each pass of a "
-                       "case, gets fresh ones, whose first call is cold."),
-      duration_parameter("measure.timeout", 600, "Time a case may take before it is stopped."),
+                       "Who gets fresh workers, whose first call is cold: nobody (shared), each "
+                       "case, or each pass of a case."),
+      duration_parameter("measure.timeout", 600,
+                         "Time limit of a case, after which it is stopped."),
       choice_parameter("measure.unhealthy", "mark", {"mark", "retry", "discard"},
-                       "What becomes of a case that was measured while the machine was not fit for "
-                       "it: its times are marked, it is measured again (three times at most, the "
-                       "best is kept), or its times are kept out of reports."),
-      integer_parameter("measure.seed", 0, 0, 4294967295.0,
-                        "Seed of the random numbers a case is made from."),
+                       "What happens to a case measured on an unhealthy machine: its times are "
+                       "marked (mark), it is measured again, three times at most, and the best is "
+                       "kept (retry), or reports omit its times (discard)."),
+      integer_parameter("measure.seed", 0, 0, 4294967295.0, "Seed of a case's random numbers."),
       interleave_parameter(),
   };
   return parameters;

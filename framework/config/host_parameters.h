@@ -7,17 +7,15 @@
 
 namespace assay::config {
 
-// The setting that names the axis whose cases are measured in turns.
 inline constexpr std::string_view interleave_setting = "measure.interleave";
 
-// What every experiment may name whatever its workload: where and how often a case runs, and the
-// measuring settings ("measure.warmup", …). A value of "auto" is resolved when the case runs.
+// The parameters of every workload. "auto" is resolved when a case runs.
 const std::vector<ParameterInfo>& host_parameters();
 
-// The unit of a real parameter that may also be written as a percentage: "5 %" for 0.05.
+// The unit of a real parameter that also takes a percentage: "5 %" for 0.05.
 inline constexpr std::string_view share_unit = "share";
 
-// nullptr where the host has none of that name.
+// nullptr for an unknown name.
 const ParameterInfo* find_host_parameter(std::string_view name);
 
 }  // namespace assay::config

@@ -20,14 +20,12 @@ std::string bytes_of(const Row& row) {
   return {reinterpret_cast<const char*>(row.data()), row.size() * sizeof(Row::value_type)};
 }
 
-// One cell that a step of an axis sets.
 struct Assignment {
   std::size_t column;
   std::uint32_t index;
 };
 
-// A dotted option's axis applies only to the variants that have the option: to some steps of the
-// axis the kind is on.
+// The steps of a kind's axis whose variants have a dotted option.
 struct Condition {
   std::size_t axis;
   std::vector<bool> steps;
@@ -50,16 +48,6 @@ bool has_option(const Choice& choice, const std::string& name) {
   return std::any_of(choice.options.begin(), choice.options.end(),
                      [&](const auto& option) { return option.first == name; });
 }
-
-// The rows a plan has so far, compared by content.
-class SeenRows {
- public:
-  // Whether the row is new.
-  bool add(const Row& row) { return rows_.insert(bytes_of(row)).second; }
-
- private:
-  std::unordered_set<std::string> rows_;
-};
 
 class Expander {
  public:
@@ -135,7 +123,6 @@ class Expander {
     }
   }
 
-  // Where else in the matrix the kind of an option stands, if it does.
   std::vector<Condition> conditions_of(const std::string& option) const {
     const std::string kind = option.substr(0, option.find('.'));
     std::vector<Condition> conditions;
@@ -188,7 +175,7 @@ class Expander {
       for (const auto& [name, value] : entry) {
         const auto place = plan_.column(name);
         const auto index = place ? plan_.index_of(*place, value) : std::nullopt;
-        if (!index) break;  // no case has all of it
+        if (!index) break;  // no case matches the entry
         columns.push_back(*place);
         indices.push_back(*index);
       }
@@ -247,9 +234,9 @@ class Expander {
     reached_filters_ = true;
     const auto passes = passes_filters(row);
     if (!passes) return tl::unexpected(passes.error());
-    // Rows can coincide where an option's axis does not apply, or through `include`.
+    // Rows repeat through `include` and where an option's axis does not apply.
     const bool may_repeat = !option_axes_.empty() || !experiment_.include.empty();
-    if (*passes && (!may_repeat || seen_.add(row))) plan_.add_row(row);
+    if (*passes && (!may_repeat || seen_.insert(bytes_of(row)).second)) plan_.add_row(row);
     return {};
   }
 
@@ -299,10 +286,10 @@ class Expander {
   Row base_;
   std::vector<std::vector<std::vector<Assignment>>> steps_;  // by axis and step
   std::vector<OptionAxis> option_axes_;
-  // By the columns they name: entries that name the same are one look-up, however many they are.
+  // By the columns of the entries.
   std::map<std::vector<std::size_t>, std::unordered_set<std::string>> excludes_;
   std::vector<CompiledFilter> filters_;
-  SeenRows seen_;
+  std::unordered_set<std::string> seen_;
   bool reached_filters_ = false;  // exclude left something
 };
 

@@ -4,11 +4,10 @@
 
 namespace assay::config {
 
-// Cases of the matrix before anything is excluded, with the include entries; SIZE_MAX where the
-// product does not fit.
+// The number of cases before `exclude`, with those of `include`; SIZE_MAX on overflow.
 std::size_t count_cases(const Experiment& experiment);
 
-// What is wrong, without a place, when that is more than the experiment's case limit.
+// An error without a place if count_cases exceeds the experiment's limit.
 std::optional<Diagnostic> over_limit(const Experiment& experiment);
 
 }  // namespace assay::config

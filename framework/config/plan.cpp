@@ -67,7 +67,7 @@ std::size_t Plan::add_column(std::string name) {
 std::string Plan::describe(std::size_t case_index) const {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < column_count_; ++i) {
-    // values[0] stands for "not applicable": more than one other value means that it varies.
+    // values[0] is monostate: two other values mean that the column varies.
     const Value& value = at(case_index, i);
     if (columns_[i].values.size() > 2 && value.index() != 0) {
       words.push_back(columns_[i].name + "=" + to_text(value));

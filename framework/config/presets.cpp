@@ -35,7 +35,7 @@ Result<yaml::Node> Presets::read(const std::string& folder, const std::string& n
   }
   auto document = yaml::parse_file(path.string());
   if (document && !document->is_mapping()) {
-    return fail_at(document->where, "a config is a mapping of names");
+    return fail_at(document->where, "a config must be a mapping of names to values");
   }
   return document;
 }

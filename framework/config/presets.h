@@ -10,16 +10,15 @@
 
 namespace assay::config {
 
-// Config files an experiment names: configs/<folder>/NAME.yaml, or a path ending in .yaml that is
-// relative to the experiment file.
+// Config files: configs/<folder>/NAME.yaml, or a .yaml path relative to the experiment file.
 class Presets {
  public:
   Presets(std::filesystem::path configs, std::filesystem::path experiment_folder);
 
-  // Names that `folder` offers, sorted.
+  // Sorted.
   std::vector<std::string> names(const std::string& folder) const;
 
-  // The file, always a mapping. An error without a place means there is no such file.
+  // A mapping. An error without a place means that the file does not exist.
   Result<yaml::Node> read(const std::string& folder, const std::string& name) const;
 
  private:

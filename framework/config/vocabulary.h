@@ -8,37 +8,35 @@
 
 namespace assay::config {
 
-// The value of a kind the workload uses and the experiment does not name; "" for no such kind.
+// The variant of a kind that the experiment does not name; "" for an unknown kind.
 std::string_view default_variant(std::string_view kind);
 
-// What an experiment of one workload may name.
+// The names that an experiment of one workload may use.
 class Vocabulary {
  public:
   Vocabulary(const catalogue::Catalogue& catalogue, const catalogue::PluginInfo& workload)
       : catalogue_(catalogue), workload_(workload) {}
 
-  // What a name means. For a parameter of the workload or of the host `info` says what it takes;
-  // for an option ("attention.block_m") kind and option are its two parts.
   struct Meaning {
     enum class Sort { unknown, kind, parameter, option };
     Sort sort = Sort::unknown;
-    const ParameterInfo* info = nullptr;
-    std::string kind = {};
+    const ParameterInfo* info = nullptr;  // of a parameter
+    std::string kind = {};                // of a kind or an option ("attention.block_m")
     std::string option = {};
   };
   Meaning find(std::string_view name) const;
 
   const catalogue::PluginInfo& workload() const { return workload_; }
   bool uses(std::string_view kind) const;
-  // Plugins of the kind that can take part in the workload, sorted by name.
+  // The kind's plugins for the workload, sorted by name.
   std::vector<const catalogue::PluginInfo*> variants(std::string_view kind) const;
   const catalogue::PluginInfo* variant(std::string_view kind, std::string_view name) const;
 
-  // Parameters of the workload, kinds it uses, the host's own; options only with `with_options`.
+  // The workload's parameters, its kinds, their options if `with_options`, the host's parameters.
   std::vector<std::string> names(bool with_options) const;
-  // Why `name` may not be named: "unknown name 'sq_len'; did you mean …".
+  // Why `name` is refused: "unknown name 'sq_len'; did you mean …".
   std::string objection(std::string_view name) const;
-  // Why there is no such variant.
+  // Why the variant is refused.
   std::string objection(std::string_view kind, std::string_view variant) const;
 
  private:

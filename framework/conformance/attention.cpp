@@ -20,7 +20,6 @@ Shape square(std::int64_t seq, bool causal, at::ScalarType dtype) {
   return {.seq_q = seq, .seq_k = seq, .causal = causal, .dtype = dtype};
 }
 
-// Shared by every case.
 struct TestedAttention {
   Shared<AttentionBoundary> plugin;
 
@@ -48,7 +47,7 @@ Check compared(const TestedAttention& tested, std::string name, std::string sent
               });
 }
 
-// On CPUs fp32, on GPUs often one of the others alone: what only needs some dtype tries two.
+// Checks that need just one dtype try both: many GPU variants lack fp32, CPU variants bf16.
 constexpr at::ScalarType usual_dtypes[] = {at::kFloat, at::kBFloat16};
 
 std::vector<Shape> lengths() {
@@ -61,7 +60,6 @@ std::vector<Shape> lengths() {
   return shapes;
 }
 
-// Every shape as it is, causal and not, in the usual dtypes.
 std::vector<Shape> varied(const std::vector<Shape>& shapes) {
   std::vector<Shape> all;
   for (Shape shape : shapes) {
@@ -144,7 +142,7 @@ std::vector<Shape> magnitudes() {
         for (const auto dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
           Shape shape = square(seq, causal, dtype);
           shape.values = values;
-          // Scores of 100: those of 10,000 would cost any fp32 log-sum-exp its last digits.
+          // Scores of 100: scores of 10,000 would cost an fp32 log-sum-exp its last digits.
           if (values == Values::beyond_fp16) shape.scale = 1e-3;
           shapes.push_back(shape);
         }
@@ -154,7 +152,7 @@ std::vector<Shape> magnitudes() {
   return shapes;
 }
 
-// lse of a variant with a backward of its own, where a query sees a key at all.
+// Compares lse where a query sees at least one key.
 CheckVerdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
   AttentionBoundary& plugin = tested.plugin.get();
   bool has_backward = false;
@@ -179,12 +177,12 @@ CheckVerdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
     const bool like = lse.defined() && lse.sizes() == reference.lse.sizes();
     return like ? at::where(sees, lse.to(at::kDouble), at::zeros_like(reference.lse)) : lse;
   };
-  // In fp32 and around log(seq_k), where it may be 0.
+  // lse is compared in fp32 and with a floor of 1: around log(seq_k) it may be 0.
   compare(verdict, {"lse", seen(reference.lse), 1}, seen(output.lse), tolerance);
   return verdict;
 }
 
-// Whatever the plugin keeps from one call must not show in the next, on another shape.
+// State that the plugin keeps must not affect the next call, on another shape.
 CheckVerdict after_others(const TestedAttention& tested, const Shape& shape) {
   Shape longer = shape;
   longer.seq_q += 40;
@@ -230,7 +228,7 @@ std::vector<Check> attention_checks(const Subject& subject) {
                head_sizes()),
       compared(tested, "batches", "Batches and heads do not mix.", batches()),
       compared(tested, "strides", "Inputs and output gradient with any strides.", layouts()),
-      compared(tested, "scale", "The scale it is given is the one it uses.", scales()),
+      compared(tested, "scale", "It uses the given scale.", scales()),
       compared(tested, "magnitudes",
                "Tiny, large and constant values, and one key far larger than the others.",
                magnitudes()),

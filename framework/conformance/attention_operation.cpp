@@ -129,8 +129,8 @@ at::Tensor textbook(const AttentionInputs& in) {
   return at::matmul(at::_safe_softmax(scores, -1), in.v);
 }
 
-// Where the terms of a gradient cancel out, as with one key alone, its rounding errors are those of
-// the terms: dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) with P around 1 / seq_k.
+// Where a gradient's terms cancel out, as with a single key, its rounding errors are those of the
+// terms: dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) with P around 1 / seq_k.
 std::vector<Expected> reference(const AttentionInputs& in, const at::Tensor& dout) {
   auto found =
       model::attention_reference(in, at::arange(in.q.size(2), at::TensorOptions(at::kLong)), dout);

@@ -9,7 +9,7 @@
 
 namespace assay::conformance {
 
-// How q, k and v lie in memory; d_head is contiguous in all of them.
+// How q, k and v lie in memory; d_head is always contiguous.
 enum class AttentionLayout {
   contiguous,
   heads_last,
@@ -21,7 +21,6 @@ enum class AttentionLayout {
 };
 enum class AttentionValues { normal, tiny, large, beyond_fp16, constant, zero, large_key, shifted };
 
-// One call: its sizes, and what its inputs hold and how they lie.
 struct AttentionShape {
   std::int64_t batch = 1;
   std::int64_t heads = 2;
@@ -42,7 +41,7 @@ struct AttentionShape {
 
 std::string text(const AttentionShape& shape);
 
-// Random inputs of this shape, the same on every device. The plugin must outlive the operation.
+// Random inputs of this shape, equal on every device. The plugin must outlive the operation.
 Operation attention_operation(AttentionBoundary& plugin, const AttentionShape& shape,
                               const at::Device& device);
 

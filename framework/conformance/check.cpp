@@ -29,7 +29,7 @@ std::vector<Check> checks_of_kind(const Subject& subject) {
   throw Unsupported("there is no conformance suite for the kind '" + kind + "'");
 }
 
-// The measured case nearest to (or farthest beyond) its own tolerance stands for all.
+// Keeps the case nearest to, or farthest beyond, its own tolerance.
 void keep_worst(wire::CheckResult& result, const CheckVerdict& verdict) {
   if (verdict.tolerance <= 0) return;
   const bool first = result.tolerance <= 0;

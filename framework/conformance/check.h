@@ -15,27 +15,25 @@
 
 namespace assay::conformance {
 
-// What one case showed.
 struct CheckVerdict {
-  double error = 0;       // relative to the reference; 0 where nothing was measured
-  double tolerance = 0;   // what the error may be; 0 where nothing was measured
-  std::string complaint;  // what was wrong; "" where nothing was
-  std::string note;       // worth knowing, though not wrong
+  double error = 0;       // relative to the reference; 0 where not measured
+  double tolerance = 0;   // largest allowed error; 0 where not measured
+  std::string complaint;  // what is wrong; "" where nothing is
+  std::string note;       // worth knowing, not wrong
 };
 
 struct Case {
   std::string text;  // its parameters in words
   std::function<CheckVerdict()>
-      run;  // what it throws fails the case; Unsupported says it does not apply
+      run;  // an exception fails the case; Unsupported: the case does not apply
 };
 
 struct Check {
   std::string name;         // "forward"
-  std::string sentence;     // what holds where it passes
-  std::vector<Case> cases;  // smallest first: the first that fails is the one reported
+  std::string sentence;     // what holds where the check passes
+  std::vector<Case> cases;  // smallest first: the first failure is reported
 };
 
-// The plugin that is checked.
 class Subject {
  public:
   Subject(const PluginEntry& entry, Options options, at::Device device)
@@ -44,7 +42,7 @@ class Subject {
   const PluginEntry& entry() const { return *entry_; }
   const at::Device& device() const { return device_; }
 
-  // A new one. Throws PluginFailure.
+  // Throws PluginFailure.
   template <class BoundaryOfKind>
   std::unique_ptr<BoundaryOfKind> make() const {
     std::unique_ptr<Boundary> made;
@@ -58,7 +56,7 @@ class Subject {
   at::Device device_;
 };
 
-// One plugin for all cases of a suite, made when the first of them asks for it; copies share it.
+// One plugin shared by all cases of a suite, made on first use. Copies share it.
 template <class BoundaryOfKind>
 class Shared {
  public:
@@ -81,15 +79,14 @@ class Shared {
   std::shared_ptr<Held> held_;
 };
 
-// Every check of the plugin's kind. Calls nothing of the plugin yet. Throws Unsupported for a kind
-// that has none.
+// All checks of the plugin's kind; calls nothing of the plugin yet. Throws Unsupported for a kind
+// without a suite.
 std::vector<Check> suite(const Subject& subject);
 
-// Runs the cases one after the other; `begins` is told of each before it starts. Throws nothing of
-// what the cases throw.
+// Runs the cases in order and calls `begins` with each one's text before it starts. Catches what
+// the cases throw.
 wire::CheckResult run(const Check& check, const std::function<void(const std::string&)>& begins);
 
-// The checks of each kind, one file a kind.
 std::vector<Check> attention_checks(const Subject& subject);
 std::vector<Check> norm_checks(const Subject& subject);
 std::vector<Check> precision_checks(const Subject& subject);

@@ -22,7 +22,7 @@ namespace {
 constexpr double exchange_tolerance = 1e-5;
 constexpr int blocks = 2;
 constexpr double learning_rate = 0.1;
-// A rank that has failed leaves the others waiting for this long.
+// How long other ranks wait for one that has failed.
 constexpr std::chrono::seconds rank_patience(20);
 
 using Sizes = std::vector<std::vector<std::int64_t>>;
@@ -51,7 +51,7 @@ std::string text(const Setup& setup) {
   return words;
 }
 
-// One rank of a training loop that has no model: gradients come from a seed.
+// One rank of a training loop without a model: gradients are drawn from a seed.
 class Rank {
  public:
   Rank(const Setup& setup, CommunicationBoundary& plugin, const Group& group, at::Device device)
@@ -72,7 +72,7 @@ class Rank {
   const CommunicationTraits& traits() const { return traits_; }
   const std::vector<std::size_t>& owned() const { return owned_; }
 
-  // Forward, and a backward that finishes the last parameter's gradient first.
+  // Forward, then a backward that finishes the last parameter's gradient first.
   void backward(int step) {
     const at::NoGradGuard no_grad;
     for (int block = 0; block < blocks; ++block) {
@@ -91,14 +91,14 @@ class Rank {
   void compare_gradients(int step, CheckVerdict& verdict) const {
     for (const std::size_t i : owned_) {
       const auto& found = parameters_[i].grad();
-      // Where no rank has a gradient it may stay undefined.
+      // The gradient may stay undefined where no rank has one.
       if (!found.defined() && setup_.missing_everywhere && is_missing(i)) continue;
       compare(verdict, {name("gradient", i), mean_gradient(step, i), 1e-3}, on_cpu(found),
               exchange_tolerance);
     }
   }
 
-  // Gradient descent on what this rank owns, then whatever brings it to the others.
+  // Gradient descent on the owned parameters, then their exchange.
   void update(int step) {
     {
       const at::NoGradGuard no_grad;
@@ -113,7 +113,7 @@ class Rank {
     }
   }
 
-  // A variant that shards parameters has them whole between before_block and after_block.
+  // Parameters are whole between before_block and after_block, even if sharded.
   void compare_parameters(CheckVerdict& verdict) const {
     throw_unless_ok(plugin_.before_block(0));
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -175,12 +175,11 @@ class Rank {
 
 using Body = std::function<void(Rank&, int rank, CheckVerdict&)>;
 
-// What the ranks of one case came to.
 class Outcomes {
  public:
   void add(const CheckVerdict& verdict, const Status& status) {
     const std::lock_guard lock(mutex_);
-    // A rank that fails makes the others fail after it: the first says more.
+    // Keep the first failure: a failing rank makes the others fail after it.
     if (!status.ok() && failure_.ok()) failure_ = status;
     const bool worse = verdict.error * worst_.tolerance > worst_.error * verdict.tolerance;
     if (worst_.tolerance <= 0 || worse) {
@@ -201,10 +200,10 @@ class Outcomes {
   Status failure_;
 };
 
-// Every rank is a thread with a plugin of its own; several meet over Gloo and stay on the CPU.
+// Runs every rank on a thread with a plugin of its own. Several ranks meet over Gloo on the CPU.
 CheckVerdict on_ranks(const Subject& subject, const Setup& setup, const Body& body) {
-  // c10d's flight recorder, one a process, is not safe where several groups enqueue at once; it
-  // reads this when the first group is made.
+  // c10d's flight recorder, one a process, is unsafe when several groups enqueue at once. It reads
+  // this when the first group is made.
   ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
   const auto store = c10::make_intrusive<c10d::HashStore>();
   const auto device = setup.ranks == 1 ? subject.device() : at::Device(at::kCPU);
@@ -308,7 +307,7 @@ CheckVerdict keeps_traits(const Subject& subject, const Setup& setup) {
     const bool same = before.wants_gradient_ready == after.wants_gradient_ready &&
                       before.synchronizes == after.synchronizes &&
                       before.capturable == after.capturable;
-    if (!same) verdict.complaint = "what it says of itself changed with a step";
+    if (!same) verdict.complaint = "its traits changed during a step";
   });
 }
 
@@ -362,8 +361,8 @@ std::vector<Check> communication_checks(const Subject& subject) {
            on_rank_counts(all, {1}), with(trains_apart)),
       over("mean", "After a backward every rank has the mean of all ranks' gradients.",
            on_rank_counts(all, {2, 3}), with(averages)),
-      over("missing_gradients", "A gradient that a rank does not have counts as 0.",
-           missing_gradients(), with(averages)),
+      over("missing_gradients", "A gradient that a rank lacks counts as 0.", missing_gradients(),
+           with(averages)),
       over("steps",
            "After several steps every rank has the parameters that training on the mean "
            "gives.",
@@ -372,8 +371,7 @@ std::vector<Check> communication_checks(const Subject& subject) {
            on_rank_counts(all, {1, 2, 3}), with(partitions)),
       over("apart", "Where ranks train apart, nothing changes their gradients.",
            on_rank_counts(few, {2, 3}), with(trains_apart)),
-      over("traits", "What it says of itself stays as it is.", on_rank_counts(few, {1, 2}),
-           with(keeps_traits)),
+      over("traits", "Its traits never change.", on_rank_counts(few, {1, 2}), with(keeps_traits)),
   };
 }
 

@@ -14,12 +14,12 @@ namespace {
 constexpr int calls = 4;
 // Fused operations may round differently.
 constexpr double replayed_tolerance = 1e-4;
-// An optimizer divides by what may be next to nothing: parameters are compared as a whole.
+// An optimizer divides by values near zero, so parameters are compared as a whole.
 constexpr double gradient_allowance = 10;
 
 enum class Change { nothing, tokens, parameters };
 
-// A program launched by the plugin, beside the same program called directly.
+// The same program launched by the plugin and called directly.
 class Pair {
  public:
   Pair(CompileBoundary& plugin, const at::Device& device, const std::string& pass)
@@ -31,7 +31,7 @@ class Pair {
     tested_ = program.get();
     boundary_ = std::make_unique<detail::ProgramGuard>(std::move(program));
     throw_unless_ok(plugin.prepare(*boundary_, pass, context, step_));
-    // Preparing may have trained already.
+    // Preparing may already have trained.
     tested_->restart_from(eager_);
   }
 
@@ -85,7 +85,6 @@ CheckVerdict follows(const Subject& subject, const std::string& pass, Change cha
   return verdict;
 }
 
-// Two steps of one plugin, called in turn.
 CheckVerdict do_not_mix(const Subject& subject, const std::string& pass) {
   const auto plugin = subject.make<CompileBoundary>();
   Pair first(*plugin, subject.device(), pass);
@@ -118,12 +117,12 @@ CheckVerdict hands_on_failures(const Subject& subject) {
   if (status.ok()) status = step.before();
   if (status.ok()) status = step.run();
   if (status.outcome == Outcome::unsupported) throw Unsupported(status.reason);
-  if (status.ok()) return {.complaint = "the program threw, and the step says that all is well"};
+  if (status.ok()) return {.complaint = "the program threw, but the step reports success"};
   if (status.reason.find("thrown on purpose") != std::string::npos) return {};
-  return {.complaint = "the program's own reason is lost; it says: " + status.reason};
+  return {.complaint = "the program's reason is lost; it says: " + status.reason};
 }
 
-// With every operation pinned, a call that still reaches none of ours has replaced one.
+// Pins every operation: a call that misses one of ours shows a replacement.
 CheckVerdict respects_pins(const Subject& subject) {
   const auto plugin = subject.make<CompileBoundary>();
   Ops ops = textbook_context(subject.device()).ops;
@@ -158,19 +157,18 @@ std::vector<Check> compile_checks(const Subject& subject) {
     return [subject, change](const std::string& pass) { return follows(subject, pass, change); };
   };
   return {
-      over_passes("results", "Every pass gives what the same operations give one by one.",
+      over_passes("results", "Every pass gives the same results as its operations one by one.",
                   follow(Change::nothing)),
-      over_passes("changed_inputs", "A call reads the tokens as they are then.",
-                  follow(Change::tokens)),
-      over_passes("changed_parameters", "A call reads the parameters as they are then.",
+      over_passes("changed_inputs", "Each call reads the current tokens.", follow(Change::tokens)),
+      over_passes("changed_parameters", "Each call reads the current parameters.",
                   follow(Change::parameters)),
       over_passes("two_programs", "Steps of two programs do not disturb each other.",
                   [subject](const std::string& pass) { return do_not_mix(subject, pass); }),
       {"pinned",
-       "What an experiment names is not replaced.",
+       "It does not replace operations that an experiment names.",
        {{"attention and norm pinned", [subject] { return respects_pins(subject); }}}},
       {"failures",
-       "What a program throws comes back as its reason.",
+       "A program's exception comes back with its reason.",
        {{"a program that throws", [subject] { return hands_on_failures(subject); }}}},
       over_passes("memory", "Repeated calls leave no memory allocated.",
                   [subject](const std::string& pass) { return step_frees_memory(subject, pass); }),

@@ -15,8 +15,8 @@ CheckVerdict frees_memory(const at::Device& device, const std::function<void()>&
   for (int i = 0; i < 2; ++i) call();
   const std::int64_t before = measure::allocated_bytes(device);
   std::int64_t last = before;
-  // A GPU's backward returns a moment before its thread drops the last gradients, so one round may
-  // end with more than it began with; a leak grows in each.
+  // A GPU's backward returns just before its thread drops the last gradients, so one round may end
+  // with more memory than it began with. A leak grows in every round.
   for (int round = 0; round < rounds; ++round) {
     for (int i = 0; i < calls; ++i) call();
     const std::int64_t now = measure::allocated_bytes(device);

@@ -8,7 +8,7 @@
 
 namespace assay::conformance {
 
-// Calls leave no memory allocated. What the first calls keep, such as a mask, is allowed.
+// Repeated calls leave no memory allocated. The first calls may keep some, such as a mask.
 CheckVerdict frees_memory(const at::Device& device, const std::function<void()>& call);
 
 }  // namespace assay::conformance

@@ -124,7 +124,7 @@ at::Tensor with_values(at::Tensor x, NormValues values) {
   }
 }
 
-// Statistics in fp32 at least, as the kind asks; two passes over x.
+// Statistics in fp32 or wider, as the kind requires; two passes over x.
 at::Tensor textbook(const NormInputs& in, bool centred) {
   const auto wide = in.x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   auto x = in.x.to(wide);
@@ -135,7 +135,7 @@ at::Tensor textbook(const NormInputs& in, bool centred) {
   return out.to(in.x.scalar_type());
 }
 
-// The gradient of x is (terms of dout · weight that cancel out) / √(mean square + eps).
+// The gradient of x is (cancelling terms of dout · weight) / √(mean square + eps).
 std::vector<Expected> reference(const NormInputs& in, const at::Tensor& dout, bool centred) {
   const auto leaf = [](const at::Tensor& x) {
     return x.defined() ? x.detach().to(at::kDouble).contiguous().requires_grad_() : x;
@@ -222,7 +222,7 @@ Check compared(const TestedNorm& tested, std::string name, std::string sentence,
   return check;
 }
 
-// Each shape in every dtype, and in the narrow ones also with weights in fp32.
+// Each shape in every dtype; narrow dtypes also with fp32 weights.
 std::vector<NormShape> in_dtypes(const std::vector<NormShape>& shapes) {
   std::vector<NormShape> all;
   for (NormShape shape : shapes) {
@@ -309,7 +309,7 @@ std::vector<Check> norm_checks(const Subject& subject) {
       compared(tested, "strides", "Inputs and output gradient with any strides.", norm_layouts()),
       compared(tested, "magnitudes", "Tiny, large and constant values, and a large mean.",
                norm_magnitudes()),
-      compared(tested, "eps", "The eps it is given is the one it uses.", epsilons()),
+      compared(tested, "eps", "It uses the given eps.", epsilons()),
   };
   for (Check& check : common_operation_checks(few_operations(tested), subject.device())) {
     checks.push_back(std::move(check));

@@ -25,7 +25,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t poisoned_bytes = std::int64_t{256} << 20;
 
-// "out" alone, or with the gradient of every input; a gradient that is missing is undefined.
+// "out", and on request every input's gradient, undefined where missing.
 std::vector<at::Tensor> evaluate(const Operation& operation, const Operation::Call& call,
                                  bool with_gradients) {
   std::vector<at::Tensor> leaves;
@@ -38,7 +38,7 @@ std::vector<at::Tensor> evaluate(const Operation& operation, const Operation::Ca
   }
   at::Tensor out = call(leaves);
   if (!out.defined() || !out.requires_grad()) {
-    throw std::runtime_error("autograd finds no way from the output back to the inputs");
+    throw std::runtime_error("autograd finds no path from the output to the inputs");
   }
   if (out.sizes() != operation.dout.sizes()) {
     throw std::runtime_error(
@@ -61,13 +61,12 @@ std::string index_text(const at::Tensor& tensor, std::int64_t flat) {
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-// Elementwise; what is not a number equals what is not a number.
+// Elementwise equality in which NaN equals NaN.
 at::Tensor alike(const at::Tensor& a, const at::Tensor& b) {
   return a.eq(b).logical_or(a.isnan().logical_and(b.isnan()));
 }
 
-// Where the value is farthest from what it should be; what should be a number and is none, or the
-// other way about, counts as farthest.
+// Where the value is farthest from the expected one. NaN in only one of the two counts as farthest.
 std::string farthest(const at::Tensor& value, const at::Tensor& expected) {
   const auto wide = value.detach().to(at::kDouble);
   const auto distance =
@@ -107,15 +106,15 @@ double dtype_tolerance(at::ScalarType dtype) {
   return model::tolerance(policy);
 }
 
-// Zeros are off by 1: however bad the textbook is, they do not pass.
+// Below 1, so that a result of all zeros fails however bad the textbook is.
 constexpr double largest_excuse = 0.5;
 
 double root_mean_square(const at::Tensor& tensor) {
   return tensor.detach().to(at::kDouble).square().mean().sqrt().item<double>();
 }
 
-// fp16 has steps of 2⁻²⁴ around 0. Rounding to them is no fault, so that results which are not
-// large against a step are measured against what makes half a step the tolerance.
+// fp16 has steps of 2⁻²⁴ around 0, and rounding to them is no fault. This floor makes half a step
+// equal the tolerance.
 double step_floor(at::ScalarType dtype) {
   return dtype == at::kHalf ? std::ldexp(0.5, -24) / dtype_tolerance(dtype) : 0;
 }
@@ -154,10 +153,10 @@ void compare(CheckVerdict& verdict, const Expected& expected, const at::Tensor& 
 }
 
 CheckVerdict agrees(const Operation& operation, bool with_gradients) {
-  // Before the call, which may not leave its inputs alone.
+  // Computed first, since the call might change its inputs.
   const std::vector<Expected> expected = operation.reference();
   const auto values = evaluate(operation, operation.call, with_gradients);
-  std::vector<at::Tensor> textbook;  // worked out only where it matters
+  std::vector<at::Tensor> textbook;  // computed on demand
   CheckVerdict verdict;
   for (std::size_t i = 0; i < values.size(); ++i) {
     double allowed = i == 0 ? operation.tolerance : 2 * operation.tolerance;
@@ -280,7 +279,7 @@ CheckVerdict frees_memory(const Operation& operation) {
 CheckVerdict agrees_on_another_stream(const std::function<Operation()>& make,
                                       const at::Device& device) {
   if (!device.is_cuda()) throw Unsupported("streams need a CUDA device");
-  // Keeps the stream busy for some milliseconds, so that what does not wait for it comes too early.
+  // Keeps the stream busy for some milliseconds, which exposes work that does not wait for it.
   const auto busy = at::ones({4096, 4096}, at::TensorOptions().device(device));
   const auto source = make();
   measure::synchronize(device);
@@ -338,11 +337,11 @@ std::vector<Check> common_operation_checks(const std::vector<NamedOperation>& op
            }),
       over("determinism", "Two calls on the same inputs give the same bits.",
            [](const auto& make) { return repeats(make()); }),
-      over("inputs_unchanged", "Neither call nor backward changes what it is given.",
+      over("inputs_unchanged", "Neither call nor backward changes its inputs.",
            [](const auto& make) { return leaves_inputs_alone(make()); }),
-      over("without_gradients", "It works where no gradient is wanted, and records no graph.",
+      over("without_gradients", "Without gradients it gives the same output and records no graph.",
            [](const auto& make) { return same_without_gradients(make()); }),
-      over("unwritten_memory", "No result depends on memory that nobody has written.",
+      over("unwritten_memory", "No result depends on unwritten memory.",
            [](const auto& make) { return agrees_on_poisoned_memory(make()); }),
       over("memory", "Repeated calls leave no memory allocated.",
            [](const auto& make) { return frees_memory(make()); }),

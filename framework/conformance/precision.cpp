@@ -17,12 +17,11 @@ namespace assay::conformance {
 
 namespace {
 
-// Two tokens already overflow fp16 at the usual 65536.
+// Two tokens overflow fp16 at the usual 65536.
 constexpr double loss_scale = 1024;
 // Gradients of projections into a softmax are small differences of large numbers.
 constexpr double model_gradient_allowance = 10;
 
-// The plugin's policy in force, and its operations.
 class InForce {
  public:
   explicit InForce(const Shared<PrecisionBoundary>& plugin) : device_(plugin.device()) {
@@ -64,7 +63,7 @@ CheckVerdict consistent(const Shared<PrecisionBoundary>& plugin) {
       return fmt::format("the loss scale begins at {:g} and should be at least 1", scale);
     }
     if (policy.loss_scaling && policy.compute() != at::kHalf) {
-      return "loss is scaled though nothing is in fp16: other types do not underflow";
+      return "loss is scaled without fp16: other types do not underflow";
     }
     if (again.parameters != policy.parameters || again.autocast != policy.autocast ||
         again.tf32 != policy.tf32 || again.loss_scaling != policy.loss_scaling) {
@@ -137,11 +136,11 @@ CheckVerdict product_dtype(const Shared<PrecisionBoundary>& plugin) {
   const auto out = operation.call({operation.inputs[0].tensor, operation.inputs[1].tensor});
   const auto should = in_force.policy().compute();
   if (out.scalar_type() == should) return {};
-  return {.complaint = fmt::format("a matrix product comes out in {}, and the policy says {}",
+  return {.complaint = fmt::format("a matrix product comes out in {}, but the policy says {}",
                                    dtype_text(out.scalar_type()), dtype_text(should))};
 }
 
-// Loss, logits and gradients of a model under the policy, against the same model in float64.
+// Compares a model's loss, logits and gradients under the policy with the same model in float64.
 CheckVerdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::string& pass) {
   const InForce in_force(plugin);
   CaseContext context = textbook_context(plugin.device());
@@ -185,13 +184,13 @@ std::vector<Check> precision_checks(const Subject& subject) {
                            [plugin, pass] { return model_agrees(plugin, pass); }});
   }
   return {{"policy",
-           "Its dtypes, TF32 and loss scaling go together.",
+           "Its dtypes, TF32 and loss scaling are consistent.",
            {{"policy()", [plugin] { return consistent(plugin); }}}},
           {"operations",
            "Wrapping leaves every operation in place.",
            {{"wrap() of textbook operations", [plugin] { return complete(plugin); }}}},
           {"dtype",
-           "Matrix products come out in the dtype that the policy says.",
+           "Matrix products come out in the policy's dtype.",
            {{text(shapes[4]), [plugin] { return product_dtype(plugin); }}}},
           std::move(products),
           std::move(model)};

@@ -10,16 +10,14 @@ namespace assay::conformance {
 inline constexpr const char* tiny_model_text =
     "2 layers, d_model 32, 2 heads, vocabulary 61, batch 2, seq 17";
 
-// Textbook operations on the device, in fp32 unless the precision is changed.
 CaseContext textbook_context(const at::Device& device);
 
-// A model small enough to be run many times, as a workload's program. Its tokens and parameters can
-// be replaced in place, as data and optimizer do.
+// A model small enough for many runs, as a workload's program. Tokens and parameters can be
+// replaced in place, as data and optimizer do.
 class TinyModel final : public Program {
  public:
   explicit TinyModel(const CaseContext& context);
 
-  // Passes: those of `passes()`.
   void before(const std::string& pass) override;
   void run(const std::string& pass) override;
   // "logits", "loss", "grad.<parameter>" and, after a train step, "parameter.<parameter>".
@@ -29,7 +27,7 @@ class TinyModel final : public Program {
 
   void draw_tokens(std::uint64_t seed);
   void scale_parameters(double factor);
-  // Takes the other's parameters and forgets all training.
+  // Copies the other's parameters and resets all training state.
   void restart_from(const TinyModel& other);
 
  private:

@@ -15,7 +15,6 @@ namespace assay::conformance {
 
 namespace {
 
-// Whole numbers are made this small, where their bounds allow.
 constexpr std::int64_t small = 24;
 
 PluginDescription description_of(const Subject& subject) {
@@ -33,7 +32,6 @@ Value small_value(const ParameterInfo& parameter) {
   return std::min(*number, std::max(least, small));
 }
 
-// A small model stands for whichever the default names.
 Options small_preset(const ParameterInfo& parameter) {
   if (parameter.config_folder != "models") {
     throw Unsupported("the suite has no small file of configs/" + parameter.config_folder);
@@ -45,7 +43,6 @@ Options small_preset(const ParameterInfo& parameter) {
           {"vocab_size", std::int64_t{61}}};
 }
 
-// The defaults, made small, with textbook variants of every kind.
 CaseContext small_case(const Subject& subject, const PluginDescription& description) {
   CaseContext context = textbook_context(subject.device());
   for (const ParameterInfo& parameter : description.parameters) {
@@ -71,7 +68,7 @@ std::string outside_bounds(const ParameterInfo& parameter) {
     const bool listed =
         choices.empty() || std::find(choices.begin(), choices.end(),
                                      to_text(parameter.default_value)) != choices.end();
-    return listed ? "" : "the default of '" + parameter.name + "' is none of its choices";
+    return listed ? "" : "the default of '" + parameter.name + "' is not among its choices";
   }
   const bool inside =
       number >= parameter.minimum.value_or(number) && number <= parameter.maximum.value_or(number);
@@ -110,7 +107,7 @@ CheckVerdict consistent(const Subject& subject) {
     if (auto found = wrong_in_passes(info); !found.empty()) return found;
     if (auto found = wrong_in_metrics(info); !found.empty()) return found;
     for (const std::string& kind : info.uses) {
-      if (!catalogue::is_kind(kind)) return "info() uses '" + kind + "', which is no kind";
+      if (!catalogue::is_kind(kind)) return "info() uses the unknown kind '" + kind + "'";
     }
     if (info.default_clock != "wall" && info.default_clock != "cuda_event") {
       return "the default clock is wall or cuda_event, not '" + info.default_clock + "'";
@@ -128,7 +125,6 @@ CheckVerdict consistent(const Subject& subject) {
   return {.complaint = wrong()};
 }
 
-// A workload's program for one pass, on the small case.
 class Built {
  public:
   Built(const Subject& subject, std::string pass) : pass_(std::move(pass)) {
@@ -141,7 +137,7 @@ class Built {
     throw_unless_ok(program_->before(pass_));
     throw_unless_ok(program_->run(pass_));
   }
-  // Copies, which the next call cannot change.
+  // Copies, which later calls cannot change.
   std::vector<NamedTensor> outputs() {
     std::vector<NamedTensor> tensors;
     throw_unless_ok(program_->outputs(pass_, tensors));
@@ -257,10 +253,10 @@ CheckVerdict refuses_unknown_pass(const Subject& subject) {
   Status status = built.program().before("no such pass");
   if (status.ok()) status = built.program().run("no such pass");
   if (!status.ok()) return {};
-  return {.complaint = "it runs a pass that it does not have, and says that all is well"};
+  return {.complaint = "it accepts a pass that it does not have"};
 }
 
-// The plugin's passes are its own word: a check that cannot have them says why when it runs.
+// The plugin names its own passes; a check that cannot get them reports why when it runs.
 Check over_passes(const Subject& subject, std::string name, std::string sentence,
                   CheckVerdict (*judge)(const Subject&, const std::string&)) {
   Check check{std::move(name), std::move(sentence), {}};
@@ -282,20 +278,20 @@ Check over_passes(const Subject& subject, std::string name, std::string sentence
 std::vector<Check> workload_checks(const Subject& subject) {
   return {
       {"description",
-       "What it says of its passes, parameters and metrics goes together.",
+       "Its passes, parameters and metrics are consistent.",
        {{"info() and options()", [subject] { return consistent(subject); }}}},
       over_passes(subject, "passes", "Every pass runs twice and leaves finite outputs.",
                   runs_twice),
       over_passes(subject, "repeatable", "Two programs built alike give the same outputs.",
                   same_program_twice),
-      over_passes(subject, "isolation", "What ran before does not show in a call's outputs.",
+      over_passes(subject, "isolation", "Earlier calls do not affect a call's outputs.",
                   calls_are_isolated),
       over_passes(subject, "verification", "It is verified, and textbook variants pass.", verified),
       over_passes(subject, "counts", "Counts are positive, finite and declared.", counted),
       over_passes(subject, "memory", "Repeated calls leave no memory allocated.",
                   pass_frees_memory),
       {"unknown_pass",
-       "A pass it does not have is refused.",
+       "It refuses an unknown pass.",
        {{"a pass named 'no such pass'", [subject] { return refuses_unknown_pass(subject); }}}},
   };
 }

@@ -13,7 +13,7 @@ namespace {
 
 struct Operand {
   Value value = {};
-  // What it is beside a text: a literal as written, a name that has no value; of a text, itself.
+  // How it compares with a text: a literal as written, a name without a value.
   const std::string* word = nullptr;
 
   template <class T>
@@ -53,8 +53,7 @@ bool ordered(std::string_view sign, const T& a, const T& b) {
   return (sign.size() == 2 && a == b) || (sign[0] == '<' && a < b) || (sign[0] == '>' && a > b);
 }
 
-// A walk down a tree. All operands are taken, also where the first decides, so that what makes no
-// sense is refused whatever the values are; the first such operation is kept.
+// Evaluates every operand, so that a senseless operation always fails; keeps the first failure.
 class Walk {
  public:
   Walk(const ExpressionTree& tree, const std::vector<Value>& values)
@@ -112,7 +111,6 @@ class Walk {
     if (!failure_) failure_ = std::move(message);
   }
 
-  // Refuses text and booleans.
   bool calculable(const Operand& operand) {
     if (operand.is<std::string>() || operand.is<bool>()) {
       refuse(fmt::format("cannot calculate with {}", operand.in_words()));
@@ -156,7 +154,6 @@ class Walk {
     return rounded(function == Function::ceil ? std::ceil(a.number()) : std::floor(a.number()));
   }
 
-  // The first operand that is no number decides.
   Operand extreme(const Operand& first, const Call& call) {
     Operand best = first;
     for (std::size_t i = 1; i < call.arguments.size(); ++i) {

@@ -17,7 +17,6 @@ namespace {
 constexpr std::size_t longest_text = 1 << 16;
 constexpr std::size_t deepest_nesting = 100;
 
-// Thrown inside this file only; parse_expression turns it into an error.
 struct ParseFailure {
   std::string message;
   std::string hint;
@@ -26,9 +25,9 @@ struct ParseFailure {
 struct Token {
   enum class Kind { constant, name, symbol, end };
   Kind kind;
-  std::string_view text;  // as written; without its quotes for text
+  std::string_view text;  // as written, without quotes
   std::size_t column;     // from 1
-  Value value = {};       // of a constant: text, or a number in base units
+  Value value = {};       // of a constant; numbers in base units
 };
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -58,7 +57,6 @@ class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
 
-  // Ends with one token of kind `end`.
   std::vector<Token> run() {
     while (true) {
       at_ = std::min(text_.find_first_not_of(" \t\n\r", at_), text_.size());
@@ -104,8 +102,7 @@ class Lexer {
     at_ = end + 1;
   }
 
-  // A number, a number with its unit (blanks between them or not), or a word that starts with a
-  // digit, such as a model called 2.7B.
+  // "5", "5 min", or a word that starts with a digit, such as 2.7B.
   void numeric() {
     std::size_t length = word_length(at_);
     const char mark = ahead(length - 1), sign = ahead(length);
@@ -156,7 +153,7 @@ constexpr KnownFunction functions[] = {
     {"sqrt", Function::sqrt, 1, 1},  {"log2", Function::log2, 1, 1},
     {"if", Function::choose, 3, 3}};
 
-// Recursive descent; each rule returns the node it made.
+// Recursive descent.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text), tokens_(Lexer(text).run()) {}
@@ -176,7 +173,7 @@ class Parser {
   }
 
   const Token& peek() const { return tokens_[at_]; }
-  // The sign of these that stands here, passed over; "" where none does.
+  // Consumes the next token if it is one of `signs`; else "".
   std::string_view take(Signs signs) {
     if (peek().kind != Token::Kind::symbol) return {};
     const auto* const found = std::find(signs.begin(), signs.end(), peek().text);
@@ -223,7 +220,7 @@ class Parser {
   NodeId product() { return chain({"*", "/"}, &Parser::unary); }
   NodeId unary() { return prefixed("-", &Parser::power); }
 
-  // The place where a name stands that is all of an operand; null where it is anything else.
+  // The use of a name that is a whole operand, or null.
   Expression::Use* use(NodeId operand) {
     const auto* name = std::get_if<Name>(&tree_.nodes[operand]);
     return name != nullptr && name->use ? &tree_.uses[*name->use] : nullptr;
@@ -289,17 +286,17 @@ class Parser {
     const auto [known, added] = indices_.try_emplace(word, tree_.names.size());
     if (added) tree_.names.push_back(word);
     tree_.uses.push_back({word, ""});
-    // A dotted name is the option of a variant; a word such as 2.7B is not.
+    // A dotted name is a variant's option; 2.7B is a word.
     const bool may_be_text = word.find('.') == std::string::npos || is_digit(word[0]);
     return add(Name{known->second, tree_.uses.size() - 1, may_be_text});
   }
 
   NodeId call(std::string_view word) {
     const auto* known = std::find_if(std::begin(functions), std::end(functions),
-                                     [&](const KnownFunction& one) { return one.name == word; });
+                                     [&](const KnownFunction& f) { return f.name == word; });
     if (known == std::end(functions)) {
       std::vector<std::string> names;
-      for (const KnownFunction& one : functions) names.emplace_back(one.name);
+      for (const KnownFunction& function : functions) names.emplace_back(function.name);
       at_ -= 2;
       refuse(fmt::format("unknown function '{}'", word) + suggestion(word, names));
     }

@@ -16,16 +16,16 @@ using NodeId = std::uint32_t;
 
 struct Constant {
   Value value;
-  std::string text;  // as written: what it is beside a text, so that `model == 10B` works
+  std::string text;  // as written, for a comparison with text: `model == 10B`
 };
 
 struct Name {
   std::size_t index;               // in `names`
-  std::optional<std::size_t> use;  // in `uses`; none where brackets set it apart
+  std::optional<std::size_t> use;  // in `uses`; none within brackets
   bool may_be_text;
 };
 
-// Operands joined from left to right, so that a long sum does not nest.
+// Operands joined from left to right, so that a long sum stays flat.
 struct Chain {
   NodeId first;
   std::vector<std::pair<std::string_view, NodeId>> rest;  // each with the sign before it
@@ -44,14 +44,13 @@ struct Call {
   std::vector<NodeId> arguments;  // of `in`: the subject, then the list
 };
 
-// Nesting is bounded, so a walk down the tree may recurse.
+// Of bounded depth: a walk may recurse.
 struct ExpressionTree {
   std::vector<std::variant<Constant, Name, Chain, Prefix, Call>> nodes;  // the last is the root
   std::vector<std::string> names;
   std::vector<Expression::Use> uses;
 };
 
-// Whether a chain's sign compares.
 inline bool is_comparison(std::string_view sign) {
   return sign[0] == '=' || sign[0] == '!' || sign[0] == '<' || sign[0] == '>';
 }

@@ -8,11 +8,10 @@
 
 namespace assay {
 
-// What a name's text is somewhere, each once; none where there is no such name or it is never text.
+// The distinct texts that cases have for a name.
 using TextsOf = std::function<std::vector<std::string>(const std::string& name)>;
 
-// Words that are compared with a name that never is that text, in a sentence for who wrote them:
-// "no case has model 'smal'; did you mean 'small'?". "" where there are none.
+// "no case has model 'smal'; did you mean 'small'?" for each such word; "" without any.
 std::string unknown_names(const Expression& expression, const TextsOf& texts_of);
 
 }  // namespace assay

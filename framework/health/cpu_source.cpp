@@ -14,10 +14,9 @@
 namespace assay::health {
 namespace {
 
-// Frequencies of more cores than this cost more than they tell.
-constexpr std::size_t cores_looked_at = 8;
+constexpr std::size_t frequencies_read = 8;  // cores
 
-// What a look at the edge of a case may take of each of the two that can take long.
+// An edge of a case reads frequencies, and thermal events, only where that takes less.
 constexpr double cheap_s = 0.0003;
 
 double seconds_of(const std::function<void()>& work) {
@@ -28,9 +27,8 @@ double seconds_of(const std::function<void()>& work) {
 
 double ticks_per_s() { return static_cast<double>(::sysconf(_SC_CLK_TCK)); }
 
-// The folder of this process's control group that has CPU statistics (cgroups(7)): of version 2,
-// else of version 1's controller `cpu`. Inside a container the path may lead nowhere, and the
-// container's own group is the root.
+// The folder of this process's control group with CPU statistics (cgroups(7)): of version 2, else
+// of version 1's controller `cpu`. A container may lack the path; its own group is then the root.
 std::string find_control_group(const std::string& root, int self) {
   const auto groups = read_text(root + "/proc/" + std::to_string(self) + "/cgroup");
   for (const std::string& line : split(groups.value_or(""), '\n')) {
@@ -92,7 +90,7 @@ void CpuSource::read(Depth depth, const std::vector<int>&, Reading& reading) {
   read_work(cpu, depth == Depth::thorough);
   if (!cpu.busy_s) return;
   read_quota(cpu);
-  // Some kernels wait for the cores to tell how fast they are, and there may be many of them.
+  // Some kernels wait for every core to tell its frequency.
   const bool thorough = depth == Depth::thorough;
   if (thorough || frequencies_took_s_ < cheap_s) {
     frequencies_took_s_ = seconds_of([&] { read_frequencies(cpu); });
@@ -144,7 +142,7 @@ void CpuSource::read_quota(CpuReading& cpu) const {
 }
 
 void CpuSource::read_frequencies(CpuReading& cpu) const {
-  const std::size_t step = std::max<std::size_t>(1, settings_.cores.size() / cores_looked_at);
+  const std::size_t step = std::max<std::size_t>(1, settings_.cores.size() / frequencies_read);
   for (std::size_t i = 0; i < settings_.cores.size(); i += step) {
     const auto khz = read_number(core_folder(settings_.cores[i]) + "/cpufreq/scaling_cur_freq");
     if (!khz && i == 0) return read_frequencies_of_cpuinfo(cpu);
@@ -168,7 +166,7 @@ void CpuSource::read_frequencies_of_cpuinfo(CpuReading& cpu) const {
   }
 }
 
-// Of the core itself and of the package it sits in; Intel's driver counts both.
+// Intel's driver counts events of the core and of its package.
 void CpuSource::read_thermal_events(CpuReading& cpu) const {
   for (const int core : settings_.cores) {
     const std::string folder = core_folder(core) + "/thermal_throttle/";

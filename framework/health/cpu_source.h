@@ -5,15 +5,14 @@
 
 namespace assay::health {
 
-// The cores this process may run on, through /proc and /sys. Frequencies and slowdowns by heat are
-// read at the edges of a case as well where they took less than 0.3 ms each when they were last
-// read, else only thoroughly.
+// The cores this process may run on, through /proc and /sys. Reads frequencies and slowdowns by
+// heat thoroughly, and at the edges of a case where each took less than 0.3 ms last time.
 class CpuSource : public Source {
  public:
   struct Settings {
-    std::string root;        // what /proc and /sys lie under: "" but in tests
-    std::vector<int> cores;  // numbers of those this process may use
-    int self = 0;            // its pid
+    std::string root;        // the folder of /proc and /sys; "" outside tests
+    std::vector<int> cores;  // numbers of the usable ones
+    int self = 0;            // pid
   };
   static Settings here();
 
@@ -23,11 +22,9 @@ class CpuSource : public Source {
   std::string subject() const override { return "CPU"; }
   std::string problem() const override;
 
-  // How many it may use, and how many cores' time its control group grants it at most.
   int cores() const { return static_cast<int>(settings_.cores.size()); }
-  double quota_cores() const { return quota_cores_; }
-  // "performance", "powersave", …; "" where the kernel does not say.
-  std::string governor() const;
+  double quota_cores() const { return quota_cores_; }  // time of so many cores, at most
+  std::string governor() const;                        // "performance", …; "": unknown
 
  private:
   std::string proc(const std::string& file) const { return settings_.root + "/proc/" + file; }
@@ -41,7 +38,7 @@ class CpuSource : public Source {
 
   Settings settings_;
   ProcessTable processes_;
-  std::string control_group_;  // folder with cpu.stat; "" where there is none
+  std::string control_group_;  // folder with cpu.stat, or ""
   double quota_cores_;
   double frequencies_took_s_ = 0;
   double thermal_events_took_s_ = 0;

@@ -12,7 +12,7 @@ struct Gpu {
   std::string name;
   std::int64_t memory_bytes = 0;
   std::string compute_capability;  // "9.0"
-  std::string uuid;                // "GPU-…"; "" where the driver does not say
+  std::string uuid;                // "GPU-…"; "": unknown
 };
 
 // The GPUs that CUDA may use in this process's environment, through NVML.
@@ -23,7 +23,6 @@ class GpuSource : public Source {
     const char* visible = nullptr;  // CUDA_VISIBLE_DEVICES
     ProcessTable processes;
   };
-  // Of this machine and its environment.
   static Settings here();
 
   explicit GpuSource(const Settings& settings);

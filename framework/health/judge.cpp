@@ -18,8 +18,7 @@ namespace {
 constexpr double widest = 0.05;
 constexpr double least_quota_share = 0.01;  // of the case's time
 
-// Processes that cannot be told apart, as many as were there at a time: a worker that took
-// another's place is not one more.
+// The most processes of unknown owner at a time: a worker that replaces another adds none.
 int most_unknown(const Observation& observation, int device) {
   std::ptrdiff_t most = 0;
   const auto look = [&](const GpuReading& gpu) {
@@ -36,7 +35,7 @@ int most_unknown(const Observation& observation, int device) {
   return static_cast<int>(most);
 }
 
-// "python (pid 12) and 2 processes of other containers"; "" where nobody else is there.
+// "python (pid 12) and 2 processes of other containers", or "".
 std::string strangers(const Observation& observation, int device, int ours) {
   std::vector<std::string> names;
   int known_ours = 0;
@@ -47,15 +46,14 @@ std::string strangers(const Observation& observation, int device, int ours) {
     names.push_back(
         fmt::format("{} (pid {})", process.name.empty() ? "a process" : process.name, process.pid));
   }
-  // Among those that cannot be told apart are ours.
+  // Ours may be among those of unknown owner.
   unknown -= std::max(0, ours - known_ours);
   if (unknown == 1) names.push_back("a process of another container");
   if (unknown > 1) names.push_back(fmt::format("{} processes of other containers", unknown));
   return join(names, " and ");
 }
 
-// "" where it is not. Samples too few for an interval say at least that it is no narrower than
-// they.
+// "" for a narrow interval. Of too few samples their spread is the least the interval can be.
 std::string why_wide(const std::vector<double>& times) {
   const statistics::MedianInterval known = statistics::median_interval(times);
   const double reach = known.relative_reach();
@@ -104,19 +102,18 @@ void judge_cpu(const Observation& observation, const Needs& needs,
       {"busy", "", fmt::format("{} of {} cores", join(takers, " and "), needs.cores_there)});
 }
 
-// The slowest rank of each sample, as a report shows it; those of rank 0 where their numbers
-// differ.
+// The slowest rank of each sample, as in reports; rank 0 where the numbers of samples differ.
 std::map<std::string, std::vector<double>> times_by_pass(const std::vector<store::Series>& series) {
   std::map<std::string, std::vector<double>> passes;
-  for (const store::Series& one : series) {
-    const bool is_time = one.metric == "time" && one.part.empty() && !one.clock.empty() &&
-                         one.outcome == Outcome::ok;
+  for (const store::Series& of_rank : series) {
+    const bool is_time = of_rank.metric == "time" && of_rank.part.empty() &&
+                         !of_rank.clock.empty() && of_rank.outcome == Outcome::ok;
     if (!is_time) continue;
-    const auto [at, added] = passes.try_emplace(one.pass, one.samples);
+    const auto [at, added] = passes.try_emplace(of_rank.pass, of_rank.samples);
     std::vector<double>& slowest = at->second;
-    if (added || slowest.size() != one.samples.size()) continue;
+    if (added || slowest.size() != of_rank.samples.size()) continue;
     for (std::size_t i = 0; i < slowest.size(); ++i) {
-      slowest[i] = std::max(slowest[i], one.samples[i]);
+      slowest[i] = std::max(slowest[i], of_rank.samples[i]);
     }
   }
   return passes;
@@ -125,8 +122,8 @@ std::map<std::string, std::vector<double>> times_by_pass(const std::vector<store
 }  // namespace
 
 double harmless_cores(const Needs& needs) {
-  const double spare = std::max(0.0, needs.cores_there - needs.cores);
-  return std::max({0.25, 0.02 * needs.cores, 0.5 * spare});
+  const double idle = std::max(0.0, needs.cores_there - needs.cores);
+  return std::max({0.25, 0.02 * needs.cores, 0.5 * idle});
 }
 
 std::vector<store::Mark> judge(const Observation& observation, const Needs& needs) {

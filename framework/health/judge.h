@@ -7,24 +7,23 @@
 
 namespace assay::health {
 
-// What a case uses of the machine.
 struct Needs {
   std::vector<int> devices;  // GPUs
   int processes = 1;         // of ours on each of them
   double cores = 1;          // at a time
-  double cores_there = 1;    // that it may use
+  double cores_there = 1;    // usable ones
 };
 
-// Cores that others may use without being noticed: a quarter of one, 2 % of those the case needs,
-// or half of those it leaves free (the other half may be the second threads of the same cores).
+// Others may use this many cores unnoticed: the largest of a quarter of one, 2 % of the case's
+// cores and half of the idle ones (the other half may be second threads of the same cores).
 double harmless_cores(const Needs& needs);
 
-// What was wrong with the machine: `throttled`, `shared`, `busy`.
+// Marks from the machine: `throttled`, `shared`, `busy`.
 std::vector<store::Mark> judge(const Observation& observation, const Needs& needs);
 
-// What the samples of `time` say themselves, of each pass (of the slowest rank of each sample):
-// `drifting` (statistics::examine_order), and `wide` where the farther end of the 95 % interval of
-// their median is more than 5 % away.
+// Marks of each pass from the samples of `time`, the slowest rank of each: `drifting`
+// (statistics::examine_order), and `wide` where the farther end of the 95 % interval of their
+// median is more than 5 % away.
 std::vector<store::Mark> judge_samples(const std::vector<store::Series>& series);
 
 }  // namespace assay::health

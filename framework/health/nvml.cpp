@@ -8,7 +8,7 @@ namespace assay::health {
 
 namespace {
 
-// The part of NVML's stable C interface that is used here (nvml.h of CUDA 13).
+// From NVML's stable C interface (nvml.h of CUDA 13).
 using Device = void*;
 using Status = int;
 constexpr Status success = 0;
@@ -37,7 +37,7 @@ struct Process {
 
 }  // namespace
 
-// Functions the driver lacks are null: the older it is, the fewer figures there are.
+// Functions that an older driver lacks are null.
 struct Nvml::Functions {
   explicit Functions(boost::dll::shared_library opened) : library(std::move(opened)) {
     find(init, {"nvmlInit_v2"});
@@ -63,7 +63,7 @@ struct Nvml::Functions {
          {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
     find(utilisation, {"nvmlDeviceGetUtilizationRates"});
     find(violation, {"nvmlDeviceGetViolationStatus"});
-    // Of the same layout; the first version has shorter entries.
+    // Both have one layout; the first version's entries are shorter.
     find(processes,
          {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
   }
@@ -103,7 +103,6 @@ struct Nvml::Functions {
 
 namespace {
 
-// What a function that fills in one number says, in another unit; nothing where it cannot.
 template <class Number>
 std::optional<double> ask(double unit, Status (*function)(Device, Number*), Device device) {
   Number number = 0;

@@ -11,14 +11,13 @@
 
 namespace assay::health {
 
-// NVIDIA's management library, opened while the program runs, so that a machine without a driver
-// needs nothing of it. Only reads; changes no setting. Not for several threads at once.
+// NVIDIA's management library, opened at run time. Reads only. One thread at a time.
 class Nvml {
  public:
-  // A GPU as NVML counts them: in the order of the PCI bus, whether CUDA may use it or not.
+  // Counts all GPUs in the order of the PCI bus, hidden from CUDA or not.
   using Index = unsigned;
 
-  // The error says why no GPU can be seen.
+  // The error says why there are no GPUs.
   static tl::expected<std::unique_ptr<Nvml>, std::string> open(
       const std::string& library = "libnvidia-ml.so.1");
   ~Nvml();
@@ -28,7 +27,7 @@ class Nvml {
   std::string driver_version() const;
   std::size_t count() const;
   std::string uuid(Index gpu) const;
-  // The GPU that a part ("MIG-…") belongs to.
+  // The GPU of a part ("MIG-…").
   std::optional<Index> owner_of_part(const std::string& uuid) const;
 
   std::string name(Index gpu) const;
@@ -37,11 +36,11 @@ class Nvml {
   std::optional<double> power_limit_w(Index gpu) const;
   std::optional<double> highest_sm_clock_hz(Index gpu) const;
 
-  // What the depths of health/source.h read: a glance; at an edge also the energy; thoroughly also
-  // how long the clocks were held down, and processes, which have the names NVML gives them.
+  // By the depths of health/source.h: a glance; an edge adds the energy; a thorough reading adds
+  // how long the clocks were held down, and processes with NVML's names.
   void glance(Index gpu, GpuReading& reading) const;
   void read_energy(Index gpu, GpuReading& reading) const;
-  // Milliseconds on some drivers.
+  // Takes milliseconds on some drivers.
   void read_held(Index gpu, GpuReading& reading) const;
   std::optional<std::vector<GpuProcess>> processes(Index gpu) const;
 

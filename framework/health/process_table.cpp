@@ -17,7 +17,7 @@ namespace {
 
 // The number of the first pid namespace (PROC_PID_INIT_INO of linux/proc_ns.h).
 constexpr std::string_view first_namespace = "pid:[4026531836]";
-constexpr int deepest = 64;  // generations, should /proc ever show a circle
+constexpr int deepest = 64;  // generations, in case /proc ever shows a cycle
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::optional<double> ProcessTable::own_cpu_s(bool thorough) {
   known_.insert(found.begin(), found.end());
   double total = 0;
   for (auto pid = known_.begin(); pid != known_.end();) {
-    // The number of a process that ended may belong to a stranger by now.
+    // A stranger may have the number of an ended process.
     const auto process = stat(*pid);
     const bool ours = process && (*pid == self_ || known_.contains(process->parent));
     if (ours) total += process->cpu_s;

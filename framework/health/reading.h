@@ -7,18 +7,16 @@
 
 namespace assay::health {
 
-// A process that computes on a GPU.
 struct GpuProcess {
-  // The driver may name processes of other containers, which cannot be told from our own.
+  // unknown: the driver may list processes of other containers under numbers of their own.
   enum class Owner { us, others, unknown };
 
   int pid = 0;
-  std::string name;  // "" where it cannot be seen
+  std::string name;  // "": unknown
   Owner owner = Owner::unknown;
 };
 
-// Why a GPU's clocks are lower than they could be: the bits of NVML's clock event reasons
-// (nvml.h, nvmlClocksEventReasons).
+// Reasons for low clocks of a GPU: the bits of nvmlClocksEventReasons (nvml.h).
 namespace clock_reason {
 inline constexpr std::uint64_t idle = 0x1;
 inline constexpr std::uint64_t application_clocks = 0x2;
@@ -31,7 +29,7 @@ inline constexpr std::uint64_t power_brake = 0x80;
 inline constexpr std::uint64_t display_clocks = 0x100;
 }  // namespace clock_reason
 
-// One look at a GPU. What the driver does not tell is absent.
+// A figure is absent where the driver does not tell it.
 struct GpuReading {
   int device = 0;  // as CUDA counts them in this environment
   std::optional<double> sm_clock_hz;
@@ -40,25 +38,25 @@ struct GpuReading {
   std::optional<double> power_w;
   std::optional<double> utilisation;           // 0 to 1, over about the last second
   std::optional<std::uint64_t> clock_reasons;  // bits of clock_reason
-  // Since the driver was loaded.
+  // The next three count from the driver's start.
   std::optional<double> energy_j;
-  std::optional<double> held_by_power_s;  // time that the power limit held its clocks down
+  std::optional<double> held_by_power_s;  // time with clocks held down by the power limit
   std::optional<double> held_by_heat_s;
   std::optional<std::vector<GpuProcess>> processes;
 };
 
-// One look at the cores this process may run on.
+// The cores this process may run on.
 struct CpuReading {
-  // Seconds of work since some fixed moment, added up over cores.
-  std::optional<double> busy_s;    // done by anybody
-  std::optional<double> stolen_s;  // not done: the hypervisor served others
-  std::optional<double> own_s;     // done by this process and its descendants, ended ones included
+  // Seconds of work since some fixed moment, summed over cores.
+  std::optional<double> busy_s;    // by all programs
+  std::optional<double> stolen_s;  // lost: the hypervisor served others
+  std::optional<double> own_s;     // by this process and its descendants, ended ones included
   std::optional<double> load;      // mean number of threads that want a core, over a minute
   std::optional<int> runnable;     // threads that want one now, on the whole machine
   std::optional<double> lowest_hz;
   std::optional<double> highest_hz;
-  std::optional<std::int64_t> thermal_events;  // times that heat has slowed a core down
-  std::optional<double> quota_s;               // time the control group's quota stopped us
+  std::optional<std::int64_t> thermal_events;  // slowdowns of cores by heat
+  std::optional<double> quota_s;               // time stopped by the control group's quota
 };
 
 struct Reading {

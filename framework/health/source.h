@@ -7,23 +7,23 @@
 
 namespace assay::health {
 
-// How much is read. Each includes the ones before it.
+// Each depth includes the ones before it.
 enum class Depth {
-  glance,    // what changes from moment to moment: clocks, power, temperature
-  edge,      // what is counted up: read as a case begins and ends
-  thorough,  // what takes longer: processes, what held clocks down, slow frequencies of cores
+  glance,    // momentary figures: clocks, power, temperature
+  edge,      // counters, as a case begins and ends
+  thorough,  // slow figures: processes, time of clocks held down, slow frequencies of cores
 };
 
-// Something that can be asked how the machine is. Called from one thread at a time.
+// A source of readings. Called from one thread at a time.
 class Source {
  public:
   virtual ~Source() = default;
 
-  // Adds what it knows; `devices` are the GPUs of interest.
+  // Adds its figures; `devices` are the GPUs of interest.
   virtual void read(Depth depth, const std::vector<int>& devices, Reading& reading) = 0;
   // "GPU" or "CPU".
   virtual std::string subject() const = 0;
-  // Why it has nothing to say; "" when it has.
+  // Why it has no figures, or "".
   virtual std::string problem() const = 0;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A shorter time says nothing of cores whose work is counted in steps of 10 ms.
+// The kernel counts the cores' work in steps of 10 ms.
 constexpr double shortest_work_window_s = 0.4;
 
 template <class Figure>
@@ -20,7 +20,6 @@ std::optional<Figure> difference(const std::optional<Figure>& from,
   return std::max(Figure(0), *to - *from);
 }
 
-// The figure of the first and of the last reading that have it.
 template <class Figure>
 std::optional<Figure> difference_over(const std::vector<Reading>& readings,
                                       std::optional<Figure> CpuReading::*figure) {
@@ -43,62 +42,56 @@ void add_range(json& object, const char* name, const std::vector<double>& figure
   if (!figures.empty()) object[name] = range(figures);
 }
 
-class GpuSummary {
- public:
-  GpuSummary(const Observation& observation, int device)
-      : observation_(observation), device_(device) {}
-
-  json made() {
-    json gpu = {{"device", device_}};
-    add_range(gpu, "sm_clock_hz", all(&GpuReading::sm_clock_hz));
-    add_range(gpu, "memory_clock_hz", all(&GpuReading::memory_clock_hz));
-    add_range(gpu, "temperature_c", all(&GpuReading::temperature_c));
-    add_range(gpu, "power_w", all(&GpuReading::power_w));
-    add_range(gpu, "utilisation", all(&GpuReading::utilisation));
-    if (const auto energy = rise(observation_, device_, &GpuReading::energy_j)) {
-      gpu["energy_j"] = *energy;
+std::vector<double> figures_in(const Observation& observation, int device,
+                               std::optional<double> GpuReading::*figure) {
+  std::vector<double> figures;
+  for (const Reading& reading : observation.readings) {
+    for (const GpuReading& gpu : reading.gpus) {
+      if (gpu.device == device && gpu.*figure) figures.push_back(*(gpu.*figure));
     }
-    add_reasons(gpu);
-    add_processes(gpu);
-    return gpu;
   }
+  return figures;
+}
 
- private:
-  std::vector<double> all(std::optional<double> GpuReading::*figure) const {
-    std::vector<double> figures;
-    for (const Reading& reading : observation_.readings) {
-      for (const GpuReading& gpu : reading.gpus) {
-        if (gpu.device == device_ && gpu.*figure) figures.push_back(*(gpu.*figure));
-      }
-    }
-    return figures;
+// The share of readings with each reason, harmless ones too.
+void add_reasons(json& gpu, const Observation& observation, int device) {
+  const ReasonCounts counts = count_reasons(observation, device);
+  if (counts.readings == 0) return;
+  json shares = json::object();
+  for (const auto& [name, bit] : reason_names) {
+    const auto at = counts.with.find(bit);
+    if (at == counts.with.end()) continue;
+    shares[name] = static_cast<double>(at->second) / static_cast<double>(counts.readings);
   }
+  gpu["clock_reasons"] = std::move(shares);
+}
 
-  // The share of readings with each reason, harmless ones too.
-  void add_reasons(json& gpu) const {
-    const ReasonCounts counts = count_reasons(observation_, device_);
-    if (counts.readings == 0) return;
-    json shares = json::object();
-    for (const auto& [name, bit] : reason_names) {
-      const auto at = counts.with.find(bit);
-      if (at == counts.with.end()) continue;
-      shares[name] = static_cast<double>(at->second) / static_cast<double>(counts.readings);
-    }
-    gpu["clock_reasons"] = std::move(shares);
+void add_processes(json& gpu, const Observation& observation, int device) {
+  json others = json::array();
+  for (const GpuProcess& process : processes_on(observation, device)) {
+    if (process.owner == GpuProcess::Owner::us) continue;
+    others.push_back({{"pid", process.pid}, {"name", process.name}});
   }
+  if (!others.empty()) gpu["other_processes"] = std::move(others);
+}
 
-  void add_processes(json& gpu) const {
-    json others = json::array();
-    for (const GpuProcess& process : processes_on(observation_, device_)) {
-      if (process.owner == GpuProcess::Owner::us) continue;
-      others.push_back({{"pid", process.pid}, {"name", process.name}});
-    }
-    if (!others.empty()) gpu["other_processes"] = std::move(others);
+json gpu_summary(const Observation& observation, int device) {
+  json gpu = {{"device", device}};
+  const auto add = [&](const char* name, std::optional<double> GpuReading::*figure) {
+    add_range(gpu, name, figures_in(observation, device, figure));
+  };
+  add("sm_clock_hz", &GpuReading::sm_clock_hz);
+  add("memory_clock_hz", &GpuReading::memory_clock_hz);
+  add("temperature_c", &GpuReading::temperature_c);
+  add("power_w", &GpuReading::power_w);
+  add("utilisation", &GpuReading::utilisation);
+  if (const auto energy = rise(observation, device, &GpuReading::energy_j)) {
+    gpu["energy_j"] = *energy;
   }
-
-  const Observation& observation_;
-  int device_;
-};
+  add_reasons(gpu, observation, device);
+  add_processes(gpu, observation, device);
+  return gpu;
+}
 
 json cpu_summary(const Observation& observation) {
   std::vector<double> load, runnable, frequencies;
@@ -147,12 +140,7 @@ CpuWork cpu_work(const Observation& observation) {
 
 std::optional<double> rise(const Observation& observation, int device,
                            std::optional<double> GpuReading::*counter) {
-  std::vector<double> values;
-  for (const Reading& reading : observation.readings) {
-    for (const GpuReading& gpu : reading.gpus) {
-      if (gpu.device == device && gpu.*counter) values.push_back(*(gpu.*counter));
-    }
-  }
+  const std::vector<double> values = figures_in(observation, device, counter);
   if (values.size() < 2) return {};
   return std::max(0.0, values.back() - values.front());
 }
@@ -179,7 +167,7 @@ json to_json(const Observation& observation) {
   for (const Reading& reading : observation.readings) {
     for (const GpuReading& gpu : reading.gpus) devices.insert(gpu.device);
   }
-  for (const int device : devices) health["gpus"].push_back(GpuSummary(observation, device).made());
+  for (const int device : devices) health["gpus"].push_back(gpu_summary(observation, device));
   if (json cpu = cpu_summary(observation); !cpu.empty()) health["cpu"] = std::move(cpu);
   return health;
 }

@@ -8,7 +8,7 @@
 namespace assay::health {
 namespace {
 
-// As a sentence names them. Hardware slowdown alone: the driver does not say of what.
+// Words for a sentence. A hardware slowdown alone is one whose cause the driver does not tell.
 constexpr std::array<std::pair<std::uint64_t, std::string_view>, 5> held_by{{
     {clock_reason::power_cap, "its power limit"},
     {clock_reason::software_thermal, "heat (software slowdown)"},
@@ -17,7 +17,7 @@ constexpr std::array<std::pair<std::uint64_t, std::string_view>, 5> held_by{{
     {clock_reason::hardware_slowdown, "a hardware slowdown"},
 }};
 
-// Of a case's time; less than that does not show in a time that counts at 1 %.
+// Of a case's time: a smaller share hardly changes its times.
 constexpr double least_share = 0.01;
 
 void count(const Reading& reading, int device, bool only_harmful, ReasonCounts& counts) {
@@ -48,7 +48,7 @@ std::uint64_t harmful(std::uint64_t reasons) {
 }
 
 std::string what_held_clocks(const Observation& observation, int device) {
-  // The reading at the begin shows what was there before, such as the case measured last.
+  // The first reading shows the time before, such as the previous case.
   ReasonCounts counts;
   for (std::size_t i = 1; i < observation.readings.size(); ++i) {
     count(observation.readings[i], device, true, counts);
@@ -59,7 +59,7 @@ std::string what_held_clocks(const Observation& observation, int device) {
     if (at == counts.with.end()) continue;
     parts.push_back(fmt::format("{} ({} of {} readings)", words, at->second, counts.readings));
   }
-  // What falls between two readings is in the driver's counters, where it keeps them.
+  // The driver's counters, if it has them, show what falls between two readings.
   const auto add = [&](std::optional<double> GpuReading::*counter, std::uint64_t bits,
                        std::string_view words) {
     const bool seen = std::any_of(counts.with.begin(), counts.with.end(),

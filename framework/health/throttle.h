@@ -11,7 +11,7 @@
 
 namespace assay::health {
 
-// As a context names them.
+// Names in a case's context.
 inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 9> reason_names{{
     {"idle", clock_reason::idle},
     {"application_clocks", clock_reason::application_clocks},
@@ -24,19 +24,17 @@ inline constexpr std::array<std::pair<std::string_view, std::uint64_t>, 9> reaso
     {"display_clocks", clock_reason::display_clocks},
 }};
 
-// In how many readings of a GPU each bit was set.
 struct ReasonCounts {
-  std::size_t readings = 0;  // that have reasons at all
-  std::map<std::uint64_t, std::size_t> with;
+  std::size_t readings = 0;                   // with any information on reasons
+  std::map<std::uint64_t, std::size_t> with;  // by bit
 };
 ReasonCounts count_reasons(const Observation& observation, int device);
 
-// Those of `reasons` that take clocks away that the GPU would otherwise run at; settings somebody
-// has chosen, and an idle GPU's low clocks, do no harm.
+// The reasons that slow a GPU down. Chosen settings and an idle GPU's low clocks do no harm.
 std::uint64_t harmful(std::uint64_t reasons);
 
-// "its power limit (12 of 40 readings) and heat (3 of 40 readings)"; "" where nothing held the
-// clocks of the GPU down after the first reading.
+// What held the GPU's clocks down after the first reading: "its power limit (12 of 40 readings) and
+// heat (3 of 40 readings)", or "".
 std::string what_held_clocks(const Observation& observation, int device);
 
 }  // namespace assay::health

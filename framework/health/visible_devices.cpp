@@ -15,7 +15,7 @@ std::optional<std::size_t> by_number(std::string_view text, std::size_t count) {
   return whole && number < count ? std::optional(number) : std::nullopt;
 }
 
-// A beginning is enough where it is that of one GPU only.
+// A unique beginning is enough.
 std::optional<std::size_t> by_uuid(std::string_view text, const std::vector<std::string>& uuids) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < uuids.size(); ++i) {

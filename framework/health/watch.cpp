@@ -11,17 +11,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Readings of a case beyond which every other one is dropped, again and again: shares and medians
-// stay what they are, and a case of days takes no more memory than one of minutes.
+// At so many readings of a case every other one is dropped: shares and medians stay.
 constexpr std::size_t most_readings = 4096;
-// Work of cores is counted in steps of 10 ms: over less time nothing can be said of it.
+// The kernel counts the cores' work in steps of 10 ms: a shorter window tells nothing.
 constexpr double shortest_window_s = 0.5;
-// What the end of a case has read serves the begin of one that follows at once.
+// A case that begins this soon after another's end reuses its last reading.
 constexpr double fresh_for_s = 0.02;
 
 double now_s() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-// Of the calling thread. Waiting for a core costs nothing.
+// Of the calling thread; waiting is free.
 double cpu_s() {
   timespec time = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -37,7 +36,7 @@ Clock::time_point moment(double time_s) {
 
 Watch::Watch(std::vector<std::shared_ptr<Source>> sources, Settings settings)
     : settings_(settings), sources_(std::move(sources)) {
-  // Signals are the running thread's.
+  // The main thread handles the signals.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -107,7 +106,7 @@ Observation Watch::end(Ticket ticket) {
   last_end_ = reading;
   last_devices_ = std::move(devices);
   Watched watched = std::move(open_.extract(ticket).mapped());
-  // A glance may have come between that reading and here.
+  // The thread may have kept a later glance meanwhile.
   std::erase_if(watched.observation.readings,
                 [&](const Reading& other) { return other.time_s > reading.time_s; });
   keep(watched, reading, true);
@@ -153,12 +152,11 @@ void Watch::take(std::unique_lock<std::mutex>& lock) {
     remember(reading);
   }
   for (auto& [ticket, watched] : open_) {
-    // A case begun since the devices were gathered may have others, whatever the time.
+    // A case begun meanwhile may use other devices.
     if (ticket < later) keep(watched, reading, false);
   }
 }
 
-// After a thorough reading.
 void Watch::looked(const Reading& reading, const std::vector<int>& devices, double cost_s) {
   next_look_s_ = now_s() + std::max(settings_.look_every_s, cost_s / settings_.share);
   for (const int device : devices) processes_[device] = {};

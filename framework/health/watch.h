@@ -1,6 +1,6 @@
 #pragma once
 
-// health reads the GPUs (NVML) and the cores while cases run, and judges which times deserve less
+// health reads the GPUs (NVML) and the cores while cases run, and marks times that deserve less
 // trust. It depends on store/records. Start here; judge.h has the rules.
 
 #include <condition_variable>
@@ -17,26 +17,24 @@
 
 namespace assay::health {
 
-// What was read while a case ran.
 struct Observation {
   double seconds = 0;             // from begin to end
-  std::vector<Reading> readings;  // in their order; the first at the begin, the last at the end
-  // From before the begin, where the case is too short to judge the cores by it alone.
+  std::vector<Reading> readings;  // in order, from begin to end
+  // For a case too short to judge the cores by alone.
   std::optional<Reading> before;
-  // Processes on its GPUs as last looked up before its begin, at most a few seconds old.
+  // Processes on its GPUs, from at most a few seconds before its begin.
   std::vector<GpuReading> processes_before;
 };
 
-// Reads the sources while cases run. One thread, kept for the whole run, that sleeps while no case
-// runs and whose readings cost less than 0.1 % of a core in all: where they take longer they become
-// rarer. begin() and end() read once each; a begin that follows an end at once takes over what that
-// has read.
+// Reads the sources while cases run, on one thread that sleeps between cases. Readings take less
+// than 0.1 % of a core in all: slow ones become rarer. begin() and end() read once each; a begin
+// right after an end reuses its reading.
 class Watch {
  public:
   struct Settings {
     double glance_every_s = 0.1;
-    double look_every_s = 1;  // thoroughly
-    double share = 0.0005;    // of a core, for each of the two
+    double look_every_s = 1;  // thorough readings
+    double share = 0.0005;    // of a core, for glances and looks each
   };
 
   explicit Watch(std::vector<std::shared_ptr<Source>> sources)
@@ -46,7 +44,7 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Several cases may be watched at a time. `devices`: the GPUs they use.
+  // Several cases may be open at a time. `devices`: the case's GPUs.
   using Ticket = std::uint64_t;
   Ticket begin(std::vector<int> devices);
   Observation end(Ticket ticket);
@@ -56,7 +54,7 @@ class Watch {
     std::vector<int> devices;
     double begun_s = 0;
     Observation observation;
-    std::uint64_t every = 1;  // of the readings one in so many is kept
+    std::uint64_t every = 1;  // keeps one reading in so many
     std::uint64_t count = 0;
   };
   Reading read(Depth depth, const std::vector<int>& devices);
@@ -77,9 +75,9 @@ class Watch {
   Ticket next_ticket_ = 1;
   double next_glance_s_ = 0;
   double next_look_s_ = 0;
-  std::deque<Reading> past_;             // the last seconds' readings of the CPU
-  std::map<int, GpuReading> processes_;  // by device, as last looked up
-  Reading last_end_;                     // what the last end() has read, of these GPUs
+  std::deque<Reading> past_;             // of the CPU, over the last second
+  std::map<int, GpuReading> processes_;  // by device, from the last look
+  Reading last_end_;                     // of the last end(), on last_devices_
   std::vector<int> last_devices_;
   std::thread thread_;
 };

@@ -95,7 +95,7 @@ class CacheFlush::Buffer {
 
 namespace {
 
-// Every thread reads a part of it, and so empties the caches of its own core too.
+// Every thread reads a part, which also empties the caches of its own core.
 class HostBuffer final : public CacheFlush::Buffer {
  public:
   explicit HostBuffer(std::int64_t bytes) : memory_(static_cast<std::size_t>(bytes), 1) {}
@@ -112,7 +112,7 @@ class HostBuffer final : public CacheFlush::Buffer {
   std::int64_t bytes() const override { return static_cast<std::int64_t>(memory_.size()); }
 
  private:
-  std::vector<char> memory_;  // written, so that no two pages are the same one of zeros
+  std::vector<char> memory_;  // written, or all pages would map to one page of zeros
 };
 
 #if ASSAY_WITH_CUDA
@@ -120,7 +120,7 @@ class HostBuffer final : public CacheFlush::Buffer {
 class DeviceBuffer final : public CacheFlush::Buffer {
  public:
   DeviceBuffer(const c10::Device& device, std::int64_t bytes) : bytes_(bytes) {
-    // LibTorch's allocator would count it; what that holds unused must not stand in the way.
+    // LibTorch's allocator would count this memory. Its unused memory must not stand in the way.
     c10::cuda::CUDACachingAllocator::emptyCache();
     const cudaError_t allocated =
         cudaMalloc(&memory_, static_cast<std::size_t>(bytes + line_bytes));

@@ -32,7 +32,7 @@ std::int64_t size_from_text(const std::string& text) {
 struct Cache {
   int level = 0;
   std::int64_t bytes = 0;
-  std::string shared_by;  // names it among caches of its level
+  std::string shared_by;  // identifies it among caches of its level
 };
 
 Cache last_level_of(const std::filesystem::path& cpu) {

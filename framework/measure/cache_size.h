@@ -6,8 +6,8 @@
 
 namespace assay::measure {
 
-// Bytes of the last-level caches that the given CPUs reach, each cache counted once, from a folder
-// like Linux's /sys/devices/system/cpu. 0 where it does not tell.
+// Bytes of the last-level caches that the given CPUs reach, each counted once. `folder` is like
+// Linux's /sys/devices/system/cpu. 0 where it does not say.
 std::int64_t last_level_cache_bytes(const std::filesystem::path& folder,
                                     const std::vector<int>& cpus);
 

@@ -4,13 +4,12 @@
 
 namespace assay::measure {
 
-// Calls that take turns, one program after the other.
 class CallRotation {
  public:
   explicit CallRotation(TimedCalls timed)
       : timed_(std::move(timed)), last_(timed_.calls.size() - 1) {}
 
-  // The next program's `before` and the flush; what is to be timed is returned.
+  // Runs the next program's `before` and the flush; returns what is to be timed.
   const std::function<void()>& next() {
     advance();
     timed_.calls[last_].before();

@@ -36,7 +36,7 @@ void Captured::capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t
     ahead_s_ = std::min(ahead_s_, host_now_s() - begin_s);
     call.run();
   }
-  // Drops what the last run left, so that the graphs' memory does not come on top of it.
+  // Frees the last run's memory before the graphs take theirs.
   call.before();
   c10::cuda::device_synchronize();
   before.capture(pool, call.before);

@@ -16,8 +16,8 @@ namespace assay::measure {
 namespace {
 
 struct HostClock {
-  double reading_s = 0;  // what two readings in a row are usually apart: what one of them takes
-  double step_s = 1e-6;  // the least that two of them are apart
+  double reading_s = 0;  // usual distance of two adjacent readings: the cost of one
+  double step_s = 1e-6;  // least distance of two adjacent readings
 };
 
 HostClock observe_host_clock() {
@@ -38,24 +38,24 @@ HostClock observe_host_clock() {
 class WallClock final : public Clock {
  public:
   WallClock(const c10::Device& device, TimedCalls timed)
-      : device_(device), turns_(std::move(timed)), host_(observe_host_clock()) {}
+      : device_(device), rotation_(std::move(timed)), host_(observe_host_clock()) {}
 
   std::string name() const override { return "wall"; }
   double resolution_s() const override { return host_.step_s; }
   double shortest_reading_s() const override { return 1000 * host_.step_s; }
-  std::size_t last() const override { return turns_.last(); }
+  std::size_t last() const override { return rotation_.last(); }
 
   void prepare() override {
-    for (std::size_t i = 1; i < turns_.calls().size(); ++i) call(i);
+    for (std::size_t i = 1; i < rotation_.calls().size(); ++i) call(i);
     synchronize(device_);
   }
 
   double sample(int calls) override {
-    if (calls > 1 && nothing_goes_before()) return in_a_row_s(calls);
+    if (calls > 1 && nothing_goes_before()) return batch_s(calls);
     double total_s = 0;
     for (int i = 0; i < calls; ++i) {
       const double ahead_s = host_now_s();
-      const auto& run = turns_.next();
+      const auto& run = rotation_.next();
       synchronize(device_);
       const double begin_s = host_now_s();
       run();
@@ -67,8 +67,8 @@ class WallClock final : public Clock {
   }
 
   void call(std::size_t program) override {
-    turns_.calls()[program].before();
-    turns_.calls()[program].run();
+    rotation_.calls()[program].before();
+    rotation_.calls()[program].run();
   }
 
   store::ClockFacts facts() const override {
@@ -76,23 +76,23 @@ class WallClock final : public Clock {
   }
 
  private:
-  // As far as has been seen: `before` may well do nothing when it is called.
+  // Judged by the calls so far: `before` may do nothing.
   bool nothing_goes_before() const {
     constexpr double nothing_s = 30e-9;
-    return device_.is_cpu() && turns_.nothing_between() && least_before_s_ < nothing_s;
+    return device_.is_cpu() && rotation_.nothing_between() && least_before_s_ < nothing_s;
   }
 
-  // One pair of readings around all of them: each of a pair takes about as long as a short call,
-  // and how much of that it adds differs with what the processor does beside it. What calling
-  // `before` for nothing takes, some nanoseconds, is included.
-  double in_a_row_s(int calls) {
+  // Takes one pair of readings around the batch: a pair costs about as much as a short call, and
+  // its cost varies with the processor's other work. Includes the nanoseconds of empty `before`
+  // calls.
+  double batch_s(int calls) {
     const double begin_s = host_now_s();
-    for (int i = 0; i < calls; ++i) turns_.next()();
+    for (int i = 0; i < calls; ++i) rotation_.next()();
     return std::max(0.0, host_now_s() - begin_s - host_.reading_s);
   }
 
   c10::Device device_;
-  CallRotation turns_;
+  CallRotation rotation_;
   HostClock host_;
   double least_before_s_ = std::numeric_limits<double>::infinity();
 };

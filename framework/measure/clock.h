@@ -15,63 +15,59 @@
 
 namespace assay::measure {
 
-// One call: `before` outside the timed region, `run` inside. Both may throw.
+// One call: untimed `before`, timed `run`. Both may throw.
 struct Call {
   std::function<void()> before;
   std::function<void()> run;
 };
 
-// What a clock times: the same call of one or several programs, which take turns, and what is done
-// to the caches ahead of each.
+// The same call of one or more programs, in rotation, and the cache flush ahead of each.
 struct TimedCalls {
   std::vector<Call> calls;      // at least one
   std::function<void()> flush;  // after `before`, untimed; may only enqueue; may be empty
-  // Whether several calls may be timed as a batch, by one reading. Not where other ranks take part
-  // in them, which may find otherwise.
+  // Whether one reading may time a batch of calls. False where other ranks take part in the calls:
+  // ranks may decide differently.
   bool may_be_batched = true;
 
   bool nothing_between() const { return may_be_batched && calls.size() == 1 && !flush; }
 };
 
-// How time is taken. One clock serves one pass, on one thread, with the device current.
+// Times one pass, on one thread, with the device current.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual std::string name() const = 0;
-  // Seconds: the smallest difference that two readings of it show.
   virtual double resolution_s() const = 0;
-  // What a reading must come to for what is wrong with it to be small: 0.1 % of it for `wall`,
-  // 0.15 % for the others. Shorter calls are to be timed in batches.
+  // Least reading that keeps the clock's error small: 0.1 % for `wall`, 0.15 % for the others. Time
+  // shorter calls in batches.
   virtual double shortest_reading_s() const = 0;
-  // Whatever wants calls ahead of the first sample: finding out how long one takes to enqueue,
-  // capturing, and a first call of each further program. Left out where no call may be a warm-up
-  // call. Throws Unsupported for calls that this clock cannot time.
+  // Makes the calls a clock needs before the first sample: measures the enqueue time, captures, and
+  // calls each further program once. Skipped where no call may be a warm-up call. Throws
+  // Unsupported for calls that this clock cannot time.
   virtual void prepare() {}
-  // Seconds that `calls` calls take one after the other: `before` and `flush` run ahead of each and
-  // are left out, as is what the clock shows beyond a call. Each is timed on its own, but for
-  // short calls of which earlier ones have shown that nothing goes on ahead of them: those are
-  // timed in batches, by `wall` on a CPU alone.
+  // Seconds of `calls` calls, one after the other, without `before`, `flush` and the clock's own
+  // overhead. Each call is timed on its own, except short calls known to have nothing ahead of
+  // them: those are timed in batches (`wall`: on a CPU only).
   virtual double sample(int calls) = 0;
-  // One call of a program, untimed, launched as the timed ones are. It may still be running on the
-  // device on return.
+  // Calls a program once, untimed, launched as the timed calls are. Its work may still be running
+  // on the device on return.
   virtual void call(std::size_t program) = 0;
-  // Once no more samples are wanted: what the program called last holds as its outputs is what one
-  // of its timed calls left, or one launched as they were.
+  // Call after the last sample. The program called last then holds the outputs of a timed call or
+  // of one launched like it.
   virtual void settle() {}
   // The program whose call was timed last.
   virtual std::size_t last() const = 0;
-  // How it was set up and what happened meanwhile: docs/measuring.md.
+  // Setup and events of the clock: docs/measuring.md.
   virtual store::ClockFacts facts() const = 0;
 };
 
-// wall:        monotonic time from before the call until the device has finished; the host's part
-//              is included.
+// wall:        monotonic time from before the call until the device has finished, the host's part
+//              included.
 // cuda_event:  device time between two events on the current stream, which is kept busy while the
-//              host enqueues the call, so that launch gaps do not count.
-// cuda_graph:  the call captured once between two events, which its replays record; otherwise as
-//              cuda_event. What `before` launches is captured too, and replayed ahead of each.
-// "auto" is not a clock. Throws std::invalid_argument for another name, and for a CUDA clock on a
-// CPU.
+//              host enqueues the call: launch gaps do not count.
+// cuda_graph:  the call captured once between two events, timed as it is replayed. What `before`
+//              launches is captured too, and replayed ahead of each call.
+// Throws std::invalid_argument for other names, "auto" included, and for a CUDA clock on a CPU.
 std::unique_ptr<Clock> make_clock(const std::string& name, const c10::Device& device,
                                   TimedCalls timed);
 

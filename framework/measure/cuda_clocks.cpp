@@ -33,32 +33,32 @@ void enqueue(const Spins& spins) {
   for (int i = 0; i < spins.kernels; ++i) at::cuda::sleep(spins.cycles + i * spins.more);
 }
 
-// A reading's errors, up to 0.3 µs, depend on where the device runs what is timed, and are at its
-// two ends: within 0.15 % of a reading so long. That is what a batch must come to, too.
+// A reading's errors, up to 0.3 µs, arise at its two ends and depend on where the device runs the
+// timed work: 0.15 % of the shortest reading. Batches must last as long.
 constexpr double shortest_event_reading_s = 200e-6;
 constexpr double ends_error_s = 0.3e-6;
 
-// How far from its time a batch may be shown, always to the same side: at its ends and, besides,
-// for each of its calls. docs/measuring.md, Short calls.
+// A batch's largest error, always to one side: at its ends, and for each of its calls.
+// docs/measuring.md, Short calls.
 struct BatchErrors {
   double ends_s;
   double each_call_s;
 };
 constexpr BatchErrors on_a_stream{ends_error_s, 0.15e-6};
-// The spins that such a batch is told by are in graphs of their own, which adds their errors.
+// The spins that correct such a batch are in graphs of their own, which add their errors.
 constexpr BatchErrors in_a_graph{2 * ends_error_s, 0.02e-6};
 
-// How many calls a batch may have, between one pair of events: one, but for calls that are
-// short and have nothing go ahead of them.
+// Chooses how many calls share one pair of events: one, unless the calls are short and launch
+// nothing in between.
 class Batches {
  public:
   Batches(bool possible, const BatchErrors& errors) : possible_(possible), errors_(errors) {}
 
-  // Host time of what went ahead of a call: launching anything takes longer than a microsecond.
+  // Host time spent ahead of a call; a launch takes longer than a microsecond.
   void saw_ahead(double host_s) { least_ahead_s_ = std::min(least_ahead_s_, host_s); }
   void rule_out() { possible_ = false; }
 
-  // Seconds of so many calls, in batches as long as they may be. batch_s(n): of a batch of n.
+  // Seconds of `calls` calls in the longest possible batches. batch_s(n): seconds of a batch of n.
   template <class BatchTime>
   double time(int calls, const BatchTime& batch_s) {
     double total_s = 0, error_s = 0;
@@ -75,7 +75,7 @@ class Batches {
     return total_s;
   }
 
-  // How far from its time a call may have been shown, of those timed last.
+  // Largest error of a call among those timed last.
   double call_error_s() const { return call_error_s_; }
 
  private:
@@ -97,7 +97,7 @@ class Batches {
 
 struct Observed {
   double enqueue_s = 0;   // host time of the call
-  double outlived_s = 0;  // how long the device went on after the current stream had finished
+  double outlived_s = 0;  // time the device went on after the current stream had finished
 };
 
 Observed observe(const Call& call) {
@@ -114,9 +114,8 @@ Observed observe(const Call& call) {
   return observed;
 }
 
-// Events and captures see the current stream and what joins it. Work that a call leaves on another
-// would be cut off, so such a call is refused. Tried again where it seems so: other processes may
-// have kept this one from noticing the end.
+// Events and captures cover the current stream and what joins it. Refuses a call that leaves work
+// on another stream. Retries, since other processes may delay noticing the end.
 double checked_enqueue_s(const Call& call) {
   constexpr double noticed_within_s = 50e-6;
   constexpr int tries = 5;
@@ -139,14 +138,14 @@ class CudaEventClock final : public Clock {
  public:
   explicit CudaEventClock(TimedCalls timed)
       : batches_(timed.nothing_between(), on_a_stream),
-        turns_(std::move(timed)),
+        rotation_(std::move(timed)),
         timer_([this](const Spins& spins) { return between_events([spins] { enqueue(spins); }); }) {
   }
 
   std::string name() const override { return "cuda_event"; }
   double resolution_s() const override { return timer_.resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
-  std::size_t last() const override { return turns_.last(); }
+  std::size_t last() const override { return rotation_.last(); }
   store::ClockFacts facts() const override {
     store::ClockFacts facts = timer_.facts();
     facts.call_error_s = batches_.call_error_s();
@@ -154,8 +153,8 @@ class CudaEventClock final : public Clock {
   }
 
   void prepare() override {
-    timer_.expect_enqueue_s(checked_enqueue_s(turns_.calls().front()));
-    for (std::size_t i = 1; i < turns_.calls().size(); ++i) call(i);
+    timer_.expect_enqueue_s(checked_enqueue_s(rotation_.calls().front()));
+    for (std::size_t i = 1; i < rotation_.calls().size(); ++i) call(i);
     c10::cuda::device_synchronize();
   }
 
@@ -164,8 +163,8 @@ class CudaEventClock final : public Clock {
   }
 
   void call(std::size_t program) override {
-    turns_.calls()[program].before();
-    turns_.calls()[program].run();
+    rotation_.calls()[program].before();
+    rotation_.calls()[program].run();
   }
 
  private:
@@ -175,25 +174,25 @@ class CudaEventClock final : public Clock {
 
   double one_s() {
     const double begin_s = host_now_s();
-    const auto& run = turns_.next();
+    const auto& run = rotation_.next();
     batches_.saw_ahead(host_now_s() - begin_s);
     return timer_.time(between_events(run));
   }
 
   double batch_s(int n) {
     const auto batch = [this, n] {
-      for (int i = 0; i < n; ++i) turns_.next()();
+      for (int i = 0; i < n; ++i) rotation_.next()();
     };
     return timer_.time(between_events(batch), n);
   }
 
   Batches batches_;
-  CallRotation turns_;
+  CallRotation rotation_;
   EventPair events_;
   EventTimer timer_;
 };
 
-// What a failed capture says that CUDA refused, rather than the call itself.
+// Tells CUDA's refusal to capture from a failure of the call itself.
 bool means_not_capturable(const std::string& reason) {
   return reason.find("captur") != std::string::npos;
 }
@@ -201,8 +200,8 @@ bool means_not_capturable(const std::string& reason) {
 class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
-      : batches_(timed.nothing_between(), in_a_graph), turns_(std::move(timed)) {
-    enqueue({1, 0, 0});  // a kernel that has not been launched yet cannot be captured
+      : batches_(timed.nothing_between(), in_a_graph), rotation_(std::move(timed)) {
+    enqueue({1, 0, 0});  // a kernel must have been launched before it is captured
     c10::cuda::device_synchronize();
     timer_.emplace([this](const Spins& spins) { return spinning(spins); });
   }
@@ -210,7 +209,7 @@ class CudaGraphClock final : public Clock {
   std::string name() const override { return "cuda_graph"; }
   double resolution_s() const override { return timer_->resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
-  std::size_t last() const override { return turns_.last(); }
+  std::size_t last() const override { return rotation_.last(); }
   store::ClockFacts facts() const override {
     store::ClockFacts facts = timer_->facts();
     facts.call_error_s = batches_.call_error_s();
@@ -218,7 +217,7 @@ class CudaGraphClock final : public Clock {
   }
 
   void prepare() override {
-    const double enqueue_s = checked_enqueue_s(turns_.calls().front());
+    const double enqueue_s = checked_enqueue_s(rotation_.calls().front());
     const Status captured = guarded([&] { capture_all(); });
     if (!captured.ok() && means_not_capturable(captured.reason)) {
       throw Unsupported("the clock cuda_graph cannot capture this call: " + captured.reason);
@@ -270,27 +269,27 @@ class CudaGraphClock final : public Clock {
     return spinning_.emplace(spins, std::move(runs)).first->second.next();
   }
 
-  // The graphs share their memory: they are replayed in turn, never beside each other.
+  // The graphs share their memory, so they are replayed in turn, never concurrently.
   void capture_all() {
     captured_.clear();
-    pool_ = at::cuda::graph_pool_handle();  // a pool without graphs is no more
+    pool_ = at::cuda::graph_pool_handle();  // a pool dies with its graphs
     on_a_side_stream([this] {
-      captured_.resize(turns_.calls().size());
+      captured_.resize(rotation_.calls().size());
       for (std::size_t i = 0; i < captured_.size(); ++i) {
-        captured_[i].capture(turns_.calls()[i], i == 0 ? warmup_calls : 1, pool_);
+        captured_[i].capture(rotation_.calls()[i], i == 0 ? warmup_calls : 1, pool_);
       }
     });
   }
 
   double one_s() {
-    Captured& captured = captured_.at(turns_.advance());
+    Captured& captured = captured_.at(rotation_.advance());
     captured.before.replay();
-    turns_.flush();
+    rotation_.flush();
     return timer_->time(captured.batch(1));
   }
 
-  // Where a batch or the spins like it cannot be captured, for want of memory for example, calls
-  // are timed one by one.
+  // Falls back to single calls where a batch or its spins cannot be captured, such as for want of
+  // memory.
   double batch_s(int n) {
     double s = 0;
     const Status timed = guarded([&] {
@@ -299,13 +298,13 @@ class CudaGraphClock final : public Clock {
     });
     if (timed.ok()) return s;
     batches_.rule_out();
-    capture_all();  // what the failure left in the program is nothing that a replay writes
+    capture_all();  // replays do not write what the failure left in the program
     call(0);
     return sample(n);
   }
 
   void capture_batch(int n) {
-    on_a_side_stream([&] { captured_.front().capture_batch(turns_.calls().front(), n, pool_); });
+    on_a_side_stream([&] { captured_.front().capture_batch(rotation_.calls().front(), n, pool_); });
     captured_.front().bring_batch(n);
   }
 
@@ -319,9 +318,9 @@ class CudaGraphClock final : public Clock {
   }
 
   Batches batches_;
-  CallRotation turns_;
+  CallRotation rotation_;
   at::cuda::MempoolId_t pool_;
-  std::deque<Captured> captured_;  // which neither copies nor moves them
+  std::deque<Captured> captured_;  // a deque neither copies nor moves them
   std::map<Spins, CapturedRuns> spinning_;
   std::optional<EventTimer> timer_;
 };

@@ -23,7 +23,7 @@ int cuda_device_count() { return c10::cuda::device_count(); }
 
 void use_device(const c10::Device& device) {
   if (!device.is_cuda()) return;
-  at::globalContext().lazyInitDevice(at::kCUDA);  // the allocator answers only afterwards
+  at::globalContext().lazyInitDevice(at::kCUDA);  // the allocator answers only after this
   c10::cuda::set_device(device.index());
 }
 

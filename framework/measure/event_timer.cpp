@@ -16,29 +16,28 @@ namespace assay::measure {
 namespace {
 
 constexpr double longest_possible_hold_s = 0.05;
-constexpr double recording_s = 20e-6;  // of two events, and the spin's own launch
-constexpr double spare = 1.5;
+constexpr double recording_s = 20e-6;  // two events and the spin's launch
+constexpr double hold_margin = 1.5;
 constexpr double most_lengthening = 8;  // a call that waits for the device outlasts any spin
 
 constexpr EventTimer::Spins short_spin{1, 10'000, 0};  // 5 µs at 2 GHz
 constexpr EventTimer::Spins long_spin{1, 160'000, 0};  // 80 µs
-// What lies between two kernels of a stream comes in steps of 0.1 to 0.25 µs, by how long the first
-// one takes. The parts of a batch differ evenly by more than that: they show it as it is on
-// average.
+// The gap between two kernels varies in steps of 0.1 to 0.25 µs with the first one's length. A
+// batch's spins differ evenly by more than that, which averages the steps out.
 constexpr double parts_differ_s = 0.5e-6;
 constexpr double hold_of_one_s = 50e-6;
 constexpr double hold_for_each_s = 5e-6;
 constexpr double shortest_part_s = 0.5e-6;  // on average
 constexpr double longest_part_s = 200e-6;   // longer calls are not timed in batches
 constexpr std::size_t newest = 41;
-constexpr std::size_t batches_at_first = 11;  // an error of theirs is divided by the calls in them
-constexpr int kernels_until_awake = 30;       // after a pause the first ones show more
-// Of a longer one the overhead's moves, by 0.25 µs at most, are about a thousandth.
+constexpr std::size_t batches_at_first = 11;  // their error is divided by the calls in them
+constexpr int kernels_until_awake = 30;       // after a pause the first readings are longer
+// In a longer reading the overhead's drift, at most 0.25 µs, is about a thousandth.
 constexpr double short_reading_s = 200e-6;
 constexpr double documented_resolution_s = 0.5e-6;  // of cudaEventElapsedTime
 constexpr double same_timestamp_s = 1e-9;
 
-// The mean without the quarter at either end: steadier than a median of values that come in steps.
+// Mean of the middle half: steadier than a median for values that come in steps.
 double middle_mean(const std::deque<double>& all) {
   std::vector<double> values(all.begin(), all.end());
   std::sort(values.begin(), values.end());
@@ -73,16 +72,16 @@ EventTimer::EventTimer(std::function<Timed(const Spins&)> spinning)
   for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(short_spin), hold_of_one_s);
   follow_overhead();
   resolution_s_ = smallest_step({short_.shown_s.begin(), short_.shown_s.end()});
-  measure_rate();  // by now an idle device has woken up
+  measure_rate();  // the device has left its idle clocks by now
 }
 
-// The rate that the device names is its fastest; it may well be slower.
+// Measured, since the rate the device reports is its fastest.
 void EventTimer::measure_rate() {
   constexpr std::int64_t cycles = 200'000;
   at::cuda::sleep(cycles);
   own_.stop.record();
   own_.stop.synchronize();
-  at::cuda::sleep(cycles);  // behind it the next three wait for each other, not for the host
+  at::cuda::sleep(cycles);  // the next three queue behind it and do not wait for the host
   own_.around([] { at::cuda::sleep(cycles); });
   own_.stop.synchronize();
   cycles_per_s_ = static_cast<double>(cycles) / (own_.start.elapsed_time(own_.stop) * 1e-3);
@@ -99,10 +98,10 @@ void EventTimer::follow(Beside& beside) {
   beside.middle_s = middle_mean(shown_s);
 }
 
-// Whether it could be read; else the host's part would be in it.
+// False where a launch gap adds the host's time to the reading.
 bool EventTimer::read(Beside& beside) {
   const Shown shown = show(spinning_(beside.spins), beside.held_s);
-  const double needed_s = spare * shown.enqueue_s + recording_s;
+  const double needed_s = hold_margin * shown.enqueue_s + recording_s;
   if (shown.gap) {
     beside.held_s = std::min(std::max(needed_s, 2 * beside.held_s), longest_possible_hold_s);
     return false;
@@ -112,8 +111,8 @@ bool EventTimer::read(Beside& beside) {
   return true;
 }
 
-// On the line through a short spin and a long one, what none would show. A kernel that does nothing
-// shows up to 0.3 µs less than that.
+// Extrapolates from a short and a long spin to one of no length. An empty kernel shows up to 0.3 µs
+// less than that.
 void EventTimer::follow_overhead() {
   constexpr double ratio = static_cast<double>(long_spin.cycles) / short_spin.cycles;
   follow(short_);
@@ -121,10 +120,9 @@ void EventTimer::follow_overhead() {
   overhead_s_ = short_.middle_s - (long_.middle_s - short_.middle_s) / (ratio - 1);
 }
 
-// What lies between kernels depends on how many there are, how long they are, and where the device
-// finds the launch of each: a batch of the same kind tells it. What disturbs a reading makes it
-// longer, never shorter, and what lies between its calls is in the first one still: so a batch of
-// shorter kernels takes the place of one that turns out too long.
+// The gaps between kernels depend on their number, their length, and where the device finds their
+// launches, so a similar batch measures them. Disturbances only lengthen readings, and the first
+// reading still includes the gaps: a batch of shorter kernels replaces one that turns out too long.
 void EventTimer::follow_batch(double shown_s, int calls) {
   constexpr double as_long = 0.9;
   const double call_s = (shown_s - overhead_s_) / calls - between_calls_s_;
@@ -150,7 +148,7 @@ EventTimer::Batch EventTimer::batch_like(double call_s, int calls) const {
 }
 
 double EventTimer::hold_s(int calls) const {
-  return std::min(lengthened_ * (spare * calls * enqueue_s_ + recording_s),
+  return std::min(lengthened_ * (hold_margin * calls * enqueue_s_ + recording_s),
                   longest_possible_hold_s);
 }
 
@@ -173,14 +171,14 @@ double EventTimer::shown_by_calls_s(const Timed& timed, int calls) {
   return shown.s;
 }
 
-// The stream is waited for, not the events: those of a graph are recorded only when it runs.
+// Waits for the stream, since a graph's events are recorded only when it runs.
 EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
   at::cuda::sleep(static_cast<std::int64_t>(held_s * cycles_per_s_));
   released_.record();
   const double begin_s = host_now_s();
   timed.enqueue();
   const double enqueue_s = host_now_s() - begin_s;
-  const bool gap = released_.query();  // already: the device may have waited
+  const bool gap = released_.query();  // the device may have waited for the host
   c10::cuda::getCurrentCUDAStream().synchronize();
   return {timed.events.start.elapsed_time(timed.events.stop) * 1e-3, enqueue_s, gap};
 }

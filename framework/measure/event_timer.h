@@ -15,7 +15,7 @@
 
 namespace assay::measure {
 
-// The events around what is timed. Recorded while a graph is captured, they become a part of it.
+// The events around timed work. Recorded during a capture, they become part of the graph.
 struct EventPair {
   at::cuda::CUDAEvent start{cudaEventDefault | cudaEventExternal};
   at::cuda::CUDAEvent stop{cudaEventDefault | cudaEventExternal};
@@ -28,20 +28,19 @@ struct EventPair {
   }
 };
 
-// Device time of what is enqueued on the current stream, between two events. The stream spins first
-// until the host has enqueued everything, so that the device never waits for the host in between.
-// The spinning kernel ends by itself after a time set beforehand: whatever the host does meanwhile,
-// loading kernels or waiting for the device, cannot block for longer.
+// Device time between two events on the current stream. A spinning kernel keeps the stream busy
+// until the host has enqueued everything, so that the device never waits for the host. It ends
+// after a preset time: host work that waits for the device cannot deadlock.
 class EventTimer {
  public:
-  // `enqueue` enqueues the events as well.
+  // `enqueue` includes the events.
   struct Timed {
     std::function<void()> enqueue;
     const EventPair& events;
   };
 
-  // A batch of kernels that spin: the first for so many cycles, each further one for `more` cycles
-  // more.
+  // A batch of spinning kernels: the first spins for `cycles`, each further one for `more` cycles
+  // more than the last.
   struct Spins {
     int kernels;
     std::int64_t cycles;
@@ -49,18 +48,18 @@ class EventTimer {
     auto operator<=>(const Spins&) const = default;
   };
 
-  // `spinning` makes such spins, launched as what will be timed is. What they show tells what the
-  // two events show around a kernel whatever it does, and what a batch of so many shows beyond one
-  // as long: both are subtracted. What is left is the time from the first instruction of what is
-  // timed to its last. Both move by a tenth of a microsecond and more with the device's state, so
-  // that such kernels also follow each short reading. Their events must outlive the timer.
+  // `spinning` makes spins that are launched like the timed work; their events must outlive the
+  // timer. Two corrections from them are subtracted: what the events show around any kernel, and
+  // what a batch shows beyond a single kernel of its length. The result is the time from the first
+  // instruction to the last. Both drift by 0.1 µs and more with the device's state, so spins also
+  // follow each short reading.
   explicit EventTimer(std::function<Timed(const Spins&)> spinning);
 
-  // Seconds of the batch of `calls` calls that `timed` enqueues, without what the kernels of a
-  // batch take from one to the next; 0 where they take no longer.
+  // Seconds of the `calls` calls that `timed` enqueues, without the gaps between a batch's kernels;
+  // at least 0.
   double time(const Timed& timed, int calls = 1);
 
-  // Host time of enqueuing one call, from which the length of the spin follows.
+  // Sets the host time of enqueuing one call, which determines the spin's length.
   void expect_enqueue_s(double enqueue_s) { enqueue_s_ = enqueue_s; }
 
   double resolution_s() const { return resolution_s_; }
@@ -70,19 +69,19 @@ class EventTimer {
   struct Shown {
     double s = 0;
     double enqueue_s = 0;  // host time
-    bool gap = false;      // it was still being enqueued when the spin ended
+    bool gap = false;      // the spin ended during enqueuing
   };
 
   // Spins that are timed beside the calls.
   struct Beside {
     Spins spins;
     std::size_t at_first;  // readings before the first middle
-    double held_s;         // the spin ahead of them
+    double held_s;         // length of the spin ahead of them
     std::deque<double> shown_s = {};
     double middle_s = 0;  // of the newest
   };
-  // As many kernels as a batch has calls, on average as long as one of those, and one kernel that
-  // lasts as long as all of them.
+  // `parts`: as many kernels as a batch has calls, of the same average length. `whole`: one kernel
+  // of their total length.
   struct Batch {
     Beside parts;
     Beside whole;
@@ -93,8 +92,8 @@ class EventTimer {
   double shown_by_calls_s(const Timed& timed, int calls);
   double hold_s(int calls) const;
   void measure_rate();
-  // One more of them; at first as many as it wants. Tried again where the spin ahead ended too
-  // early, a few times at most.
+  // Adds one reading, at first `at_first` of them. Retries a few times where the spin ended too
+  // early.
   void follow(Beside& beside);
   bool read(Beside& beside);
   void follow_overhead();
@@ -104,18 +103,18 @@ class EventTimer {
   EventPair own_;
   at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
   double cycles_per_s_ = 0;                               // of a spinning kernel
-  double enqueue_s_ = 1e-3;                               // until it is known
-  double lengthened_ = 1;  // the spin, after ones that ended too early
+  double enqueue_s_ = 1e-3;                               // until known
+  double lengthened_ = 1;  // factor of the spin, grows when one ends too early
   double longest_hold_s_ = 0;
   std::function<Timed(const Spins&)> spinning_;
   Beside short_;
   Beside long_;
-  std::map<int, Batch> batches_;  // by the calls in them
+  std::map<int, Batch> batches_;  // by their number of calls
   double overhead_s_ = 0;
   double between_calls_s_ = 0;
   double resolution_s_ = 0;
   long timed_ = 0;
-  long gaps_ = 0;  // calls still being enqueued when the spin ended
+  long gaps_ = 0;  // enqueued too late for their spin
 };
 
 }  // namespace assay::measure

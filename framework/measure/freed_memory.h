@@ -6,15 +6,13 @@
 
 namespace assay::measure {
 
-// Memory that this process has given back to a GPU's driver since it began. The driver clears it in
-// the background, and as long as it does, everything that the memory's bandwidth limits takes
-// longer: copies on an H200 by 12 %, for 2.5 ms for each GiB given back.
+// Tracks memory that this process has returned to a GPU's driver. The driver clears it in the
+// background, which slows bandwidth-bound work: copies on an H200 by 12 %, for 2.5 ms a GiB.
 class FreedMemory {
  public:
   explicit FreedMemory(const c10::Device& device);
 
-  // Returns when what has been given back since the last call must have been cleared. On a CPU at
-  // once.
+  // Waits until the memory returned since the last call must be cleared. Returns at once on a CPU.
   void await_cleared();
 
  private:

@@ -6,9 +6,9 @@
 
 namespace assay::measure {
 
-// One rank of a Gloo group on this machine; returns once all ranks have met at the store. Each call
-// on the group throws when the other ranks have not joined it within `timeout`. Made in a
-// translation unit of its own: LibTorch ships no Gloo headers.
+// One rank of a Gloo group on this machine. Returns once all ranks have met at the store. Calls on
+// the group throw when other ranks do not join within `timeout`. In a translation unit of its own:
+// LibTorch ships no Gloo headers.
 c10::intrusive_ptr<c10d::Backend> make_gloo(
     const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
     std::chrono::milliseconds timeout = kBackendDefaultTimeout);

@@ -4,7 +4,7 @@
 
 namespace assay::measure {
 
-// Seconds of a monotonic clock that nobody sets back; its zero means nothing.
+// Seconds of a monotonic clock with an arbitrary zero.
 inline double host_now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -15,8 +15,8 @@ namespace assay::measure {
 
 namespace {
 
-// LibTorch reports every CPU allocation to the debug info of the thread; autograd's worker
-// threads inherit it, so the counters are atomic.
+// LibTorch reports every CPU allocation to the thread's debug info. Autograd's worker threads
+// inherit it, so the counters are atomic.
 class CpuMemoryCounter final : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void*, int64_t size, size_t, size_t, c10::Device device) override {

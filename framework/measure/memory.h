@@ -9,15 +9,15 @@ namespace assay::measure {
 
 struct MemoryUse {
   std::int64_t before_bytes = 0;  // allocated when the call began
-  std::int64_t peak_bytes = 0;    // most allocated at any moment of it
+  std::int64_t peak_bytes = 0;    // most allocated during the call
 };
 
-// Runs `call` once and observes LibTorch's allocator: on CUDA its own statistics, on a CPU every
-// allocation of tensor memory on this thread and on autograd's threads. On a CPU `before_bytes`
-// counts what was allocated while a CpuMemoryScope was open.
+// Runs `call` once and observes LibTorch's allocator: CUDA's statistics, or on a CPU every tensor
+// allocation of this thread and of autograd's threads. On a CPU `before_bytes` counts only what was
+// allocated while a CpuMemoryScope was open.
 MemoryUse observe_memory(const c10::Device& device, const std::function<void()>& call);
 
-// While it lives, tensor memory allocated by this thread on the CPU is counted.
+// While one lives, this thread's tensor allocations on the CPU are counted.
 class CpuMemoryScope {
  public:
   CpuMemoryScope();

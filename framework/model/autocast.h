@@ -7,9 +7,9 @@
 
 namespace assay::model {
 
-// While one of these lives, this thread's matrix products run in `dtype` (LibTorch's autocast) and
-// a parameter is converted once; without a dtype it does nothing. Leaving drops the converted
-// copies.
+// While one lives, this thread's matrix products run in `dtype` (LibTorch's autocast) and each
+// parameter is converted once. The destructor drops the converted copies. Does nothing without a
+// dtype.
 class Autocast {
  public:
   Autocast(at::Device device, std::optional<at::ScalarType> dtype);

@@ -16,7 +16,7 @@ struct SilentWarnings final : c10::WarningHandler {
 }  // namespace
 
 void CapturedCall::capture(at::cuda::MempoolId_t pool, const std::function<void()>& call) {
-  // Other threads may go on using CUDA meanwhile.
+  // Other threads may use CUDA meanwhile.
   graph_.capture_begin(pool, cudaStreamCaptureModeThreadLocal);
   try {
     call();
@@ -24,14 +24,14 @@ void CapturedCall::capture(at::cuda::MempoolId_t pool, const std::function<void(
     abandon(graph_, pool);
     throw;
   }
-  // A part that launches nothing gives an empty graph, about which LibTorch warns.
+  // LibTorch warns about an empty graph, which a part that launches nothing gives.
   SilentWarnings silent;
   const c10::WarningUtils::WarningHandlerGuard guard(&silent);
   graph_.capture_end();
 }
 
-// The stream must leave capture mode and the allocator its private pool. CUDAGraph does both,
-// unless what failed was CUDA itself: then the pool is left to us.
+// The stream must leave capture mode and the allocator its private pool. CUDAGraph does both unless
+// CUDA itself failed; the pool is then released here.
 void CapturedCall::abandon(at::cuda::CUDAGraph& graph, at::cuda::MempoolId_t pool) {
   try {
     graph.capture_end();

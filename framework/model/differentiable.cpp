@@ -24,7 +24,7 @@ void throw_if_unsupported(AttentionBoundary& attention, const AttentionInputs& i
   if (reason) throw Unsupported(*reason);
 }
 
-// Broadcasting would hide a wrong shape, and a copy a wrong device. `what` names the tensor.
+// Guards against silent broadcasts and copies between devices. `what` names the tensor.
 void check_like(const char* what, const at::Tensor& made, const at::Tensor& like) {
   const auto wrong = [](std::string reason) {
     throw PluginFailure({Outcome::wrong, std::move(reason)});

@@ -67,7 +67,7 @@ std::vector<ParameterInfo> model_fields() {
           size("d_ff", widest, "Width inside the feed-forward."),
           size("layers", 1 << 16, "Blocks."),
           size("heads", 1 << 16, "Heads of an attention; they divide d_model."),
-          size("vocab_size", widest, "Tokens that there are.")};
+          size("vocab_size", widest, "Tokens in the vocabulary.")};
 }
 
 ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context) {
@@ -84,7 +84,7 @@ ModelConfig model_config(const Options& fields, Architecture architecture, std::
                                 " is not a multiple of heads " + std::to_string(config.heads));
   }
   if (architecture == Architecture::swiglu && config.d_head() % 2 != 0) {
-    throw std::invalid_argument("RoPE turns pairs: the head size " +
+    throw std::invalid_argument("RoPE rotates pairs: the head size " +
                                 std::to_string(config.d_head()) + " must be even");
   }
   return config;

@@ -32,12 +32,11 @@ struct ModelConfig {
   std::int64_t d_head() const { return d_model / heads; }
 };
 
-// What a file under configs/models/ says: d_model, d_ff, layers, heads, vocab_size.
+// Fields of a file under configs/models/: d_model, d_ff, layers, heads, vocab_size.
 std::vector<ParameterInfo> model_fields();
 
-// From the fields of such a file.
-// Throws std::invalid_argument for a missing field, a size below 1, a d_model that the heads do
-// not divide, and an odd head size under RoPE.
+// Throws std::invalid_argument for a missing field, a size below 1, a d_model that heads do not
+// divide, and an odd head size under RoPE.
 ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context);
 
 enum class Initial { normal, ones, zeros };
@@ -53,10 +52,10 @@ std::vector<ParameterShape> parameter_shapes(const ModelConfig& config);
 
 std::int64_t count_parameters(const ModelConfig& config);
 
-// FLOPs of the matrix products of one forward: 2 · tokens · (elements of all matrices that
-// multiply, the head included, the embedding look-up not) + 4 · d_model · layers · batch · s(s+1)/2
-// for QKᵀ and PV over the pairs a causal mask leaves. A backward takes twice as many (Kaplan et al.
-// 2020, section 2.1, has the same count with the attention's part left out: 6N a token in all).
+// FLOPs of the matrix products of one forward: 2 · tokens · (elements of all multiplied matrices,
+// head included, embedding look-up excluded) + 4 · d_model · layers · batch · s(s+1)/2 for QKᵀ and
+// PV under a causal mask. A backward takes twice as many. Kaplan et al. 2020, section 2.1, leaves
+// the attention's part out: 6N a token in all.
 double forward_flops(const ModelConfig& config, std::int64_t batch, std::int64_t seq_len);
 
 }  // namespace assay::model

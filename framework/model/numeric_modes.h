@@ -5,8 +5,8 @@
 
 namespace assay::model {
 
-// Allows or forbids TF32 in the process's matrix products and convolutions. Throws Unsupported for
-// TF32 on a CPU.
+// Allows or forbids TF32 in all matrix products and convolutions of the process. Throws Unsupported
+// for TF32 on a CPU.
 void set_numeric_modes(const PrecisionPolicy& policy, const at::Device& device);
 
 }  // namespace assay::model

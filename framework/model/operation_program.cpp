@@ -73,7 +73,7 @@ std::vector<NamedTensor> call_once(const CaseContext& context, Program& program,
   step.before();
   step.run();
   std::vector<NamedTensor> outputs = program.outputs(pass);
-  // A captured step's memory goes back with the step.
+  // The step may own these tensors' memory, as a captured one does.
   for (auto& output : outputs) output.tensor = output.tensor.clone();
   return outputs;
 }

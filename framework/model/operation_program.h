@@ -7,17 +7,17 @@
 
 namespace assay::model {
 
-// One call of a single operation, forward and backward: what workloads of one operation measure.
-// Passes: "inference", "forward", "backward", "forward_backward".
+// One call of a single operation, forward and backward, for workloads of one operation. Passes:
+// "inference", "forward", "backward", "forward_backward".
 class OperationProgram : public Program {
  public:
-  // leaves: the inputs that get gradients; dout: the gradient of what `forward` returns.
+  // leaves: inputs that get gradients; dout: gradient of the output of `forward`.
   OperationProgram(std::string operation, std::function<at::Tensor()> forward,
                    std::vector<NamedTensor> leaves, at::Tensor dout);
 
-  // Drops the last call's output and gradients; for "backward" runs the forward.
+  // Drops the last output and gradients; for "backward" also runs the forward.
   void before(const std::string& pass) override;
-  // A backward of what is not differentiable throws Unsupported.
+  // Throws Unsupported for a backward of an output that has no gradient.
   void run(const std::string& pass) override;
   // "out", and "grad.<leaf>" after a backward.
   std::vector<NamedTensor> outputs(const std::string& pass) override;
@@ -37,12 +37,11 @@ class OperationProgram : public Program {
 bool runs_forward(const std::string& pass);
 bool runs_backward(const std::string& pass);
 
-// A pass of the program as the case launches it, ready to be called; `before` is never empty. The
-// program outlives it. Throws PluginFailure, as its calls do.
+// Prepares a pass of the program with the case's compile variant; `before` is never empty. The
+// program must outlive the step. Throws PluginFailure.
 Step launched(const CaseContext& context, ProgramBoundary& program, const std::string& pass);
 
-// Calls a pass of the program once, launched as the case launches it, and returns copies of what it
-// left. Throws PluginFailure.
+// Calls a pass once, prepared as above, and returns copies of its outputs. Throws PluginFailure.
 std::vector<NamedTensor> call_once(const CaseContext& context, Program& program,
                                    const std::string& pass);
 

@@ -7,10 +7,10 @@
 
 namespace assay::model {
 
-// A generator of its own, which neither reads nor moves LibTorch's default one.
+// A new generator, independent of LibTorch's default one.
 at::Generator seeded_generator(at::Device device, std::uint64_t seed);
 
-// Whole numbers in [0, below), drawn on the CPU so that every device sees the same ones.
+// Integers in [0, below), drawn on the CPU so that every device gets the same ones.
 at::Tensor random_tokens(at::IntArrayRef sizes, std::int64_t below, at::Device device,
                          std::uint64_t seed);
 

@@ -63,12 +63,12 @@ class Reader {
   }
 
  private:
-  // Opening a pipe would wait for somebody to write to it, and a link may lead anywhere.
+  // Refuses links, and pipes, whose opening would block.
   Result<void> open() {
     std::error_code problem;
     const auto status = std::filesystem::symlink_status(file_, problem);
     if (!std::filesystem::exists(status)) return refuse("cannot be opened");
-    if (!std::filesystem::is_regular_file(status)) return refuse("is no regular file");
+    if (!std::filesystem::is_regular_file(status)) return refuse("is not a regular file");
     stream_.open(file_, std::ios::binary);
     size_ = std::filesystem::file_size(file_, problem);
     if (!stream_ || problem) return refuse("cannot be opened");
@@ -84,8 +84,8 @@ class Reader {
     if (size_ < length_bytes ||
         !stream_.read(reinterpret_cast<char*>(bytes.data()), bytes.size())) {
       return refuse(
-          fmt::format("{} bytes are no .safetensors file, which begins with the 8 of its "
-                      "header's length",
+          fmt::format("{} bytes are too few for a .safetensors file, which begins with 8 "
+                      "of header length",
                       size_));
     }
     std::uint64_t length = 0;
@@ -102,7 +102,7 @@ class Reader {
       return !too_deep;
     };
     auto header = nlohmann::json::parse(text, watch_depth, /*allow_exceptions=*/false);
-    if (too_deep) return refuse("the header is nested deeper than that of a .safetensors file");
+    if (too_deep) return refuse("the header is nested too deeply for a .safetensors file");
     if (!stream_ || !header.is_object()) return refuse("the header is not a JSON object");
     data_bytes_ = size_ - length_bytes - length;
     return header;
@@ -152,12 +152,12 @@ class Reader {
           fmt::format("has data_offsets outside the file's {} bytes of data", data_bytes_).c_str());
     }
     if (!read_sizes(fields["shape"], entry)) {
-      return malformed("has data_offsets that do not go with its shape and dtype");
+      return malformed("has data_offsets that contradict its shape and dtype");
     }
     return entry;
   }
 
-  // Whether the shape is one and takes as many bytes as the offsets enclose.
+  // Whether the shape is valid and fills exactly the bytes between the offsets.
   static bool read_sizes(const nlohmann::json& shape, Entry& entry) {
     if (!shape.is_array()) return false;
     std::uint64_t bytes = c10::elementSize(entry.dtype);
@@ -177,7 +177,7 @@ class Reader {
     for (const Entry& entry : entries) {
       if (entry.begin != reached) {
         return refuse(
-            fmt::format("'{}' begins at byte {} of the data, where the tensor before it "
+            fmt::format("'{}' begins at byte {} of the data, but the tensor before it "
                         "ends at {}",
                         entry.name, entry.begin, reached));
       }

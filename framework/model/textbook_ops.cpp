@@ -22,7 +22,7 @@ at::ScalarType at_least_float(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// A pair (2i, 2i+1) taken as a complex number is turned by e^{iθ} = cos θ + i sin θ.
+// Rotates pair (2i, 2i+1), taken as a complex number, by e^{iθ} = cos θ + i sin θ.
 at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {
   const auto pairs = at::view_as_complex(x.to(at_least_float(x)).unflatten(-1, {-1, 2}));
   return at::view_as_real(pairs * at::complex(cos, sin)).flatten(-2).to(x.scalar_type());

@@ -4,11 +4,11 @@
 
 namespace assay::model {
 
-// Every operation as a textbook writes it, from LibTorch's own, except attention and norm, which
-// come from plugins. Floating-point inputs of any dtype; rope and loss compute in fp32 at least.
+// Textbook versions of all operations except attention and norm. Floating-point inputs of any
+// dtype; rope and loss compute in fp32 or wider.
 Ops textbook_ops();
 
-// Fills add_norm, where it is empty, from norm: an addition and then the normalisation.
+// Derives an empty add_norm from norm.
 void complete(Ops& ops);
 
 }  // namespace assay::model

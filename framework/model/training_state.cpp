@@ -20,8 +20,8 @@ constexpr double scale_growth = 2;
 constexpr double scale_backoff = 0.5;
 constexpr std::int64_t scale_growth_interval = 2000;
 
-// Keeps autograd on the calling thread: a communication variant is then called from the thread
-// that attached it, and no time goes into handing work to autograd's own threads.
+// Keeps autograd on the calling thread: the communication variant is called from the thread that
+// attached it, and no time is spent on autograd's own threads.
 class OnThisThread {
  public:
   OnThisThread() : state_(c10::AutogradState::get_tls_state()) {

@@ -16,8 +16,8 @@ struct AdamWSettings {
   double weight_decay = 0.01;
 };
 
-// What training keeps beside the parameters: gradients, moments, step counts and the loss scale.
-// Nothing here waits for the device, so that a whole step can be captured in a CUDA graph.
+// Training state beside the parameters: gradients, moments, step counts and loss scale. Nothing but
+// loss_scale() waits for the device, so a CUDA graph can capture a whole step.
 class TrainingState {
  public:
   // `owned` are the indices of the parameters this rank updates; empty: all of them.
@@ -27,24 +27,22 @@ class TrainingState {
   TrainingState(const TrainingState&) = delete;
   TrainingState& operator=(const TrainingState&) = delete;
 
-  // Calls `ready(parameter)` when a backward has finished that parameter's gradient.
+  // Calls `ready(parameter)` when a backward has finished that gradient.
   void on_gradient_ready(std::function<void(std::size_t parameter)> ready);
 
-  // Sets every gradient to none.
   void clear_gradients();
-  // Runs autograd from the loss, times the loss scale, on the calling thread.
+  // Runs autograd from loss · loss scale on the calling thread.
   void backward(const at::Tensor& loss);
-  // Allocates moments and step counts, once; step() does it too, but inside the timed region.
+  // Allocates moments and step counts, once. Otherwise step() does so, inside the timed region.
   void make_moments();
-  // Unscales the gradients, lets ops.optimizer update the owned parameters that have a gradient,
-  // and adapts the loss scale: doubled after 2000 good steps, halved after an overflow.
+  // Unscales the gradients, applies ops.optimizer to the owned parameters that have one, and adapts
+  // the loss scale: doubled after 2000 good steps, halved after an overflow.
   void step(const Ops& ops);
-  // Moments and step counts back to 0 and the loss scale to its first value, in place.
+  // Resets moments, step counts and loss scale in place.
   void reset();
 
   // 1 without loss scaling. Waits for the device.
   double loss_scale() const;
-  // Indices of the parameters updated here.
   const std::vector<std::size_t>& owned() const { return owned_; }
 
  private:

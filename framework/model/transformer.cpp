@@ -51,7 +51,7 @@ void Transformer::make_parameters(at::Device device, at::ScalarType dtype, std::
 void Transformer::name_parameters() {
   std::unordered_map<std::string, at::Tensor> named;
   for (const auto& parameter : parameters_) named[parameter.name] = parameter.tensor;
-  // A name the architecture does not have gives an undefined tensor.
+  // Unknown names give an undefined tensor.
   const auto get = [&](const std::string& name) { return named[name + ".weight"]; };
   const auto get_norm = [&](const std::string& name) {
     return NormWeights{named[name + ".weight"], named[name + ".bias"]};
@@ -135,8 +135,7 @@ at::Tensor Transformer::forward(const at::Tensor& tokens) const {
   at::Tensor residual = ops_.embedding(tokens, embedding_);
   if (positions_.defined()) residual = residual + positions_.narrow(0, 0, tokens.size(1));
 
-  // Each value is handed on, not kept: freed early, its memory is used again while the L2 cache
-  // still holds it.
+  // Values are moved on, not kept: memory freed early is reused while it is still in the L2 cache.
   at::Tensor normed;
   at::Tensor pending;  // what the last block adds; it joins the residual with the next norm
   for (std::size_t i = 0; i < blocks_.size(); ++i) {

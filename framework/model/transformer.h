@@ -12,31 +12,30 @@
 
 namespace assay::model {
 
-// Called around each block's forward; the block's parameters are used only between the two.
-// Either may be empty.
+// Called around each block's forward; a block uses its parameters only between the two. May be
+// empty.
 struct BlockHooks {
   std::function<void(int block)> before;
   std::function<void(int block)> after;
 };
 
-// The decoder-only language model, built from the operations it is given.
 class Transformer {
  public:
-  // Draws the parameters on `device`: matrices from N(0, 0.02²), norm weights 1, norm biases 0; the
+  // Draws the parameters on `device`: matrices from N(0, 0.02²), norm weights 1, norm biases 0. The
   // same seed gives the same parameters on the same kind of device. `ops` needs attention and norm.
   Transformer(const ModelConfig& config, Ops ops, at::Device device, at::ScalarType dtype,
               std::uint64_t seed, BlockHooks hooks = {});
 
-  // tokens: [batch, seq] int64, seq ≤ context → logits [batch, seq, vocab_size], in the dtype the
-  // head's product gives.
+  // tokens: [batch, seq] int64, seq ≤ context → logits [batch, seq, vocab_size] in the dtype of the
+  // head's product.
   at::Tensor forward(const at::Tensor& tokens) const;
-  // Mean cross-entropy over all positions, a scalar. logits as above, targets: [batch, seq] int64.
+  // Mean cross-entropy over all positions, a scalar. targets: [batch, seq] int64.
   at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets) const;
 
-  // In the order of parameter_shapes(); leaves that require gradients.
+  // Leaves that require gradients, in the order of parameter_shapes().
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   std::vector<at::Tensor> parameter_tensors() const;
-  // Copies values from another model's parameters, whatever their dtype and device.
+  // Copies values from another model's parameters of any dtype and device.
   void load(const std::vector<NamedTensor>& parameters);
 
   const ModelConfig& config() const { return config_; }
@@ -57,7 +56,7 @@ class Transformer {
   void make_rope_tables(at::Device device, at::ScalarType dtype);
   void name_parameters();
   NormInputs norm_inputs(at::Tensor x, const NormWeights& weights) const;
-  // Attention before its output projection.
+  // Attention without its output projection.
   at::Tensor mix(const Block& block, at::Tensor x) const;
   at::Tensor attend(const Block& block, at::Tensor x) const;
   at::Tensor feed_forward(const Block& block, at::Tensor x) const;

@@ -20,7 +20,7 @@ constexpr int small_blocks = 16;
 // Bytes 0xFF are a NaN in every floating-point format.
 void fill_free_memory(at::Device device, std::int64_t bytes) {
 #ifdef ASSAY_WITH_CUDA
-  // Free blocks left by earlier work would be taken before those filled here.
+  // Otherwise the allocator would hand out free blocks of earlier work before these.
   c10::cuda::CUDACachingAllocator::emptyCache();
 #endif
   const auto options = at::TensorOptions().device(device).dtype(at::kByte);

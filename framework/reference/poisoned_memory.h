@@ -6,10 +6,10 @@
 
 namespace assay::model {
 
-// While one of these lives, memory that an operation allocates and does not write holds NaN, so
-// that a result which depends on it shows. On a CPU LibTorch fills every new tensor. On a GPU the
-// allocator's free memory is filled once, up to `bytes`: LibTorch's own switch would make some
-// kernels choose another algorithm than the one that is timed.
+// While one lives, memory that an operation allocates and does not write holds NaN, which exposes
+// results that depend on it. On a CPU LibTorch fills every new tensor. On a GPU the allocator's
+// free memory is filled once, up to `bytes`: LibTorch's own switch makes some kernels choose other
+// algorithms than the timed ones.
 class PoisonedMemory {
  public:
   PoisonedMemory(at::Device device, std::int64_t bytes);

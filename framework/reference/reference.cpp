@@ -29,7 +29,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// true where query rows[i] must not see key j.
+// True where query rows[i] must not see key j.
 at::Tensor hidden_keys(const at::Tensor& rows, std::int64_t seq_q, std::int64_t seq_k) {
   const auto keys = at::arange(seq_k, rows.options());
   return keys.unsqueeze(0) > (rows + (seq_k - seq_q)).unsqueeze(1);
@@ -133,7 +133,6 @@ Ops reference_ops(bool norm_has_bias) {
 
 namespace {
 
-// Elements that are widened to float64 at a time.
 constexpr std::int64_t widened_at_once = std::int64_t{1} << 22;
 
 }  // namespace
@@ -190,7 +189,7 @@ double tolerance(const PrecisionPolicy& precision) {
 
 namespace {
 
-// What keeps a value from being compared at all; "" where nothing does.
+// Why the values cannot be compared; "" if they can.
 std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {
   if (!value.defined()) return "is undefined";
   if (value.device() != reference.device()) {
@@ -204,7 +203,7 @@ std::string incomparable(const at::Tensor& value, const at::Tensor& reference) {
   return {};
 }
 
-// "row [0, 2, 17] of out": the row of that number.
+// "row [0, 2, 17] of out".
 std::string row_text(const std::string& name, std::int64_t row, const at::Tensor& tensor) {
   std::vector<std::int64_t> index(static_cast<std::size_t>(tensor.dim() - 1));
   for (auto place = index.rbegin(); place != index.rend(); ++place) {
@@ -235,7 +234,7 @@ void compare(Verification& verification, const std::string& name, const at::Tens
     error = found.row;
     tolerance *= row_allowance;
   }
-  // The comparison nearest to (or farthest beyond) its own tolerance stands for all.
+  // Keeps the comparison nearest to, or farthest beyond, its own tolerance.
   const bool first = !verification.checked;
   if (first || error * verification.tolerance > verification.error * tolerance) {
     verification.error = error;

@@ -11,7 +11,7 @@ namespace assay::statistics {
 Interval bootstrap_mean(std::span<const double> samples, std::uint64_t seed, int resamples,
                         double level) {
   if (samples.empty() || resamples < 1 || has_nan(samples)) return {not_a_number, not_a_number};
-  // std::uniform_int_distribution differs between standard libraries; the generator does not.
+  // The generator is the same in every standard library, std::uniform_int_distribution is not.
   std::mt19937_64 generator(seed);
   std::vector<double> drawn(samples.size());
   std::vector<double> means(static_cast<std::size_t>(resamples));

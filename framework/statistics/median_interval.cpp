@@ -16,7 +16,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// −1 below the median, 0 at it, 1 above.
+// −1 below the median, 0 at it, 1 above it.
 std::vector<double> signs_about(double median, std::span<const double> samples) {
   std::vector<double> signs;
   signs.reserve(samples.size());
@@ -26,7 +26,7 @@ std::vector<double> signs_about(double median, std::span<const double> samples) 
   return signs;
 }
 
-// How many times more samples are needed than independent ones would be: 1 or more.
+// f of median_interval.h, at least 1.
 double correlation_factor(const std::vector<double>& signs) {
   double products = 0, squares = 0, last = 0;
   for (const double here : signs) {
@@ -39,7 +39,7 @@ double correlation_factor(const std::vector<double>& signs) {
   return (1 + correlation) / (1 - correlation);
 }
 
-// Their long-run variance over their variance, by `weights` cosines.
+// v of median_interval.h from `weights` cosines.
 double long_run_inflation(const std::vector<double>& signs, std::size_t weights) {
   const auto n = static_cast<double>(signs.size());
   double variance = 0;
@@ -57,7 +57,7 @@ double long_run_inflation(const std::vector<double>& signs, std::size_t weights)
   return squares / static_cast<double>(weights) / variance;
 }
 
-// Of independent samples.
+// e² of median_interval.h.
 double variance_by_order_statistics(const std::vector<double>& sorted) {
   const auto n = static_cast<double>(sorted.size());
   const auto low =
@@ -80,24 +80,24 @@ MedianInterval median_interval(std::span<const double> samples, double level) {
   std::sort(sorted.begin(), sorted.end());
   const auto n = static_cast<double>(sorted.size());
   const double middle = (n - 1) / 2;
-  MedianInterval known;
-  known.median = at_place(sorted, middle);
-  const double factor = correlation_factor(signs_about(known.median, samples));
-  known.at_level = std::exp2(1 - n / factor) <= 1 - level;
+  MedianInterval interval;
+  interval.median = at_place(sorted, middle);
+  const double factor = correlation_factor(signs_about(interval.median, samples));
+  interval.at_level = std::exp2(1 - n / factor) <= 1 - level;
   double reach = middle;
-  if (known.at_level) {
+  if (interval.at_level) {
     const auto k = static_cast<double>(outcomes_below((1 - level) / 2, sorted.size()));
     reach = std::min(reach, std::sqrt(factor) * ((n + 1) / 2 - k));
   }
-  known.low = at_place(sorted, middle - reach);
-  known.high = at_place(sorted, middle + reach);
-  return known;
+  interval.low = at_place(sorted, middle - reach);
+  interval.high = at_place(sorted, middle + reach);
+  return interval;
 }
 
 double relative_half_width_of_median(std::span<const double> samples, double level) {
-  const MedianInterval known = median_interval(samples, level);
-  if (std::isnan(known.median)) return not_a_number;
-  return known.at_level ? known.relative_reach() : infinity;
+  const MedianInterval interval = median_interval(samples, level);
+  if (std::isnan(interval.median)) return not_a_number;
+  return interval.at_level ? interval.relative_reach() : infinity;
 }
 
 Variance variance_of_log_median(std::span<const double> samples) {

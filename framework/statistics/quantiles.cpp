@@ -10,7 +10,7 @@ namespace assay::statistics {
 double at_place(std::span<const double> sorted, double place) {
   const auto below = static_cast<std::size_t>(place);
   const double fraction = place - static_cast<double>(below);
-  // Also keeps an infinite neighbour out of a figure that does not depend on it.
+  // Also avoids 0 · infinity.
   if (fraction == 0 || sorted[below] == sorted[below + 1]) return sorted[below];
   return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
 }

@@ -14,7 +14,7 @@
 namespace assay::statistics {
 namespace {
 
-// Sorts, and counts the pairs that stood in descending order.
+// Sorts the values and returns the number of pairs in descending order.
 double count_descending(std::vector<double>& values) {
   std::vector<double> merged(values.size());
   double descending = 0;
@@ -48,7 +48,7 @@ double lag_one_autocorrelation(std::span<const double> samples) {
   return products / squares;
 }
 
-// Equal ones have the mean of their places.
+// Equal values share the mean of their places.
 std::vector<double> ranks_of(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -69,7 +69,7 @@ std::pair<double, double> medians_of_thirds(std::span<const double> samples) {
   return {median(samples.first(third)), median(samples.last(third))};
 }
 
-// Of what is left of the samples without their trend, from third to third; not below 0.
+// The lag-1 rank correlation ρ of sample_order.h; the trend is that between the thirds.
 double correlation_beside_the_trend(std::span<const double> samples) {
   constexpr std::size_t fewest = 10;
   constexpr double rounding = 1e-9;
@@ -86,8 +86,7 @@ double correlation_beside_the_trend(std::span<const double> samples) {
                     0.99);
 }
 
-// How much larger the variance of S is for samples whose correlation of lag i is that of lag 1 to
-// the power of i.
+// The factor on the variance of S if the correlation of lag i is ρ^i.
 double trend_inflation(std::span<const double> samples) {
   const double correlation = correlation_beside_the_trend(samples);
   const auto n = static_cast<double>(samples.size());

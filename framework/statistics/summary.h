@@ -7,8 +7,8 @@
 
 namespace assay::statistics {
 
-// What a set of samples comes to, in the unit of the samples. With no samples, or with a NaN among
-// them, every figure but `n` is NaN.
+// In the unit of the samples. Without samples, or with a NaN among them, every figure but `n` is
+// NaN.
 struct Summary {
   std::size_t n = 0;
   double mean = not_a_number;
@@ -26,9 +26,9 @@ struct Summary {
 
 Summary summarise(std::span<const double> samples);
 
-// NaN for none.
+// NaN without samples.
 double mean(std::span<const double> samples);
-// Of samples above 0. NaN for none.
+// Of samples above 0; NaN without samples.
 double geometric_mean(std::span<const double> samples);
 
 bool has_nan(std::span<const double> samples);

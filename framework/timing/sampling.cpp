@@ -12,14 +12,14 @@ namespace assay::timing {
 namespace {
 
 constexpr double level = 0.95;
-// Of each look: tests/timing shows what it comes to over all of them.
+// tests/timing checks that all looks together keep `level`.
 constexpr double level_of_a_look = 0.99;
 constexpr double growth_between_looks = 1.25;
 
-constexpr std::size_t readings_that_settle_grouping = 3;
+constexpr std::size_t readings_that_settle_batch = 3;
 constexpr int most_calls_in_reading = 100'000;
-constexpr double fastest_growth = 16;  // of a group at a time: a reading near 0 tells little
-constexpr double margin = 1.25;        // over the shortest reading, so that noise stays above it
+constexpr double fastest_growth = 16;  // of a batch at a time: a reading near 0 tells little
+constexpr double margin = 1.25;        // over the shortest reading, against noise
 constexpr double longest_probe_s = 0.05;
 
 double steady_now_s() {
@@ -28,7 +28,7 @@ double steady_now_s() {
 
 struct Reading {
   double timed_s = 0;
-  double spent_s = 0;  // with all that went with it
+  double spent_s = 0;  // overhead included
 };
 
 class Sampling {
@@ -61,12 +61,12 @@ class Sampling {
 
   void take_sample() {
     Reading reading = read();
-    while (settings_.warmup > 0 && taken_.samples_s.size() < readings_that_settle_grouping &&
-           grouped_further(reading)) {
+    while (settings_.warmup > 0 && taken_.samples_s.size() < readings_that_settle_batch &&
+           enlarges_batch(reading)) {
       taken_.samples_s.clear();
       reading = read();
     }
-    taken_.samples_s.push_back(reading.timed_s / groups_);
+    taken_.samples_s.push_back(reading.timed_s / batch_);
     if (readings_ == 1 && settings_.warmup == 0) taken_.first_call_s = reading.timed_s;
   }
 
@@ -75,28 +75,28 @@ class Sampling {
     ++readings_;
     const double begin_s = now_s();
     Reading reading;
-    reading.timed_s = stopwatch_.sample_s(settings_.calls_per_sample * groups_);
+    reading.timed_s = stopwatch_.sample_s(settings_.calls_per_sample * batch_);
     reading.spent_s = now_s() - begin_s;
     spent_s_ += reading.spent_s;
     return reading;
   }
 
-  // Whether the next readings are made of more calls than this one was.
-  bool grouped_further(const Reading& reading) {
+  // Returns true where the next readings make more calls than this one.
+  bool enlarges_batch(const Reading& reading) {
     if (shortest_s_ <= 0) return false;
-    const double agreed = worst(wanted_groups(reading));
-    if (agreed <= groups_) return false;
-    groups_ = static_cast<int>(agreed);
+    const double agreed = worst(wanted_batch(reading));
+    if (agreed <= batch_) return false;
+    batch_ = static_cast<int>(agreed);
     return true;
   }
 
-  double wanted_groups(const Reading& reading) const {
+  double wanted_batch(const Reading& reading) const {
     const bool affordable = reading.spent_s < std::max(longest_probe_s, 10 * shortest_s_);
-    if (reading.timed_s >= shortest_s_ || !affordable) return groups_;
+    if (reading.timed_s >= shortest_s_ || !affordable) return batch_;
     const double missing = margin * shortest_s_ / std::max(reading.timed_s, 1e-12);
-    const double wanted = std::ceil(groups_ * std::clamp(missing, 1.0, fastest_growth));
+    const double wanted = std::ceil(batch_ * std::clamp(missing, 1.0, fastest_growth));
     const double most = std::max(1, most_calls_in_reading / settings_.calls_per_sample);
-    return std::clamp(wanted, static_cast<double>(groups_), std::max<double>(most, groups_));
+    return std::clamp(wanted, static_cast<double>(batch_), std::max<double>(most, batch_));
   }
 
   bool finished() {
@@ -121,7 +121,7 @@ class Sampling {
   }
 
   void conclude() {
-    taken_.calls_in_reading = settings_.calls_per_sample * groups_;
+    taken_.calls_in_reading = settings_.calls_per_sample * batch_;
     taken_.too_short = median_reading_s() < shortest_s_;
     taken_.relative_interval = known_within(level);
   }
@@ -132,7 +132,7 @@ class Sampling {
                  (settings_.resolution_s > 0 ? step : 0));
   }
 
-  double median_reading_s() const { return statistics::median(taken_.samples_s) * groups_; }
+  double median_reading_s() const { return statistics::median(taken_.samples_s) * batch_; }
 
   double now_s() const { return hooks_.now_s ? hooks_.now_s() : steady_now_s(); }
   double worst(double value) const {
@@ -145,9 +145,9 @@ class Sampling {
   Taken taken_;
   std::size_t readings_ = 0;
   double shortest_s_ = settings_.shortest_reading_s;
-  int groups_ = 1;  // of calls_per_sample calls in one reading
+  int batch_ = 1;  // samples in one reading, of calls_per_sample calls each
   double spent_s_ = 0;
-  int looked_at_ = 0;  // samples there were at the last look
+  int looked_at_ = 0;  // number of samples at the last look
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ void Descriptor::close() {
 }
 
 Result<void> Channel::send(const nlohmann::json& message) {
-  const std::string body = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string body = dump(message);
   const std::uint32_t length = htonl(static_cast<std::uint32_t>(body.size()));
   std::string frame(reinterpret_cast<const char*>(&length), sizeof length);
   frame += body;

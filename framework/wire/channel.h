@@ -9,7 +9,6 @@
 
 namespace assay::wire {
 
-// A file descriptor that closes itself.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -27,10 +26,9 @@ class Descriptor {
   int number_ = -1;
 };
 
-// JSON messages over a stream socket, each framed by its length (4 bytes, network order). Whoever
-// is at the other end, a frame over the limit, one that is not JSON and one nested deeper than 64
-// is an error and the channel of no more use.
-// One way for one machine and for many: a worker connects to the address it is given.
+// JSON messages over a stream socket, each framed by its length (4 bytes, network order). A frame
+// over the limit, of something else than JSON or nested deeper than 64 is an error and ends the
+// channel's use.
 class Channel {
  public:
   static constexpr std::size_t message_limit_bytes = 64u << 20;
@@ -42,13 +40,13 @@ class Channel {
   int descriptor() const { return socket_.number(); }
   void close() { socket_.close(); }
 
-  // Blocks until all of it is handed to the system.
+  // Blocks until the system has the whole message.
   Result<void> send(const nlohmann::json& message);
-  // Blocks until a whole message is there; an empty optional when the other side has closed.
+  // Blocks until a whole message is there; nullopt once the other side has closed.
   Result<std::optional<nlohmann::json>> receive();
 
-  // For an event loop: reads what is there without blocking, then hands out whole messages.
-  // False once the other side has closed.
+  // For an event loop: reads without blocking, then next() returns whole messages. False once the
+  // other side has closed.
   Result<bool> read_available();
   Result<std::optional<nlohmann::json>> next();
 
@@ -57,7 +55,6 @@ class Channel {
   std::string received_;
 };
 
-// Listens on the loopback interface, on a port the system picks.
 class Listener {
  public:
   static Result<Listener> on_loopback();
@@ -73,8 +70,8 @@ class Listener {
 
 Result<Channel> connect(const std::string& address);
 
-// A TCP port on the loopback interface that is this process' as long as the socket is open; nobody
-// listens on it yet. For the ranks' rendezvous.
+// A TCP port on the loopback interface, reserved for the ranks' rendezvous while the socket is
+// open. Nobody listens on it yet.
 struct BoundPort {
   Descriptor socket;
   int port = 0;

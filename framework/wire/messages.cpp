@@ -23,8 +23,8 @@ Result<ExchangeFile> exchange_from_json(const nlohmann::json& json) {
 }  // namespace
 
 FieldReader reader_of(const nlohmann::json& message, const char* type) {
-  return {message, fmt::format("a '{}' message that is not well formed", type),
-          FieldReader::Needs::every_field, ExitCode::machine_lacks};
+  return {message, fmt::format("a malformed '{}' message", type), FieldReader::Needs::every_field,
+          ExitCode::machine_lacks};
 }
 
 nlohmann::json to_json(const Hello& message) {

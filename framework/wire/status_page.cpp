@@ -12,7 +12,7 @@
 
 namespace assay::wire {
 
-// One of the real-time signals, which nothing of the system and hardly a library uses.
+// A real-time signal: free of system uses and hardly used by libraries.
 int question_signal() { return SIGRTMIN + 9; }
 
 Result<SharedStatus> SharedStatus::make() {

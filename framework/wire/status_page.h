@@ -8,32 +8,30 @@
 
 namespace assay::wire {
 
-// What a worker leaves in memory that it shares with its host, for moments in which it cannot send:
-// in a signal handler, in a hang, before its death.
+// Memory that a worker shares with its host, for moments when it cannot send: in a signal handler,
+// in a hang, before its death.
 struct StatusPage {
   static constexpr std::size_t cause_bytes = 256;
 
-  std::atomic<std::uint32_t> asked;     // the host's count of questions
-  std::atomic<std::uint32_t> answered;  // the question that the numbers below answer
-  std::atomic<std::int64_t>
-      collectives;          // collectives of the case's group that this rank has begun
-  char cause[cause_bytes];  // why a signal came, zero-terminated; "" where nothing is known
+  std::atomic<std::uint32_t> asked;       // number of the host's last question
+  std::atomic<std::uint32_t> answered;    // number of the last answered question
+  std::atomic<std::int64_t> collectives;  // begun by this rank in the case's group
+  char cause[cause_bytes];                // of a signal, zero-terminated; "": unknown
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-// The descriptor of the page's memory, a number, in a worker's environment.
+// A worker's environment variable with the descriptor of the page's memory.
 inline constexpr const char* status_variable = "ASSAY_STATUS";
 
-// The signal by which a host asks; a worker that handles it answers in the page.
+// The host asks by this signal; the worker's handler answers in the page.
 int question_signal();
 
-// A mapping of a page. It is anonymous memory: nothing of it stays when host and worker have gone.
+// Maps a page of anonymous memory, which ends with host and worker.
 class SharedStatus {
  public:
-  // The host's side. Errors: the system has no memory or descriptors left.
+  // The host's side. Errors: the system has run out of memory or descriptors.
   static Result<SharedStatus> make();
-  // The worker's side, from its environment; without a page where there is none. Closes the
-  // descriptor: the mapping stays.
+  // The worker's side; without a page where the environment names none. Closes the descriptor.
   static SharedStatus from_environment();
 
   SharedStatus() = default;
@@ -41,9 +39,9 @@ class SharedStatus {
   SharedStatus& operator=(SharedStatus&& other) noexcept;
   ~SharedStatus();
 
-  StatusPage* page() const { return page_; }           // null where there is none
+  StatusPage* page() const { return page_; }           // may be null
   int descriptor() const { return memory_.number(); }  // to pass on; -1 in the worker
-  // What the worker left as the cause of its end; its memory may hold anything.
+  // Copies the page's cause; safe whatever bytes the worker left.
   std::string cause() const;
 
  private:

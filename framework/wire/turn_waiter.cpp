@@ -5,8 +5,8 @@
 namespace assay::wire {
 
 bool TurnWaiter::await(const std::string& pass, std::int64_t taken, std::int64_t planned) {
-  if (pass == pass_ && left_ > 0) {
-    --left_;
+  if (pass == pass_ && readings_left_ > 0) {
+    --readings_left_;
     return false;
   }
   pass_ = pass;
@@ -15,7 +15,7 @@ bool TurnWaiter::await(const std::string& pass, std::int64_t taken, std::int64_t
     throw std::runtime_error(sent.error().text());
   }
   const Turn turn = next_turn();
-  left_ = turn.samples - 1;
+  readings_left_ = turn.samples - 1;
   return turn.after_others;
 }
 
@@ -23,10 +23,10 @@ Turn TurnWaiter::next_turn() {
   const auto message = host_.receive();
   if (!message) throw std::runtime_error(message.error().text());
   if (!*message)
-    throw std::runtime_error("the host closed the connection while a turn was awaited");
+    throw std::runtime_error("the host closed the connection while a rank waited for its turn");
   auto turn = turn_from_json(**message);
   if (!turn) throw std::runtime_error(turn.error().text());
-  if (turn->ordinal != ordinal_) throw std::runtime_error("a turn of another case was given");
+  if (turn->ordinal != ordinal_) throw std::runtime_error("the host gave a turn of another case");
   return *turn;
 }
 

@@ -70,7 +70,7 @@ Result<void> run_checks(const wire::CheckRequest& request, std::FILE* output) {
       say(wire::to_json(wire::CheckBegins{suite[i].name, text}));
     });
     say(wire::to_json(result));
-    // What cannot be made cannot be checked.
+    // A plugin that cannot be made cannot be checked further.
     if (i == 0 && result.failed > 0) break;
   }
   return {};
@@ -79,7 +79,7 @@ Result<void> run_checks(const wire::CheckRequest& request, std::FILE* output) {
 }  // namespace
 
 int check(const std::filesystem::path& output, const std::string& request_text) {
-  // A worker whose host has died must not stay behind.
+  // Ends this worker when its host dies.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto complain = [](const Error& error) {
     fmt::print(stderr, "{}\n", error.text());

@@ -6,7 +6,7 @@
 #include "worker/check.h"
 #include "worker/serve.h"
 
-// The one symbol the host takes from this library.
+// The only symbol the host takes from this library.
 // Arguments: `serve`, `catalogue OUTPUT FOLDER [FILE…]`, or `check OUTPUT REQUEST`.
 extern "C" __attribute__((visibility("default"))) int assay_worker_main(int argc, char** argv) {
   const std::string_view role = argc > 0 ? argv[0] : "";
@@ -22,7 +22,7 @@ extern "C" __attribute__((visibility("default"))) int assay_worker_main(int argc
                "a worker is started as `serve`, `catalogue OUTPUT FOLDER [FILE…]` or "
                "`check OUTPUT REQUEST`\n");
   }
-  // Static destructors of LibTorch and of plugins would run in an order nobody controls.
+  // Skips static destructors of LibTorch and plugins, whose order is undefined.
   std::fflush(nullptr);
   ::_exit(code);
 }

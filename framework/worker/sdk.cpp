@@ -10,7 +10,7 @@ const T& option(const Options& options, std::string_view name) {
   const auto found = options.find(std::string(name));
   if (found == options.end()) {
     throw std::out_of_range(
-        fmt::format("the plugin asks for an option '{}' it has not declared", name));
+        fmt::format("the plugin reads the option '{}' without declaring it", name));
   }
   const T* held = std::get_if<T>(&found->second);
   if (held == nullptr) {

@@ -37,9 +37,9 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
                  wire::Channel& channel, const wire::CaseRequest& request) {
   store::CaseFacts facts;
   wire::TurnWaiter turns(channel, request.ordinal, [] { await_idle_threads(); });
-  OwnTurn own_turn;
-  if (request.takes_turns) own_turn = std::bind_front(&wire::TurnWaiter::await, &turns);
-  // A host that is gone shows when the next request is awaited.
+  AwaitTurn await_turn;
+  if (request.takes_turns) await_turn = std::bind_front(&wire::TurnWaiter::await, &turns);
+  // Send errors are ignored: a lost host shows at the next receive().
   const CaseSink sink = {
       [&](const std::string& doing) {
         static_cast<void>(channel.send(wire::to_json(wire::Progress{request.ordinal, doing})));
@@ -48,7 +48,7 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         static_cast<void>(
             channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
       },
-      facts, std::move(own_turn)};
+      facts, std::move(await_turn)};
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
@@ -57,7 +57,7 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         fmt::format("processes that {} had started still ran; they were ended with their worker",
                     plugins_in_words(request.parameters));
   }
-  std::fflush(nullptr);  // what was printed is this case's
+  std::fflush(nullptr);  // output so far belongs to this case
   static_cast<void>(channel.send(wire::to_json(
       wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(facts)})));
 }
@@ -69,7 +69,7 @@ int serve() {
   auto channel = wire::connect(variable(wire::control_variable));
   if (!channel) return complain(channel.error());
   const Guards guards(*channel);
-  // The last lines are wanted most where the process ends without writing out what it holds back.
+  // Line buffering keeps the last lines of a process that dies.
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   auto versions = store::parameters_from_json(measure::versions());
   if (!versions) return complain(versions.error());

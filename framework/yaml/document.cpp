@@ -14,8 +14,7 @@
 namespace assay::yaml {
 namespace {
 
-// Length of the UTF-8 sequence at the front, 0 when it is not one. Surrogates, overlong forms and
-// code points past U+10FFFF are not.
+// Length of the UTF-8 sequence at the front; 0 if it is invalid by RFC 3629.
 std::size_t utf8_sequence(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -52,7 +51,7 @@ Result<void> check_text(std::string_view text, const std::string& file_name) {
   return {};
 }
 
-// Builds the tree out of the recorded events; their nesting is already within the limits.
+// The nesting of `events` is within the limits.
 class Builder {
  public:
   Builder(const std::vector<Event>& events, const std::string& file_name)
@@ -89,7 +88,7 @@ class Builder {
       Node key = build();
       Node value = build();
       if (!key.is_scalar()) {
-        diagnostics_.push_back({key.where, "a key must be a name", "quote it if it is meant so"});
+        diagnostics_.push_back({key.where, "a key must be a name", "quote it to make it one"});
         continue;
       }
       if (key.text == "<<" && !key.quoted) {
@@ -119,7 +118,6 @@ struct Explanation {
   std::string_view hint;
 };
 
-// yaml-cpp's terse messages in words for the person who wrote the file.
 Explanation explain(const std::string& message) {
   static const std::unordered_map<std::string_view, Explanation> explanations = {
       {YAML::ErrorMsg::END_OF_SEQ_FLOW, {"a '[' is not closed", "add ']' or a missing comma"}},
@@ -130,8 +128,10 @@ Explanation explain(const std::string& message) {
        {"a ':' cannot stand here", "check the indentation, or quote the text"}},
       {YAML::ErrorMsg::MAP_KEY, {"a key cannot stand here", "check the indentation"}},
       {YAML::ErrorMsg::BLOCK_ENTRY, {"a '-' cannot stand here", "check the indentation"}},
-      {YAML::ErrorMsg::END_OF_MAP, {"neither a 'key: value' nor its end", "check the indentation"}},
-      {YAML::ErrorMsg::END_OF_SEQ, {"neither a '- value' nor its end", "check the indentation"}},
+      {YAML::ErrorMsg::END_OF_MAP,
+       {"neither a 'key: value' nor the end of the mapping", "check the indentation"}},
+      {YAML::ErrorMsg::END_OF_SEQ,
+       {"neither a '- value' nor the end of the list", "check the indentation"}},
       {YAML::ErrorMsg::EOF_IN_SCALAR, {"a quoted text is not closed", ""}},
       {YAML::ErrorMsg::DOC_IN_SCALAR, {"a quoted text is not closed", ""}},
       {YAML::ErrorMsg::UNKNOWN_ANCHOR, {"an alias refers to an anchor that is not defined", ""}},
@@ -152,8 +152,7 @@ Diagnostic syntax_error(const YAML::Exception& error, const std::string& file_na
 }
 
 Result<void> record(std::string_view text, const std::string& file_name, Recorder& recorder) {
-  // yaml-cpp takes the end of the input for the end of a quoted text that is not closed; an end
-  // of document inside a quoted text it does refuse.
+  // yaml-cpp refuses an unclosed quoted text only before an end of document.
   std::string closed(text);
   closed += text.ends_with('\n') ? "...\n" : "\n...\n";
   try {

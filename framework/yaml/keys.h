@@ -11,12 +11,11 @@
 
 #include "yaml/document.h"
 
-// The keys of a mapping, declared once: readers walk the declaration, and the JSON Schema that
-// editors use, of which the references in docs/ are made, follows from it.
+// The keys of a mapping, declared once: readers, the JSON Schema for editors and the references in
+// docs/ follow from the declaration.
 namespace assay::yaml {
 
-// What may stand for a value, and how it is read: `read` takes a reader, the node and, where it
-// wants that for its messages, the key's name.
+// A value's schema, and `read`, which takes a reader, the node and optionally the key's name.
 template <class Read>
 struct Shape {
   nlohmann::json schema;
@@ -33,7 +32,7 @@ struct Key {
         schema(std::move(shape)),
         read(std::move(how)) {}
 
-  // `set`: where the value goes, a member of the target or a function of target and value.
+  // `set`: a member of the target, or a function of target and value.
   template <class How, class Set>
   Key(std::string key, std::string meaning, const Shape<How>& shape, Set set)
       : Key(key, std::move(meaning), shape.schema,
@@ -52,7 +51,6 @@ struct Key {
               }
             }) {}
 
-  // Of the shape that the reader has for members of this type.
   template <class Value>
   Key(std::string key, std::string meaning, Value Target::*member)
       : Key(std::move(key), std::move(meaning),
@@ -74,7 +72,7 @@ Keys<Reader, Target> operator+(Keys<Reader, Target> keys, const Keys<Reader, Tar
   return keys;
 }
 
-// The same keys where what they fill is a part of something larger.
+// The same keys, for a whole of which the target is a part.
 template <class Whole, class Reader, class Part>
 Keys<Reader, Whole> within(Part Whole::*part, const Keys<Reader, Part>& keys) {
   Keys<Reader, Whole> all;
@@ -94,8 +92,7 @@ std::vector<std::string> names_of(const Keys<Reader, Target>& keys) {
   return names;
 }
 
-// Reads the entries of a mapping in the order written; `unknown` is told the keys that are not
-// declared.
+// Reads the entries of a mapping in the order written; calls `unknown` with each undeclared key.
 template <class Reader, class Target, class Unknown>
 void read_keys(const Keys<Reader, Target>& keys, const Node& mapping, Reader& reader,
                Target& target, const Unknown& unknown) {
@@ -116,7 +113,6 @@ inline nlohmann::json described(nlohmann::json schema, std::string_view descript
   return schema;
 }
 
-// Of a mapping that has these properties and no others.
 inline nlohmann::json object_schema(nlohmann::json properties) {
   return {
       {"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};

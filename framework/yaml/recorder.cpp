@@ -50,7 +50,7 @@ Recorder::Recorder(std::string_view text, const std::string& file_name, const Li
 
 SourceLocation Recorder::location(const YAML::Mark& mark) {
   SourceLocation where{file_name_, mark.line + 1, columns_.at(mark.line, mark.column)};
-  // What is noticed only at the end belongs to the last line that was written.
+  // The end of the input belongs to the last line.
   if (where.line > columns_.last_line()) {
     where.line = columns_.last_line();
     where.column = columns_.last_column();
@@ -106,10 +106,10 @@ void Recorder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   }
   if (!open_.empty()) open_.back().depth = std::max(open_.back().depth, span.depth);
   for (std::size_t i = span.begin; i < span.end; ++i) {
-    Event copy = events_[i];  // out of the vector, which may move while it grows
+    Event copy = events_[i];  // push_back may move the vector
     events_.push_back(std::move(copy));
   }
-  // The value stands where the alias does; what is inside it, where it was written.
+  // The value gets the place of the alias; its parts keep theirs.
   Event& first = events_[events_.size() - (span.end - span.begin)];
   const SourceLocation where = location(mark);
   first.line = where.line;

@@ -12,12 +12,12 @@
 
 namespace assay::yaml {
 
-// A limit or a rule of ours that the document breaks, thrown through yaml-cpp's parser.
+// A broken limit or rule, thrown through yaml-cpp's parser.
 struct Refusal {
   Diagnostic diagnostic;
 };
 
-// One step of a document, aliases already replaced by what they stand for.
+// One step of a document with aliases expanded.
 struct Event {
   enum class Kind { null, scalar, sequence_start, mapping_start, end };
   Kind kind;
@@ -27,7 +27,7 @@ struct Event {
   int column = 0;  // from 1, in code points
 };
 
-// Turns yaml-cpp's byte columns into columns of code points. Meant for marks that mostly advance.
+// Turns yaml-cpp's byte columns into columns of code points; fast for marks that advance.
 class Columns {
  public:
   explicit Columns(std::string_view text);
@@ -35,7 +35,6 @@ class Columns {
   int at(int line, int byte);
   // `line` from 1.
   bool indented_with_tab(int line) const;
-  // Just behind the last character.
   int last_line() const { return static_cast<int>(lines_.size()); }
   int last_column() const { return last_column_; }
 
@@ -47,8 +46,7 @@ class Columns {
   int column_ = 1;
 };
 
-// Records a document as a flat list of events. What an alias would add is known before it is
-// copied, so that one that would pass a limit is refused while memory is still small.
+// Records a document as a flat list of events. An alias is copied only within the limits.
 class Recorder final : public YAML::EventHandler {
  public:
   Recorder(std::string_view text, const std::string& file_name, const Limits& limits);
@@ -71,7 +69,6 @@ class Recorder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  // Where an anchored node lies in events_.
   struct Span {
     std::size_t begin = 0;
     std::size_t end = 0;  // 0 while the node is still open

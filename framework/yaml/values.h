@@ -8,13 +8,11 @@
 
 namespace assay::yaml {
 
-// What a scalar means by YAML's core schema: true/false, decimal, 0x and 0o integers, reals, else
-// text. A quoted scalar is always text; anything but a scalar gives monostate. An integer that
-// does not fit 64 bits is a real.
+// A scalar by YAML's core schema: a boolean, a decimal, 0x or 0o integer, a real, else text. A
+// quoted scalar is text, an integer beyond 64 bits a real; any other node gives monostate.
 Value to_value(const Node& node);
 
-// The same document as JSON: null, booleans, numbers, text, arrays and objects. Infinities and
-// NaN, which JSON lacks, stay text.
+// Infinities and NaN, which JSON lacks, stay text.
 nlohmann::json to_json(const Node& node);
 
 }  // namespace assay::yaml

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// Spins until it is told to stop, then sleeps until it may end: as a thread pool does.
+// Like a pool's thread: spins until told to stop, then sleeps until told to end.
 class Pool {
  public:
   explicit Pool(std::chrono::milliseconds spins)

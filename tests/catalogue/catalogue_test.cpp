@@ -190,7 +190,7 @@ TEST_F(DescriptorTest, MistakenOptionsAreNamed) {
   ASSERT_FALSE(plugins);
   const std::string text = plugins.error().text();
   EXPECT_THAT(text, HasSubstr("peer.yaml:6:3: option 'block' needs a 'default'"));
-  EXPECT_THAT(text, HasSubstr("'choices' is a list of text with the default 'fast'"));
+  EXPECT_THAT(text, HasSubstr("'choices' must be a list of text that contains the default 'fast'"));
   EXPECT_THAT(text, HasSubstr("did you mean 'default'"));
   EXPECT_THAT(text, HasSubstr("'maximum' is a number"));
 }

@@ -39,7 +39,7 @@ TEST(CaseChoice, ByNumberKeyOrExpression) {
   EXPECT_THAT(chosen(run, "attention == flash && causal"), ElementsAre(1, 2, 3));
 }
 
-TEST(KeptCases, AreThoseForWhichEveryFilterHolds) {
+TEST(KeepCases, KeepsThoseForWhichEveryFilterHolds) {
   store::Run run = run_of_three();
   ASSERT_TRUE(keep_cases({"seq_len >= 256", "seq_len < 500"}, run));
   ASSERT_EQ(run.cases.size(), 1u);
@@ -60,7 +60,7 @@ TEST(CaseChoice, ADigitsOnlyKeyIsFoundWhereNoCaseHasTheNumber) {
   EXPECT_THAT(chosen(run, "12345678"), ElementsAre(2));
 }
 
-TEST(CaseChoice, WhatNamesNoCaseIsRefusedWithWhatWouldBeRight) {
+TEST(CaseChoice, RefusesTextThatNamesNoCaseWithAHint) {
   const store::Run run = run_of_three();
   const std::vector<std::pair<std::string, std::string>> mistakes = {
       {"4", "lists its cases"},

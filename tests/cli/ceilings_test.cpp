@@ -18,7 +18,7 @@ class StoredCeilings : public store::testing::TemporaryFolder {
     database_.emplace(std::move(*opened));
   }
 
-  // 1 GB in so many milliseconds.
+  // Stores a calibration that copies 1 GB in this time.
   void calibrate(int milliseconds, std::vector<std::string> overrides) {
     auto run = store::import_text(
         fmt::format("workload,device,size,pass,time.samples [ms],bytes.value [GB]\n"
@@ -34,8 +34,7 @@ class StoredCeilings : public store::testing::TemporaryFolder {
     ASSERT_TRUE(database_->add_run(*run));
   }
 
-  // In GB/s.
-  double copies() {
+  double copies_gb_per_s() {
     const auto ceilings = ceilings_of_machine(*database_, machine_);
     if (!ceilings || ceilings->find("copy", {}) == nullptr) return 0;
     return ceilings->find("copy", {})->value / 1e9;
@@ -49,13 +48,13 @@ class StoredCeilings : public store::testing::TemporaryFolder {
 
 TEST_F(StoredCeilings, AreTheNewestButNarrowedOnesOnlyWhereNoWholeOneIs) {
   calibrate(10, {"--set size=[1]"});
-  EXPECT_DOUBLE_EQ(copies(), 100);
+  EXPECT_DOUBLE_EQ(copies_gb_per_s(), 100);
   calibrate(4, {});
-  EXPECT_DOUBLE_EQ(copies(), 250);
+  EXPECT_DOUBLE_EQ(copies_gb_per_s(), 250);
   calibrate(5, {});
-  EXPECT_DOUBLE_EQ(copies(), 200);
+  EXPECT_DOUBLE_EQ(copies_gb_per_s(), 200);
   calibrate(20, {"--filter size < 2"});
-  EXPECT_DOUBLE_EQ(copies(), 200);
+  EXPECT_DOUBLE_EQ(copies_gb_per_s(), 200);
 }
 
 }  // namespace

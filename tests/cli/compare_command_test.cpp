@@ -19,7 +19,6 @@ struct Ended {
   std::string errors;
 };
 
-// The whole command line, in this process.
 Ended assay(std::vector<std::string> words) {
   words.insert(words.begin(), "assay");
   std::vector<char*> arguments;
@@ -36,7 +35,7 @@ Ended assay(std::vector<std::string> words) {
 
 class CompareCommand : public store::testing::TemporaryFolder {
  protected:
-  // A run of two cases, the second `scale` times slower than usual, as JSON Lines.
+  // Exports a run of two cases as JSON Lines; the second takes `scale` ms, the first 2 ms.
   std::string exported(const std::string& name, double scale, std::uint64_t seed) {
     std::mt19937_64 generator(seed);
     std::normal_distribution<double> noise(0, 0.002);
@@ -91,9 +90,10 @@ TEST_F(CompareCommand, OfSingleRunsSupposesThatProcessesDiffer) {
   between_runs = "1.5%";
   const Ended supposed = compare({a, near, "--fail-on", "slower"});
   EXPECT_EQ(supposed.exit_code, 0);
-  EXPECT_NE(supposed.output.find("a single run a side cannot tell so little"), std::string::npos)
+  EXPECT_NE(supposed.output.find("a single run a side cannot show so small a difference"),
+            std::string::npos)
       << supposed.output;
-  EXPECT_NE(supposed.output.find("supposed to be 1.5 %"), std::string::npos) << supposed.output;
+  EXPECT_NE(supposed.output.find("1.5 % is assumed"), std::string::npos) << supposed.output;
   EXPECT_NE(
       supposed.errors.find("--fail-on slower: UNDECIDED for 2 of 2 (attention naive, forward; "
                            "attention flash, forward)"),

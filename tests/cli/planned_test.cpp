@@ -19,7 +19,7 @@ Context context() {
   return context;
 }
 
-// What is wrong with an experiment, before anything runs; "" when nothing.
+// The mistakes in an experiment that planning reports; "" when there are none.
 std::string objections(const Result<Planned>& planned) {
   return planned ? "" : planned.error().text();
 }
@@ -83,13 +83,13 @@ const char* const over_length_only =
 TEST(ReportOfAnExperiment, NamesWhateverTellsItsResultsApart) {
   EXPECT_EQ(objections(over_length_only),
             "a.yaml:11:13: 'ms' of this table would show several results in one place: it does not "
-            "name attention (naive, flash); add attention to its `rows`, take its values together "
-            "with `pool: [attention]`, or choose one with `where`");
+            "name attention (naive, flash); add attention to its `rows`, pool its values with "
+            "`pool: [attention]`, or choose one with `where`");
   EXPECT_EQ(objections("  - plot: {x: seq_len, y: {metric: time}, series: [attention]}\n"), "");
   EXPECT_EQ(
       objections("  - plot: {x: seq_len, y: {metric: time}}\n").find("a.yaml:8:11: this plot"), 0u);
   EXPECT_EQ(objections(over_length_only, {{}, {"attention == naive"}}), "");
-  // Nothing that both differ in: what is zipped tells apart as well as its companion.
+  // Naming one of two zipped axes is enough.
   EXPECT_EQ(objections_to("experiment: a\nworkload: attention\n"
                           "matrix: {seq_len: [128, 256], attention: [naive, flash]}\n"
                           "zip: [[seq_len, attention]]\n"
@@ -146,7 +146,7 @@ TEST(ReportOfAnExperiment, BesideMistakesMayNameWhatOnlyThePlanKnows) {
       "        per token: {expr: ms / seq_len}\n";
   EXPECT_EQ(objections_to(wrong_axis + report).find("a.yaml:3:10: unknown name 'seq_ln'"), 0u);
   EXPECT_EQ(objections_to(wrong_axis + report).find('\n'), std::string::npos);
-  // Metrics, statistics, units and layouts are known all the same.
+  // Metrics, units and layouts need no plan.
   const std::string text = objections_to(
       wrong_axis + "report:\n  - plot: {x: seq_len, y: {metric: tiem}}\n  - layout: summary\n");
   EXPECT_NE(text.find("a.yaml:5:36: metric 'tiem' does not exist; did you mean 'time'?"),
@@ -179,7 +179,8 @@ TEST(Machine, IsOneOfARun) {
       "  machine: [a100, h200]\n";
   EXPECT_EQ(objections_to(text),
             "a.yaml:5:12: machine has 2 values (a100, h200), but a run measures on one machine; "
-            "run it on each with its own name, `--set machine=a100`, and report the runs together");
+            "run it on each machine with its own name, `--set machine=a100`, and report the runs "
+            "together");
   EXPECT_EQ(objections_to(text, {{"machine=h200"}, {}}), "");
   EXPECT_EQ(objections_to(text, {{}, {"machine == a100"}}), "");
   EXPECT_NE(objections_to(text, {{"machine=[a100, b200]"}, {}}), "");

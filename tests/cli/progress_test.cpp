@@ -21,7 +21,7 @@ store::CaseResult ended(std::int64_t ordinal, Outcome outcome, const std::string
   return result;
 }
 
-// What is on stderr after a run of two cases, the second of which declines.
+// Stderr after a run of two cases, the second unsupported.
 std::string shown(bool terminal) {
   ::testing::internal::CaptureStderr();
   Progress progress(terminal);
@@ -43,7 +43,7 @@ TEST(Progress, NamesEveryCaseWhereThereIsNoTerminal) {
 
 TEST(Progress, LeavesALineForEachCaseThatIsNotOkOnATerminal) {
   const std::string text = shown(true);
-  // Of its own: the bar's is erased before, and drawn again below.
+  // The line replaces the bar, which is drawn again below.
   EXPECT_THAT(text, HasSubstr("\r\033[K2/2 attention=flash: unsupported (2.0 s): flash wants bf16\n"
                               "\r\033[K[####################] 2/2 1 ok, 1 unsupported"));
   EXPECT_THAT(text, Not(HasSubstr("attention=naive: ok")));

@@ -34,7 +34,7 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
       {"ASSAY_TRUSTED", "folder"},       {"PATH", "bin"},
       {"ASSAY_PYTHON", "python3.12"}};
   EXPECT_EQ(repeat_case(run, run.cases[0], "", {}).words[0], "assay")
-      << "nobody says what is whole";
+      << "the session does not say which values are whole";
   run.info.first.provenance["environment_shortened"] = {"NCCL_TOPO_FILE"};
   EXPECT_THAT(
       repeat_case(run, run.cases[0], "", {}).words,
@@ -42,8 +42,10 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
                   "NVIDIA_TF32_OVERRIDE=0", "OMP_NUM_THREADS=8", "assay", "run", "--experiment-of",
                   "model_timing-1", "--case", run.cases[0].key.substr(0, 12), "--plugin",
                   "/home/ann/my plugin.cpp", "--allow-external"));
-  EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).notes,
-              ElementsAre("set with their folders, which are not stored: NCCL_TOPO_FILE=topo.xml"));
+  EXPECT_THAT(
+      repeat_case(run, run.cases[0], "", {}).notes,
+      ElementsAre(
+          "also set these, with their folders, which are not stored: NCCL_TOPO_FILE=topo.xml"));
   run.info.first.provenance["environment"].erase("ASSAY_PYTHON");
   EXPECT_THAT(shell_command(repeat_case(run, run.cases[0], "",
                                         {"HOME", "KMP_BLOCKTIME", "LD_LIBRARY_PATH",
@@ -51,7 +53,7 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
                                 .words),
               HasSubstr("env -u KMP_BLOCKTIME -u MKL_NUM_THREADS 'CUDA_VISIBLE_DEVICES=0,1' "
                         "'NVIDIA_TF32_OVERRIDE=0' 'OMP_NUM_THREADS=8' assay run"))
-      << "what was not set then is not set";
+      << "variables that were not set then are unset";
   run.info.first.provenance.erase("environment");
   run.info.name = "--help";
   EXPECT_THAT(repeat_case(run, run.cases[1], "my results", {}).words,
@@ -59,8 +61,8 @@ TEST(RepeatCase, NamesTheRunTheCaseAndWhatItNeeds) {
                           run.cases[1].key.substr(0, 12), "--results", "my results"));
 }
 
-// Whoever gave it: the command line, for all, or the environment, for some.
-TEST(RepeatCase, GivesLeaveWhereLeaveWasGiven) {
+// The command line gives permission to all cases, the environment to some.
+TEST(RepeatCase, GivesThePermissionThatTheCaseHad) {
   store::Run run = stored_run_of_three();
   EXPECT_THAT(repeat_case(run, run.cases[0], "", {}).words, Not(Contains("--allow-external")));
   run.cases[0].facts.permission = "ASSAY_TRUSTED";
@@ -68,8 +70,8 @@ TEST(RepeatCase, GivesLeaveWhereLeaveWasGiven) {
   EXPECT_THAT(repeat_case(run, run.cases[1], "", {}).words, Not(Contains("--allow-external")));
 }
 
-// Two variants at each of two lengths, which took turns.
-store::Run run_in_turns() {
+// Two interleaved variants at each of two lengths.
+store::Run interleaved_run() {
   store::Run run = stored_run_of_three();
   run.cases.clear();
   for (int place = 0; place < 4; ++place) {
@@ -93,23 +95,23 @@ std::string choice_in(const RepeatedCase& repeated) {
   return option == repeated.words.end() ? "" : *(option + 1);
 }
 
-TEST(RepeatCase, OneThatTookTurnsIsRepeatedWithTheOthers) {
-  const store::Run run = run_in_turns();
+TEST(RepeatCase, RepeatsAnInterleavedCaseWithItsGroup) {
+  const store::Run run = interleaved_run();
   const auto keys = [&](std::size_t one, std::size_t other) {
     return run.cases[one].key.substr(0, 12) + "," + run.cases[other].key.substr(0, 12);
   };
   EXPECT_EQ(choice_in(repeat_case(run, run.cases[0], "", {})), keys(0, 1));
   EXPECT_EQ(choice_in(repeat_case(run, run.cases[3], "", {})), keys(2, 3));
   EXPECT_THAT(repeat_case(run, run.cases[3], "", {}).notes,
-              ElementsAre(HasSubstr("measured in turns with the one it took turns with")));
+              ElementsAre(HasSubstr("measures the case in turns with the same case as before")));
 }
 
-TEST(RepeatCase, OneWhoseOthersAreNotHereIsSaidToBeMeasuredApart) {
-  store::Run run = run_in_turns();
+TEST(RepeatCase, SaysThatACaseWithoutItsGroupIsMeasuredApart) {
+  store::Run run = interleaved_run();
   run.cases.pop_back();
   EXPECT_EQ(choice_in(repeat_case(run, run.cases[2], "", {})), run.cases[2].key.substr(0, 12));
   EXPECT_THAT(repeat_case(run, run.cases[2], "", {}).notes,
-              ElementsAre(HasSubstr("measured apart")));
+              ElementsAre(HasSubstr("measures the case apart")));
   run.cases[2].facts.interleaved = {.apart = "nothing differs from it in this axis alone"};
   EXPECT_THAT(repeat_case(run, run.cases[2], "", {}).notes, IsEmpty());
 }

@@ -26,7 +26,7 @@ Side side_of(const std::string& csv, const std::string& name = "run") {
   return {name, {run_of(csv, name)}};
 }
 
-// What is compared is the samples, whatever processes they are from.
+// Compares the samples alone, without variation between processes.
 Question of_samples() {
   Question question;
   question.between_runs = 0;
@@ -100,7 +100,7 @@ TEST(Compare, ASideThatIsASingleRunIsCautionedOf) {
   EXPECT_EQ(caution(1, 2), "A is a single run");
   EXPECT_EQ(caution(3, 1), "B is a single run");
   EXPECT_EQ(caution(2, 4), "");
-  // Two runs on a side that have no case in common are one run of each case.
+  // Two runs without a common case are a single run of each case.
   Side split = side_of(csv);
   split.runs.push_back(run_of("seq_len,pass,time.samples [ms]\n256,forward," + tight + "\n"));
   EXPECT_EQ(compared(split, split).cautions.size(), 1u);
@@ -116,7 +116,7 @@ TEST(Compare, SingleRunsAreSupposedToDeviateByWhereTheyRan) {
   const Comparison on_cpu = compared(at("cpu", tight), at("cpu", slow), {});
   EXPECT_EQ(verdicts(on_cpu), "inconclusive");
   ASSERT_EQ(on_cpu.cautions.size(), 1u);
-  EXPECT_NE(on_cpu.cautions[0].find("supposed to be 15 % on a CPU"), std::string::npos);
+  EXPECT_NE(on_cpu.cautions[0].find("15 % on a CPU is assumed"), std::string::npos);
   EXPECT_EQ(verdicts(compared(at("cpu", tight), at("cpu", slow))), "slower");
 }
 
@@ -127,7 +127,7 @@ TEST(Compare, SaysOfWhatIsMarkedThatItDeservesLessTrust) {
   busy.runs[0].cases[0].facts.marks = {{"busy", "", "others used 1.4 of 2 cores"}};
   const Comparison comparison = compared(side_of(csv, "calm"), busy);
   EXPECT_EQ(verdicts(comparison), "same");
-  const std::string line = "† B: busy, such as: others used 1.4 of 2 cores (forward)";
+  const std::string line = "† B: busy, for example: others used 1.4 of 2 cores (forward)";
   EXPECT_NE(to_terminal(comparison).find(line), std::string::npos) << to_terminal(comparison);
   EXPECT_NE(to_terminal(comparison).find("1 ms  1 ms†"), std::string::npos)
       << to_terminal(comparison);
@@ -144,10 +144,10 @@ TEST(Compare, SumsOfOtherNumbersOfCallsAreNotCompared) {
   };
   const Comparison comparison = compared(of(1), of(10));
   EXPECT_EQ(verdicts(comparison), "not-compared");
-  EXPECT_EQ(comparison.rows[0].reason, "samples of A are sums of 1 calls, of B of 10");
+  EXPECT_EQ(comparison.rows[0].reason, "a sample sums 1 calls in A, 10 in B");
 }
 
-// The axis tells the cases of a side apart, the other setting does not.
+// The axis varies on each side, the other setting does not.
 TEST(Compare, ASettingThatIsAnAxisStillPairsWhereAnotherHasChanged) {
   const auto of = [](int samples, const std::string& warm, const std::string& flush) {
     return fmt::format(
@@ -163,7 +163,7 @@ TEST(Compare, SaysThatBothSidesHoldTheSameMeasurements) {
   side.runs[0].info.started = "2026-01-01T00:00:00Z";
   const Comparison comparison = compared(side, side);
   EXPECT_EQ(comparison.cautions.back(),
-            "Both sides hold the same measurements, of run: what they share cannot differ.");
+            "Both sides hold the same measurements, from run: shared cases cannot differ.");
 }
 
 TEST(Compare, EveryCaseHasARowWithTheReason) {
@@ -190,7 +190,7 @@ TEST(Compare, APassThatOnlyOneSideHasIsListed) {
 }
 
 TEST(Compare, OfSeveralRanksTheSlowestOfEachIterationCounts) {
-  // Each rank has the same median on both sides; the slowest of each iteration is 2 against 1.
+  // Each rank has the same median on both sides; the slowest rank of an iteration takes 2 or 1.
   const Comparison comparison = compared(
       "world_size,pass,rank,time.samples [ms]\n2,step,0,[1 1 1 1 1 1]\n2,step,1,[1 1 1 1 1 1]\n",
       "world_size,pass,rank,time.samples [ms]\n2,step,0,[1 2 1 2 1 2]\n2,step,1,[2 1 2 1 2 1]\n");
@@ -234,7 +234,7 @@ TEST(Compare, TheSamplesOfSeveralRunsAreTakenTogether) {
 TEST(Compare, ImportedFiguresWithoutSamplesAreNotCompared) {
   const Comparison comparison = compared("a,pass,time.mean [ms]\n1,step,1\n",
                                          "a,pass,time.samples [ms]\n1,step," + tight + "\n");
-  EXPECT_EQ(comparison.rows[0].reason, "A: its samples are not known");
+  EXPECT_EQ(comparison.rows[0].reason, "A: its samples are unknown");
 }
 
 TEST(Compare, OtherSettingsDoNotKeepACaseFromItsPartner) {
@@ -314,7 +314,7 @@ TEST(Rendering, ForATerminal) {
   EXPECT_NE(text.find("\n  host: A lab1; B lab2\n"), std::string::npos) << text;
   EXPECT_NE(text.find("1.2000"), std::string::npos) << text;
   EXPECT_NE(text.find("1 slower, 1 same, 1 inconclusive.\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("inconclusive: too few samples: 2 and 2, and 5 are needed on each side "
+  EXPECT_NE(text.find("inconclusive: too few samples: 2 and 2; each side needs 5 "
                       "(attention fl|sh, forward)"),
             std::string::npos)
       << text;

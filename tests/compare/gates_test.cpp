@@ -12,7 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Of a time, unless the unit says otherwise.
 Row row(Verdict verdict, double ratio, double low, double high, const std::string& unit = "s") {
   Row made;
   made.pass = "forward";
@@ -108,8 +107,8 @@ TEST(Gates, DoNotPassInSilenceWhereTheyAreUndecided) {
   EXPECT_FALSE(told.fails);
   EXPECT_THAT(told.lines,
               ElementsAre("--fail-on slower:5%: UNDECIDED for 2 of 3 (seq_len 2, forward; seq_len "
-                          "3, forward): the interval reaches 5 % slower, or there is none; more "
-                          "runs a side, measured in turn (tools/alternate), would decide it"));
+                          "3, forward): the interval reaches 5 % slower, or is unknown; more "
+                          "interleaved runs a side (tools/alternate) would decide it"));
   EXPECT_TRUE(apply(parse_gates({"slower:5%,undecided"}).value(), comparison).fails);
   const auto decided = apply(parse_gates({"slower:11%,undecided"}).value(), comparison);
   EXPECT_FALSE(decided.fails);

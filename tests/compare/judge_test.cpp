@@ -15,8 +15,8 @@ namespace {
 
 using Samples = std::vector<double>;
 
-// Times about `median` whose logarithms have deviation `spread` and follow each other with lag-1
-// correlation `correlation`.
+// Times about `median` whose logarithms have deviation `spread` and lag-1 correlation
+// `correlation`.
 class Machine {
  public:
   explicit Machine(std::uint64_t seed) : generator_(seed) {}
@@ -52,7 +52,7 @@ int count_different(std::size_t n, double spread, double correlation, int pairs,
   return different;
 }
 
-// Made by another implementation of the header's formulas (Student's t by numeric integration).
+// From another implementation of the header's formulas (Student's t by numeric integration).
 TEST(Judge, GivesTheFiguresOfItsFormulas) {
   const Samples a{10.1, 9.8, 10.4, 10.0, 9.9, 10.3, 10.2, 9.7, 10.6, 10.05};
   const Samples b{11.0, 11.4, 10.9, 11.3, 11.1, 10.8, 11.5, 11.2, 11.6, 11.05, 10.95, 11.25};
@@ -67,7 +67,7 @@ TEST(Judge, GivesTheFiguresOfItsFormulas) {
   EXPECT_NEAR(lenient.interval.high, 1.1251723237, 1e-6);
 }
 
-// The noise is ten times the least difference, so that nothing but the test keeps pairs the same.
+// The noise is ten times the least difference, so that significance alone keeps pairs the same.
 TEST(Judge, TheSameThingTwiceIsSeldomDifferent) {
   constexpr int pairs = 2000;
   for (const std::size_t n : {5u, 10u, 20u, 50u, 200u}) {
@@ -90,7 +90,7 @@ TEST(Judge, AnExperimentOfAHundredEqualPairsHasAtMostThreeDifferent) {
   }
 }
 
-// The ordinary way must fail the test above, or the test shows nothing.
+// The ordinary method must fail the test above, or the test shows nothing.
 TEST(Judge, TheOrdinaryBootstrapWouldCallFarMoreDifferent) {
   Machine machine(1);
   int different = 0;
@@ -236,7 +236,7 @@ TEST(Judge, NeedsFivePositiveSamplesASide) {
   const Samples good{1, 1.1, 0.9, 1, 1.05};
   const Judgement few = judge(good, Samples{9, 9.1, 9, 9.2}, {});
   EXPECT_EQ(few.relation, Relation::inconclusive);
-  EXPECT_EQ(few.reason, "too few samples: 5 and 4, and 5 are needed on each side");
+  EXPECT_EQ(few.reason, "too few samples: 5 and 4; each side needs 5");
   EXPECT_TRUE(std::isnan(few.ratio));
   for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
     const Judgement judgement = judge(good, Samples{9, 9.1, bad, 9.2, 9}, {});
@@ -245,7 +245,7 @@ TEST(Judge, NeedsFivePositiveSamplesASide) {
   }
 }
 
-// 200 samples a run that are alike, about a level of the run's own.
+// 200 similar samples a run, about the run's own level.
 Samples runs_at(std::initializer_list<double> levels) {
   Samples all;
   for (const double level : levels) {
@@ -258,21 +258,21 @@ double half_width(const Judgement& judgement) {
   return std::log(judgement.interval.high / judgement.interval.low) / 2;
 }
 
-// Pooled, 600 samples a side seem to know the median well.
+// Pooled, 600 samples a side would seem to know the median well.
 TEST(Judge, RunsThatDifferFromEachOtherWidenTheInterval) {
   const Samples a = runs_at({1.00, 1.04, 1.02});
   const Samples b = runs_at({1.03, 1.07, 1.05});
   const std::vector<std::size_t> runs = {200, 200, 200};
   const Judgement known = judge(Sampled{a, runs}, Sampled{b, runs}, {});
   EXPECT_EQ(known.relation, Relation::inconclusive) << known.p;
-  // By hand: the logarithms of A's medians deviate by 0.01961, of B's by 0.01905, so that the
-  // ratio's error is 0.01578; Student's t with 4 degrees reaches 4.604 of them.
+  // By hand: the logarithms of A's medians deviate by 0.01961, of B's by 0.01905. The ratio's error
+  // is 0.01578; Student's t with 4 degrees reaches 4.604 errors.
   EXPECT_NEAR(half_width(known), 0.0727, 0.001);
   EXPECT_LT(half_width(judge(a, b, {})), 0.01);
 }
 
-// Runs of one binary that deviate as is supposed of them, 30 samples each: however few there are a
-// side, 1 in 100 differs at most.
+// Runs of one binary that deviate as assumed, 30 samples each: at most 1 in 100 differs, however
+// few runs a side has.
 TEST(Judge, CallsEqualSidesOfSeveralRunsSeldomDifferent) {
   constexpr int pairs = 2000;
   for (const std::size_t runs : {2, 3, 5, 8}) {
@@ -305,7 +305,7 @@ TEST(Judge, TheFigureOfSeveralRunsIsTheGeometricMeanOfTheirMedians) {
   EXPECT_DOUBLE_EQ(middle(Sampled{two, std::vector<std::size_t>{8}}), 4);
 }
 
-// A single run is as far off as runs are from each other, and cannot show it.
+// A single run deviates as runs do, but cannot show it.
 TEST(Judge, ASingleRunIsSupposedToDeviate) {
   const Samples a = runs_at({1.00});
   const Samples b = runs_at({1.04});
@@ -321,15 +321,15 @@ TEST(Judge, ASingleRunIsSupposedToDeviate) {
   EXPECT_EQ(judge(Sampled{a, run}, Sampled{b, run}, none).relation, Relation::higher);
 }
 
-// The reason of what is inconclusive is the single run only where its samples would have decided.
+// The reason is the single run only if its samples alone would have decided.
 TEST(Judge, ASingleRunIsBlamedOnlyForWhatItKeepsFromBeingTold) {
   const std::vector<std::size_t> run = {200};
   const Samples a = runs_at({1.00});
   const Samples b = runs_at({1.04});
   EXPECT_THAT(judge(Sampled{a, run}, Sampled{b, run}, {}).reason,
-              ::testing::HasSubstr("a single run a side cannot tell so little"));
+              ::testing::HasSubstr("a single run a side cannot show so small a difference"));
   EXPECT_THAT(judge(Sampled{a, run}, Sampled{a, run}, {}).reason,
-              ::testing::HasSubstr("a single run a side cannot tell so little"));
+              ::testing::HasSubstr("a single run a side cannot show so small a difference"));
   Machine machine(15);
   const Samples noisy = machine.measure(10, 1, 0.2), too = machine.measure(10, 1.05, 0.2);
   const std::vector<std::size_t> short_run = {10};

@@ -1,5 +1,5 @@
-// The committed measurement of one binary against itself (reports/README.md): what
-// `assay compare` calls different there is called so by mistake.
+// The committed measurement of one binary against itself (reports/README.md): every difference that
+// `assay compare` finds there is a mistake.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ std::string files_of(char side) {
   return files;
 }
 
-// What it says of these results must be what they give.
+// reports/README.md must state the figures of these results.
 std::string readme_in_one_line() {
   std::string text = read_file(ASSAY_SOURCE_DIR "/README.md").value_or("");
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -64,17 +64,17 @@ TEST(SameTwice, AtMostThreeOfAHundredPairsAreCalledDifferent) {
   EXPECT_EQ(comparison->rows.size(), 100u);
   EXPECT_EQ(counts["not-compared"], 0);
   EXPECT_LE(counts["faster"] + counts["slower"], 3) << different;
-  // A comparison that can tell nothing would pass as well.
+  // A comparison without verdicts would pass as well.
   EXPECT_GE(counts["same"], 30) << counts["inconclusive"] << " inconclusive";
   EXPECT_THAT(comparison->cautions, ::testing::IsEmpty());
   EXPECT_THAT(readme_in_one_line(), ::testing::HasSubstr(fmt::format(
                                         "none is called different](docs/compare.md#the-sides), "
-                                        "{} are called the same, and {} cannot be told",
+                                        "{} are called the same, and {} are inconclusive",
                                         counts["same"], counts["inconclusive"])));
 }
 
-// What one process sets up once makes 4 to 26 of these pairs differ, which a run cannot show: none
-// is called different by what is supposed of single runs, which was chosen by runs before these.
+// The setup of a process makes 4 to 26 of these pairs differ, which a single run cannot show. With
+// the assumed deviation, chosen from earlier runs, none is called different.
 TEST(SameTwice, AtMostThreeOfAHundredPairsOfSingleRunsAreCalledDifferent) {
   const Side a = read('a');
   const Side b = read('b');
@@ -90,7 +90,7 @@ TEST(SameTwice, AtMostThreeOfAHundredPairsOfSingleRunsAreCalledDifferent) {
   }
 }
 
-// As if one side had been slower by this in every sample.
+// Makes every sample of one side slower by this factor.
 Side scaled(Side side, double factor) {
   for (store::Run& run : side.runs) {
     for (store::CaseResult& result : run.cases) {
@@ -111,7 +111,7 @@ std::ptrdiff_t count_slower(const Side& a, const Side& b) {
                        [](const Row& row) { return row.verdict == Verdict::slower; });
 }
 
-// What calls nothing different would pass all of the above.
+// A comparison that finds no difference would pass all of the above.
 TEST(SameTwice, ASideThatIsTenPercentSlowerIsCalledSlower) {
   const Side a = read('a');
   const Side b = scaled(read('b'), 1.10);

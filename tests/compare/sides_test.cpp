@@ -63,7 +63,7 @@ TEST_F(Sides, AreRunsByCommitAndMachineFromTheOldestOn) {
   EXPECT_EQ(read("second,machine:lab1"), "second:2 first:2 third:2");
 }
 
-// Its second case was measured later, at another commit on another machine.
+// The second case was measured later, at another commit and on another machine.
 TEST_F(Sides, AreThoseCasesOfAResumedRunThatWereMeasuredThere) {
   auto database = store::Database::open(file("assay.db"), store::Access::read_write);
   ASSERT_TRUE(database);
@@ -115,7 +115,7 @@ TEST_F(Sides, AreFilesWithoutADatabase) {
 
 TEST_F(Sides, SayWhatIsWrong) {
   EXPECT_NE(read("secnd").find("did you mean 'second'?"), std::string::npos);
-  EXPECT_NE(read("first,,third").find("no run between two commas"), std::string::npos);
+  EXPECT_NE(read("first,,third").find("an empty name between commas"), std::string::npos);
   EXPECT_NE(read("commit:aaa").find("too short"), std::string::npos);
   EXPECT_NE(read("machine:lab9").find("no stored run matches 'machine:lab9'"), std::string::npos);
   EXPECT_NE(read("build:fffffff").find("no stored run matches"), std::string::npos);

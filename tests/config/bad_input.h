@@ -25,7 +25,7 @@ struct Bad {
 
 inline void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
 
-// Each gets one clear message at its place; what is tried stands in several files.
+// Each mistake gets one clear message at its place. Instances are in several files.
 class BadInput : public testing::TestWithParam<Bad> {};
 
 inline std::string name_of(const testing::TestParamInfo<Bad>& tested) { return tested.param.name; }

@@ -125,10 +125,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"target_below_nothing", on_attention("measure: {target: -1%}\n"), "3:19",
             "-1% is out of bounds"},
         Bad{"target_in_words", on_attention("measure: {target: good%}\n"), "3:19",
-            "'good%' is not what it takes; accepted: a number from 0 to 1, or a percentage"},
+            "'good%' does not fit; accepted: a number from 0 to 1, or a percentage"},
         Bad{"percentage_of_a_plain_number",
             "experiment: test\nworkload: transfer\nfixed: {size: 1 B, share: 5%}\n", "3:27",
-            "'5%' is not what it takes; accepted: a number from 0 to 1"},
+            "'5%' does not fit; accepted: a number from 0 to 1"},
         Bad{"unknown_pass", on_model("measure: {passes: [forward, backwards]}\n"), "3:29",
             "no pass 'backwards'; did you mean 'backward'?"},
         Bad{"interleaved_over_an_unknown_axis", on_attention("measure: {interleave: atention}\n"),
@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
                          "seq_len]}\n"),
             "3:36", "cannot be measured again one by one"},
         Bad{"interleaved_over_itself", on_attention("measure: {interleave: measure.interleave}\n"),
-            "3:23", "measure.interleave: cases that differ in it are not measured alike"},
+            "3:23", "measure.interleave: cases that differ in it are measured differently"},
         Bad{"pass_given_twice", on_model("measure: {passes: [forward, forward]}\n"), "3:29",
             "the pass 'forward' is given twice"}),
     name_of);
@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"set_of_a_wrong_type",
             plain,
             "--set 1 1:10",
-            "batch: 'x' is not",
+            "batch: 'x' does not fit",
             {{"batch=[1,x]"}, {}}},
         Bad{"set_to_an_empty_list",
             plain,
@@ -268,7 +268,7 @@ TEST(StoredConfigs, ComeBeforeTheFilesAndAreCheckedLikeThem) {
   ASSERT_TRUE(experiment) << experiment.error().text();
   ASSERT_EQ(experiment->presets.size(), 1u);
   EXPECT_EQ(experiment->presets.begin()->second, (nlohmann::json{{"d_model", 32}}));
-  // What an experiment says it used is what it finds again.
+  // The experiment's stored presets read the same again.
   environment.presets = experiment->presets;
   EXPECT_TRUE(parse_experiment(text, "e.yaml", environment));
   environment.presets.begin()->second = "not a mapping";

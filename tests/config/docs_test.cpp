@@ -31,7 +31,7 @@ TEST(Guide, ItsExperimentHasTheCasesItSays) {
   EXPECT_EQ(expand(*experiment)->size(), 6u);
 }
 
-// What the guide's fragments expand to, in its order: options nested, dotted, exclude, include,
+// The guide's fragments expanded, in its order: nested options, dotted options, exclude, include,
 // zip, measure.
 TEST(Guide, ItsFragmentsExpandAsItSays) {
   const std::vector<std::string> blocks = yaml_blocks(guide());

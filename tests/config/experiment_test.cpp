@@ -98,23 +98,24 @@ TEST(Experiment, ReadsAModelFromAFileBesideIt) {
             folder +
                 "/broken.yaml:2:1: model: the key 'd_model' is given twice; first at line 1, "
                 "column 1");
-  // All of them at once, and once, wherever the file is named.
+  // All mistakes at once, each only once however often the file is named.
   ASSERT_TRUE(write_file(folder + "/f.yaml",
                          "experiment: f\nworkload: model_step\nmatrix: {model: [wrong.yaml]}\n"
                          "include: [{model: wrong.yaml, batch: 0}]\n"));
   const auto wrong = read_experiment(folder + "/f.yaml", test_environment());
   ASSERT_FALSE(wrong);
-  std::vector<std::string> told;
+  std::vector<std::string> messages;
   for (const Diagnostic& diagnostic : wrong.error().diagnostics) {
-    told.push_back(fmt::format("{}:{} {}", diagnostic.where.line, diagnostic.where.column,
-                               diagnostic.message));
+    messages.push_back(fmt::format("{}:{} {}", diagnostic.where.line, diagnostic.where.column,
+                                   diagnostic.message));
   }
-  EXPECT_THAT(told, testing::UnorderedElementsAre(
-                        "1:10 d_model: 'wide' is not what it takes",
-                        "2:1 unknown field 'layer'; did you mean 'layers'? known: d_model, d_ff, "
-                        "layers, heads, vocab_size",
-                        "3:7 d_ff: 0 is out of bounds", "1:1 the field 'layers' is missing",
-                        "1:1 the field 'vocab_size' is missing", testing::HasSubstr("batch: 0")));
+  EXPECT_THAT(messages,
+              testing::UnorderedElementsAre(
+                  "1:10 d_model: 'wide' does not fit",
+                  "2:1 unknown field 'layer'; did you mean 'layers'? known: d_model, d_ff, "
+                  "layers, heads, vocab_size",
+                  "3:7 d_ff: 0 is out of bounds", "1:1 the field 'layers' is missing",
+                  "1:1 the field 'vocab_size' is missing", testing::HasSubstr("batch: 0")));
   fs::remove_all(folder);
 }
 

@@ -23,7 +23,7 @@ inline Plan planned(const std::string& text, const Override& override = {}) {
   return plan ? std::move(*plan) : Plan{};
 }
 
-// The given names' values in every case: "naive 128", "naive 256".
+// The values of `names` in every case: "naive 128", "naive 256".
 inline std::vector<std::string> cases(const Plan& plan, const std::vector<std::string>& names) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -36,7 +36,7 @@ inline std::vector<std::string> cases(const Plan& plan, const std::vector<std::s
 
 using Rows = std::vector<std::string>;
 
-// Text of an experiment on `workload: attention` around what is tested, which starts in line 3.
+// An experiment on `workload: attention`; `rest` starts in line 3.
 inline std::string on_attention(const std::string& rest) {
   return "experiment: test\nworkload: attention\n" + rest;
 }

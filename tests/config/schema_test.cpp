@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a schema objects to, "" when nothing.
+// The schema's objection, or "".
 std::string objections(const std::string& text, const nlohmann::json& written) {
   valijson::Schema schema;
   valijson::SchemaParser parser;
@@ -41,8 +41,8 @@ std::string objections(const std::string& text) {
   return objections(text, experiment_schema(test_environment()));
 }
 
-// The one editors are given, of the plugins there really are: an end-to-end test compares it with
-// what the program writes.
+// The schema for editors, of the shipped plugins; an end-to-end test compares it with the program's
+// output.
 nlohmann::json shipped_schema() {
   std::ifstream file(fs::path(ASSAY_SOURCE_DIR) / "configs" / "experiment.schema.json");
   return nlohmann::json::parse(file);
@@ -84,7 +84,7 @@ TEST(ShippedExperiments, SatisfyTheSchema) {
 }
 
 TEST(ShippedExperiments, NameOnlyPluginsThatExist) {
-  // `tiled` exists in the tests' catalogue alone.
+  // `tiled` exists only in the tests' catalogue.
   const std::string text =
       "{experiment: a, workload: attention, fixed: {attention: {tiled: {block_m: 64}}}}";
   EXPECT_TRUE(parse_experiment(text, "test.yaml", test_environment()));

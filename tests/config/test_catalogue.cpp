@@ -81,7 +81,7 @@ PluginInfo norm() {
   return workload;
 }
 
-// A workload with a parameter that has no default and one of every unit-carrying sort.
+// A workload with a parameter without a default and one of each type with a unit.
 PluginInfo transfer() {
   ParameterInfo size = quantity("size", ParameterType::size, {}, 1, 1e12);
   PluginInfo workload = variant("workload", "transfer",
@@ -92,7 +92,7 @@ PluginInfo transfer() {
   return workload;
 }
 
-// Those that `assay calibrate` runs.
+// The workloads of `assay calibrate`.
 std::vector<PluginInfo> ceilings() {
   const ParameterInfo size = quantity("size", ParameterType::size, std::int64_t{1} << 20, 1, 1e12);
   PluginInfo copy = variant("workload", "copy", {size});

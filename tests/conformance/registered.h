@@ -20,7 +20,7 @@ inline void PrintTo(const Registered& plugin, std::ostream* stream) {
   *stream << plugin.kind << "/" << plugin.name;
 }
 
-// What every library under build/…/plugins registers. ASSAY_BUILD_DIR in the environment names a
+// Registrations of every library under build/…/plugins. ASSAY_BUILD_DIR in the environment names a
 // copy on another machine.
 inline std::vector<Registered> registered_plugins() {
   const char* moved = std::getenv("ASSAY_BUILD_DIR");
@@ -42,7 +42,6 @@ inline std::string registered_name(const testing::TestParamInfo<Registered>& tes
   return tested.param.kind + "_" + tested.param.name;
 }
 
-// The default of every option.
 inline Options default_options(const PluginEntry& entry) {
   PluginDescription description;
   throw_unless_ok(entry.describe(description));

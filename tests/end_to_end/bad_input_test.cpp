@@ -1,4 +1,4 @@
-// Every bad input gets one clear message and the documented exit code, and leaves results alone.
+// Every bad input gets one clear message and the documented exit code and leaves results unchanged.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr const char* good_head =
     "experiment: bad\nworkload: attention\nfixed: {seq_len: 8, d_head: 8, device: cpu}\n";
 
-// Earlier results, in every digit.
+// Earlier results, with all digits.
 constexpr const char* earlier =
     "attention,seq_len,pass,time.samples [s]\nnaive,64,forward,\"[0.001, 0.00125]\"\n"
     "flash,64,forward,\"[0.0005, 0.000625]\"\n";
@@ -27,14 +27,14 @@ struct BadInput {
   std::string yaml;  // written to bad.yaml
   std::vector<std::string> arguments;
   int exit_code;
-  std::vector<std::string> messages;  // parts of what is said
+  std::vector<std::string> messages;  // parts of the error
 };
 
 void PrintTo(const BadInput& input, std::ostream* stream) { *stream << input.name; }
 
 class BadInputTest : public ::testing::TestWithParam<BadInput> {};
 
-// Every file below the folder, but SQLite's own beside a database.
+// Every file below the folder, except SQLite's beside a database.
 std::set<std::string> files_in(const std::filesystem::path& folder) {
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -71,7 +71,7 @@ TEST_P(BadInputTest, IsRefusedWithOneClearMessageAndLeavesEarlierResultsAlone) {
 
 const std::vector<std::string> run_it = {"run", "bad.yaml"};
 
-// As CMake wrote it down.
+// As CMake recorded it.
 std::string fingerprint_of_this_build() {
   return nlohmann::json::parse(std::ifstream(ASSAY_BUILD_DIR "/lib/assay/plugin_build.json"))
       .at("fingerprint");

@@ -1,4 +1,4 @@
-// What this machine can do at most, and reports that show shares of it.
+// Calibrating a machine's peaks, and reports that show shares of them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// All four in small, on the CPU.
+// All four calibrations, small and on the CPU.
 const std::vector<std::string> small = {"--device", "cpu",
                                         "--set",    "size=[1 MiB, 2 MiB]",
                                         "--set",    "m=[64, 128]",
@@ -110,11 +110,12 @@ TEST(CalibrateTest, RefusesWhatItDoesNotKnow) {
   };
   EXPECT_THAT(refused({"calibrate", "matmull"}), HasSubstr("did you mean 'matmul'?"));
   EXPECT_THAT(refused({"calibrate", "--set", "sise=[1 MiB]"}), HasSubstr("sise"));
-  // A name that only another experiment has.
+  // Only another experiment has this name.
   EXPECT_THAT(refused({"calibrate", "copy", "--set", "launches=1"}), HasSubstr("launches"));
   const std::string file = folder.write("attention.yaml", attention);
   ASSERT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
-  EXPECT_THAT(refused({"calibrate", "--show"}), HasSubstr("no ceiling of this machine is known"));
+  EXPECT_THAT(refused({"calibrate", "--show"}),
+              HasSubstr("no ceilings of this machine are stored"));
   EXPECT_THAT(refused({"report", "latest", "--ceilings", "latest"}),
               HasSubstr("'latest' has measured no ceiling"));
 }

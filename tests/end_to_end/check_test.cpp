@@ -1,4 +1,4 @@
-// `assay check` on variants with one fault each: the check that finds it, and the smallest case.
+// `assay check` on variants with one fault each: the check that fails and its smallest case.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct Fault {
   const char* plugin;
   const char* check;      // that finds it
   const char* smallest;   // the smallest case, in words
-  const char* complaint;  // what the report says of it
+  const char* complaint;  // in the report
 };
 
 class CheckTest : public ::testing::TestWithParam<Fault> {};
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
               "inference: 2 layers, d_model 32, 2 heads, vocabulary 61, batch 2, seq 17",
               "call 2: logits is off by "},
         Fault{"precision/promises", "dtype", "x [16, 32], weight [48, 32]",
-              "comes out in fp32, and the policy says bf16"},
+              "comes out in fp32, but the policy says bf16"},
         Fault{"workload/accumulates", "isolation", "forward with every parameter small",
               "two calls of one program differ: total is off by 1,"}),
     fault_name);

@@ -1,4 +1,4 @@
-// What commands show without running anything.
+// Commands that show something without running a case.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What `assay doctor` and a worker say of an installation.
+// `assay doctor` and workers on good and broken installations.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The line of the doctor's that begins with these two words.
+// The doctor's line that begins with these two words.
 std::string finding(const std::string& output, const std::string& state, const std::string& what) {
   std::size_t at = 0;
   while (at < output.size()) {
@@ -28,7 +28,7 @@ std::string finding(const std::string& output, const std::string& state, const s
   return "";
 }
 
-// The program of its own, which says of its build that these compilers made it.
+// A separate installation whose recorded build names these compilers.
 std::string built_with(const Folder& folder, const std::string& cpp, const std::string& cuda) {
   const std::string program = install_alone(folder, "");
   auto build = nlohmann::json::parse(std::ifstream(ASSAY_BUILD_DIR "/lib/assay/plugin_build.json"));

@@ -1,5 +1,5 @@
-// External variants: the page's own example from an empty directory, and what becomes of programs
-// that compute something else or hand over nothing.
+// External variants: the page's example from an empty directory, and programs that compute
+// something else or exchange nothing.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST_F(ExternalTest, TheExampleOfThePageIsMeasuredAndVerified) {
     const double error = found[fmt::format("chunked {} error", pass)]["samples"][0];
     EXPECT_GT(error, 0);
     EXPECT_LT(error, 1e-5);
-    // The same figures that the built-in variant counts.
+    // The counts of the built-in variant.
     for (const char* metric : {"flops", "bytes"}) {
       EXPECT_EQ(found[fmt::format("chunked {} {}", pass, metric)]["samples"],
                 found[fmt::format("naive {} {}", pass, metric)]["samples"]);

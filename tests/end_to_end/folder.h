@@ -5,7 +5,7 @@
 
 namespace assay::test {
 
-// A folder of its own for a test, removed when it ends.
+// A temporary folder, removed at the end of the test.
 class Folder {
  public:
   Folder();

@@ -1,4 +1,4 @@
-// How the machine was while a case was measured, from the readings to the report.
+// The machine's health while a case is measured, from the readings to the report.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A driver that holds the clocks of its GPU down, for as long as this lives.
+// A driver that throttles its GPU while this object lives.
 class FakeDriver {
  public:
   explicit FakeDriver(const char* reasons) {

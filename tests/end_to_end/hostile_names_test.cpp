@@ -1,5 +1,5 @@
-// Names that an experiment, a file of results or a database brings along: they stay names. Nothing
-// leaves the results folder, reaches a shell or steers a tool.
+// Hostile names in experiments, result files and databases: they never leave the results folder,
+// reach a shell or control a tool.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ const std::vector<std::string> hostile = {
     std::string(5000, 'x'),
 };
 
-// A double-quoted YAML scalar; the names above are already escaped for it, but for the quote.
+// A double-quoted YAML scalar; the names above are escaped for it, except for quotes.
 std::string scalar(const std::string& name) {
   std::string text = "\"";
   for (const char c : name) text += c == '"' ? std::string("\\\"") : std::string(1, c);
@@ -56,14 +56,14 @@ class HostileNames : public ::testing::Test {
  protected:
   HostileNames() { fs::create_directories(inside()); }
 
-  // Where assay runs; beside it is room to escape to.
+  // Where assay runs; a name could escape into its parent.
   fs::path inside() const { return folder_.path() / "in"; }
 
   std::string write(const std::string& content, const std::string& name = "e.yaml") const {
     return folder_.write("in/" + name, content);
   }
 
-  // Nothing but the results folder, what the test wrote and the cache may be there.
+  // Only the results folder, the test's files and the cache may be there.
   void expect_nothing_escaped() const {
     for (const auto& path : everything_in(folder_.path())) {
       const bool expected = path == "in" || path.starts_with("in/cache") ||
@@ -80,7 +80,7 @@ class HostileNames : public ::testing::Test {
 
 TEST_F(HostileNames, OfExperiments) {
   for (const std::string& name : hostile) {
-    if (name == "-rf") continue;  // letters and a dash: an odd name, but one
+    if (name == "-rf") continue;  // a valid name
     write("experiment: " + scalar(name) +
           "\nworkload: attention\nmatrix: {seq_len: [8]}\nfixed: {batch: 1, heads: 1, d_head: 8, "
           "device: cpu}\n");
@@ -110,7 +110,7 @@ TEST_F(HostileNames, OfModelsVariantsAndLayouts) {
   expect_nothing_escaped();
 }
 
-// Titles, values of axes and labels are anybody's text: they reach gnuplot, Markdown and CSV.
+// Titles, axis values and labels are free text: they reach gnuplot, Markdown and CSV.
 TEST_F(HostileNames, InReportsAndPictures) {
   std::string csv = "label,pass,time.samples [ms]\n";
   for (const std::string& name : hostile) {
@@ -144,7 +144,7 @@ TEST_F(HostileNames, OfImportedRuns) {
           "run.jsonl");
     EXPECT_EQ(assay(inside(), {"import", "run.jsonl"}).exit_code, 2) << name;
   }
-  // Names that only look odd are names, also in the command that repeats a case.
+  // Odd names are names too, also in the command that repeats a case.
   write(
       "{\"run\":\"it's $(touch escaped)\",\"experiment\":\"e\",\"case\":{\"n\":1},\"pass\":\"p\","
       "\"metric\":\"time\",\"unit\":\"s\",\"samples\":[1],\"provenance\":{\"run\":{"
@@ -157,7 +157,7 @@ TEST_F(HostileNames, OfImportedRuns) {
   expect_nothing_escaped();
 }
 
-// In half a gigabyte of address space.
+// Within half a gigabyte of address space.
 Ended limited(const fs::path& folder, std::vector<std::string> arguments) {
   run::Process::Command command;
   command.arguments = {"env",
@@ -176,7 +176,7 @@ Ended limited(const fs::path& folder, std::vector<std::string> arguments) {
 }
 
 TEST_F(HostileNames, AreNotTheOnlySizeThatIsRefused) {
-  // The catalogue needs a worker, and that more memory than this.
+  // Listing the plugins needs a worker, which needs more memory than this.
   write("experiment: e\nworkload: attention\n");
   assay(inside(), {"plan", "e.yaml"});
 
@@ -200,7 +200,7 @@ TEST_F(HostileNames, AreNotTheOnlySizeThatIsRefused) {
     EXPECT_EQ(line.exit_code, 2) << name << line.errors.substr(0, 2000);
     EXPECT_LT(line.errors.size(), 10'000u);
   }
-  // A line that is too long in a file that is not.
+  // A line that is too long in a short file.
   std::ofstream(inside() / "run.jsonl")
       << "{\"case\":{\"n\":\"" << std::string(200 << 20, 'x') << "\"}}";
   const Ended line = limited(inside(), {"import", "run.jsonl"});

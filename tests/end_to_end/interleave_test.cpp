@@ -1,5 +1,5 @@
-// Cases that are measured in turns: they give what they would give apart, one at a time, and one
-// that fails leaves the others alone.
+// Cases measured in turns: same results as apart, one case working at a time, and a failure affects
+// only its case.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::string lengths_in_turns(const std::string& variants, const std::string& mea
          measure + "}\n";
 }
 
-// What a run has of each series, without its samples; rank and part tell series apart.
+// The series of a run without their samples.
 std::multiset<std::string> figures(const std::vector<nlohmann::json>& lines) {
   std::multiset<std::string> found;
   for (nlohmann::json line : lines) {
@@ -81,7 +81,7 @@ TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
             (nlohmann::json{{"A", "attention=naive"}, {"C", "attention=test_right"}}));
   for (const char* length : {"16", "32"}) {
     for (const char* pass : {"forward", "backward"}) {
-      // Recorded when a case ends; the last to end has seen all turns.
+      // Each case records the turns until its end; the last one has all.
       std::string turns;
       for (const char* attention : {"naive ", "math ", "test_right "}) {
         const auto& record = found.at(std::string(attention) + length)["passes"][pass];
@@ -101,7 +101,7 @@ TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
     }
   }
   EXPECT_THAT(folder.read("results/turns-2/report.md"),
-              HasSubstr("**in turns**: 6 cases in blocks of 1 sample\n"));
+              HasSubstr("**interleaved**: 6 cases in blocks of 1 sample\n"));
 }
 
 TEST(InterleaveTest, OnlyOneIsMeasuredAtATime) {
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, InterleavedFailure,
                                            Failing{"test_wrong", "wrong"}),
                          [](const auto& tested) { return std::string(tested.param.variant); });
 
-// A program that takes 8 samples of 10 ms, one a turn; `gives_up` stands ahead of each.
+// A program that takes 8 samples of 10 ms, one a turn; `gives_up` precedes each.
 Ended run_beside_a_program(const Folder& folder, const std::string& gives_up) {
   folder.write("program.yaml",
                "kind: attention\nname: program\ndescription: Takes turns.\n"
@@ -177,7 +177,7 @@ TEST(InterleaveTest, AProgramOfItsOwnTakesItsTurnsToo) {
   EXPECT_EQ(std::count(turns.begin(), turns.end(), 'B'), 8) << turns;
   EXPECT_EQ(time_of(lines, "naive")["samples"].size(), 8u);
   EXPECT_THAT(folder.read("results/turns-1/report.md"),
-              HasSubstr("**in turns**: 3 cases in blocks of 1 sample\n"));
+              HasSubstr("**interleaved**: 3 cases in blocks of 1 sample\n"));
 }
 
 TEST(InterleaveTest, AProgramThatDiesInItsTurnLeavesTheOthersTheirs) {
@@ -280,7 +280,7 @@ TEST(InterleaveTest, ThePlanSaysWhatTakesTurnsAndWhatDoesNotAndWhy) {
   EXPECT_THAT(ended.output,
               ::testing::ContainsRegex("seq_len=1048576 attention=naive.*apart: 3 of them would "
                                        "need .* of the host by estimate"));
-  EXPECT_THAT(ended.output, HasSubstr("2 comparisons over attention: "));
+  EXPECT_THAT(ended.output, HasSubstr("2 groups over attention: "));
 }
 
 }  // namespace

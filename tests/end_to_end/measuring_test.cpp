@@ -1,4 +1,4 @@
-// How a pass is measured, as a run shows it: cache policies and verification after timing.
+// How a run measures a pass: cache policies and verification after timing.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class Exported {
     const Ended ended = assay(folder.path(), {"export", "latest"});
     EXPECT_EQ(ended.exit_code, 0) << ended.errors;
     std::istringstream stream(ended.output);
-    nlohmann::json context;  // stands in the first line of a case
+    nlohmann::json context;  // only in the first line of a case
     for (std::string line; std::getline(stream, line);) {
       auto series = nlohmann::json::parse(line);
       if (const auto& from = series["provenance"]; from.contains("case")) {
@@ -59,7 +59,7 @@ class Exported {
 
 TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
   const Folder folder;
-  // Large enough for a few programs to go through several times any CPU's cache.
+  // A few programs go through several times any CPU's cache.
   const std::string file =
       folder.write("e.yaml",
                    "experiment: measured\nworkload: norm\n"
@@ -91,7 +91,7 @@ TEST(MeasuringTest, EveryCachePolicyMeasuresAndNoneCountsAsTheCasesMemory) {
             2 * how("rotate")["cache_bytes"].get<std::int64_t>());
 }
 
-// Each of the programs that take turns has a second call that takes 0.4 s more.
+// The second call of each program that takes turns lasts 0.4 s longer.
 TEST(MeasuringTest, EveryProgramThatRotatesIsWarmedUp) {
   const Folder folder;
   const std::string file = folder.write(
@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongAfterTiming{"test_wrong_after_five", "out changed from call to call by 0.5"},
         WrongAfterTiming{"test_wrong_every_seventh", "out changed from call to call by 0.5"},
         WrongAfterTiming{"test_nan_after_five", "out holds NaN"},
-        // Wrong in every timed call alike: only a fresh comparison with the reference shows it.
+        // Every timed call is wrong alike: only a new comparison with the reference shows it.
         WrongAfterTiming{"test_wrong_after_four", "out differs from the reference by 0.5"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
 

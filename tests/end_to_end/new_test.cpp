@@ -1,5 +1,4 @@
-// `assay new`: what it writes, and that this works. That every template is right is tested where
-// they are built, in tests/templates.
+// `assay new`: its files and that they work. tests/templates builds and tests every template.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Runs a program in `folder`, and fails with what it said unless it ends with 0.
+// Runs a program in `folder`; fails with its output unless it exits with 0.
 void succeed(const std::filesystem::path& folder, std::vector<std::string> words) {
   words.insert(words.begin(), {"env", "-C", folder.string()});
   const auto done = run::capture({words, {}, false});
@@ -76,7 +75,7 @@ TEST_F(InstalledTest, ASourceTreeGetsTheVariantItsCMakeLineAndItsTest) {
   build_and_test(tree);
 }
 
-// No word of the template is left, whatever the kind.
+// No placeholder of a template is left, for every kind.
 class NewKinds : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(NewKinds, TakeTheNameThroughout) {
@@ -111,7 +110,7 @@ TEST(New, OverwritesNothing) {
   folder.write("mine/mine.cpp", "changed\n");
   const Ended again = assay(folder.path(), {"new", "attention/mine"});
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.errors, HasSubstr("mine/mine.cpp is there already"));
+  EXPECT_THAT(again.errors, HasSubstr("mine/mine.cpp already exists"));
   EXPECT_EQ(folder.read("mine/mine.cpp"), "changed\n");
 }
 
@@ -134,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Refused{"atention/mine", "did you mean 'attention'?"},
                       Refused{"attention", "cannot be a variant's name"},
                       Refused{"attention/../mine", "cannot be a variant's name"},
-                      Refused{"attention/flash", "attention/flash is there already"}));
+                      Refused{"attention/flash", "attention/flash already exists"}));
 
 }  // namespace
 }  // namespace assay::test

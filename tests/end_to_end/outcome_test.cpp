@@ -1,4 +1,4 @@
-// What becomes of a run whose plugins misbehave: every case gets its outcome, the run goes on.
+// Runs with misbehaving plugins: every case gets its outcome and the run goes on.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,8 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Misbehaviour{"test_runs_out_of_memory", "oom", "memory"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
 
-// Without warm-up what was timed is verified last, which ranks of which one has failed do not come
-// to.
+// Without warm-up the timed call is verified last; after a rank has failed the others stop before
+// that.
 TEST(OutcomeTest, WhatRanksHaveNotVerifiedHasNoTime) {
   const Folder folder;
   const std::string file = folder.write(

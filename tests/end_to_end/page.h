@@ -6,8 +6,8 @@
 
 namespace assay::test {
 
-// What a page of docs/ has for a reader to try: the code blocks that follow `<!-- file: NAME -->`,
-// and the command lines of `assay` that follow `<!-- command -->`, as arguments.
+// The examples of a page of docs/: the code blocks after `<!-- file: NAME -->`, and the command
+// lines of `assay` after `<!-- command -->`, as arguments.
 struct Page {
   std::map<std::string, std::string> files;
   std::vector<std::vector<std::string>> commands;

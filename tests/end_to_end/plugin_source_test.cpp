@@ -1,4 +1,4 @@
-// A kernel author's ways from an empty folder to a measured row.
+// From an empty folder to a measured kernel.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ std::vector<std::string> built_assay(const std::vector<std::string>& arguments) 
   return words;
 }
 
-// Becomes the program, which has this terminal for everything. Does not return.
+// Becomes the program, with this terminal as its standard streams. Does not return.
 void become(const std::vector<std::string>& words, const char* terminal) {
   ::setsid();
   const int side = ::open(terminal, O_RDWR);
@@ -68,7 +68,7 @@ Ended assay_at_terminal(const std::filesystem::path& folder,
   if (child == 0) become(words, side.c_str());
   Ended ended;
   char bytes[4096];
-  // Reading fails once nobody has the other side open any more.
+  // Reading fails once no process has the other side open.
   for (ssize_t count = 0; (count = ::read(terminal, bytes, sizeof(bytes))) > 0;) {
     ended.output.append(bytes, static_cast<std::size_t>(count));
   }

@@ -17,15 +17,15 @@ struct Ended {
 // Runs the built assay in `folder` and waits for it.
 Ended assay(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
 
-// The same of the program that `words` begin with.
+// The same for the program that `words` begin with.
 Ended program(const std::filesystem::path& folder, const std::vector<std::string>& words);
 
-// Runs the built assay with a terminal of 200 columns around it: `output` has all that it shows.
+// Runs the built assay in a terminal of 200 columns; `output` has all that it shows.
 Ended assay_at_terminal(const std::filesystem::path& folder,
                         const std::vector<std::string>& arguments);
 
-// An installation of its own in `folder`: the program, without plugins, and `worker` as the worker
-// library. Returns the program's path.
+// Installs the program in `folder`, without plugins and with `worker` as the worker library.
+// Returns the program's path.
 std::string install_alone(const Folder& folder, const std::string& worker);
 
 }  // namespace assay::test

@@ -1,4 +1,4 @@
-// Reports of stored runs, as the pages say to make them.
+// Reports of stored runs, made as the pages say.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(ReportCommand, OfTheReferenceReportsPageWorks) {
   EXPECT_THAT(report, Not(HasSubstr("was added")));
 }
 
-// What the catalogue says of A6.
+// The catalogue's A6.
 TEST(ReportCommand, ShowsTwoMachinesInOneTable) {
   const Folder folder;
   for (int machine = 0; machine < 2; ++machine) {
@@ -64,7 +64,7 @@ TEST(ReportCommand, ShowsTwoMachinesInOneTable) {
   EXPECT_THAT(folder.read("results/mixed_precision-1/report.md"), Not(HasSubstr("was added")));
 }
 
-// And of A9, with a smaller model.
+// The catalogue's A9, with a smaller model.
 TEST(ReportCommand, ShowsCompiledModelsByTheirLayout) {
   const Folder folder;
   const Ended ran =
@@ -92,7 +92,7 @@ TEST(ReportCommand, OffersTheNearestLayoutAndLeavesTheReportAlone) {
   EXPECT_EQ(folder.read("results/quickstart-1/report.md"), before);
 }
 
-// Its own report names the passes that are left out; what was measured is there all the same.
+// The report names the passes that it leaves out; their results are stored all the same.
 TEST(ReportCommand, OfARunOfFewerPassesIsMade) {
   const Folder folder;
   const Ended ended =

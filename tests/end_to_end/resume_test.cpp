@@ -1,4 +1,4 @@
-// Runs that are taken up again, cases that are repeated, and databases that fail meanwhile.
+// Resumed runs, repeated cases and databases that fail meanwhile.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A case each length; quick ones.
+// A quick case for each length.
 std::string lengths(const std::string& list, const std::string& more = "") {
   return "experiment: lengths\nworkload: attention\n"
          "matrix: {seq_len: [" +
@@ -30,7 +30,7 @@ std::string lengths(const std::string& list, const std::string& more = "") {
          more + "}\n";
 }
 
-// When each length was measured and with how many samples, in the order of the run's cases.
+// Time and number of samples of each length, in the order of the run's cases.
 std::vector<std::string> measured(const Folder& folder, const std::string& run) {
   std::vector<std::string> found;
   for (const auto& line : exported(folder.path(), run)) {
@@ -40,7 +40,7 @@ std::vector<std::string> measured(const Folder& folder, const std::string& run) 
   return found;
 }
 
-// Runs words of a shell in the folder, where `assay` is the built one.
+// Runs a shell command in the folder; `assay` is the built program.
 Ended shell(const Folder& folder, const std::string& script) {
   run::Process::Command command;
   command.arguments = {"env", "-C", folder.path().string(),
@@ -170,7 +170,7 @@ TEST(ResumeTest, RetryAndRerunReplaceWhatTheySay) {
   EXPECT_EQ(assay(elsewhere.path(), {"run", file, "--plugin", plugin, "--rerun"}).exit_code, 2);
 }
 
-// What `assay show` says measures the case again.
+// The command that `assay show` prints measures the case again.
 std::string command_of(const Ended& page) {
   const std::size_t heading = page.output.find("  again\n    ");
   EXPECT_NE(heading, std::string::npos) << page.output << page.errors;
@@ -191,7 +191,7 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
                   {"run", file, "--results", "my results", "--device", "cpu", "--set", "d_head=16"})
                 .exit_code,
             0);
-  // What is repeated is what was measured, whatever the file says by now.
+  // The measured experiment is repeated, even after its file has changed.
   folder.write("it's an experiment.yaml", "experiment: another\n");
   const Ended page = assay(folder.path(), {"show", "latest", "--case",
                                            "attention == math && "
@@ -253,7 +253,7 @@ TEST(RepeatTest, ACaseThatTookTurnsTakesThemAgain) {
   EXPECT_EQ(measured(folder, "turns-2"), (std::vector<std::string>{"16", "16", "16"}));
 }
 
-// Leave that the environment gave is not there when somebody else repeats the case.
+// A permission from the environment does not hold for another user who repeats the case.
 TEST(RepeatTest, AProgramThatHadLeaveIsGivenItAgain) {
   const Folder folder;
   folder.write("program.yaml",
@@ -320,7 +320,7 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
             0);
   const std::string first = assay(folder.path(), {"show", "lengths-1/1"}).output;
   const std::string second = assay(folder.path(), {"show", "lengths-1/2"}).output;
-  // On a line of its own, or beside others where they are few.
+  // One variable a line, or a few in one object.
   const auto threads = [](const std::string& count) {
     return ::testing::AnyOf(HasSubstr("OMP_NUM_THREADS: " + count),
                             HasSubstr("\"OMP_NUM_THREADS\":\"" + count + "\""));
@@ -333,7 +333,7 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
   EXPECT_THAT(second.substr(second.find("  again")),
               HasSubstr("env 'OMP_NUM_THREADS=2' assay run "));
 
-  // And so it does after an export and an import.
+  // The same after an export and an import.
   ASSERT_EQ(shell(folder,
                   "assay export lengths-1 --output run.jsonl && assay import run.jsonl "
                   "--results other")
@@ -349,14 +349,14 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
   EXPECT_EQ(without_command(imported("lengths-1/2")), without_command(second));
 }
 
-// A limit on the size of files stands for a disk that fills up.
+// A limit on the size of files simulates a full disk.
 TEST(DatabaseFaultTest, AFullDiskEndsTheRunAndResumeCompletesIt) {
   const Folder folder;
   std::string list = "8";
   for (int length = 16; length <= 128; length += 8) list += ", " + std::to_string(length);
   const std::string file = folder.write("e.yaml", lengths(list));
-  ASSERT_EQ(assay(folder.path(), {"plan", file}).exit_code, 0);  // the catalogue is there
-  // 16 cases of 30 KB and more, in the write-ahead log: about a third of them fit.
+  ASSERT_EQ(assay(folder.path(), {"plan", file}).exit_code, 0);  // caches the catalogue
+  // About a third of 16 cases of at least 30 KB fit into the write-ahead log.
   const Ended full = shell(folder, "ulimit -f 500; assay run e.yaml");
   EXPECT_EQ(full.exit_code, 4) << full.errors << full.output;
   EXPECT_THAT(full.errors, HasSubstr("the run lengths-1 ends here"));

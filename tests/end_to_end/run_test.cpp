@@ -61,7 +61,7 @@ TEST(RunTest, TheQuickstartHasATableAPlotAndFindings) {
   const std::string report = folder.read("results/quickstart-1/report.md");
   EXPECT_THAT(report, HasSubstr("\n| architecture   | attention   | precision   |"));
   EXPECT_THAT(report, HasSubstr("\n| swiglu         | math        | bf16        |"));
-  // Two samples on a busy machine may all be noise.
+  // Two samples on a busy machine may be noise.
   EXPECT_THAT(report, AnyOf(HasSubstr("\n## Findings\n\n- **"),
                             HasSubstr("\n## Findings\n\nThe results support no finding")));
   if (std::system("command -v gnuplot >/dev/null") != 0) return;
@@ -82,7 +82,7 @@ TEST(RunTest, WhatOnlyAnOverrideVariesIsInTheReportToo) {
   EXPECT_THAT(report, HasSubstr("\n`repeat` was added: the report does not name it"));
 }
 
-// Twice a word is no number, which shows only where the word is known.
+// Twice a word is not a number: an error only once the word is known.
 TEST(RunTest, ABlockThatCannotBeMadeCostsNeitherTheReportNorTheNextRun) {
   const Folder folder;
   const std::string rounds =

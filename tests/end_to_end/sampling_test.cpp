@@ -1,4 +1,4 @@
-// How samples are taken, from the experiment to the report: stopping at a target, grouping.
+// Sampling from the experiment to the report: stopping at a target, batches.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ std::string norm(int rows, int n_cols, const std::string& measure) {
       rows, n_cols, measure);
 }
 
-// The `time` series of the run, and what its case says of how it was taken.
+// The `time` series of the run and the facts of how it was taken.
 struct Times {
   json samples;
   json timing;
@@ -79,10 +79,10 @@ TEST(Sampling, ABudgetThatIsOverAtOnceStillGivesASample) {
   ASSERT_EQ(times.size(), 1u);
   EXPECT_EQ(times[0].samples.size(), 1u);
   EXPECT_EQ(times[0].timing["stopped_by"], "max_time");
-  EXPECT_THAT(folder.read("results/sampling-1/report.md"), HasSubstr("the time was over"));
+  EXPECT_THAT(folder.read("results/sampling-1/report.md"), HasSubstr("max_time was reached"));
 }
 
-// A microsecond or two a call: less than 1000 steps of any clock this could run on.
+// A call lasts one or two microseconds: less than 1000 steps of any clock.
 TEST(Sampling, ShortCallsAreGroupedAndDividedBack) {
   const Folder folder;
   const std::string file = folder.write("short.yaml",

@@ -1,4 +1,4 @@
-// What a person sees of a run: at a terminal, and in a log.
+// The output of a run at a terminal and in a log.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr const char* three_cases =
     "fixed: {batch: 1, heads: 2, seq_len: 17, d_head: 8, causal: true, device: cpu}\n"
     "measure: {passes: [forward], warmup: 1, samples: 2, isolation: case}\n";
 
-// The line that begins so.
+// The line with this beginning.
 std::string line_of(const std::string& text, const std::string& before) {
   const std::size_t at = text.find(before);
   return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);

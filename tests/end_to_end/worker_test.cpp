@@ -1,5 +1,5 @@
-// Which worker measures which case, and whose is what it prints: the fixtures print the number of
-// their process.
+// Which worker measures which case and which case gets its output: the fixtures print their process
+// ids.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ std::vector<Measured> measured_cases(const Folder& folder, const std::string& va
                     more + "}\n");
   assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   std::vector<Measured> found;
-  nlohmann::json context;  // stands in the first line of a case
+  nlohmann::json context;  // only in the first line of a case
   for (auto& series : exported(folder.path())) {
     const auto& from = series["provenance"];
     if (from.contains("case")) context = from["case"]["context"];
@@ -64,7 +64,7 @@ TEST(Workers, ServeTheNextCaseAfterOkAndAreReplacedAfterAnythingElse) {
     EXPECT_EQ(cases[i].outcome, outcomes[i / 2]) << cases[i].attention << " " << cases[i].reason;
     ASSERT_FALSE(cases[i].process.empty()) << cases[i].attention << " " << cases[i].output;
     if (i == 0) continue;
-    // Ahead of the first three stands a case that was ok and left nothing behind.
+    // An ok case that left nothing behind precedes each of the first three.
     const bool same = cases[i].process == cases[i - 1].process;
     EXPECT_EQ(same, i <= 2) << cases[i].attention << " after " << cases[i - 1].attention;
   }
@@ -78,7 +78,7 @@ TEST(Workers, WithIsolationEachCaseHasItsOwn) {
   EXPECT_NE(cases[0].process, cases[1].process);
 }
 
-// What the workers of a case printed is in one text, pass by pass.
+// One text holds the output of a case's workers, pass by pass.
 TEST(Workers, WithIsolationOfPassesEachPassHasItsOwn) {
   const Folder folder;
   const std::string file = folder.write(

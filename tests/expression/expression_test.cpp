@@ -163,7 +163,7 @@ TEST(Expression, UsesTellWhatStandsBesideAName) {
                                                                     {"b", "kind"}}));
 }
 
-// Both sides of each, as numbers for a = 2, b = 3, c = 5.
+// Both sides of each comparison for a = 2, b = 3, c = 5.
 TEST(Expression, ComparisonsAreTakenApart) {
   const auto expression = Expression::compile(
       "if(a + 1 > b * 2 && !(c == -a), min(a, b, c) <= sqrt(b ^ 2), c in [1, a])");

@@ -1,4 +1,4 @@
-// Programs of external variants that do not keep to the protocol.
+// External programs that break the protocol.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Plugins that misbehave on a GPU: each costs its own case and nothing else.
+// Plugins that misbehave on a GPU: each costs only its own case.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "^CUDA error: an illegal memory access was encountered$"},
         PluginFault{"out_of_bounds", "a kernel writes 32 TiB beyond its buffer", "error",
                     "^CUDA error: an illegal memory access was encountered$"},
-        // What lies there is whatever the allocator has put there.
+        // The allocator decides what lies there.
         PluginFault{"write_behind", "a kernel writes 64 KiB over what lies behind its input",
                     "wrong",
                     "^after timing: out (changed from call to call by [0-9.e+-]+, more than "

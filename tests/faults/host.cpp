@@ -77,7 +77,7 @@ Host::Host(const Command& command) : mark_(new_mark()) {
   ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&files, 1, (log_.string() + ".output").c_str(), flags, 0600);
   ::posix_spawn_file_actions_addopen(&files, 2, (log_.string() + ".errors").c_str(), flags, 0600);
-  // Whatever the tests themselves were started to ignore.
+  // Resets signals that the tests were started to ignore.
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t hang_up;
@@ -156,7 +156,7 @@ std::vector<pid_t> Host::family() const {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    // A process that has ended and that nobody has waited for has no environment.
+    // A zombie has no environment.
     if (holds(read_all(entry.path() / "environ"), mark_)) members.push_back(std::stoi(name));
   }
   return members;

@@ -13,17 +13,16 @@
 
 namespace assay::faults {
 
-// How an assay ended and what it said.
 struct End {
   int exit_code = -1;  // 128 + signal when it was killed
   std::string output;
   std::string errors;
-  double peak_mib = 0;        // of the program or of the largest process it waited for
-  std::size_t listeners = 0;  // sockets on which one of its processes was seen to listen
+  double peak_mib = 0;        // of the program or the largest process it waited for
+  std::size_t listeners = 0;  // sockets on which its processes were seen to listen
 };
 
-// An assay that is running, as a user would start it, with every process that comes of it marked in
-// its environment. All of them are killed when the object goes.
+// A running assay, started as a user would. A variable in the environment marks all its processes;
+// the destructor kills them.
 class Host {
  public:
   struct Command {
@@ -40,21 +39,20 @@ class Host {
 
   bool running();
   void send(int signal);
-  // Returns when the program has taken it up, so that the same signal can be sent again and counts.
+  // Returns once the program has read it, so that the same signal counts again.
   void send_and_see_taken(int signal);
-  // Kills it, with a failure of the test, when it takes longer.
+  // Kills it and fails the test after the limit.
   End wait(double limit_s = 200);
 
-  // What it has printed so far.
+  // Its output so far.
   std::string output() const;
   std::string errors() const;
 
-  // Every process that carries the mark, the program itself included; those of them that serve
-  // cases.
+  // Every marked process, including the program; those that serve cases.
   std::vector<pid_t> family() const;
   std::vector<pid_t> workers() const;
-  // Waits until no process with the mark is left, and nothing of what the processes held in
-  // /dev/shm and listened on; what is left after the limit, in words.
+  // Waits until all marked processes, their files in /dev/shm and their listening sockets are gone;
+  // returns what is left after the limit, in words.
   std::string left_behind(double limit_s = 30) const;
 
  private:
@@ -70,7 +68,7 @@ class Host {
   std::chrono::steady_clock::time_point next_look_;
 };
 
-// Polls until the condition holds; false when the time is up.
+// Polls until the condition holds; false after the limit.
 template <class Condition>
 bool wait_until(double limit_s, Condition&& holds);
 

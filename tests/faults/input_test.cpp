@@ -1,4 +1,4 @@
-// Inputs made to be large, endless or misleading.
+// Large, endless and misleading inputs.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-// MiB; what is read of an input before it is refused must stay below it.
+// MiB; reading an input until its refusal must need less.
 constexpr double most_mib = 512;
 
 constexpr const char* small_experiment =
@@ -24,10 +24,10 @@ constexpr const char* small_experiment =
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// Refused as wrong input, in words, before anything is made of it.
+// Refused as wrong input, with a message, before any work.
 void expect_refused(const Trial& trial, const std::vector<std::string>& arguments,
                     const std::string& reason, const std::string& done) {
-  // What is known of plugins is asked for first, so that the memory is the program's alone.
+  // Caches the catalogue first, so that the memory is only the program's.
   trial.run({"list", "attention"});
   const End end = trial.run(arguments, 30);
   EXPECT_EQ(end.exit_code, 2) << end.output << end.errors;

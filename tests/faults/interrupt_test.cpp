@@ -1,4 +1,4 @@
-// Signals to the host while it runs, by a user, a batch system or a terminal that goes away.
+// Signals to the running host from a user, a batch system or a closing terminal.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A terminal of a test's own: what is shown on `screen` is read from `keyboard`.
+// A terminal for a test: `keyboard` reads the output of `screen`.
 class Terminal {
  public:
   Terminal() {
@@ -33,7 +33,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
   ~Terminal() { close(); }
-  // Hangs it up.
+  // Hangs up.
   void close() {
     if (keyboard >= 0) ::close(std::exchange(keyboard, -1));
   }
@@ -42,7 +42,7 @@ class Terminal {
   std::string screen;
 };
 
-// Six cases of some 0.3 s; in the third a plugin may hang, or wait for leave.
+// Six cases of about 0.3 s; in the third a plugin may hang, or wait for permission.
 std::string six_cases(const std::string& third) {
   const auto nap = [](int seq_len) {
     return fmt::format("  - {{attention: {{hostile: {{fault: nap}}}}, seq_len: {}}}\n", seq_len);
@@ -63,13 +63,13 @@ class Interrupt : public ::testing::Test {
     return {"run", file, "--plugin", test::fixture(plugin)};
   }
 
-  // Started, and with so many cases finished.
+  // Starts it and waits for so many finished cases.
   void wait_for(Host& host, std::size_t cases) {
-    ASSERT_TRUE(wait_until(100, [&] { return told(host.errors()).size() >= cases; }))
+    ASSERT_TRUE(wait_until(100, [&] { return reported(host.errors()).size() >= cases; }))
         << host.errors();
   }
 
-  // Written by the plugin when what is asked for has come about.
+  // The plugin writes it once it hangs or waits.
   std::filesystem::path file_of_the_strike() {
     const auto file = trial_.folder().path() / "struck";
     trial_.environment["HOSTILE_STRUCK"] = file.string();
@@ -80,24 +80,24 @@ class Interrupt : public ::testing::Test {
     ASSERT_TRUE(host.running()) << host.errors();
   }
 
-  // What is stored after the signal, and that a resume completes it.
+  // Checks what is stored after the signal and that a resume completes it.
   void expect_kept_and_resumed(const End& end, std::vector<std::string> arguments,
                                std::size_t cases = 6) {
     trial_.expect_sound();
     const std::size_t kept = trial_.stored().cases.size();
-    EXPECT_EQ(kept, told(end.errors).size());
+    EXPECT_EQ(kept, reported(end.errors).size());
     EXPECT_LT(kept, cases);
     arguments.push_back("--resume");
     const End resumed = trial_.run(arguments);
     EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-    EXPECT_EQ(told(resumed.errors).size(), cases - kept) << "what is finished is not run again";
+    EXPECT_EQ(reported(resumed.errors).size(), cases - kept) << "what is finished is not run again";
     EXPECT_EQ(trial_.stored().cases.size(), cases);
     for (const auto& result : trial_.stored().cases) EXPECT_EQ(result.outcome, Outcome::ok);
     trial_.expect_sound();
   }
 
-  // `strike` comes while the third case is on its way, which ends only after it. `ahead`: words
-  // before the program.
+  // Calls `strike` within the third case, which ends only after it. ahead: words before the
+  // program.
   End in_the_third_case(const std::function<void(Host&)>& strike,
                         std::vector<std::string> ahead = {}) {
     trial_.folder().write("e.yaml", six_cases("wait"));
@@ -136,7 +136,7 @@ class Interrupt : public ::testing::Test {
     wait_for(host, 2);
     host.send_and_see_taken(signal);
     host.send(signal);
-    // Far less than what the case may take.
+    // Far less than the case's limit.
     const End end = host.wait(60);
     trial_.saw(end);
     EXPECT_EQ(host.left_behind(), "");
@@ -158,7 +158,7 @@ TEST_F(Interrupt, TwiceByTerm) { twice(SIGTERM, "SIGTERM"); }
 
 TEST_F(Interrupt, HangUp) { once(SIGHUP, "SIGHUP (its session ends)"); }
 
-// What it says of the run goes to a terminal that is no more.
+// Its progress goes to a closed terminal.
 TEST_F(Interrupt, TheTerminalIsClosed) {
   Terminal terminal;
   const End end = in_the_third_case(
@@ -183,8 +183,8 @@ TEST_F(Interrupt, TheTerminalIsClosed) {
                 "3 of 3 ok, then 6 of 6");
 }
 
-// Ctrl-S, and nobody comes back: what it says of the first of two runs holds up neither. What is
-// left then are the tables, which wait for the terminal to run again.
+// Ctrl-S for ever: the progress of the first of two runs blocks neither run. Only the tables wait
+// for the terminal to continue.
 TEST_F(Interrupt, TheTerminalIsStopped) {
   Terminal terminal;
   const int line = ::open(terminal.screen.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -280,13 +280,13 @@ TEST_F(Interrupt, APluginIsBuiltAnewMeanwhile) {
   }
   const End resumed = trial_.run({"run", "e.yaml", "--resume", "--plugin", plugin.string()});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
-  EXPECT_EQ(told(resumed.errors).size(), 3u) << "those that another binary measured";
+  EXPECT_EQ(reported(resumed.errors).size(), 3u) << "those that another binary measured";
   trial_.record("a plugin's library is replaced by another build in the third of 6 cases",
                 "exit code 1", cases[2].reason,
                 "5 of 6 ok, the later ones with the new build named");
 }
 
-// A worker that would outlive its host, and a daemon that already has left its session.
+// A worker that would outlive its host, and a daemon that has left its session.
 TEST_F(Interrupt, KillWhileAPluginHasLeftADaemonAndHangs) {
   trial_.folder().write("e.yaml", six_cases("orphan_hang"));
   trial_.folder().write("awake.yaml", six_cases("nap"));

@@ -1,4 +1,4 @@
-// kill -9 of workers and of the host, at random moments of runs. ASSAY_FAULT_KILLS says how many:
+// kill -9 of workers and of the host at random moments of runs. ASSAY_FAULT_KILLS is their number:
 // 200 for the page, fewer in a test run.
 
 #include <fmt/format.h>
@@ -21,21 +21,21 @@ constexpr unsigned seed = 1;
 
 int kills_wanted() { return number_from_environment("ASSAY_FAULT_KILLS", 12); }
 
-// No more kills after this: where starting a worker takes half a minute, a few are enough.
+// No more kills after this time: a few are enough where a worker starts in half a minute.
 std::chrono::steady_clock::time_point end_of_kills() {
   return std::chrono::steady_clock::now() + std::chrono::seconds(10) * kills_wanted();
 }
 
-// Waits for a random number of cases to be told as finished, and a random part of a case longer.
+// Waits for a random number of finished cases and a random part of a case longer.
 class RandomMoment {
  public:
-  // `start_s`: how long a run takes until its first case is finished; `case_s`: a case.
+  // start_s: from the start of a run to its first finished case; case_s: a case.
   RandomMoment(double start_s, double case_s) : start_s_(start_s), case_s_(case_s) {}
 
   void wait(Host& host, std::size_t cases) {
     const auto finished = std::uniform_int_distribution<std::size_t>(0, cases)(random_);
-    const bool reached =
-        wait_until(200, [&] { return told(host.errors()).size() >= finished || !host.running(); });
+    const bool reached = wait_until(
+        200, [&] { return reported(host.errors()).size() >= finished || !host.running(); });
     EXPECT_TRUE(reached);
     const double longest_s = finished == 0 ? start_s_ : 1.5 * case_s_;
     std::this_thread::sleep_for(std::chrono::duration<double>(
@@ -48,7 +48,7 @@ class RandomMoment {
   double case_s_;
 };
 
-// Thirty cases of some milliseconds.
+// 30 cases of a few milliseconds.
 constexpr const char* quick_cases =
     "experiment: kills\nworkload: attention\n"
     "matrix: {seq_len: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, "
@@ -66,7 +66,7 @@ std::set<std::string> cases_in(const store::Run& run) {
   return stored;
 }
 
-// A run and its resumes, until one of them has ended by itself.
+// A run and its resumes until one ends by itself.
 class KilledRun {
  public:
   explicit KilledRun(const Trial& trial) : trial_(trial) {}
@@ -83,7 +83,7 @@ class KilledRun {
     const End end = host.wait();
     trial_.saw(end);
     EXPECT_EQ(host.left_behind(), "") << "processes outlived their host";
-    for (const auto& [description, outcome] : told(end.errors)) {
+    for (const auto& [description, outcome] : reported(end.errors)) {
       EXPECT_EQ(outcome, "ok") << description << " in:\n" << end.errors;
       EXPECT_FALSE(before.contains(description)) << description << " was measured again";
       finished_.insert(description);
@@ -117,7 +117,7 @@ TEST(Kill, OfTheHostAtRandomMomentsLosesNothing) {
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  ASSERT_TRUE(wait_until(100, [&] { return !told(host.errors()).empty(); }));
+  ASSERT_TRUE(wait_until(100, [&] { return !reported(host.errors()).empty(); }));
   const double start_s = seconds();
   ASSERT_EQ(host.wait().exit_code, 0);
   RandomMoment moment(start_s, (seconds() - start_s) / quick_count);
@@ -138,7 +138,7 @@ TEST(Kill, OfTheHostAtRandomMomentsLosesNothing) {
       run.attempt(go_on() ? &moment : nullptr);
       kills += run.killed() ? 1 : 0;
     } while (run.killed() && !HasFailure());
-    // As if nothing had happened: the same cases, passes, metrics and outcomes.
+    // The same cases, passes, metrics and outcomes as without kills.
     EXPECT_EQ(series_of(trial.stored()), expected);
     EXPECT_EQ(trial.stored().cases.size(), quick_count);
   }
@@ -177,7 +177,8 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
     const auto start = std::chrono::steady_clock::now();
     Host host(trial.command({"run", "kills.yaml", "--plugin", plugin}));
     if (runs == 1) {
-      ASSERT_TRUE(wait_until(100, [&] { return !told(host.errors()).empty(); })) << host.errors();
+      ASSERT_TRUE(wait_until(100, [&] { return !reported(host.errors()).empty(); }))
+          << host.errors();
       start_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
     std::uniform_real_distribution<double> pause_s(0, 1.7 * start_s);
@@ -212,7 +213,7 @@ TEST(Kill, OfWorkersAtRandomMomentsCostsOneCaseEach) {
     if (crashed == 0) continue;
     const End retried = trial.run({"run", "kills.yaml", "--plugin", plugin, "--retry", "crashed"});
     EXPECT_EQ(retried.exit_code, 0) << retried.errors;
-    EXPECT_EQ(told(retried.errors).size(), crashed) << "only what crashed is run again";
+    EXPECT_EQ(reported(retried.errors).size(), crashed) << "only what crashed is run again";
     run = trial.stored();
     ASSERT_EQ(run.cases.size(), count);
     for (const auto& result : run.cases) EXPECT_EQ(result.outcome, Outcome::ok) << result.reason;

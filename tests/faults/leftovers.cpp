@@ -22,7 +22,7 @@ struct Held {
   std::set<std::string> sockets;  // inodes
 };
 
-// Processes end while they are looked at: what cannot be read is passed over.
+// Processes may end meanwhile: unreadable ones are skipped.
 Held held_by(pid_t process) {
   Held held;
   std::error_code error;

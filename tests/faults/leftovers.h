@@ -11,22 +11,21 @@
 
 namespace assay::faults {
 
-// What processes hold that the system keeps for them: files in /dev/shm and listening sockets (TCP
-// and Unix). Taken down while they run, and looked for when they are gone.
+// Files in /dev/shm and listening sockets (TCP and Unix) of processes: recorded while they run,
+// looked for once they are gone.
 class Leftovers {
  public:
-  // From now on.
+  // Records from now on.
   Leftovers();
 
-  // Takes down what these hold at this moment.
+  // Records what these processes hold now.
   void observe(const std::vector<pid_t>& processes);
 
-  // Sockets on which one of them was seen to listen.
+  // Sockets on which they were seen to listen.
   std::size_t listeners() const { return listening_.size(); }
 
-  // What of all that is still there: files and sockets that were taken down, and what this user's
-  // processes have put into /dev/shm since, where no living process holds it any more. Tests that
-  // run at the same time hold theirs. One line each.
+  // What is still there, a line each: recorded files and sockets, and newer files of this user in
+  // /dev/shm that no living process holds (tests that run at the same time hold theirs).
   std::string left() const;
 
  private:

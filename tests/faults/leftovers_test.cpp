@@ -1,4 +1,4 @@
-// What the other tests look for when a run is over is found when it is there.
+// The search for leftovers, which the other tests do after a run, finds them.
 
 #include "leftovers.h"
 

@@ -1,5 +1,4 @@
-// Plugins that misbehave where they are looked at: as their library is loaded, as they describe
-// themselves.
+// Plugins that misbehave as their library is loaded or as they describe themselves.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -40,7 +39,7 @@ std::vector<std::string> words() {
   return {"run", "load.yaml", "--plugin", test::fixture("hostile_load")};
 }
 
-// Where the host asks what there is: nothing runs, since the file cannot be used.
+// While the host lists the plugins: nothing runs, since the file cannot be used.
 class Listing : public ::testing::TestWithParam<LoadFault> {};
 
 TEST_P(Listing, IsRefusedWithTheFilesName) {
@@ -55,7 +54,7 @@ TEST_P(Listing, IsRefusedWithTheFilesName) {
   EXPECT_THAT(end.errors, HasSubstr("hostile_load.so"));
   EXPECT_THAT(end.errors, ContainsRegex(GetParam().reason));
   EXPECT_FALSE(std::filesystem::exists(trial.database()));
-  // It does not stay behind as knowledge: without the fault the same file is good.
+  // The fault is not cached: without it the same file is good.
   trial.environment.erase("HOSTILE_LOAD");
   trial.environment.erase("ASSAY_LOAD_TIMEOUT");
   EXPECT_EQ(trial.run({"list", "attention", "--plugin", test::fixture("hostile_load")}).exit_code,
@@ -82,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "thrown while describing"}),
     name_of);
 
-// What it prints is not taken for the list, nor kept.
+// Its output is neither taken for the list nor kept.
 TEST(ListingOfGarbage, IsReadAsIfNothingHadBeenPrinted) {
   Trial trial("Plugins as they are loaded");
   trial.environment["ASSAY_CACHE"] = (trial.folder().path() / "cache").string();
@@ -99,7 +98,7 @@ TEST(ListingOfGarbage, IsReadAsIfNothingHadBeenPrinted) {
                "exit code 0", "", "it is listed");
 }
 
-// Where a worker takes it up for a case: the case alone is lost.
+// While a worker loads it for a case: only the case is lost.
 class Loading : public ::testing::TestWithParam<LoadFault> {};
 
 TEST_P(Loading, CostsItsCaseAlone) {

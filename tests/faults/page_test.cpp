@@ -1,4 +1,4 @@
-// docs/reliability.md is what the committed records of these tests say.
+// docs/reliability.md agrees with the committed records of these tests.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 const std::filesystem::path root = ASSAY_SOURCE_DIR;
 
-// Every test of this program whose row the page must have, in the order of the program.
+// Every test of this program that needs a row in the page, in order.
 std::vector<std::string> fault_tests() {
   std::vector<std::string> tests;
   const auto& program = *::testing::UnitTest::GetInstance();

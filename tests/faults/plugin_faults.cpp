@@ -9,7 +9,7 @@ namespace assay::faults {
 
 namespace {
 
-// Verified and timed in at least ten calls.
+// Verified and timed, in at least ten calls.
 std::string experiment(const Hostile& hostile, const PluginFault& fault) {
   const bool is_option = fault.more.starts_with("at_call");
   return fmt::format(

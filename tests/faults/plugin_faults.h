@@ -10,12 +10,12 @@ struct PluginFault {
   std::string name;  // of the option's value, and of the test
   std::string done;  // for the page
   std::string outcome;
-  std::string reason;  // one that the reason must hold; ^…$ where all of it is known
+  std::string reason;  // an extended regular expression; ^…$ where all of it is known
   std::string more;    // settings of its case, "measure.timeout: 4 s", or options of the plugin
-  std::string mark;    // that its case must have, "" for none
+  std::string mark;    // expected of its case, "" for none
   std::string mark_reason;       // as `reason`
-  bool after_measuring = false;  // its times are measured and verified by then, and are kept
-  bool may_vary = false;         // the reason is not the same each time
+  bool after_measuring = false;  // it keeps its times, which are measured and verified by then
+  bool may_vary = false;         // the reason varies
 };
 
 // googletest's name for one.
@@ -28,8 +28,8 @@ struct Hostile {
   std::string group;  // table of the page
 };
 
-// Runs good case, fault, good case (the same library without a fault) and checks that the fault has
-// cost its own case alone, and is told everywhere (struck_case.h); and that nothing is left behind.
+// Runs good case, fault, good case (the same library without a fault). Checks that the fault costs
+// only its own case, is reported everywhere (struck_case.h) and leaves nothing behind.
 void expect_costs_its_case_alone(const Hostile& hostile, const PluginFault& fault);
 
 }  // namespace assay::faults

@@ -1,4 +1,4 @@
-// Plugins that misbehave: each costs its own case and nothing else.
+// Plugins that misbehave: each costs only its own case.
 
 #include <gtest/gtest.h>
 
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "^the attention's output is an undefined tensor$"}),
     plugin_fault_name);
 
-// The ninth call is among the samples: one is the first, one verifies, two warm up.
+// The ninth call is a sample: one call comes first, one verifies, two warm up.
 INSTANTIATE_TEST_SUITE_P(
     Later, Plugin,
     ::testing::Values(

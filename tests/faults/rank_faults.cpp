@@ -93,7 +93,7 @@ void expect_ends_the_case_for_all(const std::string& device, const std::string& 
                   "  - {{fault: none, culprit: 1}}\n",
                   fault.ranks, device, fault.fault, fault.moment, fault.culprit, fault.timeout));
   const End end = trial.run({"run", "ranks.yaml", "--plugin", test::fixture("hostile_ranks")});
-  // The host's, the store's of rank 0: so it is known that what is looked for afterwards was there.
+  // The host and rank 0's store listen, so the search for leftovers had something to find.
   EXPECT_GE(end.listeners, 2u);
   const Struck struck{1, 3, fault.outcome, fault.reason, "", ""};
   const auto result = expect_told_everywhere(trial, end, struck);
@@ -102,7 +102,7 @@ void expect_ends_the_case_for_all(const std::string& device, const std::string& 
     const bool times = series.metric == "time" && series.outcome == Outcome::ok;
     EXPECT_TRUE(!times || fault.outcome == "ok") << "the time of rank " << series.rank << " alone";
   }
-  // Those that waited for the rank that failed do not wait until the limit.
+  // Ranks that waited for the failed one end before the limit.
   if (fault.timeout == "3 min") {
     EXPECT_LT(result->wall_s, 60);
   }

@@ -12,7 +12,7 @@ struct RankFault {
   std::string moment;
   std::string done;  // for the page, behind "rank 1"
   std::string outcome;
-  std::string reason;   // an extended regular expression that the reason must hold
+  std::string reason;   // an extended regular expression
   std::string timeout;  // of its case
   int culprit = 1;
   int ranks = 2;
@@ -23,14 +23,14 @@ struct RankFault {
 // googletest's name for one.
 inline void PrintTo(const RankFault& fault, std::ostream* stream) { *stream << fault.name(); }
 
-// Of rank 1 of two, around what is exchanged: over Gloo and over NCCL.
+// Rank 1 of two, around a collective: over Gloo and over NCCL.
 std::vector<RankFault> rank_faults();
-// The main ones of rank 0, with which all ranks meet, and of each of three; and those of what no
-// group exchanges, the verifying.
+// The main faults of rank 0, where all ranks meet, and of each of three ranks; and faults during
+// verification, without a collective.
 std::vector<RankFault> faults_of_other_ranks();
 
-// Runs good case, fault, good case on ranks of the device, and checks that the fault has cost its
-// case alone, has ended it for all ranks within its limit, and is told everywhere (struck_case.h).
+// Runs good case, fault, good case on ranks of the device. Checks that the fault costs only its
+// case, ends it for all ranks within its limit and is reported everywhere (struck_case.h).
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
                                   const RankFault& fault);
 

@@ -1,4 +1,4 @@
-// One rank of several dies, hangs or is late: the case ends for all of them.
+// One rank dies, hangs or is late: the case ends for all ranks.
 
 #include <gtest/gtest.h>
 

@@ -42,7 +42,7 @@ void write_record(const Record& record) {
                                        {"date", timestamp_utc().substr(0, 10)}};
   const std::string line =
       json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  // In one piece: tests may run beside each other.
+  // A single write: tests may run side by side.
   const int descriptor = ::open(file, O_WRONLY | O_CREAT | O_APPEND, 0644);
   const bool written =
       descriptor >= 0 && ::write(descriptor, line.data(), line.size()) == std::ssize(line);

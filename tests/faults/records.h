@@ -7,7 +7,7 @@
 
 namespace assay::faults {
 
-// What one test did, what came of it and what it cost: a row of docs/reliability.md.
+// A row of docs/reliability.md: what one test did and what it cost.
 struct Record {
   std::string test;   // "Suite.Name", as googletest has it
   std::string group;  // a table of the page
@@ -16,27 +16,25 @@ struct Record {
   std::string reason;   // as the user reads it
   std::string others;   // the other cases of the run
   std::string lost;     // "nothing"
-  std::string commit;   // of the build it was recorded with; "" in records that do not say
+  std::string commit;   // of the recording build; "" where unknown
   std::string date;     // "2026-01-31"
 };
 
-// Whether ASSAY_FAULT_RECORDS names a file for records.
+// Whether ASSAY_FAULT_RECORDS names a file.
 bool is_recording();
-// Appends it to that file, with the build's commit and the date, unless the running test has
+// Appends it to that file, with the build's commit and the date, unless the current test has
 // failed.
 void write_record(const Record& record);
 
-// What stands in tests/faults/records of a test.
+// The committed record of a test.
 std::optional<Record> committed_record(const std::string& test);
-// Of a reason what is the same each time: without figures, without the moment at which a case was
-// stopped, and without what a program printed that is no text.
+// The constant part of a reason: without figures, the moment a case was stopped and binary output.
 std::string cause_of(const std::string& reason);
 
-// The records of a file of JSON lines, of each test the last.
+// The records of a file of JSON lines, the last of each test.
 std::vector<Record> read_records(const std::filesystem::path& file);
 
-// The page with a table for each group, rows in the order of `tests`; a group that it does not know
-// stands at its end.
+// The page with a table for each group, rows in the order of `tests`, unknown groups last.
 std::string render_page(const std::vector<Record>& records, const std::vector<std::string>& tests);
 
 }  // namespace assay::faults

@@ -28,18 +28,17 @@ Each test checks also that
 )";
 
 // A table of the page: the records of a group whose `done` has this ending, which the heading
-// tells.
+// names.
 struct Table {
   const char* heading;
   const char* group;
   const char* ending;
-  const char* was_checked;   // besides what the head says
+  const char* was_checked;   // beyond the head of the page
   std::size_t longest = 52;  // of a reason, in bytes
 };
 
-constexpr std::size_t whole = 1000;  // reasons that tests have written, not assay
+constexpr std::size_t whole = 1000;  // for reasons written by tests
 
-// In their order.
 constexpr Table tables[] = {
     {"Plugins", "Plugins", "", ""},
     {"Plugins on a GPU", "Plugins on a GPU", "", ""},
@@ -67,7 +66,7 @@ cannot read stays byte for byte as it was.
     {"Kills", "Kills", "", "What is run again is what was not finished, or crashed.\n\n", whole},
 };
 
-// A plain cell of a Markdown table, on one line.
+// Text for a cell of a Markdown table, on one line.
 std::string cell(const std::string& text) {
   std::string made;
   for (const char letter : text) {
@@ -85,15 +84,15 @@ std::string cell(const std::string& text) {
   return made;
 }
 
-// What was done, without what the heading tells, and the limit that the reason tells.
+// What was done, without the heading's ending, and the limit from the reason.
 std::string done_of(const Record& record, const Table& table) {
-  static const std::regex told(
+  static const std::regex limit(
       "; (its case|the case|looking at it) may take [0-9]+ s| as its library is loaded");
   const std::size_t end = record.done.size() - std::string_view(table.ending).size();
-  return cell(std::regex_replace(record.done.substr(0, end), told, ""));
+  return cell(std::regex_replace(record.done.substr(0, end), limit, ""));
 }
 
-// A reason without the words that many begin with; none where it is long or no text.
+// A reason without its common beginning; "" where it is long or not text.
 std::string short_reason(std::string reason, std::size_t longest) {
   for (const std::string_view start :
        {"the plugins cannot be listed:\n",
@@ -111,7 +110,7 @@ std::string short_reason(std::string reason, std::size_t longest) {
   return text && reason.size() <= longest ? cell(reason) : "";
 }
 
-// `text` without the words, two or more, with which `before` begins too.
+// `text` without the two or more words that `before` begins with too.
 std::string_view difference(std::string_view text, std::string_view before) {
   const auto parts = std::mismatch(text.begin(), text.end(), before.begin(), before.end());
   std::string_view same = text.substr(0, parts.first - text.begin());
@@ -121,7 +120,7 @@ std::string_view difference(std::string_view text, std::string_view before) {
   return text.substr(same.size());
 }
 
-// Tests with the same reason, but for its figures, of which the first are shown.
+// Tests whose reasons differ only in figures; the first reason is shown.
 struct Cause {
   void add(const std::string& what) {
     done += fmt::format("; {}", difference(what, last));
@@ -160,7 +159,7 @@ struct Row {
   std::vector<Cause> causes;
 };
 
-// What all rows say of the other cases stands above the table.
+// What all rows say about the other cases goes above the table.
 std::string text_of(const std::vector<Row>& rows) {
   const bool all_alike = std::all_of(
       rows.begin(), rows.end(), [&](const Row& row) { return row.others == rows.front().others; });
@@ -173,7 +172,7 @@ std::string text_of(const std::vector<Row>& rows) {
   return text;
 }
 
-// Which builds the tests were recorded with, and when.
+// The builds and dates of the records.
 class Origins {
  public:
   void add(const Record& record) {

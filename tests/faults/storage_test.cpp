@@ -1,5 +1,5 @@
-// Results on a disk that fails, in a database that others write, that another version has made, or
-// with a clock that goes backwards.
+// Results on a failing disk, in a database that others write or another version has made, and with
+// a clock that goes backwards.
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-// Ten cases with some 16 KiB of samples each.
+// Ten cases with about 16 KiB of samples each.
 constexpr const char* ten_cases =
     "experiment: storage\nworkload: attention\n"
     "matrix: {seq_len: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}\n"
@@ -37,10 +37,10 @@ struct DiskFault {
 
 void PrintTo(const DiskFault& fault, std::ostream* stream) { *stream << fault.name; }
 
-// What was told as finished is there, and a resume on a sound disk completes the run.
+// All reported cases are stored, and a resume on a sound disk completes the run.
 std::size_t expect_kept_and_resumed(const Trial& trial, const End& end) {
   trial.expect_sound();
-  const auto finished = told(end.errors);
+  const auto finished = reported(end.errors);
   const auto kept = trial.stored().cases.size();
   EXPECT_GE(kept, finished.size()) << end.errors;
   const bool begun = !trial.run_names().empty();
@@ -48,7 +48,7 @@ std::size_t expect_kept_and_resumed(const Trial& trial, const End& end) {
       trial.run(begun ? std::vector<std::string>{"run", "storage.yaml", "--resume"} : run_it);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_EQ(trial.stored().cases.size(), 10u);
-  EXPECT_EQ(told(resumed.errors).size(), 10 - kept);
+  EXPECT_EQ(reported(resumed.errors).size(), 10 - kept);
   trial.expect_sound();
   return kept;
 }
@@ -89,14 +89,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "reading or writing it failed (disk I/O error: Input/output error)"}),
     [](const auto& tested) { return tested.param.name; });
 
-// A file system of its own, 384 KiB large, where this user may make one.
+// A file system of 384 KiB, where this user may mount one.
 TEST(FullDisk, ForReal) {
   if (::geteuid() != 0 || std::system("unshare -m true 2> /dev/null") != 0) {
     GTEST_SKIP() << "this user cannot mount a file system of its own";
   }
   Trial trial("Results");
   trial.folder().write("storage.yaml", ten_cases);
-  // The file system goes with the process; what is on it is copied out of it first.
+  // The file system ends with the process: its files are copied first.
   trial.folder().write(
       "small_disk.sh",
       "mkdir results && mount -t tmpfs -o size=384k none results || exit 99\n"
@@ -213,7 +213,7 @@ TEST(Database, ThatIsCutInHalfIsLeftAlone) {
   EXPECT_EQ(trial.run(run_it).exit_code, 0);
   const auto whole = std::filesystem::file_size(trial.database());
   std::filesystem::resize_file(trial.database(), whole / 2);
-  trial.forget_what_was_told();
+  trial.forget_reported();
   const std::string before = trial.folder().read("results/assay.db");
   const End end = trial.run({"run", "storage.yaml", "--resume"});
   EXPECT_EQ(end.exit_code, 4) << end.output;

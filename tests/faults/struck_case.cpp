@@ -41,7 +41,7 @@ std::optional<ProgressLine> progress_of(const std::string& errors, std::size_t p
   return line;
 }
 
-// A report escapes what would break a table, and keeps to one line.
+// A report escapes text for a table and keeps it on one line.
 std::string as_in_a_report(const std::string& reason) {
   std::string text;
   for (const char letter : reason) {
@@ -62,8 +62,8 @@ MATCHER_P2(IsALine, head, end, "begins with '" + head + "' and ends with '" + en
   return arg.starts_with(head) && arg.ends_with(end);
 }
 
-// Below a table as an outcome that stands in a cell, or as a mark behind the numbers of a case that
-// failed when all was measured; and among the findings.
+// Below a table as the outcome in a cell, or as the mark of a case that failed after it was
+// measured; and among the findings.
 void expect_failure_in(const std::string& report, const std::string& outcome,
                        const std::string& reason) {
   const auto lines = lines_of(report);

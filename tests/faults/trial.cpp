@@ -43,7 +43,7 @@ bool is_described(const store::CaseResult& result, const std::string& descriptio
 }  // namespace
 
 Trial::Trial(std::string group) : group_(std::move(group)) {
-  // What is known of plugins is the same for all of them: it is read once.
+  // All trials share one cached catalogue.
   environment["ASSAY_CACHE"] = ASSAY_BUILD_DIR "/tests/faults/cache";
   environment["OMP_NUM_THREADS"] = "1";
 }
@@ -105,19 +105,19 @@ std::string Trial::without_places(std::string text) const {
 
 void Trial::saw(const End& end) const {
   static const std::regex line_of_a_run(R"((?:^|\n)run (\S+): \d+ cases?[,\n])");
-  const auto finished = told(end.errors);
+  const auto finished = reported(end.errors);
   if (finished.empty()) return;
   std::smatch found;
   ASSERT_TRUE(std::regex_search(end.errors, found, line_of_a_run)) << end.errors;
-  for (const auto& [description, outcome] : finished) told_[found[1]][description] = outcome;
+  for (const auto& [description, outcome] : finished) reported_[found[1]][description] = outcome;
 }
 
 std::string Trial::lost() const {
   std::vector<std::string> lost;
-  for (const auto& [name, finished] : told_) {
+  for (const auto& [name, finished] : reported_) {
     auto left = stored(name).cases;
     std::vector<std::pair<std::string, std::string>> descriptions(finished.begin(), finished.end());
-    // One that says more can mean fewer cases.
+    // A longer description can mean fewer cases.
     std::stable_sort(descriptions.begin(), descriptions.end(), [](const auto& a, const auto& b) {
       return std::count(a.first.begin(), a.first.end(), ' ') >
              std::count(b.first.begin(), b.first.end(), ' ');
@@ -128,7 +128,7 @@ std::string Trial::lost() const {
             return to_text(result.outcome) == outcome && is_described(result, description);
           });
       if (found == left.end()) {
-        lost.push_back(fmt::format("{} of {}, told as {}", description, name, outcome));
+        lost.push_back(fmt::format("{} of {}, reported as {}", description, name, outcome));
       } else {
         left.erase(found);
       }
@@ -151,7 +151,7 @@ void Trial::record(const std::string& done, const std::string& outcome, const st
   EXPECT_EQ(cause_of(made.reason), cause_of(committed->reason)) << "docs/reliability.md";
 }
 
-std::map<std::string, std::string> told(const std::string& errors) {
+std::map<std::string, std::string> reported(const std::string& errors) {
   static const std::regex line_of_a_case(R"(\d+/\d+ (.*?): ([a-z]+)(?:, [a-z, ]+)? \(.*)");
   std::map<std::string, std::string> cases;
   std::istringstream stream(errors.substr(0, errors.rfind('\n') + 1));  // whole lines only

@@ -1,4 +1,4 @@
-// The table's last column is computed: what was told as finished and is not stored is lost.
+// The table's last column is computed: a case reported as finished but not stored is lost.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ TEST(TrialTest, KnowsWhatIsLost) {
   trial.folder().write("kept.csv",
                        "attention,seq_len,pass,time.samples [ms]\n"
                        "naive,1,forward,[1 1]\nnaive,2,forward,[1 1]\n");
-  EXPECT_EQ(trial.lost(), "nothing") << "nothing was told";
+  EXPECT_EQ(trial.lost(), "nothing") << "nothing was reported";
   ASSERT_EQ(trial.run({"import", "kept.csv"}).exit_code, 0);
   const auto names = trial.run_names();
   ASSERT_EQ(names.size(), 1u);
@@ -26,10 +26,10 @@ TEST(TrialTest, KnowsWhatIsLost) {
   trial.saw(that_told(head + "1/3 seq_len=1: ok (5 ms)\n2/3 seq_len=2: ok, busy (5 ms)\n"));
   EXPECT_EQ(trial.lost(), "nothing");
   trial.saw(that_told("run " + names[0] + ": 3 cases, 2 already done\n3/3 seq_len=3: ok (5 ms)\n"));
-  EXPECT_EQ(trial.lost(), "seq_len=3 of " + names[0] + ", told as ok");
-  trial.forget_what_was_told();
+  EXPECT_EQ(trial.lost(), "seq_len=3 of " + names[0] + ", reported as ok");
+  trial.forget_reported();
   trial.saw(that_told(head + "1/3 seq_len=1: oom (5 ms): too large\n"));
-  EXPECT_EQ(trial.lost(), "seq_len=1 of " + names[0] + ", told as oom");
+  EXPECT_EQ(trial.lost(), "seq_len=1 of " + names[0] + ", reported as oom");
 }
 
 TEST(TrialTest, TwoCasesToldAlikeAreTwo) {
@@ -40,7 +40,7 @@ TEST(TrialTest, TwoCasesToldAlikeAreTwo) {
   trial.saw(that_told("run " + trial.run_names()[0] +
                       ": 2 cases\n1/2 attention=naive: ok (1 ms)\n"
                       "2/2 attention=naive repeat=1: ok (1 ms)\n"));
-  EXPECT_EQ(trial.lost(), "attention=naive of " + trial.run_names()[0] + ", told as ok");
+  EXPECT_EQ(trial.lost(), "attention=naive of " + trial.run_names()[0] + ", reported as ok");
 }
 
 TEST(TrialTest, ACauseIsAReasonWithoutWhatDiffersEachTime) {

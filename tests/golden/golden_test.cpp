@@ -9,9 +9,8 @@
 #include "store/exchange/import.h"
 #include "yaml/document.h"
 
-// Each folder beside this file holds figures of one table of a writeup (data.csv) and the table's
-// own text (expected.txt). The table is rendered from the figures by a layout and must come out as
-// the writeup printed it.
+// Each folder beside this file holds a table of a writeup: its figures (data.csv) and its text
+// (expected.txt). A layout must render the figures as the writeup printed them.
 namespace assay::report {
 namespace {
 
@@ -46,7 +45,7 @@ std::vector<std::string> lines_of(const std::string& text, bool blank_lines) {
   return lines;
 }
 
-// The unit inside a power of ten is set in several ways within one document.
+// One document sets the unit of a power of ten in several ways.
 std::string one_way(std::string cell) {
   for (const char* spelled : {"\\text{ s}$", " \\text{s}$", "$ s"}) {
     if (const auto at = cell.find(spelled); at != std::string::npos) {
@@ -101,7 +100,7 @@ Document rendered(const Golden& golden) {
   return document ? std::move(*document) : Document();
 }
 
-// Lines of a table or a text; none of anything else.
+// Lines of tables and texts.
 std::vector<std::string> piece_of(const Section& section, Compare compare) {
   if (const auto* table = std::get_if<TableSection>(&section)) {
     if (compare == Compare::cells) return cells_of_pipes(*table);

@@ -1,4 +1,4 @@
-// Proof that caches are cold when they are said to be, under every clock.
+// Proves under every clock that caches are cold when they should be.
 
 #ifdef ASSAY_TEST_KERNELS
 
@@ -17,8 +17,7 @@
 namespace assay::test {
 namespace {
 
-// Lines of 4 MiB in an order that no prefetcher guesses; they fit into the L2 cache and not into
-// L1.
+// Lines of 4 MiB in an order that prefetchers cannot guess: fits into the L2 cache, not into L1.
 at::Tensor chain() {
   constexpr std::int64_t lines = 16384, line_elements = 64;
   auto next = at::zeros({lines * line_elements}, at::TensorOptions().dtype(at::kInt));

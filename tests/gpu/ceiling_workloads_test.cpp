@@ -35,7 +35,7 @@ TEST_F(GpuCeilings, CopyWritesEveryByte) {
   }
 }
 
-// TF32 keeps 10 bits of the mantissa: with it products are off by more than fp32's could be.
+// TF32 keeps 10 bits of the mantissa, so its products are off by more than fp32's can be.
 TEST_F(GpuCeilings, MatmulUsesTheDtypeItSays) {
   std::map<std::string, double> errors;
   for (const char* dtype : {"fp64", "fp32", "tf32", "bf16", "fp16"}) {

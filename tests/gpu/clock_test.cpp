@@ -1,5 +1,5 @@
-// What belongs to a time and what does not: loops of events written by hand, work that outlives its
-// launch, gaps, and rows of calls.
+// What a time includes: comparison with hand-written loops of events, work that outlives its
+// launch, gaps, and batches of calls.
 
 #ifdef ASSAY_TEST_KERNELS
 
@@ -37,7 +37,7 @@ using Monotonic = std::chrono::steady_clock;
 
 class Clocks : public WithKnownSpin {};
 
-// What launching a graph takes differs from graph to graph; none of it is in its time.
+// Launch times differ between graphs; the measured time excludes them.
 TEST_F(Clocks, GraphsOfTheSameKernelAgree) {
   std::vector<double> measured_s;
   for (int i = 0; i < 12; ++i) {
@@ -48,7 +48,7 @@ TEST_F(Clocks, GraphsOfTheSameKernelAgree) {
   EXPECT_LT(*most - *least, 0.01 * 10e-6);
 }
 
-// Launching and waiting take the host some microseconds, which belong to what this clock measures.
+// This clock includes the host's microseconds for launching and waiting.
 TEST_F(Clocks, AKernelOfKnownDurationIsMeasuredWithinOnePercentByTheWallFrom5Ms) {
   for (const double known_s : {5e-3, 20e-3, 50e-3}) {
     const double measured_s =
@@ -66,7 +66,7 @@ TEST_F(Clocks, SeveralCallsInASampleAreTheirSum) {
   }
 }
 
-// A pair of events around each launch, the median of so many. ahead: enqueued before each pair.
+// Median of a pair of events around each launch. ahead: enqueued before each pair.
 double event_loop(const std::function<void()>& kernel, int count,
                   const std::function<void()>& ahead) {
   at::cuda::CUDAEvent start(cudaEventDefault), stop(cudaEventDefault);
@@ -82,13 +82,13 @@ double event_loop(const std::function<void()>& kernel, int count,
   return median(samples);
 }
 
-// What one would write without assay. It shows some 10 µs too much, of the host's way to the second
-// event.
+// The loop one would write without assay. It shows some 10 µs too much, which the host needs to
+// enqueue the second event.
 double plain_loop(const std::function<void()>& kernel, int count) {
   return event_loop(kernel, count, [] {});
 }
 
-// The device is busy until all of it is enqueued.
+// Keeps the device busy until everything is enqueued.
 double held_loop(const std::function<void()>& kernel, int count) {
   return event_loop(kernel, count, [] { at::cuda::sleep(500'000); });
 }
@@ -115,7 +115,7 @@ TEST_F(Clocks, AgreesWithAHandWrittenLoopWithinOnePercent) {
       expect_within(measured_s, plain_s, 0.01, std::string(name) + " against a loop");
     }
   }
-  // Of short kernels what the events show around nothing is a part to subtract.
+  // For short kernels, subtract what the events show around an empty one.
   const auto nothing = [] { test::launch_nothing(current_stream()); };
   for (const double known_s : {100e-6, 200e-6}) {
     const auto short_kernel = spin_->kernel(known_s);
@@ -125,14 +125,14 @@ TEST_F(Clocks, AgreesWithAHandWrittenLoopWithinOnePercent) {
                     std::string(name) + " against a held loop");
     }
   }
-  // From kernel to kernel the device needs about a microsecond, which is in the loop's time.
+  // The loop's time includes about a microsecond between kernels.
   const auto kernel = spin_->kernel(200e-6);
   expect_within(median_of_clock("cuda_event", calls_of(kernel), 200), queued_loop(kernel, 100),
                 0.01, "cuda_event against a queue");
 }
 
-// One call of many kernels, of which the device's own gaps are a part: as one pair of events sees
-// them.
+// The device's own gaps between the kernels of one call belong to its time, as one pair of events
+// shows them.
 TEST_F(Clocks, ACallOfManyKernelsIncludesTheGapsOfTheDeviceAndNotThoseOfTheHost) {
   constexpr int kernels = 200;
   const auto kernel = spin_->kernel(10e-6);

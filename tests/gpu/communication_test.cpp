@@ -23,7 +23,7 @@ namespace {
 
 constexpr int ranks = 2;
 
-// Bound to a free port of this machine, and listened at by whoever is rank 0.
+// Bound to a free port of this machine; rank 0 listens on it.
 worker::Placement meeting_place() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -48,7 +48,7 @@ struct Trained {
   at::Tensor first_grad, second_grad;  // once the backward has finished
 };
 
-// A rank that met nobody would wait for the others: they meet when all are ready, or not at all.
+// A rank alone would wait for the others: all meet once all are ready, or none.
 struct Meeting {
   std::latch arrived{ranks};
   std::atomic<bool> takes_place = true;
@@ -60,8 +60,8 @@ struct Meeting {
   }
 };
 
-// Rank r begins with parameters full of r + 5 and r + 7, and has the gradients 0, 1, 2, … times
-// r + 1 for the first and, on rank 1 only, full of 8 for the second. The first is of an odd size.
+// Rank r begins with parameters full of r + 5 and r + 7. Gradients: 0, 1, 2, … times r + 1 for the
+// first; full of 8 for the second, on rank 1 only. The first has an odd size.
 Trained train(worker::Placement placement, int rank, Meeting& meeting) {
   Trained trained;
   const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(rank));

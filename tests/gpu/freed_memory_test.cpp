@@ -21,7 +21,7 @@ at::Tensor bytes_on_gpu(std::int64_t bytes) {
   return at::empty({bytes}, at::TensorOptions().device(cuda).dtype(at::kByte)).fill_(1);
 }
 
-// The driver clears what it is given back, which takes bandwidth from what runs meanwhile.
+// The driver clears returned memory, which takes bandwidth from other work.
 TEST(GpuFreedMemory, IsClearedBeforeAnythingIsTimed) {
   if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
   measure::use_device(cuda);

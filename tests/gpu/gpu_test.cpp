@@ -99,7 +99,7 @@ std::vector<double> train(const test::Case& tested, int skipped, int steps) {
   return losses;
 }
 
-// cuda_graph has trained three steps when it hands over the captured one.
+// cuda_graph trains three steps before it returns the captured one.
 constexpr int warmup_steps = 3;
 
 TEST_P(GpuCapture, TrainsAsEagerDoes) {
@@ -163,7 +163,7 @@ TEST_F(Gpu, ACaptureThatFailsLeavesTheDeviceUsable) {
   EXPECT_TRUE(tested.compile->prepare(*program, "forward", tested.context, step).ok());
 }
 
-// Autograd would run a GPU's backward on a thread of its own.
+// By default autograd runs a GPU's backward on a thread of its own.
 TEST_F(Gpu, GradientsBecomeReadyOnTheCallingThread) {
   const std::vector<at::Tensor> parameters = {
       at::ones({4}, at::TensorOptions().device(cuda)).requires_grad_()};

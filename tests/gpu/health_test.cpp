@@ -91,7 +91,7 @@ TEST_F(GpuHealth, OurOwnProcessIsNoStranger) {
   }
 }
 
-// What a look costs; printed, since it is the machine's to say.
+// Printed only: the cost depends on the machine.
 TEST_F(GpuHealth, WhatReadingsCost) {
   for (const auto& [name, depth] :
        {std::pair("glance", health::Depth::glance), std::pair("edge", health::Depth::edge),

@@ -1,4 +1,4 @@
-// Proof that the clocks tell the truth: kernels of known duration.
+// Proves the clocks on kernels of known duration.
 
 #ifdef ASSAY_TEST_KERNELS
 
@@ -27,8 +27,8 @@ TEST_F(KnownDurations, AreMeasuredWithinOnePercentOnTheDevice) {
   }
 }
 
-// What lies between two kernels of a stream goes by steps, which one that always takes the same
-// meets at the same point every time.
+// The gap between two kernels varies in steps, and kernels of constant length always meet them at
+// the same point.
 TEST_F(KnownDurations, OfKernelsThatAlwaysTakeTheSameAreAsFarOffAsIsToldAtMost) {
   for (const char* name : {"cuda_event", "cuda_graph"}) {
     for (const double known_s : known_durations_s) {
@@ -40,7 +40,7 @@ TEST_F(KnownDurations, OfKernelsThatAlwaysTakeTheSameAreAsFarOffAsIsToldAtMost) 
   }
 }
 
-// A call that nothing goes ahead of is timed in a row of many, another on its own.
+// A call with nothing ahead of it is timed in a batch, others singly.
 TEST_F(KnownDurations, HowFarACallMayBeOffIsToldByHowItWasTimed) {
   const auto error_s = [](const char* name, const std::function<void()>& flush, int calls) {
     const auto clock = measure::make_clock(name, cuda, calls_of(spin_->kernel(10e-6), flush));

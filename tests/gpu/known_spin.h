@@ -16,9 +16,9 @@
 
 namespace assay::test {
 
-// Spins of a known number of cycles, at a known rate of the multiprocessor's clock. A spin ends at
-// a step of its loop, some 40 cycles, which at 5 µs are 0.4 %: each asks for another number of
-// cycles, so that on average they end half a step late.
+// Spins of a known number of cycles at a known clock rate. A spin ends at a step of its loop, some
+// 40 cycles or 0.4 % of 5 µs. Each asks for another number of cycles, so that on average they end
+// half a step late.
 class KnownSpin {
  public:
   KnownSpin() : record_(at::empty({2}, at::TensorOptions().device(cuda).dtype(at::kLong))) {
@@ -32,15 +32,14 @@ class KnownSpin {
     }
   }
 
-  // Its launches last so long on average, 16 and more of them whichever they are; each almost
-  // exactly so long, within 0.02 µs.
+  // Launches last this long on average over any 16 or more, each within 0.02 µs.
   std::function<void()> kernel(double seconds) const { return differing(seconds, 1); }
-  // Evenly up to 0.27 µs shorter and longer, as what does not always take the same.
+  // Launches vary evenly by up to 0.27 µs, like work of varying length.
   std::function<void()> varying_kernel(double seconds) const { return differing(seconds, 17); }
 
  private:
   static constexpr int lengths = 64;
-  // All of 0 to 63 in 64 launches, and evenly in the few of a row.
+  // Takes all of 0 to 63 in 64 launches, evenly in any few consecutive ones.
   static std::int64_t more(int launch) { return launch * 27 % lengths; }
 
   std::function<void()> differing(double seconds, std::int64_t cycles_apart) const {
@@ -63,7 +62,6 @@ class KnownSpin {
   double beyond_ = 0;  // cycles they spin longer than asked, on average
 };
 
-// Skips where there is no GPU.
 class WithKnownSpin : public testing::Test {
  protected:
   static void SetUpTestSuite() {

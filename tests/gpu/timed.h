@@ -12,7 +12,6 @@
 #include "measure/clock.h"
 #include "timing/sampling.h"
 
-// What the tests of clocks and caches time with.
 namespace assay::test {
 
 inline double median(std::vector<double> values) {
@@ -40,10 +39,10 @@ class ClockStopwatch final : public timing::Stopwatch {
 
 struct Measured {
   double s = 0;        // the median of the samples
-  double error_s = 0;  // how far from its time the clock says a call may be shown
+  double error_s = 0;  // largest error of a call by the clock's own account
 };
 
-// As a pass is sampled: short calls are grouped.
+// Batches short calls, as sampling a pass does.
 inline Measured measure_by(const std::string& name, measure::TimedCalls calls, int samples) {
   const auto clock = measure::make_clock(name, cuda, std::move(calls));
   ClockStopwatch stopwatch(*clock);

@@ -67,7 +67,7 @@ TEST_F(CpuSourceTest, FrequenciesComeFromTheKernelOrElseFromTheProcessor) {
   EXPECT_EQ(source().governor(), "powersave");
 }
 
-// A case that is over before the next thorough look has them at both of its edges.
+// A case that ends before the next thorough look has them at both edges.
 TEST_F(CpuSourceTest, TheEdgesOfACaseHaveFrequenciesAndHeatToo) {
   write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "3\n");
   write("sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count", "4\n");
@@ -77,7 +77,7 @@ TEST_F(CpuSourceTest, TheEdgesOfACaseHaveFrequenciesAndHeatToo) {
 }
 
 TEST_F(CpuSourceTest, WhatTakesLongIsLeftToAThoroughReading) {
-  // So many files take far longer to read than the edge of a case may.
+  // Reading so many files takes far longer than an edge may.
   std::vector<int> cores(20'000, 1);
   write("sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "1\n");
   CpuSource cpus({root_, std::move(cores), 100});

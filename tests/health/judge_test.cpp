@@ -17,8 +17,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Ten readings over ten seconds of a GPU on which nothing is wrong, on a machine of eight cores
-// that does nothing else.
+// Ten readings over ten seconds of a healthy GPU, on an otherwise idle machine of eight cores.
 Observation fit() {
   Observation observation;
   observation.seconds = 9;
@@ -139,7 +138,7 @@ TEST(Judge, OfProcessesThatCannotBeToldApartOursAreTakenOff) {
       << "ours has been seen under its own number";
 }
 
-// A container names its processes by numbers that are not ours.
+// A container numbers its processes in its own namespace.
 TEST(Judge, AWorkerThatTookAnothersPlaceIsNoStranger) {
   Observation observation = fit();
   GpuReading before;

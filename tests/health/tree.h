@@ -9,7 +9,7 @@
 
 namespace assay::health {
 
-// A folder that looks like / to what reads /proc and /sys.
+// A folder with its own /proc and /sys.
 class TreeTest : public ::testing::Test {
  protected:
   TreeTest() {
@@ -27,7 +27,7 @@ class TreeTest : public ::testing::Test {
     std::ofstream(path) << content;
   }
 
-  // `ticks`: CPU time of its own and of its ended children, in hundredths of a second.
+  // `ticks`: CPU time with that of ended children, in hundredths of a second.
   void write_process(int pid, int parent, const std::string& name, int ticks,
                      const std::string& children = "") const {
     const std::string folder = "proc/" + std::to_string(pid);

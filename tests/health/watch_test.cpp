@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-// Numbers its readings, and tells how many there have been.
+// Numbers and counts its readings.
 class CountingSource : public Source {
  public:
   void read(Depth depth, const std::vector<int>& devices, Reading& reading) override {
@@ -99,7 +99,7 @@ TEST(Watch, RestsBetweenCases) {
   EXPECT_GE(source->depths().size(), readings + 50) << "each has one of its own at its end";
 }
 
-// Many of them, as one may begin at any point of a glance at those before it.
+// Many cases: one may begin at any point of a glance at the earlier ones.
 TEST(Watch, CasesAtATimeSeeTheirOwnDevices) {
   const auto source = std::make_shared<CountingSource>();
   Watch watch({source}, {.glance_every_s = 0, .look_every_s = never, .share = never});
@@ -116,7 +116,7 @@ TEST(Watch, CasesAtATimeSeeTheirOwnDevices) {
   }
 }
 
-// Takes as long as a driver's answer does.
+// As slow as a driver.
 class SlowSource final : public CountingSource {
  public:
   void read(Depth depth, const std::vector<int>& devices, Reading& reading) override {

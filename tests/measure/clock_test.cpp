@@ -21,7 +21,6 @@ void spin(double seconds) {
   }
 }
 
-// Records what is called, in order.
 class Journal {
  public:
   std::function<void()> entry(const std::string& name) {
@@ -67,8 +66,8 @@ double raw_now_s() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Another clock tells how long each spin really was: on a busy machine that is longer than asked.
-// Between the two clocks' readings the processor may be taken away too, but not every time.
+// A second clock measures each spin, which a busy machine lengthens. Preemption between the two
+// clocks' readings may spoil some tries, not all.
 TEST(WallClock, ASpinOfKnownDurationIsMeasuredWithinOnePercent) {
   for (const double asked_s : {1e-4, 1e-3, 1e-2}) {
     double known_s = 0;
@@ -114,7 +113,7 @@ TEST(Clocks, OfADeviceThatIsNotThereAreRefused) {
   }
 }
 
-// Some nanoseconds of arithmetic that no compiler can leave out.
+// Some nanoseconds of arithmetic that compilers cannot remove.
 class Arithmetic {
  public:
   explicit Arithmetic(int steps) : steps_(steps) {}
@@ -129,9 +128,9 @@ class Arithmetic {
   volatile std::uint64_t value_ = 1;
 };
 
-// Calls shorter than two readings of the clock take, against a loop around as many of them, by
-// another clock. The processor may be taken away meanwhile, or be slower for a while, but not in
-// all of many tries that are shorter than a time slice.
+// Compares a batch of calls shorter than a reading's cost with a loop of as many, timed by another
+// clock. Preemption and slow phases may spoil some of the tries, each shorter than a time slice,
+// but not all of them.
 TEST(WallClock, ShortCallsInARowAreAsLongAsALoopOfThem) {
   constexpr double beside_a_call_s = 20e-9;  // a `before` that does nothing
   constexpr int tries = 300;

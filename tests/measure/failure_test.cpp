@@ -1,5 +1,3 @@
-// What exceptions mean for a case.
-
 #include <assay/plugin.h>
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
@@ -37,7 +35,7 @@ TEST(Failure, AnEccErrorIsAnErrorInCudasWords) {
 }
 
 #if ASSAY_WITH_CUDA
-// As LibTorch words what CUDA returns.
+// LibTorch's wording of a CUDA error.
 TEST(Failure, AnEccErrorThatLibTorchFoundIsAnErrorInCudasWords) {
   expect_an_ecc_error(status_of([] {
     c10::cuda::c10_cuda_check_implementation(cudaErrorECCUncorrectable, __FILE__, __func__,

@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Leaves what it is told to.
 class Program final : public ProgramBoundary {
  public:
   explicit Program(std::vector<NamedTensor> left) : left_(std::move(left)) {}
@@ -32,7 +31,7 @@ class Program final : public ProgramBoundary {
 
 using Left = std::vector<NamedTensor>;
 
-// What is found after calls that left these, with a tolerance of 1 %.
+// Status after calls with these outputs and a tolerance of 1 %.
 Status found(const std::vector<Left>& calls, const std::string& pass = "forward",
              bool loss_scaling = false) {
   PrecisionPolicy precision;

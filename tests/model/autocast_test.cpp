@@ -28,7 +28,7 @@ TEST(Autocast, WithoutADtypeChangesNothing) {
   EXPECT_EQ(at::matmul(x, x).scalar_type(), at::kFloat);
 }
 
-// An optimizer changes parameters in place: the next forward must not meet the old conversion.
+// An optimizer changes parameters in place, which makes old conversions stale.
 TEST(Autocast, ForgetsItsConversionsOnLeaving) {
   const auto x = at::ones({2, 2});
   auto weight = at::ones({2, 2}).requires_grad_();

@@ -47,7 +47,7 @@ void rotate(Vector& x, int heads, int position) {
   }
 }
 
-// What query `position` of head h takes from the keys and values up to it, into out.
+// Writes to `out` what query `position` of head h takes from keys and values up to it.
 void attend_head(const Vector& q, const std::vector<Vector>& keys,
                  const std::vector<Vector>& values, std::size_t position, std::size_t first,
                  std::size_t d_head, Vector& out) {

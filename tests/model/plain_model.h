@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-// The catalogue's transformer written out a second time, in float64 and plain loops, sharing
-// nothing with framework/model but the parameters' names. One sequence at a time.
+// The catalogue's transformer written a second time, in float64 and plain loops. Shares only the
+// parameters' names with framework/model. One sequence at a time.
 namespace plain {
 
 struct Sizes {

@@ -24,7 +24,7 @@ AttentionInputs random_inputs(std::int64_t seq_q, std::int64_t seq_k, bool causa
   return {random(seq_q), random(seq_k), random(seq_k), causal, 0.6};
 }
 
-// One query that sees keys 0 and log 3 away: weights 1/4 and 3/4.
+// One query whose scores for its two keys are 0 and log 3: weights 1/4 and 3/4.
 TEST(AttentionReference, WeighsValuesByTheSoftmaxOfTheScores) {
   const auto row = [](std::vector<double> values) {
     return at::tensor(values, at::kDouble).view({1, 1, -1, 1});
@@ -94,7 +94,7 @@ TEST(Compare, ErrorsThatAreSpreadEvenlyCountAsAWhole) {
   EXPECT_DOUBLE_EQ(verification.error, relative_error(right.to(at::kBFloat16), right));
 }
 
-// A row that is nearly nothing beside the others may be off by what the others may be.
+// A row much smaller than the others may be off by as much as they may.
 TEST(Compare, ASmallRowIsHeldAgainstATypicalOne) {
   auto right = at::ones({100, 4}, at::kDouble);
   right[7] = 1e-9;

@@ -11,7 +11,6 @@
 namespace assay::model {
 namespace {
 
-// The bytes of a file: length, header, data.
 std::string bytes_of(const std::string& header, const std::string& data) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>((header.size() >> (8 * i)) & 0xff);
@@ -72,8 +71,9 @@ TEST_F(Safetensors, ReadsEveryDtypeInTheOrderOfTheData) {
 }
 
 TEST_F(Safetensors, RefusesWhatIsNotSuchAFile) {
-  EXPECT_NE(refusal_of("").find("0 bytes are no .safetensors file"), std::string::npos);
-  EXPECT_NE(refusal_of("1234567").find("no .safetensors file"), std::string::npos);
+  EXPECT_NE(refusal_of("").find("0 bytes are too few for a .safetensors file"), std::string::npos);
+  EXPECT_NE(refusal_of("1234567").find("7 bytes are too few for a .safetensors file"),
+            std::string::npos);
   EXPECT_NE(refusal_of(raw<std::uint64_t>({3}) + "{}").find("the header's length, 3, is more"),
             std::string::npos);
   EXPECT_NE(refusal_of(std::string(8, '\xff') + "{}").find("the header's length"),
@@ -86,19 +86,21 @@ TEST_F(Safetensors, RefusesWhatIsNotSuchAFile) {
 
 TEST_F(Safetensors, RefusesAnythingButARegularFileWithoutOpeningIt) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);  // opening it would wait for a writer
-  EXPECT_NE(read_safetensors(file_).error().text().find("is no regular file"), std::string::npos);
+  EXPECT_NE(read_safetensors(file_).error().text().find("is not a regular file"),
+            std::string::npos);
   std::filesystem::remove(file_);
   std::filesystem::create_symlink("/dev/zero", file_);
-  EXPECT_NE(read_safetensors(file_).error().text().find("is no regular file"), std::string::npos);
+  EXPECT_NE(read_safetensors(file_).error().text().find("is not a regular file"),
+            std::string::npos);
   std::filesystem::remove(file_);
-  EXPECT_NE(read_safetensors(file_.parent_path()).error().text().find("is no regular file"),
+  EXPECT_NE(read_safetensors(file_.parent_path()).error().text().find("is not a regular file"),
             std::string::npos);
 }
 
 TEST_F(Safetensors, RefusesAHeaderThatIsNestedDeeply) {
   const std::string deep(1'000'000, '[');
   EXPECT_NE(refusal_of(bytes_of("{\"x\": " + deep + std::string(deep.size(), ']') + "}", ""))
-                .find("nested deeper"),
+                .find("nested too deeply"),
             std::string::npos);
 }
 
@@ -118,13 +120,13 @@ const Malformed malformed[] = {
     {R"({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0.0, 8.0]}})", "two whole numbers"},
     {R"({"x": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}})", "outside the file's 8"},
     {R"({"x": {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}})", "outside the file's 8"},
-    {R"({"x": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})", "do not go with"},
-    {R"({"x": {"dtype": "F64", "shape": [2], "data_offsets": [0, 8]}})", "do not go with"},
-    {R"({"x": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}})", "do not go with"},
-    {R"({"x": {"dtype": "F32", "shape": 2, "data_offsets": [0, 8]}})", "do not go with"},
+    {R"({"x": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}})", "that contradict"},
+    {R"({"x": {"dtype": "F64", "shape": [2], "data_offsets": [0, 8]}})", "that contradict"},
+    {R"({"x": {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]}})", "that contradict"},
+    {R"({"x": {"dtype": "F32", "shape": 2, "data_offsets": [0, 8]}})", "that contradict"},
     // 2^62 · 4 · 4 bytes is 0 in 64 bits.
     {R"({"x": {"dtype": "F32", "shape": [4611686018427387904, 4], "data_offsets": [0, 0]}})",
-     "do not go with"},
+     "that contradict"},
     {R"({"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})",
      "8 bytes of data, of which the tensors take 4"},
     {R"({"x": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})", "'x' begins at byte 4"},
@@ -155,9 +157,9 @@ TEST_F(Safetensors, AnExchangeHasTwoSides) {
 
   write(bytes_of(R"({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})",
                  raw<float>({3, 4})));
-  const auto unnamed = read_exchange(file_, at::kCPU);
-  ASSERT_FALSE(unnamed);
-  EXPECT_NE(unnamed.error().text().find("'x' is named neither"), std::string::npos);
+  const auto misnamed = read_exchange(file_, at::kCPU);
+  ASSERT_FALSE(misnamed);
+  EXPECT_NE(misnamed.error().text().find("'x' is named neither"), std::string::npos);
 }
 
 TEST(Exchanged, SaysWhatIsMissingAndWhatDoesNotFit) {

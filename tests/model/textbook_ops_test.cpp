@@ -70,7 +70,7 @@ TEST(TextbookOps, AddNormIsFilledFromNormButNeverReplaced) {
   EXPECT_TRUE(ops.add_norm(floats({1}), {floats({3}), {}, {}}).second.equal(floats({1})));
 }
 
-// Loshchilov and Hutter's algorithm 2 for one number.
+// Loshchilov and Hutter's algorithm 2 for a single number.
 struct Scalar {
   double parameter, m = 0, v = 0;
   int steps = 0;

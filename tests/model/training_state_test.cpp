@@ -26,7 +26,6 @@ at::Tensor square_loss(const std::vector<at::Tensor>& parameters) {
   return (parameters[0] * parameters[0]).sum() + parameters[1].sum() * 5;
 }
 
-// An optimizer that only notes what it was given.
 struct Recorder {
   std::vector<OptimizerInputs> calls;
   Ops ops() {

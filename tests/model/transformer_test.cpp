@@ -39,7 +39,7 @@ struct Variant {
   bool layer_norm;
 };
 
-// The same tiny model twice: ours, and the plain one with the same parameters.
+// The same tiny model twice: ours, and the plain one, with equal parameters.
 class TransformerTest : public testing::TestWithParam<Variant> {
  protected:
   TransformerTest() {
@@ -106,7 +106,7 @@ TEST_P(TransformerTest, EveryGradientIsThePlainLossesSlope) {
         values[i] = value + offset;
         return plain::loss(sizes, parameters, tokens, targets);
       };
-      // The central difference whose error is of the fourth order in the step.
+      // A central difference of fourth order in the step.
       constexpr double h = 2e-4;
       const double slope =
           (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);

@@ -159,7 +159,7 @@ class Failures(unittest.TestCase):
                 raise RuntimeError("cannot count")
 
         class Forgetful(LibraryNorm):
-            """Works as often as it is timed, and no more."""
+            """Fails at the call after the timed ones."""
             calls = 0
 
             def run(self, pass_name):
@@ -175,8 +175,8 @@ class Failures(unittest.TestCase):
             message = {"protocol": 1, "parameters": SETTINGS | NORM, "passes": ["forward"]}
             assay_peer.answer(message, build, assay_peer.Output(text))
             lines = [json.loads(line) for line in text.getvalue().splitlines()]
-            told = [line["series"] for line in lines if "series" in line]
-            self.assertEqual([(one["metric"], one["outcome"], one["reason"]) for one in told],
+            series = [line["series"] for line in lines if "series" in line]
+            self.assertEqual([(one["metric"], one["outcome"], one["reason"]) for one in series],
                              [("time", outcome, reason)])
 
 
@@ -193,7 +193,7 @@ class Failures(unittest.TestCase):
 
 
 class StandardStreams(unittest.TestCase):
-    """What a program prints, before and after it serves, is not what the host reads."""
+    """The host reads nothing that a program prints, before or after it serves."""
 
     def run_program(self, script):
         case = {"protocol": 1, "passes": ["forward"], "parameters": SETTINGS | NORM}
@@ -259,9 +259,9 @@ class Unchecked(unittest.TestCase):
                 (Broken, folder, "no such thing"),
                 (LibraryNorm, folder + "/absent", "No such file"),
             ]:
-                told = self.lines(build, where)[0]["unchecked"]
-                self.assertEqual(told["pass"], "forward")
-                self.assertIn(reason, told["reason"])
+                unchecked = self.lines(build, where)[0]["unchecked"]
+                self.assertEqual(unchecked["pass"], "forward")
+                self.assertIn(reason, unchecked["reason"])
 
     def test_too_much_is_not_written(self):
         original, tensors.LIMIT_BYTES = tensors.LIMIT_BYTES, 100
@@ -312,7 +312,7 @@ class File(unittest.TestCase):
         self.assertEqual(read["d"], ("I64", [1], struct.pack("<q", -7)))
         self.assertEqual(read["e"], ("BF16", [1], b"\x80\x3f"))
         self.assertEqual(read["f"], ("F32", [0, 3], b""))
-        # Row by row, whatever the strides.
+        # In row order, whatever the strides.
         self.assertEqual(read["g"], ("I32", [3, 2], struct.pack("<6i", 0, 3, 1, 4, 2, 5)))
 
 

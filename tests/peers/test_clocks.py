@@ -8,7 +8,7 @@ from assay_peer import clocks
 
 
 class Calls(assay_peer.Program):
-    """Notes what is called."""
+    """Records the calls."""
 
     def __init__(self):
         self.made = []
@@ -40,9 +40,8 @@ class Clocks(unittest.TestCase):
         self.assertEqual(first, samples[0])
 
     def device_that_shows(self, order, shown, least_hold=0):
-        """CUDA as far as the clock needs it. Between two events lies what `shown` says of what was
-        launched last, and 50 ms more; and 30 more where the hold of fewer cycles than `least_hold`
-        is over before all is enqueued."""
+        """A stand-in for CUDA. Events lie 50 ms further apart than `shown` says of the last launch,
+        and 30 ms more after a hold of fewer cycles than `least_hold`, which ends too early."""
 
         class Event:
             def __init__(self, enable_timing=False):
@@ -67,7 +66,7 @@ class Clocks(unittest.TestCase):
 
     def test_events_are_recorded_behind_a_busy_stream(self):
         order = []
-        # A spin of 10,000 cycles lasts 5 ms, one of 160,000 lasts 80: of none 50 ms would be shown.
+        # Spins of 10,000 and 160,000 cycles last 5 and 80 ms; no cycles would show 50 ms.
         self.device_that_shows(order, {"run": 250.0, 10_000: 5.0, 160_000: 80.0})
 
         class Program(Calls):
@@ -76,7 +75,7 @@ class Clocks(unittest.TestCase):
 
         clock = clocks.CudaEventClock(torch.device("cuda"))
         self.assertAlmostEqual(clock.sample(Program(), "forward", 2), 2 * 0.25)
-        # 1.5 times the 1 ms that a call is taken to need, and 20 µs, at 2 GHz.
+        # 1.5 times the assumed 1 ms of a call, plus 20 µs, at 2 GHz.
         call = [3_040_000, "released", "record", "run", "record", "wait"]
         self.assertEqual(order[:6], call)
         self.assertEqual(order[-6:], call)
@@ -87,7 +86,7 @@ class Clocks(unittest.TestCase):
     def test_spins_that_the_hold_did_not_outlast_do_not_count(self):
         order = []
         shown = {"run": 250.0, 10_000: 5.0, 160_000: 80.0}
-        self.device_that_shows(order, shown, least_hold=150_000)  # they are held for 100,000 first
+        self.device_that_shows(order, shown, least_hold=150_000)  # the first hold is 100,000
 
         class Program(Calls):
             def run(self, pass_name):
@@ -112,7 +111,7 @@ class Clocks(unittest.TestCase):
                          [10_000, 160_000])
 
     def prepare_where_the_device_outlives_the_stream(self, outlived_s):
-        """A clock prepared by calls of 10 µs, which the device outlives by so long each."""
+        """Prepares a clock with calls of 10 µs, each of which the device outlives by this long."""
         readings = iter([at for s in outlived_s for at in (0.0, 10e-6, 20e-6, 20e-6 + s)])
 
         class Stream:

@@ -192,7 +192,7 @@ class Exchange(unittest.TestCase):
 
 
 class Model(unittest.TestCase):
-    """The model against arithmetic that does not come from it."""
+    """The model against independent arithmetic."""
 
     def test_attention_forms_agree_and_are_causal(self):
         q, k, v = (torch.randn(2, 3, 7, 8, dtype=torch.float64) for _ in range(3))
@@ -208,7 +208,7 @@ class Model(unittest.TestCase):
                 turned_q, turned_k = (form(x.expand(9, 8), *tables) for x in (q, k))
                 torch.testing.assert_close(turned_q.norm(dim=-1), q.norm().expand(9))
                 torch.testing.assert_close(turned_q[5] @ turned_k[3], turned_q[8] @ turned_k[6])
-                # Pair 0 turns by one radian a position, anticlockwise.
+                # Pair 0 rotates by one radian per position, anticlockwise.
                 x = torch.tensor([1.0, 0, 0, 0, 0, 0, 0, 0])
                 torch.testing.assert_close(form(x.expand(9, 8), *tables)[1, :2],
                                            torch.tensor([0.5403023, 0.8414710]))

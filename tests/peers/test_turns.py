@@ -1,4 +1,4 @@
-"""External variants that are measured in turns with others. Needs PyTorch, no GPU."""
+"""Interleaved measuring of external variants. Needs PyTorch, no GPU."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from test_assay_peer import NORM, SETTINGS, LibraryNorm, assay_peer
 
 class InTurns(unittest.TestCase):
     def measure(self, turns, **settings):
-        """(lines told, calls of `run` by the time of each line)."""
+        """(lines sent, calls of `run` before each line)."""
         text, calls = io.StringIO(), []
 
         class Counted(LibraryNorm):
@@ -36,7 +36,7 @@ class InTurns(unittest.TestCase):
         lines, calls = self.measure(turns, **{"measure.samples": 5, "measure.warmup": 3})
         self.assertEqual([line["turn"] for line in lines if "turn" in line],
                          [{"pass": "forward", "taken": taken, "planned": 5} for taken in (0, 2, 4)])
-        # 3 to warm up; an untimed one and two samples; two samples.
+        # 3 warm-up calls; an uncounted one and two samples; two samples.
         self.assertEqual(calls, [3, 6, 8])
         series = next(line["series"] for line in lines if "series" in line)
         self.assertEqual(len(series["samples"]), 5)

@@ -13,7 +13,7 @@ struct AttentionShape {
   std::int64_t batch, heads, seq_q, seq_k, d_head;
 };
 
-// heads_last: as a model gives them, [batch, seq, heads, d_head] in memory.
+// heads_last: [batch, seq, heads, d_head] in memory, as in a model.
 enum class Layout { contiguous, heads_last };
 
 inline AttentionInputs attention_inputs(const AttentionShape& shape, at::ScalarType dtype,

@@ -47,7 +47,7 @@ TEST_P(AttentionConformance, ForwardAndGradientsAgreeWithFloat64) {
     const auto reference =
         model::attention_reference(in, model::rows_to_check(shape.seq_q, 0), dout);
     EXPECT_LT(model::relative_error(out, reference.out), tolerance);
-    // With one key the softmax is constant, and what should be 0 is only rounding.
+    // With one key the softmax is constant, and the true 0 is only rounding.
     if (shape.seq_k > 1) {
       EXPECT_LT(model::relative_error(in.q.grad(), reference.dq), 2 * tolerance);
       EXPECT_LT(model::relative_error(in.k.grad(), reference.dk), 2 * tolerance);
@@ -89,7 +89,7 @@ TEST(NaiveAttention, AQueryThatSeesNoKeyGivesZero) {
   EXPECT_EQ(out.narrow(2, 0, 2).abs().max().item<double>(), 0);
 }
 
-// The mask is kept from call to call; another length must not meet an old one.
+// The mask is kept between calls and must change with the length.
 TEST(NaiveAttention, ChangingLengthsChangeTheMask) {
   const auto plugin = test::attention("naive");
   for (const std::int64_t seq : {4, 9, 4, 2}) {

@@ -31,7 +31,7 @@ TEST(AttentionWorkload, AcceptsWhatIsRight) {
   }
 }
 
-// Above 4096 only some queries are looked at; theirs and all keys' gradients must still be right.
+// Above 4096 queries only some are checked, and all keys' gradients.
 TEST(AttentionWorkload, AcceptsAndRefusesLongSequences) {
   auto tested = test::make_case({"attention", "flash"});
   set_shape(tested.context, 1, 1, 5000, 8, true);

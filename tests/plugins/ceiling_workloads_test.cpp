@@ -1,5 +1,3 @@
-// The workloads that measure what a machine can do at most.
-
 #include <ATen/Context.h>
 #include <ATen/ops/equal.h>
 
@@ -68,7 +66,7 @@ TEST(MatmulWorkload, AcceptsWhatIsRight) {
     const auto verification = test::verify(tested, "matmul");
     EXPECT_TRUE(verification.checked);
     EXPECT_LE(verification.error, verification.tolerance) << dtype;
-    // A wrong dtype would not be as near as this.
+    // A wrong dtype would be farther off.
     if (std::string(dtype) == "fp64") {
       EXPECT_LT(verification.error, 1e-12);
     }
@@ -110,7 +108,7 @@ TEST(LaunchWorkload, LaunchesAsOftenAsItSays) {
   const auto tested =
       case_of("launch", {{"launches", test::integer(17)}, {"operation", std::string("libtorch")}});
   const auto program = test::build(tested);
-  // The second call starts anew.
+  // The second call starts from the same inputs.
   for (int call = 0; call < 2; ++call) {
     const auto outputs = test::call_once(tested, *program, "launch");
     ASSERT_EQ(outputs.size(), 1u);

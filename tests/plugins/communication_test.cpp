@@ -10,8 +10,7 @@ class DoneWork final : public c10d::Work {
   bool wait(std::chrono::milliseconds) override { return true; }
 };
 
-// Stands for a second rank: an all-reduce adds what that rank would, a broadcast brings what rank 0
-// has.
+// Stands for a second rank: all-reduce adds that rank's part, broadcast brings rank 0's.
 class OtherRank final : public c10d::Backend {
  public:
   OtherRank(std::vector<at::Tensor> adds, std::vector<at::Tensor> brings)
@@ -65,7 +64,6 @@ TEST(NaiveCommunication, OneRankHasNothingToDo) {
   EXPECT_TRUE(parameters[0].grad().equal(floats({2, 4})));
 }
 
-// A variant that notes what a step calls, in order.
 class Notes final : public CommunicationBoundary {
  public:
   Status attach(const std::vector<at::Tensor>& parameters, const Group&) noexcept override {

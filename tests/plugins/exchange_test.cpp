@@ -1,5 +1,4 @@
-// What another program hands over is judged as what a plugin computes: the programs here are made
-// of LibTorch's own operations.
+// Another program's tensors are judged like a plugin's. These programs use LibTorch's operations.
 
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/rand.h>
@@ -33,7 +32,6 @@ Status verify(const test::Case& tested, const std::string& pass, const Exchange&
   return tested.workload->verify_exchange(tested.context, pass, exchange, verification);
 }
 
-// Adds the output, and after a backward the gradients, of `out` to the exchange.
 void finish(Exchange& exchange, const at::Tensor& out, const std::string& pass) {
   exchange.outputs.push_back({"out", out.detach()});
   if (!has_gradients(pass)) return;
@@ -107,8 +105,7 @@ TEST(AttentionExchange, RefusesAnotherMaskAndAnyWrongGradient) {
   }
 }
 
-// The reference goes through more than 4096 queries in blocks; the gradients of the keys are sums
-// over all of them.
+// The reference handles more than 4096 queries in blocks; the keys' gradients are sums over all.
 TEST(AttentionExchange, SeesEveryQueryOfALongBackward) {
   auto exchange = attention_exchange("backward", at::kFloat, true, 4099);
   const auto tested = attention_case("fp32", true, 4099);
@@ -172,7 +169,7 @@ TEST(NormExchange, AcceptsBothNormsAndRefusesAWrongGradient) {
   }
 }
 
-// With a norm that the case names, what is exchanged is not verified against itself.
+// Where the case names a norm, the exchange must match it.
 TEST(NormExchange, MustAgreeWithTheNormThatTheCaseNames) {
   for (const bool layernorm : {false, true}) {
     auto tested = test::make_case({"norm", "naive", layernorm ? "layernorm" : "rmsnorm"});
@@ -274,7 +271,7 @@ TEST(ModelExchange, SaysWhatIsMissingAndWhatDoesNotFit) {
   EXPECT_EQ(complaint("forward", "norm.bias", at::zeros({16})),
             "the exchange has 'norm.bias', but the case's norm has no bias");
   EXPECT_EQ(complaint("forward", "embedding.weight", at::zeros({50, 12})),
-            "the exchanged model is 12 wide, which heads of 8 do not divide");
+            "the exchanged model is 12 wide, not a multiple of the head size 8");
 }
 
 TEST(ModelExchange, GradientsOfWholeNumbersAreNone) {

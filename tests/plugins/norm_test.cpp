@@ -56,7 +56,7 @@ TEST_P(NormConformance, ForwardAndGradientsAgreeWithFloat64) {
     if (has_bias) {
       EXPECT_LT(model::relative_error(in.bias.grad(), wide.bias.grad()), 2 * tolerance);
     }
-    // Two centred columns are ±1 whatever x is: the gradient is a difference that leaves nothing.
+    // Two centred columns are ±1 whatever x is, so the gradient vanishes.
     if (columns > 2) {
       EXPECT_LT(model::relative_error(in.x.grad(), wide.x.grad()), 2 * tolerance);
     }

@@ -50,7 +50,7 @@ TEST(NormWorkload, RefusesWhatIsWrong) {
   }
 }
 
-// Right forward, and a gradient that lacks the part through the mean square.
+// The forward is right; the gradient lacks the part through the mean square.
 TEST(NormWorkload, FindsAWrongGradient) {
   auto tested = norm_case("rmsnorm", "fp32", 16, 64);
   tested.context.ops.norm = [](const NormInputs& in) {

@@ -14,7 +14,7 @@
 
 namespace assay::test {
 
-// Where the plugins were built; ASSAY_BUILD_DIR in the environment names a copy on another machine.
+// Build folder of the plugins. ASSAY_BUILD_DIR in the environment names a copy on another machine.
 inline std::string build_folder() {
   const char* moved = std::getenv("ASSAY_BUILD_DIR");
   return moved == nullptr ? ASSAY_BUILD_DIR : moved;
@@ -34,7 +34,6 @@ inline const PluginEntry& entry(const std::string& kind, const std::string& libr
   throw std::runtime_error(file + " does not hold " + name);
 }
 
-// The plugin itself, as kind's boundary class.
 template <class BoundaryOfKind>
 std::unique_ptr<BoundaryOfKind> load(const std::string& kind, const std::string& library,
                                      const std::string& name, const Options& options = {}) {
@@ -51,7 +50,6 @@ inline std::unique_ptr<AttentionBoundary> attention(const std::string& name) {
   return load<AttentionBoundary>("attention", attention_library(name), name);
 }
 
-// The plugins of a case and its context, put together without the worker.
 struct Case {
   std::unique_ptr<AttentionBoundary> attention;
   std::unique_ptr<NormBoundary> norm;
@@ -114,7 +112,6 @@ inline void set_model(CaseContext& context, const std::string& architecture, std
 // For maps of values, where a literal would be an int.
 inline std::int64_t integer(std::int64_t value) { return value; }
 
-// Of a workload that calls one operation.
 inline const std::vector<std::string> call_passes = {"inference", "forward", "backward",
                                                      "forward_backward"};
 
@@ -130,7 +127,6 @@ inline Verification verify(const Case& tested, const std::string& pass) {
   return verification;
 }
 
-// One call of a pass through the compile variant; what the program left.
 inline std::vector<NamedTensor> call_once(const Case& tested, ProgramBoundary& program,
                                           const std::string& pass) {
   GuardedStep step;

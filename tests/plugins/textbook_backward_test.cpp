@@ -1,4 +1,4 @@
-// The backwards that the SDK lends, against the float64 reference and against autograd.
+// The SDK's textbook backwards against the float64 reference and against autograd.
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>

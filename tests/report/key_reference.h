@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,7 +14,7 @@
 #include "config/read/value_check.h"
 #include "report/spec/schema.h"
 
-// The reference of keys in docs/, made from the declarations that readers and schema are made from.
+// The reference of keys in docs/, made from the declarations of readers and schema.
 namespace assay::report::testing_support {
 
 using nlohmann::json;
@@ -34,7 +36,6 @@ inline std::string words_of_choices(const json& choices) {
   return join(all, ", ");
 }
 
-// What may stand for a value.
 inline std::string words_of(const json& schema) {
   if (schema.contains("$ref")) {
     const std::string reference = schema["$ref"];
@@ -58,50 +59,88 @@ inline std::string words_of(const json& schema) {
   return "text";
 }
 
-inline void add_rows(const json& schema, const std::string& prefix, std::string& rows) {
-  const json properties = schema.value("properties", json::object());
+struct KeyRow {
+  std::string key, text;
+  bool operator==(const KeyRow&) const = default;
+};
+using KeyRows = std::vector<KeyRow>;
+
+inline KeyRows rows_of(const json& schema);
+
+inline void add_below(const std::string& prefix, const KeyRows& inner, KeyRows& rows) {
+  for (const KeyRow& row : inner) rows.push_back({prefix + row.key, row.text});
+}
+
+// Each key, then the keys below all of them; those that every one has as `*.key`.
+inline KeyRows rows_of_properties(const json& properties) {
+  KeyRows rows, shared;
+  std::map<std::string, KeyRows> below;
   for (const auto& [key, value] : properties.items()) {
-    rows += fmt::format("| `{}{}` | {} | {} |\n", prefix, key, words_of(value),
-                        value.value("description", ""));
-    add_rows(value, prefix + key + ".", rows);
+    if (KeyRows inner = rows_of(value); !inner.empty()) below[key] = std::move(inner);
   }
-  for (const char* inner : {"items", "additionalProperties"}) {
-    if (!schema.value(inner, json()).is_object()) continue;
-    add_rows(schema[inner], inner[0] == 'i' ? prefix : prefix + "NAME.", rows);
+  if (below.size() > 2) {
+    std::ranges::copy_if(below.begin()->second, std::back_inserter(shared), [&](const KeyRow& row) {
+      return std::ranges::all_of(
+          below, [&](const auto& of_key) { return std::ranges::count(of_key.second, row) > 0; });
+    });
   }
-  // Of a value or a list of it the value alone.
+  for (const auto& [key, value] : properties.items()) {
+    rows.push_back({key, words_of(value) + " | " + value.value("description", "")});
+    KeyRows inner = below[key];
+    std::erase_if(inner, [&](const KeyRow& row) { return std::ranges::count(shared, row) > 0; });
+    add_below(key + ".", inner, rows);
+  }
+  add_below("*.", shared, rows);
+  return rows;
+}
+
+inline KeyRows rows_of(const json& schema) {
+  KeyRows rows = rows_of_properties(schema.value("properties", json::object()));
+  if (schema.value("items", json()).is_object()) add_below("", rows_of(schema["items"]), rows);
+  if (schema.value("additionalProperties", json()).is_object()) {
+    add_below("NAME.", rows_of(schema["additionalProperties"]), rows);
+  }
+  // A value or a list of it has the value's keys.
   for (const json& alternative : schema.value("anyOf", json::array())) {
-    if (alternative.value("type", json()) != "array") add_rows(alternative, prefix, rows);
+    if (alternative.value("type", json()) != "array") add_below("", rows_of(alternative), rows);
   }
+  return rows;
 }
 
-inline std::string table_of_keys(const std::string& rows) {
-  return "| key | value | meaning |\n|:----|:------|:--------|\n" + rows;
+inline std::string table_of_keys(const KeyRows& rows) {
+  std::string text = "| key | value | meaning |\n|:----|:------|:--------|\n";
+  for (const KeyRow& row : rows) text += fmt::format("| `{}` | {} |\n", row.key, row.text);
+  return text;
 }
 
-// Of reports: a table for each construct.
+// A table for each construct of reports, without the rows of another that it shares.
 inline std::string report_reference() {
   const json definitions = report_schema()["definitions"];
-  std::string text, values;
-  for (const char* name : {"block", "table", "column", "row", "pivot", "figure", "text", "plot",
-                           "timeline", "flame"}) {
-    std::string rows;
-    add_rows(definitions[name], "", rows);
-    text += fmt::format("### {}\n\n{}\n", name, table_of_keys(rows));
-  }
-  for (const char* name : {"filter", "cells", "statistic", "unit", "format"}) {
-    std::string rows;
-    add_rows(definitions[name], "", rows);
-    text += fmt::format("### {}\n\n{}\n", name,
-                        rows.empty() ? words_of(definitions[name]) + ".\n" : table_of_keys(rows));
+  const std::map<std::string, std::string> bases = {
+      {"column", "figure"}, {"pivot", "figure"}, {"row", "column"}, {"text", "table"}};
+  std::string text;
+  for (const char* name : {"block", "table", "text", "figure", "column", "row", "pivot", "plot",
+                           "timeline", "flame", "filter", "cells", "statistic", "unit", "format"}) {
+    KeyRows rows = rows_of(definitions[name]);
+    text += fmt::format("### {}\n\n", name);
+    if (const auto base = bases.find(name); base != bases.end()) {
+      const KeyRows known = rows_of(definitions[base->second]);
+      std::vector<std::string> same;
+      std::erase_if(rows, [&](const KeyRow& row) {
+        if (!std::ranges::count(known, row)) return false;
+        if (row.key.find('.') == std::string::npos) same.push_back("`" + row.key + "`");
+        return true;
+      });
+      text += fmt::format("As in [{0}](#{0}): {1}.\n\n", base->second, join(same, ", "));
+    }
+    text += (rows.empty() ? words_of(definitions[name]) + ".\n" : table_of_keys(rows)) + "\n";
   }
   return text;
 }
 
-// Of experiments: their own keys, and the settings of every workload.
+// The keys of experiments and the settings of every workload.
 inline std::string experiment_reference() {
-  std::string rows, host, measure;
-  add_rows(yaml::object_schema(config::request_keys()), "", rows);
+  std::string host, measure;
   for (const ParameterInfo& info : config::host_parameters()) {
     const bool measuring = info.name.starts_with("measure.");
     const std::string value = to_text(info.default_value);
@@ -111,7 +150,8 @@ inline std::string experiment_reference() {
   }
   const std::string head =
       "| key | value | default | meaning |\n|:----|:------|:------|:--------|\n";
-  return table_of_keys(rows) + "\nWhatever the workload, a case has\n\n" + head + host +
+  return table_of_keys(rows_of(yaml::object_schema(config::request_keys()))) +
+         "\nWhatever the workload, a case has\n\n" + head + host +
          "\nand below `measure`, beside `passes`,\n\n" + head + measure;
 }
 

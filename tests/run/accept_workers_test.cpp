@@ -53,7 +53,7 @@ TEST_F(AcceptWorkersTest, AWorkerThatDiesIsToldWithItsLastWords) {
 TEST_F(AcceptWorkersTest, TheUserCanStopIt) {
   Interrupt interrupt;
   add_worker("exec sleep 1000");
-  // Of the same signal two that come at once are one.
+  // Two equal signals at once count as one.
   ::raise(SIGTERM);
   ::raise(SIGINT);
   const auto versions = accepted(&interrupt);

@@ -46,7 +46,7 @@ TEST_F(External, TellsHowWellItsMedianIsKnownAndThatNoTargetStoppedIt) {
   EXPECT_FALSE(timing.target);
 }
 
-// Each of its calls is between events of its own.
+// Each call is between its own events.
 TEST_F(External, TellsHowFarACallBetweenEventsMayBeOff) {
   const auto timed_by = [&](const std::string& clock) {
     resolved_.request.parameters["measure.clock"] = clock;
@@ -73,7 +73,7 @@ TEST_F(External, IsGivenItsFolderAndTheModules) {
 }
 
 TEST_F(External, OneThatPrintsWithoutEndIsStopped) {
-  resolved_.time_limit_s = 250;  // by what it prints
+  resolved_.time_limit_s = 250;  // its output stops it first
   auto left = run("cat > /dev/null; yes");
   EXPECT_EQ(left.end.outcome, Outcome::error);
   EXPECT_THAT(left.end.reason, HasSubstr("not a JSON object: y"));
@@ -111,7 +111,7 @@ TEST_F(External, MustUseTheClockOfTheCaseAndAnswerEveryPass) {
   EXPECT_EQ(left.end.reason, "the program ended without a time for pass 'backward'");
 }
 
-// What is wrong is the reason, and nothing of it is kept.
+// The mistake is the reason, and its series is dropped.
 TEST_F(External, ASeriesMustBeOneOfTheCase) {
   const std::map<std::string, std::string> refused = {
       {R"("pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [])",
@@ -188,7 +188,7 @@ TEST_F(External, AProgramThatNeverStopsPrintingIsStopped) {
   EXPECT_EQ(left.end.outcome, Outcome::timeout);
 }
 
-// The limit is what a program that waits for its child's end would run into.
+// Waiting for the child to end would reach the limit.
 TEST_F(External, WhatItLeavesBehindIsNotWaitedFor) {
   const auto left = run("cat > /dev/null; sleep 3000 & echo '" + std::string(timed) + "'");
   EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
@@ -323,7 +323,7 @@ TEST_F(Findings, WhyThereIsNoExchange) {
   EXPECT_EQ(end.facts.unverified.at("a"), "mine: the program ended with signal 9");
 }
 
-// A figure of the program's own proves nothing.
+// An error that the program itself reports proves nothing.
 TEST_F(Findings, ItsOwnErrorDoesNotCount) {
   external_.exchanged.clear();
   external_.end.series.push_back({.pass = "c", .metric = "error", .samples = {0}});

@@ -13,22 +13,22 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// One that takes turns: until it wants the first, and what becomes of it then.
+// A program that takes turns.
 class ExternalInterleaveTest : public External {
  protected:
   std::optional<wire::TurnWanted> start(const std::string& script, bool takes_turns = true) {
     plugin_.command = {"sh", "-c", "read -r case; " + script};
     program_.emplace(resolved_, modules_, folder_.path(), takes_turns);
     program_->begin();
-    return program_->work(interrupt_, doing_);
+    return program_->work(interrupt_, listener_);
   }
   std::optional<wire::TurnWanted> take(const wire::Turn& turn) {
     program_->give(turn);
-    return program_->work(interrupt_, doing_);
+    return program_->work(interrupt_, listener_);
   }
 
   const std::filesystem::path modules_ = "/modules";
-  const std::function<void(const std::string&)> doing_ = [](const std::string&) {};
+  const std::function<void(const std::string&)> listener_ = [](const std::string&) {};
   std::optional<ExternalProgram> program_;
 };
 
@@ -71,7 +71,7 @@ TEST_F(ExternalInterleaveTest, AlsoOfOneThatAsksAtOnceAgainAndAgain) {
   EXPECT_EQ(end.outcome, Outcome::timeout) << end.reason;
 }
 
-// Its limit passes while the others have their turns.
+// Its limit expires during the turns of others.
 TEST_F(ExternalInterleaveTest, OnlyItsOwnWorkCountsTowardsTheLimit) {
   resolved_.time_limit_s = 4;
   ASSERT_TRUE(start(std::string(asks) + "echo '" + timed + "'"));
@@ -91,13 +91,13 @@ TEST_F(ExternalInterleaveTest, WhatItTookBesideItsTurnsIsRefused) {
     EXPECT_TRUE(end.series[0].samples.empty());
   };
   EXPECT_FALSE(start(std::string("echo '") + timed + "'"));
-  refused("the program reported 1 samples of pass 'forward', its turns were of 0");
+  refused("the program reported 1 samples of pass 'forward', its turns granted 0");
 
   std::string three = timed;
   three.replace(three.find("[1]"), 3, "[1, 2, 3]");
   ASSERT_TRUE(start(std::string(asks) + "echo '" + three + "'"));
   EXPECT_FALSE(take({.samples = 2}));
-  refused("the program reported 3 samples of pass 'forward', its turns were of 2");
+  refused("the program reported 3 samples of pass 'forward', its turns granted 2");
 }
 
 TEST_F(ExternalInterleaveTest, OneThatEndsInItsTurnHasCrashed) {
@@ -127,7 +127,7 @@ TEST_F(ExternalInterleaveTest, OneThatNeverReadsItsTurnsHoldsNobodyUp) {
   while (wants) wants = take({.samples = 1}).has_value();
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::error);
-  // Which it is depends on how much of it is read at once.
+  // The reason depends on how much output one read returns.
   EXPECT_THAT(end.reason, AnyOf(HasSubstr("does not read the turns"),
                                 HasSubstr("before it was given the one it asked for")));
 }
@@ -149,10 +149,10 @@ TEST_F(ExternalInterleaveTest, OneThatDoesNotAwaitItsTurnIsRefused) {
             "' ]; do :; done"));
   program_->give({.samples = 5});
   std::ofstream(folder_.path() / "go");
-  EXPECT_FALSE(program_->work(interrupt_, doing_));
+  EXPECT_FALSE(program_->work(interrupt_, listener_));
   const CaseEnd end = program_->end().end;
   EXPECT_EQ(end.outcome, Outcome::error);
-  EXPECT_THAT(end.reason, HasSubstr("its turns were of 0"));
+  EXPECT_THAT(end.reason, HasSubstr("its turns granted 0"));
 }
 
 TEST_F(ExternalInterleaveTest, ThePassesFollowEachOther) {
@@ -177,8 +177,8 @@ TEST_F(ExternalInterleaveTest, OneThatAsksInVainIsEndedAtOnce) {
         Vain{R"({"pass": "sideways", "taken": 0, "planned": 8})", true,
              "'sideways', which is no pass"},
         Vain{R"({"pass": "forward", "taken": 0, "planned": 0})", true, "without planning a sample"},
-        Vain{R"({"pass": "forward", "taken": 0})", true, "not well formed"},
-        Vain{R"("forward")", true, "not well formed"}}) {
+        Vain{R"({"pass": "forward", "taken": 0})", true, "malformed"},
+        Vain{R"("forward")", true, "malformed"}}) {
     SCOPED_TRACE(turn);
     EXPECT_FALSE(start(std::string("echo '{\"turn\": ") + turn + "}'; sleep 600", takes_turns));
     const CaseEnd end = program_->end().end;

@@ -12,7 +12,7 @@ namespace assay::run {
 inline constexpr const char* timed =
     R"({"series": {"pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [1]}})";
 
-// A program that prints what it is told, as a shell script.
+// A shell script as the program of an external variant.
 class External : public ::testing::Test {
  protected:
   External() {

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A GPU that says what the test wants.
+// A GPU whose readings the test sets.
 class ScriptedGpu : public health::Source {
  public:
   void read(health::Depth, const std::vector<int>& devices, health::Reading& reading) override {
@@ -31,7 +31,6 @@ class ScriptedGpu : public health::Source {
   std::atomic<bool> shared = false;
 };
 
-// What one try is like.
 struct Script {
   bool throttled = false;
   bool drifts = false;
@@ -66,7 +65,7 @@ class HealthPolicyTest : public ::testing::Test {
         watch_, {{0}, 1, 1, 1}, store::text_of(resolved_.request.parameters, "measure.unhealthy")};
   }
 
-  // Before a try is begun: the watch may read at any moment of it.
+  // Set before a try begins: the watch may read at any moment of it.
   void be(const Script& script) {
     gpu_->reasons = script.throttled ? health::clock_reason::power_cap : 0;
   }

@@ -71,7 +71,7 @@ TEST_F(OutOfMemoryKillsTest, AreFoundInAContainerAndInOlderControlGroups) {
   EXPECT_TRUE(kills.any());
 }
 
-// A process that does `work` and then lives until its parent is done with it.
+// A child process that does `work` and then waits for its parent.
 class Idle {
  public:
   explicit Idle(const std::function<void()>& work) {
@@ -84,7 +84,7 @@ class Idle {
       EXPECT_EQ(::write(done[1], "x", 1), 1);
       while (true) ::pause();
     }
-    ::close(done[1]);  // so that a child that has died is not waited for
+    ::close(done[1]);  // a dead child must not block the parent
     char ready = 0;
     EXPECT_EQ(::read(done[0], &ready, 1), 1);
     ::close(done[0]);
@@ -102,7 +102,7 @@ class Idle {
 constexpr std::int64_t large = 256 << 20;  // bytes
 
 void fill() {
-  // Filled by the system: a sanitizer would note each byte that is written.
+  // Filled by the system: a sanitizer would track each byte written.
   void* filled = ::mmap(nullptr, large, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (filled == MAP_FAILED) ::_exit(1);
@@ -178,7 +178,7 @@ TEST(MemoryGuardTest, TakesItsLimitFromTheEnvironment) {
     ASSERT_FALSE(refused) << nonsense;
     EXPECT_EQ(refused.error().exit_code, ExitCode::bad_input);
     EXPECT_THAT(refused.error().text(), HasSubstr(std::string("ASSAY_HOST_MEMORY_LIMIT: '") +
-                                                  nonsense + "' is not a limit"));
+                                                  nonsense + "' is not a memory limit"));
     EXPECT_THAT(refused.error().text(), HasSubstr("such as 8 GiB"));
   }
 }

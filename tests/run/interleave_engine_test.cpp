@@ -16,8 +16,8 @@ struct Did {
   std::string what;  // "start", or the pass it took samples of
 };
 
-// Goes through its passes as a worker does. Ends at once ("crashes") in the sample `dies_at` of the
-// pass `dies_in`, or where that is "start" in its preparation.
+// Goes through its passes as a worker does. Crashes in the sample `dies_at` of the pass `dies_in`;
+// "start" is its preparation.
 class FakeCase final : public InterleaveMember {
  public:
   FakeCase(char who, std::vector<std::pair<std::string, std::int64_t>> passes,
@@ -87,7 +87,7 @@ class InterleaveEngineTest : public ::testing::Test {
                             }});
   }
 
-  // Who took turns of the pass, in order.
+  // The members that took turns of the pass, in order.
   std::string takers(const std::string& pass) const {
     std::string who;
     for (const Did& did : log_) {
@@ -202,8 +202,7 @@ TEST(InterleaveFact, NamesTheOthersOrSaysWhyThereAreNone) {
   EXPECT_EQ(written(interleave_fact(1, {"x=1", "x=2", "x=3"}, {{"forward", 2, 5, "ABCCBA"}})),
             nlohmann::json::parse(R"({"as": "B", "with": {"A": "x=1", "C": "x=3"},
                 "passes": {"forward": {"block": 2, "rounds": 5, "turns": "ABCCBA"}}})"));
-  EXPECT_EQ(written(interleave_fact("it is skipped")),
-            nlohmann::json({{"apart", "it is skipped"}}));
+  EXPECT_EQ(written({.apart = "it is skipped"}), nlohmann::json({{"apart", "it is skipped"}}));
 }
 
 TEST(HarmByOthers, IsWantOfMemoryOrOfTheGpu) {

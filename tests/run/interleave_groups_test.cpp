@@ -34,7 +34,7 @@ std::vector<std::vector<std::size_t>> groups(const config::Plan& plan,
   return found;
 }
 
-// Two lengths, three attentions one of which has an option of two values; the axis to interleave.
+// Two lengths and three attentions, one with an option of two values. axis: the interleaved one.
 config::Plan attention_plan(const char* interleave) {
   std::vector<Case> cases;
   for (const std::int64_t length : {128, 256}) {
@@ -166,7 +166,8 @@ TEST(InterleaveFitTest, WhatCannotTakeTurnsRunsApartAndIsNotCounted) {
   const InterleaveFit alone = interleave_fit({cases[0], cases[1]}, machine(1));
   EXPECT_THAT(alone.members, IsEmpty());
   EXPECT_EQ(alone.apart.at(4), "the others cannot take turns");
-  EXPECT_THAT(interleave_fit({cases[0]}, machine(1)).apart.at(4), HasSubstr("nothing differs"));
+  EXPECT_THAT(interleave_fit({cases[0]}, machine(1)).apart.at(4),
+              HasSubstr("no other case differs"));
 }
 
 }  // namespace

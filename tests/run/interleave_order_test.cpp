@@ -65,8 +65,8 @@ TEST(InterleaveOrder, OneThatLeavesIsNotAskedAgainAndTheOthersGoOn) {
   EXPECT_EQ(turns.next(), std::nullopt);
 }
 
-// What is measured drifts while it is measured; `drift` gives it at a time. Members are equal, but
-// the calls of each last differently long. The largest difference between the means of two of them.
+// The largest difference between the means of two members. They are equal except for the length of
+// their calls; `drift` gives the measured value at a time.
 double apparent_difference(const std::vector<std::size_t>& turns, std::size_t members,
                            double (*drift)(double)) {
   std::vector<double> sum(members), count(members);

@@ -11,8 +11,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Two lengths of three attentions, one of them a program of its own. A rank needs `gib` GiB, but
-// attention "large" twenty times as much.
+// Two lengths of three attentions, one of them a program of its own. A rank needs `gib` GiB,
+// attention "large" 20 times as much.
 class InterleavePlanTest : public ::testing::Test {
  protected:
   InterleavePlanTest() {

@@ -28,7 +28,7 @@ store::Series time_of(const std::string& pass) {
   return {.pass = pass, .metric = "time", .unit = "s", .samples = {1}};
 }
 
-// Each keeps its own outcome in its cell, whatever became of the others.
+// Each pass keeps its own outcome in its cell.
 TEST(PassByPass, EachPassHasItsOwnOutcomeAndTheCaseTheWorst) {
   std::vector<std::string> asked;
   const CaseEnd end = measure_pass_by_pass(three_passes(), [&](const ResolvedCase& one) {
@@ -68,7 +68,7 @@ TEST(PassByPass, WhatIsKnownOfThePassesIsPutTogether) {
   EXPECT_EQ(end.facts.timing.size(), 3u);
 }
 
-// The time limit is the case's: what is left of it when the first pass has taken all.
+// The time limit holds for the whole case: here the first pass uses it up.
 TEST(PassByPass, PassesThatNoTimeIsLeftForAreNotBegun) {
   ResolvedCase resolved = three_passes();
   resolved.time_limit_s = 1e-3;
@@ -84,7 +84,7 @@ TEST(PassByPass, PassesThatNoTimeIsLeftForAreNotBegun) {
   });
   EXPECT_EQ(measured, 1);
   EXPECT_EQ(end.outcome, Outcome::timeout);
-  EXPECT_EQ(end.reason, "the case's 0.0 s were over before this pass");
+  EXPECT_EQ(end.reason, "the case's 0.0 s ran out before this pass");
   ASSERT_EQ(end.series.size(), 3u);
   EXPECT_EQ(end.series[2].outcome, Outcome::timeout);
 }

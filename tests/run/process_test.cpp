@@ -103,7 +103,7 @@ TEST(ProcessTest, KillingItEndsItsChildrenToo) {
   std::string text;
   while (text.find('\n') == std::string::npos && drain(process->output(), text)) {
   }
-  // The pipe's end is reached only when the grandchild, which holds it too, is gone.
+  // The grandchild holds the pipe too, so the pipe ends only after it.
   process->kill();
   everything(process->output());
   EXPECT_FALSE(process->started());

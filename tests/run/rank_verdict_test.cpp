@@ -16,8 +16,8 @@ RankEnd failed(Outcome outcome, const std::string& reason, int after_s = 0) {
   return {
       .done = true, .status = {outcome, reason}, .when = beginning + std::chrono::seconds(after_s)};
 }
-RankEnd running(std::optional<std::int64_t> collectives = {}, const std::string& doing = "") {
-  return {.collectives = collectives, .doing = doing};
+RankEnd running(std::optional<std::int64_t> collectives = {}, const std::string& activity = "") {
+  return {.collectives = collectives, .activity = activity};
 }
 
 TEST(RankVerdict, AllDoneIsOk) { EXPECT_TRUE(verdict_of({ok(), ok()}, 5).status.ok()); }

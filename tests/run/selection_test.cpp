@@ -108,7 +108,7 @@ TEST(NarrowPlan, SettingsThatAreNewHaveThePlansValue) {
   const config::Plan plan = plan_with({{{"n", std::int64_t{1}}, {"cache", std::string("warm")}}});
   const auto wanted = stored({{"n", std::int64_t{1}}});
   EXPECT_EQ(narrow_plan(plan, {&wanted})->parameters(0), plan.parameters(0));
-  // The case that needs the fewest of them is meant.
+  // The row with the fewest added settings is meant.
   const config::Plan two =
       plan_with({{{"n", std::int64_t{1}}, {"extra", true}}, {{"n", std::int64_t{1}}}});
   EXPECT_EQ(narrow_plan(two, {&wanted})->parameters(0), wanted.parameters);

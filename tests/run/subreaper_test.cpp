@@ -1,4 +1,4 @@
-// What a process has started ends with it, wherever it has gone.
+// All descendants of a process end with it.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace assay::run {
 namespace {
 
-// A pipe that reaches its end when the last process that holds the other end is gone.
+// A pipe that ends when the last process that holds its other end is gone.
 class Thread {
  public:
   Thread() {
@@ -37,7 +37,7 @@ class Thread {
   wire::Descriptor watched_;
 };
 
-// A shell command that leaves a daemon in a session of its own, which holds the thread's end.
+// A shell command that leaves a daemon in its own session; the daemon holds the thread's end.
 std::string leaving_a_daemon(const std::string& then) {
   return "setsid sh -c 'echo there; exec sleep 1000' & " + then;
 }

@@ -44,8 +44,8 @@ TEST(WorkerTest, ItsCauseOfDeathIsTold) {
             "rank 1 ended with signal 11 (SIGSEGV: Segmentation fault), the stack overflowed");
 }
 
-// A worker that was killed, and how its end is told where so many kills were counted before its
-// case and by its end.
+// How the end of a killed worker is reported. before, after: out-of-memory kills counted before its
+// case and at its end.
 Status end_of_a_killed_worker(const std::string& before, const std::string& after) {
   std::string root = (std::filesystem::temp_directory_path() / "assay-root-XXXXXX").string();
   EXPECT_NE(::mkdtemp(root.data()), nullptr);

@@ -13,7 +13,7 @@
 namespace assay::statistics {
 namespace {
 
-// 1 … n, one from below and one from above in turn: anything but correlated.
+// 1 … n, alternately from below and above, and so uncorrelated.
 std::vector<double> zigzag(int n) {
   std::vector<double> samples;
   for (int i = 0; i < n; ++i) samples.push_back(i % 2 == 0 ? 1 + i / 2 : n - i / 2);
@@ -35,7 +35,7 @@ TEST(MedianInterval, RunsBetweenTheOrderStatisticsOfTheSignTest) {
 }
 
 TEST(MedianInterval, AHigherLevelLiesFartherOut) {
-  // 4 of 101 coins show at most 37 heads with 0.5 %, 40 with 2.5 %: 38 and 41 of 1 … 101.
+  // 101 coins show at most 37 heads with 0.5 %, at most 40 with 2.5 %: 38 and 41 of 1 … 101.
   EXPECT_DOUBLE_EQ(relative_half_width_of_median(zigzag(101), 0.95), 10.0 / 51);
   EXPECT_DOUBLE_EQ(relative_half_width_of_median(zigzag(101), 0.99), 13.0 / 51);
 }
@@ -95,8 +95,7 @@ TEST(MedianInterval, OfNothingAndOfNaN) {
   EXPECT_TRUE(std::isnan(median_interval({}).low));
 }
 
-// Half of the samples lie on one side and then the other half on the other: that is two
-// independent ones.
+// One half of the samples lies on one side, then the other half on the other: two independent ones.
 TEST(MedianInterval, ADriftLeavesNothingKnown) {
   std::vector<double> samples;
   for (int i = 0; i < 200; ++i) samples.push_back(1 + 0.001 * i);
@@ -105,7 +104,7 @@ TEST(MedianInterval, ADriftLeavesNothingKnown) {
 
 class MedianIntervalUnder : public testing::TestWithParam<test::Noise> {};
 
-// In 95 of 100 cases the median of the distribution is no farther away than the interval says.
+// The interval holds the distribution's median in 95 of 100 cases.
 TEST_P(MedianIntervalUnder, HoldsWhatItSays) {
   const test::Noise& noise = GetParam();
   constexpr int experiments = 2000;
@@ -118,7 +117,7 @@ TEST_P(MedianIntervalUnder, HoldsWhatItSays) {
       const double found = test::median_of(samples);
       held += std::abs(noise.median - found) <= relative_half_width_of_median(samples) * found;
     }
-    // 1900 with a standard deviation of 10; dependent samples tell less of how dependent they are.
+    // 1900 with a standard deviation of 10; correlated samples estimate their correlation badly.
     EXPECT_GE(held, noise.correlated ? 1760 : 1870) << n << " samples";
   }
 }

@@ -20,7 +20,7 @@ Noise independent(std::string name, double median, std::function<double(Generato
           }};
 }
 
-// Where a share of p lies below in the standard normal distribution, to 1e-12.
+// The quantile p of the standard normal distribution, to 1e-12.
 double normal_quantile(double p) {
   double low = -10, high = 10;
   for (int i = 0; i < 100; ++i) {
@@ -30,7 +30,7 @@ double normal_quantile(double p) {
   return low;
 }
 
-// Each deviation keeps `share` of the one before; `deviation` is that of the innovations.
+// Autoregressive: each deviation keeps `share` of the last; `deviation` is that of the innovations.
 Noise autoregressive(std::string name, double share, double deviation) {
   return {std::move(name), 1,
           [=](std::uint64_t seed) -> std::function<double()> {

@@ -10,16 +10,16 @@
 
 namespace assay::test {
 
-// A distribution of call times around 1, of which the median is known.
+// A distribution of call times around 1 with a known median.
 struct Noise {
   std::string name;
   double median = 1;
-  // The draws of one experiment; the same seed gives the same ones.
+  // The draws of one experiment, reproducible by seed.
   std::function<std::function<double()>(std::uint64_t seed)> start;
   bool correlated = false;
 };
 
-// normal, log-normal, heavy-tailed (infinite variance), with outliers, bimodal, correlated.
+// Normal, log-normal, heavy-tailed (infinite variance), with outliers, bimodal, correlated.
 std::vector<Noise> noises();
 
 std::string noise_name(const testing::TestParamInfo<Noise>& tested);

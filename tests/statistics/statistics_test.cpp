@@ -149,7 +149,7 @@ TEST(SampleOrder, HandWorkedFigures) {
 TEST(SampleOrder, TiesReduceTheVarianceOfTheTrend) {
   // 8 pairs ascend, 2 are equal; (300 − 2·18)/18 = 44/3: z = 7/√(44/3) = 1.8278, p 0.0676.
   EXPECT_NEAR(examine_order(std::vector<double>{1, 1, 2, 2, 3}).trend_p, 0.0676, 5e-5);
-  // The same pairs the other way round, and a shuffle in which as many ascend as descend.
+  // The reverse, and a shuffle with as many ascending as descending pairs.
   EXPECT_NEAR(examine_order(std::vector<double>{3, 2, 2, 1, 1}).trend_p, 0.0676, 5e-5);
   EXPECT_DOUBLE_EQ(examine_order(std::vector<double>{2, 1, 3, 2}).trend_p, 1);
 }
@@ -206,7 +206,7 @@ TEST(SampleOrder, NeitherUnitNorDirectionOfTimeMatter) {
   }
 }
 
-// Of 1000 series of independent samples about 10 are marked; 25 is 4.8 standard errors above.
+// About 10 of 1000 series of independent samples are marked; 25 is 4.8 standard errors above.
 TEST(SampleOrder, IndependentSamplesAreSeldomMarked) {
   std::mt19937_64 generator(4);
   std::normal_distribution<double> normal(100, 10);
@@ -224,8 +224,8 @@ TEST(SampleOrder, IndependentSamplesAreSeldomMarked) {
   }
 }
 
-// Samples that follow each other wander, which is no trend: without a correction 11 to 39 of 100
-// such series would have one. A real one of three standard deviations is still found in most.
+// Correlated samples wander without a trend: uncorrected, 11 to 39 of 100 such series would have
+// one. A trend of three standard deviations is still found in most.
 TEST(SampleOrder, CorrelatedSamplesSeldomHaveATrend) {
   constexpr int sets = 500;
   for (const double correlation : {0.5, 0.8}) {

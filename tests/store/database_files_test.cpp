@@ -48,7 +48,7 @@ class StoreFiles : public testing::TemporaryFolder {
   }
 };
 
-// Root may write everywhere: what is about permissions runs as an ordinary user.
+// Root may write everywhere: tests of permissions run as an ordinary user.
 class AsOrdinaryUser {
  public:
   AsOrdinaryUser() : was_root_(geteuid() == 0) {
@@ -179,7 +179,7 @@ TEST_F(StoreFiles, AFileThatCannotBeWrittenIsNotOpenedToWrite) {
   if (!user.is_ordinary()) GTEST_SKIP() << "there is no ordinary user here";
   EXPECT_TRUE(Database::open(path, Access::read_only));
   const Error error = refused(path, Access::read_write);
-  EXPECT_NE(error.text().find("it can only be read"), std::string::npos) << error.text();
+  EXPECT_NE(error.text().find("it is read-only"), std::string::npos) << error.text();
 }
 
 TEST_F(StoreFiles, AFileThatCannotBeReadIsRefused) {
@@ -198,7 +198,7 @@ TEST_F(StoreFiles, AFileThatCannotBeReadIsRefused) {
   fs::permissions(path, fs::perms(0644));
 }
 
-// A limit on the size of files stands for a full disk: writing fails in the middle.
+// A limit on file sizes stands for a full disk: writing fails in the middle.
 TEST_F(StoreFiles, ADiskThatFillsUpCostsOnlyTheCaseThatDidNotFit) {
   const fs::path path = make_database();
   Database database = Database::open(path, Access::read_write).value();

@@ -1,4 +1,4 @@
-// A run that is taken up again: exactly one result a case, in the order of the plan.
+// A resumed run: exactly one result per case, in the order of the plan.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class StoreResume : public testing::TemporaryFolder {
     return result;
   }
 
-  // "0:128": ordinal and sequence length of each case, in the order they come back.
+  // "0:128": ordinal and sequence length of each case, in the order returned.
   std::vector<std::string> places() {
     std::vector<std::string> places;
     const Run run = database_.load_run("a-1").value();
@@ -56,10 +56,10 @@ class StoreResume : public testing::TemporaryFolder {
 TEST_F(StoreResume, AnotherCaseAtTheSamePlaceReplacesNothing) {
   ASSERT_TRUE(database_.record_case("a-1", at(0, 0)));
   ASSERT_TRUE(database_.record_case("a-1", at(1, 1)));
-  // A plan that was narrowed numbers its cases anew.
+  // A narrowed plan numbers its cases anew.
   ASSERT_TRUE(database_.record_case("a-1", at(0, 2)));
   EXPECT_THAT(places(), ElementsAre("0:128", "1:256", "2:512"));
-  // The same case again, wherever the plan has it now, has one result: the last.
+  // A repeated case keeps its last result alone, wherever the plan has it now.
   CaseResult again = at(7, 1);
   again.outcome = Outcome::timeout;
   ASSERT_TRUE(database_.record_case("a-1", again));
@@ -136,9 +136,9 @@ TEST_F(StoreResume, AClockThatWasSetBackChangesNoOrder) {
   const std::vector<RunSummary> runs = database_.runs().value();
   for (const RunSummary& run : runs) names.push_back(run.info.name);
   EXPECT_THAT(names, ElementsAre("a-4", "a-3", "a-2", "a-1"));
-  // What a clock said is kept as it said it.
+  // The clock's times are stored as they are.
   EXPECT_EQ(database_.run_info("a-3").value().started, "1970-01-01T00:00:09Z");
-  // And a clock that once ran ahead does not hide what comes after.
+  // A clock that once ran ahead does not hide later runs.
   later.started = "2099-01-01T00:00:00Z";
   ASSERT_TRUE(database_.begin_numbered_run(later));
   later.started = "2026-02-02T00:00:00Z";

@@ -32,7 +32,7 @@ class StoreDatabase : public testing::TemporaryFolder {
     return Database::open(file("results/assay.db"), access).value();
   }
 
-  // A run with its cases recorded one by one.
+  // Records a run's cases one by one.
   static void record(Database& database, const Run& run) {
     ASSERT_TRUE(database.begin_run(run.info));
     for (const CaseResult& result : run.cases) {
@@ -261,7 +261,7 @@ TEST_F(StoreDatabase, AnImportedRunCannotLeaveTheResultsFolder) {
   run.info.name = "taken";
   run.info.experiment = "../../x";
   ASSERT_TRUE(database.add_run(run));
-  // The name is taken now, and the experiment's would be the folder's.
+  // The name is taken, so the experiment's becomes the folder's.
   const auto again = database.add_run(run);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().exit_code, ExitCode::bad_input);

@@ -110,9 +110,9 @@ TEST_F(StoreExport, IntervalsHoldMeanAndMedianAndAreTheSameAgain) {
   EXPECT_GT(figure("ci_high"), 72.4);
   EXPECT_LT(figure("median_ci_low"), 2.5);
   EXPECT_GT(figure("median_ci_high"), 2.5);
-  EXPECT_LT(figure("median_ci_high"), figure("ci_high"));  // which the largest moves
+  EXPECT_LT(figure("median_ci_high"), figure("ci_high"));  // the largest moves it
   EXPECT_EQ(parsed_lines(json_lines(run))[0], lines[0]);
-  // One sample spreads nowhere.
+  // One sample has no spread.
   EXPECT_FALSE(lines[1]["statistics"].contains("ci_low"));
   EXPECT_EQ(text_of(imported(json_lines(run), "x.jsonl")), text_of(run));
 }
@@ -131,7 +131,7 @@ TEST_F(StoreExport, OnlyTheFirstLineCarriesTheWholeContextUnlessAsked) {
 
   const std::string whole = json_lines(sample_run(), {.whole_context_in_every_line = true});
   for (const json& line : parsed_lines(whole)) {
-    // The second case was measured when the run was taken up again, on another machine.
+    // The second case was measured after a resume, on another machine.
     json machine = sample_run().info.first.machine;
     if (line["provenance"]["ordinal"] == 1) machine["host"] = "lab2";
     EXPECT_EQ(line["machine"], machine);

@@ -1,4 +1,4 @@
-// Files that are too long, too wide or at odds with themselves.
+// Files that are too long, too wide or inconsistent.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST_F(StoreImportLimits, LongLinesAndFilesAreRefused) {
 
 TEST_F(StoreImportLimits, AGigabyteAndAnEndlessFileAreRefused) {
   const auto gigabyte = write("f.jsonl", "{");
-  std::filesystem::resize_file(gigabyte, std::uintmax_t{1} << 30);  // of one line
+  std::filesystem::resize_file(gigabyte, std::uintmax_t{1} << 30);  // one line
   const Result<Run> run = import_file(gigabyte);
   ASSERT_FALSE(run);
   EXPECT_NE(run.error().text().find("longer than 268435456 bytes"), std::string::npos);

@@ -197,7 +197,7 @@ struct BadFile {
   const char* name;
   const char* file;
   std::string text;
-  const char* expected;  // a part of the message, from its place on
+  const char* expected;  // part of the message, from its place on
 
   friend void PrintTo(const BadFile& file, std::ostream* out) { *out << file.name; }
 };
@@ -234,9 +234,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "f.csv:1:1: unknown statistic 'meen'; did you mean 'mean'?"},
         BadFile{"two_dimensions", "f.csv", "time.mean [s],time.max [MiB]\n",
                 "f.csv:1:15: 'time' is in 'byte' here and in 's' before"},
-        BadFile{"duplicate_axis", "f.csv", "n,n,time.mean [s]\n", "f.csv:1:3: 'n' is there twice"},
+        BadFile{"duplicate_axis", "f.csv", "n,n,time.mean [s]\n", "f.csv:1:3: 'n' appears twice"},
         BadFile{"duplicate_figure", "f.csv", "time.mean [s],time.mean [ms]\n",
-                "f.csv:1:15: 'time.mean [ms]' is there twice"},
+                "f.csv:1:15: 'time.mean [ms]' appears twice"},
         BadFile{"unnamed", "f.csv", ",time.mean [s]\n0,1\n", "f.csv:1:1: a column without a name"},
         BadFile{"case_of_name", "f.csv", "Pass,time.mean [s]\n", "'Pass' is written 'pass'"},
         BadFile{"semicolons", "f.csv", "a;b\n1;2\n", "columns are separated by commas"},
@@ -251,8 +251,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "f.csv:2:3: unknown outcome 'okay'; known: ok, oom, unsupported"},
         BadFile{"rank", "f.csv", "rank,time.mean [s]\n-1,1\n", "f.csv:2:1: '-1' is not a rank"},
         BadFile{"twice", "f.csv", "n,time.mean [s]\n1,1\n\n1,2\n",
-                "f.csv:4:1: 'time' of this case, pass, part and rank is there already; it is on "
-                "line 2"},
+                "f.csv:4:1: 'time' of this case, pass, part and rank appears twice; the first is "
+                "on line 2"},
         BadFile{"quote_inside", "f.csv", "n,time.mean [s]\na\"b,1\n",
                 "f.csv:2:2: a quote inside an unquoted cell"},
         BadFile{"after_quote", "f.csv", "n,time.mean [s]\n\"\u00e4\"b,1\n",
@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "'fine' is not an outcome"},
         BadFile{"two_runs", "f.jsonl",
                 line_with("") + R"({"run":"z","experiment":"b","case":{},"pass":"","metric":""})",
-                "f.jsonl:2:1: this is of run 'z' of 'b', line 1 of run 'a' of 'b'"},
+                "f.jsonl:2:1: this line is of run 'z' of 'b', line 1 of run 'a' of 'b'"},
         BadFile{"provenance", "f.jsonl", line_with(R"(,"provenance":1)"),
                 "'provenance' should be an object"},
         BadFile{"ordinal", "f.jsonl", line_with(R"(,"provenance":{"ordinal":"x"})"),

@@ -1,4 +1,4 @@
-// Databases that earlier versions of assay made.
+// Databases of earlier versions of assay.
 
 #include <SQLiteCpp/Database.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace assay::store {
 namespace {
 
-// As assay wrote it before runs had sessions, with one run.
+// One run, from before runs had sessions.
 constexpr const char* version_1 = R"sql(
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,

@@ -13,7 +13,7 @@
 
 namespace assay::store::testing {
 
-// A folder of its own for each test, removed with what is in it.
+// Each test's own folder, removed at its end.
 class TemporaryFolder : public ::testing::Test {
  protected:
   using Run = store::Run;  // not the fixture's own method

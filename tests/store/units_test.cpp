@@ -32,8 +32,7 @@ TEST(Units, MovingThePointIsExact) {
   EXPECT_EQ(parse_in_unit("-7.", *unit_named("GB")), -7e9);
 }
 
-// Every figure of up to 7 digits comes back as the very same double, so it prints the same in any
-// format.
+// Every figure of up to 7 digits comes back as the same double.
 TEST(Units, ThereAndBackIsTheSameNumber) {
   for (const char* name : {"ms", "us", "ns", "KiB", "MiB", "GiB", "kB", "MB", "GB", "s", "%"}) {
     const Unit unit = *unit_named(name);

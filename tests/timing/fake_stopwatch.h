@@ -11,7 +11,7 @@
 
 namespace assay::timing {
 
-// Calls whose durations a test decides, on a clock that only they move.
+// Calls of given durations, on a clock that only they move.
 class FakeStopwatch final : public Stopwatch {
  public:
   explicit FakeStopwatch(std::function<double()> duration_s) : duration_s_(std::move(duration_s)) {}
@@ -35,11 +35,11 @@ class FakeStopwatch final : public Stopwatch {
   }
 
   double now_s = 0.123456789;
-  double step_s = 0;        // of the clock that is read; 0: continuous
-  double untimed_s = 0;     // passes ahead of each reading without being timed
-  bool one_by_one = false;  // each call is timed on its own, and the times are added
+  double step_s = 0;        // of the clock; 0: continuous
+  double untimed_s = 0;     // ahead of each reading
+  bool one_by_one = false;  // times each call on its own and adds the times
   int warm_up_calls = 0;
-  int prepared_after = -1;  // warm-up calls there had been
+  int prepared_after = -1;  // so many warm-up calls
   std::vector<int> calls_of_reading;
 
  private:
@@ -59,7 +59,6 @@ inline std::function<double()> constant(double duration_s) {
   return [=] { return duration_s; };
 }
 
-// Takes samples on the stopwatch's own clock.
 inline Taken take(FakeStopwatch& stopwatch, const SamplingSettings& settings, Hooks hooks = {}) {
   hooks.now_s = [&] { return stopwatch.now_s; };
   return take_samples(stopwatch, settings, hooks);

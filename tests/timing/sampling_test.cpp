@@ -35,7 +35,7 @@ TEST(FirstCall, WithoutAWarmUpIsInTheFirstSample) {
   EXPECT_DOUBLE_EQ(taken.first_call_s, 1);
   ASSERT_EQ(taken.samples_s.size(), 3u);
   EXPECT_DOUBLE_EQ(taken.samples_s[0], 1);
-  // Grouping would need calls ahead of the first sample.
+  // A batch would need calls ahead of the first sample.
   EXPECT_EQ(stopwatch.calls_of_reading, (std::vector<int>{1, 1, 1}));
   EXPECT_TRUE(taken.too_short);
 }
@@ -91,7 +91,7 @@ struct CoarseClock {
 
 class GroupingOn : public testing::TestWithParam<CoarseClock> {};
 
-// A single call is far below what the clock shows: 0 steps, or now and then 1.
+// A single call shows 0 clock steps, or now and then 1.
 TEST_P(GroupingOn, ACoarseClockIsRightWithinAPercent) {
   const CoarseClock& coarse = GetParam();
   FakeStopwatch stopwatch(constant(coarse.call_s));
@@ -124,7 +124,7 @@ TEST(Grouping, KeepsSumsOfSeveralCallsWhole) {
   for (const double sample_s : taken.samples_s) EXPECT_NEAR(sample_s, 7e-6, 1e-11);
 }
 
-// The first reading was interrupted, and looks long enough for that reason alone.
+// An interrupt makes the first reading look long enough.
 TEST(Grouping, IsNotMisledByASlowFirstReading) {
   FakeStopwatch stopwatch([calls = 0]() mutable { return ++calls == 6 ? 1e-3 : 1e-6; });
   SamplingSettings settings{.warmup = 5, .samples = 10, .shortest_reading_s = 1e-4};
@@ -145,7 +145,7 @@ TEST(Grouping, GivesUpOnCallsThatTakeNoTime) {
   EXPECT_LT(calls, 1'000'000);
 }
 
-// What goes on untimed ahead of every call can take far longer than the call.
+// Untimed work ahead of every call can take far longer than the call.
 TEST(Grouping, GivesUpWhereReadingsTakeTooLong) {
   FakeStopwatch stopwatch(constant(1e-6));
   stopwatch.untimed_s = 0.2;

@@ -102,7 +102,7 @@ TEST(Stopping, WaitingForOthersIsNotItsTime) {
   EXPECT_EQ(taken.stopped_by, StoppedBy::target);
 }
 
-// Halves a level that never settles: more samples do not make it better known.
+// The level never settles: more samples do not make it better known.
 TEST(Stopping, ADriftNeverReachesTheTarget) {
   double time_s = 1;
   FakeStopwatch stopwatch([&] { return time_s += 0.0005; });
@@ -115,7 +115,7 @@ TEST(Stopping, ADriftNeverReachesTheTarget) {
 }
 
 TEST(Stopping, AStepOfTheClockIsNotKnownBetterThanHalf) {
-  // Every reading shows the same 10 steps, whatever the call takes between 10 and 10.9.
+  // Every reading shows 10 steps, for calls of 10 to 10.9.
   FakeStopwatch stopwatch(constant(0.01));
   stopwatch.now_s = 0.0005;
   stopwatch.step_s = 0.001;
@@ -123,7 +123,7 @@ TEST(Stopping, AStepOfTheClockIsNotKnownBetterThanHalf) {
   settings.resolution_s = 0.001;
   const Taken taken = take(stopwatch, settings);
   EXPECT_EQ(taken.stopped_by, StoppedBy::target);
-  // Half a step is 5 % of one call: it takes 5 calls in a reading for 1 %.
+  // Half a step is 5 % of one call: 1 % needs 5 calls in a reading.
   EXPECT_GE(taken.calls_in_reading, 5);
   EXPECT_GE(taken.relative_interval, 0.0005 / (0.01 * taken.calls_in_reading));
   EXPECT_LE(taken.relative_interval, 0.02);
@@ -131,8 +131,8 @@ TEST(Stopping, AStepOfTheClockIsNotKnownBetterThanHalf) {
 
 class StoppingUnder : public testing::TestWithParam<test::Noise> {};
 
-// The promise of a target, over all the looks it took: in 95 of 100 measurements that say they
-// reached it the median of the distribution is no farther away.
+// In 95 of 100 measurements that report the target as reached, over all their looks, the median of
+// the distribution is within it.
 TEST_P(StoppingUnder, KeepsItsPromise) {
   const test::Noise& noise = GetParam();
   constexpr int experiments = 1000;
@@ -153,7 +153,7 @@ TEST_P(StoppingUnder, KeepsItsPromise) {
 INSTANTIATE_TEST_SUITE_P(Noises, StoppingUnder, testing::ValuesIn(test::noises()),
                          test::noise_name);
 
-// Two ranks of a job, each with times of its own.
+// Two ranks of a job, each with its own times.
 class Job {
  public:
   std::array<Taken, 2> run(const SamplingSettings& settings,

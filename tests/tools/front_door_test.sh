@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/assay against a stand-in for tools/setup, and tools/setup's parts against stand-ins for the
-# package managers: nothing is installed, built or downloaded.
+# Tests tools/assay with a stand-in for tools/setup, and tools/setup's parts with stand-ins for the
+# package managers.
 set -u
 source_root=$(cd -P "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -84,7 +84,7 @@ everything='g++ git ca-certificates python3 python3-venv libboost1.81-dev libboo
   libbenchmark-dev gnuplot-qt'
 export LOG=$scratch/log
 
-# packages USER_ID INSTALLED: what ensure_packages says; its exit code in $code, apt-get's calls in $LOG.
+# packages USER_ID INSTALLED: runs ensure_packages; sets said and code, logs apt-get's calls in LOG.
 packages() {
   : >"$LOG"
   said=$(PATH=$bin:$PATH USER_ID=$1 INSTALLED=$2 bash -c '
@@ -109,7 +109,7 @@ check 'apt-get fails' "$code" 3
 stand_in "$bin/python3" 'mkdir -p "$3/bin"
 printf "#!%s/bin/python3\n" "$3" >"$3/bin/tool"
 printf "#!/usr/bin/env bash\nexit \${PIP_CODE:-0}\n" >"$3/bin/python"; chmod +x "$3/bin/python"'
-# environment PIP_CODE: makes one called `made` in a cache of its own.
+# environment PIP_CODE: makes the environment `made` in a cache of its own.
 environment() {
   PATH=$bin:$PATH ASSAY_CACHE=$scratch/cache PIP_CODE=$1 bash -c '
     . "$0/tools/lib/common.sh"; . "$0/tools/lib/toolchain.sh"

@@ -10,7 +10,7 @@
 namespace assay::wire {
 namespace {
 
-// As it travels: one line of text.
+// As sent: one line of text.
 nlohmann::json travelled(const nlohmann::json& message) {
   const std::string line = dump(message);
   EXPECT_EQ(line.find('\n'), std::string::npos);

@@ -15,7 +15,7 @@ class TurnWaiterTest : public ::testing::Test {
     worker = Channel{Descriptor(ends[1])};
   }
 
-  // What the worker has asked for.
+  // Returns the worker's request.
   TurnWanted asked() {
     const auto message = host.receive();
     EXPECT_TRUE(message && *message);

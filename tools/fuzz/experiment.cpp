@@ -1,7 +1,7 @@
-// An experiment as a user writes it: reading, checking, expanding, and the names of its report.
+// Reads, checks and expands an experiment and checks its report.
 //
-// The input is the file; behind zero bytes, which no YAML has, follow what --set and --filter
-// (those begin with '?') add to it.
+// An input is the file, then, each after a zero byte, the values of --set and of --filter (these
+// begin with '?').
 
 #include "base/text.h"
 #include "config/matrix.h"
@@ -12,7 +12,7 @@
 namespace assay::fuzz {
 namespace {
 
-constexpr std::size_t most_cases = 20'000;  // more take time and find nothing else
+constexpr std::size_t most_cases = 20'000;  // larger plans cost time and test no more
 
 config::Override override_of(const std::vector<std::string>& parts) {
   config::Override given;

@@ -1,4 +1,4 @@
-// Results from elsewhere, as JSON Lines and as CSV. What is accepted is exported and read again.
+// Reads results as JSON Lines and as CSV; exports accepted ones and reads them again.
 
 #include <sstream>
 
@@ -22,7 +22,7 @@ void require_exchangeable(const store::Run& run) {
   require(store::export_json_lines(run, lines).has_value(), "what was read can be written");
   require(store::export_csv(run, table).has_value(), "what was read can be written as CSV");
   if (run.cases.empty()) return;
-  // A line carries what a CSV says once for all of its rows.
+  // One line can hold all that a CSV's header says for its rows.
   store::ImportOptions lenient = options;
   lenient.line_bytes = std::size_t{1} << 26;
   const auto again = store::import_text(lines.str(), "again.jsonl", lenient);

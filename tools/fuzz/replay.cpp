@@ -1,9 +1,9 @@
-// Stands in for libFuzzer where the compiler has none: calls the target with every file of a
-// corpus and with a number of inputs made from them, the same ones each time.
+// Replaces libFuzzer for compilers without it: calls the target with every file of a corpus, then
+// with COUNT inputs made from them, always the same ones.
 //
 //     fuzz_import CORPUS [COUNT]
 //
-// An input that stops the process is left in TARGET.input, in the working folder.
+// Keeps an input that stops the process as TARGET.input in the working folder.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ class Mutator {
   explicit Mutator(const std::vector<std::string>& corpus) : corpus_(corpus) {}
 
   std::string next() {
-    std::string input = any();
+    std::string input = any_input();
     for (std::size_t changes = 1 + below(6); changes > 0; --changes) change(input);
     input.resize(std::min(input.size(), longest_input));
     return input;
@@ -54,11 +54,11 @@ class Mutator {
 
  private:
   std::size_t below(std::size_t bound) { return bound == 0 ? 0 : random_() % bound; }
-  const std::string& any() { return corpus_[below(corpus_.size())]; }
+  const std::string& any_input() { return corpus_[below(corpus_.size())]; }
 
-  // A piece of some input, most of them a few bytes long.
+  // A piece of an input, usually a few bytes long.
   std::string piece() {
-    const std::string& from = any();
+    const std::string& from = any_input();
     const std::size_t start = below(from.size());
     return from.substr(start, below(below(4) == 0 ? from.size() : 16) + 1);
   }
@@ -87,14 +87,14 @@ class Mutator {
         input.replace(at, below(32), piece());
         return;
       default:
-        // Again and again: depth, long lists, repeated lines.
+        // Repetition makes depth, long lists and repeated lines.
         const std::string repeated = input.substr(at, below(48) + 1);
         for (std::size_t times = below(64); times > 0; --times) input.insert(at, repeated);
     }
   }
 
   const std::vector<std::string>& corpus_;
-  std::mt19937 random_{1};  // the sequence is the standard's, everywhere the same
+  std::mt19937 random_{1};  // the same sequence with every standard library
 };
 
 void try_input(const std::string& input, const fs::path& kept) {

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-// What every target has: it is called with one input after another, and stops the process where
-// something that must hold does not.
+// Every target's entry: takes one input and stops the process where a requirement fails.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace assay::fuzz {
@@ -16,10 +15,10 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Stops the process, saying what did not hold.
+// Stops the process with this message unless `holds`.
 void require(bool holds, const char* what);
 
-// A refusal is for the person reading: at least one message, none empty, an exit code of its own.
+// Requires an exit code other than ok, at least one message, and no empty message.
 void require_explained(const Error& error);
 
 }  // namespace assay::fuzz

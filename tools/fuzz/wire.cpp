@@ -1,8 +1,6 @@
-// What the host may hear from a worker, and a worker from a host: frames over a socket, and the
-// messages in them.
+// Reads frames from a socket, and in them every message of host and worker.
 //
-// An input that begins with '#' is what comes over the socket, byte for byte, after it. Of any
-// other each line is the text of one frame.
+// After a leading '#' an input is the socket's raw bytes; otherwise each line is one frame's text.
 
 #include "wire/channel.h"
 
@@ -30,7 +28,7 @@ std::string stream_of(std::string_view input) {
   return stream;
 }
 
-// What was understood, said again, is understood the same.
+// Requires that an accepted message survives writing and reading.
 template <class Message>
 void read_as(const nlohmann::json& message,
              Result<Message> (*read)(const nlohmann::json& message)) {
@@ -68,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     const wire::Descriptor other(ends[1]);
     const std::string stream = fuzz::stream_of(fuzz::text_of(data, size));
-    // What the socket's buffer does not take is cut off, as when a worker dies.
+    // A full buffer cuts the input off, as a worker's death does.
     static_cast<void>(::send(ends[1], stream.data(), stream.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   }
   while (true) {

@@ -10,10 +10,10 @@ die() {
 
 cache_folder() { echo "${ASSAY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/assay}"; }
 
-# The program of that name that set-up installed: cmake, ctest, ninja.
+# build_tool cmake|ctest|ninja: the path of the one that set-up installed.
 build_tool() { echo "$(cache_folder)/build-tools/bin/$1"; }
 
-# What tools/setup noted of a build; sets stamp_flavour, stamp_torch, stamp_python.
+# read_stamp BUILD_FOLDER: sets stamp_flavour, stamp_torch and stamp_python.
 read_stamp() {
   { read -r stamp_flavour && read -r stamp_torch && read -r stamp_python; } <"$1/.assay-built"
 }
@@ -25,7 +25,7 @@ wait_for_lock() {
   flock "$1"
 }
 
-# Runs a command as an administrator where that needs no password.
+# Runs a command as root, if that needs no password.
 as_administrator() {
   if [ "$(id -u)" = 0 ]; then
     "$@"

@@ -1,6 +1,6 @@
-# System packages (Debian, Ubuntu and what derives from them); sourced by tools/setup.
+# System packages of Debian, Ubuntu and their derivatives; sourced by tools/setup.
 
-# What to install | what also counts: a pattern of installed packages.
+# package to install|pattern of installed packages that also count
 system_packages='
 g++
 git
@@ -25,7 +25,7 @@ libbenchmark-dev
 gnuplot-nox|gnuplot-(qt|x11)
 '
 
-# Whether a program of another origin does what the package would be installed for.
+# Whether this machine has the package's program from elsewhere.
 works_already() {
   case $1 in
     g++ | git) command -v "$1" ;;
@@ -36,7 +36,7 @@ works_already() {
   esac >/dev/null 2>&1
 }
 
-# Names of the packages that are missing, one a line.
+# Prints the names of the missing packages, one per line.
 missing_packages() {
   local installed name also
   installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
@@ -50,7 +50,7 @@ missing_packages() {
 ensure_packages() {
   local missing
   if ! command -v dpkg-query >/dev/null 2>&1; then
-    say "not a Debian or Ubuntu system: see that what these packages hold is installed:" \
+    say "this is neither Debian nor Ubuntu; install what these packages contain:" \
       "$(sed 's/|.*//' <<<"$system_packages" | xargs)"
     return
   fi
@@ -59,22 +59,22 @@ ensure_packages() {
   install_packages "$missing"
 }
 
-# install_packages "NAME…", or says what an administrator must run.
+# install_packages "NAME…": without root rights it prints the command for an administrator.
 install_packages() {
   local command="apt-get install -y --no-install-recommends $1"
   if ! can_administrate; then
     say "missing on this machine: $1"
     say "an administrator must run:"
     printf '\n  apt-get update && %s\n\n' "$command" >&2
-    die 3 "then run this again"
+    die 3 "run this again afterwards"
   fi
   say "system packages: installing $1"
   { as_administrator apt-get update -qq &&
     as_administrator env DEBIAN_FRONTEND=noninteractive $command -qq; } >&2 ||
-    die 3 "apt-get failed, see above; by hand: apt-get update && $command"
+    die 3 "apt-get failed, see above; run it by hand: apt-get update && $command"
 }
 
-# ensure_program PROGRAM: a developers' tool that a build does not need, of the package of its name.
+# ensure_program PROGRAM: installs a developer's tool from the package of the same name.
 ensure_program() {
   command -v "$1" >/dev/null 2>&1 || install_packages "$1"
 }

@@ -1,11 +1,11 @@
-# CMake, Ninja, LibTorch and nvcc from their wheels, each in a virtual environment of the per-user
-# cache that all clones share; sourced by tools/setup.
+# Installs CMake, Ninja, LibTorch and nvcc from wheels into virtual environments in the cache that a
+# user's clones share; sourced by tools/setup.
 
 torch_version=2.11.0
 cmake_version=4.1.2
 
-# Runs pip with a progress bar where there is a terminal. What it downloads is kept until the
-# environment is complete, so that an interrupted set-up does not start from nothing.
+# Runs pip, on a terminal with a progress bar. Downloads stay until the environment is complete, so
+# that an interrupted set-up can continue.
 install_wheels() {
   local environment=$1 output=(--quiet)
   shift
@@ -14,8 +14,8 @@ install_wheels() {
     --cache-dir "$(cache_folder)/downloads" "${output[@]}" "$@" >&2
 }
 
-# make_environment NAME FINISH PIP-ARGUMENTS…: a virtual environment that exists either whole or not
-# at all: made under another name, completed by FINISH (a function given its folder), and renamed.
+# make_environment NAME FINISH PIP-ARGUMENTS…: makes a virtual environment under another name,
+# completes it with FINISH (a function that takes its folder) and renames it: none is ever half made.
 make_environment() {
   local final partial finish=$2
   final=$(cache_folder)/$1
@@ -25,7 +25,7 @@ make_environment() {
   python3 -m venv "$partial" >&2 || die 3 "python3 -m venv failed; is python3-venv installed?"
   install_wheels "$partial" "$@" || die 3 "pip could not install $*; see above"
   "$finish" "$partial"
-  # Scripts of an environment name its interpreter in their first line.
+  # Scripts of an environment name their interpreter in the first line.
   grep -lIs "^#!$partial/" "$partial"/bin/* | xargs -r sed -i "1s|$partial/|$final/|"
   mv "$partial" "$final"
   rm -rf "$(cache_folder)/downloads"
@@ -41,7 +41,7 @@ ensure_build_tools() {
 
 has_gpu() { [ -e /dev/nvidia0 ] || nvidia-smi -L >/dev/null 2>&1; }
 
-# The CUDA compiler of this machine, if it is of the major version LibTorch was built with.
+# Prints the path of an installed nvcc of LibTorch's CUDA major version, if there is one.
 find_nvcc() {
   local candidate
   for candidate in "$(command -v nvcc)" "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; do
@@ -52,7 +52,7 @@ find_nvcc() {
   done
 }
 
-# cuda where there is something to compile with or run on, else cpu.
+# Prints cuda where there is a GPU or nvcc, else cpu.
 choose_flavour() {
   case ${ASSAY_TORCH:-} in
     cpu | cuda) echo "$ASSAY_TORCH" ;;
@@ -63,7 +63,7 @@ choose_flavour() {
 
 site_packages() { echo "$1"/lib/python3*/site-packages; }
 
-# The CPU flavour never loads what is for a GPU or for Python: 550 MB less.
+# Removes libraries that the CPU flavour never loads: 550 MB.
 drop_cuda_parts() {
   local libraries
   libraries=$(site_packages "$1")/torch/lib
@@ -73,7 +73,7 @@ drop_cuda_parts() {
   fi
 }
 
-# Names that the linker and CMake expect beside what the wheels hold.
+# Adds names that the linker and CMake expect.
 link_toolkit_names() {
   local toolkit
   toolkit=$(site_packages "$1")/nvidia/cu13

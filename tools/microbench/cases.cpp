@@ -1,6 +1,5 @@
-// What the framework adds to a case: from the end of one to the start of the next in a warm worker,
-// and 10,000 of them in all. Whole processes, real workers, a real database; on the CPU, and on a
-// GPU where there is one.
+// Times what the framework adds to a case: whole runs of 1000 and 10,000 trivial cases with real
+// workers and a real database, on the CPU and, where there is one, on a GPU.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_cases
 //   build/release/bin/microbench_cases
 
@@ -35,20 +34,19 @@ std::string experiment_of(std::int64_t cases) {
          "report:\n  - findings: [failures]\n";
 }
 
-// Seconds of a run of that many cases, from the start of the program to its end; negative when it
-// failed.
+// Seconds that the program takes for a run of this many cases; negative when it failed.
 double run_s(const fs::path& folder, std::int64_t cases, const std::string& device) {
   const fs::path file = folder / "trivial.yaml";
   std::ofstream(file) << experiment_of(cases);
   fs::remove_all(folder / "results");
   const auto start = std::chrono::steady_clock::now();
-  const auto said = run::capture({{ASSAY_BUILD_DIR "/bin/assay", "run", file.string(), "--results",
-                                   (folder / "results").string(), "--set", "device=" + device,
-                                   "--plugin", ASSAY_BUILD_DIR "/tools/microbench/trivial.so"},
-                                  {},
-                                  false});
+  const auto ended = run::capture({{ASSAY_BUILD_DIR "/bin/assay", "run", file.string(), "--results",
+                                    (folder / "results").string(), "--set", "device=" + device,
+                                    "--plugin", ASSAY_BUILD_DIR "/tools/microbench/trivial.so"},
+                                   {},
+                                   false});
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  return said && said->ok() ? took.count() : -1;
+  return ended && ended->ok() ? took.count() : -1;
 }
 
 void run_cases(benchmark::State& state, const fs::path& folder, const std::string& device,

@@ -1,4 +1,4 @@
-// How long the host takes to start, and to plan a large experiment, as whole processes:
+// Times whole processes of the host: its start, and its plan of a large experiment.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_host
 //   build/release/bin/microbench_host
 
@@ -18,7 +18,7 @@ extern char** environ;
 
 namespace {
 
-// Runs the program with its output thrown away; returns its peak memory in bytes, or -1.
+// Runs the program without output; returns its peak memory in bytes, or -1 when it failed.
 double peak_memory_of(const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {ASSAY_BUILD_DIR "/bin/assay"};
   words.insert(words.end(), arguments.begin(), arguments.end());

@@ -1,6 +1,5 @@
-// What it costs to record a sample: in the loop that takes it, around a stopwatch that does
-// nothing; and on its way from the worker to the database, the message, its frame, reading it on
-// the host, and the transaction.
+// Times what a sample costs in the loop that takes it, around a free stopwatch, and on its way from
+// the worker to the database: message, frame, reading on the host, transaction.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_recording
 //   build/release/bin/microbench_recording
 
@@ -55,7 +54,7 @@ void record(benchmark::State& state, const std::filesystem::path& file) {
       benchmark::Counter::kIsRate | benchmark::Counter::kInvert, benchmark::Counter::kIs1000);
 }
 
-// Its readings spread a little, and cost nothing.
+// Its readings spread a little and take no time.
 class FreeStopwatch final : public timing::Stopwatch {
  public:
   double warm_up_s() override { return 1e-3; }
@@ -68,7 +67,7 @@ class FreeStopwatch final : public timing::Stopwatch {
   std::uint64_t state_ = 1;
 };
 
-// `target`: one that is never reached, with all its looks, or 0 for a fixed number.
+// `target`: one that the loop checks and never reaches, or 0 for a fixed number of samples.
 void take(benchmark::State& state, double target) {
   const auto samples = static_cast<int>(state.range(0));
   timing::SamplingSettings settings;

@@ -1,4 +1,4 @@
-// How long a report over 10,000 series takes, from the database to the Markdown with its plots:
+// Times a report over 10,000 series, from the database to the Markdown with its plots.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_report
 //   build/release/bin/microbench_report
 
@@ -65,7 +65,7 @@ const char* const pivoted = R"(
 - findings: [speedup, scaling, noise, failures]
 )";
 
-// `spec`: empty for the default report.
+// `spec`: "" for the default report.
 void render(benchmark::State& state, const std::string& spec, const std::filesystem::path& folder,
             const std::string& name) {
   for (auto _ : state) {

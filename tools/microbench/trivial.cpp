@@ -2,7 +2,7 @@
 
 namespace {
 
-// A case that costs next to nothing, so that what remains is the framework's own time.
+// A run of it takes the framework's own time.
 class NothingToRun final : public assay::Program {
  public:
   void run(const std::string&) override {}

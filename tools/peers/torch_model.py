@@ -1,4 +1,4 @@
-"""assay's model step in Python's PyTorch: eager, or under torch.compile.
+"""assay's model step in PyTorch, eager or under torch.compile.
 
     torch_model.py eager|default|reduce-overhead     (the last two are modes of torch.compile)
 """
@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import sys
 
-from assay_peer import Program, Unsupported, poison, serve  # first: answers where torch is missing
+from assay_peer import Program, Unsupported, poison, serve  # first: it answers without torch
 
 import torch
 from torch.nn import functional as F
@@ -25,9 +25,7 @@ LIBRARY_ATTENTION = {
 }
 AUTOCAST = {"fp32": None, "tf32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 PASSES = ("inference", "forward", "backward", "forward_backward", "train_step")
-
-
-CHECKED_STEPS = 5  # calls of a train step whose losses are handed over
+CHECKED_STEPS = 5  # calls of a train step whose losses are checked
 
 
 @dataclasses.dataclass
@@ -38,8 +36,8 @@ class Sizes:
     loss_scale: float = 65536.0
 
     def reduced(self, on_cpu):
-        """Two layers, at most 512 wide (256 on a CPU) with the head size kept, little data, and a
-        loss scale at which two tokens do not overflow: as much as is checked of assay's own."""
+        """What assay checks of its own models too: two layers, at most 512 wide (256 on a CPU), the
+        same head size, little data, and a loss scale at which two tokens do not overflow."""
         d_head = self.model["d_model"] // self.model["heads"]
         heads = min(self.model["heads"], max(1, (256 if on_cpu else 512) // d_head))
         model = {
@@ -80,7 +78,6 @@ class ModelStep(Program):
         self.loss_of = torch.compile(self.loss, mode=mode) if self.compiled else self.loss
         self.pending = None  # the loss a backward starts from
 
-    # A model of its own, made when the first pass is checked.
     @functools.cached_property
     def checked(self):
         return ModelStep(self.case, self.mode, self.sizes.reduced(self.device.type == "cpu"))
@@ -131,7 +128,7 @@ class ModelStep(Program):
         return self.checked.one_call(pass_name)
 
     def one_call(self, pass_name):
-        """What a call starts from and leaves: of a train step five calls' losses."""
+        """A call's inputs and outputs; for a train step the losses of CHECKED_STEPS calls."""
         inputs = {name: parameter.detach().clone()
                   for name, parameter in self.model.named_parameters()}
         inputs |= {"tokens": self.tokens, "targets": self.targets}
@@ -142,7 +139,7 @@ class ModelStep(Program):
             return {"inputs": inputs, "outputs": {"logits": logits}}
         self.run(pass_name)
         losses = [self.pending.detach().clone()]
-        # A train step leaves its gradients unscaled.
+        # The scaler's step has unscaled the gradients of a train step.
         scale = 1.0 if pass_name == "train_step" else self.scaler.get_scale()
         outputs = {f"grad.{name}": parameter.grad / scale
                    for name, parameter in self.model.named_parameters()

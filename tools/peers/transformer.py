@@ -1,8 +1,8 @@
-"""The decoder-only transformer of assay's models, in plain PyTorch: pre-norm blocks, no biases, and
-parameters of the same names.
+"""The decoder-only transformer of assay's models in plain PyTorch: pre-norm blocks, no biases, the
+same parameter names.
 
-swiglu: rotary positions, SwiGLU with three matrices, a head of its own.
-gelu: learned positions, GELU with two matrices, the head tied to the token embedding.
+swiglu: rotary positions, SwiGLU with three matrices, an untied head.
+gelu: learned positions, GELU with two matrices, a head tied to the token embedding.
 """
 
 import math
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 
 class RmsNorm(nn.Module):
-    """x / sqrt(mean(x²) + eps) · weight from basic operations, in fp32. Zhang and Sennrich 2019."""
+    """x / sqrt(mean(x²) + eps) · weight in fp32, from basic operations. Zhang and Sennrich 2019."""
 
     def __init__(self, width):
         super().__init__()
@@ -33,7 +33,7 @@ NORMS = {
 
 
 def future_keys(length):
-    """[length, length], true where the key lies in the query's future."""
+    """[length, length], true where the key is after the query."""
     return torch.ones(length, length, dtype=torch.bool).triu(1)
 
 
@@ -48,13 +48,13 @@ def library_attention(q, k, v, hidden):
 
 
 def rotate(x, cos, sin):
-    """Rotary positions: the pair (2i, 2i+1) as a complex number, turned. Su 2021, eq. 34."""
+    """Rotary positions: rotates the pair (2i, 2i+1) as a complex number. Su 2021, eq. 34."""
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
     return torch.view_as_real(pairs * torch.complex(cos, sin)).flatten(-2).to(x.dtype)
 
 
 def rotate_in_reals(x, cos, sin):
-    """The same for torch.compile, which makes no kernels for complex numbers."""
+    """rotate for torch.compile, which generates no kernels for complex numbers."""
     even, odd = x[..., 0::2], x[..., 1::2]
     turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
     return turned.flatten(-2).to(x.dtype)
@@ -139,7 +139,7 @@ class Transformer(nn.Module):
         self.head = None if architecture == "gelu" else nn.Linear(d_model, vocabulary, bias=False)
         cos, sin = rotary_tables(length, d_model // size["heads"])
         self.tables = {"cos": cos, "sin": sin, "hidden": future_keys(length)}
-        # As assay's own: what a matrix product draws of a GPU's power depends on the values.
+        # As in assay's models: a GPU's power in matrix products depends on the values.
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, std=0.02)

@@ -2,12 +2,12 @@
 
 Zhang and Sennrich 2019, equation 4, with eps. With s = 1 / sqrt(mean(x²) + eps), x̂ = s x and
 g = dout · weight, dx = s (g − x̂ mean(g x̂)) in each row, and dweight = Σ dout x̂ over the rows.
-Sums are taken in fp32 and always in the same order.
+Sums are in fp32 and always in the same order.
 """
 
 import os
 
-from assay_peer import Norm, Unsupported, serve  # first: it answers where there is no torch
+from assay_peer import Norm, Unsupported, serve  # first: it answers without torch
 
 import torch
 
@@ -15,7 +15,7 @@ try:
     import triton
     import triton.language as tl
 except ImportError as missing:
-    reason = str(missing)  # the name of an except clause ends with it
+    reason = str(missing)  # `missing` ends with the except clause
 
     def without_triton(case):
         raise Unsupported(reason)
@@ -51,7 +51,7 @@ def forward_kernel(x_ptr, weight_ptr, out_ptr, scale_ptr, eps, n_cols: tl.conste
 @triton.jit
 def backward_kernel(x_ptr, weight_ptr, dout_ptr, scale_ptr, dx_ptr, partial_ptr, rows,
                     rows_each: tl.constexpr, n_cols: tl.constexpr, BLOCK: tl.constexpr):
-    """dx of every num_programs-th row, and their part of dweight. BLOCK holds all columns."""
+    """dx of every num_programs-th row, and these rows' part of dweight. BLOCK >= n_cols."""
     program = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     inside = columns < n_cols
@@ -75,7 +75,7 @@ def backward_kernel(x_ptr, weight_ptr, dout_ptr, scale_ptr, dx_ptr, partial_ptr,
 @triton.jit
 def wide_dx_kernel(x_ptr, weight_ptr, dout_ptr, scale_ptr, dx_ptr, n_cols: tl.constexpr,
                    BLOCK: tl.constexpr):
-    """dx of one row of more columns than a program holds."""
+    """dx of one row with n_cols > BLOCK."""
     row = tl.program_id(0).to(tl.int64)
     start = row * n_cols
     scale = tl.load(scale_ptr + row)
@@ -101,7 +101,7 @@ def wide_dx_kernel(x_ptr, weight_ptr, dout_ptr, scale_ptr, dx_ptr, n_cols: tl.co
 @triton.jit
 def wide_dweight_kernel(x_ptr, dout_ptr, scale_ptr, partial_ptr, rows, rows_each: tl.constexpr,
                         n_cols: tl.constexpr, BLOCK: tl.constexpr):
-    """The part of dweight of every num_programs(0)-th row, for one block of columns."""
+    """One block of columns of dweight, from every num_programs(0)-th row."""
     program = tl.program_id(0)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = columns < n_cols
@@ -122,7 +122,7 @@ def warps_for(block):
 
 
 def programs_for(device, rows):
-    """How many programs share the rows of a backward: two a multiprocessor."""
+    """How many programs share the rows of a backward: two per multiprocessor."""
     if device.type != "cuda":
         return min(rows, 4)
     return min(rows, 2 * torch.cuda.get_device_properties(device).multi_processor_count)

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int warp = 32;
 constexpr int largest_d_head = 256;
-constexpr int elements = largest_d_head / warp;  // of a head that a lane holds
+constexpr int elements = largest_d_head / warp;  // of a head, per lane
 
 struct MineSizes {
   int seq_q, seq_k, d_head;
@@ -22,15 +22,15 @@ __device__ float sum_over_warp(float value) {
   return value;
 }
 
-// Element i of a lane's part of a head, 0 beyond its end.
+// Element i of a lane's part of a head; 0 beyond the head's end.
 template <class Scalar>
 __device__ float at_lane(const Scalar* head, int i, int d_head) {
   const int element = i * warp + threadIdx.x;
   return element < d_head ? static_cast<float>(head[element]) : 0;
 }
 
-// One warp a query; a lane holds every 32nd element of the head. The softmax is kept as the largest
-// score, the sum of exponentials and the weighted sum of values so far, in fp32.
+// One warp per query; a lane holds every 32nd element of the head. The softmax is kept in fp32 as
+// the largest score, the sum of exponentials and the weighted sum of values so far.
 template <class Scalar>
 __global__ void attend(const Scalar* q, const Scalar* k, const Scalar* v, Scalar* out, float* lse,
                        MineSizes sizes) {
@@ -105,4 +105,4 @@ class Mine final : public assay::Attention {
 
 }  // namespace
 
-ASSAY_PLUGIN(Mine, "mine", "One warp a query, with a softmax made as the keys are read.")
+ASSAY_PLUGIN(Mine, "mine", "One warp per query, with an online softmax.")

@@ -19,7 +19,7 @@ __device__ float sum_over_block(float value) {
   return value;
 }
 
-// One block a row: x / √(mean(x²) + eps) · weight, in fp32. Zhang and Sennrich 2019, equation 4.
+// One block per row: x / √(mean(x²) + eps) · weight, in fp32. Zhang and Sennrich 2019, equation 4.
 template <class Scalar, class Weight>
 __global__ void normalise(const Scalar* x, const Weight* weight, Scalar* out, int n_cols,
                           float eps) {
@@ -71,4 +71,4 @@ class Mine final : public assay::Norm {
 
 }  // namespace
 
-ASSAY_PLUGIN(Mine, "mine", "RMSNorm forward as one kernel, a block a row.")
+ASSAY_PLUGIN(Mine, "mine", "RMSNorm forward as one kernel, one block per row.")

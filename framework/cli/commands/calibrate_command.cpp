@@ -26,13 +26,12 @@ Usage calibrate_usage() {
   Usage usage{
       "calibrate",
       "[copy|matmul|launch|all_reduce]…",
-      "Measures what this machine can do at most: copy bandwidth, rates of matrix products, "
-      "launch\n"
-      "latency, bandwidth of collectives. It runs the experiments calibrate_*.yaml as `assay run`\n"
-      "does and prints the ceilings; reports show shares of the newest ones of their machine.\n"
-      "On a CPU it keeps to small sizes. Exit codes are those of `assay run`: 0 all measured; 1 "
-      "some\n"
-      "case was not; 2 wrong input; 3 this machine lacks something; 4 the results cannot be kept.",
+      "Measures this machine's ceilings: copy bandwidth, matrix product rates, launch latency and\n"
+      "collective bandwidth. It runs the experiments calibrate_*.yaml as `assay run` does and\n"
+      "prints the ceilings. Reports show results as shares of their machine's newest ceilings.\n"
+      "On a CPU the sizes are small. Exit codes are those of `assay run`: 0 all measured; 1 a "
+      "case\n"
+      "failed; 2 wrong input; 3 this machine lacks something; 4 results cannot be read or written.",
       "assay calibrate\n"
       "  assay calibrate matmul --set dtype=[bf16] --set m=[4096, 8192]\n"
       "  assay calibrate --show",
@@ -41,16 +40,15 @@ Usage calibrate_usage() {
   add_experiment_options(usage.options);
   add_results_option(usage.options);
   usage.options.add_options()("show", po::bool_switch(),
-                              "print what is known of this machine and measure nothing")(
+                              "print this machine's stored ceilings and measure nothing")(
       "thing", po::value<std::vector<std::string>>()->value_name("WHAT"),
       "what to measure; the same as the argument");
   usage.positions.add("thing", -1);
   return usage;
 }
 
-// One experiment, with what applies to it of the command line.
 struct Calibration {
-  config::Override given;
+  config::Override given;  // the part of the command line that applies to this experiment
   config::Experiment experiment;
   config::Plan plan;
 };
@@ -72,13 +70,13 @@ class CeilingsPlanner {
   Result<std::vector<Calibration>> plan() {
     std::vector<Calibration> planned;
     for (const std::string& thing : asked_) {
-      if (const std::string why = left_out(thing); !why.empty()) {
-        print_error("{}: left out, {}\n", thing, why);
+      if (lacks_gpus(thing)) {
+        print_error("{}: left out, it needs two GPUs and this machine has one\n", thing);
         continue;
       }
-      auto one = read(thing);
-      if (!one) return tl::unexpected(one.error());
-      planned.push_back(std::move(*one));
+      auto calibration = read(thing);
+      if (!calibration) return tl::unexpected(calibration.error());
+      planned.push_back(std::move(*calibration));
     }
     return planned;
   }
@@ -90,11 +88,8 @@ class CeilingsPlanner {
         [&](const std::string& setting) { return config::name_of_setting(setting) == name; });
   }
 
-  std::string left_out(const std::string& thing) const {
-    if (thing != "all_reduce" || !on_gpu_ || machine_.gpus.size() > 1 || is_set("world_size")) {
-      return {};
-    }
-    return "it needs two GPUs and this machine has one";
+  bool lacks_gpus(const std::string& thing) const {
+    return thing == "all_reduce" && on_gpu_ && machine_.gpus.size() == 1 && !is_set("world_size");
   }
 
   Result<Calibration> read(const std::string& thing) {
@@ -120,8 +115,8 @@ class CeilingsPlanner {
     return Calibration{std::move(given), std::move(*experiment), std::move(*plan)};
   }
 
-  // An override goes to the experiments that know its names; one that none of them knows goes to
-  // all, which say so.
+  // An override applies to the experiments that know its names. One that none knows applies to all,
+  // so that reading them reports it.
   template <class KnowsIt>
   bool applies_to(const std::string& workload, const KnowsIt& knows_it) const {
     const auto knows = [&](const std::string& name) {
@@ -148,7 +143,7 @@ class CeilingsPlanner {
                        [&](const auto& use) { return known(use.name) || known(use.beside); });
   }
 
-  // A CPU would take hours over what a GPU needs to be busy, and has no graphs.
+  // Keeps a CPU to sizes that do not take hours and to what it supports.
   void suit_machine(const std::string& thing, config::Override& given) const {
     const auto keep = [&](const char* axis, const char* filter) {
       if (!on_gpu_ && !is_set(axis)) given.filters.emplace_back(filter);
@@ -177,7 +172,6 @@ class CeilingsPlanner {
   bool on_gpu_ = false;
 };
 
-// In the order of the things, dtypes as their ceilings are listed.
 std::vector<report::Ceiling> in_order(std::vector<report::Ceiling> ceilings) {
   std::vector<std::string> order = {"copy"};
   for (const std::string& name : report::ceiling_names("FLOP/s")) order.push_back(name);
@@ -205,7 +199,7 @@ Result<void> print_ceilings(store::Database& database) {
   const auto ceilings = ceilings_of_machine(database, machine);
   if (!ceilings) return tl::unexpected(ceilings.error());
   if (ceilings->empty()) {
-    return fail(ExitCode::bad_input, "no ceiling of this machine is known",
+    return fail(ExitCode::bad_input, "no ceilings of this machine are stored",
                 "`assay calibrate` measures them");
   }
   report::TableSection table;
@@ -228,7 +222,7 @@ Result<void> print_ceilings(store::Database& database) {
 }
 
 struct Measured {
-  bool complete = false;  // every case was measured, or could not be on this machine
+  bool complete = false;  // every case is ok, skipped or unsupported
   bool interrupted = false;
 };
 
@@ -261,10 +255,11 @@ Result<Measured> measure(const Context& context, const po::variables_map& values
   if (!rendered->problems.empty()) {
     return tl::unexpected(Error{ExitCode::bad_input, rendered->problems});
   }
-  const bool fine = std::all_of(end->outcomes.begin(), end->outcomes.end(), [](const auto& one) {
-    return one.first == Outcome::ok || one.first == Outcome::skipped ||
-           one.first == Outcome::unsupported;
-  });
+  const bool fine =
+      std::all_of(end->outcomes.begin(), end->outcomes.end(), [](const auto& counted) {
+        return counted.first == Outcome::ok || counted.first == Outcome::skipped ||
+               counted.first == Outcome::unsupported;
+      });
   return Measured{fine && !end->interrupted, end->interrupted};
 }
 
@@ -291,7 +286,10 @@ Result<ExitCode> calibrate_command(const Arguments& arguments) {
   if (!context) return tl::unexpected(context.error());
   const auto planned = CeilingsPlanner(*context, overrides(**values), std::move(asked)).plan();
   if (!planned) return tl::unexpected(planned.error());
-  if (planned->empty()) return fail(ExitCode::machine_lacks, "nothing of it can be measured here");
+  if (planned->empty()) {
+    return fail(ExitCode::machine_lacks, "nothing is left to calibrate: all_reduce needs two GPUs",
+                "add `--device cpu` to measure collectives between two processes on the CPU");
+  }
   auto database = open_database(**values, store::Access::read_write);
   if (!database) return tl::unexpected(database.error());
   ExitCode code = ExitCode::ok;

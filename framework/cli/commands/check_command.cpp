@@ -20,8 +20,8 @@ Usage check_usage() {
   Usage usage{"check",
               "KIND/NAME",
               "Checks one plugin with the conformance suite of its kind: results and gradients "
-              "against float64 over\nawkward shapes, strides, dtypes and magnitudes, determinism, "
-              "memory. Each failure with the smallest\ncase that shows it.",
+              "against float64\nover awkward shapes, strides, dtypes and magnitudes; determinism; "
+              "memory. A failure names the\nsmallest case that shows it.",
               "assay check attention/naive\n"
               "  assay check attention/mine --plugin mine.cpp --device cuda --filter strides",
               po::options_description("Options"),
@@ -63,9 +63,8 @@ Result<const catalogue::PluginInfo*> find_plugin(const catalogue::Catalogue& cat
                             known.empty() ? "NAME" : known.front()));
   }
   if (plugin->external()) {
-    return fail(
-        ExitCode::bad_input,
-        fmt::format("{} is external: it runs a program, whose results cannot be checked", what));
+    return fail(ExitCode::bad_input,
+                fmt::format("{} is external: assay cannot check the results of its program", what));
   }
   return plugin;
 }
@@ -84,7 +83,6 @@ Result<Value> option_value(const Context& context, const ParameterInfo& option,
   return *value;
 }
 
-// Defaults, and what --set says.
 Result<store::Parameters> plugin_options(const Context& context,
                                          const catalogue::PluginInfo& plugin,
                                          const std::vector<std::string>& settings) {
@@ -168,10 +166,9 @@ Result<ExitCode> check_plugin(const Context& context, const catalogue::PluginInf
   report.conclude();
   if (report.failed()) return ExitCode::some_case_not_ok;
   if (report.applied()) return ExitCode::ok;
-  return fail(
-      ExitCode::machine_lacks,
-      fmt::format("nothing of {}/{} could be checked on {}", plugin.kind, plugin.name, *device),
-      "the reasons stand above; --device names another device");
+  return fail(ExitCode::machine_lacks,
+              fmt::format("no check of {}/{} applies on {}", plugin.kind, plugin.name, *device),
+              "see the reasons above, or choose another device with --device");
 }
 
 }  // namespace

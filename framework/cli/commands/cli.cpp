@@ -22,23 +22,23 @@ struct Command {
 
 constexpr std::array<Command, 14> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
-    {"plan", "Show every case of an experiment, and what would be skipped here and why.",
+    {"plan", "List every case of an experiment, and what would be skipped here and why.",
      plan_command},
     {"report", "Make the report of stored runs again, also with another layout.", report_command},
-    {"compare", "Which cases are faster or slower than those of another run, and by how much.",
+    {"compare", "Say which cases are faster or slower than in another run, and by how much.",
      compare_command},
     {"calibrate",
-     "Measure what this machine can do at most: copies, products, launches, collectives.",
+     "Measure this machine's ceilings: copies, matrix products, launches, collectives.",
      calibrate_command},
-    {"list", "Plugins, experiments, models and runs.", list_command},
-    {"show", "Everything known of one plugin, model or run.", show_command},
+    {"list", "List plugins, experiments, models and runs.", list_command},
+    {"show", "Show everything known of one plugin, model or run.", show_command},
     {"new", "Write a working variant with its test.", new_command},
     {"check", "Check one plugin with the conformance suite of its kind.", check_command},
-    {"schema", "The JSON Schema of experiments, for editors.", schema_command},
-    {"doctor", "What this machine has, what is missing, and how to get it.", doctor_command},
+    {"schema", "Print the JSON Schema of experiments, for editors.", schema_command},
+    {"doctor", "Say what this machine has, what is missing, and how to get it.", doctor_command},
     {"export", "Write a run as JSON Lines or CSV.", export_command},
     {"import", "Read results from JSON Lines or CSV into the database.", import_command},
-    {"worker", "One rank of a case; started by assay itself.", worker_command},
+    {"worker", "Run one rank of a case; assay starts it.", worker_command},
 }};
 
 void print_help() {
@@ -56,15 +56,15 @@ int complain(const Error& error) {
   return static_cast<int>(error.exit_code);
 }
 
-// What a worker prints is its plugins'.
+// Fails where standard output could not be written in full; a worker's output is its plugins' own.
 int with_all_written(const Command& command, int exit_code) {
   if (command.name == "worker") return exit_code;
   const auto why = why_not_all_written_out();
   if (!why || exit_code == static_cast<int>(ExitCode::results_unreadable)) return exit_code;
   return complain({ExitCode::results_unreadable,
                    {{{},
-                     "not all that was printed could be written to standard output: " + *why,
-                     command.name == "run" ? "the run's report has it" : ""}}});
+                     "standard output could not be written in full: " + *why,
+                     command.name == "run" ? "the run's report has everything" : ""}}});
 }
 
 }  // namespace

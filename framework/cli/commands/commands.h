@@ -1,14 +1,13 @@
 #pragma once
 
-// cli/commands has one file a command; cli.cpp is their table. It depends on cli, cli/show and
+// cli/commands has one file per command; cli.cpp is their table. It depends on cli, cli/show and
 // compare. Start here.
 
 #include "cli/options.h"
 
 namespace assay::cli {
 
-// Each command gets its arguments without the program's and the command's name, prints its result
-// to stdout, and returns the exit code or what went wrong.
+// `arguments` lacks the names of program and command.
 Result<ExitCode> run_command(const Arguments& arguments);
 Result<ExitCode> plan_command(const Arguments& arguments);
 Result<ExitCode> report_command(const Arguments& arguments);
@@ -22,7 +21,7 @@ Result<ExitCode> schema_command(const Arguments& arguments);
 Result<ExitCode> doctor_command(const Arguments& arguments);
 Result<ExitCode> export_command(const Arguments& arguments);
 Result<ExitCode> import_command(const Arguments& arguments);
-// Started by the host, not by a user.
+// Started by the host only.
 Result<ExitCode> worker_command(const Arguments& arguments);
 
 }  // namespace assay::cli

@@ -19,29 +19,28 @@ Usage compare_usage() {
   Usage usage{
       "compare",
       "A B",
-      "Compares what two sides measured, case by case: faster, slower, same or inconclusive, with\n"
-      "the ratio of medians and its interval. A side is a run, `latest`, an exported file "
-      "(.jsonl,\n"
-      ".csv), commit:PREFIX, machine:HOST or build:PREFIX, or several of these with commas.",
+      "Compares two sides case by case: faster, slower, same or inconclusive, with the ratio of\n"
+      "medians and its interval. A side is a run, `latest`, an exported file (.jsonl, .csv),\n"
+      "commit:PREFIX, machine:HOST or build:PREFIX, or several of these separated by commas.",
       "assay compare quickstart-1 latest\n"
       "  assay compare main.jsonl latest --fail-on slower:10%,undecided,not-compared",
       po::options_description("Options"),
       {}};
   add_results_option(usage.options);
   usage.options.add_options()("metric", po::value<std::string>()->value_name("NAME"),
-                              "what is compared (default: time)")(
+                              "the metric to compare (default: time)")(
       "format", po::value<std::string>()->value_name("text|markdown|json"), "default: text")(
       "fail-on", po::value<std::vector<std::string>>()->value_name("VERDICT[:SIZE],…"),
-      "exit with 1 when a result is so, such as slower:5%, or with slower:5%,undecided also when "
-      "that cannot be told; may be repeated")(
+      "exit with 1 when a result has this verdict, such as slower:5%; slower:5%,undecided also "
+      "fails where the data cannot decide; may be repeated")(
       "significance", po::value<std::string>()->value_name("PERCENT"),
-      "largest p of a difference that counts (default: 1%)")(
+      "largest p at which a difference counts (default: 1%)")(
       "least", po::value<std::string>()->value_name("PERCENT"),
       "smallest difference that counts (default: 1%)")(
       "between-runs", po::value<std::string>()->value_name("PERCENT"),
-      "what single runs are supposed to deviate by from process to process (default: 1.5%, of "
-      "what ran on a CPU 15%)")("side", po::value<std::vector<std::string>>()->value_name("SIDE"),
-                                "A, then B; the same as the arguments");
+      "assumed deviation from process to process where a side is a single run (default: 1.5%; "
+      "15% on a CPU)")("side", po::value<std::vector<std::string>>()->value_name("SIDE"),
+                       "A, then B; the same as the arguments");
   usage.positions.add("side", -1);
   return usage;
 }
@@ -52,7 +51,7 @@ Result<compare::Question> question_of(const po::variables_map& values) {
   const auto significance = compare::parse_percentage(text_or(values, "significance", "1%"));
   if (!significance) return tl::unexpected(significance.error());
   if (*significance < 1e-6 || *significance > 0.5) {
-    return fail(ExitCode::bad_input, "--significance is 0.0001% to 50%");
+    return fail(ExitCode::bad_input, "--significance must be 0.0001% to 50%");
   }
   const auto least = compare::parse_percentage(text_or(values, "least", "1%"));
   if (!least) return tl::unexpected(least.error());

@@ -28,7 +28,6 @@ Usage doctor_usage() {
           {}};
 }
 
-// One line a finding; a missing thing says what it would be good for and how to get it.
 class Checkup {
  public:
   void good(std::string_view what, const std::string& found) {
@@ -50,7 +49,6 @@ class Checkup {
   bool healthy_ = true;
 };
 
-// What the program says of itself; nullopt where it cannot be run.
 std::optional<std::string> first_line_of(const std::vector<std::string>& words) {
   run::Process::Command command;
   command.arguments = words;
@@ -99,7 +97,7 @@ std::string described(const health::CpuSource& cpus, const health::Observation& 
   return parts.empty() ? "nothing can be read" : join(parts, ", ");
 }
 
-// Watches for a moment what cases would be watched by, while nothing of ours runs.
+// Watches the machine for a moment while assay runs no case.
 void check_health(Checkup& checkup, health::GpuSource& gpus, health::CpuSource& cpus) {
   constexpr std::chrono::milliseconds moment(600);
   health::Needs needs;
@@ -126,12 +124,12 @@ void check_health(Checkup& checkup, health::GpuSource& gpus, health::CpuSource& 
     checkup.good(fmt::format("health of GPU {}", gpu.device), described(gpu));
   }
   if (!gpus.problem().empty()) {
-    checkup.absent("health of GPUs", gpus.problem(), "cases are measured without");
+    checkup.absent("health of GPUs", gpus.problem(), "cases are measured without it");
   }
   if (cpus.problem().empty()) {
     checkup.good("health of CPU", described(cpus, observation));
   } else {
-    checkup.absent("health of CPU", cpus.problem(), "cases are measured without");
+    checkup.absent("health of CPU", cpus.problem(), "cases are measured without it");
   }
   for (const store::Mark& mark : health::judge(observation, needs)) {
     checkup.unfit(mark.mark, mark.reason);
@@ -183,11 +181,11 @@ void check_compiler(Checkup& checkup, std::string_view name, const std::string& 
     checkup.good(name, fmt::format("{} ({})", *line, path));
   } else {
     checkup.absent(name, fmt::format("{}, which built assay, cannot be run: {}", path, purpose),
-                   "put it back, or build assay again with the one there is");
+                   "put it back, or build assay again with another compiler");
   }
 }
 
-// Those that plugins are built with, wherever PATH leads.
+// Checks the compilers that build plugins, which need not be those in PATH.
 void check_compilers(Checkup& checkup, const run::Installation& installation) {
   const auto compilers = run::plugin_compilers(installation);
   if (!compilers) {

@@ -17,7 +17,7 @@ namespace {
 Usage export_usage() {
   Usage usage{"export",
               "RUN",
-              "Writes a run as JSON Lines (everything, for another machine's `assay import`) or as "
+              "Writes a run as JSON Lines (everything, for `assay import` elsewhere) or as "
               "CSV (the figures).",
               "assay export latest --output results.jsonl",
               po::options_description("Options"),
@@ -34,7 +34,6 @@ Usage export_usage() {
   return usage;
 }
 
-// A metric that no case has is a mistake: nearly nothing would be written.
 Result<void> keep_metrics(const std::vector<std::string>& wanted, store::Run& run) {
   std::set<std::string> known;
   for (const store::CaseResult& result : run.cases) {

@@ -15,15 +15,15 @@ Usage import_usage() {
   Usage usage{
       "import",
       "FILE",
-      "Reads results from JSON Lines (as `assay export` writes them) or CSV into the database "
-      "and prints the name of the run they have become.",
+      "Reads results from JSON Lines (as `assay export` writes them) or CSV into the database\n"
+      "and prints the name of the new run.",
       "assay import figures.csv --experiment experiments/model_timing.yaml",
       po::options_description("Options"),
       {}};
   add_results_option(usage.options);
   usage.options.add_options()(
       "experiment", po::value<std::string>()->value_name("NAME|FILE"),
-      "the experiment they belong to; a file gives its title and its report too")(
+      "the experiment of the results; a file also gives their title and report")(
       "file", po::value<std::string>()->value_name("FILE"),
       "the results; the same as the argument");
   usage.positions.add("file", 1);

@@ -15,13 +15,12 @@ namespace {
 const std::vector<std::string> topics = {"plugins", "experiments", "models", "runs"};
 
 Usage list_usage() {
-  Usage usage{
-      "list",
-      "[plugins|experiments|models|runs|KIND]",
-      "Lists what there is: the plugins of every kind or of one, experiments, models or runs.",
-      "assay list attention",
-      po::options_description("Options"),
-      {}};
+  Usage usage{"list",
+              "[plugins|experiments|models|runs|KIND]",
+              "Lists the plugins of every kind or of one, the experiments, the models or the runs.",
+              "assay list attention",
+              po::options_description("Options"),
+              {}};
   add_results_option(usage.options);
   usage.options.add_options()("topic", po::value<std::string>()->value_name("WHAT"),
                               "what to list; the same as the argument");
@@ -69,8 +68,8 @@ Result<ExitCode> list_command(const Arguments& arguments) {
   if (!kind && std::find(topics.begin(), topics.end(), topic) == topics.end()) {
     std::vector<std::string> known = topics;
     known.insert(known.end(), std::begin(catalogue::kinds), std::end(catalogue::kinds));
-    return fail(ExitCode::bad_input, fmt::format("nothing called '{}' can be listed{}", topic,
-                                                 suggestion(topic, known)));
+    return fail(ExitCode::bad_input,
+                fmt::format("there is no '{}' to list{}", topic, suggestion(topic, known)));
   }
   const auto context = open_context(texts(**values, "plugin"));
   if (!context) return tl::unexpected(context.error());

@@ -20,8 +20,8 @@ Usage new_usage() {
   Usage usage{
       "new",
       "KIND/NAME",
-      "Writes a working variant of a kind. In assay's source tree: the source, its CMake line "
-      "and its test.\nElsewhere: a project of its own, whose test is `assay check`.",
+      "Writes a working variant of a kind: in assay's source tree the source, its CMake line and "
+      "its test;\nelsewhere a project of its own that `assay check` tests.",
       "assay new attention/mine\n  assay new attention/mine --cuda",
       po::options_description("Options"),
       {}};
@@ -29,7 +29,7 @@ Usage new_usage() {
                               "what to write; the same as the argument")(
       "cuda", "with a CUDA kernel (attention and norm)")(
       "folder", po::value<std::string>()->value_name("FOLDER"),
-      "start there instead of in the current folder");
+      "where to start from (default: the current folder)");
   usage.positions.add("what", 1);
   return usage;
 }
@@ -68,16 +68,16 @@ Result<Variant> read_variant(const std::string& what, bool cuda) {
   });
   if (!plain || variant.name.empty() || variant.name[0] < 'a') {
     return fail(ExitCode::bad_input, fmt::format("'{}' cannot be a variant's name", variant.name),
-                "a name is of lower-case letters, digits and '_', and begins with a letter");
+                "use lower-case letters, digits and '_', beginning with a letter");
   }
   if (cuda && variant.kind != "attention" && variant.kind != "norm") {
-    return fail(ExitCode::bad_input, fmt::format("a {} has no kernel to begin with", variant.kind),
-                "leave --cuda out; a .cu file can be added to its SOURCES later");
+    return fail(ExitCode::bad_input, fmt::format("there is no CUDA template of a {}", variant.kind),
+                "leave out --cuda; you can add a .cu file to its SOURCES later");
   }
   return variant;
 }
 
-// The source tree that `folder` lies in.
+// The source tree around `folder`.
 std::optional<fs::path> source_tree(fs::path folder) {
   std::error_code ignored;
   while (true) {
@@ -96,7 +96,7 @@ bool in_word(char letter) {
 
 enum class Ends { word, anywhere };
 
-// Replaces `word` where a word begins with it and, unless anywhere is good, ends with it.
+// Replaces `word` at the beginning of words; with Ends::word only whole words.
 std::string replace(std::string text, std::string_view word, std::string_view by, Ends ends) {
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
     const std::size_t after = at + word.size();
@@ -108,7 +108,7 @@ std::string replace(std::string text, std::string_view word, std::string_view by
   return text;
 }
 
-// What a file is made from. The kinds for which a shipped variant is a good beginning take that.
+// The file to start from: a shipped variant where one is a good beginning, else a template.
 fs::path origin(const std::string& file) {
   static const std::map<std::string, std::string> shipped = {
       {"attention.cpp", "attention/naive/naive.cpp"},
@@ -120,7 +120,7 @@ fs::path origin(const std::string& file) {
                                 : fs::path("plugins") / found->second;
 }
 
-// Writes what `assay new` was asked for; nothing is overwritten.
+// Writes the files of a variant and overwrites none.
 class Writer {
  public:
   Writer(Variant variant, fs::path data) : variant_(std::move(variant)), data_(std::move(data)) {}
@@ -132,7 +132,7 @@ class Writer {
     const fs::path test = tree / "tests" / (variant_.cuda ? "gpu" : "plugins") /
                           fmt::format("{}_{}_test.cpp", kind, variant_.name);
     for (const fs::path& file : {tree / "plugins" / source, test}) {
-      if (auto absent = refuse_if_there(file); !absent) return absent;
+      if (auto absent = refuse_existing(file); !absent) return absent;
     }
     if (auto done = write(kind + variant_.extension(), tree / "plugins" / source); !done) {
       return done;
@@ -146,7 +146,7 @@ class Writer {
   Result<void> project(const fs::path& folder) {
     const std::string source = variant_.name + variant_.extension();
     for (const fs::path& file : {folder / source, folder / "CMakeLists.txt"}) {
-      if (auto absent = refuse_if_there(file); !absent) return absent;
+      if (auto absent = refuse_existing(file); !absent) return absent;
     }
     if (auto done = write(variant_.kind + variant_.extension(), folder / source); !done) {
       return done;
@@ -155,10 +155,10 @@ class Writer {
   }
 
  private:
-  static Result<void> refuse_if_there(const fs::path& file) {
+  static Result<void> refuse_existing(const fs::path& file) {
     std::error_code error;
     if (!fs::exists(file, error)) return {};
-    return fail(ExitCode::bad_input, file.string() + " is there already",
+    return fail(ExitCode::bad_input, file.string() + " already exists",
                 "choose another name, or remove it first");
   }
 
@@ -188,7 +188,7 @@ class Writer {
     return {};
   }
 
-  // After the last line of its kind, so that the list stays ordered by kind.
+  // Adds the line after the last of its kind.
   Result<void> register_in(const fs::path& list, const std::string& line) {
     const auto text = read_file(list.string());
     if (!text) return tl::unexpected(text.error());
@@ -244,7 +244,7 @@ Result<ExitCode> new_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   const std::string what = text_or(**values, "what", "");
   if (what.empty()) {
-    return fail(ExitCode::bad_input, "a variant to write must be named",
+    return fail(ExitCode::bad_input, "no variant was named",
                 "for example: assay new attention/mine");
   }
   const auto variant = read_variant(what, (*values)->count("cuda") > 0);
@@ -252,7 +252,7 @@ Result<ExitCode> new_command(const Arguments& arguments) {
   const auto context = open_context();
   if (!context) return tl::unexpected(context.error());
   if (const auto* known = context->catalogue.find(variant->kind, variant->name)) {
-    return fail(ExitCode::bad_input, fmt::format("{} is there already, from {}", what, known->file),
+    return fail(ExitCode::bad_input, fmt::format("{} already exists in {}", what, known->file),
                 "choose another name");
   }
   const fs::path start = text_or(**values, "folder", ".");

@@ -24,8 +24,8 @@ Usage plan_usage() {
   Usage usage{
       "plan",
       "FILE",
-      "Shows every case of an experiment with the memory it needs by estimate, what would be "
-      "skipped on this machine and why, and which cases take turns. Nothing is run.",
+      "Lists every case of an experiment with its estimated memory, what would be skipped on this\n"
+      "machine and why, and which cases take turns. It runs none of them.",
       "assay plan experiments/model_timing.yaml --filter 'model == small'",
       po::options_description("Options"),
       {}};
@@ -37,8 +37,7 @@ Usage plan_usage() {
   return usage;
 }
 
-// What becomes of a case on this machine. Few things decide that, so that cases alike in them share
-// one answer.
+// What this machine does with a case. Cases share one where the parameters that decide are equal.
 struct Outlook {
   std::optional<std::string> skipped;
   double memory_limit_bytes = 0;  // the GPU's memory where the case runs on one
@@ -87,9 +86,9 @@ class Planner {
                            human_size(outlook.memory_limit_bytes));
       ++large_;
     }
-    const auto& together = interleave_.members_with(index, [](std::size_t) { return true; });
-    if (!together.empty()) {
-      page_ += fmt::format("  [in turns, 1 of {}]", together.size());
+    const auto& group = interleave_.members_with(index, [](std::size_t) { return true; });
+    if (!group.empty()) {
+      page_ += fmt::format("  [in turns, 1 of {}]", group.size());
       ++in_turns_;
     } else if (const std::string why = interleave_.why_apart(index);
                !why.empty() && !outlook.skipped) {
@@ -103,10 +102,9 @@ class Planner {
     if (groups.empty()) return;
     std::set<std::string> axes;
     for (const run::InterleaveGroup& group : groups) axes.insert(group.axis);
-    page_ +=
-        fmt::format("{} comparisons over {}: {} cases take turns, {} run apart\n", groups.size(),
-                    join(std::vector<std::string>(axes.begin(), axes.end()), " and "), in_turns_,
-                    interleaved_cases() - in_turns_);
+    page_ += fmt::format("{} groups over {}: {} cases take turns, {} run apart\n", groups.size(),
+                         join(std::vector<std::string>(axes.begin(), axes.end()), " and "),
+                         in_turns_, interleaved_cases() - in_turns_);
   }
 
   std::size_t interleaved_cases() const {
@@ -147,7 +145,7 @@ class Planner {
   const run::Surroundings& around_;
   const config::Plan& plan_;
   bool allow_external_;
-  std::set<std::string> deciding_;  // kinds with external variants, or with ones of one device
+  std::set<std::string> deciding_;  // kinds with external variants or ones bound to devices
   run::MemoryEstimator estimator_;
   run::InterleavePlan interleave_;
   std::map<std::string, Outlook> outlooks_;

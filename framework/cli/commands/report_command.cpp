@@ -11,21 +11,21 @@ Usage report_usage() {
   Usage usage{
       "report",
       "RUN…",
-      "Makes the report of stored runs; several runs are merged into one report. `latest` is "
+      "Makes the report of stored runs; several runs are merged into one report. `latest` is\n"
       "the newest run.",
       "assay report latest --layout model_totals --filter 'seq_len == 256'",
       po::options_description("Options"),
       {}};
   add_results_option(usage.options);
   usage.options.add_options()("layout", po::value<std::string>()->value_name("NAME|FILE"),
-                              "render with this layout instead of the experiment's own report")(
+                              "use this layout instead of the experiment's own report")(
       "output", po::value<std::string>()->value_name("FILE"),
-      "where the report goes (default: results/RUN/report.md)")(
+      "where to write (default: results/RUN/report.md)")(
       "ceilings", po::value<std::vector<std::string>>()->value_name("RUN|FILE"),
-      "calibration that shares are of: a run or an exported file (default: the newest of the "
-      "machine); may be repeated, the first counts")(
+      "take the ceilings of shares from this run or exported file (default: the machine's newest "
+      "calibrations); may be repeated, the first that has a ceiling counts")(
       "filter", po::value<std::vector<std::string>>()->value_name("EXPRESSION"),
-      "report the cases for which it holds, such as 'seq_len == 256'; may be repeated")(
+      "report only the cases for which it holds, such as 'seq_len == 256'; may be repeated")(
       "run", po::value<std::vector<std::string>>()->value_name("RUN"),
       "a run; the same as the argument");
   usage.positions.add("run", -1);

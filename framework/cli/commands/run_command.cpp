@@ -17,31 +17,30 @@ namespace assay::cli {
 namespace {
 
 Usage run_usage() {
-  Usage usage{
-      "run",
-      "FILE…",
-      "Runs every case of the experiments, stores what was measured and writes their reports.",
-      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter "
-      "'seq_len<=256'\n"
-      "  assay run experiments/quickstart.yaml --resume --retry oom,timeout\n"
-      "  assay run --experiment-of quickstart-1 --case 3",
-      po::options_description("Options"),
-      {}};
+  Usage usage{"run",
+              "FILE…",
+              "Runs every case of the experiments, stores the results and writes the reports.",
+              "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter "
+              "'seq_len<=256'\n"
+              "  assay run experiments/quickstart.yaml --resume --retry oom,timeout\n"
+              "  assay run --experiment-of quickstart-1 --case 3",
+              po::options_description("Options"),
+              {}};
   add_experiment_options(usage.options);
   add_results_option(usage.options);
   add_external_option(usage.options);
   usage.options.add_options()(
       "resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
-      "complete a run (the newest of the experiment unless one is named): cases that it has no "
-      "result of, or one of other binaries; without FILE the run's own experiment")(
+      "complete a run (default: the experiment's newest): measure cases without a result and those "
+      "measured with other binaries; without FILE, of the run's own experiment")(
       "retry", po::value<std::string>()->value_name("OUTCOMES"),
-      "and measure again those with these outcomes, such as oom,timeout; a result is replaced when "
-      "the new one is there")("rerun", po::bool_switch(),
-                              "and measure again all cases that --filter and --case leave")(
+      "also measure again the cases with these outcomes, such as oom,timeout; an old result stays "
+      "until the new one is stored")("rerun", po::bool_switch(),
+                                     "also measure again every case that --filter and --case keep")(
       "experiment-of", po::value<std::string>()->value_name("RUN"),
-      "the experiment as a stored run has it, with its --set and --filter, instead of a file")(
+      "take the experiment from a stored run, with its --set and --filter, instead of from FILE")(
       "case", po::value<std::string>()->value_name("CASE"),
-      "of --experiment-of only this case: its number, the beginning of its key or an expression "
+      "only this case of --experiment-of: its number, the beginning of its key or an expression "
       "such as 'outcome == oom'")("experiment-file",
                                   po::value<std::vector<std::string>>()->value_name("FILE"),
                                   "an experiment; the same as the argument");
@@ -52,11 +51,11 @@ Usage run_usage() {
 struct Finished {
   run::RunEnd end;
   std::size_t failed = 0;                // cases that are neither ok, skipped nor unsupported
-  tl::expected<Rendered, Error> report;  // a report that cannot be made keeps no next from its run
-  std::string resuming;                  // the command that does what is missing, where any is
+  tl::expected<Rendered, Error> report;  // an error does not stop the next experiment
+  std::string resuming;                  // the command that measures the rest; "" after a whole run
 };
 
-// Recorded so that the run can be repeated from another folder.
+// Absolute paths, so that the run can be repeated from another folder.
 std::vector<std::string> absolute(const std::vector<std::string>& files) {
   std::vector<std::string> paths;
   for (const std::string& file : files) {
@@ -67,7 +66,6 @@ std::vector<std::string> absolute(const std::vector<std::string>& files) {
   return paths;
 }
 
-// The command that does what is missing of a run.
 std::string resuming(const po::variables_map& values, const RunInvocation& invocation,
                      const std::string& run) {
   std::vector<std::string> words = {"assay", "run"};
@@ -82,7 +80,7 @@ std::string resuming(const po::variables_map& values, const RunInvocation& invoc
   return shell_command(words);
 }
 
-// What is repeated of a stored run should be repeated with the binaries that it was measured with.
+// Warns where cases of a stored run were repeated with other binaries.
 void tell_other_binaries(store::Database& database, const std::string& before,
                          const std::string& now) {
   const auto stored = database.recorded_cases(before);
@@ -94,7 +92,7 @@ void tell_other_binaries(store::Database& database, const std::string& before,
   });
   if (others == 0) return;
   print_error(
-      "{} of {} {} measured with other binaries than in {}; `assay show` of a case names them\n",
+      "{} of {} {} measured with other binaries than in {}; `assay show` names a case's binaries\n",
       others, repeated->size(), repeated->size() == 1 ? "case was" : "cases were", before);
 }
 
@@ -145,7 +143,7 @@ ExitCode print(const Finished& finished) {
     code = finished.report.error().exit_code;
   }
   if (finished.end.interrupted) {
-    print_out("interrupted; `{}` does what is missing\n", finished.resuming);
+    print_out("interrupted; `{}` measures the rest\n", finished.resuming);
   }
   if (finished.failed > 0 || finished.end.interrupted) {
     code = std::max(code, ExitCode::some_case_not_ok);
@@ -153,8 +151,7 @@ ExitCode print(const Finished& finished) {
   return code;
 }
 
-// What there is to run, one after the other. All of it is read before the first is measured, and
-// what is wrong with any is told together.
+// Reads all experiments before the first is measured; the error lists the mistakes of all.
 Result<std::vector<RunInvocation>> all_invocations(const Context& context,
                                                    const po::variables_map& values) {
   const std::vector<std::string> files = texts(values, "experiment-file");
@@ -162,11 +159,11 @@ Result<std::vector<RunInvocation>> all_invocations(const Context& context,
       values.count("experiment-of") > 0 || (files.empty() && values.count("resume") > 0);
   if (stored && !files.empty()) {
     return fail(ExitCode::bad_input, "an experiment's file and --experiment-of were both given",
-                "give one of them");
+                "give only one of them");
   }
   if (!stored && values.count("case") > 0) {
-    return fail(ExitCode::bad_input, "--case is of a stored run",
-                "name it with --experiment-of RUN; cases of a file are chosen with --filter");
+    return fail(ExitCode::bad_input, "--case needs a stored run",
+                "name it with --experiment-of RUN; --filter chooses cases of a file");
   }
   if (!stored && files.empty()) {
     return fail(ExitCode::bad_input, "no experiment was named",
@@ -199,9 +196,8 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   const auto values = parse(run_usage(), arguments);
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
-  // A limit on the size of files (ulimit -f) is an error to report, not the end of the process.
+  // Beyond `ulimit -f` or on a closed pipe a write fails instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  // Nor is it that nobody reads what is printed of the first of several experiments.
   std::signal(SIGPIPE, SIG_IGN);
   const auto context = open_context(texts(**values, "plugin"));
   if (!context) return tl::unexpected(context.error());
@@ -221,7 +217,7 @@ Result<ExitCode> run_command(const Arguments& arguments) {
     }
     unprinted.push_back(std::move(*finished));
     if (unprinted.back().end.interrupted) break;
-    // A terminal that was stopped does not keep the next experiment from its run.
+    // A stopped terminal does not delay the next experiment.
     if (output_stream_is_ready() && error_stream_is_ready()) print_all();
   }
   print_all();

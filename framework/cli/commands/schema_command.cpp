@@ -11,16 +11,16 @@ namespace assay::cli {
 namespace {
 
 Usage schema_usage() {
-  Usage usage{
-      "schema",
-      "",
-      "Prints the JSON Schema of experiments, made from the plugins of this installation, for "
-      "completion and checks in an editor.",
-      "assay schema --output configs/experiment.schema.json",
-      po::options_description("Options"),
-      {}};
+  Usage usage{"schema",
+              "",
+              "Prints the JSON Schema of experiments with the plugins of this installation, for "
+              "completion\n"
+              "and checks in an editor.",
+              "assay schema --output configs/experiment.schema.json",
+              po::options_description("Options"),
+              {}};
   usage.options.add_options()("output", po::value<std::string>()->value_name("FILE"),
-                              "write it there instead of printing it");
+                              "where to write (default: standard output)");
   add_plugin_option(usage.options);
   return usage;
 }

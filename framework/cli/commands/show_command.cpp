@@ -20,15 +20,16 @@ namespace assay::cli {
 namespace {
 
 Usage show_usage() {
-  Usage usage{"show",
-              "KIND/NAME | model/NAME | RUN[/CASE]",
-              "Shows everything known of one plugin, one model, one run, or one case of a run with "
-              "the command that measures it again. CASE is a number, the beginning of a key (6 "
-              "digits or more) or an expression; where several cases are meant they are listed.",
-              "assay show attention/naive\n  assay show quickstart-1/3\n"
-              "  assay show latest --case 'outcome == oom && seq_len > 1024'",
-              po::options_description("Options"),
-              {}};
+  Usage usage{
+      "show",
+      "KIND/NAME | model/NAME | RUN[/CASE]",
+      "Shows everything known of one plugin, model or run, or of one case of a run with the "
+      "command that\nmeasures it again. CASE is a number, the beginning of a key (6 digits "
+      "or more) or an expression;\none that matches several cases lists them.",
+      "assay show attention/naive\n  assay show quickstart-1/3\n"
+      "  assay show latest --case 'outcome == oom && seq_len > 1024'",
+      po::options_description("Options"),
+      {}};
   add_results_option(usage.options);
   usage.options.add_options()("what", po::value<std::string>()->value_name("NAME"),
                               "what to show; the same as the argument")(
@@ -59,7 +60,7 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
   if (plugin.external()) print_out("  runs: {}\n", join(plugin.command, " "));
   if (!plugin.devices.empty()) print_out("  runs on: {}\n", join(plugin.devices, ", "));
   if (!plugin.passes.empty()) {
-    print_out("  passes: {} (unless said otherwise: {})\n  uses: {}\n  clock on a GPU: {}\n",
+    print_out("  passes: {} (default: {})\n  uses: {}\n  clock on a GPU: {}\n",
               join(plugin.passes, ", "), join(plugin.default_passes, ", "), join(plugin.uses, ", "),
               plugin.default_clock);
   }
@@ -68,7 +69,7 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
   }
   for (const ParameterInfo& parameter : plugin.parameters) {
     const std::string otherwise = parameter.default_value.index() == 0
-                                      ? std::string("must be given")
+                                      ? std::string("required")
                                       : "default " + to_text(parameter.default_value);
     print_out("    {}: {} ({}; {})\n", parameter.name, parameter.description, bounds(parameter),
               otherwise);
@@ -100,13 +101,13 @@ void print_run(const store::Run& run) {
   for (const store::CaseResult& each : run.cases) print_line(each);
 }
 
-// `choice`: what stands behind the run's slash, or --case.
+// `choice`: the text after the run's slash, or of --case.
 Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& run,
                             const std::string& choice) {
   const auto cases = choose_cases(run, choice);
   if (!cases) return tl::unexpected(cases.error());
   if (cases->size() > 1) {
-    print_out("{} cases of {} are meant by '{}':\n", cases->size(), run.info.name, choice);
+    print_out("'{}' matches {} cases of {}:\n", choice, cases->size(), run.info.name);
     for (const store::CaseResult* each : *cases) print_line(*each);
     return ExitCode::ok;
   }
@@ -120,8 +121,7 @@ Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& r
   return ExitCode::ok;
 }
 
-// There is no such run: what is no case of one was meant as KIND/NAME, and so was a misspelled
-// kind.
+// The error for `what`, which no run matches: NAME/… may be a misspelled KIND/NAME.
 tl::unexpected<Error> not_a_run(const std::string& what, const Error& error) {
   const std::size_t slash = what.find('/');
   if (slash == std::string::npos) return tl::unexpected(error);
@@ -133,7 +133,7 @@ tl::unexpected<Error> not_a_run(const std::string& what, const Error& error) {
   if (is_case && !nearest(kind, known)) return tl::unexpected(error);
   return fail(ExitCode::bad_input,
               fmt::format("unknown kind '{}'{}", kind, suggestion(kind, known)),
-              "a run of this name is not there either");
+              "no run has this name either");
 }
 
 Result<ExitCode> show_run(const po::variables_map& values, const std::string& what) {
@@ -152,10 +152,10 @@ Result<ExitCode> show_run(const po::variables_map& values, const std::string& wh
   std::string choice = text_or(values, "case", "");
   if (slash != std::string::npos) {
     if (!choice.empty()) {
-      return fail(ExitCode::bad_input, "a case is named twice, behind the slash and with --case");
+      return fail(ExitCode::bad_input, "a case is named twice: after the slash and with --case");
     }
     choice = what.substr(slash + 1);
-    if (choice.empty()) return fail(ExitCode::bad_input, "no case stands behind the slash");
+    if (choice.empty()) return fail(ExitCode::bad_input, "no case is named after the slash");
   }
   if (!choice.empty()) return show_cases(values, *run, choice);
   print_run(*run);

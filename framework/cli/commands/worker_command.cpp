@@ -14,8 +14,8 @@ Usage worker_usage() {
   return {
       "worker",
       "ROLE …",
-      "What needs LibTorch: one rank of a case, the catalogue of plugins, or a conformance suite. "
-      "assay starts it by itself and tells it over a connection what to do.",
+      "Runs what needs LibTorch: one rank of a case, the catalogue of plugins, or a conformance\n"
+      "suite. assay starts it and controls it over a connection.",
       "assay worker serve",
       po::options_description("Options"),
       {}};
@@ -23,8 +23,7 @@ Usage worker_usage() {
 
 }  // namespace
 
-// Everything that needs LibTorch is behind this one library, so that the other commands start in
-// milliseconds and run where LibTorch is not installed.
+// Only this command loads LibTorch; the others start in milliseconds without it.
 Result<ExitCode> worker_command(const Arguments& arguments) {
   if (arguments == Arguments{"--help"} || arguments == Arguments{"-h"}) {
     print_out("{}", worker_usage().text());
@@ -37,7 +36,7 @@ Result<ExitCode> worker_command(const Arguments& arguments) {
       installation->worker_library.string(),
       boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_global, error);
   if (error) {
-    // Boost tells only that the loader failed, the loader why, with the file's name before it.
+    // dlerror() says why, after the file's name; Boost says only that loading failed.
     const char* why = ::dlerror();
     return fail(
         ExitCode::machine_lacks,

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Figures of one series are in one unit, so that they can be compared at a glance.
+// Shows all figures of a series in one unit.
 class Scale {
  public:
   Scale(double typical, std::string base)
@@ -75,7 +75,7 @@ std::string series_line(const store::Series& series) {
   return text;
 }
 
-// "name: value" lines, an object's fields and a list's items below it.
+// Adds "name: value" lines; fields and items stand indented below their object or list.
 void add_json(const std::string& name, const json& value, std::size_t depth, std::string& page) {
   const std::string indent(2 * depth, ' ');
   const bool is_short = !value.is_structured() || value.dump().size() <= 60;
@@ -137,7 +137,7 @@ std::string case_page(const store::Run& run, const store::CaseResult& result) {
     for (const auto& [name, value] : context.items()) add_json(name, value, 2, page);
   }
   add_provenance(run, result, page);
-  // What came from elsewhere must not steer the terminal.
+  // Imported text must not control the terminal.
   for (char& c : page) {
     if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
   }

@@ -6,8 +6,8 @@
 
 namespace assay::cli {
 
-// Everything known of one case of a run, for a person: outcome, parameters, series with their
-// statistics and marks, what was seen meanwhile, provenance with the experiment's text.
+// Everything known of one case, as text: outcome, parameters, series with statistics and marks,
+// facts observed meanwhile, provenance with the experiment's text.
 std::string case_page(const store::Run& run, const store::CaseResult& result);
 
 }  // namespace assay::cli

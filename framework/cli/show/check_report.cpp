@@ -49,7 +49,7 @@ void CheckReport::doing(const wire::CheckBegins& begins) {
 }
 
 void CheckReport::finished(const wire::CheckResult& result) {
-  // A worker that dies behind a check takes back what it said of it.
+  // A worker that dies after a check turns that check's result into a failure.
   std::erase_if(results_, [&](const auto& before) { return before.check == result.check; });
   results_.push_back(result);
   if (terminal_) print_error("\r\033[K");
@@ -82,13 +82,12 @@ void CheckReport::print_failure(const wire::CheckResult& result) const {
             sentence(result.check), result.smallest, result.complaint);
 }
 
-// What is not wrong and yet worth knowing.
 void CheckReport::print_remarks() const {
   std::vector<std::string> reasons;
   for (const auto& result : results_) {
     for (const std::string& reason : result.reasons) {
-      const bool told = std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
-      if (!told && (result.passed > 0 || result.failed > 0)) reasons.push_back(reason);
+      const bool listed = std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+      if (!listed && (result.passed > 0 || result.failed > 0)) reasons.push_back(reason);
     }
   }
   if (!reasons.empty()) print_out("\ndeclined:\n  {}\n", join(reasons, "\n  "));

@@ -7,10 +7,10 @@
 
 namespace assay::cli {
 
-// What `assay check` prints: a line a check as it ends, then each failure with its smallest case.
+// Prints a line per finished check, then the failures with their smallest case.
 class CheckReport {
  public:
-  // terminal: also keep a line on stderr that says what runs.
+  // terminal: also shows the running check on stderr.
   CheckReport(std::string title, bool terminal) : title_(std::move(title)), terminal_(terminal) {}
 
   void started(const wire::CheckSuite& suite);
@@ -19,7 +19,7 @@ class CheckReport {
   void conclude();
 
   bool failed() const;
-  // Whether anything but making the plugin could be tried on this device.
+  // Whether a check other than creating the plugin ran on this device.
   bool applied() const;
 
  private:

@@ -19,7 +19,7 @@ constexpr std::size_t most_cases_named = 4;
 struct Cause {
   Outcome outcome;
   std::string reason;
-  std::vector<std::string> cases;  // "3", with several runs "toy-2 3"
+  std::vector<std::string> cases;  // "3", or "toy-2 3" where there are several runs
 };
 
 class Summary {
@@ -81,10 +81,10 @@ class Summary {
                        cause.cases.size() == 1 ? "case" : "cases", cases, reason);
   }
 
-  std::string runs_;  // what `assay show` is to be given
+  std::string runs_;  // the argument of `assay show`
   std::map<Outcome, std::size_t> outcomes_;
   std::vector<Cause> causes_;
-  std::map<std::pair<Outcome, std::string>, std::size_t> places_;  // of causes
+  std::map<std::pair<Outcome, std::string>, std::size_t> places_;  // in causes_
 };
 
 }  // namespace

@@ -7,10 +7,9 @@
 
 namespace assay::cli {
 
-// What became of the cases of stored runs, for the end of a command's output: how many had which
-// outcome, and a line for each reason with the numbers of the cases it stopped. Reasons that differ
-// in figures only are one. Of many reasons the first ten are shown, then how many more there are
-// and the command that lists them. Ends with a newline; empty where there are no cases.
+// Counts the outcomes of stored runs' cases and lists each reason with the cases it stopped.
+// Reasons that differ only in figures count as one; after ten, a line says how many more there are
+// and which command lists them. Ends with a newline; empty where there are no cases.
 std::string outcome_summary(const std::vector<store::Run>& runs);
 
 }  // namespace assay::cli

@@ -58,9 +58,9 @@ void Progress::case_finished(const store::CaseResult& result) {
   ++done_;
   ++measured_;
   ++outcomes_[result.outcome];
-  const bool told = !terminal_ || result.outcome != Outcome::ok;
-  if (told) {
-    // On a terminal in place of the bar, which is drawn again below.
+  const bool shown = !terminal_ || result.outcome != Outcome::ok;
+  if (shown) {
+    // On a terminal the line replaces the bar, which draw() shows again below it.
     say(fmt::format("{}{}/{} {}: {}{} ({}){}{}\n", terminal_ ? "\r\033[K" : "", done_, total_,
                     description_, to_text(result.outcome), marked(result),
                     human_duration(result.wall_s), result.reason.empty() ? "" : ": ",
@@ -71,26 +71,22 @@ void Progress::case_finished(const store::CaseResult& result) {
 
 void Progress::interrupted() {
   say(fmt::format(
-      "{}interrupted: what is being measured is finished first; once more stops at once\n",
+      "{}interrupted: assay finishes the current measurement; interrupt again to stop at once\n",
       terminal_ ? "\r\033[K" : ""));
 }
 
-void Progress::close() {
-  if (terminal_ && total_ > 0) unsaid_ += "\n";
-  if (!terminal_ || error_stream_is_ready()) write_error(std::exchange(unsaid_, {}));
-}
+void Progress::close() { say(terminal_ && total_ > 0 ? "\n" : ""); }
 
-// A terminal that was stopped does not stop the run: it is told when it runs again, if that is
-// before the run's end.
+// Does not wait for a stopped terminal: text stays pending until it runs again.
 void Progress::say(const std::string& text) {
-  unsaid_ += text;
-  if (!terminal_ || error_stream_is_ready()) write_error(std::exchange(unsaid_, {}));
+  pending_ += text;
+  if (!terminal_ || error_stream_is_ready()) write_error(std::exchange(pending_, {}));
 }
 
-void Progress::draw(const std::string& doing) {
+void Progress::draw(const std::string& activity) {
   if (!terminal_ || !error_stream_is_ready()) return;
   std::string line = fmt::format("{} {}/{} {}{} | {} | {}", bar(done_, total_), done_, total_,
-                                 outcomes(), time_left(), description_, doing);
+                                 outcomes(), time_left(), description_, activity);
   const auto width = static_cast<std::size_t>(terminal_width() - 1);
   if (line.size() > width) line.resize(width);
   say("\r\033[K" + line);

@@ -8,9 +8,8 @@
 
 namespace assay::cli {
 
-// Shows a run on stderr. On a terminal one line is kept up to date, and above it stands a line for
-// each case that is not ok, with its reason; elsewhere every case has such a line. Where nobody can
-// be told, because the terminal is gone or the disk of a log is full, the run goes on.
+// Shows a run on stderr: on a terminal a bar, and above it a line for each case that is not ok,
+// with its reason; elsewhere a line for every case. The run goes on where stderr cannot be written.
 class Progress final : public run::Observer {
  public:
   explicit Progress(bool terminal) : terminal_(terminal) {}
@@ -20,13 +19,12 @@ class Progress final : public run::Observer {
   void case_doing(const std::string& what) override;
   void case_finished(const store::CaseResult& result) override;
   void interrupted() override;
-  // Leaves the last state standing. What a stopped terminal has not taken until now is dropped: the
-  // database and the report have it.
+  // Keeps the last state on screen. Drops text that a stopped terminal has not taken.
   void close();
 
  private:
   void say(const std::string& text);
-  void draw(const std::string& doing);
+  void draw(const std::string& activity);
   std::string outcomes() const;
   std::string time_left() const;
 
@@ -35,7 +33,7 @@ class Progress final : public run::Observer {
   std::size_t done_ = 0;
   std::size_t measured_ = 0;  // in this session, for the time left
   std::string description_;
-  std::string unsaid_;
+  std::string pending_;  // text that a stopped terminal has not taken yet
   std::map<Outcome, std::size_t> outcomes_;
   std::chrono::steady_clock::time_point started_;
 };

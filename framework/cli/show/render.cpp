@@ -43,7 +43,7 @@ Result<report::Document> document_of_layout(report::Inputs inputs, const std::st
   return tl::unexpected(Error{ExitCode::bad_input, std::move(document->problems)});
 }
 
-// What was measured is shown whatever has become of the report that was asked for.
+// Falls back to the default report, so that the results are always shown.
 Result<report::Document> document_of_run(report::Inputs inputs) {
   const Result<config::Written>& written = inputs.sources.front().written;
   if (written) inputs.spec = written->report;
@@ -57,7 +57,7 @@ Result<report::Document> document_of_run(report::Inputs inputs) {
   plain->sections.insert(
       plain->sections.begin(),
       report::Paragraph{
-          "**The experiment's own report could not be made**, this is the usual one: " +
+          "**The experiment's own report could not be made**, this is the default one: " +
           report::escape_cell(why)});
   return plain;
 }

@@ -15,29 +15,27 @@ namespace assay::cli {
 struct Rendered {
   std::filesystem::path file;  // the Markdown report
   std::string tables;          // for the terminal
-  std::string summary;         // of the outcomes, as cli/show/outcome_summary.h says
-  // What could not be made as asked for; the report says it in its place.
+  std::string summary;         // cli/show/outcome_summary.h
+  // The parts that could not be made as asked; the report names them too.
   std::vector<Diagnostic> problems;
 };
 
-// Its tables and path on standard output, its problems on standard error; bad_input where it has
-// any.
+// Prints tables, summary and path to stdout and problems to stderr; bad_input where there are any.
 ExitCode print(const Rendered& rendered);
 
 struct ReportRequest {
-  std::vector<std::string> runs;  // several: merged, in this order
-  // configs/layouts/NAME.yaml, or a path ending in .yaml; without, the `report` of the experiment
-  // the first run was made from.
+  std::vector<std::string> runs;  // several are merged in this order
+  // NAME of configs/layouts/NAME.yaml, or a path ending in .yaml; else the `report` of the first
+  // run's experiment.
   std::optional<std::string> layout = {};
   std::optional<std::string> output = {};
-  // What shares are of, as cli/ceilings.h says; empty: the newest calibrations of each run's own
-  // machine.
+  // Calibrations for shares (cli/ceilings.h); empty: the newest ones of each run's own machine.
   std::vector<std::string> ceilings = {};
-  std::vector<std::string> filters = {};  // of the cases, as cli/case_choice.h says
+  std::vector<std::string> filters = {};  // cli/case_choice.h
 };
 
-// Makes the report of stored runs in the folder of the first. A layout with a mistake is an error
-// and nothing is written; a run's own report is made as far as it can be.
+// Writes the report of stored runs into the first one's folder. A mistake in a layout is an error
+// and writes no report; a run's own report is made as far as possible.
 Result<Rendered> render_report(const Context& context, store::Database& database,
                                const std::filesystem::path& results, const ReportRequest& request);
 

@@ -164,7 +164,7 @@ bool AxisReader::has_owner(const Setting& setting, const Meaning& option) {
   const std::vector<Choice>& choices = chosen_.at(option.kind);
   const Setting* axis = find_setting(request_.matrix, option.kind);
   const Setting* kind = axis ? axis : find_setting(request_.fixed, option.kind);
-  // --set may have left none of the variants the file's option was meant for.
+  // --set may have removed the variants with the file's option.
   const bool excused = kind && kind->overridden && !setting.overridden;
   if (choices.empty() || excused) return false;
   std::vector<std::string> names;

@@ -8,17 +8,16 @@
 
 namespace assay::config {
 
-// Turns the settings of a request into what every case has and the axes cases differ by.
+// Reads the settings of a request into the axes and the fixed values of an experiment.
 class AxisReader {
  public:
   AxisReader(const Vocabulary& vocabulary, const Request& request, ValueChecker& checker,
              Diagnostics& diagnostics);
 
-  // Fills matrix, fixed and pinned of `experiment`; fixed gets the defaults too.
+  // Fills matrix, fixed (with defaults) and pinned.
   void read(Experiment& experiment);
 
-  // Checks one value of any name the vocabulary knows: a kind's is the variant's name, an option's
-  // what some variant accepts.
+  // Checks one value of a known name; an option takes what some variant accepts.
   std::optional<Value> check(const std::string& name, const yaml::Node& node);
 
   VariantReader& variants() { return variants_; }
@@ -34,7 +33,7 @@ class AxisReader {
   std::vector<Choice> implied_choice(const std::string& kind);
   void read_fixed(const Setting& setting, Experiment& experiment);
   void add_defaults(Experiment& experiment);
-  // Variants of the option's kind, among those the experiment has, that have the option.
+  // The experiment's variants that have the option.
   std::vector<const catalogue::PluginInfo*> owners(const Meaning& option) const;
   bool has_owner(const Setting& setting, const Meaning& option);
   std::optional<Value> check_option(const std::string& name, const yaml::Node& node,

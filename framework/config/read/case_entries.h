@@ -4,7 +4,7 @@
 
 namespace assay::config {
 
-// Reads `exclude` and `include` of a request into an experiment whose axes are known.
+// Reads `exclude` and `include` of a request into an experiment whose axes have been read.
 class CaseEntryReader {
  public:
   CaseEntryReader(const Vocabulary& vocabulary, const Request& request, AxisReader& axes,
@@ -27,7 +27,7 @@ class CaseEntryReader {
                 Parameters& parameters);
   void set_option(const Vocabulary::Meaning& option, const yaml::Node& key, const yaml::Node& value,
                   Parameters& parameters);
-  // The option of the variant these parameters have, or nullptr.
+  // The option of the parameters' variant, or nullptr.
   const ParameterInfo* option_of(const Parameters& parameters,
                                  const Vocabulary::Meaning& option) const;
 

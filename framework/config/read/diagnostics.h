@@ -8,7 +8,6 @@
 
 namespace assay::config {
 
-// Everything found wrong with one experiment, collected so that it can be told at once.
 class Diagnostics {
  public:
   explicit Diagnostics(std::string file) : file_(std::move(file)) {}
@@ -18,7 +17,7 @@ class Diagnostics {
   bool empty() const { return diagnostics_.empty(); }
   std::size_t size() const { return diagnostics_.size(); }
 
-  // In the order of the file; what concerns the command line or other files comes behind.
+  // In the order of the file, then those of the command line and other files.
   Error take();
 
  private:

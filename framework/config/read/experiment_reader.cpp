@@ -14,7 +14,7 @@
 namespace assay::config {
 namespace {
 
-// For an unknown one what it was probably meant to be, so that the rest is looked at too.
+// For an unknown name the nearest workload, so that the rest is checked too.
 const catalogue::PluginInfo* find_workload(const Environment& environment, const yaml::Node& name,
                                            Diagnostics& diagnostics) {
   const auto* workload = environment.catalogue->find("workload", name.text);
@@ -52,7 +52,7 @@ std::vector<std::string> read_passes(const yaml::Node& node, const catalogue::Pl
   return passes;
 }
 
-// A filter may compare a name with a bare word, but any other name must be one of the workload's.
+// Every name of a filter must be the workload's or a bare word compared with one.
 void check_filter(const std::string& text, const std::string& origin, const Vocabulary& vocabulary,
                   Diagnostics& diagnostics) {
   const auto expression = Expression::compile(text);

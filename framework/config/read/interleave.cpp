@@ -8,12 +8,12 @@ namespace assay::config {
 namespace {
 
 void check_name(const yaml::Node& node, const Vocabulary& vocabulary, Diagnostics& diagnostics) {
-  if (!node.is_scalar() || node.text.empty()) return;  // off, or refused for what it is
+  if (!node.is_scalar() || node.text.empty()) return;  // refused elsewhere, or off
   const bool itself = node.text == interleave_setting;
   if (!itself && vocabulary.find(node.text).sort != Vocabulary::Meaning::Sort::unknown) return;
   diagnostics.add(node.where,
                   fmt::format("{}: {}", interleave_setting,
-                              itself ? "cases that differ in it are not measured alike"
+                              itself ? "cases that differ in it are measured differently"
                                      : vocabulary.objection(node.text)),
                   "name the axis whose cases take turns, such as attention");
 }
@@ -22,7 +22,7 @@ void check_names(const yaml::Node& node, const Vocabulary& vocabulary, Diagnosti
   for (const yaml::Node& item : node.one_or_more()) check_name(item, vocabulary, diagnostics);
 }
 
-// Where a setting is given a value, wherever it is set: the value itself or a list of several.
+// In fixed, matrix and include; each is a scalar or a list.
 std::vector<const yaml::Node*> values_of(const Request& request, std::string_view name) {
   std::vector<const yaml::Node*> values;
   for (const auto* section : {&request.fixed, &request.matrix}) {
@@ -44,7 +44,7 @@ const yaml::Node* first_scalar(const std::vector<const yaml::Node*>& values, Fit
   return nullptr;
 }
 
-// A case that took turns cannot be measured again as it was: the others have ended.
+// A case that took turns cannot be measured again: the others have ended.
 void refuse_retries(const Request& request, const std::vector<const yaml::Node*>& axes,
                     Diagnostics& diagnostics) {
   const auto* retry = first_scalar(values_of(request, "measure.unhealthy"),
@@ -56,7 +56,7 @@ void refuse_retries(const Request& request, const std::vector<const yaml::Node*>
       fmt::format("measure.unhealthy: cases that take turns ({}: {}) cannot be measured "
                   "again one by one",
                   interleave_setting, axis->text),
-      "mark and discard go with turns; retry goes without them");
+      "use mark or discard, or drop the interleaving");
 }
 
 }  // namespace

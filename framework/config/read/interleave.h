@@ -5,8 +5,7 @@
 
 namespace assay::config {
 
-// What `measure.interleave` is set to, wherever it is set, must be a name that cases can differ in,
-// and nothing beside it may ask for `measure.unhealthy: retry`.
+// Refuses an impossible axis in `measure.interleave`, and `measure.unhealthy: retry` beside it.
 void check_interleave(const Request& request, const Vocabulary& vocabulary,
                       Diagnostics& diagnostics);
 

@@ -45,7 +45,7 @@ void apply_setting(const std::string& text, const std::string& origin, Request& 
                     "such as seq_len=[128, 256]");
     return;
   }
-  // Blanks in place of the name keep the columns of what follows.
+  // Blanks in place of the name keep the columns of the value.
   const auto value = yaml::parse(std::string(equals + 1, ' ') + text.substr(equals + 1), origin);
   if (!value) return diagnostics.add(value.error());
   const SourceLocation where{origin, 1, 1};

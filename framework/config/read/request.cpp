@@ -30,7 +30,7 @@ void read_section(const yaml::Keys<Diagnostics, Target>& keys, const Node& node,
   });
 }
 
-// nullptr after a complaint, and of sections for none at all.
+// nullptr after a complaint; mapping() also without one, for an empty section.
 const Node* scalar(Diagnostics& diagnostics, const Node& node, const std::string& key) {
   if (node.is_scalar() && !node.text.empty()) return &node;
   diagnostics.add(node.where, fmt::format("'{}' must be text", key));
@@ -45,7 +45,6 @@ const Node* mapping(Diagnostics& diagnostics, const Node& node, const std::strin
   return nullptr;
 }
 
-// The entries of a list that are of this kind; a complaint for each other.
 auto list_of(Node::Kind kind, const char* what, const json& item) {
   const auto read = [kind, what](Diagnostics& diagnostics, const Node& node,
                                  const std::string& key) {
@@ -111,7 +110,7 @@ constexpr std::int64_t most_cases = 100'000'000;
 const yaml::Keys<Diagnostics, Request>& limit_keys() {
   static const yaml::Keys<Diagnostics, Request> keys = {
       {"cases",
-       "How many cases there may be; 1,000,000 where left out.",
+       "The most cases an experiment may have; 1,000,000 by default.",
        {{"type", "integer"}, {"minimum", 1}, {"maximum", most_cases}},
        read_case_limit}};
   return keys;
@@ -123,7 +122,6 @@ void read_limits(Diagnostics& diagnostics, const Node& node, Request& request) {
   }
 }
 
-// What is wrong with a whole request, and with keys themselves.
 void check_keys(const Node& root, Request& request, Diagnostics& diagnostics) {
   for (const char* key : {"experiment", "workload"}) {
     if (root.find(key)) continue;
@@ -132,7 +130,7 @@ void check_keys(const Node& root, Request& request, Diagnostics& diagnostics) {
   }
   for (const auto& [key, value] : root.entries) {
     if (key.text == "exclude") request.exclude_where = key.where;
-    // Axes were meant: those behind a comment sign, or indented by too little.
+    // Its axes are comments, or not indented enough.
     if (key.text == "matrix" && value.is_null()) {
       diagnostics.add(key.where, "'matrix' must be a mapping of names to values",
                       "give it an axis, such as `seq_len: [128, 256]`, or leave it out");
@@ -170,14 +168,14 @@ const yaml::Keys<Diagnostics, Request>& request_keys() {
        list_of(Node::Kind::sequence, "a list of axis names",
                {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}}),
        &Request::zip},
-      {"fixed", "What is the same in all cases.", yaml::Shape{names_to_values, mapping},
+      {"fixed", "Values that are the same in all cases.", yaml::Shape{names_to_values, mapping},
        [](Request& request, const Node* node) {
          if (node) add_settings(*node, request.fixed);
        }},
       {"measure", "Passes, and how they are measured.", names_to_values, read_measure},
       {"report", "Sections of the report, in order.", json::object(),
        [](Diagnostics&, const Node& node, Request& request) { request.report = node; }},
-      {"limits", "What the experiment may grow to.", yaml::object_schema(limit_keys()),
+      {"limits", "How large the experiment may grow.", yaml::object_schema(limit_keys()),
        read_limits}};
   return keys;
 }

@@ -27,7 +27,6 @@ json one_or_list(const json& value) {
 }
 
 json quantity(std::string_view units) {
-  // As base/units.cpp reads them.
   return {{"type", "string"},
           {"pattern", fmt::format("^ *[0-9.]+([eE][-+]?[0-9]+)? *({}) *$", units)}};
 }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "config/host_parameters.h"
 #include "yaml/values.h"
@@ -38,7 +39,6 @@ std::string bounds_text(const ParameterInfo& info) {
 
 std::string comma(const std::string& more) { return more.empty() ? more : "," + more; }
 
-// A value, or what is wrong with the node in words.
 using Checked = tl::expected<Value, Diagnostic>;
 
 tl::unexpected<Diagnostic> wrong(std::string message, std::string hint) {
@@ -46,7 +46,7 @@ tl::unexpected<Diagnostic> wrong(std::string message, std::string hint) {
 }
 
 tl::unexpected<Diagnostic> wrong_type(const yaml::Node& node, const ParameterInfo& info) {
-  return wrong(fmt::format("'{}' is not what it takes", node.text), "accepted: " + accepted(info));
+  return wrong(fmt::format("'{}' does not fit", node.text), "accepted: " + accepted(info));
 }
 
 Checked within_bounds(Value value, double number, const yaml::Node& node,
@@ -131,17 +131,6 @@ Checked check_scalar(const yaml::Node& node, const ParameterInfo& info) {
   return node.text;
 }
 
-nlohmann::json as_json(const Value& value) {
-  return std::visit(
-      [](const auto& held) -> nlohmann::json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
-          return nullptr;
-        else
-          return held;
-      },
-      value);
-}
-
 }  // namespace
 
 std::string accepted(const ParameterInfo& info) {
@@ -208,7 +197,7 @@ nlohmann::json ValueChecker::check_fields(const yaml::Node& config, const Parame
       diagnostics_.add(key.where,
                        fmt::format("unknown field '{}'{}", key.text, suggestion(key.text, names)));
     } else if (const auto fits = check(key.text, value, info.fields[field - names.begin()])) {
-      checked[key.text] = as_json(*fits);
+      checked[key.text] = to_json(*fits);
     }
   }
   for (const ParameterInfo& field : info.fields) {

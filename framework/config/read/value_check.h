@@ -14,27 +14,25 @@
 
 namespace assay::config {
 
-// What a parameter accepts, in words: "an integer from 1 to 4096", "one of auto, cpu, cuda".
+// A parameter's values in words: "an integer from 1 to 4096", "one of auto, cpu, cuda".
 std::string accepted(const ParameterInfo& info);
 
-// Checks scalars against what parameters accept, and reads the configs they name on the way.
 class ValueChecker {
  public:
-  // `known`: configs as configs() has them, which come before the files.
+  // `known`: stored configs by the keys of configs(); they precede files.
   ValueChecker(const Presets& presets, Diagnostics& diagnostics,
                const std::map<std::string, nlohmann::json>& known)
       : presets_(presets), diagnostics_(diagnostics), known_(known) {}
 
-  // The value in the parameter's own type: sizes in bytes, durations in seconds. Nothing, and a
-  // diagnostic that starts with `name`, when it does not fit.
+  // Sizes in bytes, durations in seconds. nullopt and a diagnostic if the node does not fit.
   std::optional<Value> check(const std::string& name, const yaml::Node& node,
                              const ParameterInfo& info);
 
-  // Reads the config a default names; `where` is what the default stands in for.
+  // Reads the config that a default names.
   void check_default(const std::string& name, const ParameterInfo& info,
                      const SourceLocation& where);
 
-  // "model/small" → its contents, for every config named so far.
+  // "model/small" → its contents, for each config so far.
   const std::map<std::string, nlohmann::json>& configs() const { return configs_; }
 
  private:
@@ -46,7 +44,7 @@ class ValueChecker {
   Diagnostics& diagnostics_;
   const std::map<std::string, nlohmann::json>& known_;
   std::map<std::string, nlohmann::json> configs_;
-  std::set<std::string> wrong_configs_;  // whose mistakes have been told
+  std::set<std::string> wrong_configs_;  // already reported
 };
 
 }  // namespace assay::config

@@ -111,12 +111,12 @@ void VariantReader::add_product(const std::string& variant, const Values& option
                                 const yaml::Node& node, std::vector<Choice>& choices) {
   std::size_t count = 1;
   for (const auto& [name, values] : options) {
-    if (values.empty()) return;  // already told
+    if (values.empty()) return;  // already reported
     const std::size_t room = request_.case_limit - std::min(request_.case_limit, choices.size());
     if (values.size() > room / count) {
       diagnostics_.add(node.where,
-                       fmt::format("with the options of '{}' there are more than {} combinations",
-                                   variant, request_.case_limit),
+                       fmt::format("the options of '{}' give more than {} combinations", variant,
+                                   request_.case_limit),
                        "shorten the lists, or raise limits: {cases: ...}");
       return;
     }

@@ -12,15 +12,15 @@
 
 namespace assay::config {
 
-// Reads values of a plugin kind: "flash", or {flash: {block_m: [64, 128]}}, where lists expand in
-// place. Every choice comes with all options of its variant: what is given, else what is fixed for
-// the kind ("attention.block_m: 64"), else the default; monostate where an axis gives it.
+// Reads values of a plugin kind: "flash", or {flash: {block_m: [64, 128]}}, whose lists expand in
+// place. A choice has all options of its variant: the given value, else the kind's fixed one
+// ("attention.block_m: 64"), else the default; an option with an axis of its own has its default.
 class VariantReader {
  public:
   VariantReader(const Vocabulary& vocabulary, const Request& request, ValueChecker& checker,
                 Diagnostics& diagnostics);
 
-  // Of a list or of one value. `more_axes` are option names that are given elsewhere besides.
+  // Reads a list or one value. `more_axes`: option names with values elsewhere.
   std::vector<Choice> read(const std::string& kind, const yaml::Node& value,
                            const std::vector<std::string>& more_axes = {});
 

@@ -13,7 +13,7 @@ void add_value(const std::string& axis, const yaml::Node& node, Written& written
   if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
 }
 
-// `{flash: {block_m: [64, 128]}}` on the axis attention gives it flash, and attention.block_m both.
+// attention: {flash: {block_m: [64, 128]}} adds flash, and both values to attention.block_m.
 void add_values(const std::string& axis, const yaml::Node& node, Written& written) {
   if (node.is_scalar()) add_value(axis, node, written);
   for (const yaml::Node& item : node.items) add_values(axis, item, written);

@@ -11,7 +11,7 @@
 namespace assay::config {
 namespace {
 
-// Places in the matrix of the axes an entry names; nothing when one of them is missing or wrong.
+// Matrix indices; nullopt if an axis is missing or wrong.
 std::optional<std::set<std::size_t>> places_of(const yaml::Node& entry, const Request& request,
                                                const std::vector<Axis>& matrix,
                                                std::set<std::string>& tied,
@@ -23,7 +23,7 @@ std::optional<std::set<std::size_t>> places_of(const yaml::Node& entry, const Re
       return std::find(candidate.names.begin(), candidate.names.end(), name.text) !=
              candidate.names.end();
     });
-    // An axis that is in the request but not here was refused before.
+    // An axis of the request may have been refused before.
     complete = complete && axis != matrix.end();
     if (!find_setting(request.matrix, name.text)) {
       std::vector<std::string> names;

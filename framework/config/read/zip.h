@@ -7,7 +7,7 @@
 
 namespace assay::config {
 
-// Makes one axis of those each `zip` entry ties together, at the place of the first of them.
+// Joins the axes of each `zip` entry into one, in place of the first.
 void tie_axes(const Request& request, std::vector<Axis>& matrix, Diagnostics& diagnostics);
 
 }  // namespace assay::config

@@ -20,7 +20,6 @@ bool is_collective(std::string_view name) {
          std::end(ceiling_collectives);
 }
 
-// What one pass of a case has reached.
 struct Reached {
   Ceiling ceiling;
   std::string count;  // metric
@@ -28,7 +27,7 @@ struct Reached {
   std::string marks;  // of its times: "throttled, wide"
 };
 
-// The pass' series of a metric, one a rank; empty where one of them is not ok, or was discarded.
+// The pass' series of a metric, one per rank; empty where one failed or was discarded.
 std::vector<const store::Series*> series_of(const store::CaseResult& result,
                                             const std::string& pass, const std::string& metric) {
   std::vector<const store::Series*> found;
@@ -48,7 +47,7 @@ std::string marks_in_words(const store::CaseResult& result, const store::Series&
   return join(words, ", ");
 }
 
-std::optional<Reached> named(const store::CaseResult& result, const store::Series& time) {
+std::optional<Reached> identified(const store::CaseResult& result, const store::Series& time) {
   Reached reached{{}, {}, &result, marks_in_words(result, time)};
   const store::Parameters& parameters = result.parameters;
   const std::string workload = store::text_of(parameters, "workload");
@@ -82,7 +81,7 @@ std::optional<Reached> named(const store::CaseResult& result, const store::Serie
 std::optional<Reached> reached_by(const store::CaseResult& result, const std::string& pass) {
   const auto times = series_of(result, pass, "time");
   if (times.empty()) return std::nullopt;
-  auto reached = named(result, *times.front());
+  auto reached = identified(result, *times.front());
   if (!reached) return std::nullopt;
   const auto counts = series_of(result, pass, reached->count);
   const auto time = reduce(times, RankRule::maximum, Statistic::median);
@@ -108,7 +107,7 @@ std::string value_text(const std::string& name, const Value& value) {
   return name == "size" && whole ? human_size(*whole) : to_text(value);
 }
 
-// "size 1.00 GiB": what tells the best case from the others.
+// "size 1.00 GiB": the parameters that distinguish the best case.
 std::string place_of(const Reached& best, const std::vector<const Reached*>& tried) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : best.result->parameters) {
@@ -148,11 +147,11 @@ std::vector<Reached> all_reached(const store::Run& run) {
 void Ceilings::add(const store::Run& calibration) {
   const std::vector<Reached> all = all_reached(calibration);
   for (const Reached& first : all) {
-    const auto same = [&](const Ceiling& one) { return same_ceiling(one, first.ceiling); };
+    const auto same = [&](const Ceiling& ceiling) { return same_ceiling(ceiling, first.ceiling); };
     if (std::any_of(all_.begin(), all_.end(), same)) continue;
     std::vector<const Reached*> tried;
-    for (const Reached& one : all) {
-      if (same(one.ceiling)) tried.push_back(&one);
+    for (const Reached& reached : all) {
+      if (same(reached.ceiling)) tried.push_back(&reached);
     }
     const Reached& best = **std::min_element(
         tried.begin(), tried.end(),

@@ -10,32 +10,30 @@
 
 namespace assay::report {
 
-// The most a machine does of one thing, as a calibration run measured it.
+// The highest rate, or the shortest launch, that a calibration run measured on a machine.
 struct Ceiling {
-  std::string name;     // one of ceiling_names(), or launch_<operation>, launch_<operation>_graph
-  std::string device;   // cpu, cuda
-  std::string backend;  // of collectives: gloo, nccl
-  std::int64_t ranks = 1;  // likewise
+  std::string name;  // one of ceiling_names(), or launch_<operation>, launch_<operation>_graph
+  std::string device;
+  std::string backend;     // gloo, nccl; collectives only
+  std::int64_t ranks = 1;  // collectives only
   double value = 0;        // in `unit`
-  std::string unit;        // byte/s, FLOP/s; of a launch s, and then the least is the ceiling
-  // "bytes / median time, best of 6: size 1.00 GiB; measured while throttled": marks of the case.
+  std::string unit;        // byte/s or FLOP/s, the most counts; s for launches, the least counts
+  // "bytes / median time, best of 6: size 1.00 GiB; measured while throttled"
   std::string formula;
-  std::string run;  // that measured it
+  std::string run;  // the calibration's name
 };
 
-// The ceilings of one machine.
 class Ceilings {
  public:
-  // What the cases of the workloads copy, matmul, launch and collective have reached, but
-  // for times that were discarded (`measure.unhealthy`). A ceiling that is known already stays as
-  // it is: add the newest run first.
+  // Reads the cases of the workloads copy, matmul, launch and collective, without discarded times
+  // (`measure.unhealthy`). A known ceiling stays: add the newest run first.
   void add(const store::Run& calibration);
 
   const std::vector<Ceiling>& all() const { return all_; }
   bool empty() const { return all_.empty(); }
 
-  // The one of that name for this case: on its device and, where it is a collective's, of its
-  // backend and number of ranks. nullptr where nothing has measured it.
+  // The ceiling of that name on the case's device and, for collectives, with its backend and number
+  // of ranks. nullptr: not measured.
   const Ceiling* find(std::string_view name, const store::Parameters& of_case) const;
 
  private:
@@ -45,13 +43,13 @@ class Ceilings {
 // "712.3 TFLOP/s".
 std::string value_with_unit(const Ceiling& ceiling);
 
-// The ceiling that `auto` and `matmul` stand for in a case: bus_bytes have that of their pass'
-// collective, bytes that of a copy, FLOPs that of a matrix product in the case's precision. Any
-// other name stands for itself. nullopt where the case says no dtype.
+// The ceiling that `auto` and `matmul` stand for in a case: the collective of the pass for
+// bus_bytes, a copy for bytes, a matrix product in the case's precision for FLOPs. Any other name
+// stands for itself. nullopt: the case names no dtype.
 std::optional<std::string> ceiling_meant(std::string_view asked, std::string_view count,
                                          std::string_view pass, const store::Parameters& of_case);
 
-// Calls that one sample of the case's times is the sum of.
+// One sample of a time is the sum of so many calls.
 double calls_per_sample(const store::Parameters& of_case);
 
 }  // namespace assay::report

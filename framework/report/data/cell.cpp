@@ -7,21 +7,12 @@
 namespace assay::report {
 namespace {
 
-std::string usual_text(const std::string& key) {
-  if (key == "missing") return "";
-  if (key == "undefined" || key == "unsupported") return "N/A";
-  std::string upper = key;
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return upper;
-}
-
-// `word` in capitals where neither the column nor its block has a text for the key.
+// The default, made from `word` or the key, where neither column nor block has a text.
 std::string special_text(const std::string& key, const CellTexts& own, const CellTexts& block,
                          const std::string& word = {}) {
   if (const auto at = own.find(key); at != own.end()) return at->second;
   if (const auto at = block.find(key); at != block.end()) return at->second;
-  return usual_text(word.empty() ? key : word);
+  return default_cell_text(word.empty() ? key : word);
 }
 
 const std::string* label_of(const Cell& cell, const Column& column) {

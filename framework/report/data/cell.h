@@ -11,57 +11,53 @@
 
 namespace assay::report {
 
-// What one place of a table holds, before it is written.
+// One place of a table, before formatting.
 struct Cell {
   enum class Kind {
-    missing,    // no result is stored for it
-    undefined,  // derived from what is not a number
+    missing,
+    undefined,  // computed from a cell without a number
     number,
     text,
-    list,     // the samples themselves
-    outcome,  // a result that is not ok
+    list,  // the samples themselves
+    outcome,
   };
   Kind kind = Kind::missing;
   double number = 0;
-  bool integral = false;  // came as a whole number: an axis, a count
+  bool integral = false;  // a whole number by origin: an axis, a count
   std::string unit;       // of `number` and `list`
-  std::string text;       // Kind::text; for an axis its value in words
+  std::string text;       // Kind::text; an axis value in words
   std::vector<double> list;
   Outcome outcome = Outcome::ok;
-  std::string reason;      // why it is no number, where anything can be said
-  std::string formula;     // how a rate was derived
-  std::string unverified;  // of a time whose pass nobody has checked: why
-  // Of an outcome: "throttled", why a time that was measured is not shown.
-  std::string discarded;
-  // Why a figure deserves less trust; also of what is computed from such figures.
-  std::vector<store::Mark> marks;
+  std::string reason;  // why there is no number; may be empty
+  std::string formula;
+  std::string unverified;  // why the time's pass was not verified
+  std::string discarded;   // of an outcome: the mark that hides a measured time, "throttled"
+  std::vector<store::Mark> marks;  // lower the trust in a figure and in all computed from it
 
   bool is_number() const { return kind == Kind::number; }
 
   static Cell of(double number, std::string unit = {});
   static Cell of_text(std::string text);
   static Cell of_outcome(Outcome outcome, std::string reason);
-  // What could not be derived, and why.
   static Cell undefined(std::string reason);
   static Cell of_value(const Value& value);
 };
 
-// Those of `more` that are not among `marks` yet.
+// Appends the marks of `more` that `marks` lacks.
 void add_marks(const std::vector<store::Mark>& more, std::vector<store::Mark>& marks);
 
 // For expressions: numbers and text; monostate for everything else.
 Value to_value(const Cell& cell);
 
-// As the column writes it; the texts of its own go before those of its block. `beside_text`:
-// another cell of the column is text.
+// Formatted by the column, whose cell texts precede the block's. `beside_text`: another cell of the
+// column is text.
 std::string display(const Cell& cell, const Column& column, const CellTexts& block,
                     bool beside_text = false);
 
-// The same where a template gives its own specification.
 std::string display(const Cell& cell, const Column& column, const CellTexts& block,
                     const FieldSpec& spec);
 
-// Figures in a reason replaced, so that "12 MiB requested" and "24 MiB requested" are one reason.
+// Replaces each number by "#": "12 MiB requested" and "24 MiB requested" become one reason.
 std::string without_numbers(const std::string& reason);
 
 }  // namespace assay::report

@@ -21,10 +21,10 @@ std::string in_blocks(const std::set<std::int64_t>& blocks) {
 
 }  // namespace
 
-std::string turns_of(const store::Run& run) {
-  std::size_t in_turns = 0;
-  std::set<std::int64_t> blocks;             // samples a turn, of every pass that took turns
-  std::map<std::string, std::size_t> apart;  // by the reason
+std::string interleave_fact(const store::Run& run) {
+  std::size_t cases = 0;
+  std::set<std::int64_t> blocks;             // samples per block of each interleaved pass
+  std::map<std::string, std::size_t> apart;  // cases by reason
   for (const store::CaseResult& result : run.cases) {
     const auto& interleaved = result.facts.interleaved;
     if (!interleaved) continue;
@@ -32,15 +32,15 @@ std::string turns_of(const store::Run& run) {
       ++apart[*interleaved->apart];
       continue;
     }
-    ++in_turns;
+    ++cases;
     if (!interleaved->passes) continue;
     for (const auto& [name, pass] : *interleaved->passes) {
       if (pass.block) blocks.insert(*pass.block);
     }
   }
-  if (in_turns == 0 && apart.empty()) return "";
+  if (cases == 0 && apart.empty()) return "";
   std::vector<std::string> parts = {
-      fmt::format("{} case{}{}", in_turns, in_turns == 1 ? "" : "s", in_blocks(blocks))};
+      fmt::format("{} case{}{}", cases, cases == 1 ? "" : "s", in_blocks(blocks))};
   for (const auto& [why, count] : apart) {
     parts.push_back(fmt::format("{} apart ({})", count, why));
   }

@@ -6,8 +6,8 @@
 
 namespace assay::report {
 
-// How many cases were measured in turns with others, in which blocks, and why the rest of those
-// that were to be was not; "" where none was to be.
-std::string turns_of(const store::Run& run);
+// "12 cases in blocks of 5 samples; 2 apart (REASON)": how many cases were interleaved, and why
+// others were not; "" where the run asked for none.
+std::string interleave_fact(const store::Run& run);
 
 }  // namespace assay::report

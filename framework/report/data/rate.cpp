@@ -11,8 +11,8 @@
 namespace assay::report {
 namespace {
 
-// The statistic of the time that gives that of the rate; nullopt for those of the samples' rates.
-std::optional<Statistic> of_time(Statistic statistic) {
+// The statistic of the time that yields the rate's; nullopt: computed from each sample's rate.
+std::optional<Statistic> statistic_of_time(Statistic statistic) {
   switch (statistic) {
     case Statistic::mean:
     case Statistic::median:
@@ -74,7 +74,7 @@ RateOfRecords::Place RateOfRecords::place(std::uint32_t id) const {
   return {records_[id].case_number, records_.code(id, pass_axis), records_.code(id, part_axis)};
 }
 
-auto RateOfRecords::count_of(const RecordIds& ids) const -> OrReason<double> {
+auto RateOfRecords::count_of_sample(const RecordIds& ids) const -> OrReason<double> {
   std::optional<double> common;
   for (const std::uint32_t id : ids) {
     const auto found = counts_.find(place(id));
@@ -94,7 +94,7 @@ auto RateOfRecords::count_of(const RecordIds& ids) const -> OrReason<double> {
     const double of_sample = in_base * calls_per_sample(result.parameters);
     if (common && *common != of_sample) {
       return because(
-          fmt::format("the results taken together count different {}", measure_.rate->count));
+          fmt::format("the pooled results have different counts of {}", measure_.rate->count));
     }
     common = of_sample;
   }
@@ -110,9 +110,9 @@ auto RateOfRecords::ceiling_of(std::uint32_t id) const -> OrReason<const Ceiling
   const auto name = ceiling_meant(measure_.rate->share_of, measure_.rate->count,
                                   records_[id].series->pass, result.parameters);
   if (!name) {
-    return because(
-        fmt::format("precision '{}' says no dtype; name the ceiling, such as share_of: matmul_bf16",
-                    store::text_of(result.parameters, "precision")));
+    return because(fmt::format(
+        "precision '{}' names no dtype; name the ceiling, such as share_of: matmul_bf16",
+        store::text_of(result.parameters, "precision")));
   }
   const Ceiling* ceiling = known->find(*name, result.parameters);
   if (ceiling == nullptr) return because(not_measured(*name, result));
@@ -120,7 +120,7 @@ auto RateOfRecords::ceiling_of(std::uint32_t id) const -> OrReason<const Ceiling
 }
 
 std::string RateOfRecords::formula(const store::CaseResult& result, const Ceiling* ceiling) const {
-  const std::optional<Statistic> statistic = of_time(measure_.statistic);
+  const std::optional<Statistic> statistic = statistic_of_time(measure_.statistic);
   std::string time = "time";
   if (statistic && *statistic != Statistic::mean) {
     time = fmt::format("{} time", statistic_name(*statistic));
@@ -142,7 +142,7 @@ std::string RateOfRecords::formula(const store::CaseResult& result, const Ceilin
 
 Cell RateOfRecords::cell(const RecordIds& ids, const std::vector<const store::Series*>& times,
                          RankRule rule) const {
-  const auto count = count_of(ids);
+  const auto count = count_of_sample(ids);
   if (!count) return Cell::undefined(count.error());
   const Ceiling* ceiling = nullptr;
   if (!measure_.rate->share_of.empty()) {
@@ -165,7 +165,7 @@ Cell RateOfRecords::cell(const RecordIds& ids, const std::vector<const store::Se
     }
   } else {
     std::optional<double> rate;
-    if (const auto statistic = of_time(measure_.statistic)) {
+    if (const auto statistic = statistic_of_time(measure_.statistic)) {
       const auto time = reduce(times, rule, *statistic);
       if (time && *time > 0) rate = count_by / *time;
     } else if (const auto samples = over_ranks(times, rule); !samples.empty()) {

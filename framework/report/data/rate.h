@@ -15,16 +15,15 @@ namespace assay::report {
 
 using RecordIds = std::vector<std::uint32_t>;
 
-// Derives the rates that a measure asks for: the count of a pass, times the calls in one sample, by
-// the time that it took; where it asks for a share, by the ceiling of the machine too. Of several
-// ranks the count is their mean: a rate is that of one rank, the slowest unless the measure says
-// another. Holds references to both.
+// Derives the rates of a measure: count of the pass * calls per sample / time, and / ceiling for a
+// share. The count is the mean over ranks; the time is that of the slowest rank unless the measure
+// says otherwise. Keeps references to both arguments.
 class RateOfRecords {
  public:
   RateOfRecords(const Records& records, const Measure& measure);
 
-  // `ids` are times of one measurement (or of several that are pooled), `times` their series.
-  // Undefined, with the reason, where the pass counts nothing or the ceiling is not known.
+  // `ids` are times of one measurement or of pooled ones, `times` their series. The cell is
+  // undefined, with a reason, where the pass has no count or the ceiling is unknown.
   Cell cell(const RecordIds& ids, const std::vector<const store::Series*>& times,
             RankRule rule) const;
 
@@ -34,8 +33,7 @@ class RateOfRecords {
   using OrReason = tl::expected<T, std::string>;
 
   Place place(std::uint32_t id) const;
-  // Of one sample.
-  OrReason<double> count_of(const RecordIds& ids) const;
+  OrReason<double> count_of_sample(const RecordIds& ids) const;
   OrReason<const Ceiling*> ceiling_of(std::uint32_t id) const;
   std::string formula(const store::CaseResult& result, const Ceiling* ceiling) const;
 

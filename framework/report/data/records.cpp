@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 namespace assay::report {
+
 Records::Records(const std::vector<Source>& sources) {
   for (const Source& source : sources) sources_.push_back(source.run);
   collect_axes(sources);
@@ -19,18 +20,16 @@ Records::Records(const std::vector<Source>& sources) {
 }
 
 Records::Records(const config::Plan& plan, const std::vector<std::string>& passes) {
-  for (const std::string_view name : series_axes) {
-    axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
-  }
+  for (const std::string_view name : series_axes) add_axis(std::string(name));
   constexpr std::uint32_t unseen = UINT32_MAX;
   std::vector<std::size_t> columns;
-  std::vector<std::vector<std::uint32_t>> known;  // codes by a value's place in its column
+  std::vector<std::vector<std::uint32_t>> known;  // codes by place in the column
   for (std::size_t column = 0; column < plan.columns().size(); ++column) {
     const std::string& name = plan.columns()[column].name;
     if (axis(name)) continue;
     columns.push_back(column);
     known.emplace_back(plan.columns()[column].values.size(), unseen);
-    axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+    add_axis(name);
   }
   std::vector<std::uint32_t> codes(axes_.size(), 0);
   codes[part_axis] = intern(part_axis, Value(std::string()));
@@ -51,6 +50,10 @@ Records::Records(const config::Plan& plan, const std::vector<std::string>& passe
   }
 }
 
+void Records::add_axis(const std::string& name) {
+  axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+}
+
 void Records::collect_axes(const std::vector<Source>& sources) {
   std::set<std::string> names;
   for (const store::Run* run : sources_) {
@@ -60,15 +63,15 @@ void Records::collect_axes(const std::vector<Source>& sources) {
   }
   for (const std::string_view name : series_axes) {
     names.erase(std::string(name));
-    axes_.push_back({std::string(name), {Value{}}, {{Value{}, 0}}});
+    add_axis(std::string(name));
   }
   for (const Source& source : sources) {
     if (!source.written) continue;
     for (const std::string& name : source.written->axes) {
-      if (names.erase(name) > 0) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+      if (names.erase(name) > 0) add_axis(name);
     }
   }
-  for (const std::string& name : names) axes_.push_back({name, {Value{}}, {{Value{}, 0}}});
+  for (const std::string& name : names) add_axis(name);
 }
 
 std::uint32_t Records::intern(std::size_t axis, const Value& value) {

@@ -12,7 +12,7 @@
 namespace assay::report {
 namespace {
 
-// One sample, or none, says nothing of where mean and median lie.
+// An interval needs two samples.
 statistics::Interval mean_interval(const std::vector<double>& samples) {
   if (samples.size() < 2) return {std::nan(""), std::nan("")};
   return statistics::bootstrap_mean(samples, statistics::interval_seed);

@@ -8,12 +8,12 @@
 
 namespace assay::report {
 
-// Iteration by iteration over ranks, each sample in its series' own unit: the slowest, the fastest,
-// the mean; or all of them together. Iterations that not every rank has are left out.
+// Combines ranks iteration by iteration, or pools their samples; in the series' unit. Drops
+// iterations that a rank lacks.
 std::vector<double> over_ranks(const std::vector<const store::Series*>& ranks, RankRule rule);
 
-// One figure of one measurement, in its series' unit. Imported statistics are taken as they are;
-// nullopt where neither they nor samples give the figure.
+// One figure of one measurement, in the series' unit. Imported statistics come first; nullopt where
+// neither they nor samples yield the figure.
 std::optional<double> reduce(const std::vector<const store::Series*>& ranks, RankRule rule,
                              Statistic statistic);
 double reduce(const std::vector<double>& samples, Statistic statistic);

@@ -15,10 +15,9 @@ namespace assay::report {
 namespace {
 
 constexpr std::size_t passes_named = 4;
-constexpr double many_gaps = 0.1;  // of a timing's calls
-constexpr double much_off = 0.01;  // of a call's time
+constexpr double max_gap_share = 0.1;     // of a timing's calls
+constexpr double max_clock_error = 0.01;  // of a call's time
 
-// One pass of one case.
 struct TimedPass {
   const store::CaseResult* result = nullptr;
   std::string pass;
@@ -26,11 +25,10 @@ struct TimedPass {
   double call_s = 0;  // the median of its calls
 
   std::int64_t calls_per_sample() const { return facts->calls_per_sample.value_or(1); }
-  std::int64_t grouped_calls() const { return facts->grouped_calls.value_or(1); }
+  std::int64_t batch() const { return facts->grouped_calls.value_or(1); }
   std::int64_t samples() const { return facts->samples.value_or(0); }
   double call_error_s() const { return facts->clock_facts.call_error_s.value_or(0); }
-  // Share of its calls.
-  double with_gaps() const {
+  double gap_share() const {
     const auto calls = static_cast<double>(facts->clock_facts.calls.value_or(0));
     const std::int64_t gaps = facts->clock_facts.calls_with_launch_gaps.value_or(0);
     return calls > 0 ? static_cast<double>(gaps) / calls : 0;
@@ -65,7 +63,7 @@ std::string count_of(std::size_t passes) {
   return passes == 1 ? "1 timing" : fmt::format("{} timings", passes);
 }
 
-// The parameters that tell the cases of a run apart, without those of measuring.
+// The parameters that differ between the cases of a run.
 std::set<std::string> varying(const store::Run& run) {
   std::map<std::string, std::string> first;
   std::set<std::string> names;
@@ -100,54 +98,53 @@ std::string named(const std::vector<const TimedPass*>& passes, const std::set<st
   return join(names, "; ");
 }
 
-std::vector<const TimedPass*> those(const std::vector<TimedPass>& passes,
-                                    const std::function<bool(const TimedPass&)>& fit) {
-  std::vector<const TimedPass*> fitting;
+std::vector<const TimedPass*> matching(const std::vector<TimedPass>& passes,
+                                       const std::function<bool(const TimedPass&)>& matches) {
+  std::vector<const TimedPass*> found;
   for (const TimedPass& pass : passes) {
-    if (fit(pass)) fitting.push_back(&pass);
+    if (matches(pass)) found.push_back(&pass);
   }
-  return fitting;
+  return found;
 }
 
-std::string grouping(const std::vector<TimedPass>& passes) {
-  const auto grouped = those(
-      passes, [](const auto& pass) { return pass.grouped_calls() > pass.calls_per_sample(); });
-  if (grouped.empty()) return "";
-  const auto [least, most] = std::minmax_element(
-      grouped.begin(), grouped.end(),
-      [](const auto* a, const auto* b) { return a->grouped_calls() < b->grouped_calls(); });
-  const std::int64_t from = (*least)->grouped_calls(), to = (*most)->grouped_calls();
+std::string batching(const std::vector<TimedPass>& passes) {
+  const auto batched =
+      matching(passes, [](const auto& pass) { return pass.batch() > pass.calls_per_sample(); });
+  if (batched.empty()) return "";
+  const auto [least, most] =
+      std::minmax_element(batched.begin(), batched.end(),
+                          [](const auto* a, const auto* b) { return a->batch() < b->batch(); });
+  const std::int64_t from = (*least)->batch(), to = (*most)->batch();
   return fmt::format(
-      "{} of {} had calls too short for one reading of the clock: {} calls went into each and were "
-      "divided again",
-      grouped.size(), count_of(passes.size()),
+      "{} of {} had calls too short for one reading of the clock: it timed batches of {} calls",
+      batched.size(), count_of(passes.size()),
       from == to ? fmt::format("{}", from) : fmt::format("{} to {}", from, to));
 }
 
 std::string shortness(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
   const auto too_short =
-      those(passes, [](const auto& pass) { return pass.facts->too_short.value_or(false); });
+      matching(passes, [](const auto& pass) { return pass.facts->too_short.value_or(false); });
   if (too_short.empty()) return "";
-  return fmt::format("Too short for the clock to tell precisely, even so: {}",
+  return fmt::format("Still too short for the clock: {}",
                      named(too_short, axes, [](const auto&) { return std::string(); }));
 }
 
 std::string gaps(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
   const auto with_gaps =
-      those(passes, [](const auto& pass) { return pass.with_gaps() > many_gaps; });
+      matching(passes, [](const auto& pass) { return pass.gap_share() > max_gap_share; });
   if (with_gaps.empty()) return "";
   return "With gaps in which the device may have waited for the host: " +
          named(with_gaps, axes, [](const TimedPass& pass) {
-           return fmt::format(" ({} of its calls)", percent(pass.with_gaps()));
+           return fmt::format(" ({} of its calls)", percent(pass.gap_share()));
          });
 }
 
 std::string errors(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
-  const auto off = those(passes, [](const auto& pass) {
-    return pass.call_s > 0 && pass.call_error_s() > much_off * pass.call_s;
+  const auto off = matching(passes, [](const auto& pass) {
+    return pass.call_s > 0 && pass.call_error_s() > max_clock_error * pass.call_s;
   });
   if (off.empty()) return "";
-  return "The clock may show each call too long or too short, always alike, by over 1 %: " +
+  return "The clock may be off by over 1 % of a call, in the same direction for each: " +
          named(off, axes, [](const TimedPass& pass) {
            return fmt::format(" ({:.2g} us of {:.3g} us)", 1e6 * pass.call_error_s(),
                               1e6 * pass.call_s);
@@ -155,13 +152,13 @@ std::string errors(const std::vector<TimedPass>& passes, const std::set<std::str
 }
 
 std::string limit_of(const std::string& stopped_by) {
-  if (stopped_by == "max_time") return "the time was over";
-  if (stopped_by == "count") return "an external program, which takes a fixed number";
-  if (stopped_by == "program") return "an external program, which decided itself";
+  if (stopped_by == "max_time") return "max_time was reached";
+  if (stopped_by == "count") return "an external program took a fixed number";
+  if (stopped_by == "program") return "an external program decided";
   return "max_samples was reached";
 }
 
-// What something else ended may have reached it all the same.
+// Sampling that another limit ended may still have reached its target.
 bool reached(const TimedPass& pass) {
   if (pass.facts->stopped_by == "target") return true;
   return pass.facts->relative_interval && *pass.facts->relative_interval <= *pass.facts->target;
@@ -169,10 +166,10 @@ bool reached(const TimedPass& pass) {
 
 std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::string>& axes) {
   const auto adaptive =
-      those(passes, [](const auto& pass) { return pass.facts->target.has_value(); });
+      matching(passes, [](const auto& pass) { return pass.facts->target.has_value(); });
   if (adaptive.empty()) return "";
   const auto missed =
-      those(passes, [](const auto& pass) { return pass.facts->target && !reached(pass); });
+      matching(passes, [](const auto& pass) { return pass.facts->target && !reached(pass); });
   const auto [least, most] =
       std::minmax_element(adaptive.begin(), adaptive.end(),
                           [](const auto* a, const auto* b) { return a->samples() < b->samples(); });
@@ -183,7 +180,7 @@ std::string stopping(const std::vector<TimedPass>& passes, const std::set<std::s
   return text + ". Not reached: " + named(missed, axes, [](const TimedPass& pass) {
            const std::optional<double>& interval = pass.facts->relative_interval;
            const std::string known =
-               interval ? "known to ± " + percent(*interval) : std::string("not known how well");
+               interval ? "known to ± " + percent(*interval) : std::string("interval unknown");
            return fmt::format(" ({}, {} samples, {})", limit_of(pass.facts->stopped_by),
                               pass.samples(), known);
          });
@@ -196,7 +193,7 @@ std::vector<std::string> sampling_facts(const store::Run& run) {
   if (passes.empty()) return {};
   const std::set<std::string> axes = varying(run);
   std::vector<std::string> facts;
-  for (std::string fact : {grouping(passes), shortness(passes, axes), errors(passes, axes),
+  for (std::string fact : {batching(passes), shortness(passes, axes), errors(passes, axes),
                            gaps(passes, axes), stopping(passes, axes)}) {
     if (!fact.empty()) facts.push_back(std::move(fact));
   }

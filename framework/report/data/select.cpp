@@ -13,13 +13,12 @@
 namespace assay::report {
 namespace {
 
-// One condition as a table over the axis' codes.
 struct BoundCondition {
   std::size_t axis;
-  std::vector<bool> accepted;
+  std::vector<bool> accepted;  // by code
 };
 
-// nullopt where the data has no such axis.
+// nullopt: the data have no such axis.
 std::optional<BoundCondition> bind(const Records& records, const Condition& condition) {
   const auto axis = records.axis(condition.axis);
   if (!axis) return std::nullopt;
@@ -91,9 +90,9 @@ Result<RecordIds> select(const Records& records, const RecordIds& candidates,
                          const Filter& filter) {
   std::vector<BoundCondition> bound;
   for (const Condition& condition : filter.conditions) {
-    auto one = bind(records, condition);
-    if (!one) return RecordIds();
-    bound.push_back(std::move(*one));
+    auto on_axis = bind(records, condition);
+    if (!on_axis) return RecordIds();
+    bound.push_back(std::move(*on_axis));
   }
   RecordIds passed;
   for (const std::uint32_t id : candidates) {
@@ -131,15 +130,10 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
   index.name_ = std::move(name);
   index.where_ = std::move(where);
 
-  const std::size_t part = *records.axis("part"), rank = *records.axis("rank");
-  const auto is_key = [&](std::size_t axis) {
-    return std::find(index.axes_.begin(), index.axes_.end(), axis) != index.axes_.end();
-  };
-  index.rank_is_key_ = is_key(rank);
   if (measure.rate) index.rate_ = std::make_shared<const RateOfRecords>(records, measure);
   Filter parts = only_about_parts(measure.where, true);
-  const bool any_part =
-      is_key(part) || std::count(measure.pool.begin(), measure.pool.end(), "part");
+  const bool any_part = std::ranges::count(index.axes_, part_axis) > 0 ||
+                        std::ranges::count(measure.pool, "part") > 0;
   if (parts.empty() && !any_part) parts.conditions.push_back({"part", {""}});
 
   auto matching = select(records, candidates, only_about_parts(measure.where, false));
@@ -222,9 +216,9 @@ std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids) 
 Result<Cell> MeasureIndex::at(const Key& key) const {
   Cell cell;
   if (const auto found = found_.find(key); found != found_.end()) {
-    auto one = value(found->second);
-    if (!one) return one;
-    cell = std::move(*one);
+    auto figure = value(found->second);
+    if (!figure) return figure;
+    cell = std::move(*figure);
     cell.unverified = why_unverified(*records_, found->second);
     const bool counted = measure_->statistic == Statistic::n;
     if (!counted && (cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list)) {
@@ -233,8 +227,8 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
   } else if (const auto failed = failed_.find(key); failed != failed_.end()) {
     cell = failed_cell((*records_)[failed->second.front()]);
   } else {
-    cell.reason = measured_.contains(key) ? fmt::format("no {} is stored of it", measure_->metric)
-                                          : "nothing like it is among the results";
+    cell.reason = measured_.contains(key) ? fmt::format("no {} is stored for it", measure_->metric)
+                                          : "no result is stored for it";
   }
   if (!base_ || !cell.is_number()) return cell;
   Key base_key(base_keys_.size());
@@ -259,21 +253,20 @@ Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
     case Cell::Kind::undefined:
       return Cell::undefined(base.reason);
     case Cell::Kind::outcome:
-      return Cell::undefined(fmt::format("what it is compared with is {}", to_text(base.outcome)));
+      return Cell::undefined(fmt::format("its baseline is {}", to_text(base.outcome)));
     case Cell::Kind::missing:
-      return Cell::undefined("there is nothing to compare it with");
+      return Cell::undefined("its baseline is missing");
     default:
-      return Cell::undefined("what it is divided by is 0");
+      return Cell::undefined("it would be divided by 0");
   }
 }
 
-bool MeasureIndex::of_one_series(const RecordIds& ids) const {
-  const std::size_t pass = *records_->axis("pass"), part = *records_->axis("part");
+bool MeasureIndex::are_ranks(const RecordIds& ids) const {
   const std::uint32_t first = ids.front();
   return std::all_of(ids.begin(), ids.end(), [&](std::uint32_t id) {
     return (*records_)[id].case_number == (*records_)[first].case_number &&
-           records_->code(id, pass) == records_->code(first, pass) &&
-           records_->code(id, part) == records_->code(first, part);
+           records_->code(id, pass_axis) == records_->code(first, pass_axis) &&
+           records_->code(id, part_axis) == records_->code(first, part_axis);
   });
 }
 
@@ -284,15 +277,15 @@ std::vector<std::string> MeasureIndex::not_pooled(const RecordIds& ids) const {
 }
 
 Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
-  const bool one = of_one_series(ids);
-  if (!one && (measure_->pool.empty() || !not_pooled(ids).empty())) return ambiguous(ids);
+  const bool one_series = are_ranks(ids);
+  if (!one_series && (measure_->pool.empty() || !not_pooled(ids).empty())) return ambiguous(ids);
   std::vector<const store::Series*> series;
   for (const std::uint32_t id : ids) {
     const store::Series* record = (*records_)[id].series;
     if (record->outcome != Outcome::ok) return failed_cell((*records_)[id]);
     series.push_back(record);
   }
-  const RankRule rule = one ? measure_->ranks : RankRule::pool;
+  const RankRule rule = one_series ? measure_->ranks : RankRule::pool;
   if (rate_ && measure_->statistic != Statistic::n) return rate_->cell(ids, series, rule);
   return figure(series, rule);
 }
@@ -333,12 +326,12 @@ tl::unexpected<Error> MeasureIndex::ambiguous(const RecordIds& ids) const {
     return fail_at(where_,
                    fmt::format("'{}' has several results of {} with the same parameters in {}",
                                name, measure_->metric, place),
-                   "pool them with `pool: [source]`, or report one run");
+                   "pool them with `pool: [source]`, or report a single run");
   }
   return fail_at(where_,
                  fmt::format("'{}' has more than one {} in {}: they differ in {}", name,
                              measure_->metric, place, join(differences, ", ")),
-                 "name that in `rows` or `by`, or choose one with `where`");
+                 "name those axes in `rows` or `by`, or choose one result with `where`");
 }
 
 }  // namespace assay::report

@@ -5,9 +5,9 @@
 
 namespace assay::report {
 
-// A stored run, not owned, and what the text of its experiment says.
+// A stored run, not owned, with its experiment's text as read.
 struct Source {
-  // Reads the text: do it once for a report.
+  // Reads the text: make one per report.
   Source(const store::Run* stored)  // NOLINT(google-explicit-constructor): a run is a source
       : run(stored),
         written(config::read_written(stored->info.first.experiment_text,

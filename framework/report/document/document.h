@@ -1,7 +1,7 @@
 #pragma once
 
-// report/document is the finished page, and how it is written as Markdown and for a terminal. It
-// depends on base alone. Start here, then markdown.h.
+// report/document holds the finished page and writes it as Markdown or for a terminal. It depends
+// on base alone. Start here, then markdown.h.
 
 #include <string>
 #include <variant>
@@ -10,8 +10,6 @@
 #include "base/error.h"
 
 namespace assay::report {
-
-// A finished report: everything is text, nothing has to be looked up any more.
 
 struct Heading {
   int level = 2;
@@ -22,16 +20,15 @@ struct Paragraph {
   std::string text;  // Markdown
 };
 
-// Stands behind a figure that a line below its table says something of.
+// Stands behind a figure that a line below the table explains.
 inline constexpr const char* mark_sign = "†";
 
 struct TableColumn {
   std::string name;
   std::vector<std::string> cells;
-  char align = 0;        // l, r, c
-  bool numeric = false;  // aligned on the decimal point
-  // What stands behind each cell, such as mark_sign; empty where no cell of the column has any.
-  std::vector<std::string> signs;
+  char align = 0;                  // l, r, c
+  bool numeric = false;            // aligned on the decimal point
+  std::vector<std::string> signs;  // behind each cell, such as mark_sign; empty: no cell has one
 };
 
 struct TableSection {
@@ -39,7 +36,7 @@ struct TableSection {
 };
 
 struct TextSection {
-  std::string text;  // lines of a code block
+  std::string text;
   std::string language;
 };
 
@@ -63,7 +60,7 @@ using Section = std::variant<Heading, Paragraph, TableSection, TextSection, Pict
 struct Document {
   std::string title;
   std::vector<Section> sections;
-  std::vector<Diagnostic> problems = {};  // of blocks that could not be made
+  std::vector<Diagnostic> problems = {};  // of blocks that failed
 };
 
 }  // namespace assay::report

@@ -9,7 +9,7 @@
 namespace assay::report {
 namespace {
 
-// A fence longer than any run of backticks in the text.
+// The fence is longer than any run of backticks in the text.
 std::string fenced(const std::string& language, const std::string& text) {
   std::size_t longest = 2, run = 0;
   for (const char c : text) {
@@ -58,8 +58,7 @@ struct ToMarkdown {
   }
 };
 
-// A line of a list without its Markdown.
-std::string plain(const std::string& item) {
+std::string without_markdown(const std::string& item) {
   std::string text;
   for (std::size_t i = 0; i < item.size(); ++i) {
     const bool bold = item.compare(i, 2, "**") == 0;
@@ -78,12 +77,12 @@ struct ToTerminal {
   std::size_t width;
   std::string operator()(const TableSection& table) const { return terminal_table(table, width); }
   std::string operator()(const TextSection& text) const { return text.text; }
-  // Of the lines below a table those that explain a sign in it.
+  // Only the lines that explain a sign of a table.
   std::string operator()(const List& list) const {
     const std::string begin = std::string("**") + mark_sign;
     std::string text;
     for (const std::string& item : list.items) {
-      if (item.starts_with(begin)) text += plain(item) + "\n";
+      if (item.starts_with(begin)) text += without_markdown(item) + "\n";
     }
     return text;
   }

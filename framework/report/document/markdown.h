@@ -6,11 +6,11 @@
 
 namespace assay::report {
 
-// As GitHub renders it.
+// In GitHub's dialect.
 Result<std::string> to_markdown(const Document& document);
 
-// Tables and text blocks with what explains their signs only, in plain text `width` columns wide
-// (0: as wide as they are).
+// Only tables, text blocks and the lines that explain signs, as plain text at most `width` columns
+// wide (0: no limit).
 std::string to_terminal(const Document& document, std::size_t width);
 
 }  // namespace assay::report

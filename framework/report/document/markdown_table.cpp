@@ -19,8 +19,7 @@ std::string aligned(const std::string& text, std::size_t width, char align) {
   return text + spaces(missing);
 }
 
-// Digits after the point; one less than none for whole numbers, so that "7" stands left of where
-// a point would.
+// Digits after the point; -1 for whole numbers, so that "7" stands left of the column of points.
 int places_after_point(const std::string& text) {
   std::size_t point = text.rfind('.');
   if (point == std::string::npos) point = text.find_first_of("eE");
@@ -28,8 +27,7 @@ int places_after_point(const std::string& text) {
   return static_cast<int>(text.size() - point) - 1;
 }
 
-// Cells padded on the right until their points stand under each other, each with its sign behind
-// its last digit. `signs` may be empty.
+// Pads cells on the right to align their points; signs follow the last digit. `signs` may be empty.
 std::vector<std::string> on_the_point(const std::vector<std::string>& cells,
                                       const std::vector<std::string>& signs) {
   int most = -1;
@@ -45,15 +43,15 @@ std::vector<std::string> on_the_point(const std::vector<std::string>& cells,
   return result;
 }
 
-struct Laid {
+struct LaidOut {
   std::string header;
   std::vector<std::string> cells;
   std::size_t width;
   char align;
 };
 
-Laid lay_out(const TableColumn& column, std::size_t margin, bool escape) {
-  Laid laid;
+LaidOut lay_out(const TableColumn& column, std::size_t margin, bool escape) {
+  LaidOut laid;
   laid.align = column.align ? column.align : column.numeric ? 'r' : 'l';
   laid.header = escape ? escape_cell(column.name) : column.name;
   for (const std::string& cell : column.cells)
@@ -68,7 +66,7 @@ Laid lay_out(const TableColumn& column, std::size_t margin, bool escape) {
   return laid;
 }
 
-std::string rule(const Laid& column) {
+std::string rule(const LaidOut& column) {
   const std::string dashes(column.width, '-');
   if (column.align == 'r') return "-" + dashes + ":";
   if (column.align == 'c') return ":" + dashes + ":";
@@ -80,9 +78,9 @@ std::string trimmed_right(std::string line) {
   return line;
 }
 
-std::string block_of(const std::vector<const Laid*>& columns, std::size_t rows) {
+std::string block_of(const std::vector<const LaidOut*>& columns, std::size_t rows) {
   std::string header, text;
-  for (const Laid* column : columns) {
+  for (const LaidOut* column : columns) {
     header += (header.empty() ? "" : "  ") + aligned(column->header, column->width, column->align);
   }
   text = trimmed_right(header) + "\n";
@@ -113,19 +111,19 @@ std::string escape_cell(const std::string& text) {
 }
 
 std::string markdown_table(const TableSection& table) {
-  std::vector<Laid> columns;
+  std::vector<LaidOut> columns;
   for (const TableColumn& column : table.columns)
     columns.push_back(lay_out(column, header_margin, true));
   if (columns.empty()) return "";
   std::string header = "|", rules = "|", text;
-  for (const Laid& column : columns) {
+  for (const LaidOut& column : columns) {
     header += " " + aligned(column.header, column.width, column.align) + " |";
     rules += rule(column) + "|";
   }
   text = header + "\n" + rules + "\n";
   for (std::size_t row = 0; row < columns.front().cells.size(); ++row) {
     text += '|';
-    for (const Laid& column : columns) {
+    for (const LaidOut& column : columns) {
       text += " " + aligned(column.cells[row], column.width, column.align) + " |";
     }
     text += '\n';
@@ -134,13 +132,13 @@ std::string markdown_table(const TableSection& table) {
 }
 
 std::string terminal_table(const TableSection& table, std::size_t width) {
-  std::vector<Laid> columns;
+  std::vector<LaidOut> columns;
   for (const TableColumn& column : table.columns) columns.push_back(lay_out(column, 0, false));
   if (columns.empty()) return "";
   const std::size_t rows = columns.front().cells.size();
   std::string text;
   for (std::size_t next = 0; next < columns.size();) {
-    std::vector<const Laid*> chosen;
+    std::vector<const LaidOut*> chosen;
     std::size_t used = 0;
     if (next > 0) {
       chosen.push_back(&columns.front());

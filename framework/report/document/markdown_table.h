@@ -7,15 +7,15 @@
 
 namespace assay::report {
 
-// A pipe table as data frames print them: each column as wide as its header and two, or its longest
-// cell; `|---:|` over numbers, `|:---|` over text. A row a line, the last ending in a newline.
+// A pipe table in the layout of pandas: a column is as wide as its header plus two or its longest
+// cell; `|---:|` over numbers, `|:---|` over text. The last row ends in a newline.
 std::string markdown_table(const TableSection& table);
 
-// The same columns without rules and pipes, two spaces apart. Where the lines would be longer than
-// `width`, the table goes on below, its first column repeated. 0: as wide as it is.
+// The same columns without rules and pipes, two spaces apart. Columns beyond `width` continue
+// below, after the first column again. 0: no limit.
 std::string terminal_table(const TableSection& table, std::size_t width);
 
-// Characters that Markdown or HTML would take for its own inside a cell.
+// Escapes the characters that would end a cell or open an HTML tag.
 std::string escape_cell(const std::string& text);
 
 }  // namespace assay::report

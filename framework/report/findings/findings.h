@@ -1,7 +1,7 @@
 #pragma once
 
-// report/findings makes sentences from the data, one file a kind. It depends on report/data and
-// report/document. Start with findings_sections().
+// report/findings derives sentences from the data, one file for each kind. It depends on
+// report/data and report/document. Start with findings_sections().
 
 #include <limits>
 #include <optional>
@@ -15,63 +15,59 @@
 #include "report/document/document.h"
 #include "report/spec/spec.h"
 
-// Findings are sentences made by rules from the data, and none is made when the data do not support
-// it. Each begins with what it is about in bold.
+// A finding begins with its subject in bold. Data that support no finding give no sentence.
 namespace assay::report {
 
-// A block of a spec as a section of the document.
 Result<std::vector<Section>> findings_sections(const Records& records, const FindingsSpec& spec);
 
 // One measured figure: a metric of one pass of one case.
 struct Figure {
-  std::uint32_t record = 0;                                 // its first
+  std::uint32_t record = 0;                                 // the first one
   double mean = 0;                                          // base unit
   double std = std::numeric_limits<double>::quiet_NaN();    // of samples
-  double error = std::numeric_limits<double>::quiet_NaN();  // of the mean; NaN: not known
-  bool unverified = false;                                  // a time that nobody has checked
-  std::set<std::string> marks;                              // why it deserves less trust
+  double error = std::numeric_limits<double>::quiet_NaN();  // of the mean; NaN: unknown
+  bool unverified = false;                                  // an unverified time
+  std::set<std::string> marks;
 };
 
-// Kinds whose variants are compared.
+// Plugin kinds whose variants are compared.
 inline constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision",
                                                      "communication", "compile"};
 
-// Ranks of one iteration count as the slowest.
+// An iteration takes as long as its slowest rank.
 std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
                                const std::string& metric);
 
-// Faster and slower: for each variant axis (the plugin kinds, or the one the spec names), every
-// value against the baseline over pairs of cases that differ in nothing else: geometric mean,
-// range, where the sign changes, and the geometric means by the values of the axis `by`. None when
-// no pair differs by more than twice its standard error.
+// For each variant axis (variant_kinds, or the spec's axis): every value against the baseline, over
+// pairs of cases that differ in this axis alone. Gives the geometric mean, the range, the sign
+// change and the geometric means by the values of the axis `by`. Requires that half of the pairs
+// differ by more than twice their standard error.
 std::vector<std::string> speedup_findings(const Records& records, const RecordIds& ids,
                                           const FindingSpec& spec);
 
-// How time and memory grow with a numeric axis: the exponent of a least-squares line through the
-// logarithms of at least three points that span a factor of four, with its R². The smallest values
-// are left out where that makes a line of the rest. None where fewer than half of the curves reach
-// an R² of 0.98, or change by less than half.
+// How time and memory grow with a numeric axis: exponent and R² of a least-squares line through the
+// logarithms of at least three points that span a factor of four. Drops the smallest values if the
+// rest then form a line. Requires that half of the curves reach an R² of 0.98 and change by half.
 std::vector<std::string> scaling_findings(const Records& records, const RecordIds& ids,
                                           const FindingSpec& spec);
 
-// What leaving out the warm-up does to spread and mean. None where both barely change.
 std::vector<std::string> warmup_findings(const Records& records, const RecordIds& ids);
 
-// Times whose standard deviation is more than a fifth of their mean. None where all are steadier.
+// Times whose standard deviation is more than a fifth of their mean.
 std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids);
 
-// Which results are not ok, and why. None where all are.
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
 
-// What a sentence says of marks on some of the figures it rests on: " (2 of 5 pairs busy or wide)".
+// The end of a sentence about figures with marks: " (2 of 5 pairs busy or wide)", or "".
 std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what);
 
-// Codes on all axes but those named (and the options of those): what two cases must share to be
-// compared along an axis.
+// Codes on all axes but rank and those in `left_out`, which become 0: two cases with equal keys can
+// be compared along `left_out`.
 Key rest_of(const Records& records, std::uint32_t record, const std::vector<std::size_t>& left_out);
+// The axis, then its options: attention, attention.block_m.
 std::vector<std::size_t> axis_and_options(const Records& records, std::size_t axis);
 
-// "seq_len 128, precision bf16": the values on axes that vary, but for those left out.
+// "seq_len 128, precision bf16": the values on the axes that vary, without `left_out`.
 std::string place_of(const Records& records, std::uint32_t record,
                      const std::vector<std::size_t>& left_out);
 

@@ -20,8 +20,7 @@ Result<std::vector<Section>> findings_sections(const Records& records, const Fin
     list.items.insert(list.items.end(), sentences.begin(), sentences.end());
   }
   if (list.items.empty()) {
-    return std::vector<Section>{
-        Paragraph{"The results support no finding of the kinds asked for."}};
+    return std::vector<Section>{Paragraph{"The results support none of the requested findings."}};
   }
   return std::vector<Section>{std::move(list)};
 }

@@ -42,11 +42,11 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
 
 std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what) {
   std::set<std::string> all;
-  for (const std::set<std::string>& of_one : marks) all.insert(of_one.begin(), of_one.end());
+  for (const std::set<std::string>& own : marks) all.insert(own.begin(), own.end());
   if (all.empty()) return "";
   const std::string words = join({all.begin(), all.end()}, " or ");
-  const auto some = static_cast<std::size_t>(std::count_if(
-      marks.begin(), marks.end(), [](const auto& of_one) { return !of_one.empty(); }));
+  const auto some = static_cast<std::size_t>(
+      std::count_if(marks.begin(), marks.end(), [](const auto& own) { return !own.empty(); }));
   if (some == marks.size()) return fmt::format(" ({})", words);
   return fmt::format(" ({} of {} {} {})", some, marks.size(), what, words);
 }

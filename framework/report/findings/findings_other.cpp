@@ -43,11 +43,11 @@ void add_effect(const std::map<std::string, Effect>& by_pass, double few, double
 struct Failure {
   Outcome outcome;
   std::string reason;
-  bool alike = false;  // stands for reasons that differ in figures only
+  bool alike = false;  // also stands for reasons with other numbers
   std::vector<std::uint32_t> records;
 };
 
-// Values on the axes that vary, each where the failures do not have all of them.
+// The failures' values on the axes that vary, without axes of which they have every value.
 std::string where_it_fails(const Records& records, const std::vector<std::uint32_t>& ids,
                            bool whole_cases) {
   std::vector<std::string> parts;
@@ -67,7 +67,7 @@ std::string where_it_fails(const Records& records, const std::vector<std::uint32
   return join(parts, ", ");
 }
 
-// Reasons that differ in figures only are one.
+// Reasons that differ in their numbers alone count as one.
 void add_failure(Outcome outcome, const std::string& reason, std::uint32_t id,
                  std::vector<Failure>& failures) {
   const std::string kind = without_numbers(reason);
@@ -85,15 +85,15 @@ void add_failure(Outcome outcome, const std::string& reason, std::uint32_t id,
 std::string sentence(const Records& records, const Failure& failure, std::size_t of,
                      bool whole_cases) {
   const std::string where = where_it_fails(records, failure.records, whole_cases);
-  return fmt::format("**{}**: {} of {} {}{}{}.", to_text(failure.outcome), failure.records.size(),
-                     of, whole_cases ? "cases" : "results",
-                     where.empty() ? "" : " (" + escape_cell(where) + ")",
-                     failure.reason.empty()
-                         ? ""
-                         : (failure.alike ? ", such as: " : ": ") + escape_cell(failure.reason));
+  return fmt::format(
+      "**{}**: {} of {} {}{}{}.", to_text(failure.outcome), failure.records.size(), of,
+      whole_cases ? "cases" : "results", where.empty() ? "" : " (" + escape_cell(where) + ")",
+      failure.reason.empty()
+          ? ""
+          : (failure.alike ? ", for example: " : ": ") + escape_cell(failure.reason));
 }
 
-// Cases that failed after all their passes were measured: no result of theirs says so.
+// Cases that failed after all their passes were measured, whose results are ok.
 std::vector<std::string> late_failure_findings(const Records& records, const RecordIds& ids) {
   std::set<std::uint32_t> cases;
   std::vector<Failure> failures;

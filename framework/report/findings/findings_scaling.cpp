@@ -15,7 +15,7 @@ constexpr std::size_t least_points = 3;
 constexpr double least_span = 4;
 constexpr double least_r2 = 0.98;
 constexpr double least_change = 1.5;  // over the range of a fit
-constexpr double least_share = 0.5;   // of the curves that follow a power law
+constexpr double least_share = 0.5;   // of the curves, with a power law
 constexpr std::string_view metrics_that_grow[] = {"time", "peak_memory", "memory_before"};
 
 using Points = std::vector<std::pair<double, double>>;  // ascending x
@@ -49,7 +49,7 @@ Fit fit_of(Points::const_iterator begin, Points::const_iterator end) {
   return fit;
 }
 
-// Over all points, or over the longest upper end that is a line: small sizes measure overheads.
+// Over the longest upper part of the points that is a line: overheads dominate small sizes.
 std::optional<Fit> best_fit(const Points& points) {
   for (auto begin = points.begin();
        points.end() - begin >= static_cast<std::ptrdiff_t>(least_points); ++begin) {
@@ -61,8 +61,7 @@ std::optional<Fit> best_fit(const Points& points) {
   return std::nullopt;
 }
 
-// Series along the axis, one for everything else that their figures share, in the order of their
-// first figures.
+// One curve along the axis for each combination of the other axes, ordered by its first figure.
 std::vector<Curve> curves(const Records& records, const std::vector<Figure>& figures,
                           std::size_t axis) {
   std::map<Key, Curve> by_rest;

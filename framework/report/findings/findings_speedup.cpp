@@ -21,13 +21,12 @@ constexpr double threshold_share = 0.9;
 struct Pair {
   std::uint32_t record;
   double ratio;           // baseline / variant: above 1 the variant is faster
-  double relative_error;  // of the ratio; NaN: not known
+  double relative_error;  // of the ratio; NaN: unknown
   bool certain;
   bool unverified;
   std::set<std::string> marks;
 };
 
-// What one variant did against the baseline in one pass.
 struct BaselineComparison {
   std::string variant;
   std::string pass;
@@ -107,11 +106,12 @@ std::vector<BaselineComparison> compare(const Records& records, const std::vecto
   return comparisons;
 }
 
-// Pairs that are slower and faster, below a value of an axis and from it on.
+// Counts of slower and faster pairs on either side of a value.
 struct Sides {
-  std::pair<int, int> below, above;
+  std::pair<int, int> below, above;  // slower, faster
 
-  // How well "slower below, faster above" (`rises`) or its opposite describes the worse of both.
+  // Share of pairs, in the worse half, that fit "slower below, faster above", or without `rises`
+  // the opposite.
   double share(bool rises) const {
     const double all_below = below.first + below.second, all_above = above.first + above.second;
     return std::min((rises ? below.first : below.second) / all_below,
@@ -119,7 +119,7 @@ struct Sides {
   }
 };
 
-// The numeric axis along which slower turns into faster (or back) at one value, if there is one.
+// "slower up to seq_len 128, faster from 256", or its opposite; "" without a clear change.
 std::string sign_change(const Records& records, const BaselineComparison& comparison) {
   double best_share = 0;
   std::string best;
@@ -151,12 +151,11 @@ std::string sign_change(const Records& records, const BaselineComparison& compar
 
 std::string times(double ratio) { return fmt::format("{:.3g}×", ratio); }
 
-// What a variant gains at one value of an axis.
 struct Gain {
   std::uint32_t code;
   double ratio;           // geometric mean
-  double relative_error;  // of it
-  std::set<Key> cases;    // which, but for that value
+  double relative_error;  // of the ratio
+  std::set<Key> cases;    // apart from the value
 };
 
 std::vector<Gain> gains_along(const Records& records, const BaselineComparison& comparison,
@@ -186,8 +185,7 @@ std::vector<Gain> gains_along(const Records& records, const BaselineComparison& 
   return gains;
 }
 
-// ", rising" where each of three or more is certainly above the one before, and all are of the same
-// cases.
+// ", rising" if at least three gains of the same cases rise significantly at each step.
 std::string trend_of(const std::vector<Gain>& gains) {
   const auto above = [](const Gain& a, const Gain& b) {
     return a.cases == b.cases &&
@@ -203,8 +201,8 @@ std::string trend_of(const std::vector<Gain>& gains) {
   return steps < 2 ? "" : rises == steps ? ", rising" : falls == steps ? ", falling" : "";
 }
 
-// "by model: small 1.2×, xl 4×, rising"; "" where there are no two values to tell apart.
-std::string one_by_one(const Records& records, const BaselineComparison& comparison,
+// "by model: small 1.2×, xl 4×, rising"; "" for a single value.
+std::string gains_text(const Records& records, const BaselineComparison& comparison,
                        std::size_t axis, const std::vector<std::size_t>& own) {
   const std::vector<Gain> gains = gains_along(records, comparison, axis, own);
   if (gains.size() < 2) return {};
@@ -213,12 +211,11 @@ std::string one_by_one(const Records& records, const BaselineComparison& compari
   for (const Gain& gain : gains) {
     parts.push_back(to_text(records.axes()[axis].values[gain.code]) + " " + times(gain.ratio));
   }
-  // Models are listed from the smallest on; of other names no order is known.
+  // Models are listed from the smallest on; other names have no order.
   const bool has_order = name == "model" || is_numeric_axis(records, axis);
   return fmt::format("by {}: {}{}", name, join(parts, ", "), has_order ? trend_of(gains) : "");
 }
 
-// What deserves less trust of the pairs, at the sentence's end.
 std::string remarks_of(const std::vector<Pair>& pairs) {
   std::size_t unverified = 0;
   std::vector<std::set<std::string>> marks;
@@ -261,7 +258,7 @@ std::string sentence(const Records& records, const BaselineComparison& compariso
   if (unsure == 1) text += "; 1 of the differences is within its noise";
   if (unsure > 1) text += fmt::format("; {} of the differences are within their noise", unsure);
   if (by) {
-    if (const std::string parts = one_by_one(records, comparison, *by, own); !parts.empty()) {
+    if (const std::string parts = gains_text(records, comparison, *by, own); !parts.empty()) {
       text += "; " + parts;
     }
   }

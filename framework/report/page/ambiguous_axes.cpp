@@ -13,7 +13,7 @@
 namespace assay::report {
 namespace {
 
-// A figure of a block: each combination of `keys` is a place of one result.
+// Figures of a block, one for each combination of `keys`.
 struct BlockFigure {
   std::string what;
   SourceLocation where;
@@ -21,7 +21,7 @@ struct BlockFigure {
   Filter filter;
   std::vector<std::string> keys;
   std::vector<std::string> pooled;
-  const char* named_in = "rows";
+  const char* key = "rows";
 };
 
 BlockFigure figures_of(const Measure& measure, const Filter& where, std::vector<std::string> keys) {
@@ -70,7 +70,7 @@ struct FiguresOfBlock {
     keys.insert(keys.end(), plot.for_each.begin(), plot.for_each.end());
     BlockFigure figures = figures_of(plot.y, plot.where, std::move(keys));
     figures.what = "this plot";
-    figures.named_in = "series";
+    figures.key = "series";
     figures.where = plot.at;
     return {figures};
   }
@@ -118,20 +118,19 @@ class Search {
     }
   }
 
-  // Which of the figures would stand in one place with others, by axis.
-  Shared of(const std::vector<BlockFigure>& all) {
-    Shared shared;
-    while (const auto found = first(all, shared.axes)) {
+  AmbiguousPlace find(const std::vector<BlockFigure>& all) const {
+    AmbiguousPlace place;
+    while (const auto found = first(all, place.axes)) {
       const auto& [figures, axis, ids] = *found;
-      if (shared.axes.empty()) {
-        shared.what = figures->what;
-        shared.where = figures->where;
-        shared.named_in = figures->named_in;
+      if (place.axes.empty()) {
+        place.what = figures->what;
+        place.where = figures->where;
+        place.key = figures->key;
       }
-      shared.axes.push_back(records_.axes()[axis].name);
-      shared.texts.push_back(text_of(axis, ids));
+      place.axes.push_back(records_.axes()[axis].name);
+      place.texts.push_back(text_of(axis, ids));
     }
-    return shared;
+    return place;
   }
 
  private:
@@ -160,16 +159,15 @@ class Search {
     return fmt::format("{} ({})", records_.axes()[axis].name, join(values, ", "));
   }
 
-  // The first axis, in order, that any of the figures leaves open.
   std::optional<Found> first(const std::vector<BlockFigure>& all,
                              const std::vector<std::string>& added) const {
     std::optional<Found> best;
-    const auto place = [&](std::size_t axis) {
+    const auto position = [&](std::size_t axis) {
       return std::find(order_.begin(), order_.end(), axis) - order_.begin();
     };
     for (const BlockFigure& figures : all) {
       auto found = first_ambiguous(figures, added);
-      if (found && (!best || place(found->axis) < place(best->axis))) best = std::move(found);
+      if (found && (!best || position(found->axis) < position(best->axis))) best = std::move(found);
     }
     return best;
   }
@@ -203,7 +201,7 @@ class Search {
     return std::nullopt;
   }
 
-  // Every pass is timed; of other metrics only results tell which passes have them.
+  // Every pass is timed; only results show which passes have other metrics.
   bool is_judged(std::size_t axis, const BlockFigure& figures) const {
     return axis != pass_axis || !records_.is_planned() || figures.metric == "time";
   }
@@ -229,7 +227,7 @@ class Search {
     return *ids;
   }
 
-  // Parts and ranks are not known before there are results.
+  // A plan knows neither parts nor ranks.
   static void drop_unknown(Filter& filter) {
     std::erase_if(filter.conditions, [](const Condition& condition) {
       return condition.axis != "pass" && std::ranges::count(series_axes, condition.axis) > 0;
@@ -242,8 +240,8 @@ class Search {
   std::vector<bool> varies_;  // by axis, over all records
 };
 
-void split(const std::vector<std::string>& axes, std::vector<std::string>& for_each,
-           Template& title) {
+void repeat_for_each(const std::vector<std::string>& axes, std::vector<std::string>& for_each,
+                     Template& title) {
   for (const std::string& name : axes) {
     for_each.push_back(name);
     title.append(*Template::parse((title.empty() ? "" : ", ") + name + " {" + name + "}"));
@@ -252,9 +250,9 @@ void split(const std::vector<std::string>& axes, std::vector<std::string>& for_e
 
 }  // namespace
 
-Shared ambiguous_axes(const Records& records, const Block& block,
-                      const std::vector<std::string>& preferred) {
-  return Search(records, preferred).of(std::visit(FiguresOfBlock{records}, block));
+AmbiguousPlace ambiguous_axes(const Records& records, const Block& block,
+                              const std::vector<std::string>& preferred) {
+  return Search(records, preferred).find(std::visit(FiguresOfBlock{records}, block));
 }
 
 Block with_axes_added(const Records& records, Block block, const std::vector<std::string>& axes) {
@@ -262,7 +260,7 @@ Block with_axes_added(const Records& records, Block block, const std::vector<std
     default_rows(records, table->grid);
     add_axis_columns(axes, table->grid);
   } else if (auto* text = std::get_if<TextSpec>(&block)) {
-    split(axes, text->for_each, text->title);
+    repeat_for_each(axes, text->for_each, text->title);
   } else if (auto* plot = std::get_if<PlotSpec>(&block)) {
     plot->series.insert(plot->series.end(), axes.begin(), axes.end());
   }
@@ -273,8 +271,8 @@ std::string note_on_added(const std::vector<std::string>& axes) {
   std::vector<std::string> names;
   for (const std::string& axis : axes) names.push_back("`" + axis + "`");
   return fmt::format(
-      "{} {} added: the report does not name {}, and without {} several results would stand in one "
-      "place.",
+      "{} {} added: the report does not name {}, and without {} one place would show several "
+      "results.",
       join(names, ", "), names.size() == 1 ? "was" : "were", names.size() == 1 ? "it" : "them",
       names.size() == 1 ? "it" : "them");
 }

@@ -9,29 +9,26 @@
 
 namespace assay::report {
 
-// A block that would show several results in one place, and the axes that tell those apart.
-struct Shared {
+// A place of a block that would show several results, and the axes in which these differ.
+struct AmbiguousPlace {
   std::string what;                // "'time [ms]' of this table"
-  SourceLocation where;            // of what shows them, as far as known
-  std::string named_in;            // the key of the block that would tell them apart
-  std::vector<std::string> axes;   // as few as tell the results apart
-  std::vector<std::string> texts;  // the same with their values: "repeat (0, 1)"
+  SourceLocation where;            // of the column or block; line 0: unknown
+  std::string key;                 // of the block, to name the axes in: rows, series, for_each
+  std::vector<std::string> axes;   // as few as separate the results; empty: no ambiguity
+  std::vector<std::string> texts;  // with their values: "repeat (0, 1)"
 };
 
-// No axes where every place of the block has one result, and of blocks that show none. Of axes that
-// do equally well those in `preferred` come first, then those of the experiment in its order.
-Shared ambiguous_axes(const Records& records, const Block& block,
-                      const std::vector<std::string>& preferred);
+// Axes in `preferred` win over equally good ones; then the experiment's order decides.
+AmbiguousPlace ambiguous_axes(const Records& records, const Block& block,
+                              const std::vector<std::string>& preferred);
 
-// The same block with these axes told apart: further columns of a table's rows, further lines of a
-// plot, a text block for each of their values; timelines and flame graphs, which are of one case,
-// stay what they are.
+// Adds the axes to a table's rows or a plot's series, or repeats a text block for each of their
+// values. Timelines and flame graphs show one case and stay as they are.
 Block with_axes_added(const Records& records, Block block, const std::vector<std::string>& axes);
 
-// What is written below such a block.
 std::string note_on_added(const std::vector<std::string>& axes);
 
-// The names that the sources' --set gave.
+// Settings that --set changed in the sources.
 std::vector<std::string> overridden_names(const std::vector<const store::Run*>& sources);
 
 }  // namespace assay::report

@@ -36,7 +36,7 @@ json gpu_list(const json& machine) {
   return known ? machine["gpus"] : json::array();
 }
 
-// Equal GPUs once, with their number.
+// Equal GPUs are counted: "2 × NAME".
 std::string gpus_of(const json& machine) {
   std::map<std::string, int> counts;
   for (const json& gpu : gpu_list(machine)) {
@@ -64,8 +64,8 @@ std::string versions_of(const store::Run& run) {
   for (const store::CaseResult& result : run.cases) {
     std::vector<std::string> versions;
     for (const auto& [name, version] : result.facts.versions) {
-      const bool told = name != "fingerprint" && !std::holds_alternative<std::monostate>(version);
-      if (told) versions.push_back(name + " " + to_text(version));
+      const bool shown = name != "fingerprint" && !std::holds_alternative<std::monostate>(version);
+      if (shown) versions.push_back(name + " " + to_text(version));
     }
     if (!versions.empty()) return join(versions, ", ");
   }
@@ -83,7 +83,7 @@ std::string source_of(const json& provenance) {
   return "assay " + commit.substr(0, 12) + (clean ? "" : " with uncommitted changes");
 }
 
-// Results keep durations in seconds and the target as a share.
+// Stored durations are in s, the target is a fraction.
 std::string setting_text(const std::string& name, const Value& value) {
   const auto* number = std::get_if<double>(&value);
   if (number == nullptr) return to_text(value);
@@ -92,7 +92,6 @@ std::string setting_text(const std::string& name, const Value& value) {
   return to_text(value);
 }
 
-// Settings that are the same in every case, and the clocks the series say they were timed with.
 std::string settings_of(const store::Run& run) {
   std::map<std::string, std::string> same;
   std::vector<std::string> differing, clocks;
@@ -133,7 +132,7 @@ std::string outcomes_of(const store::Run& run) {
   std::string text = fmt::format("{} case{} ({})", run.cases.size(),
                                  run.cases.size() == 1 ? "" : "s", join(parts, ", "));
   if (seconds > 0) text += " in " + human_duration(seconds);
-  if (run.info.finished.empty() && !run.info.started.empty()) text += "; the run was not finished";
+  if (run.info.finished.empty() && !run.info.started.empty()) text += "; the run is unfinished";
   return text;
 }
 
@@ -147,26 +146,26 @@ std::set<std::string> gpu_identities(const json& machine) {
   return identities;
 }
 
-// What was different when cases were measured in a later session than the first.
+// How a later session differed from the first.
 std::string resumed_in(const store::Run& run, const store::Session& session, int number) {
   const store::Session& first = run.info.first;
   std::vector<std::string> other;
-  const auto tell = [&](const std::string& now, const std::string& then) {
+  const auto add_changed = [&](const std::string& now, const std::string& then) {
     if (now != then && !now.empty()) other.push_back(now);
   };
-  tell(host_of(session.machine), host_of(first.machine));
+  add_changed(host_of(session.machine), host_of(first.machine));
   if (gpus_of(session.machine) != gpus_of(first.machine)) {
-    tell(gpus_of(session.machine), "");
+    add_changed(gpus_of(session.machine), "");
   } else if (gpu_identities(session.machine) != gpu_identities(first.machine)) {
     other.push_back("another " + gpus_of(session.machine));
   }
-  tell(source_of(session.provenance), source_of(first.provenance));
+  add_changed(source_of(session.provenance), source_of(first.provenance));
   if (session.experiment_text != first.experiment_text) other.push_back("another experiment text");
   if (session.overrides != first.overrides) {
     other.push_back(session.overrides.empty() ? "no overrides"
                                               : "overrides " + join(session.overrides, " "));
   }
-  if (other.empty()) other.push_back("in surroundings that differ otherwise");
+  if (other.empty()) other.push_back("in an environment that differs in other ways");
   const auto cases = std::count_if(run.cases.begin(), run.cases.end(),
                                    [&](const auto& result) { return result.session == number; });
   return fmt::format("{} case{}: {}", cases, cases == 1 ? "" : "s", join(other, ", "));
@@ -193,10 +192,10 @@ List facts_of(const store::Run& run) {
   add(items, "environment", scalars_of(member_of(run.info.first.provenance, "environment")));
   add(items, "measured with", settings_of(run));
   add(items, "samples", join(sampling_facts(run), ". "));
-  add(items, "in turns", turns_of(run));
+  add(items, "interleaved", interleave_fact(run));
   add(items, "overrides", join(run.info.first.overrides, " "));
   for (std::size_t i = 0; i < run.info.sessions.size(); ++i) {
-    add(items, "taken up again", resumed_in(run, run.info.sessions[i], static_cast<int>(i) + 1));
+    add(items, "resumed", resumed_in(run, run.info.sessions[i], static_cast<int>(i) + 1));
   }
   return List{std::move(items)};
 }
@@ -231,7 +230,7 @@ std::vector<Section> opening_sections(const std::vector<const store::Run*>& sour
     const std::string& text = run->info.first.experiment_text;
     if (text.empty() || std::count(shown.begin(), shown.end(), text)) continue;
     shown.push_back(text);
-    // A report is read elsewhere: where the file lay on this machine says nothing there.
+    // An absolute path means nothing on a reader's machine.
     const std::filesystem::path path(run->info.first.experiment_file);
     const std::string file = path.is_absolute() ? path.filename().string() : path.string();
     sections.push_back(Details{file.empty() ? "Experiment" : "Experiment: " + file, "yaml", text});

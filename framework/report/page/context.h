@@ -10,8 +10,7 @@ namespace assay::report {
 
 std::string title_of(const std::vector<const store::Run*>& sources);
 
-// What every report begins with: the question, what each source was measured on and with, and the
-// experiment as it was written, folded away. States only what the runs hold.
+// The question, each source's environment, and the folded experiment text.
 std::vector<Section> opening_sections(const std::vector<const store::Run*>& sources);
 
 }  // namespace assay::report

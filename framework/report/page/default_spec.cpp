@@ -71,8 +71,7 @@ void add_spread(const std::string& metric, const std::string& pass, const std::s
   columns.push_back(std::move(both));
 }
 
-// How far the median may be off stands behind it: the distance to the farther end of its interval.
-// Hidden columns have names that an expression can use.
+// The hidden columns have names that an expression can use.
 void add_known_median(const std::string& metric, const std::string& pass, const std::string& unit,
                       std::vector<Column>& columns) {
   const std::string name = pass.empty() ? metric : pass + " " + metric;
@@ -97,7 +96,6 @@ void add_known_median(const std::string& metric, const std::string& pass, const 
   }
 }
 
-// Whether samples were taken until every median was known well enough.
 bool had_targets(const Records& records) {
   const auto axis = records.axis("measure.target");
   if (!axis) return false;
@@ -114,9 +112,8 @@ void add_plain(const std::string& metric, const std::string& pass, const std::st
   columns.push_back(figure(with_unit(name, unit), metric, pass, unit, Statistic::mean));
 }
 
-// Axes become lines of one picture while there are few, then pictures of their own; false when
-// there would be too many of those.
-bool share_out(const Records& records, const std::vector<std::string>& axes, PlotSpec& plot) {
+// Makes axes lines up to most_lines, then pictures. False: more than most_pictures.
+bool distribute(const Records& records, const std::vector<std::string>& axes, PlotSpec& plot) {
   std::size_t lines = 1, pictures = 1;
   std::string title;
   for (const std::string& name : axes) {
@@ -166,11 +163,11 @@ std::optional<PlotSpec> default_plot(const Records& records, const std::string& 
   if (records.sources().size() > 1) others.push_back("source");
   if (passes.size() > 1) others.push_back("pass");
   plot.where.conditions.push_back({"pass", passes});
-  if (!share_out(records, others, plot)) return std::nullopt;
+  if (!distribute(records, others, plot)) return std::nullopt;
   return plot;
 }
 
-// "" where there is none: when things happen is no figure of a case.
+// The first metric but for the times of timelines; "" without one.
 std::string first_figure(const Records& records) {
   for (const auto& [name, unit] : records.metrics()) {
     if (name != sample_time && name != span_start && name != span_end) return name;
@@ -224,9 +221,10 @@ ReportSpec default_spec(const Records& records) {
     }
     spec.blocks.push_back(std::move(table));
     spec.blocks.push_back(ProseSpec{
-        targets ? "Times are medians; behind the ± stands the distance to the farther end of their "
-                  "95 % confidence interval."
-                : "Figures are means; behind the ± stands the standard deviation of the samples."});
+        targets
+            ? "Times are medians; ± is the distance to the farther end of their 95 % confidence "
+              "interval."
+            : "Figures are means; ± is the standard deviation of the samples."});
     if (auto plot = default_plot(records, main)) {
       if (targets) plot->y.statistic = Statistic::median;
       spec.blocks.push_back(std::move(*plot));

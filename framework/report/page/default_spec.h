@@ -7,13 +7,13 @@
 
 namespace assay::report {
 
-// The report of an experiment that does not say what it wants: one table (rows: the axes that vary;
-// columns: each pass' time as mean ± standard deviation in the unit that fits it, or as median ±
-// half of its 95 % interval where all cases had a target, and peak memory), one plot when a numeric
-// axis varies, and every finding.
+// The report of an experiment without a report spec: a table (rows: the axes that vary; columns:
+// peak memory and each pass' time, as mean ± standard deviation, or as median ± the distance to the
+// farther end of its 95 % interval if every case had a target), a plot if a numeric axis varies,
+// and all findings.
 ReportSpec default_spec(const Records& records);
 
-// Units in which the median size of a metric reads well.
+// The unit in which the metric's median over all records reads well.
 std::string fitting_unit(const Records& records, const std::string& metric);
 
 }  // namespace assay::report

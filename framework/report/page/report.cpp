@@ -19,8 +19,7 @@
 namespace assay::report {
 namespace {
 
-// Itself, or as an option of what was set: "attention" gives attention.block_m too, and the passes
-// are set as measure.passes.
+// "attention" covers attention.block_m, too; measure.passes covers "pass".
 bool is_set(const std::string& axis, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     return axis == name || axis.starts_with(name + ".") ||
@@ -28,17 +27,17 @@ bool is_set(const std::string& axis, const std::vector<std::string>& names) {
   });
 }
 
-// At the figure where that stands in the user's own file, else at the entry that brought it there.
-Diagnostic objection(const Shared& shared, const SourceLocation& entry) {
-  const std::string& axis = shared.axes.front();
-  const bool own = shared.where.file == entry.file && shared.where.line > 0;
-  return {own ? shared.where : entry,
-          fmt::format("{} would show several results in one place: it does not name {}",
-                      shared.what, join(shared.texts, ", ")),
-          fmt::format("add {0} to its `{1}`, {2}or choose one with `where`", axis, shared.named_in,
-                      shared.named_in == "for_each"
-                          ? ""
-                          : fmt::format("take its values together with `pool: [{}]`, ", axis))};
+// Located at the figure if the user's file holds it, else at the entry that includes its layout.
+Diagnostic objection(const AmbiguousPlace& place, const SourceLocation& entry) {
+  const std::string& axis = place.axes.front();
+  const bool own = place.where.file == entry.file && place.where.line > 0;
+  return {
+      own ? place.where : entry,
+      fmt::format("{} would show several results in one place: it does not name {}", place.what,
+                  join(place.texts, ", ")),
+      fmt::format(
+          "add {0} to its `{1}`, {2}or choose one with `where`", axis, place.key,
+          place.key == "for_each" ? "" : fmt::format("pool its values with `pool: [{}]`, ", axis))};
 }
 
 Result<std::vector<Ceilings>> ceilings_of_sources(const Inputs& inputs) {
@@ -95,10 +94,11 @@ class BlockRenderer {
 
  private:
   Result<std::vector<Section>> add_axes(const Block& block, Error error) {
-    const Shared shared = ambiguous_axes(records_, block, overridden_names(records_.sources()));
-    if (shared.axes.empty()) return tl::unexpected(std::move(error));
-    auto sections = std::visit(*this, with_axes_added(records_, block, shared.axes));
-    if (sections) sections->emplace_back(Paragraph{note_on_added(shared.axes)});
+    const AmbiguousPlace place =
+        ambiguous_axes(records_, block, overridden_names(records_.sources()));
+    if (place.axes.empty()) return tl::unexpected(std::move(error));
+    auto sections = std::visit(*this, with_axes_added(records_, block, place.axes));
+    if (sections) sections->emplace_back(Paragraph{note_on_added(place.axes)});
     return sections;
   }
 
@@ -135,9 +135,9 @@ std::vector<Diagnostic> ambiguous_axes_of_plan(const ReportSpec& spec, const con
   const Records records(plan, passes);
   std::vector<Diagnostic> diagnostics;
   for (std::size_t i = 0; i < spec.blocks.size(); ++i) {
-    Shared shared = ambiguous_axes(records, spec.blocks[i], overridden);
-    std::erase_if(shared.axes, [&](const std::string& axis) { return is_set(axis, overridden); });
-    if (!shared.axes.empty()) diagnostics.push_back(objection(shared, spec.places[i]));
+    AmbiguousPlace place = ambiguous_axes(records, spec.blocks[i], overridden);
+    std::erase_if(place.axes, [&](const std::string& axis) { return is_set(axis, overridden); });
+    if (!place.axes.empty()) diagnostics.push_back(objection(place, spec.places[i]));
   }
   return diagnostics;
 }
@@ -167,7 +167,7 @@ Result<Document> build(const Inputs& inputs) {
   if (inputs.with_context) {
     document.title = title_of(records.sources());
     document.sections = opening_sections(records.sources());
-    // What has no heading of its own would stand under that of the environment.
+    // Otherwise the blocks would belong to the environment's heading.
     const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
     if (!headed) document.sections.push_back(Heading{2, "Results"});
   }

@@ -13,26 +13,26 @@ namespace {
 
 struct Branch {
   std::string name;
-  double value = 0;  // with everything inside
-  std::vector<std::unique_ptr<Branch>> inside;
+  double value = 0;  // with its callees
+  std::vector<std::unique_ptr<Branch>> callees;
 
   Branch& child(const std::string& wanted) {
-    for (const auto& one : inside) {
-      if (one->name == wanted) return *one;
+    for (const auto& callee : callees) {
+      if (callee->name == wanted) return *callee;
     }
-    inside.push_back(std::make_unique<Branch>());
-    inside.back()->name = wanted;
-    return *inside.back();
+    callees.push_back(std::make_unique<Branch>());
+    callees.back()->name = wanted;
+    return *callees.back();
   }
 };
 
-void lay_out(const Branch& branch, int depth, const std::string& around, double start,
+void lay_out(const Branch& branch, int depth, const std::string& callers, double start,
              std::vector<FlameFrame>& frames) {
-  for (const auto& one : branch.inside) {
-    const std::string stack = around.empty() ? one->name : around + ";" + one->name;
-    frames.push_back({one->name, stack, depth, start, one->value});
-    lay_out(*one, depth + 1, stack, start, frames);
-    start += one->value;
+  for (const auto& callee : branch.callees) {
+    const std::string stack = callers.empty() ? callee->name : callers + ";" + callee->name;
+    frames.push_back({callee->name, stack, depth, start, callee->value});
+    lay_out(*callee, depth + 1, stack, start, frames);
+    start += callee->value;
   }
 }
 
@@ -62,7 +62,7 @@ std::vector<FlameFrame> flame_frames(const std::vector<Stack>& stacks) {
 
 FrameShare share_of(const std::vector<FlameFrame>& frames, const std::string& name) {
   FrameShare share{name, 0, 0};
-  int within = -1;  // depth of the frame of that name that the next ones may lie in
+  int within = -1;  // depth of the last frame of that name, while inside it
   for (const FlameFrame& frame : frames) {
     if (within >= 0 && frame.depth > within) continue;
     within = -1;

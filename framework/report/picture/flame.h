@@ -7,29 +7,27 @@
 
 namespace assay::report {
 
-// A stack names its frames from the outermost in; its value is what the innermost took itself,
-// beside what it called (Gregg, "The Flame Graph", Communications of the ACM, 2016).
+// Gregg, "The Flame Graph", Communications of the ACM, 2016.
 struct Stack {
-  std::vector<std::string> frames;
-  double value = 0;
+  std::vector<std::string> frames;  // the outermost first
+  double value = 0;                 // of the innermost frame alone, without its callees
 };
 
-// "step;forward;softmax" as frames.
 std::vector<std::string> frames_of_part(const std::string& part);
 
 struct FlameFrame {
   std::string name;
-  std::string stack;  // with those around it, as a part's name
+  std::string stack;  // with its callers, as a part's name
   int depth = 0;      // 0: outermost
   double start = 0;
-  double value = 0;  // with everything inside it
+  double value = 0;  // with its callees
 };
 
-// Side by side from 0, each frame before those inside it, in the order in which they first appear.
-// Stacks that begin alike share their frames.
+// Lays frames side by side from 0, callers before callees, in the order of their first appearance.
+// Stacks share the frames of a common beginning.
 std::vector<FlameFrame> flame_frames(const std::vector<Stack>& stacks);
 
-// All frames of one name; one inside another of the same name counts with that.
+// All frames of one name; a recursive frame counts as part of its outermost one.
 struct FrameShare {
   std::string name;
   int count = 0;
@@ -42,10 +40,9 @@ struct FlameData {
   std::string title;
   std::string label;  // of the widths, with their unit
   std::vector<FlameFrame> frames;
-  std::vector<std::string> shown;  // names with a colour of their own
+  std::vector<std::string> shown;  // frame names with their own colour
 };
 
-// The same data always gives the same script.
 std::string flame_script(const FlameData& data, const std::filesystem::path& svg);
 
 // Columns stack, depth, start and value.

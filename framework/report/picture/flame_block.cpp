@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/text.h"
 #include "report/data/reduce.h"
@@ -15,17 +14,12 @@
 namespace assay::report {
 namespace {
 
-// The stacks of one pass of one case.
 class FlameBuilder {
  public:
   FlameBuilder(const Records& records, const FlameSpec& spec) : records_(records), spec_(spec) {}
 
   Result<FlameData> build(const Filter& combination) {
-    RecordIds all(records_.size());
-    std::iota(all.begin(), all.end(), 0u);
-    Filter where = spec_.where;
-    where.add(combination);
-    const auto chosen = select(records_, all, where);
+    const auto chosen = select_both(records_, spec_.where, combination);
     if (!chosen) return tl::unexpected(chosen.error());
     const auto stacks = take(*chosen);
     if (!stacks) return tl::unexpected(stacks.error());
@@ -40,7 +34,7 @@ class FlameBuilder {
     return data;
   }
 
-  // How much of the whole each of the named frames takes, once the picture is built.
+  // The shares of the frames that the spec names; call after build().
   TableSection share_table(const FlameData& data) const {
     TableSection table;
     table.columns = {{"frame", {}, 0, false},
@@ -63,7 +57,6 @@ class FlameBuilder {
     return table;
   }
 
-  // Why there is nothing to show.
   std::string absence() const {
     return failure_.empty() ? "No result matches this flame graph." : failure_;
   }
@@ -86,16 +79,9 @@ class FlameBuilder {
       stacks.push_back({frames, *value});
       unit_ = series.unit;
     }
-    if (auto single = one_case(taken); !single) return tl::unexpected(single.error());
+    const auto single = require_one_case(records_, taken, {"part", "run"}, "flame graph", spec_.at);
+    if (!single) return tl::unexpected(single.error());
     return stacks;
-  }
-
-  Result<void> one_case(const RecordIds& ids) const {
-    const std::vector<std::string> differences = differing_axes(records_, ids, {"part", "run"});
-    if (differences.empty()) return {};
-    return fail_at(spec_.at,
-                   "a flame graph shows one case; here they differ in " + join(differences, ", "),
-                   "name that in `for_each`, or choose one with `where`");
   }
 
   void show_in_unit(FlameData& data) {

@@ -12,10 +12,10 @@ namespace {
 constexpr int flame_width = 1040, around_frames = 150, frame_height = 24;
 constexpr double narrowest_drawn = 0.0005;  // of the picture
 constexpr double characters = 150;          // of a frame's name that fit across the picture
-constexpr std::size_t shortest_name = 3;    // a name cut shorter says nothing
+constexpr std::size_t shortest_name = 3;    // after cutting
 constexpr std::array plain_colours{"#E9E3D8", "#DCD4C4"};
 
-// The name as far as it fits, "" where hardly any of it does.
+// The name, cut to its room; "" for a room of shortest_name or less.
 std::string fitting(const std::string& name, double share) {
   const auto room = static_cast<std::size_t>(share * characters);
   if (name.size() <= room) return name;

@@ -30,7 +30,7 @@ std::string closing_read(int descriptor) {
   return text;
 }
 
-// Runs a program with its output on one pipe; its text and exit status.
+// An error holds the program's output.
 Result<void> run(const std::vector<std::string>& arguments) {
   int pipe_ends[2];
   if (::pipe2(pipe_ends, O_CLOEXEC) != 0) {

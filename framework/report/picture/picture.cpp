@@ -1,27 +1,36 @@
 #include "report/picture/picture.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "report/picture/gnuplot.h"
+#include "report/table/pivot.h"
 
 namespace assay::report {
 
 std::string picture_title(const Template& title, const Filter& combination) {
-  if (!title.empty()) {
-    return title.render([&](const Template::Field& field) {
-      const Condition* condition = combination.on(field.name);
-      return pad(condition ? condition->values.front() : "", field.spec);
-    });
-  }
+  if (!title.empty()) return render_title(title, combination);
   std::vector<std::string> parts;
   for (const Condition& condition : combination.conditions)
     parts.push_back(condition.values.front());
   return join(parts, ", ");
 }
 
+Result<void> require_one_case(const Records& records, const RecordIds& ids,
+                              const std::vector<std::string_view>& ignored, std::string_view what,
+                              const SourceLocation& where) {
+  const std::vector<std::string> differences = differing_axes(records, ids, ignored);
+  if (differences.empty()) return {};
+  return fail_at(where,
+                 fmt::format("a {} shows one case; the chosen ones differ in {}", what,
+                             join(differences, ", ")),
+                 "name these axes in `for_each`, or choose one case with `where`");
+}
+
 Section picture(const std::filesystem::path& folder, const std::string& name,
                 const std::string& alternative, const std::string& csv,
                 const std::function<std::string(const std::filesystem::path& svg)>& script) {
-  if (folder.empty()) return Paragraph{"No plot: this report has no folder to keep one in."};
+  if (folder.empty()) return Paragraph{"No plot: this report has no folder for it."};
   const auto problem = [](const Error& error) {
     return Paragraph{"No plot: " + error.text() + "."};
   };

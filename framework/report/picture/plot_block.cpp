@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/text.h"
 #include "report/data/cell.h"
 #include "report/data/reduce.h"
-#include "report/data/select.h"
 #include "report/picture/picture.h"
 #include "report/picture/plot_script.h"
 #include "report/spec/units.h"
@@ -24,17 +22,13 @@ class PlotBuilder {
   Result<PlotData> build(const Filter& combination) {
     axes_.push_back(records_.axis(spec_.x).value_or(0));
     for (const std::string& name : spec_.series) axes_.push_back(records_.axis(name).value_or(0));
-    RecordIds all(records_.size());
-    std::iota(all.begin(), all.end(), 0u);
-    Filter where = spec_.where;
-    where.add(combination);
-    auto candidates = select(records_, all, where);
+    auto candidates = select_both(records_, spec_.where, combination);
     if (!candidates) return tl::unexpected(candidates.error());
 
     auto figures = index(*candidates, spec_.y);
     if (!figures) return tl::unexpected(figures.error());
     for (const auto& [key, ids] : figures->found()) {
-      if (key[0] == 0) continue;  // a case that has no value of x has no place
+      if (key[0] == 0) continue;  // the case has no value of x
       const auto cell = figures->at(key);
       if (!cell) return tl::unexpected(cell.error());
       if (!cell->is_number()) continue;
@@ -51,7 +45,7 @@ class PlotBuilder {
     return MeasureIndex::build(records_, candidates, measure, axes_, "plot", spec_.at);
   }
 
-  // Calls `set` with each point and what the statistic is there; whether it is known anywhere.
+  // Calls `set` with each point that has the statistic; false: none has it.
   template <class Set>
   Result<bool> for_statistic(const RecordIds& candidates, Statistic statistic, const Set& set) {
     Measure measure = spec_.y;
@@ -92,7 +86,6 @@ class PlotBuilder {
     PlotData data;
     data.log_x = spec_.log_x;
     data.log_y = spec_.log_y;
-    // Lines in the order of their axes' values, points along the axis.
     std::sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) {
       const Key line_a(a.first.begin() + 1, a.first.end()),
           line_b(b.first.begin() + 1, b.first.end());
@@ -128,7 +121,7 @@ class PlotBuilder {
     return data;
   }
 
-  // In the legend, so that the picture says it wherever it is shown.
+  // In the legend, which stays with the picture.
   static void mark_unverified(PlotLine& line) {
     const auto unverified = std::count_if(line.points.begin(), line.points.end(),
                                           [](const PlotPoint& point) { return point.unverified; });
@@ -151,7 +144,7 @@ class PlotBuilder {
                                 : convert(number, unit_of_data(spec_.x_unit).base, spec_.x_unit);
   }
 
-  // The spec's unit, or what suits the upper figures.
+  // The spec's unit, or one that suits the upper figures.
   std::string choose_unit() const {
     if (!spec_.y.unit.empty() || points_.empty()) return unit_;
     std::vector<double> figures;
@@ -169,7 +162,6 @@ class PlotBuilder {
   std::string line_name(const Key& key) const {
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < key.size(); ++i) {
-      // One run's name tells no line from another.
       const std::string& axis = spec_.series[i];
       if ((axis == "run" || axis == "source") && records_.sources().size() == 1) continue;
       const Value& value = records_.axes()[axes_[i + 1]].values[key[i]];

@@ -24,8 +24,7 @@ bool drawable(const PlotData& data, const PlotPoint& point) {
          (!data.log_y || point.y > 0);
 }
 
-// From the lowest to the highest of what is drawn, bars included; with room on a log axis, where
-// gnuplot would go to whole powers of ten.
+// A log axis gets some room: gnuplot alone would extend it to whole powers of ten.
 struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
@@ -43,10 +42,10 @@ struct Extent {
   }
 };
 
-// A log axis of less than two powers of ten is labelled at 1, 2 and 5 as well.
+// A log axis of less than two decades has ticks at 1, 2 and 5.
 std::string log_ticks(const Extent& extent) {
-  constexpr double wide = 100;
-  if (!(extent.high > 0) || extent.high / extent.low >= wide) return "";
+  constexpr double two_decades = 100;
+  if (!(extent.high > 0) || extent.high / extent.low >= two_decades) return "";
   std::vector<std::string> ticks;
   const int first = static_cast<int>(std::floor(std::log10(extent.low))) - 1;
   const int last = static_cast<int>(std::ceil(std::log10(extent.high)));
@@ -71,13 +70,12 @@ Extent extent_of(const PlotData& data, bool x) {
   return extent;
 }
 
-// On a log axis a bar that reaches zero runs out of the picture.
+// On a log axis a bar that reaches zero ends below the picture.
 double bar_end(const PlotData& data, const PlotPoint& point) {
   constexpr double out_of_the_picture = 1e-9;
   return data.log_y && point.low <= 0 ? point.y * out_of_the_picture : point.low;
 }
 
-// Labels that would run into each other are turned.
 std::string ticks_of(const std::vector<std::pair<std::string, double>>& labels) {
   std::vector<std::string> ticks;
   std::size_t characters = 0;
@@ -131,7 +129,7 @@ std::string gnuplot_script(const PlotData& data, const std::filesystem::path& sv
   script += x_ticks(data);
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < data.lines.size(); ++i) {
-    // Places have no order: lines between them would say nothing, so lines stand beside each other.
+    // Categories have no order: their points are not connected, and lines stand side by side.
     const bool places = !data.x_categories.empty();
     const double beside =
         places ? place_width *

@@ -9,8 +9,8 @@ namespace assay::report {
 struct PlotPoint {
   double x = 0;
   double y = 0;
-  double low = 0, high = 0;  // ends of the error bar; both y where there is none
-  bool unverified = false;   // a time that nobody has checked
+  double low = 0, high = 0;  // ends of the error bar; both y: no bar
+  bool unverified = false;   // an unverified time
 };
 
 struct PlotLine {
@@ -26,7 +26,6 @@ struct PlotData {
   std::vector<PlotLine> lines;
 };
 
-// The same data always gives the same script.
 std::string gnuplot_script(const PlotData& data, const std::filesystem::path& svg);
 
 // Columns x, line, y, low, high, named as on the axes.

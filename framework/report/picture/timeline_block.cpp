@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -17,18 +16,13 @@
 namespace assay::report {
 namespace {
 
-// The series of one picture: of one pass of one case.
 class TimelineBuilder {
  public:
   TimelineBuilder(const Records& records, const TimelineSpec& spec)
       : records_(records), spec_(spec) {}
 
   Result<TimelineData> build(const Filter& combination) {
-    RecordIds all(records_.size());
-    std::iota(all.begin(), all.end(), 0u);
-    Filter where = spec_.where;
-    where.add(combination);
-    const auto chosen = select(records_, all, where);
+    const auto chosen = select_both(records_, spec_.where, combination);
     if (!chosen) return tl::unexpected(chosen.error());
     if (auto done = take(*chosen); !done) return tl::unexpected(done.error());
     TimelineData data;
@@ -43,7 +37,7 @@ class TimelineBuilder {
     return data;
   }
 
-  // Time of one part beside another's, rank by rank, once the picture is built.
+  // How long one part overlaps another on each rank; call after build().
   Result<TableSection> overlap_table() const {
     TableSection table;
     const std::string& of = spec_.overlap->of;
@@ -68,7 +62,6 @@ class TimelineBuilder {
     return table;
   }
 
-  // Why there is nothing to show.
   std::string absence() const {
     return failure_.empty() ? "No result matches this timeline." : failure_;
   }
@@ -109,16 +102,7 @@ class TimelineBuilder {
       series_[{series.rank, series.part, series.metric}] = &series;
       ranks_.insert(series.rank);
     }
-    return one_case(taken);
-  }
-
-  Result<void> one_case(const RecordIds& ids) const {
-    const std::vector<std::string> differences =
-        differing_axes(records_, ids, {"rank", "part", "run"});
-    if (differences.empty()) return {};
-    return fail_at(spec_.at,
-                   "a timeline shows one case; here they differ in " + join(differences, ", "),
-                   "name that in `for_each`, or choose one with `where`");
+    return require_one_case(records_, taken, {"rank", "part", "run"}, "timeline", spec_.at);
   }
 
   const store::Series* find(int rank, const std::string& part, std::string_view metric) const {
@@ -173,7 +157,7 @@ class TimelineBuilder {
           return fail_at(spec_.at,
                          fmt::format("{} of rank {} has {} values and {} times", metric, rank,
                                      series->samples.size(), count),
-                         "its companion is the series sample_time, with a time for each value");
+                         "the series sample_time must hold a time for each value");
         }
         if (!std::is_sorted(times->samples.begin(), times->samples.end())) {
           return fail_at(spec_.at, fmt::format("the times of {} do not ascend", metric));
@@ -203,7 +187,7 @@ class TimelineBuilder {
     return {};
   }
 
-  // Those of the first rank: a picture has one set of bands.
+  // A picture has one set of bands, from the first rank.
   Result<void> add_phases(TimelineData& data) const {
     if (ranks_.empty()) return {};
     for (const std::string& part : spec_.phases) {

@@ -27,7 +27,7 @@ double end_of(const TimelineData& data) {
   return end;
 }
 
-// Bands behind everything, in two greys in turn, named above the picture.
+// Bands in two alternating greys behind everything, named above the picture.
 std::string phases_of(const TimelineData& data, double end) {
   std::string script;
   bool darker = false;
@@ -56,7 +56,7 @@ std::string bars(const std::vector<Span>& spans, std::size_t lane) {
   return rows;
 }
 
-// One data block a colour: the bars of all lanes with one legend, then what is overlapped.
+// One data block for each colour: the bars of each legend, then the overlapped ones.
 std::string lanes_of(const TimelineData& data) {
   std::vector<std::string> legends, blocks, ticks;
   std::string overlapped;

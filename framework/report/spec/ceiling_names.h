@@ -6,16 +6,15 @@
 
 namespace assay::report {
 
-// Units of the rates that have ceilings.
 inline constexpr std::string_view ceiling_units[] = {"FLOP/s", "byte/s"};
 
-// Of matrix products there is one ceiling a precision, matmul_<dtype>; of collectives one each.
+// Ceilings of matrix products are called matmul_<dtype>, those of collectives like the collective.
 inline constexpr std::string_view ceiling_dtypes[] = {"fp64", "fp32", "tf32", "bf16", "fp16"};
 inline constexpr std::string_view ceiling_collectives[] = {"all_reduce", "all_gather",
                                                            "reduce_scatter", "broadcast"};
 
-// What `share_of` of a rate in this base unit (FLOP/s, byte/s) may say: `auto`, `matmul` and names
-// of ceilings. Empty where there is none for the unit.
+// The words of `share_of` for a rate in this base unit: `auto`, `matmul` and names of ceilings.
+// Empty for units without ceilings.
 std::vector<std::string> ceiling_names(std::string_view unit);
 
 }  // namespace assay::report

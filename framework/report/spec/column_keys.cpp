@@ -29,13 +29,13 @@ void read_rank(Reader& reader, const Node& node, Measure& measure) {
                     "a number, max, min, mean or all");
     return;
   }
-  reader.value(node, "rank", word);
+  reader.check_value(node, "rank", word);
   measure.where.conditions.push_back({"rank", {word}});
 }
 
 void read_part(Reader& reader, const Node& node, Measure& measure) {
   std::vector<std::string> parts = reader.texts(node, "part");
-  for (const std::string& part : parts) reader.value(node, "part", part);
+  for (const std::string& part : parts) reader.check_value(node, "part", part);
   measure.where.conditions.push_back({"part", std::move(parts)});
 }
 
@@ -43,7 +43,7 @@ void read_source(Reader& reader, const Node& node, Measure& measure) {
   const std::string word = reader.text(node, "source");
   const std::string axis =
       word.find_first_not_of("0123456789") == std::string::npos ? "source" : "run";
-  reader.value(node, axis, word);
+  reader.check_value(node, axis, word);
   measure.where.conditions.push_back({axis, {word}});
 }
 
@@ -53,8 +53,7 @@ void read_statistics(Reader& reader, const Node& node, ColumnDraft& draft) {
     if (const auto statistic = statistic_from_text(name)) {
       draft.statistics.push_back(*statistic);
     } else {
-      reader.complain(node, fmt::format("statistic '{}' does not exist", name),
-                      known_names(name, statistic_names()));
+      reader.complain_unknown(node.where, "statistic", name, statistic_names());
     }
   }
 }
@@ -86,54 +85,58 @@ std::vector<std::string> all_ceiling_names() {
   return all;
 }
 
-Keys<ColumnDraft> look() {
+Keys<ColumnDraft> appearance_keys() {
   return within(
       &ColumnDraft::column,
       Keys<Column>{
-          {"format", "How a number is written.", &Column::format},
-          {"labels", "What is shown for a value.", &Column::labels},
-          {"other", "What is shown for a value without a label.", &Column::other_label},
-          {"cells", "What is shown for a cell that is no number.", shape::cells(), &Column::cells},
-          {"align", "Where its cells stand; by what it shows where left out.",
+          {"format", "Number format.", &Column::format},
+          {"labels", "Shown texts by value.", &Column::labels},
+          {"other", "The text of values without a label.", &Column::other_label},
+          {"cells", "Texts of cells without a number.", shape::cells(), &Column::cells},
+          {"align", "Alignment of its cells; by default numbers right, text left.",
            shape::choice("alignment", {"left", "right", "center"}),
            [](Column& column, const std::string& word) { column.align = word.c_str()[0]; }},
-          {"show", "false: only other columns use it.", &Column::shown}});
+          {"show", "`false` hides it; other columns may use it.", &Column::shown}});
 }
 
-Keys<ColumnDraft> chosen_by() {
+Keys<ColumnDraft> selection_keys() {
   using shape::text;
   return within(
       &ColumnDraft::measure,
       Keys<Measure>{
-          {"pass", "The pass that is measured.", text(),
+          {"pass", "The measured pass.", text(),
            [](Reader& reader, const Node& node, Measure& measure) {
              measure.where.conditions.push_back({"pass", {reader.pass(node)}});
            }},
-          {"part", "Phase, kernel, stream or tensor.", shape::one_or_list(text()), read_part},
-          {"source", "Number or name of a run, where several are shown.", text(), read_source},
-          {"rank", "max, min, mean, all, or the number of one.", text(), read_rank},
-          {"where", "Which results: values by axis, or conditions.", shape::of_type<Filter>(),
+          {"part", "A phase, kernel, stream or tensor.", shape::one_or_list(text()), read_part},
+          {"source", "Number or name of one of several runs.", text(), read_source},
+          {"rank",
+           "How ranks become one figure: `max` (default), `min`, `mean` or `all`; or the number of "
+           "a rank.",
+           text(), read_rank},
+          {"where", "Selects results: values by axis, or conditions.", shape::of_type<Filter>(),
            [](Measure& measure, const Filter& filter) { measure.where.add(filter); }},
-          {"unit", "The unit it is shown in.", shape::unit(), &Measure::unit},
-          {"relative_to", "Divided by the same figure of that case.", &Measure::relative_to},
-          {"ratio", "With relative_to: divided by that figure, or that figure by this one.",
+          {"unit", "Shown unit.", shape::unit(), &Measure::unit},
+          {"relative_to", "The baseline of a ratio: the same figure with these values.",
+           &Measure::relative_to},
+          {"ratio", "With `relative_to`: figure / baseline, or baseline / figure.",
            shape::choice("ratio", {"relative", "speedup"}),
            [](Measure& measure, const std::string& word) { measure.inverse = word == "speedup"; }},
-          {"pool", "Axes whose samples are taken together.", &Measure::pool}});
+          {"pool", "Axes whose samples are pooled.", &Measure::pool}});
 }
 
-Keys<ColumnDraft> figure() {
-  return chosen_by() +
+Keys<ColumnDraft> measure_keys() {
+  return selection_keys() +
          Keys<ColumnDraft>{
-             {"stat", "How samples become a number; several are joined.",
+             {"stat", "How samples become a figure; several are joined.",
               shape::one_or_list(shape::refer("statistic")), read_statistics},
-             {"metric", "Shows a figure.", &ColumnDraft::metric},
-             {"rate", "A counted metric; shows it divided by the time.", shape::text(),
+             {"metric", "Shows a metric.", &ColumnDraft::metric},
+             {"rate", "Shows a counted metric divided by the time.", shape::text(),
               [](Reader& reader, const Node& node, ColumnDraft& draft) {
                 draft.rate = &node;
                 draft.metric = reader.metric(node);
               }},
-             {"share_of", "Of a rate: divided by this ceiling of the machine.",
+             {"share_of", "With `rate`: its share of a ceiling of the machine.",
               shape::suggested(all_ceiling_names()),
               [](Reader&, const Node& node, ColumnDraft& draft) { draft.share = &node; }}};
 }
@@ -149,15 +152,15 @@ Keys<ColumnDraft> only(std::initializer_list<std::string_view> names) {
 
 const Keys<ColumnDraft>& column_keys() {
   static const Keys<ColumnDraft> keys =
-      look() + figure() +
+      appearance_keys() + measure_keys() +
       Keys<ColumnDraft>{
-          {"separator", "Between what is joined.", &ColumnDraft::separator},
+          {"separator", "Between joined parts.", &ColumnDraft::separator},
           {"axis", "Shows the value of an axis.", shape::axis(), &ColumnDraft::axis},
           {"expr", "Shows a calculation over columns and axes.", &ColumnDraft::expression},
           {"join", "Shows several columns in one cell.",
            shape::list_of(shape::text_or(shape::refer("column"))), read_parts_of_join},
           {"text", "Shows a template over columns and axes.", &ColumnDraft::text},
-          {"outcome", "Shows the row's first outcome that is not ok.", shape::words({"row"}),
+          {"outcome", "Shows the row's first failed outcome.", shape::words({"row"}),
            [](Reader& reader, const Node& node, ColumnDraft&) {
              reader.choice(node, "outcome of", {"row"});
            }}};
@@ -165,35 +168,35 @@ const Keys<ColumnDraft>& column_keys() {
 }
 
 const Keys<ColumnDraft>& figure_keys() {
-  static const Keys<ColumnDraft> keys = look() + figure();
+  static const Keys<ColumnDraft> keys = appearance_keys() + measure_keys();
   return keys;
 }
 
 const Keys<ColumnDraft>& column_keys(const std::string& kind) {
   static const Keys<ColumnDraft> of_figure = figure_keys() + only({"separator"});
   static const std::map<std::string, Keys<ColumnDraft>> by_kind = {
-      {"axis", look() + only({"axis", "unit"})},
-      {"expr", look() + only({"expr", "unit"})},
-      {"join", look() + only({"join", "separator"})},
-      {"text", look() + only({"text", "outcome"})},
-      {"outcome", look() + only({"text", "outcome"})}};
+      {"axis", appearance_keys() + only({"axis", "unit"})},
+      {"expr", appearance_keys() + only({"expr", "unit"})},
+      {"join", appearance_keys() + only({"join", "separator"})},
+      {"text", appearance_keys() + only({"text", "outcome"})},
+      {"outcome", appearance_keys() + only({"text", "outcome"})}};
   const auto found = by_kind.find(kind);
   return found == by_kind.end() ? of_figure : found->second;
 }
 
 const Keys<ColumnDraft>& row_axis_keys() {
   static const Keys<ColumnDraft> keys =
-      look() + only({"axis", "unit"}) +
+      appearance_keys() + only({"axis", "unit"}) +
       within(&ColumnDraft::column,
-             Keys<Column>{{"name", "Its heading; the axis where left out.", &Column::name}});
+             Keys<Column>{{"name", "Its heading; by default the axis.", &Column::name}});
   return keys;
 }
 
 const Keys<ColumnDraft>& pivot_keys() {
   static const Keys<ColumnDraft> keys =
       figure_keys() +
-      Keys<ColumnDraft>{{"by", "Axes whose combinations are the columns.", &ColumnDraft::by},
-                        {"name", "Template of a column's name over `by`.", &ColumnDraft::text}};
+      Keys<ColumnDraft>{{"by", "Axes with a column per combination.", &ColumnDraft::by},
+                        {"name", "A column's name, a template over `by`.", &ColumnDraft::text}};
   return keys;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using Match = std::match_results<std::string_view::const_iterator>;
 
-// Of thousands, whatever the machine's own locale says.
+// Separates thousands in any locale of the machine.
 struct Commas : std::numpunct<char> {
   char do_thousands_sep() const override { return ','; }
   std::string do_grouping() const override { return "\3"; }
@@ -30,12 +30,11 @@ std::string with_separators(std::string_view pattern, const Arguments&... argume
   return fmt::format(commas, fmt::runtime(pattern), arguments...);
 }
 
-// Digits of `value` with trailing zeros kept: 1.1 to three digits is "1.10", 216 is "216".
+// Keeps trailing zeros: three digits of 1.1 are "1.10", of 216 "216".
 std::string significant(double value, int digits) {
   if (std::isfinite(value) && std::abs(value) >= std::pow(10.0, digits)) {
     return fmt::format("{:.0f}", value);
   }
-  // fmt writes "216.0".
   std::array<char, 64> buffer;
   const int length = std::snprintf(buffer.data(), buffer.size(), "%#.*g", digits, value);
   std::string text(buffer.data(), static_cast<std::size_t>(length));
@@ -65,7 +64,7 @@ std::string scientific(const Format& format, double value, const std::string& un
                                                                       : digits + " " + unit;
 }
 
-// Value and prefix that bring it into 1 … 1000, after rounding to what will be printed.
+// Chooses the prefix that brings the printed value into 1 … 1000.
 std::string engineering(const Format& format, double value, const std::string& unit) {
   static constexpr std::string_view prefixes[] = {"n", "µ", "m", "", "k", "M", "G", "T", "P"};
   const auto print = [&](double scaled) {
@@ -73,16 +72,16 @@ std::string engineering(const Format& format, double value, const std::string& u
                                            : fmt::format("{:.{}f}", scaled, format.digits);
   };
   int power = 0;
-  const bool seconds = unit == "s";
+  const int largest = unit == "s" ? 0 : 5;
   if (value != 0 && std::isfinite(value)) {
     power = static_cast<int>(std::floor(std::log10(std::abs(value)) / 3.0));
   }
-  power = std::clamp(power, -3, seconds ? 0 : 5);
+  power = std::clamp(power, -3, largest);
   const auto scaled = [&](int p) {
     return p < 0 ? value * std::pow(1000.0, -p) : value / std::pow(1000.0, p);
   };
   std::string digits = print(scaled(power));
-  if (std::abs(std::strtod(digits.c_str(), nullptr)) >= 1000 && power < (seconds ? 0 : 5)) {
+  if (std::abs(std::strtod(digits.c_str(), nullptr)) >= 1000 && power < largest) {
     digits = print(scaled(++power));
   }
   const std::string suffix = std::string(prefixes[power + 3]) + unit;
@@ -127,13 +126,13 @@ constexpr Name named[] = {
 constexpr std::string_view unit_places[] = {"inside", "text", "after", "bare"};
 constexpr int most_digits = 17;
 
-// The place of the word among `words`; as many as there are where it is none of them.
+// The index of the word; the number of words where it is none of them.
 std::size_t place_in(const auto& words, std::string_view word) {
   return static_cast<std::size_t>(std::ranges::find(words, word) - std::begin(words));
 }
 
 std::optional<Format> named_format(std::string_view text) {
-  // Bounded, since std::regex recurses with what it repeats.
+  // Repetitions are bounded: std::regex recurses on them.
   static const std::regex call(
       R"( {0,9}(\w{1,9}) {0,9}(?:\( {0,9}0{0,9}(\d{1,2}) {0,9}(?:, {0,9}(\w{1,9}) {0,9})?\))?)");
   Match match;
@@ -163,7 +162,7 @@ std::string repr(double value) {
 }
 
 Result<FieldSpec> parse_field_spec(std::string_view text) {
-  // A fill is one character in UTF-8, a width or a precision no more than fits a line.
+  // The fill is one UTF-8 character; width and precision fit a line.
   static const std::regex grammar(
       R"((?:([^\x80-\xBF][\x80-\xBF]{0,3})?([<>^]))?([-+ ]?)(#?)(0?)(\d{0,4})(,?)(?:\.(\d{1,3}))?([feEgGd%s]?))");
   Match match;
@@ -186,7 +185,7 @@ Result<FieldSpec> parse_field_spec(std::string_view text) {
   if (written == 'd') precision = ".0";
   if (written == 'd' || written == '%') type = "f";
   if (type.empty() || written == 'd' || written == '%') flag.clear();
-  // Without the width, since pad() counts characters; but zeros stand behind the sign.
+  // pad() applies the width, since it counts characters; zeros belong behind the sign.
   const int zeros = spec.width - (spec.percent ? 1 : 0);
   if (match[5].length() > 0 && !spec.align && zeros > 0) flag += fmt::format("0{}", zeros);
   spec.number =
@@ -210,7 +209,7 @@ std::string pad(std::string_view text, const FieldSpec& spec, char default_align
 
 std::string format_number(double value, const FieldSpec& spec) {
   std::string pattern = spec.number;
-  // In groups, a number has all its digits.
+  // A grouped number has all its digits.
   if (pattern.ends_with("L}") && fmt::format("{}", value).find('e') != std::string::npos) {
     pattern.replace(pattern.size() - 2, 2, ".0Lf}");
   }

@@ -15,9 +15,9 @@ using yaml::Node;
 
 const Keys<Each>& each_keys() {
   static const Keys<Each> keys = {
-      {"over", "Axes it is repeated over; its own name where left out.", &Each::over},
+      {"over", "Axes it repeats over; by default its own name.", &Each::over},
       {"row", "Template of one line.", &Each::row},
-      {"separator", "Between what is joined.", &Each::separator}};
+      {"separator", "Between two lines.", &Each::separator}};
   return keys;
 }
 
@@ -41,7 +41,7 @@ void read_each(Reader& reader, const Node& node, TextSpec& text) {
 
 const Keys<Group>& group_keys() {
   static const Keys<Group> keys = {
-      {"by", "Axes whose rows belong together.", &Group::by},
+      {"by", "Axes whose values form a group.", &Group::by},
       {"before", "Before the rows of a group.", shape::template_of("group"), &Group::before},
       {"between", "Between two groups.", shape::template_of("group"), &Group::between},
       {"after", "After the rows of a group.", shape::template_of("group"), &Group::after}};
@@ -51,7 +51,7 @@ const Keys<Group>& group_keys() {
 void read_group(Reader& reader, const Node& node, TextSpec& text) {
   text.group.emplace();
   reader.entries(node, "group", group_keys(), *text.group);
-  if (!node.find("by")) reader.complain(node, "a group needs `by`: the axes it groups rows by");
+  if (!node.find("by")) reader.complain(node, "a group needs `by`: the axes that form it");
 }
 
 void read_row_when(Reader& reader, const Node& node, TextSpec& text) {
@@ -74,25 +74,15 @@ void check_text_names(Reader& reader, TextSpec& text, const Node& node) {
   for (const auto& [outcome, row] : text.row_when) names.row_template(row, each_names);
   for (const Each& each : text.each) names.row_template(each.row, each.over);
   if (text.group) {
-    for (const std::string& axis : text.group->by) {
-      if (!std::count(text.grid.keys.begin(), text.grid.keys.end(), axis))
-        text.grid.keys.push_back(axis);
-    }
+    for (const std::string& axis : text.group->by) text.grid.add_key(axis);
     for (const auto* part : {&text.group->before, &text.group->between, &text.group->after}) {
       if (*part) names.rows_template(**part);
     }
   }
-  // What only an `each` repeats over tells its own rows apart, not the block's.
+  // Axes of `each` alone are no keys of the block.
   for (const Each& each : text.each) {
     for (const std::string& axis : each.over) {
-      const auto shows = [&](const Column& column) {
-        const auto* content = std::get_if<AxisContent>(&column.content);
-        return content && content->axis == axis;
-      };
-      if (std::none_of(text.grid.columns.begin(), text.grid.columns.end(), shows)) {
-        auto& keys = text.grid.keys;
-        keys.erase(std::remove(keys.begin(), keys.end(), axis), keys.end());
-      }
+      if (!shows_axis(text.grid.columns, axis)) std::erase(text.grid.keys, axis);
     }
   }
 }
@@ -112,14 +102,10 @@ void check_title(Reader& reader, const Template& title, const std::vector<std::s
 const Keys<TableSpec>& table_keys() {
   static const Keys<TableSpec> keys =
       within(&TableSpec::grid, grid_keys()) +
-      repeated<TableSpec>("A table for each value of these axes.") +
-      Keys<TableSpec>{{"index", "A first column that counts rows.", &TableSpec::index},
-                      {"summary", "Lines below, {mean(column)}.", shape::one_or_list(shape::text()),
-                       [](Reader& reader, const Node& node, TableSpec& table) {
-                         for (const Node& item : node.one_or_more()) {
-                           table.summary.push_back(reader.text_template(item, "summary"));
-                         }
-                       }}};
+      repeated<TableSpec>("Axes with a table per combination of values.") +
+      Keys<TableSpec>{{"index", "`true` adds a first column that counts rows.", &TableSpec::index},
+                      {"summary", "Lines below with functions over rows, such as {mean(column)}.",
+                       shape::list_of_values(shape::template_of("summary")), &TableSpec::summary}};
   return keys;
 }
 
@@ -146,13 +132,13 @@ const Keys<TextSpec>& text_keys() {
                      {"row", "Template of one row.", line(), &TextSpec::row},
                      {"between", "Between two rows.", line(), &TextSpec::between},
                      {"after", "After the rows.", line(), &TextSpec::after},
-                     {"row_when", "Another template for rows of an outcome.",
+                     {"row_when", "Templates for rows with an outcome.",
                       shape::by_name(shape::text()), read_row_when},
-                     {"each", "Lines repeated over an axis, {each.NAME} in the row.",
+                     {"each", "Lines repeated over axes; {each.NAME} inserts them into the row.",
                       shape::by_name(shape::text_or(yaml::object_schema(each_keys()))), read_each},
-                     {"group", "Lines around rows that share these axes.",
+                     {"group", "Lines around rows with the same values on some axes.",
                       yaml::object_schema(group_keys()), read_group}} +
-      repeated<TextSpec>("A block for each value of these axes.");
+      repeated<TextSpec>("Axes with a block per combination of values.");
   return keys;
 }
 

@@ -10,7 +10,6 @@ const Keys<PlotSpec>& plot_keys();
 const Keys<TimelineSpec>& timeline_keys();
 const Keys<FlameSpec>& flame_keys();
 
-// The schema of one block, whatever its kind.
 nlohmann::json block_schema();
 
 TableSpec read_table(Reader& reader, const yaml::Node& node);
@@ -19,10 +18,10 @@ PlotSpec read_plot(Reader& reader, const yaml::Node& node);
 TimelineSpec read_timeline(Reader& reader, const yaml::Node& node);
 FlameSpec read_flame(Reader& reader, const yaml::Node& node);
 
-// Titles of repeated blocks may only name the axes they are repeated over.
+// Complains about names in a block's title besides the axes of `for_each`.
 void check_title(Reader& reader, const Template& title, const std::vector<std::string>& for_each);
 
-// A whole report: a list of blocks, or {report: […]}. Layouts are read where they are named.
+// A report: a list of blocks, or {report: […]}. Reads layouts in place.
 ReportSpec read_report(Reader& reader, const yaml::Node& node);
 
 }  // namespace assay::report

@@ -11,7 +11,6 @@ namespace {
 
 using yaml::Node;
 
-// Several statistics of one measure: hidden columns, joined.
 JoinContent spread_statistics(const ColumnDraft& draft, std::vector<Column>& columns) {
   JoinContent content{{}, draft.separator.value_or(" ± "), true};
   for (std::size_t i = 0; i < draft.statistics.size(); ++i) {
@@ -25,8 +24,7 @@ JoinContent spread_statistics(const ColumnDraft& draft, std::vector<Column>& col
   return content;
 }
 
-// What the column shows goes to its content, what it needs besides to `columns`; false after a
-// complaint that leaves nothing to show.
+// Sets the draft's content and adds its hidden columns to `columns`. False: nothing to show.
 bool finish_column(Reader& reader, const std::string& kind, const Node& node, ColumnDraft& draft,
                    std::vector<Column>& columns) {
   auto& content = draft.column.content;

@@ -51,14 +51,14 @@ std::string share_of(Reader& reader, const ColumnDraft& draft) {
   return word;
 }
 
-// `what` is measured in `unit`, the base of what the figure may be shown in.
+// `unit`: the base unit of `what`.
 void check_unit_of_figure(Reader& reader, const Node& node, const ColumnDraft& draft,
                           const std::string& what, const std::string& unit, bool needs_unit) {
   const bool plain = unit.empty() || unit == "count";
   if (!has_unit(draft.measure.statistic) || draft.measure.relative_to) return;
   if (!draft.measure.unit.empty()) {
     if (same_dimension(draft.measure.unit, unit)) return;
-    if (!reader.known().has_unit(draft.measure.unit)) return;  // said already
+    if (!reader.known().has_unit(draft.measure.unit)) return;  // reported already
     reader.complain(*node.find("unit"),
                     fmt::format("{} is measured in {}, which '{}' cannot show", what,
                                 plain ? "plain numbers" : unit, draft.measure.unit),
@@ -75,7 +75,7 @@ void check_statistics_of_rate(Reader& reader, const ColumnDraft& draft) {
   for (const Statistic statistic : draft.statistics) {
     if (std::count(possible.begin(), possible.end(), statistic)) continue;
     std::vector<std::string> names;
-    for (const Statistic one : possible) names.emplace_back(statistic_name(one));
+    for (const Statistic each : possible) names.emplace_back(statistic_name(each));
     reader.complain(*draft.stat, fmt::format("a rate has no '{}'", statistic_name(statistic)),
                     "it has: " + join(names, ", "));
   }
@@ -128,7 +128,7 @@ void read_figure(Reader& reader, const Node& node, const Keys<ColumnDraft>& keys
                  ColumnDraft& draft, bool needs_unit) {
   if (!reader.entries(node, "'" + draft.column.name + "'", keys, draft)) return;
   if (finish_figure(reader, node, draft, needs_unit) && draft.statistics.size() > 1) {
-    reader.complain(*draft.stat, "one statistic here, not several");
+    reader.complain(*draft.stat, "this figure takes one statistic");
   }
 }
 

@@ -21,9 +21,9 @@ std::vector<std::string> texts_of(const std::vector<Value>& values) {
 
 }  // namespace
 
-void Reader::value(const yaml::Node& at, const std::string& axis, const std::string& text) {
+void Reader::check_value(const yaml::Node& at, const std::string& axis, const std::string& text) {
   const auto known = known_.values.find(axis);
-  // An empty value chooses the results that do not have the axis.
+  // "" chooses the results without the axis.
   if (text.empty() || known == known_.values.end()) return;
   const auto names = [&](const Value& value) { return names_value(text, value); };
   if (std::any_of(known->second.begin(), known->second.end(), names)) return;
@@ -37,7 +37,7 @@ void Reader::value(const yaml::Node& at, const std::string& axis, const std::str
   complain(at, fmt::format("{} '{}' does not exist", axis, text), std::move(hint));
 }
 
-// A bare word of a condition is an axis, or else a value of the axis it is compared with.
+// A bare word of a condition is an axis, or a value of the axis beside it.
 void Reader::check_words(const yaml::Node& at, const Expression& condition) {
   const auto& uses = condition.uses();
   const auto is_axis = [&](const Expression::Use& use) { return known_.has_axis(use.name); };
@@ -48,12 +48,11 @@ void Reader::check_words(const yaml::Node& at, const Expression& condition) {
   for (const Expression::Use& use : uses) {
     if (is_axis(use)) continue;
     if (!known_.has_axis(use.beside)) {
-      complain(at, fmt::format("axis '{}' does not exist", use.name),
-               known_names(use.name, known_.axes));
+      complain_unknown(at.where, "axis", use.name, known_.axes);
     } else if (use.beside == "pass" && !known_.open) {
       choice(at, "pass", use.name, known_.passes);
     } else {
-      value(at, use.beside, use.name);
+      check_value(at, use.beside, use.name);
     }
   }
 }
@@ -66,7 +65,7 @@ Filter Reader::filter(const yaml::Node& node) {
       std::vector<std::string> values = texts(chosen, "a value to choose");
       for (const yaml::Node& item : chosen.one_or_more()) {
         if (name == "pass") pass(item);
-        if (name != "pass" && item.is_scalar()) value(item, name, item.text);
+        if (name != "pass" && item.is_scalar()) check_value(item, name, item.text);
       }
       if (!name.empty()) result.conditions.push_back({name, std::move(values)});
     }

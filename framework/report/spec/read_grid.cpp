@@ -13,15 +13,11 @@ namespace {
 
 using yaml::Node;
 
-// "" for plain numbers, and where the metric is not known.
+// "": a plain number, or an unknown metric.
 std::string base_unit(Reader& reader, const Measure& measure) {
   if (measure.rate) return measure.rate->share_of.empty() ? measure.rate->unit : "";
   const MetricInfo* metric = reader.known().metric(measure.metric);
   return metric ? metric->unit : "";
-}
-
-void add_key(GridSpec& grid, const std::string& axis) {
-  if (!std::count(grid.keys.begin(), grid.keys.end(), axis)) grid.keys.push_back(axis);
 }
 
 const std::string* axis_of(const Column& column) {
@@ -29,17 +25,12 @@ const std::string* axis_of(const Column& column) {
   return content ? &content->axis : nullptr;
 }
 
-bool shows_axis(const std::vector<Column>& columns, const std::string& axis) {
-  return std::ranges::any_of(
-      columns, [&](const Column& column) { return axis_of(column) && *axis_of(column) == axis; });
-}
-
 void read_rows(Reader& reader, const Node& node, GridSpec& grid) {
   std::vector<Column> columns;
   for (const Node& item : node.one_or_more()) {
     auto column = read_row_axis(reader, item);
     if (!column) continue;
-    add_key(grid, *axis_of(*column));
+    grid.add_key(*axis_of(*column));
     if (!shows_axis(grid.columns, *axis_of(*column))) columns.push_back(std::move(*column));
   }
   grid.columns.insert(grid.columns.begin(), columns.begin(), columns.end());
@@ -52,12 +43,12 @@ void read_columns(Reader& reader, const Node& node, GridSpec& grid) {
   }
   std::vector<Column> columns;
   for (const auto& [name, value] : node.entries) read_column(reader, name.text, value, columns);
-  // A column that shows an axis of `rows` stands for its row there.
+  // A column replaces the entry of `rows` for the same axis.
   std::erase_if(grid.columns, [&](const Column& row) {
     return axis_of(row) && shows_axis(columns, *axis_of(row));
   });
   for (const Column& column : columns) {
-    if (const std::string* axis = axis_of(column)) add_key(grid, *axis);
+    if (const std::string* axis = axis_of(column)) grid.add_key(*axis);
   }
   std::move(columns.begin(), columns.end(), std::back_inserter(grid.columns));
 }
@@ -72,10 +63,10 @@ void read_sort(Reader& reader, const Node& node, GridSpec& grid) {
 
 const Keys<Note>& note_keys() {
   static const Keys<Note> keys = {
-      {"each", "Template of what is said of a row.", &Note::each},
+      {"each", "Template of one row's part.", &Note::each},
       {"separator", "Between two rows.", &Note::separator},
-      {"last", "Between the last two rows; the separator where left out.", &Note::last},
-      {"text", "The sentence, with {rows}, {count}.", &Note::text}};
+      {"last", "Between the last two rows; by default the separator.", &Note::last},
+      {"text", "The sentence around them, with {rows} and {count}.", &Note::text}};
   return keys;
 }
 
@@ -91,30 +82,32 @@ void read_note(Reader& reader, const Node& node, GridSpec& grid) {
 
 }  // namespace
 
+bool shows_axis(const std::vector<Column>& columns, const std::string& axis) {
+  return std::ranges::any_of(
+      columns, [&](const Column& column) { return axis_of(column) && *axis_of(column) == axis; });
+}
+
 const Keys<GridSpec>& grid_keys() {
   using shape::one_or_list;
   using shape::text;
   static const Keys<GridSpec> keys = {
-      {"rows", "Axes that tell rows apart.", one_or_list(shape::text_or(shape::refer("row"))),
-       read_rows},
-      {"columns", "What each column shows, by its name.", shape::by_name(shape::refer("column")),
-       read_columns},
-      {"pivot", "A column for each combination.", one_or_list(shape::refer("pivot")),
-       [](Reader& reader, const Node& node, GridSpec& grid) {
-         for (const Node& item : node.one_or_more()) {
-           grid.pivots.push_back(read_pivot(reader, item));
-         }
-       }},
-      {"where", "Which results: values by axis, or conditions.", &GridSpec::where},
-      {"sort", "Columns and axes; -name downwards.", one_or_list(text()), read_sort},
-      {"omit", "Outcomes whose rows are left out.", &GridSpec::omit},
-      {"note", "Names the omitted rows below.", shape::text_or(yaml::object_schema(note_keys())),
-       read_note},
-      {"keep", "Condition over columns.", &GridSpec::keep},
-      {"limit", "So many rows at most.", &GridSpec::limit},
-      {"cells", "What is shown for cells that are no numbers.", shape::cells(), &GridSpec::cells},
-      {"reasons", "Why cells are no numbers, below.", &GridSpec::reasons},
-      {"formulas", "How rates are derived, below.", &GridSpec::formulas}};
+      {"rows", "Axes with a row per combination; by default those that vary.",
+       one_or_list(shape::text_or(shape::refer("row"))), read_rows},
+      {"columns", "Columns by name.", shape::by_name(shape::refer("column")), read_columns},
+      {"pivot", "A figure spread into a column per combination of axes.",
+       shape::list_of_values(yaml::Shape{shape::refer("pivot"), read_pivot}), &GridSpec::pivots},
+      {"where", "Selects results: values by axis, or conditions.", &GridSpec::where},
+      {"sort", "Columns and axes to sort by; `-name` descends.", one_or_list(text()), read_sort},
+      {"omit", "Outcomes whose rows are omitted.", &GridSpec::omit},
+      {"note", "A sentence below about the omitted rows.",
+       shape::text_or(yaml::object_schema(note_keys())), read_note},
+      {"keep", "A condition over columns that rows must meet.", &GridSpec::keep},
+      {"limit", "Maximum number of rows.", &GridSpec::limit},
+      {"cells", "Texts of cells without a number.", shape::cells(), &GridSpec::cells},
+      {"reasons", "`false` omits the lines below that explain cells without a number.",
+       &GridSpec::reasons},
+      {"formulas", "`false` omits the lines below that show how rates are derived.",
+       &GridSpec::formulas}};
   return keys;
 }
 
@@ -144,7 +137,7 @@ void NameCheck::columns() {
 }
 
 bool NameCheck::pivoted(const std::string& name) const {
-  // A pivot's columns are known only once there are results; their names follow its pattern.
+  // Results decide a pivot's columns; their names follow its pattern.
   return std::any_of(grid_.pivots.begin(), grid_.pivots.end(), [&](const Pivot& pivot) {
     std::size_t at = 0;
     for (const Template::Part& part : pivot.name.parts()) {
@@ -167,38 +160,40 @@ std::vector<std::string> NameCheck::column_names() const {
   return names;
 }
 
+bool NameCheck::is_column(const std::string& name) const {
+  return std::ranges::any_of(grid_.columns,
+                             [&](const Column& column) { return column.name == name; });
+}
+
 void NameCheck::name(const std::string& name, const std::vector<std::string>& extra,
                      const SourceLocation& at) {
-  const auto is_column = [&](const Column& column) { return column.name == name; };
-  if (std::ranges::any_of(grid_.columns, is_column)) return;
+  if (is_column(name)) return;
   const auto& axes = reader_.known().axes;
   if (reader_.known().has_axis(name)) {
-    add_key(grid_, name);
+    grid_.add_key(name);
     return;
   }
   if (std::count(extra.begin(), extra.end(), name) || pivoted(name)) return;
   std::vector<std::string> known = column_names();
   for (const auto* more : {&extra, &axes}) {
-    std::ranges::copy_if(*more, std::back_inserter(known),
-                         [&](const std::string& one) { return !std::ranges::count(known, one); });
+    std::ranges::copy_if(*more, std::back_inserter(known), [&](const std::string& other) {
+      return !std::ranges::count(known, other);
+    });
   }
-  reader_.complain(at, fmt::format("column '{}' does not exist", name), known_names(name, known));
+  reader_.complain_unknown(at, "column", name, known);
 }
 
 void NameCheck::column_name(const std::string& wanted, const SourceLocation& at) {
   const std::vector<std::string> known = column_names();
   if (std::ranges::count(known, wanted) || pivoted(wanted)) return;
-  reader_.complain(at, fmt::format("column '{}' does not exist", wanted),
-                   known_names(wanted, known));
+  reader_.complain_unknown(at, "column", wanted, known);
 }
 
-// A bare word that is compared with a column or an axis, and is neither, is text.
+// A bare word beside a column or an axis that names neither is text.
 bool NameCheck::is_word(const Expression& expression, const std::string& name) const {
   const auto exists = [&](const std::string& wanted) {
-    if (wanted.empty()) return false;
-    return reader_.known().has_axis(wanted) || pivoted(wanted) ||
-           std::any_of(grid_.columns.begin(), grid_.columns.end(),
-                       [&](const Column& column) { return column.name == wanted; });
+    return !wanted.empty() &&
+           (reader_.known().has_axis(wanted) || pivoted(wanted) || is_column(wanted));
   };
   if (exists(name)) return false;
   return std::all_of(
@@ -210,10 +205,8 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
   std::vector<std::string> units;
   for (const std::string& used : expression.names()) {
     std::string unit;
-    bool is_column = false;
     for (const Column& column : grid_.columns) {
       if (column.name != used) continue;
-      is_column = true;
       if (const auto* measure = std::get_if<Measure>(&column.content)) {
         const bool ratio = measure->relative_to || !has_unit(measure->statistic);
         unit = ratio ? "" : measure->unit.empty() ? base_unit(reader_, *measure) : measure->unit;
@@ -223,8 +216,8 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
         unit = axis->unit;
       }
     }
-    if (!is_column && !(comparing && is_word(expression, used))) name(used, {}, at);
-    if (!unit.empty() && !reader_.known().has_unit(unit)) return;  // said already
+    if (!is_column(used) && !(comparing && is_word(expression, used))) name(used, {}, at);
+    if (!unit.empty() && !reader_.known().has_unit(unit)) return;  // reported already
     units.push_back(unit == "count" ? "" : unit);
   }
   const auto mixed =
@@ -240,7 +233,7 @@ void NameCheck::row_template(const Template& text, const std::vector<std::string
   for (const std::string& field : text.names()) name(field, allowed, text.where);
   if (!text.function_names().empty()) {
     reader_.complain(text.where,
-                     fmt::format("a row has nothing to take {{mean(…)}} of '{}' over",
+                     fmt::format("a row has no {{mean(…)}} of '{}': it needs several rows",
                                  text.function_names().front()),
                      "use it in before, after, summary or a group");
   }

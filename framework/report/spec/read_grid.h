@@ -7,18 +7,19 @@
 
 namespace assay::report {
 
-// The keys that tables and text blocks share.
 const Keys<GridSpec>& grid_keys();
 
-// After the keys are read: axes that only templates and expressions name become keys; names that
-// are neither column nor axis, and expressions that mix units, are complaints at `at`.
+bool shows_axis(const std::vector<Column>& columns, const std::string& axis);
+
+// Checks the names of a grid after its keys are read. Axes of templates and expressions become
+// keys; unknown names and mixed units become complaints.
 class NameCheck {
  public:
   NameCheck(Reader& reader, GridSpec& grid, const yaml::Node& at)
       : reader_(reader), grid_(grid), at_(at) {}
 
   void columns();
-  // `extra` names are allowed besides columns and axes.
+  // `extra`: names allowed besides columns and axes.
   void row_template(const Template& text, const std::vector<std::string>& extra = {});
   void rows_template(const Template& text, const std::vector<std::string>& extra = {});
 
@@ -28,6 +29,7 @@ class NameCheck {
   std::vector<std::string> column_names() const;
   void column_name(const std::string& name, const SourceLocation& at);
   void expression(const Expression& expression, const SourceLocation& at, bool comparing);
+  bool is_column(const std::string& name) const;
   bool is_word(const Expression& expression, const std::string& name) const;
   bool pivoted(const std::string& name) const;
 

@@ -14,8 +14,8 @@ using yaml::Node;
 
 template <class Spec>
 Keys<Spec> of_picture() {
-  return Keys<Spec>{{"where", "Which results: values by axis, or conditions.", &Spec::where}} +
-         repeated<Spec>("A picture for each value of these axes.");
+  return Keys<Spec>{{"where", "Selects results: values by axis, or conditions.", &Spec::where}} +
+         repeated<Spec>("Axes with a picture per combination of values.");
 }
 
 void read_y(Reader& reader, const Node& node, PlotSpec& plot) {
@@ -26,26 +26,17 @@ void read_y(Reader& reader, const Node& node, PlotSpec& plot) {
   plot.y = std::move(y.measure);
 }
 
-std::string read_part_name(Reader& reader, const Node& node, std::string_view what) {
-  std::string part = reader.text(node, what);
-  reader.value(node, "part", part);
-  return part;
-}
-
-auto part_name() { return yaml::Shape{shape::text(), read_part_name}; }
-
-auto part_names() {
-  return yaml::Shape{shape::one_or_list(shape::text()),
-                     [](Reader& reader, const Node& node, std::string_view what) {
-                       std::vector<std::string> parts;
-                       for (const Node& item : node.one_or_more()) {
-                         parts.push_back(read_part_name(reader, item, what));
-                       }
-                       return parts;
+auto part_name() {
+  return yaml::Shape{shape::text(), [](Reader& reader, const Node& node) {
+                       std::string part = reader.text(node, "part");
+                       reader.check_value(node, "part", part);
+                       return part;
                      }};
 }
 
-// All of one quantity: they share the picture's axis, and its unit.
+auto part_names() { return shape::list_of_values(part_name()); }
+
+// The metrics share an axis of the picture and its unit.
 void read_values(Reader& reader, const Node& node, TimelineSpec& timeline) {
   const MetricInfo* first = nullptr;
   for (const Node& item : node.one_or_more()) {
@@ -64,8 +55,8 @@ void read_values(Reader& reader, const Node& node, TimelineSpec& timeline) {
 
 const Keys<OverlapSpec>& overlap_keys() {
   static const Keys<OverlapSpec> keys = {
-      {"of", "The part whose time is asked about.", part_name(), &OverlapSpec::of},
-      {"with", "The part it may lie within.", part_name(), &OverlapSpec::with}};
+      {"of", "The part whose time is 100 %.", part_name(), &OverlapSpec::of},
+      {"with", "The part that it overlaps.", part_name(), &OverlapSpec::with}};
   return keys;
 }
 
@@ -82,7 +73,7 @@ void check_unit_of_metric(Reader& reader, const Node& node, const std::string& u
                           const std::string& name) {
   const MetricInfo* metric = reader.known().metric(name);
   if (unit.empty() || !metric || same_dimension(unit, metric->unit)) return;
-  if (!reader.known().has_unit(unit)) return;  // said already
+  if (!reader.known().has_unit(unit)) return;  // reported already
   reader.complain(*node.find("unit"), fmt::format("{} is measured in {}, which '{}' cannot show",
                                                   metric->name, metric->unit, unit));
 }
@@ -97,26 +88,27 @@ void read_shares(Reader& reader, const Node& node, FlameSpec& flame) {
 
 const Keys<PlotSpec>& plot_keys() {
   static const Keys<PlotSpec> keys =
-      Keys<PlotSpec>{{"x", "An axis.", shape::axis(), &PlotSpec::x},
-                     {"x_unit", "The unit of its values.", shape::unit(), &PlotSpec::x_unit},
-                     {"y", "A figure.", shape::refer("figure"), read_y},
-                     {"series", "Axes that make lines.", &PlotSpec::series},
-                     {"labels", "What is shown for a value.", &PlotSpec::labels},
-                     {"scale", "Which axes are logarithmic; linear where left out.",
-                      shape::choice("scale", {"linear", "log-log", "log-x", "log-y"}),
-                      [](PlotSpec& plot, const std::string& word) {
-                        plot.log_x = word == "log-log" || word == "log-x";
-                        plot.log_y = word == "log-log" || word == "log-y";
-                      }},
-                     {"bars", "What error bars show; what there is, where left out.",
-                      shape::choice("error bars", {"none", "std", "interval"}),
-                      [](PlotSpec& plot, const std::string& word) {
-                        plot.bars = word == "none"       ? PlotSpec::Bars::none
-                                    : word == "interval" ? PlotSpec::Bars::interval
-                                                         : PlotSpec::Bars::std;
-                      }},
-                     {"y_title", "What is written beside the axis; by the figure where left out.",
-                      &PlotSpec::y_title}} +
+      Keys<PlotSpec>{
+          {"x", "The axis along the bottom.", shape::axis(), &PlotSpec::x},
+          {"x_unit", "The unit of `x`.", shape::unit(), &PlotSpec::x_unit},
+          {"y", "The figure.", shape::refer("figure"), read_y},
+          {"series", "Axes with a line per combination of values.", &PlotSpec::series},
+          {"labels", "Shown texts by value.", &PlotSpec::labels},
+          {"scale", "Linear (default) or logarithmic axes.",
+           shape::choice("scale", {"linear", "log-log", "log-x", "log-y"}),
+           [](PlotSpec& plot, const std::string& word) {
+             plot.log_x = word == "log-log" || word == "log-x";
+             plot.log_y = word == "log-log" || word == "log-y";
+           }},
+          {"bars", "What error bars show; by default the standard deviation, or else the interval.",
+           shape::choice("error bars", {"none", "std", "interval"}),
+           [](PlotSpec& plot, const std::string& word) {
+             plot.bars = word == "none"       ? PlotSpec::Bars::none
+                         : word == "interval" ? PlotSpec::Bars::interval
+                                              : PlotSpec::Bars::std;
+           }},
+          {"y_title", "The label of the vertical axis; by default the figure's.",
+           &PlotSpec::y_title}} +
       of_picture<PlotSpec>();
   return keys;
 }
@@ -135,15 +127,15 @@ PlotSpec read_plot(Reader& reader, const Node& node) {
 const Keys<TimelineSpec>& timeline_keys() {
   static const Keys<TimelineSpec> keys =
       Keys<TimelineSpec>{
-          {"values", "Metrics over time, of one quantity.", shape::one_or_list(shape::text()),
+          {"values", "Metrics of one quantity over time.", shape::one_or_list(shape::text()),
            read_values},
-          {"unit", "The unit of `values`; what suits them where left out.", shape::unit(),
+          {"unit", "The unit of `values`; by default chosen by magnitude.", shape::unit(),
            &TimelineSpec::unit},
-          {"lanes", "Parts, a row of spans each.", part_names(), &TimelineSpec::lanes},
-          {"phases", "Parts marked behind.", part_names(), &TimelineSpec::phases},
-          {"overlap", "Share of one part's time within another's, by rank.",
+          {"lanes", "Parts with a row of spans each.", part_names(), &TimelineSpec::lanes},
+          {"phases", "Parts marked in the background.", part_names(), &TimelineSpec::phases},
+          {"overlap", "The share of one part's time within another's, by rank.",
            yaml::object_schema(overlap_keys()), read_overlap},
-          {"labels", "What is shown for a metric or part.", &TimelineSpec::labels}} +
+          {"labels", "Shown texts by metric or part.", &TimelineSpec::labels}} +
       of_picture<TimelineSpec>();
   return keys;
 }
@@ -158,13 +150,13 @@ TimelineSpec read_timeline(Reader& reader, const Node& node) {
                     "values: metrics over time; lanes: parts with their spans");
   }
   if (node.find("unit") && lanes) {
-    reader.complain(*node.find("unit"), "`unit` is of `values`; lanes have none",
-                    "the times' unit is chosen for the picture");
+    reader.complain(*node.find("unit"), "`unit` belongs to `values`; lanes have none",
+                    "the unit of the times is chosen for the picture");
   } else if (!timeline.values.empty()) {
     check_unit_of_metric(reader, node, timeline.unit, timeline.values.front());
   }
   if (timeline.overlap && !lanes) {
-    reader.complain(*node.find("overlap"), "an overlap is of `lanes`",
+    reader.complain(*node.find("overlap"), "`overlap` belongs to `lanes`",
                     "lanes: [compute, communication]");
   }
   check_title(reader, timeline.title, timeline.for_each);
@@ -173,15 +165,15 @@ TimelineSpec read_timeline(Reader& reader, const Node& node) {
 
 const Keys<FlameSpec>& flame_keys() {
   static const Keys<FlameSpec> keys =
-      Keys<FlameSpec>{{"metric", "What the widths are; `time` where nothing is said.",
-                       shape::of_type<const MetricInfo*>(),
-                       [](FlameSpec& flame, const MetricInfo* metric) {
-                         if (metric) flame.metric = metric->name;
-                       }},
-                      {"unit", "The unit it is shown in; what suits it where left out.",
-                       shape::unit(), &FlameSpec::unit},
-                      {"shares", "Frames with a row of a table each.",
-                       shape::one_or_list(shape::text()), read_shares}} +
+      Keys<FlameSpec>{
+          {"metric", "The metric of the widths; by default `time`.",
+           shape::of_type<const MetricInfo*>(),
+           [](FlameSpec& flame, const MetricInfo* metric) {
+             if (metric) flame.metric = metric->name;
+           }},
+          {"unit", "Shown unit; by default chosen by magnitude.", shape::unit(), &FlameSpec::unit},
+          {"shares", "Frames to list in a table with their shares.",
+           shape::one_or_list(shape::text()), read_shares}} +
       of_picture<FlameSpec>();
   return keys;
 }

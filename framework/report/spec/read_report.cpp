@@ -13,21 +13,20 @@ namespace {
 using nlohmann::json;
 using yaml::Node;
 
-constexpr int layouts_deep = 8;
+constexpr int max_layout_depth = 8;
 
-// Where the blocks of a list go.
 struct Blocks {
   std::vector<Block>& all;
-  const Filter& where;  // of the layouts they are in
-  int depth;            // of layouts
+  const Filter& where;  // of the enclosing layouts
+  int depth;
 };
 
 void read_list(Reader& reader, const Node& node, Blocks into, std::vector<SourceLocation>* places);
 
 const Keys<HeadingSpec>& heading_keys() {
   static const Keys<HeadingSpec> keys = {
-      {"text", "The heading.", &HeadingSpec::text},
-      {"level", "How deep it stands; 2 where left out.",
+      {"text", "Its text.", &HeadingSpec::text},
+      {"level", "Its level; by default 2.",
        yaml::Shape{json{{"type", "integer"}, {"minimum", 2}, {"maximum", 6}}, &Reader::count},
        [](HeadingSpec& heading, std::size_t level) { heading.level = static_cast<int>(level); }}};
   return keys;
@@ -46,38 +45,48 @@ void read_heading(Reader& reader, const Node& node, Blocks& into) {
   into.all.emplace_back(std::move(heading));
 }
 
-const std::vector<std::string> finding_kinds{"speedup", "scaling", "warmup", "noise", "failures"};
+constexpr std::pair<const char*, const char*> finding_kinds[] = {
+    {"speedup", "Which variants are faster or slower than a baseline."},
+    {"scaling", "How time and memory grow with a numeric axis."},
+    {"warmup", "What leaving out the warm-up changes."},
+    {"noise", "Times with a large spread."},
+    {"failures", "Where results are missing, and why."}};
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, help] : finding_kinds) names.emplace_back(name);
+  return names;
+}
 
 const Keys<FindingSpec>& finding_keys(const std::string& kind) {
   static const Keys<FindingSpec> common = {
-      {"axis", "The axis it is about; every one that suits where left out.", shape::axis(),
-       &FindingSpec::axis},
-      {"baseline", "The value that others are compared with.", &FindingSpec::baseline},
-      {"where", "Which results: values by axis, or conditions.", &FindingSpec::where}};
+      {"axis", "Its axis; by default every suitable one.", shape::axis(), &FindingSpec::axis},
+      {"baseline", "The value of the axis to compare with.", &FindingSpec::baseline},
+      {"where", "Selects results: values by axis, or conditions.", &FindingSpec::where}};
   static const Keys<FindingSpec> of_speedup =
-      common + Keys<FindingSpec>{{"by", "An axis whose values are told one by one, too.",
+      common + Keys<FindingSpec>{{"by", "An axis with a mean for each of its values.",
                                   shape::axis(), &FindingSpec::by}};
   return kind == "speedup" ? of_speedup : common;
 }
 
 json findings_schema() {
   json properties = json::object();
-  for (const std::string& kind : finding_kinds) {
-    properties[kind] = yaml::object_schema(finding_keys(kind));
+  for (const auto& [kind, help] : finding_kinds) {
+    properties[kind] = yaml::described(yaml::object_schema(finding_keys(kind)), help);
   }
   return shape::one_or_list(
-      {{"anyOf", {shape::words(finding_kinds), yaml::object_schema(properties)}}});
+      {{"anyOf", {shape::words(kind_names()), yaml::object_schema(properties)}}});
 }
 
 void read_finding(Reader& reader, const Node& kind, const Node* options, const Filter& where,
                   FindingsSpec& into) {
   FindingSpec finding;
-  finding.kind = reader.choice(kind, "finding", finding_kinds);
+  finding.kind = reader.choice(kind, "finding", kind_names());
   if (options) {
     reader.entries(*options, "finding " + finding.kind, finding_keys(finding.kind), finding);
     const Node* baseline = options->find("baseline");
     if (baseline && !finding.axis.empty()) {
-      reader.value(*baseline, finding.axis, finding.baseline);
+      reader.check_value(*baseline, finding.axis, finding.baseline);
     }
   }
   finding.where.add(where);
@@ -102,8 +111,8 @@ struct NamedLayout {
 
 const Keys<NamedLayout>& layout_keys() {
   static const Keys<NamedLayout> keys = {
-      {"name", "The layout.", &NamedLayout::name},
-      {"where", "Which results: values by axis, or conditions.", &NamedLayout::where}};
+      {"name", "Its file's name.", &NamedLayout::name},
+      {"where", "Selects results: values by axis, or conditions.", &NamedLayout::where}};
   return keys;
 }
 
@@ -120,11 +129,10 @@ void read_layout(Reader& reader, const Node& node, Blocks& into) {
   std::error_code problem;
   if (layout.name.find_first_of("/\\") != std::string::npos ||
       !std::filesystem::exists(path, problem)) {
-    reader.complain(node, fmt::format("layout '{}' does not exist", layout.name),
-                    known_names(layout.name, yaml::names_in(folder)));
+    reader.complain_unknown(node.where, "layout", layout.name, yaml::names_in(folder));
     return;
   }
-  if (into.depth >= layouts_deep) {
+  if (into.depth >= max_layout_depth) {
     reader.complain(node, fmt::format("layout '{}' includes itself", layout.name));
     return;
   }
@@ -150,10 +158,10 @@ void add_block(Reader& reader, const Node& node, Blocks& into) {
 const Keys<Blocks>& block_keys() {
   static const Keys<Blocks> keys = {
       {"heading", "A heading.", shape::text_or(yaml::object_schema(heading_keys())), read_heading},
-      {"prose", "Markdown.", shape::of_type<std::string>(),
+      {"prose", "Text in Markdown.", shape::of_type<std::string>(),
        [](Blocks& into, std::string text) { into.all.emplace_back(ProseSpec{std::move(text)}); }},
       {"table", "A Markdown table.", shape::refer("table"), add_block<read_table>},
-      {"text", "A code block made from templates.", shape::refer("text"), add_block<read_text>},
+      {"text", "A code block from templates.", shape::refer("text"), add_block<read_text>},
       {"plot", "A picture: a figure over an axis.", shape::refer("plot"), add_block<read_plot>},
       {"timeline", "A picture: one case over time.", shape::refer("timeline"),
        add_block<read_timeline>},
@@ -178,8 +186,7 @@ void read_list(Reader& reader, const Node& node, Blocks into, std::vector<Source
       continue;
     }
     yaml::read_keys(block_keys(), item, reader, into, [&](const Node& key) {
-      reader.complain(key, fmt::format("block '{}' does not exist", key.text),
-                      known_names(key.text, kinds));
+      reader.complain_unknown(key.where, "block", key.text, kinds);
     });
     if (places) places->resize(into.all.size(), item.entries.front().first.where);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/outcome.h"
 #include "base/text.h"
 #include "store/records/units.h"
 
@@ -18,6 +19,11 @@ std::string known_names(std::string_view word, const std::vector<std::string>& n
 
 void Reader::complain(const SourceLocation& at, std::string message, std::string hint) {
   diagnostics_.push_back({at, std::move(message), std::move(hint)});
+}
+
+void Reader::complain_unknown(const SourceLocation& at, std::string_view what,
+                              std::string_view word, const std::vector<std::string>& names) {
+  complain(at, fmt::format("{} '{}' does not exist", what, word), known_names(word, names));
 }
 
 void Reader::complain(const yaml::Node& at, std::string message, std::string hint) {
@@ -77,7 +83,7 @@ std::string Reader::choice(const yaml::Node& node, std::string_view what,
 std::string Reader::choice(const yaml::Node& at, std::string_view what, const std::string& word,
                            const std::vector<std::string>& choices) {
   if (std::count(choices.begin(), choices.end(), word)) return word;
-  complain(at, fmt::format("{} '{}' does not exist", what, word), known_names(word, choices));
+  complain_unknown(at.where, what, word, choices);
   return "";
 }
 
@@ -100,8 +106,7 @@ const MetricInfo* Reader::metric(const yaml::Node& node) {
   if (!found) {
     std::vector<std::string> names;
     for (const MetricInfo& metric : known_.metrics) names.push_back(metric.name);
-    complain(node, fmt::format("metric '{}' does not exist", node.text),
-             known_names(node.text, names));
+    complain_unknown(node.where, "metric", node.text, names);
   }
   return found;
 }
@@ -111,25 +116,25 @@ std::string Reader::pass(const yaml::Node& node) {
   return choice(node, "pass", known_.passes);
 }
 
-Template Reader::text_template(const yaml::Node& node, std::string_view what) {
-  std::string source = text(node, what);
-  if (!source.empty() && source.back() == '\n') source.pop_back();
-  auto result = Template::parse(source);
-  if (result) {
-    result->where = node.where;
-    return std::move(*result);
-  }
-  const Diagnostic& problem = result.error().diagnostics.front();
-  complain(node, fmt::format("{}: {}", what, problem.message), problem.hint);
-  return {};
-}
-
-std::optional<Expression> Reader::expression(const yaml::Node& node, std::string_view what) {
-  auto result = Expression::compile(text(node, what));
+template <class Value>
+std::optional<Value> Reader::accepted(const yaml::Node& node, std::string_view what,
+                                      Result<Value> result) {
   if (result) return std::move(*result);
   const Diagnostic& problem = result.error().diagnostics.front();
   complain(node, fmt::format("{}: {}", what, problem.message), problem.hint);
   return std::nullopt;
+}
+
+Template Reader::text_template(const yaml::Node& node, std::string_view what) {
+  std::string source = text(node, what);
+  if (!source.empty() && source.back() == '\n') source.pop_back();
+  Template result = accepted(node, what, Template::parse(source)).value_or(Template());
+  result.where = node.where;
+  return result;
+}
+
+std::optional<Expression> Reader::expression(const yaml::Node& node, std::string_view what) {
+  return accepted(node, what, Expression::compile(text(node, what)));
 }
 
 Format Reader::format(const yaml::Node& node) {
@@ -154,9 +159,7 @@ std::vector<Outcome> Reader::outcomes(const yaml::Node& node) {
     if (const auto outcome = outcome_from_text(name)) {
       result.push_back(*outcome);
     } else {
-      complain(node, fmt::format("outcome '{}' does not exist", name),
-               known_names(name, {"ok", "oom", "unsupported", "wrong", "error", "crashed",
-                                  "timeout", "skipped"}));
+      complain_unknown(node.where, "outcome", name, outcome_names());
     }
   }
   return result;
@@ -164,10 +167,7 @@ std::vector<Outcome> Reader::outcomes(const yaml::Node& node) {
 
 std::string Reader::unit(const yaml::Node& node) {
   std::string name = text(node, "unit");
-  if (!known_.has_unit(name)) {
-    complain(node, fmt::format("unit '{}' does not exist", name),
-             known_names(name, store::known_units()));
-  }
+  if (!known_.has_unit(name)) complain_unknown(node.where, "unit", name, store::known_units());
   return name;
 }
 

@@ -16,10 +16,10 @@
 
 namespace assay::report {
 
-// "known: a, b, c" with the nearest of them first where one is near.
+// "did you mean 'b'? known: a, b, c".
 std::string known_names(std::string_view word, const std::vector<std::string>& names);
 
-// Reads nodes of a report spec and collects everything that is wrong with them.
+// Reads nodes of a report spec and collects all complaints.
 class Reader {
  public:
   Reader(const Vocabulary& known, std::vector<Diagnostic>& diagnostics)
@@ -28,25 +28,23 @@ class Reader {
   const Vocabulary& known() const { return known_; }
   void complain(const yaml::Node& at, std::string message, std::string hint = {});
   void complain(const SourceLocation& at, std::string message, std::string hint = {});
-  std::size_t complaints() const { return diagnostics_.size(); }
-  // A figure asks for its share of a ceiling.
+  void complain_unknown(const SourceLocation& at, std::string_view what, std::string_view word,
+                        const std::vector<std::string>& names);
   void note_ceilings() { wants_ceilings_ = true; }
   bool wants_ceilings() const { return wants_ceilings_; }
 
-  // Fills `target` from the entries of a mapping; an unknown key is a complaint. False when the
-  // node is no mapping.
+  // Fills `target` from a mapping; complains about unknown keys. False: the node is no mapping.
   template <class Target>
   bool entries(const yaml::Node& node, std::string_view what,
                const yaml::Keys<Reader, Target>& keys, Target& target);
 
-  // Scalars; a complaint and "" (an empty list, false, 0) for anything else.
+  // Each complains about any other node and then returns an empty value.
   std::string text(const yaml::Node& node, std::string_view what);
   std::vector<std::string> texts(const yaml::Node& node, std::string_view what);
   bool boolean(const yaml::Node& node, std::string_view what);
   std::size_t count(const yaml::Node& node, std::string_view what);
   std::map<std::string, std::string> text_map(const yaml::Node& node, std::string_view what);
 
-  // One of `choices`.
   std::string choice(const yaml::Node& node, std::string_view what,
                      const std::vector<std::string>& choices);
   std::string choice(const yaml::Node& at, std::string_view what, const std::string& word,
@@ -63,12 +61,15 @@ class Reader {
   std::vector<Outcome> outcomes(const yaml::Node& node);
   std::string unit(const yaml::Node& node);
 
-  // A value that the axis must have, where its values are known.
-  void value(const yaml::Node& at, const std::string& axis, const std::string& text);
+  // Complains where the axis' values are known and none has this name.
+  void check_value(const yaml::Node& at, const std::string& axis, const std::string& text);
   // {axis: value or list}, or an expression over axes, or a list of expressions.
   Filter filter(const yaml::Node& node);
 
  private:
+  template <class Value>
+  std::optional<Value> accepted(const yaml::Node& node, std::string_view what,
+                                Result<Value> result);
   void check_words(const yaml::Node& at, const Expression& condition);
 
   const Vocabulary& known_;

@@ -8,7 +8,6 @@
 #include "report/spec/reader.h"
 #include "yaml/keys.h"
 
-// What the keys of a report take: how a value is read, and what the schema says of it.
 namespace assay::report {
 namespace shape {
 
@@ -24,7 +23,7 @@ inline json by_name(const json& value) {
   return {{"type", "object"}, {"additionalProperties", value}};
 }
 inline json words(const std::vector<std::string>& choices) { return {{"enum", choices}}; }
-// What an editor offers, where other text may stand too.
+// What an editor offers; other text is accepted, too.
 inline json suggested(const std::vector<std::string>& choices) {
   return {{"anyOf", {words(choices), {{"type", "string"}}}}};
 }
@@ -42,6 +41,18 @@ inline auto template_of(std::string what) {
 inline auto choice(std::string what, std::vector<std::string> choices) {
   return yaml::Shape{words(choices), [what, choices](Reader& reader, const yaml::Node& node) {
                        return reader.choice(node, what, choices);
+                     }};
+}
+
+template <class Read>
+auto list_of_values(const yaml::Shape<Read>& item) {
+  return yaml::Shape{one_or_list(item.schema),
+                     [read = item.read](Reader& reader, const yaml::Node& node) {
+                       std::vector<std::invoke_result_t<Read, Reader&, const yaml::Node&>> values;
+                       for (const yaml::Node& value : node.one_or_more()) {
+                         values.push_back(std::invoke(read, reader, value));
+                       }
+                       return values;
                      }};
 }
 
@@ -74,7 +85,7 @@ auto of_type() {
 
 }  // namespace shape
 
-// What a member of this type takes where its key says nothing else: a list of texts is of axes.
+// The shape of a member of this type unless its key names one; a list of texts is a list of axes.
 template <class Value>
 auto usual_shape(const Reader*, std::type_identity<Value>) {
   return shape::of_type<Value>();
@@ -84,10 +95,10 @@ auto usual_shape(const Reader*, std::type_identity<std::optional<Value>>) {
   return shape::of_type<Value>();
 }
 
-// The keys of a block that is made for each value of some axes.
+// The keys of a block repeated for each value of some axes.
 template <class Spec>
 Keys<Spec> repeated(const char* what) {
-  return {{"title", "Template over the axes of for_each.", &Spec::title},
+  return {{"title", "Its heading, a template over the axes of `for_each`.", &Spec::title},
           {"for_each", what, &Spec::for_each}};
 }
 

@@ -1,10 +1,11 @@
 #include "report/spec/spec.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
+#include "base/outcome.h"
 #include "base/text.h"
-
 #include "store/records/units.h"
 
 namespace assay::report {
@@ -45,6 +46,10 @@ void Filter::add(const Filter& other) {
   expressions.insert(expressions.end(), other.expressions.begin(), other.expressions.end());
 }
 
+void GridSpec::add_key(const std::string& axis) {
+  if (!std::ranges::count(keys, axis)) keys.push_back(axis);
+}
+
 bool Vocabulary::has_axis(std::string_view name) const {
   return open || std::find(axes.begin(), axes.end(), name) != axes.end();
 }
@@ -76,10 +81,22 @@ const MetricInfo* Vocabulary::metric(std::string_view name) const {
 }
 
 const std::vector<std::string>& cell_text_keys() {
-  static const std::vector<std::string> keys{"oom",     "unsupported", "wrong",
-                                             "error",   "crashed",     "timeout",
-                                             "skipped", "missing",     "undefined"};
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> words = outcome_names();
+    std::erase(words, to_text(Outcome::ok));
+    words.insert(words.end(), {"missing", "undefined"});
+    return words;
+  }();
   return keys;
+}
+
+std::string default_cell_text(const std::string& key) {
+  if (key == "missing") return "";
+  if (key == "undefined" || key == "unsupported") return "N/A";
+  std::string upper = key;
+  std::ranges::transform(upper, upper.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return upper;
 }
 
 }  // namespace assay::report

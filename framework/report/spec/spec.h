@@ -1,8 +1,8 @@
 #pragma once
 
-// report/spec says what a report is to show: the structs, reading them from YAML, their JSON
-// Schema, and the words they use (formats, units, statistics). It depends on expression, yaml and
-// units of store/records. Start here, then read_blocks.h.
+// report/spec says what a report shows: the structs, their reading from YAML, their JSON Schema,
+// and their vocabulary (formats, units, statistics). It depends on expression, yaml and the units
+// of store/records. Start here, then read_blocks.h.
 
 #include <assay/metric.h>
 #include <assay/outcome.h>
@@ -21,21 +21,20 @@
 #include "report/spec/statistic.h"
 #include "report/spec/text_template.h"
 
-// The report grammar, read and checked: what the YAML says, with every name known to exist.
 namespace assay::report {
 
-// One axis restricted to values, as a spec writes them.
+// An axis restricted to values, in the spec's words.
 struct Condition {
   std::string axis;
   std::vector<std::string> values;
 };
 
-// Whether a value as a spec writes it ("64", "100 MiB", "true", "flash") names this value.
+// Whether the spec's word ("64", "100 MiB", "true", "flash") names this value.
 bool names_value(std::string_view text, const Value& value);
 
 struct Filter {
   std::vector<Condition> conditions;
-  std::vector<Expression> expressions;  // over axis names
+  std::vector<Expression> expressions;
 
   bool empty() const { return conditions.empty() && expressions.empty(); }
   const Condition* on(std::string_view axis) const;
@@ -44,55 +43,53 @@ struct Filter {
 
 // How the ranks of one measurement become one number.
 enum class RankRule {
-  maximum,  // of each iteration: a step takes as long as its slowest rank
+  maximum,  // per iteration: a step takes as long as its slowest rank
   minimum,
   mean,
-  pool,  // all samples of all ranks together
+  pool,
 };
 
-// How fast something was done: count / time.
 struct Rate {
-  std::string count;     // the metric that is counted: flops, bytes
-  std::string unit;      // of the rate in base units: FLOP/s, byte/s
-  std::string share_of;  // divided by this ceiling (report/data/ceilings.h); "": not divided
+  std::string count;     // a metric: flops, bytes
+  std::string unit;      // the rate's base unit: FLOP/s, byte/s
+  std::string share_of;  // the ceiling (report/data/ceilings.h) that divides it; "": none
 };
 
-// A figure of the stored results.
 struct Measure {
-  std::string metric;  // of a rate its time
+  std::string metric;  // "time" for a rate
   std::optional<Rate> rate;
-  Filter where;  // pass, part, source and a single rank are conditions like any other
+  Filter where;  // also pass, part, source and a single rank
   RankRule ranks = RankRule::maximum;
-  std::vector<std::string> pool;  // axes whose values are taken together
+  std::vector<std::string> pool;
   Statistic statistic = Statistic::mean;
-  std::string unit;                   // "" only where the metric has none or the format carries it
-  std::optional<Filter> relative_to;  // divided by the same figure there
-  bool inverse = false;               // …or that figure divided by this one
+  std::string unit;                   // "": the metric has none, or the format carries it
+  std::optional<Filter> relative_to;  // the baseline that divides it
+  bool inverse = false;               // the baseline is divided instead
 };
 
 struct AxisContent {
   std::string axis;
-  std::string unit;  // of sizes and durations
+  std::string unit;  // for sizes and durations
 };
 struct ExpressionContent {
   Expression expression;
   std::string unit;
 };
 struct JoinContent {
-  std::vector<std::string> parts;  // names of columns or axes
+  std::vector<std::string> parts;
   std::string separator;
-  bool drops_undefined = false;  // a part that is not there goes with its separator
+  bool drops_undefined = false;  // omits an undefined part with its separator
 };
 struct TemplateContent {
   Template text;
 };
-struct OutcomeContent {};  // the first outcome of the row that is not ok
+struct OutcomeContent {};  // the first failed outcome of the row
 
-// Texts for cells that are not numbers, by outcome, or `missing`, `undefined`.
+// Texts for cells without a number, by outcome, `missing` or `undefined`.
 using CellTexts = std::map<std::string, std::string>;
 
-// Keys that `cells:` may have.
 const std::vector<std::string>& cell_text_keys();
+std::string default_cell_text(const std::string& key);
 
 struct Column {
   std::string name;
@@ -100,47 +97,48 @@ struct Column {
                OutcomeContent>
       content;
   Format format;
-  std::map<std::string, std::string> labels;  // value → what is shown
-  std::optional<std::string> other_label;     // for values without one
-  CellTexts cells;                            // over the block's
-  char align = 0;                             // l, r, c, or 0: by content
+  std::map<std::string, std::string> labels;  // shown text by value
+  std::optional<std::string> other_label;     // for other values
+  CellTexts cells;                            // precede the block's
+  char align = 0;                             // l, r, c; 0: by content
   bool shown = true;
   SourceLocation where;
 };
 
 struct Pivot {
   std::vector<std::string> by;
-  Column column;  // its Measure is what every column shows
+  Column column;  // the template of every column; a Measure
   Template name;
 };
 
 struct SortKey {
-  std::string name;  // a column or an axis
+  std::string name;
   bool descending = false;
 };
 
 struct Note {
   Template each;
   std::string separator = "\n";
-  std::string last;              // between the last two; the separator where empty
-  std::optional<Template> text;  // {rows}; without it the rows alone
+  std::string last;  // before the last row; "": the separator
+  std::optional<Template> text;
 };
 
-// What a table and a text block share: which rows, which cells.
 struct GridSpec {
-  std::vector<std::string> keys;  // axes that tell rows apart
-  bool varying_rows = false;      // nothing said: the axes that vary, each with a column
+  std::vector<std::string> keys;  // axes of rows
+  bool varying_rows = false;      // no keys: the axes that vary, with a column each
   std::vector<Column> columns;
   std::vector<Pivot> pivots;
   Filter where;
   std::vector<SortKey> sort;
   std::vector<Outcome> omit;
   std::optional<Note> note;
-  std::optional<Expression> keep;  // over columns: rows for which it holds
-  std::size_t limit = 0;           // 0: all
+  std::optional<Expression> keep;
+  std::size_t limit = 0;
   CellTexts cells;
   bool reasons = true;
-  bool formulas = true;  // how its rates are derived, below
+  bool formulas = true;
+
+  void add_key(const std::string& axis);
 };
 
 struct TableSpec {
@@ -153,7 +151,7 @@ struct TableSpec {
 
 struct Each {
   std::string name;
-  std::vector<std::string> over;  // axes
+  std::vector<std::string> over;
   Template row;
   std::string separator = "\n";
 };
@@ -182,38 +180,37 @@ struct PlotSpec {
   std::map<std::string, std::string> labels;
   Filter where;
   bool log_x = false, log_y = false;
-  // known: the standard deviation, or where no point has one the interval.
+  // known: the standard deviation; the interval where no point has one.
   enum class Bars { known, none, std, interval } bars = Bars::known;
   Template title;
   std::vector<std::string> for_each;
   SourceLocation at;
 };
 
-// How much of the time of one part lies within that of another.
+// The share of one part's time that lies within another's.
 struct OverlapSpec {
   std::string of, with;
 };
 
-// One case over time: values, or lanes of spans. framework/report/picture/timeline.h says which
-// series.
+// One case over time: values, or lanes of spans (report/picture/timeline.h).
 struct TimelineSpec {
   std::vector<std::string> values;  // metrics
-  std::string unit;                 // of the values; "": what suits them
+  std::string unit;                 // of the values; "": chosen by magnitude
   std::vector<std::string> lanes;   // parts, from the top
-  std::vector<std::string> phases;  // parts marked behind
+  std::vector<std::string> phases;  // parts marked in the background
   std::optional<OverlapSpec> overlap;
-  std::map<std::string, std::string> labels;  // metric or part → what is shown
+  std::map<std::string, std::string> labels;  // shown text by metric or part
   Filter where;
   Template title;
   std::vector<std::string> for_each;
   SourceLocation at;
 };
 
-// Where one case spends a metric: its parts are stacks. framework/report/picture/flame.h says how.
+// The parts of one case as stacks of a metric (report/picture/flame.h).
 struct FlameSpec {
   std::string metric = "time";
-  std::string unit;                                            // "": what suits it
-  std::vector<std::pair<std::string, SourceLocation>> shares;  // frames with a row of a table each
+  std::string unit;                                            // "": chosen by magnitude
+  std::vector<std::pair<std::string, SourceLocation>> shares;  // frames listed in a table
   Filter where;
   Template title;
   std::vector<std::string> for_each;
@@ -221,10 +218,10 @@ struct FlameSpec {
 };
 
 struct FindingSpec {
-  std::string kind;  // speedup, scaling, warmup, noise, failures
-  std::string axis;  // speedup: the variant axis; scaling: the numeric one; "": all
+  std::string kind;
+  std::string axis;  // of variants (speedup) or numbers (scaling); "": all
   std::string baseline;
-  std::string by;  // speedup: an axis whose values are told one by one, too
+  std::string by;  // speedup: an axis with a mean for each value, too
   Filter where;
 };
 
@@ -242,34 +239,31 @@ struct FindingsSpec {
 using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, TimelineSpec,
                            FlameSpec, FindingsSpec>;
 
-// A figure of several statistics is made of hidden columns, "MFU#0": the name that is shown.
+// "MFU" of the hidden columns "MFU#0", "MFU#1" that make a figure of several statistics.
 inline std::string shown_name(const std::string& column) {
   return column.substr(0, column.find('#'));
 }
 
 struct ReportSpec {
   std::vector<Block> blocks;
-  std::vector<SourceLocation> places;  // of each block's entry in the spec; its layout's, if any
-  bool wants_ceilings = false;         // some figure is a share of one
+  std::vector<SourceLocation> places;  // of each block in the spec, or of its layout's name
+  bool wants_ceilings = false;
 };
 
-// What a spec may name.
 struct Vocabulary {
   std::vector<std::string> axes;
-  // Of an axis whose values are all known; any value may be named of the others.
+  // Absent axes may have any value.
   std::map<std::string, std::vector<Value>> values;
   std::vector<MetricInfo> metrics;
   std::vector<std::string> passes;
   std::filesystem::path layouts;  // folder of NAME.yaml; empty: none
-  // Axes and passes are not known, and any name may be one: of an experiment that has mistakes
-  // itself.
-  bool open = false;
+  bool open = false;              // accepts any axis and pass: the experiment itself has mistakes
 
   const MetricInfo* metric(std::string_view name) const;
   bool has_axis(std::string_view name) const;
-  // Whether there is such a unit, or some metric, or its rate, is measured in it.
+  // Whether it is a known unit, or that of a metric or of its rate.
   bool has_unit(const std::string& name) const;
-  // Those of `distinct` are new to the axis; monostate is passed over.
+  // Both skip monostate; `distinct` must be new to the axis.
   void add_values(const std::string& axis, const std::vector<Value>& distinct);
   void add_value(const std::string& axis, const Value& value);
 };

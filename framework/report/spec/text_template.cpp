@@ -78,18 +78,12 @@ void Template::append(const Template& more) {
   parts_.insert(parts_.end(), more.parts_.begin(), more.parts_.end());
 }
 
-std::vector<std::string> Template::names() const {
+std::vector<std::string> Template::names(bool in_functions) const {
   std::vector<std::string> names;
   for (const Part& part : parts_) {
-    if (part.has_field && part.field.function.empty()) names.push_back(part.field.name);
-  }
-  return names;
-}
-
-std::vector<std::string> Template::function_names() const {
-  std::vector<std::string> names;
-  for (const Part& part : parts_) {
-    if (part.has_field && !part.field.function.empty()) names.push_back(part.field.name);
+    if (part.has_field && part.field.function.empty() != in_functions) {
+      names.push_back(part.field.name);
+    }
   }
   return names;
 }

@@ -18,12 +18,11 @@ class Template {
     FieldSpec spec;
   };
   struct Part {
-    std::string literal;  // stands before the field
+    std::string literal;
     bool has_field = false;
     Field field;
   };
 
-  // Errors name the field that cannot be read.
   static Result<Template> parse(std::string_view text);
 
   SourceLocation where;  // of the text in its file
@@ -32,11 +31,10 @@ class Template {
   void append(const Template& more);
   const std::vector<Part>& parts() const { return parts_; }
 
-  // Names that are not inside a function, and those that are.
-  std::vector<std::string> names() const;
-  std::vector<std::string> function_names() const;
+  std::vector<std::string> names() const { return names(false); }
+  std::vector<std::string> function_names() const { return names(true); }  // inside functions
 
-  // Writes the text; `value` gives what a field shows, before padding is applied to it.
+  // `value` returns the text of a field.
   template <class Lookup>
   std::string render(const Lookup& value) const {
     std::string text;
@@ -48,10 +46,11 @@ class Template {
   }
 
  private:
+  std::vector<std::string> names(bool in_functions) const;
+
   std::vector<Part> parts_;
 };
 
-// What may stand before the parenthesis, in order.
 const std::vector<std::string>& aggregate_names();
 
 }  // namespace assay::report

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/text.h"
 #include "report/spec/units.h"
 
 namespace assay::report {
@@ -23,7 +24,7 @@ std::optional<double> evaluate(const Expression& expression, const std::vector<s
   return std::nullopt;
 }
 
-// The power of `unit` that the expression grows by; nullopt where it grows by none.
+// The power of `unit` in the expression; nullopt: not a power.
 std::optional<double> power_of(const Expression& expression, const std::vector<std::string>& units,
                                const std::string& unit) {
   const auto one = evaluate(expression, units, unit, 1);
@@ -40,7 +41,7 @@ std::set<std::string> distinct_units(const std::vector<std::string>& units) {
   return distinct;
 }
 
-// Powers of each unit; nullopt where there is none of one.
+// nullopt: some unit has no power.
 std::optional<std::vector<double>> powers_of(const Expression& expression,
                                              const std::vector<std::string>& units) {
   std::vector<double> powers;
@@ -63,9 +64,7 @@ bool alike(const std::vector<double>& left, const std::vector<double>& right) {
 }
 
 std::string in_words(const std::set<std::string>& units) {
-  std::string names;
-  for (const std::string& name : units) names += (names.empty() ? "" : " and ") + name;
-  return names;
+  return join({units.begin(), units.end()}, " and ");
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 namespace assay::report {
 namespace {
 
-constexpr int digits_a_double_keeps = 15;
+constexpr int decimal_digits_of_double = 15;
 
 bool is_short(double value) {
-  const std::string text = fmt::format("{:.{}e}", value, digits_a_double_keeps - 1);
+  const std::string text = fmt::format("{:.{}e}", value, decimal_digits_of_double - 1);
   return std::strtod(text.c_str(), nullptr) == value;
 }
 

@@ -8,21 +8,19 @@
 
 namespace assay::report {
 
-// The unit of a stored series. A metric may come with a unit nobody listed ("token/step"): it is
-// its own base, of size one.
+// The unit of a stored series. An unlisted unit ("token/step") is its own base, of size one.
 store::Unit unit_of_data(std::string_view name);
 
-// One rounding at most, and none for what was written in `to` with up to 15 digits, or came as a
-// 32-bit float in `to`, as device clocks count milliseconds.
+// Rounds at most once, and restores a value that had up to 15 digits, or was a 32-bit float, in
+// `to` (device clocks count milliseconds in floats).
 double convert(double value, std::string_view from, std::string_view to);
 
-// Whether a value in `from` can be shown in `to`.
 bool same_dimension(std::string_view from, std::string_view to);
 
-// Units that can be asked for where a metric is measured in `unit`.
+// The units that a metric measured in `unit` can be shown in.
 std::vector<std::string> units_for(std::string_view unit);
 
-// The unit in which a magnitude given in `base_unit` reads best: below 1000 (1024 for bytes).
+// The largest usual unit in which a magnitude in `base_unit` is at least 1.
 std::string sensible_unit(double magnitude, std::string_view base_unit);
 
 }  // namespace assay::report

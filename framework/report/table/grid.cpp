@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "report/spec/units.h"
 #include "report/table/pivot.h"
@@ -21,11 +20,7 @@ class Builder {
     for (const std::string& name : grid_.keys)
       grid_.axes.push_back(records_.axis(name).value_or(0));
 
-    RecordIds all(records_.size());
-    std::iota(all.begin(), all.end(), 0u);
-    Filter where = spec_.where;
-    where.add(restricted);
-    auto candidates = select(records_, all, where);
+    auto candidates = select_both(records_, spec_.where, restricted);
     if (!candidates) return tl::unexpected(candidates.error());
 
     auto columns = spread_pivots(records_, *candidates, spec_);
@@ -55,7 +50,7 @@ class Builder {
     return {};
   }
 
-  // Rows in the order of their first result, whichever column it belongs to.
+  // Orders rows by their first result in any column.
   void collect_keys() {
     std::unordered_map<Key, std::uint32_t, KeyHash> first;
     const auto note = [&](const auto& found) {
@@ -117,7 +112,7 @@ class Builder {
     return cell;
   }
 
-  // nullopt where the column is none of the derived ones.
+  // nullopt for columns that are not derived.
   Result<std::optional<Cell>> derived(const GridRow& row, const Column& column) const {
     if (const auto* expression = std::get_if<ExpressionContent>(&column.content)) {
       return evaluate(row, *expression, column);
@@ -158,7 +153,7 @@ class Builder {
     return records_.axes()[grid_.axes[i]].values[row.key[i]];
   }
 
-  // "" where a formula can use it.
+  // "" if a formula can use the cell.
   std::string why_no_value(const GridRow& row, const std::string& name) const {
     const auto column = grid_.column(name);
     if (!column) return {};
@@ -194,7 +189,7 @@ class Builder {
     cell.integral = false;
     cell.unit = content.unit;
     if (cell.kind == Cell::Kind::missing) {
-      cell = Cell::undefined(lacking.empty() ? "its formula has no value there" : lacking);
+      cell = Cell::undefined(lacking.empty() ? "its formula has no value here" : lacking);
     }
     if (cell.is_number()) cell.marks = std::move(marks);
     return cell;
@@ -264,8 +259,7 @@ class Builder {
     });
   }
 
-  // Axes of numbers by size, of words in the order they were planned; columns by their number, with
-  // cells that hold none at the end.
+  // Numeric axes compare by size, others by planned order; columns by number, other cells last.
   int compare(const GridRow& a, const GridRow& b, const std::string& name) const {
     const auto three_way = [](auto x, auto y) { return x < y ? -1 : y < x ? 1 : 0; };
     const auto key = std::find(grid_.keys.begin(), grid_.keys.end(), name);

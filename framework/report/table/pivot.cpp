@@ -1,6 +1,6 @@
 #include "report/table/pivot.h"
 
-#include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "report/data/cell.h"
@@ -8,7 +8,13 @@
 namespace assay::report {
 namespace {
 
-// Where a value stands among those a condition lists, so that `where` also gives an order.
+RecordIds all_ids(const Records& records) {
+  RecordIds all(records.size());
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
+// The position of a value in the condition on its axis, which thus orders columns; else its code.
 std::uint32_t place(const Filter& where, const std::string& axis, const Value& value,
                     std::uint32_t code) {
   const Condition* condition = where.on(axis);
@@ -73,6 +79,11 @@ Column pivoted(const Pivot& pivot, const Filter& combination) {
 
 }  // namespace
 
+Result<RecordIds> select_both(const Records& records, Filter where, const Filter& combination) {
+  where.add(combination);
+  return select(records, all_ids(records), where);
+}
+
 Result<std::vector<Column>> spread_pivots(const Records& records, const RecordIds& candidates,
                                           const GridSpec& spec) {
   std::vector<Column> columns;
@@ -102,13 +113,18 @@ Result<std::vector<Filter>> combinations(const Records& records,
                                          const std::vector<std::string>& axes, const Filter& where,
                                          const std::string& metric) {
   if (axes.empty()) return std::vector<Filter>(1);
-  RecordIds all(records.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint32_t>(i);
-  auto found = ordered_combinations(records, all, axes, where, metric);
+  auto found = ordered_combinations(records, all_ids(records), axes, where, metric);
   if (!found) return tl::unexpected(found.error());
   std::vector<Filter> filters;
   for (const auto& [order, codes] : *found) filters.push_back(filter_of(records, axes, codes));
   return filters;
+}
+
+std::string render_title(const Template& title, const Filter& combination) {
+  return title.render([&](const Template::Field& field) {
+    const Condition* condition = combination.on(field.name);
+    return pad(condition ? condition->values.front() : "", field.spec);
+  });
 }
 
 }  // namespace assay::report

@@ -9,16 +9,21 @@
 
 namespace assay::report {
 
-// The spec's columns with each pivot spread into one column for every combination of its axes that
-// has a result. Pivoted columns come after the axes the rows begin with and before the spelled
-// ones.
+// The records that pass both filters.
+Result<RecordIds> select_both(const Records& records, Filter where, const Filter& combination);
+
+// The spec's columns, with a column for each combination of a pivot's axes that has a result. They
+// follow the leading axis columns and precede the others.
 Result<std::vector<Column>> spread_pivots(const Records& records, const RecordIds& candidates,
                                           const GridSpec& spec);
 
-// Every combination of values of `axes` among the results (of one metric, where it is named), as a
-// filter each, in the order of the values; without axes one filter that keeps everything.
+// A filter for each combination of values of `axes` that has a result (of the metric, unless
+// empty), in the order of the values; without axes one filter that passes everything.
 Result<std::vector<Filter>> combinations(const Records& records,
                                          const std::vector<std::string>& axes, const Filter& where,
                                          const std::string& metric = {});
+
+// A title whose fields are axes of the combination.
+std::string render_title(const Template& title, const Filter& combination);
 
 }  // namespace assay::report

@@ -16,11 +16,11 @@ constexpr std::size_t rows_named_of_signed = 4;
 
 struct Cause {
   Outcome outcome;
-  std::string word;  // as the line begins
+  std::string word;  // the line's beginning
   std::string reason;
-  bool always = false;  // told whatever the spec says of reasons
-  bool alike = false;   // stands for reasons that differ in figures only
-  bool marked = false;  // the figures have a sign
+  bool always = false;  // shown even without `reasons` in the spec
+  bool alike = false;   // also stands for reasons with other numbers
+  bool marked = false;
   std::size_t cells = 0;
   std::vector<std::string> rows;
 };
@@ -39,7 +39,6 @@ std::string text_for(const std::string& key, const std::string& usual, const Gri
   return text == spec.cells.end() || text->second.empty() ? usual : text->second;
 }
 
-// What there is to say of one cell.
 std::vector<Cause> causes_of(const Cell& cell, const GridSpec& spec) {
   std::vector<Cause> causes;
   if (cell.kind == Cell::Kind::outcome) {
@@ -70,12 +69,12 @@ bool alike(const Cause& a, const Cause& b) {
          without_numbers(a.reason) == without_numbers(b.reason);
 }
 
-bool among(const Cause& cause, const std::vector<Cause>& causes) {
+bool contains(const Cause& cause, const std::vector<Cause>& causes) {
   return std::any_of(causes.begin(), causes.end(),
                      [&](const Cause& known) { return alike(known, cause); });
 }
 
-// One cell counts once for reasons that differ in figures only, such as those of two GPUs.
+// A cell counts once for reasons that differ in their numbers alone, such as those of two GPUs.
 void add(const std::vector<Cause>& of_cell, const std::string& row, std::vector<Cause>& causes) {
   std::vector<std::size_t> counted;
   for (const Cause& one : of_cell) {
@@ -93,31 +92,31 @@ void add(const std::vector<Cause>& of_cell, const std::string& row, std::vector<
   }
 }
 
-// An axis has no reasons; an outcome has those of the measured cells beside it.
-bool tells(const Column& column) {
+// Axis columns have no reasons; outcome columns repeat those of the measured cells.
+bool has_reasons(const Column& column) {
   return !std::holds_alternative<AxisContent>(column.content) &&
          !std::holds_alternative<OutcomeContent>(column.content);
 }
 
-// Columns that are not shown are parts of others: of them only what no shown cell of the row says,
-// and not that they are blank.
+// Hidden columns add reasons that shown cells of the row lack, but none of blank or undefined
+// cells.
 void collect(const Records& records, const Grid& grid, const GridSpec& spec,
              const std::vector<GridRow>& rows, std::vector<Cause>& causes) {
   for (const GridRow& row : rows) {
     const std::string name = row_name(records, grid, row);
     std::vector<Cause> said;
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      if (!grid.columns[i].shown || !tells(grid.columns[i])) continue;
+      if (!grid.columns[i].shown || !has_reasons(grid.columns[i])) continue;
       const std::vector<Cause> of_cell = causes_of(row.cells[i], spec);
       add(of_cell, name, causes);
       said.insert(said.end(), of_cell.begin(), of_cell.end());
     }
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const Cell::Kind kind = row.cells[i].kind;
-      if (grid.columns[i].shown || !tells(grid.columns[i])) continue;
+      if (grid.columns[i].shown || !has_reasons(grid.columns[i])) continue;
       if (kind == Cell::Kind::missing || kind == Cell::Kind::undefined) continue;
       std::vector<Cause> of_cell = causes_of(row.cells[i], spec);
-      std::erase_if(of_cell, [&](const Cause& cause) { return among(cause, said); });
+      std::erase_if(of_cell, [&](const Cause& cause) { return contains(cause, said); });
       add(of_cell, name, causes);
       said.insert(said.end(), of_cell.begin(), of_cell.end());
     }
@@ -148,7 +147,7 @@ std::vector<std::string> reasons(const Records& records, const Grid& grid, const
         "**{}** ({} cell{}{}): {}", cause.word, cause.cells, cause.cells == 1 ? "" : "s",
         named_rows(cause, signed_figures),
         cause.reason.empty() ? "no reason was given"
-                             : (cause.alike ? "such as: " : "") + escape_cell(cause.reason)));
+                             : (cause.alike ? "for example, " : "") + escape_cell(cause.reason)));
   }
   return lines;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// report/table makes tables and text blocks: rows and cells (grid.h), pivots, templates, and the
+// report/table renders tables and text blocks: rows and cells (grid.h), pivots, templates, and the
 // lines below. It depends on report/data and report/document. Start here.
 
 #include <string>
@@ -13,15 +13,13 @@
 
 namespace assay::report {
 
-// A block of a spec as sections of the document, with the reasons for its cells that are not
-// numbers below it.
+// Below the block come its units, formulas, and the reasons for cells that are not numbers.
 Result<std::vector<Section>> table_sections(const Records& records, TableSpec spec);
 Result<std::vector<Section>> text_sections(const Records& records, TextSpec spec);
 
-// Where nothing says what tells rows apart: every axis of the cases that varies and is not chosen
-// or spread out already.
+// Gives a grid without `rows` every axis that varies and that neither `where` nor a pivot fixes.
 void default_rows(const Records& records, GridSpec& grid);
-// Further columns of the rows, behind those of axes that there are.
+// Adds the axes to the rows, with columns behind the leading axis columns.
 void add_axis_columns(const std::vector<std::string>& axes, GridSpec& grid);
 
 }  // namespace assay::report

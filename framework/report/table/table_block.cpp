@@ -11,7 +11,7 @@
 namespace assay::report {
 namespace {
 
-// Written as numbers when every cell is one; otherwise as text, in full digits.
+// Numbers if every cell is one; otherwise text with full digits.
 TableColumn written(const Grid& grid, std::size_t index, const CellTexts& cells) {
   const Column& column = grid.columns[index];
   TableColumn result{column.name, {}, column.align, true};
@@ -32,7 +32,6 @@ TableColumn written(const Grid& grid, std::size_t index, const CellTexts& cells)
   return result;
 }
 
-// A sign behind every figure that deserves less trust; the lines below the table say why.
 void add_signs(const Grid& grid, std::size_t index, TableColumn& column) {
   const auto marked = [&](const GridRow& row) { return !row.cells[index].marks.empty(); };
   if (std::none_of(grid.rows.begin(), grid.rows.end(), marked)) return;
@@ -45,20 +44,11 @@ TableColumn index_column(std::size_t rows) {
   return column;
 }
 
-void add_title(const Template& title, const Filter& combination, std::vector<Section>& sections) {
-  if (title.empty()) return;
-  const std::string text = title.render([&](const Template::Field& field) {
-    const Condition* condition = combination.on(field.name);
-    return pad(condition ? condition->values.front() : "", field.spec);
-  });
-  sections.push_back(Heading{3, text});
-}
-
 Result<void> add_table(const Records& records, const TableSpec& spec, const Filter& combination,
                        std::vector<Section>& sections) {
   auto grid = build_grid(records, spec.grid, combination);
   if (!grid) return tl::unexpected(grid.error());
-  add_title(spec.title, combination, sections);
+  if (!spec.title.empty()) sections.push_back(Heading{3, render_title(spec.title, combination)});
   TableSection table;
   if (spec.index) table.columns.push_back(index_column(grid->rows.size()));
   for (std::size_t i = 0; i < grid->columns.size(); ++i) {

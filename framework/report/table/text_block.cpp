@@ -13,7 +13,7 @@ namespace {
 
 using Rows = std::vector<const GridRow*>;
 
-// The rows of an `each`, by the block's row they belong to.
+// The rows of an `each`, by the block's row that contains them.
 struct EachGrid {
   const Each* each;
   Grid grid;
@@ -74,7 +74,6 @@ class TextBlock {
     return {};
   }
 
-  // A template may hold several lines.
   void add(const Template& text, const Rows& rows) {
     add_text(render_over_rows(records_, grid_, rows, text, spec_.grid.cells));
   }
@@ -156,13 +155,7 @@ Result<std::vector<Section>> text_sections(const Records& records, TextSpec spec
   if (!repeats) return tl::unexpected(repeats.error());
   std::vector<Section> sections;
   for (const Filter& combination : *repeats) {
-    if (!spec.title.empty()) {
-      sections.push_back(Heading{3, spec.title.render([&](const Template::Field& field) {
-                                   const Condition* condition = combination.on(field.name);
-                                   return pad(condition ? condition->values.front() : "",
-                                              field.spec);
-                                 })});
-    }
+    if (!spec.title.empty()) sections.push_back(Heading{3, render_title(spec.title, combination)});
     if (auto done = TextBlock(records, spec).render(combination, sections); !done) {
       return tl::unexpected(done.error());
     }

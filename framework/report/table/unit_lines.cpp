@@ -13,15 +13,14 @@
 namespace assay::report {
 namespace {
 
-// Headers spell units out, too.
-const std::map<std::string_view, std::string_view> words = {
+const std::map<std::string_view, std::string_view> spelled_out = {
     {"s", "seconds"},     {"ms", "millisecond"}, {"us", "microsecond"}, {"µs", "microsecond"},
     {"ns", "nanosecond"}, {"byte", "Byte"},      {"KiB", "kibibyte"},   {"MiB", "mebibyte"},
     {"GiB", "gibibyte"},  {"KB", "kilobyte"},    {"MB", "megabyte"},    {"GB", "gigabyte"},
     {"%", "percent"}};
 
-// As a word: "avg_ms" and "[ms]" name milliseconds, "items" does not.
-bool names(std::string_view text, std::string_view unit) {
+// Whether the unit is a word of the text, as in "avg_ms" and "[ms]" but not in "items".
+bool has_word(std::string_view text, std::string_view unit) {
   const auto letter = [&](std::size_t at) {
     return at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0;
   };
@@ -32,15 +31,15 @@ bool names(std::string_view text, std::string_view unit) {
   return false;
 }
 
-bool says(std::string_view text, const std::string& unit) {
-  if (names(text, unit)) return true;
-  const auto word = words.find(unit);
-  return word != words.end() &&
-         (names(text, word->second) || names(text, std::string(word->second) + "s"));
+bool states(std::string_view text, const std::string& unit) {
+  if (has_word(text, unit)) return true;
+  const auto word = spelled_out.find(unit);
+  return word != spelled_out.end() &&
+         (has_word(text, word->second) || has_word(text, std::string(word->second) + "s"));
 }
 
-bool written(const Format& format, const std::string& unit) {
-  return format.carries_unit() || says(format.before, unit) || says(format.after, unit);
+bool writes(const Format& format, const std::string& unit) {
+  return format.carries_unit() || states(format.before, unit) || states(format.after, unit);
 }
 
 void collect(const Grid& grid, std::size_t column, std::set<std::string>& units);
@@ -51,17 +50,17 @@ void collect_joined(const Grid& grid, const JoinContent& join, std::set<std::str
   }
 }
 
-// The units of its figures, without those that its format writes.
+// Collects the units of the column's figures that its format omits.
 void collect(const Grid& grid, std::size_t column, std::set<std::string>& units) {
-  const Column& one = grid.columns[column];
-  if (const auto* join = std::get_if<JoinContent>(&one.content)) {
+  const Column& spec = grid.columns[column];
+  if (const auto* join = std::get_if<JoinContent>(&spec.content)) {
     return collect_joined(grid, *join, units);
   }
   for (const GridRow& row : grid.rows) {
     const Cell& cell = row.cells[column];
     const bool figure = cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list;
     if (!figure || cell.unit.empty() || cell.unit == "count") continue;
-    if (!written(one.format, cell.unit)) units.insert(cell.unit);
+    if (!writes(spec.format, cell.unit)) units.insert(cell.unit);
   }
 }
 
@@ -75,7 +74,7 @@ std::vector<std::string> unit_lines(const Grid& grid) {
     std::set<std::string> units;
     collect(grid, i, units);
     for (const std::string& unit : units) {
-      if (!says(name, unit)) columns[unit].push_back(name);
+      if (!states(name, unit)) columns[unit].push_back(name);
     }
   }
   std::vector<std::string> lines;

@@ -7,8 +7,8 @@
 
 namespace assay::report {
 
-// "**mean, median** in us": one line for each unit that shown columns are in while neither their
-// header nor their cells say so. What a template writes is left to its author.
+// "**mean, median** in us": one line for each unit of shown columns whose header and cells omit it.
+// Templates state their own units.
 std::vector<std::string> unit_lines(const Grid& grid);
 
 }  // namespace assay::report

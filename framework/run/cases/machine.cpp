@@ -23,11 +23,6 @@ std::string after_colon(const char* file, std::string_view key) {
   return {};
 }
 
-std::string without_quotes(std::string text) {
-  std::erase(text, '"');
-  return text;
-}
-
 }  // namespace
 
 Machine probe_machine() {
@@ -45,7 +40,8 @@ Machine probe_machine(const health::GpuSource& gpus, const health::CpuSource& cp
   machine.cores = cpus.cores();
   machine.memory_bytes =
       static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-  machine.system = without_quotes(after_colon("/etc/os-release", "PRETTY_NAME"));
+  machine.system = after_colon("/etc/os-release", "PRETTY_NAME");
+  std::erase(machine.system, '"');
   machine.system += std::string(machine.system.empty() ? "" : ", ") + "Linux " + names.release;
   machine.gpu_driver = gpus.driver();
   machine.gpus = gpus.gpus();
@@ -54,7 +50,6 @@ Machine probe_machine(const health::GpuSource& gpus, const health::CpuSource& cp
   return machine;
 }
 
-// Said once a run: why its cases hold nothing on the health of a part of the machine.
 nlohmann::json not_watched(const Machine& machine) {
   nlohmann::json reasons = nlohmann::json::object();
   if (!machine.gpu_problem.empty()) reasons["gpu"] = "not watched: " + machine.gpu_problem;

@@ -12,8 +12,7 @@ namespace assay::run {
 
 using health::Gpu;
 
-// The machine this process runs on, as far as it can be seen without LibTorch: the GPUs that CUDA
-// may use through NVML.
+// The machine this process runs on, as seen without LibTorch: NVML lists the GPUs CUDA may use.
 struct Machine {
   std::string host;
   std::string cpu;
@@ -22,8 +21,8 @@ struct Machine {
   std::string system;  // kernel and distribution
   std::string gpu_driver;
   std::vector<Gpu> gpus;
-  std::string gpu_problem;  // why no GPU can be seen, when there is none
-  std::string cpu_problem;  // why nothing is known of the load of the cores, when that is so
+  std::string gpu_problem;  // why no GPU is seen; "" where one is
+  std::string cpu_problem;  // why the load of the cores is unknown; "" where it is known
 };
 
 Machine probe_machine(const health::GpuSource& gpus, const health::CpuSource& cpus);

@@ -10,18 +10,18 @@
 
 namespace assay::run {
 
-// Bytes a case needs, by the expressions its workload and its attention have declared. Beside a
-// case's own names they may use the fields of its presets (d_model, layers, …), element_size (bytes
-// of a matrix product's operand), runs_backward and runs_train_step (0 or 1) and, in the
-// workload's, attention_memory. Serves many cases: expressions are compiled once.
+// Estimates the bytes a case needs from the expressions that its workload and attention declare.
+// Expressions may use the case's parameters, the fields of its presets (d_model, layers, …),
+// element_size (bytes of a matrix product's operand), runs_backward and runs_train_step (0 or 1)
+// and, in the workload's, attention_memory. Each expression is compiled once for all cases.
 class MemoryEstimator {
  public:
   explicit MemoryEstimator(const Surroundings& surroundings) : around_(surroundings) {}
 
-  // A case's parameters by name; monostate for one it does not have.
+  // A case's parameter by name; monostate for an unknown one.
   using Parameters = std::function<Value(const std::string&)>;
 
-  // Empty where the workload declares nothing or a name it needs has no value.
+  // Empty where the workload declares no expression or a name in it has no value.
   std::optional<double> estimate(const Parameters& parameters);
 
  private:

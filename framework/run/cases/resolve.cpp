@@ -21,7 +21,7 @@ class Resolver {
     settle_device();
     settle_backend();
     settle_clock();
-    case_.time_limit_s = time_limit();
+    case_.time_limit_s = store::number_of(parameters_, "measure.timeout", 600);
     const std::string isolation = store::text_of(parameters_, "measure.isolation");
     case_.fresh_workers = isolation != "shared";
     case_.pass_by_pass = isolation == "pass";
@@ -69,9 +69,7 @@ class Resolver {
     parameters_["measure.clock"] = device_clock ? workload_->default_clock : std::string("wall");
   }
 
-  double time_limit() const { return store::number_of(parameters_, "measure.timeout", 600); }
-
-  // "model: small" brings the fields of configs/models/small.yaml along.
+  // "model: small" adds the fields of configs/models/small.yaml.
   void add_presets() {
     if (workload_ == nullptr) return;
     for (const ParameterInfo& parameter : workload_->parameters) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// run/cases decides what a planned case is on this machine: its values, its memory, whether it can
-// run. It depends on config, wire and health. Start here.
+// run/cases settles a planned case on this machine: its values, its memory, whether it can run. It
+// depends on config, wire and health. Start here.
 
 #include <optional>
 #include <string>
@@ -13,7 +13,6 @@
 
 namespace assay::run {
 
-// What cases are resolved against.
 struct Surroundings {
   const catalogue::Catalogue& catalogue;
   const config::Experiment& experiment;
@@ -21,12 +20,12 @@ struct Surroundings {
   bool cuda_build = false;  // the worker library was built with CUDA
 };
 
-// A case with nothing left open ("auto" replaced), ready to be sent.
+// A case ready to be sent: every "auto" is replaced.
 struct ResolvedCase {
   wire::CaseRequest request;
-  const catalogue::PluginInfo* external = nullptr;  // set when another process measures it
+  const catalogue::PluginInfo* external = nullptr;  // the variant that is a program, if any
   double time_limit_s = 0;
-  bool fresh_workers = false;          // `measure.isolation: case`, and `pass`
+  bool fresh_workers = false;          // `measure.isolation: case` or `pass`
   bool pass_by_pass = false;           // `measure.isolation: pass`
   std::optional<std::string> skipped;  // why this machine cannot run it
 };
@@ -34,7 +33,6 @@ struct ResolvedCase {
 ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
                      const store::Parameters& parameters);
 
-// The ranks that run the case together.
 int world_size_of(const ResolvedCase& resolved);
 
 }  // namespace assay::run

@@ -4,7 +4,7 @@ namespace assay::run {
 
 namespace {
 
-// Only the outcome is left of the pass, and how far off it was.
+// Replaces the figures of the pass by the outcome; its error stays.
 void replace_pass(CaseEnd& end, const std::string& pass, store::Series outcome) {
   std::erase_if(end.series, [&](const store::Series& series) {
     return series.pass == pass && series.metric != "error";
@@ -30,7 +30,7 @@ void take_finding(ExternalEnd& external, const std::string& pass, const CaseEnd&
                   .metric = "time",
                   .unit = "s",
                   .outcome = found.outcome == Outcome::ok ? Outcome::error : found.outcome,
-                  .reason = "verifying what was exchanged: " + found.reason});
+                  .reason = "verifying the exchanged tensors: " + found.reason});
   }
 }
 
@@ -70,9 +70,9 @@ CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::str
     const store::Series* error = found.find(series.pass, "error");
     if (error != nullptr && error->outcome == Outcome::ok) continue;
     const auto reason = external.unverified.find(series.pass);
-    const bool told = reason != external.unverified.end() && !reason->second.empty();
+    const bool has_reason = reason != external.unverified.end() && !reason->second.empty();
     end.facts.unverified[series.pass] =
-        variant + ": " + (told ? reason->second : external.without_exchange);
+        variant + ": " + (has_reason ? reason->second : external.without_exchange);
   }
   end.interrupted = end.interrupted || found.interrupted;
   return std::move(external.end);

@@ -7,20 +7,20 @@
 
 namespace assay::run {
 
-// How an external case ends: what it has exchanged is verified first. `on_workers` answers a
+// Verifies the exchanged tensors of an external case and returns its end. on_workers: answers a
 // request as a worker does.
 CaseEnd checked_by_workers(ExternalEnd external, const TemporaryFolder& folder,
                            const ResolvedCase& resolved,
                            const std::function<CaseEnd(const wire::CaseRequest&)>& on_workers);
 
-// What a worker is asked about the exchanged calls of a case: on one rank, without the kind that
-// the external program took part as.
+// The request that verifies the exchanged calls of a case: on one rank, without the parameter of
+// the external program's kind.
 wire::CaseRequest exchange_request(const ResolvedCase& resolved,
                                    std::vector<wire::ExchangeFile> exchanged);
 
-// The external program's end with what the worker found: a pass that is wrong, or that cannot be
-// verified although it should be, loses its figures to that outcome; one that nobody can verify is
-// named in facts.unverified, as "variant: reason".
+// Joins the worker's findings to the program's end. A pass that is wrong, or whose verification
+// fails, keeps only that outcome; facts.unverified names each pass that cannot be verified, with
+// "variant: reason".
 CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::string& variant);
 
 }  // namespace assay::run

@@ -14,13 +14,12 @@ namespace assay::run {
 
 namespace {
 
-// Far more than a million samples: what prints more than this prints no results.
+// Far more than a million samples.
 constexpr std::size_t most_output_bytes = 256u << 20;
 constexpr std::size_t most_line_bytes = 64u << 20;
 constexpr std::size_t most_bad_lines = 100;
 
-// Its figures do not count.
-void spoil(store::Series& series, const std::string& reason) {
+void discard(store::Series& series, const std::string& reason) {
   series.outcome = Outcome::error;
   series.reason = reason;
   series.samples.clear();
@@ -29,15 +28,15 @@ void spoil(store::Series& series, const std::string& reason) {
 
 }  // namespace
 
-void ExternalAnswers::take(std::string_view output, const Doing& doing) {
+void ExternalAnswers::take(std::string_view output, const ActivityListener& listener) {
   output_ += output;
   printed_bytes_ += output.size();
-  // What is left of the last call holds no newline: it is not searched again.
+  // The rest of the last call holds no newline and is not searched again.
   std::size_t start = 0;
   for (std::size_t newline;
        (newline = output_.find('\n', std::max(start, searched_bytes_))) != std::string::npos &&
        bad_lines_ <= most_bad_lines;) {
-    take_line(std::string_view(output_).substr(start, newline - start), doing);
+    take_line(std::string_view(output_).substr(start, newline - start), listener);
     start = newline + 1;
   }
   output_.erase(0, start);
@@ -47,11 +46,11 @@ void ExternalAnswers::take(std::string_view output, const Doing& doing) {
   } else if (printed_bytes_ > most_output_bytes) {
     cut_short(Outcome::error, "the program printed more than 256 MiB");
   } else if (bad_lines_ > most_bad_lines) {
-    cut_short_ = true;  // for the first of them
+    cut_short_ = true;  // the first bad line is the reason
   }
 }
 
-void ExternalAnswers::take_line(std::string_view line, const Doing& doing) {
+void ExternalAnswers::take_line(std::string_view line, const ActivityListener& listener) {
   if (trim(line).empty()) return;
   const auto json = parse_json(line);
   if (!json || !json->is_object()) {
@@ -60,18 +59,19 @@ void ExternalAnswers::take_line(std::string_view line, const Doing& doing) {
                               printable(line.substr(0, 120))));
   }
   if (json->contains("turn")) take_turn_wanted((*json)["turn"]);
-  if (json->contains("series")) take_series((*json)["series"], doing);
+  if (json->contains("series")) take_series((*json)["series"], listener);
   if (json->contains("check")) take_check((*json)["check"]);
   if (json->contains("unchecked")) {
     const nlohmann::json& unchecked = (*json)["unchecked"];
-    left_.unverified[string_at(unchecked, "pass")] = string_at(unchecked, "reason");
+    result_.unverified[string_at(unchecked, "pass")] = string_at(unchecked, "reason");
   }
   if (json->contains("done") && (*json)["done"].contains("versions")) {
-    add(left_.end.facts, store::case_facts_from_json({{"versions", (*json)["done"]["versions"]}}));
+    add(result_.end.facts,
+        store::case_facts_from_json({{"versions", (*json)["done"]["versions"]}}));
   }
 }
 
-// One that asks in vain would wait for ever.
+// A program whose request is refused would wait for ever: it is stopped.
 void ExternalAnswers::take_turn_wanted(nlohmann::json json) {
   if (json.is_object()) json["ordinal"] = case_.request.ordinal;
   auto wanted = wire::turn_wanted_from_json(json);
@@ -95,33 +95,33 @@ void ExternalAnswers::given(const wire::Turn& turn) {
   wanted_.reset();
 }
 
-void ExternalAnswers::take_series(const nlohmann::json& json, const Doing& doing) {
+void ExternalAnswers::take_series(const nlohmann::json& json, const ActivityListener& listener) {
   auto series = store::series_from_json(json);
   if (!series) return refuse(series.error().text());
   if (auto checked = check_external_series(*series, case_.request); !checked) {
     return refuse(checked.error().text());
   }
-  CaseEnd& end = left_.end;
-  const auto told =
-      std::find_if(end.series.begin(), end.series.end(), [&](const store::Series& earlier) {
-        return std::tie(earlier.pass, earlier.metric, earlier.part) ==
+  CaseEnd& end = result_.end;
+  const auto earlier =
+      std::find_if(end.series.begin(), end.series.end(), [&](const store::Series& other) {
+        return std::tie(other.pass, other.metric, other.part) ==
                std::tie(series->pass, series->metric, series->part);
       });
-  if (told != end.series.end()) {  // neither of two answers counts
-    const std::string reason =
-        fmt::format("the program reported '{}' of '{}' more than once", told->metric, told->pass);
-    spoil(*told, reason);
+  if (earlier != end.series.end()) {  // neither of two answers counts
+    const std::string reason = fmt::format("the program reported '{}' of '{}' more than once",
+                                           earlier->metric, earlier->pass);
+    discard(*earlier, reason);
     return refuse(reason);
   }
   if (series->outcome != Outcome::ok && end.outcome == Outcome::ok) {
     end.outcome = series->outcome;
     end.reason = series->reason;
   }
-  doing(series->pass);
+  listener(series->pass);
   end.series.push_back(std::move(*series));
 }
 
-// The file lies in the folder that this case was given, and nowhere else.
+// The file must lie in the folder that this case was given.
 void ExternalAnswers::take_check(const nlohmann::json& json) {
   const std::string pass = string_at(json, "pass");
   const std::string file = string_at(json, "file");
@@ -132,19 +132,19 @@ void ExternalAnswers::take_check(const nlohmann::json& json) {
                     "the folder it was given",
                     file));
   }
-  left_.exchanged.push_back({pass, (folder_ / file).string()});
+  result_.exchanged.push_back({pass, (folder_ / file).string()});
 }
 
 void ExternalAnswers::cut_short(Outcome outcome, std::string reason) {
   cut_short_ = true;
-  left_.end.outcome = outcome;
-  left_.end.reason = std::move(reason);
+  result_.end.outcome = outcome;
+  result_.end.reason = std::move(reason);
 }
 
 void ExternalAnswers::refuse(std::string reason) {
-  if (left_.end.outcome != Outcome::ok) return;
-  left_.end.outcome = Outcome::error;
-  left_.end.reason = std::move(reason);
+  if (result_.end.outcome != Outcome::ok) return;
+  result_.end.outcome = Outcome::error;
+  result_.end.reason = std::move(reason);
 }
 
 void ExternalAnswers::break_off(std::string reason) {
@@ -152,45 +152,45 @@ void ExternalAnswers::break_off(std::string reason) {
   refuse(std::move(reason));
 }
 
-void ExternalAnswers::look_for_every_pass() {
+void ExternalAnswers::require_every_pass() {
   for (const std::string& pass : case_.request.passes) {
-    if (left_.end.find(pass, "time") == nullptr) {
+    if (result_.end.find(pass, "time") == nullptr) {
       refuse(fmt::format("the program ended without a time for pass '{}'", pass));
     }
   }
 }
 
-// What it took beside the turns it was given, others may have been in.
-void ExternalAnswers::look_for_turns() {
-  for (store::Series& series : left_.end.series) {
+// Samples beyond the granted ones may have been taken in the turns of others.
+void ExternalAnswers::require_granted_samples() {
+  for (store::Series& series : result_.end.series) {
     if (series.metric != "time" || series.outcome != Outcome::ok) continue;
     const std::int64_t granted = granted_[series.pass];
     if (std::ssize(series.samples) <= granted) continue;
     const std::string reason =
-        fmt::format("the program reported {} samples of pass '{}', its turns were of {}",
+        fmt::format("the program reported {} samples of pass '{}', its turns granted {}",
                     series.samples.size(), series.pass, granted);
-    spoil(series, reason);
+    discard(series, reason);
     refuse(reason);
   }
 }
 
-void ExternalAnswers::tell_of_sampling() {
-  for (const store::Series& series : left_.end.series) {
+void ExternalAnswers::add_sampling_facts() {
+  for (const store::Series& series : result_.end.series) {
     if (series.metric != "time" || series.outcome != Outcome::ok) continue;
-    left_.end.facts.timing[series.pass] = sampling_of(series, case_.request);
+    result_.end.facts.timing[series.pass] = sampling_of(series, case_.request);
   }
 }
 
 ExternalEnd ExternalAnswers::conclude(std::string_view errors) {
-  CaseEnd& end = left_.end;
-  if (end.outcome == Outcome::ok && !end.interrupted) look_for_every_pass();
-  if (takes_turns_) look_for_turns();
-  tell_of_sampling();
+  CaseEnd& end = result_.end;
+  if (end.outcome == Outcome::ok && !end.interrupted) require_every_pass();
+  if (takes_turns_) require_granted_samples();
+  add_sampling_facts();
   if (!errors.empty()) end.facts.output = printable(errors);
   if (cut_short_) {
-    left_.without_exchange = "no tensors were exchanged: " + end.reason;
+    result_.without_exchange = "no tensors were exchanged: " + end.reason;
   }
-  return std::move(left_);
+  return std::move(result_);
 }
 
 }  // namespace assay::run

@@ -17,69 +17,67 @@
 
 namespace assay::run {
 
-// What an external program left of a case.
 struct ExternalEnd {
   CaseEnd end;
-  std::vector<wire::ExchangeFile> exchanged;      // files it says it has written, by pass
+  std::vector<wire::ExchangeFile> exchanged;      // files it reports, by pass
   std::map<std::string, std::string> unverified;  // passes it exchanges nothing of, and why
-  // Why there is nothing of the passes it has not told of.
+  // The reason for all other passes without an exchange.
   std::string without_exchange = "the program exchanges no tensors";
 };
 
-// What an external program prints on its standard output, held against the protocol
-// (docs/external.md) and the case. Of what is wrong in it the first is the reason of the case,
-// unless the program was cut short.
+// Checks the standard output of an external program against the protocol (docs/external.md) and the
+// case. The first mistake is the reason of the case unless the program was cut short.
 class ExternalAnswers {
  public:
   ExternalAnswers(const ResolvedCase& resolved, const std::filesystem::path& folder,
                   bool takes_turns)
       : case_(resolved), folder_(folder), takes_turns_(takes_turns) {}
 
-  // The next bytes of its output; `doing` is told of each pass that is reported.
-  void take(std::string_view output, const Doing& doing);
-  // Whether it prints without end, or asks in vain: it is to be stopped.
-  bool hopeless() const { return cut_short_; }
+  // output: the next bytes; listener: told of each pass that is reported.
+  void take(std::string_view output, const ActivityListener& listener);
+  // Whether it prints without end or asks for a turn in vain.
+  bool must_be_stopped() const { return cut_short_; }
 
-  // The turn that it waits for; nothing once it has been given.
+  // The turn that it waits for; empty once given.
   const std::optional<wire::TurnWanted>& wanted() const { return wanted_; }
   void given(const wire::Turn& turn);
-  // What the program took it took beside its turns.
-  void last_turn_was_not_read() { granted_[last_given_.first] -= last_given_.second; }
-  void waits_no_longer() { wanted_.reset(); }
+  // Revokes the last turn: the program has not read it.
+  void take_back_last_turn() { granted_[last_given_.first] -= last_given_.second; }
+  void drop_wanted() { wanted_.reset(); }
 
-  // It has not come, or does not come, to its end, which is the reason whatever it has printed.
+  // The program did not end by itself: overrides every other reason.
   void cut_short(Outcome outcome, std::string reason);
-  // Something that it did is wrong; of several the first counts. break_off: it is to be stopped,
-  // too.
+  // Records a mistake of the program; the first one counts.
   void refuse(std::string reason);
+  // Also stops the program.
   void break_off(std::string reason);
-  void interrupted() { left_.end.interrupted = true; }
+  void interrupted() { result_.end.interrupted = true; }
 
-  // Once the program has ended, with what it printed on standard error.
+  // Call once the program has ended. errors: its standard error.
   ExternalEnd conclude(std::string_view errors);
 
  private:
-  void take_line(std::string_view line, const Doing& doing);
+  void take_line(std::string_view line, const ActivityListener& listener);
   void take_turn_wanted(nlohmann::json json);
-  void take_series(const nlohmann::json& json, const Doing& doing);
+  void take_series(const nlohmann::json& json, const ActivityListener& listener);
   void take_check(const nlohmann::json& json);
-  void look_for_every_pass();
-  void look_for_turns();
-  void tell_of_sampling();
+  void require_every_pass();
+  void require_granted_samples();
+  void add_sampling_facts();
 
   const ResolvedCase& case_;
   const std::filesystem::path& folder_;
   const bool takes_turns_;
-  std::string output_;  // not yet taken: the beginning of a line
+  std::string output_;  // the beginning of a line
   std::size_t searched_bytes_ = 0;
   std::size_t printed_bytes_ = 0;
   std::size_t bad_lines_ = 0;
   bool cut_short_ = false;
   std::optional<wire::TurnWanted> wanted_;
-  std::ptrdiff_t pass_ = 0;                      // place in the case of the last turn's pass
+  std::ptrdiff_t pass_ = 0;                      // index of the last turn's pass
   std::map<std::string, std::int64_t> granted_;  // samples, by pass
   std::pair<std::string, std::int64_t> last_given_;
-  ExternalEnd left_;
+  ExternalEnd result_;
 };
 
 }  // namespace assay::run

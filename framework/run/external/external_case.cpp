@@ -44,9 +44,10 @@ void ExternalProgram::begin() {
   send_case();
 }
 
-std::optional<wire::TurnWanted> ExternalProgram::work(Interrupt& interrupt, const Doing& doing) {
+std::optional<wire::TurnWanted> ExternalProgram::work(Interrupt& interrupt,
+                                                      const ActivityListener& listener) {
   const auto begun = Clock::now();
-  if (process_.started()) follow(interrupt, doing);
+  if (process_.started()) follow(interrupt, listener);
   worked_s_ += std::chrono::duration<double>(Clock::now() - begun).count();
   return answers_.wanted();
 }
@@ -77,8 +78,8 @@ void ExternalProgram::send_case() {
   if (!takes_turns_) process_.input().close();
 }
 
-// What is sent is far smaller than a pipe's buffer, which is empty: a program that has not read
-// what it was sent before is sent nothing more. One that has ended shows as it is followed.
+// Never blocks: a message is far smaller than a pipe's buffer, and a program that has not read the
+// last one gets none. follow() notices a program that has ended.
 void ExternalProgram::send(const nlohmann::json& message) {
   if (leaves_unread()) {
     return answers_.break_off("the program does not read the turns that it asks for");
@@ -92,43 +93,43 @@ bool ExternalProgram::leaves_unread() {
   return ::ioctl(process_.input().number(), FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-// Until the program waits for its turn, or has ended and what it printed has been read. A process
-// that it has started may hold a pipe for longer; that is not waited for.
-void ExternalProgram::follow(Interrupt& interrupt, const Doing& doing) {
+// Returns once the program waits for its turn, or has ended and its output has been read. It does
+// not wait for a descendant that holds a pipe for longer.
+void ExternalProgram::follow(Interrupt& interrupt, const ActivityListener& listener) {
   const auto limit = Clock::now() + clock_duration(case_.time_limit_s - worked_s_);
-  doing("external");
+  listener("external");
   while (!process_.ended()) {
-    wait_for_output(interrupt, doing);
+    wait_for_output(interrupt, listener);
     interrupt.update();
     if (must_stop(interrupt, limit)) {
-      answers_.waits_no_longer();
+      answers_.drop_wanted();
       return process_.kill();
     }
     if (answers_.wanted()) return;
   }
   const ProcessEnd how = process_.wait();
-  process_.kill();  // what it has started and left behind
-  while (read_output(doing) && !answers_.hopeless()) {
+  process_.kill();  // its descendants
+  while (read_output(listener) && !answers_.must_be_stopped()) {
   }
-  answers_.waits_no_longer();
-  if (takes_turns_ && leaves_unread()) answers_.last_turn_was_not_read();
-  if (how.signalled || how.number != 0) tell_of_crash(how);
+  answers_.drop_wanted();
+  if (takes_turns_ && leaves_unread()) answers_.take_back_last_turn();
+  if (how.signalled || how.number != 0) report_crash(how);
 }
 
-// Whether it must not go on; the answers then say why.
+// The answers hold the reason.
 bool ExternalProgram::must_stop(const Interrupt& interrupt, Clock::time_point limit) {
   if (interrupt.stop_now()) {
     answers_.interrupted();
     return true;
   }
-  if (answers_.hopeless() || fills_the_memory()) return true;
+  if (answers_.must_be_stopped() || fills_the_memory()) return true;
   if (Clock::now() <= limit) return false;
   answers_.cut_short(Outcome::timeout, fmt::format("the case did not finish within {}",
                                                    human_duration(case_.time_limit_s)));
   return true;
 }
 
-void ExternalProgram::tell_of_crash(const ProcessEnd& how) {
+void ExternalProgram::report_crash(const ProcessEnd& how) {
   if (auto reason = how.out_of_memory("the program", kills_)) {
     return answers_.cut_short(Outcome::oom, std::move(*reason));
   }
@@ -147,22 +148,23 @@ bool ExternalProgram::fills_the_memory() {
   return look.stop.has_value();
 }
 
-void ExternalProgram::wait_for_output(const Interrupt& interrupt, const Doing& doing) {
+void ExternalProgram::wait_for_output(const Interrupt& interrupt,
+                                      const ActivityListener& listener) {
   std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0},
                                  {process_.end_descriptor(), POLLIN, 0}};
   process_.watch_streams(watched);
   ::poll(watched.data(), watched.size(), 100);
-  read_output(doing);
+  read_output(listener);
 }
 
-// False when nothing was there.
-bool ExternalProgram::read_output(const Doing& doing) {
+// False where there was nothing to read.
+bool ExternalProgram::read_output(const ActivityListener& listener) {
   std::string output, errors;
   drain(process_.output(), output);
   drain(process_.errors(), errors);
   errors_ += errors;
   keep_tail(errors_);
-  answers_.take(output, doing);
+  answers_.take(output, listener);
   return !errors.empty() || !output.empty();
 }
 

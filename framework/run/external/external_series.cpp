@@ -13,7 +13,7 @@ namespace assay::run {
 
 namespace {
 
-// Of a call that has events of its own. docs/measuring.md, Short calls.
+// Of a call between its own events; docs/measuring.md, Short calls.
 constexpr double event_error_s = 0.3e-6;
 
 bool is_base_unit(std::string_view name) {

@@ -9,19 +9,18 @@
 
 namespace assay::run {
 
-// The environment variable with the folders whose external variants may run without being asked
-// for: absolute paths, separated by colons.
+// Names the folders whose external variants are permitted: absolute paths, separated by colons.
 inline constexpr const char* trusted_variable = "ASSAY_TRUSTED";
 
-// Whether the descriptor lies in one of the folders, or below one, once every link and ".." in
-// either path is followed. Folders that are not absolute or not there are passed over.
+// Whether the descriptor lies in or below one of the folders, with links and ".." resolved.
+// Relative and missing folders are ignored.
 bool is_trusted(const std::filesystem::path& descriptor, std::string_view folders);
 
-// Why this external variant may not run its program here, and how it may; nullopt where it may: it
-// was allowed on the command line, or the environment trusts its folder.
+// Why this external variant may not run its program, and how to permit it; nullopt where the
+// command line (`allowed`) or trusted_variable permits it.
 std::optional<std::string> why_not_permitted(const catalogue::PluginInfo& external, bool allowed);
 
-// Skips a case whose program may not run, unless it is skipped anyway.
+// Skips a case whose program is not permitted.
 void require_permission(ResolvedCase& resolved, bool allowed);
 
 }  // namespace assay::run

@@ -36,18 +36,14 @@ class InterleaveEngine {
     return done;
   }
 
-  // The first of the passes that a member waits for.
   std::optional<std::string> next_pass() const {
-    std::optional<std::string> next;
-    auto place = rules_.passes.end();
-    for (const auto& wanted : wanted_) {
-      if (!wanted) continue;
-      const auto its = std::find(rules_.passes.begin(), rules_.passes.end(), wanted->pass);
-      if (next && its >= place) continue;
-      next = wanted->pass;
-      place = its;
-    }
-    return next;
+    const auto& passes = rules_.passes;
+    const auto place = [&](const auto& wanted) {
+      if (!wanted) return std::ssize(passes) + 1;
+      return std::find(passes.begin(), passes.end(), wanted->pass) - passes.begin();
+    };
+    const auto first = std::ranges::min_element(wanted_, {}, place);
+    return *first ? std::optional((*first)->pass) : std::nullopt;
   }
 
   bool wants(std::size_t index, const std::string& pass) const {
@@ -93,11 +89,11 @@ class InterleaveEngine {
 
   const InterleaveMembers& members_;
   const InterleaveRules& rules_;
-  std::vector<std::optional<wire::TurnWanted>> wanted_;  // nothing: not begun, or ended
+  std::vector<std::optional<wire::TurnWanted>> wanted_;  // empty: not begun, or ended
   std::vector<double> worked_s_;
   std::vector<InterleaveOrder> orders_;  // of the passes begun
-  std::vector<InterleavePass> passes_;   // the same, for the record
-  std::optional<std::size_t> last_;      // whose turn was the last
+  std::vector<InterleavePass> passes_;   // the same passes, for the record
+  std::optional<std::size_t> last_;      // the member that took the last turn
 };
 
 }  // namespace
@@ -124,10 +120,6 @@ store::InterleaveFacts interleave_fact(std::size_t index, const std::vector<std:
     passes[pass.pass] = {pass.block, static_cast<std::int64_t>(pass.rounds), pass.turns};
   }
   return {letter_of(index), std::move(with), std::move(passes), {}};
-}
-
-store::InterleaveFacts interleave_fact(const std::string& why_apart) {
-  return {.apart = why_apart};
 }
 
 }  // namespace assay::run

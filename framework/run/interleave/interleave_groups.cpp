@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-// The names of the axis: its own and those tied to it.
 std::set<std::string> tied_names(const config::Experiment& experiment, const std::string& axis) {
   for (const config::Axis& candidate : experiment.matrix) {
     std::set<std::string> names(candidate.names.begin(), candidate.names.end());
@@ -31,7 +30,6 @@ bool belongs_to(const std::string& column, const std::set<std::string>& names) {
   });
 }
 
-// Columns in which the cases of one group are alike.
 std::vector<std::size_t> shared_columns(const config::Experiment& experiment,
                                         const config::Plan& plan, const std::string& axis) {
   const std::set<std::string> names = tied_names(experiment, axis);
@@ -69,7 +67,7 @@ InterleaveGroups::InterleaveGroups(const config::Experiment& experiment, const c
     if (axis.empty()) continue;
     const auto [shared, first] = columns.try_emplace(axis);
     if (first) shared->second = shared_columns(experiment, plan, axis);
-    // The setting itself is among the shared columns: groups over two axes stay apart.
+    // The shared columns include the setting: groups over two axes stay apart.
     const auto [group, added] =
         groups.try_emplace(key_of(plan, index, shared->second), all_.size());
     if (added) all_.push_back({axis, {}});
@@ -90,9 +88,9 @@ std::string name_in_group(const config::Experiment& experiment, const config::Pl
   for (std::size_t column = 0; column < plan.columns().size(); ++column) {
     const config::Plan::Column& info = plan.columns()[column];
     const Value& value = plan.at(case_index, column);
-    // values[0] stands for "not applicable": an option is told where it has several values.
-    const bool tells = names.contains(info.name) || info.values.size() > 2;
-    if (belongs_to(info.name, names) && tells && value.index() != 0) {
+    // values[0] stands for "not applicable": only options of several values are named.
+    const bool varies = names.contains(info.name) || info.values.size() > 2;
+    if (belongs_to(info.name, names) && varies && value.index() != 0) {
       words.push_back(info.name + "=" + to_text(value));
     }
   }
@@ -106,13 +104,12 @@ struct Memory {
   double usable_bytes = 0;
 };
 
-// What one candidate takes of each memory: of the GPUs in their order, then of the host.
+// Bytes a candidate needs of each memory: the GPUs in order, then the host.
 std::vector<double> needs_of(const InterleaveCandidate& candidate, std::size_t gpus) {
   std::vector<double> needs(gpus + 1, 0);
   const double case_bytes = candidate.bytes.value_or(0);
   for (int rank = 0; rank < candidate.world_size; ++rank) {
     if (candidate.on_cuda) {
-      // A case with more ranks than there are GPUs is skipped before.
       needs[std::min(static_cast<std::size_t>(rank), gpus)] += case_bytes + cuda_worker_bytes;
     } else {
       needs[gpus] += case_bytes;
@@ -132,11 +129,11 @@ std::vector<Memory> memories_of(const Machine& machine) {
   return memories;
 }
 
-// Why the last one runs apart: nobody is left to take turns with it.
+// Why the only candidate left runs apart.
 std::string why_alone(const InterleaveFit& fit, const std::vector<InterleaveCandidate>& candidates,
                       std::size_t case_index) {
-  std::string why = "nothing differs from it in this axis alone";
-  // What kept the others out kept it out too, where that was memory.
+  std::string why = "no other case differs from it in this axis alone";
+  // Memory that kept the others out kept it out too.
   for (const InterleaveCandidate& candidate : candidates) {
     if (candidate.case_index == case_index) continue;
     if (!candidate.cannot) return fit.apart.at(candidate.case_index);
@@ -171,7 +168,7 @@ InterleaveFit interleave_fit(const std::vector<InterleaveCandidate>& candidates,
     }
     const auto largest =
         std::max_element(left.begin(), left.end(), [&](std::size_t one, std::size_t other) {
-          return needs[one][memory] <= needs[other][memory];  // of equal ones the last
+          return needs[one][memory] <= needs[other][memory];  // the last among equals
         });
     fit.apart[candidates[*largest].case_index] = fmt::format(
         "{} of them would need {} of {} by estimate, {} is usable", left.size(), human_size(sum),

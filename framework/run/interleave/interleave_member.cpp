@@ -13,88 +13,88 @@ namespace {
 
 using Wanted = std::optional<wire::TurnWanted>;
 
-// Each takes turns, or is alone.
-struct Membership {
-  const ResolvedCase& resolved;
-  const InterleaveResources& resources;
-  bool takes_turns = false;
+class Member : public InterleaveMember {
+ public:
+  Member(const ResolvedCase& resolved, const InterleaveResources& resources, bool takes_turns)
+      : resolved_(resolved), resources_(resources), takes_turns_(takes_turns) {}
 
+ protected:
   Result<WorkerGroup> take_workers(int world_size) const {
-    return resources.pool.take(world_size, resolved.fresh_workers);
+    return resources_.pool.take(world_size, resolved_.fresh_workers);
   }
   void give_back(WorkerGroup group, const CaseEnd& end) const {
-    if (end.reusable && !resolved.fresh_workers) resources.pool.add(std::move(group));
+    if (end.reusable && !resolved_.fresh_workers) resources_.pool.add(std::move(group));
   }
   CaseEnd not_started(const std::string& reason) const {
     return {.outcome = Outcome::crashed,
             .reason = reason,
-            .interrupted = resources.interrupt.stop_now()};
+            .interrupted = resources_.interrupt.stop_now()};
   }
+  // worker: a WorkerGroup or an ExternalProgram.
+  Wanted work(auto& worker) const { return worker.work(resources_.interrupt, resources_.listener); }
+
+  const ResolvedCase& resolved_;
+  const InterleaveResources& resources_;
+  const bool takes_turns_;
 };
 
-class OnWorkers final : public InterleaveMember {
+class WorkersMember final : public Member {
  public:
-  explicit OnWorkers(const Membership& membership) : membership_(membership) {}
+  using Member::Member;
 
   Wanted start() override {
-    auto group = membership_.take_workers(world_size_of(membership_.resolved));
+    auto group = take_workers(world_size_of(resolved_));
     if (!group) {
       failed_to_start_ = group.error().text();
       return {};
     }
     group_.emplace(std::move(*group));
-    wire::CaseRequest request = membership_.resolved.request;
-    request.takes_turns = membership_.takes_turns;
-    group_->begin(request, membership_.resolved.time_limit_s);
-    return work();
+    wire::CaseRequest request = resolved_.request;
+    request.takes_turns = takes_turns_;
+    group_->begin(request, resolved_.time_limit_s);
+    return work(*group_);
   }
 
   Wanted take(const wire::Turn& turn) override {
     group_->give(turn);
-    return work();
+    return work(*group_);
   }
 
   CaseEnd end() override {
-    if (!group_) return membership_.not_started(failed_to_start_);
+    if (!group_) return not_started(failed_to_start_);
     CaseEnd end = group_->end();
     end.facts.versions = group_->versions();
-    membership_.give_back(*std::exchange(group_, std::nullopt), end);
+    give_back(*std::exchange(group_, std::nullopt), end);
     return end;
   }
 
   bool holds_memory() const override { return group_.has_value(); }
 
  private:
-  Wanted work() {
-    return group_->work(membership_.resources.interrupt, membership_.resources.doing);
-  }
-
-  const Membership membership_;
   std::optional<WorkerGroup> group_;
   std::string failed_to_start_;
 };
 
-class InAProgram final : public InterleaveMember {
+class ProgramMember final : public Member {
  public:
-  explicit InAProgram(const Membership& membership)
-      : membership_(membership), modules_(membership.resources.pool.installation().peers()) {}
+  using Member::Member;
 
   Wanted start() override {
-    program_.emplace(membership_.resolved, modules_, folder_.path(), membership_.takes_turns);
+    program_.emplace(resolved_, modules_, folder_.path(), takes_turns_);
     program_->begin();
-    return work();
+    return work(*program_);
   }
 
   Wanted take(const wire::Turn& turn) override {
     program_->give(turn);
-    return work();
+    return work(*program_);
   }
 
   CaseEnd end() override {
     ExternalEnd left = program_->end();
     program_.reset();
     CaseEnd end =
-        checked_by_workers(std::move(left), folder_, membership_.resolved,
+        checked_by_workers(std::move(left), folder_, resolved_,
                            [this](const wire::CaseRequest& request) { return check(request); });
     if (end.facts.versions.empty()) end.facts.versions = checked_with_;
     return end;
@@ -103,39 +103,35 @@ class InAProgram final : public InterleaveMember {
   bool holds_memory() const override { return program_.has_value(); }
 
  private:
-  Wanted work() {
-    return program_->work(membership_.resources.interrupt, membership_.resources.doing);
-  }
-
-  // Beside others the worker goes when it has answered: those that go on are to be alone with what
-  // they hold.
+  // Beside other members the worker ends once it has answered, for its memory.
   CaseEnd check(const wire::CaseRequest& request) {
-    auto group = membership_.take_workers(1);
-    if (!group) return membership_.not_started(group.error().text());
-    group->begin(request, membership_.resolved.time_limit_s);
-    group->work(membership_.resources.interrupt, membership_.resources.doing);
+    auto group = take_workers(1);
+    if (!group) return not_started(group.error().text());
+    group->begin(request, resolved_.time_limit_s);
+    work(*group);
     CaseEnd end = group->end();
     checked_with_ = group->versions();
-    if (!membership_.takes_turns) membership_.give_back(std::move(*group), end);
+    if (!takes_turns_) give_back(std::move(*group), end);
     return end;
   }
 
-  const Membership membership_;
-  const std::filesystem::path modules_;
+  const std::filesystem::path modules_ = resources_.pool.installation().peers();
   const TemporaryFolder folder_{"exchange"};
   std::optional<ExternalProgram> program_;
   store::Parameters checked_with_;  // versions of the worker; empty: there was none
 };
 
-std::unique_ptr<InterleaveMember> make_member(const Membership& membership);
+std::unique_ptr<InterleaveMember> make_member(const ResolvedCase& resolved,
+                                              const InterleaveResources& resources,
+                                              bool takes_turns);
 
-class PassByPass final : public InterleaveMember {
+class PassByPassMember final : public Member {
  public:
-  explicit PassByPass(const Membership& membership) : membership_(membership) {}
+  using Member::Member;
 
   Wanted start() override {
-    end_ = measure_pass_by_pass(membership_.resolved, [this](const ResolvedCase& one_pass) {
-      const auto member = make_member({one_pass, membership_.resources});
+    end_ = measure_pass_by_pass(resolved_, [this](const ResolvedCase& one_pass) {
+      const auto member = make_member(one_pass, resources_, false);
       member->start();
       return member->end();
     });
@@ -146,17 +142,19 @@ class PassByPass final : public InterleaveMember {
   bool holds_memory() const override { return false; }
 
  private:
-  const Membership membership_;
   CaseEnd end_;
 };
 
-std::unique_ptr<InterleaveMember> make_member(const Membership& membership) {
-  const ResolvedCase& resolved = membership.resolved;
+std::unique_ptr<InterleaveMember> make_member(const ResolvedCase& resolved,
+                                              const InterleaveResources& resources,
+                                              bool takes_turns) {
   if (resolved.pass_by_pass && resolved.request.passes.size() > 1) {
-    return std::make_unique<PassByPass>(membership);
+    return std::make_unique<PassByPassMember>(resolved, resources, takes_turns);
   }
-  if (resolved.external != nullptr) return std::make_unique<InAProgram>(membership);
-  return std::make_unique<OnWorkers>(membership);
+  if (resolved.external != nullptr) {
+    return std::make_unique<ProgramMember>(resolved, resources, takes_turns);
+  }
+  return std::make_unique<WorkersMember>(resolved, resources, takes_turns);
 }
 
 }  // namespace
@@ -166,7 +164,7 @@ InterleaveMembers make_interleave_members(const std::vector<const ResolvedCase*>
   InterleaveMembers members;
   std::vector<int> world_sizes;
   for (const ResolvedCase* resolved : cases) {
-    members.push_back(make_member({*resolved, resources, cases.size() > 1}));
+    members.push_back(make_member(*resolved, resources, cases.size() > 1));
     const bool reuses = resolved->external == nullptr && !resolved->fresh_workers;
     if (reuses) world_sizes.push_back(world_size_of(*resolved));
   }

@@ -8,17 +8,16 @@
 
 namespace assay::run {
 
-// What cases run on; outlives their members.
+// Outlives the members.
 struct InterleaveResources {
   WorkerPool& pool;
   Interrupt& interrupt;
-  Doing doing;  // told what is worked on
+  ActivityListener listener;
 };
 
-// A member for each case of a group, none of which is skipped: on workers, or in the program that
-// an external variant names. Several take turns; a single one does not, and has each of its passes
-// measured by itself where it asks for that. Idle workers that the cases have no use for are ended:
-// they would hold memory.
+// Makes a member for each case of a group, none of which is skipped: on workers, or in the program
+// of an external variant. Several members take turns; a single one does not, and may be measured
+// pass by pass. Ends idle workers that the cases cannot use, for their memory.
 InterleaveMembers make_interleave_members(const std::vector<const ResolvedCase*>& cases,
                                           const InterleaveResources& resources);
 

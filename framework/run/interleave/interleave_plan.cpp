@@ -40,8 +40,8 @@ InterleaveCandidate InterleavePlan::candidate(std::size_t case_index) {
   const store::Parameters& parameters = resolved.request.parameters;
   InterleaveCandidate candidate;
   candidate.case_index = case_index;
-  candidate.on_cuda = to_text(parameters.at("device")) == "cuda";
-  candidate.world_size = static_cast<int>(std::get<std::int64_t>(parameters.at("world_size")));
+  candidate.on_cuda = store::text_of(parameters, "device") == "cuda";
+  candidate.world_size = world_size_of(resolved);
   candidate.bytes = estimator_.estimate(
       [&](const std::string& name) { return store::value_of(parameters, name); });
   if (resolved.skipped) candidate.cannot = "it is skipped";
@@ -49,7 +49,7 @@ InterleaveCandidate InterleavePlan::candidate(std::size_t case_index) {
   if (const catalogue::PluginInfo* external = resolved.external; external != nullptr) {
     if (!external->takes_turns) {
       candidate.cannot =
-          external->name + " is a program of its own, which does not say that it takes turns";
+          external->name + " is a program of its own and does not declare that it takes turns";
     }
     if (why_not_permitted(*external, allow_external_)) candidate.cannot = "it is skipped";
   }

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,22 +11,19 @@
 
 namespace assay::run {
 
-// Which cases of a plan are measured in turns on this machine, and why the others are not.
+// Decides which cases of a plan are measured in turns on this machine.
 class InterleavePlan {
  public:
-  // allow_external: programs of external variants may be started.
   InterleavePlan(const Surroundings& surroundings, const config::Plan& plan, bool allow_external);
 
-  // Whether the case is still to be measured.
-  using Left = std::function<bool(std::size_t case_index)>;
+  using Left = std::function<bool(std::size_t case_index)>;  // still to be measured
 
-  // The cases that take turns with this one, itself among them, ascending; empty where it is
-  // measured apart. Settled for all of a group when the first of them is asked for: those
-  // that are not left by then take no part.
+  // The cases that take turns with this one, itself included, ascending; empty where it is measured
+  // apart. The first call for a group settles all of it, among the cases left at that time.
   const std::vector<std::size_t>& members_with(std::size_t case_index, const Left& left);
 
-  // Why a case of a group is measured apart; "" for one that takes turns or is in none. For
-  // the cases of which members_with() has been asked.
+  // Why a case of a group is measured apart; "" where it takes turns or has no group. Call
+  // members_with() for the case first.
   std::string why_apart(std::size_t case_index) const;
 
   const InterleaveGroups& groups() const { return groups_; }

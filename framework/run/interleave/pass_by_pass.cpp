@@ -14,7 +14,7 @@ namespace {
 CaseEnd out_of_time(const ResolvedCase& resolved) {
   CaseEnd end;
   end.outcome = Outcome::timeout;
-  end.reason = fmt::format("the case's {:.1f} s were over before this pass", resolved.time_limit_s);
+  end.reason = fmt::format("the case's {:.1f} s ran out before this pass", resolved.time_limit_s);
   return end;
 }
 

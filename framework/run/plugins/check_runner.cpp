@@ -24,7 +24,6 @@ using Clock = std::chrono::steady_clock;
 // Loading LibTorch and the plugin, before the first case.
 constexpr double start_limit_s = 120;
 
-// A FIFO in a folder of its own, through which a worker tells what it does.
 class Fifo {
  public:
   Fifo() {
@@ -36,9 +35,9 @@ class Fifo {
     if (!reader_.open()) problem_ = fmt::format("cannot make {}: {}", path(), std::strerror(errno));
   }
 
-  std::string path() const { return (folder_.path() / "said").string(); }
+  std::string path() const { return (folder_.path() / "messages").string(); }
   wire::Descriptor& reader() { return reader_; }
-  const std::string& problem() const { return problem_; }  // "" where it is there
+  const std::string& problem() const { return problem_; }  // "" where it exists
 
  private:
   const TemporaryFolder folder_{"check"};
@@ -46,14 +45,13 @@ class Fifo {
   std::string problem_;
 };
 
-// One worker, from its start to its end.
 class CheckedWorker {
  public:
   CheckedWorker(const wire::CheckRequest& request, double case_limit_s,
                 const CheckListener& listener)
       : request_(request), case_limit_s_(case_limit_s), listener_(listener) {}
 
-  // How many checks of the suite are behind it; empty when there are none left.
+  // How many checks of the suite are finished; empty where none is left.
   Result<std::optional<std::size_t>> run(const Installation& installation, bool first) {
     Fifo fifo;
     if (!fifo.problem().empty()) return fail(ExitCode::machine_lacks, fifo.problem());
@@ -63,7 +61,7 @@ class CheckedWorker {
     auto process = Process::start(command);
     if (!process) return tl::unexpected(process.error());
     announce_suite_ = first;
-    last_word_ = Clock::now();
+    last_message_ = Clock::now();
     while (!process->ended() && !timed_out() && !error_) wait_and_read(*process, fifo);
     const bool late = !process->ended() && !error_;
     if (late || error_) process->kill();
@@ -74,7 +72,7 @@ class CheckedWorker {
 
  private:
   bool timed_out() const {
-    return std::chrono::duration<double>(Clock::now() - last_word_).count() > limit_s();
+    return std::chrono::duration<double>(Clock::now() - last_message_).count() > limit_s();
   }
   double limit_s() const { return begun_ ? case_limit_s_ : std::max(case_limit_s_, start_limit_s); }
 
@@ -89,16 +87,16 @@ class CheckedWorker {
   void read(Process& process, Fifo& fifo) {
     process.read_streams(printed_);
     keep_tail(printed_);
-    drain(fifo.reader(), said_);
-    for (std::size_t end = said_.find('\n'); end != std::string::npos; end = said_.find('\n')) {
-      const std::string line = said_.substr(0, end);
-      said_.erase(0, end + 1);
+    drain(fifo.reader(), received_);
+    for (std::size_t end; (end = received_.find('\n')) != std::string::npos;) {
+      const std::string line = received_.substr(0, end);
+      received_.erase(0, end + 1);
       if (!error_) take(line);
     }
   }
 
   void take(const std::string& line) {
-    last_word_ = Clock::now();
+    last_message_ = Clock::now();
     const auto message = parse_json(line);
     if (!message) return note(message.error());
     const std::string type = wire::message_type(*message);
@@ -136,7 +134,7 @@ class CheckedWorker {
     if (!error_) error_ = error;
   }
 
-  // end: nothing when the time was up.
+  // end: empty where the time was up.
   Result<std::optional<std::size_t>> conclude(const std::optional<ProcessEnd>& end) {
     if (!begun_ && end && !end->signalled && end->number == 0) return std::optional<std::size_t>();
     const std::string words(trim(printed_));
@@ -157,7 +155,7 @@ class CheckedWorker {
     if (!words.empty()) result.complaint += "; it said: " + last_line(words);
     listener_.result(result);
     const auto place = std::find(names_.begin(), names_.end(), result.check) - names_.begin();
-    // What cannot be made cannot be checked.
+    // The first check makes the plugin; without it no other can run.
     if (place == 0) return std::optional<std::size_t>();
     return std::optional(static_cast<std::size_t>(place) + 1);
   }
@@ -171,9 +169,9 @@ class CheckedWorker {
   double case_limit_s_;
   const CheckListener& listener_;
   bool announce_suite_ = false;
-  Clock::time_point last_word_;
-  std::string said_;     // of the FIFO, not yet a whole line
-  std::string printed_;  // the last of what went to its standard output and error
+  Clock::time_point last_message_;
+  std::string received_;  // from the FIFO: the beginning of a line
+  std::string printed_;   // the end of its standard output and error
   std::vector<std::string> names_;
   std::optional<wire::CheckBegins> begun_;  // the case that runs
   std::string finished_;                    // the last check that has a result

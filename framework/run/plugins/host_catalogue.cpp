@@ -16,7 +16,7 @@ namespace assay::run {
 
 namespace {
 
-// Names, sizes and times of the libraries: when they change, so may what they hold.
+// Names, sizes and times of the libraries: the key of the cached catalogue.
 std::string state_of(const Installation& installation,
                      const std::vector<std::filesystem::path>& more) {
   std::vector<std::string> lines;
@@ -37,8 +37,8 @@ std::string state_of(const Installation& installation,
   return join(lines, "\n");
 }
 
-// Why the worker wrote no catalogue. The library it was looking at stands in `looked_at`;
-// asked_for: those of the command line.
+// Why the worker wrote no catalogue. looked_at: a file with the library it was reading; asked_for:
+// the libraries of the command line.
 tl::unexpected<Error> not_listed(const Captured& worker, const std::filesystem::path& looked_at,
                                  const std::vector<std::filesystem::path>& asked_for) {
   const auto said = printable(trim(worker.errors));
@@ -67,7 +67,7 @@ tl::unexpected<Error> not_listed(const Captured& worker, const std::filesystem::
                   (more_time.empty() ? "" : "; " + more_time)}}});
 }
 
-// Written beside it and renamed: others may be reading, or writing the same.
+// Writes a file beside the output and renames it: other processes may read or write the same.
 Result<void> write_with_worker(const Installation& installation,
                                const std::vector<std::filesystem::path>& more, const Bounds& bounds,
                                const std::filesystem::path& output) {
@@ -96,7 +96,7 @@ Result<void> write_with_worker(const Installation& installation,
 
 Result<catalogue::Catalogue> libraries(const Installation& installation,
                                        const std::vector<std::filesystem::path>& more) {
-  // What the environment says of them is refused where it is wrong, whether it is needed or not.
+  // Wrong limits in the environment are refused even where a cached catalogue needs none.
   const auto bounds = bounds_of_loading();
   if (!bounds) return tl::unexpected(bounds.error());
   const std::string state = sha256_hex(state_of(installation, more));
@@ -114,15 +114,15 @@ Result<catalogue::Catalogue> libraries(const Installation& installation,
   return catalogue::catalogue_from_json(nlohmann::json::parse(*text, nullptr, false));
 }
 
-// The plugins of the command line, by what they are; sources have become libraries.
-struct Named {
+// The plugins of the command line; sources are built.
+struct NamedPlugins {
   std::vector<std::filesystem::path> libraries;
   std::vector<std::filesystem::path> descriptors;
 };
 
-Result<Named> sort_out(const Installation& installation,
-                       const std::vector<std::filesystem::path>& more) {
-  Named named;
+Result<NamedPlugins> build_and_sort(const Installation& installation,
+                                    const std::vector<std::filesystem::path>& more) {
+  NamedPlugins named;
   for (const auto& given : more) {
     std::error_code error;
     const auto file = std::filesystem::absolute(given, error);
@@ -147,7 +147,7 @@ Result<Named> sort_out(const Installation& installation,
 
 Result<catalogue::Catalogue> load_catalogue(const Installation& installation,
                                             const std::vector<std::filesystem::path>& more) {
-  auto named = sort_out(installation, more);
+  auto named = build_and_sort(installation, more);
   if (!named) return tl::unexpected(named.error());
   auto known = libraries(installation, named->libraries);
   if (!known) return known;

@@ -8,11 +8,10 @@
 
 namespace assay::run {
 
-// What the host knows of plugins: the shipped libraries and external descriptors, and any named
-// on the command line: a library (.so), a source that is built first (run/plugins/plugin_source.h),
-// or the descriptor of an external variant (.yaml). The libraries' part is written by a worker and
-// kept beside the caches; it is made anew when a file has changed. A library that hangs or fills
-// the memory as it is looked at is stopped and named.
+// Lists the shipped libraries and external descriptors and those named on the command line: a
+// library (.so), a source, which is built first (run/plugins/plugin_source.h), or the descriptor of
+// an external variant (.yaml). A worker lists the libraries; the list is cached until a file
+// changes. The error names a library that hangs or fills the memory while it loads.
 Result<catalogue::Catalogue> load_catalogue(const Installation& installation,
                                             const std::vector<std::filesystem::path>& more = {});
 

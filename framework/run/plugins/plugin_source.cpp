@@ -15,9 +15,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What CMake wrote down of the build (cmake/AssayInstall.cmake).
+// The build that CMake recorded (cmake/AssayInstall.cmake).
 struct PluginBuild {
-  std::string text;  // as it stands in the file: part of what a cached library is known by
+  std::string text;  // of the file: part of the key of a cached library
   std::string fingerprint, compiler, cuda_compiler;
   Words flags, cuda_flags, definitions, system_includes, link;
   std::string include, precompiled_header, worker;
@@ -105,31 +105,31 @@ Result<void> execute(const Words& words, const std::filesystem::path& source) {
   if (done->ok()) return {};
   return tl::unexpected(Error{
       ExitCode::bad_input,
-      {{{source.string()}, "the plugin does not build; the compiler's messages stand above", ""}}});
+      {{{source.string()}, "the plugin does not build; see the compiler's messages above", ""}}});
 }
 
-// The files of a rule in make's syntax, those after the colon.
-std::vector<std::filesystem::path> files_of_rule(const std::string& text) {
+std::vector<std::filesystem::path> prerequisites(const std::string& make_rule) {
   std::vector<std::filesystem::path> files;
   std::string word;
   const auto end_word = [&] {
     if (!word.empty()) files.emplace_back(word);
     word.clear();
   };
-  for (std::size_t i = std::min(text.find(": "), text.size() - 1) + 1; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size()) {
-      if (text[++i] != '\n') word += text[i];
-    } else if (text[i] == ' ' || text[i] == '\n') {
+  for (std::size_t i = std::min(make_rule.find(": "), make_rule.size() - 1) + 1;
+       i < make_rule.size(); ++i) {
+    if (make_rule[i] == '\\' && i + 1 < make_rule.size()) {
+      if (make_rule[++i] != '\n') word += make_rule[i];
+    } else if (make_rule[i] == ' ' || make_rule[i] == '\n') {
       end_word();
     } else {
-      word += text[i];
+      word += make_rule[i];
     }
   }
   end_word();
   return files;
 }
 
-// A place in the cache for the library of one source text, and what that was made from.
+// The cache's entry for one source text: the library and the hashes of its prerequisites.
 class CachedLibrary {
  public:
   CachedLibrary(const std::filesystem::path& source, const std::string& source_text,
@@ -143,7 +143,6 @@ class CachedLibrary {
   const std::filesystem::path& folder() const { return folder_; }
   const std::filesystem::path& library() const { return library_; }
 
-  // Whether it is there, and every header it was made from is as it was then.
   bool current() const {
     std::error_code ignored;
     if (!std::filesystem::exists(library_, ignored)) return false;
@@ -158,12 +157,12 @@ class CachedLibrary {
     return true;
   }
 
-  // `started`: when the compiler was.
+  // started: the time the compiler started.
   Result<void> keep(const std::filesystem::path& built,
                     const std::vector<std::filesystem::path>& made_from,
                     std::filesystem::file_time_type started) const {
-    // The old list goes first and the new one comes last: whatever interrupts this, a library is
-    // never taken for one made from other files.
+    // Remove the old list first and write the new one last: after an interruption no library is
+    // taken for one made from other files.
     std::error_code error;
     std::filesystem::remove(manifest(), error);
     std::filesystem::rename(built, library_, error);
@@ -173,7 +172,7 @@ class CachedLibrary {
     }
     std::string lines;
     for (const auto& file : made_from) {
-      // What was edited while the compiler ran is not what it read.
+      // The compiler may not have read an edit made while it ran.
       if (std::filesystem::last_write_time(file, error) > started) return {};
       lines += hash(file) + " " + file.string() + "\n";
     }
@@ -215,16 +214,14 @@ Result<std::filesystem::path> build_plugin(const Installation& installation,
   if (cached.current()) return cached.library();
   if (source.extension() == ".cu" && build->cuda_compiler.empty()) {
     return fail(ExitCode::machine_lacks,
-                source.string() +
-                    " needs nvcc, which this assay's build "
-                    "did not find",
+                source.string() + " needs nvcc, which this assay's build did not find",
                 "`assay doctor` says how to get it");
   }
   std::error_code error;
   std::filesystem::create_directories(cached.folder(), error);
   print_error("building {}\n", source.string());
 
-  // Under names of this process, so that two builds at once do not meet.
+  // The process id keeps two builds at once apart.
   const auto scratch = [&](const char* extension) {
     return cached.folder() / fmt::format("{}{}", ::getpid(), extension);
   };
@@ -234,7 +231,7 @@ Result<std::filesystem::path> build_plugin(const Installation& installation,
   if (done) done = execute(link_command(*build, object, library), source);
   if (done) {
     done =
-        cached.keep(library, files_of_rule(read_file(dependencies.string()).value_or("")), started);
+        cached.keep(library, prerequisites(read_file(dependencies.string()).value_or("")), started);
   }
   for (const auto& file : {object, dependencies, library}) std::filesystem::remove(file, error);
   if (!done) return tl::unexpected(done.error());

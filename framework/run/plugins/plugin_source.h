@@ -1,6 +1,6 @@
 #pragma once
 
-// run/plugins compiles plugins from one source file, lists those there are, and checks one by its
+// run/plugins compiles plugins from one source file, lists all plugins and checks one by its
 // conformance suite. It depends on run/workers. Start here.
 
 #include <filesystem>
@@ -10,17 +10,16 @@
 
 namespace assay::run {
 
-// Plugins that are a single source file: .cpp, .cc, .cxx or .cu.
+// .cpp, .cc, .cxx or .cu.
 bool is_plugin_source(const std::filesystem::path& file);
 
-// The library made from such a source, with the compiler and flags this assay was built with. It is
-// kept in the cache and taken from there while the source, the headers beside it and the flags are
-// the same. The compiler's messages go to stderr as they are; an error when it fails, when it is
-// missing, or when this assay was built without LibTorch.
+// Builds the library of a source with the compiler and flags of this assay, or takes it from the
+// cache while the source, its headers and the flags are unchanged. The compiler's messages go to
+// stderr. Errors: the compiler fails or is missing, this assay was built without LibTorch.
 Result<std::filesystem::path> build_plugin(const Installation& installation,
                                            const std::filesystem::path& source);
 
-// The compilers that plugins are built with are those that built this assay.
+// The compilers that built this assay; plugins need the same.
 struct PluginCompilers {
   std::string cpp;   // path
   std::string cuda;  // path of nvcc; empty: the build had none

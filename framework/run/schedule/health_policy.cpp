@@ -24,7 +24,7 @@ health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cp
   const double granted = std::min(needs.cores_there, cpus.quota_cores());
   if (store::text_of(resolved.request.parameters, "device") == "cuda") {
     for (int device = 0; device < ranks; ++device) needs.devices.push_back(device);
-    needs.processes = processes_of(resolved);  // each may hold a context on any of them
+    needs.processes = processes_of(resolved);  // each may hold a context on any device
     needs.cores = std::min(granted, cores_of_a_gpu_rank * ranks);
     return needs;
   }
@@ -61,14 +61,14 @@ void WatchedCase::end(CaseEnd end, int others) {
   if (end.interrupted) return;
   health::Needs needs = needs_;
   needs.processes += others;
-  Try one = {std::move(end), health::to_json(seen), health::judge(seen, needs)};
-  const auto of_samples = health::judge_samples(one.end.series);
-  one.marks.insert(one.marks.end(), of_samples.begin(), of_samples.end());
-  tries_.push_back(in_words(one));
+  Try tried = {std::move(end), health::to_json(seen), health::judge(seen, needs)};
+  const auto of_samples = health::judge_samples(tried.end.series);
+  tried.marks.insert(tried.marks.end(), of_samples.begin(), of_samples.end());
+  tries_.push_back(in_words(tried));
   const bool better =
-      !kept_ || (one.end.outcome == Outcome::ok && one.marks.size() < kept_->marks.size());
+      !kept_ || (tried.end.outcome == Outcome::ok && tried.marks.size() < kept_->marks.size());
   if (!better) return;
-  kept_ = std::move(one);
+  kept_ = std::move(tried);
   kept_try_ = tries_.size();
 }
 
@@ -95,22 +95,22 @@ std::optional<CaseEnd> WatchedCase::conclude() {
   return std::move(kept.end);
 }
 
-// "throttled, wide"; of a try that failed its outcome.
-std::string WatchedCase::in_words(const Try& one) {
-  if (one.end.outcome != Outcome::ok) return std::string(to_text(one.end.outcome));
+// "throttled, wide"; the outcome of a failed try.
+std::string WatchedCase::in_words(const Try& tried) {
+  if (tried.end.outcome != Outcome::ok) return std::string(to_text(tried.end.outcome));
   std::vector<std::string> words;
-  for (const store::Mark& mark : one.marks) {
+  for (const store::Mark& mark : tried.marks) {
     if (std::find(words.begin(), words.end(), mark.mark) == words.end()) words.push_back(mark.mark);
   }
   return words.empty() ? "fit" : join(words, ", ");
 }
 
-// Pass to the word of its first mark: of marks of the whole case for every pass that was timed.
-std::map<std::string, std::string> WatchedCase::discarded_by(const Try& one) {
+// Each discarded pass with its first mark. A mark of the whole case discards every timed pass.
+std::map<std::string, std::string> WatchedCase::discarded_by(const Try& tried) {
   std::map<std::string, std::string> passes;
-  for (const store::Mark& mark : one.marks) {
+  for (const store::Mark& mark : tried.marks) {
     if (!mark.pass.empty()) passes.try_emplace(mark.pass, mark.mark);
-    for (const store::Series& series : one.end.series) {
+    for (const store::Series& series : tried.end.series) {
       const bool timed = mark.pass.empty() && !series.clock.empty();
       if (timed) passes.try_emplace(series.pass, mark.mark);
     }

@@ -13,26 +13,23 @@
 
 namespace assay::run {
 
-// How often a case is measured at most with `measure.unhealthy: retry`.
 inline constexpr int most_tries = 3;
 
-// Processes of the case that may be seen on a GPU: its ranks, or a program and the worker that then
-// checks it.
+// Processes of the case that may use a GPU: its ranks, or a program and the worker that checks it.
 int processes_of(const ResolvedCase& resolved);
 
-// What a case uses of the machine. On a GPU two cores a rank: the thread that launches, and the one
-// that runs backward; on the CPU all it may use, as LibTorch does, or as many as `threads` (the
-// text of OMP_NUM_THREADS; nullptr where it is not set) says.
+// What a case uses of the machine. On a GPU: two cores a rank, for the thread that launches and the
+// one that runs backward. On the CPU: as many cores as `threads` says (the text of OMP_NUM_THREADS;
+// nullptr: not set), else all that it may use.
 health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cpus,
                        const char* threads);
 
-// One case while it is measured: watches the machine during each try, and does what the case's
-// `measure.unhealthy` says about what was seen:
-// - mark: joins `marks` to the facts;
-// - retry: wants a marked case measured again, `most_tries` in all, and keeps the try with the
-//   fewest marks, of equals the first; does not come with turns (config/read/interleave.h);
+// Watches the machine during each try of one case and applies the case's `measure.unhealthy`:
+// - mark: adds `marks` to the facts;
+// - retry: measures a marked case again, `most_tries` in all, and keeps the first try with the
+//   fewest marks; excluded by turns (config/read/interleave.h);
 // - discard: also names the passes whose times reports leave out (`discarded` in the facts).
-// What was read joins the facts as `health`. A case that did not end `ok` is measured once.
+// The readings join the facts as `health`. A case that did not end `ok` is measured once.
 class WatchedCase {
  public:
   WatchedCase(health::Watch& watch, health::Needs needs, std::string policy)
@@ -40,16 +37,15 @@ class WatchedCase {
   WatchedCase(WatchedCase&& other) noexcept;
   ~WatchedCase() { drop(); }
 
-  // A try begins; one that has not ended is forgotten.
+  // Begins a try and drops one under way.
   void begin();
-  // It has ended. What held the machine up in the turns of others counts as well; others:
-  // processes beside the case's own. One that was interrupted does not count.
+  // Ends the try; an interrupted one does not count. The watch covers the turns of others as well;
+  // others: processes beside the case's own.
   void end(CaseEnd end, int others = 0);
   bool tried() const { return !tries_.empty(); }
-  // What to say of the next try, "try 2 of 3, the last was wide"; nothing where there is to be
-  // none.
+  // Announces the next try, "try 2 of 3, the last was wide"; nothing where none follows.
   std::optional<std::string> next_try() const;
-  // The end of the try to keep; nothing where none has ended.
+  // The end of the kept try; nothing where none has ended.
   std::optional<CaseEnd> conclude();
 
  private:
@@ -59,8 +55,8 @@ class WatchedCase {
     std::vector<store::Mark> marks;
   };
 
-  static std::string in_words(const Try& one);
-  static std::map<std::string, std::string> discarded_by(const Try& one);
+  static std::string in_words(const Try& tried);
+  static std::map<std::string, std::string> discarded_by(const Try& tried);
   void drop();
 
   health::Watch& watch_;
@@ -72,7 +68,7 @@ class WatchedCase {
   std::size_t kept_try_ = 0;
 };
 
-// The machine a run is on, and the watch over it. One for a run: opening NVML takes a while.
+// The machine of a run and the watch over it. Make one a run: opening NVML takes a while.
 class WatchedMachine {
  public:
   WatchedMachine();

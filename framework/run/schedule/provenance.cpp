@@ -16,8 +16,8 @@ namespace assay::run {
 
 namespace {
 
-// The commit the program was built from, as the build wrote it down; where it had no history,
-// what ASSAY_SOURCE_COMMIT states. Nobody vouches for that being all of it: `clean` is unknown.
+// The commit that the build recorded, else the one ASSAY_SOURCE_COMMIT states, whose `clean` is
+// unknown.
 nlohmann::json source_state(const Installation& installation) {
   if (const auto text = read_file(installation.source())) {
     auto built_from = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
@@ -87,7 +87,6 @@ nlohmann::json BuildIdentity::describe(const Files& files) const {
   return {{"files", std::move(described)}};
 }
 
-// Of the module that Python programs are timed by.
 std::vector<std::string> BuildIdentity::helper_files() const {
   std::vector<std::string> files;
   std::error_code ignored;

@@ -14,36 +14,30 @@
 
 namespace assay::run {
 
-// What the cases of a session are measured with, as docs/results.md lists it: fingerprint and
-// versions, the commit the program was built from and whether the tree was clean then (null where
-// nobody knows), environment variables, the experiment's
-// hash and the configs it names, and what the command line added (`plugins`: files named with
-// --plugin; `allow_external`).
+// What the cases of a session are measured with, as docs/results.md lists it. plugins: files named
+// with --plugin.
 nlohmann::json collect_provenance(const Installation& installation,
                                   const catalogue::Catalogue& catalogue,
                                   const config::Experiment& experiment,
                                   const std::vector<std::string>& plugins, bool allow_external);
 
-// Identity of the binaries that measure a case: the worker library and the plugins' files;
-// of an external variant its program and the helper module. A file is hashed again once it has
-// changed.
+// Identity of the files that measure a case: the worker library and the plugins, for an external
+// variant also its program and the helper module. A changed file is hashed again.
 class BuildIdentity {
  public:
   explicit BuildIdentity(const Installation& installation) : installation_(installation) {}
-  // The case's files as they are now, each path with its SHA-256, in the order that identifies
-  // them.
+  // The case's files now: path and SHA-256, in the order that identity() needs.
   using Files = std::vector<std::pair<std::string, std::string>>;
   Files files(const ResolvedCase& resolved);
   static std::string identity(const Files& files);
-  // {"files": {"plugins/attention/flash.so": its SHA-256, …}}: those of this assay relative to its
-  // folder, others as they are named.
+  // {"files": {"plugins/attention/flash.so": its SHA-256, …}}; paths are relative to this assay's
+  // folder where they lie in it.
   nlohmann::json describe(const Files& files) const;
-  // How often a file had other contents than before.
+  // How often a file's contents have changed.
   std::size_t changes() const { return changes_; }
 
  private:
-  // By which a file is taken to be the same: device, inode, size, times of its contents and its
-  // inode.
+  // A file with an equal stamp is unchanged: device, inode, size, mtime and ctime.
   using Stamp = std::array<std::int64_t, 7>;
   struct Hashed {
     Stamp stamp;
@@ -60,7 +54,7 @@ class BuildIdentity {
   std::size_t changes_ = 0;
 };
 
-// Names of those that are not in both or have other contents.
+// Names of the files that differ between the two, or are missing from one.
 std::vector<std::string> changed_between(const BuildIdentity::Files& before,
                                          const BuildIdentity::Files& after);
 

@@ -123,12 +123,11 @@ class Run {
     return end_.interrupted;
   }
 
-  // A case on its way to being recorded.
   struct OpenCase {
     ResolvedCase resolved;
     store::CaseResult result;
-    BuildIdentity::Files files;  // that measure it
-    nlohmann::json build;        // described, unless the database knows it
+    BuildIdentity::Files files;  // they measure it
+    nlohmann::json build;        // its description; null where the database has it
     WatchedCase watched;
     std::size_t index() const { return static_cast<std::size_t>(result.ordinal); }
   };
@@ -149,15 +148,15 @@ class Run {
     return open;
   }
 
-  // Those that live may have loaded what since was built anew.
+  // Living workers may have loaded files that were rebuilt since.
   void retire_workers_of_older_files() {
     if (changes_seen_ == build_.changes()) return;
     changes_seen_ = build_.changes();
     pool_.clear();
   }
 
-  // Nobody knows which of the two binaries the times are of. What is stored is of a build that is
-  // neither, so that `--resume` measures the case again whichever of them is there then.
+  // The times may be of either build. The stored result gets a third build's identity, so that
+  // `--resume` measures the case again with whichever build is there then.
   void refuse_changed_files(OpenCase& open, CaseEnd& end) {
     if (end.outcome == Outcome::skipped) return;
     const auto files = build_.files(open.resolved);
@@ -218,24 +217,23 @@ class Run {
          fmt::format(
              "the run {} ends here: {} of {} cases are stored, the result of case {} is not",
              end_.run, stored, request_.plan.size() - selection_.repeats, result.ordinal + 1),
-         fmt::format("`--resume {}` does the rest once the database can be written", end_.run)});
+         fmt::format("`--resume {}` measures the rest once the database can be written",
+                     end_.run)});
     return tl::unexpected(std::move(error));
   }
 
-  // Cases that are measured together: in turns, or a single one alone.
   struct Group {
     std::vector<OpenCase> cases;
-    std::string why_apart = {};  // of a single one that was to take turns
+    std::string why_apart = {};  // why a single case does not take turns as planned
     std::vector<std::string> names = {};
     int processes = 0;
-    bool again = false;                                           // a single one has another try
-    std::vector<std::pair<std::size_t, std::string>> alone = {};  // harmed by the others, and how
+    bool retry = false;                                            // of a single case
+    std::vector<std::pair<std::size_t, std::string>> harmed = {};  // by the others, and how
     Result<void> recorded = {};
     bool in_turns() const { return cases.size() > 1; }
   };
 
-  // Records each case as soon as it has ended. Those that failed for the presence of the others are
-  // then measured alone.
+  // Records each case as soon as it has ended, then measures those alone that the others harmed.
   Result<void> measure(Group group) {
     if (group.cases.front().resolved.skipped) return skip(group);
     const InterleaveResources resources = {
@@ -251,8 +249,8 @@ class Run {
     const InterleaveRules rules = rules_of(group);
     do {
       interleave(make_interleave_members(cases, resources), rules);
-    } while (std::exchange(group.again, false));
-    for (const auto& [member, why] : group.alone) {
+    } while (std::exchange(group.retry, false));
+    for (const auto& [member, why] : group.harmed) {
       if (!group.recorded || stopped_now()) break;
       Group single = {.cases = {}, .why_apart = why};
       single.cases.push_back(std::move(group.cases[member]));
@@ -284,20 +282,20 @@ class Run {
     CaseEnd& end = ended.end;
     if (group.in_turns() && (ended.beside_others || !pool_.empty()) && !end.interrupted) {
       if (std::string why = harm_by_others(end); !why.empty()) {
-        group.alone.emplace_back(member, std::move(why));
+        group.harmed.emplace_back(member, std::move(why));
         return;
       }
     }
     if (group.in_turns()) {
       end.facts.interleaved = interleave_fact(member, group.names, ended.turns);
     } else {
-      tell_why_apart(group, end);
+      note_why_apart(group, end);
     }
     open.result.wall_s += ended.worked_s;
     open.watched.end(std::move(end), group.processes - processes_of(open.resolved));
     if (const auto next = open.watched.next_try(); next && !stopping()) {
       observer_.case_doing(*next);
-      group.again = true;
+      group.retry = true;
       return;
     }
     auto kept = open.watched.conclude();
@@ -307,11 +305,11 @@ class Run {
     if (!done && group.recorded) group.recorded = std::move(done);
   }
 
-  void tell_why_apart(const Group& group, CaseEnd& end) const {
+  void note_why_apart(const Group& group, CaseEnd& end) const {
     const std::string why = group.why_apart.empty()
                                 ? interleave_.why_apart(group.cases.front().index())
                                 : group.why_apart;
-    if (!why.empty()) end.facts.interleaved = interleave_fact(why);
+    if (!why.empty()) end.facts.interleaved = store::InterleaveFacts{.apart = why};
   }
 
   Result<void> skip(Group& group) {
@@ -320,7 +318,7 @@ class Run {
     CaseEnd end;
     end.outcome = Outcome::skipped;
     end.reason = *open.resolved.skipped;
-    tell_why_apart(group, end);
+    note_why_apart(group, end);
     return finish_case(open, std::move(end));
   }
 
@@ -351,10 +349,10 @@ class Run {
   WorkerPool pool_;
   Selection selection_;
   std::optional<store::RunClaim> claim_;
-  std::size_t changes_seen_ = 0;     // of the files that measure
-  int session_ = 0;                  // of the results, as the database counts
-  std::set<std::string> described_;  // builds that the database knows
-  std::set<std::size_t> measured_;   // places of the plan, by this session
+  std::size_t changes_seen_ = 0;     // of build_
+  int session_ = 0;                  // as the database counts
+  std::set<std::string> described_;  // builds that the database has
+  std::set<std::size_t> measured_;   // indices in the plan, by this session
   RunEnd end_;
 };
 

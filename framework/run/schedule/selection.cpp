@@ -12,8 +12,8 @@ namespace {
 
 const Value automatic = std::string("auto");
 
-bool is_there(const store::RecordedCase& result, const CaseIdentity& asked,
-              const std::vector<std::string>& passes) {
+bool covers(const store::RecordedCase& result, const CaseIdentity& asked,
+            const std::vector<std::string>& passes) {
   if (result.build != asked.build) return false;
   if (!result.passes) return true;
   return std::all_of(passes.begin(), passes.end(), [&](const std::string& pass) {
@@ -21,13 +21,13 @@ bool is_there(const store::RecordedCase& result, const CaseIdentity& asked,
   });
 }
 
-bool is_again(const store::RecordedCase& result, const Again& again) {
+bool is_redone(const store::RecordedCase& result, const Again& again) {
   return again.every || again.outcomes.contains(result.outcome) ||
          std::any_of(result.of_passes.begin(), result.of_passes.end(),
                      [&](Outcome outcome) { return again.outcomes.contains(outcome); });
 }
 
-// How many settings the row has that the result does not; nullopt when they differ otherwise.
+// How many settings the row has beyond the result's; nullopt where they differ otherwise.
 std::optional<std::size_t> settings_added(const config::Plan& plan, std::size_t row,
                                           const store::Parameters& parameters) {
   std::size_t found = 0;
@@ -70,11 +70,11 @@ Selection select_cases(std::size_t cases, const std::vector<std::string>& passes
     }
     if (result == recorded.end()) continue;
     selection.places[asked.key] = static_cast<std::int64_t>(index);
-    if (!is_there(result->second, asked, passes) || is_again(result->second, again)) continue;
+    if (!covers(result->second, asked, passes) || is_redone(result->second, again)) continue;
     selection.wanted[index] = false;
     ++selection.done;
   }
-  // A part of the plan says nothing of where the rest belongs.
+  // A plan without some of the results cannot order them.
   if (selection.places.size() < recorded.size()) selection.places.clear();
   return selection;
 }
@@ -95,16 +95,16 @@ Result<config::Plan> narrow_plan(const config::Plan& plan,
     for (std::size_t row = 0; row < plan.size() && fewest > 0; ++row) {
       const auto added = settings_added(plan, row, result->parameters);
       if (!added || *added > fewest) continue;
-      // Of two that fit alike nobody knows which is meant.
+      // Two equally good rows are ambiguous.
       best = *added == fewest ? std::nullopt : std::optional(row);
       fewest = *added;
     }
     if (!best) {
       return fail(
           ExitCode::bad_input,
-          fmt::format("the experiment does not have this case any more: {}", result->key_text),
-          "it has none, or several, with these parameters; has this assay others than the "
-          "one that measured it?");
+          fmt::format("the experiment no longer has this case: {}", result->key_text),
+          "no case, or more than one, has these parameters; do this assay's parameters differ "
+          "from those of the one that measured it?");
     }
     auto parameters = plan.parameters(*best);
     for (const auto& [name, value] : result->parameters) parameters[name] = value;

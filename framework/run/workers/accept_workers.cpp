@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// More strangers than this at once are turned away.
+// More unidentified connections than this at once are refused.
 constexpr std::size_t most_waiting = 256;
 
 class Acceptance {
@@ -94,7 +94,7 @@ class Acceptance {
     return {};
   }
 
-  // A connection that does not present the token is somebody else's and is dropped.
+  // Drops connections without the token.
   Result<void> admit(wire::Channel channel, const nlohmann::json& message) {
     const auto hello = wire::hello_from_json(message);
     if (!hello || hello->token != token_) return {};
@@ -111,7 +111,7 @@ class Acceptance {
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
       Worker& worker = workers_[rank];
       if (worker.channel.open() || !worker.process.ended()) continue;
-      const std::string who = workers_.size() > 1 ? fmt::format("rank {}", rank) : "the worker";
+      const std::string who = rank_name(rank, workers_.size());
       return fail(ExitCode::machine_lacks,
                   "a worker could not start: " + worker.death(who, kills_).reason,
                   "`assay doctor` says what is missing");

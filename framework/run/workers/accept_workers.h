@@ -8,9 +8,9 @@
 
 namespace assay::run {
 
-// Waits until each worker, one a rank, has connected and shown the token. Connections of others are
-// dropped; one that says nothing holds nobody up. Errors: a worker ended or was late, the user
-// wants to stop now. interrupt may be null. Returns the versions that rank 0 reports.
+// Waits until every worker, one a rank, has connected and shown the token; drops other connections.
+// Returns the versions that rank 0 reports. interrupt may be null. Errors: a worker ended or was
+// late, the user stops the run.
 Result<store::Parameters> accept_workers(wire::Listener& listener, const std::string& token,
                                          std::vector<Worker>& workers, Interrupt* interrupt);
 

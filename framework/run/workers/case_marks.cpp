@@ -18,9 +18,10 @@ nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other
 
 bool add_marks(const store::CaseFacts& of_rank, store::CaseFacts& of_case) {
   for (const auto& [mark, reason] : of_rank.left_behind) {
-    const bool told = std::any_of(of_case.marks.begin(), of_case.marks.end(),
-                                  [&, &mark = mark](const auto& one) { return one.mark == mark; });
-    if (!told) of_case.marks.push_back({mark, "", reason});
+    const bool known =
+        std::any_of(of_case.marks.begin(), of_case.marks.end(),
+                    [&, &mark = mark](const auto& earlier) { return earlier.mark == mark; });
+    if (!known) of_case.marks.push_back({mark, "", reason});
   }
   return !of_rank.left_behind.empty();
 }

@@ -11,7 +11,7 @@ namespace assay::run {
 
 namespace {
 
-// Variables, or all that begin with what ends in "_".
+// Names of variables; an entry that ends in "_" is a prefix.
 constexpr std::string_view of_measurements[] = {"CUDA_",
                                                 "CUDNN_",
                                                 "CUBLAS_",
@@ -34,14 +34,14 @@ constexpr std::string_view of_measurements[] = {"CUDA_",
                                                 "NVIDIA_TF32_OVERRIDE",
                                                 "ASSAY_HOST_MEMORY_LIMIT",
                                                 "ASSAY_PYTHON"};
-// These say what the machine has, not how it is used.
+// They describe the machine, not its use.
 constexpr std::string_view of_machines[] = {"LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES"};
 constexpr std::array<std::string_view, 7> private_words = {
     "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE"};
 
 bool is_among(const auto& variables, std::string_view name) {
-  return std::any_of(std::begin(variables), std::end(variables), [&](std::string_view one) {
-    return one.ends_with('_') ? name.starts_with(one) : name == one;
+  return std::any_of(std::begin(variables), std::end(variables), [&](std::string_view entry) {
+    return entry.ends_with('_') ? name.starts_with(entry) : name == entry;
   });
 }
 
@@ -92,7 +92,7 @@ std::vector<std::string> variable_names(const char* const* variables) {
 }
 
 bool changes_measurements(std::string_view name) {
-  // Images set CUDA_VERSION; a file that was imported may hold what is no name.
+  // Images set CUDA_VERSION; an imported file may hold malformed names.
   const bool is_setting = !name.ends_with("_VERSION") && name.find('=') == std::string_view::npos;
   return is_setting && is_among(of_measurements, name);
 }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number behind `name` in lines of "name: number" or "name number".
+// The number after `name` in lines of "name: number" or "name number".
 std::optional<std::int64_t> number_behind(const fs::path& file, const std::string& name) {
   std::ifstream stream(file);
   for (std::string word; stream >> word;) {
@@ -33,23 +33,23 @@ std::optional<std::int64_t> number_behind(const fs::path& file, const std::strin
 std::optional<std::int64_t> number_in(const fs::path& file) {
   std::ifstream stream(file);
   std::int64_t number = 0;
-  return stream >> number ? std::optional(number) : std::nullopt;  // not for "max"
+  return stream >> number ? std::optional(number) : std::nullopt;  // empty for "max"
 }
 
-// Where a control group keeps its files: of version 2, or version 1's memory controller.
+// The files of a control group: version 2, or version 1's memory controller.
 struct GroupFiles {
   const char* root;
   const char* limit;
   const char* used;
   const char* reclaimable;  // in memory.stat
-  const char* events;       // with a line "oom_kill number", of newer kernels
+  const char* events;       // newer kernels have a line "oom_kill number" in it
 };
 constexpr GroupFiles versions[] = {
     {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "memory.events"},
     {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
      "total_inactive_file", "memory.oom_control"}};
 
-// This process' groups, from the file of lines "number:controllers:path".
+// This process' group, from lines of "number:controllers:path".
 fs::path group_of(const GroupFiles& files, const fs::path& root) {
   std::ifstream stream(root / "proc/self/cgroup");
   const bool second = files.limit == std::string_view("memory.max");
@@ -128,7 +128,7 @@ Result<MemoryGuard> MemoryGuard::from_environment() {
   const auto size = *end == '\0' ? Result<std::int64_t>(number) : parse_size(text);
   if (size && *size > 0) return MemoryGuard(*size);
   return fail(ExitCode::bad_input,
-              fmt::format("{}: '{}' is not a limit of memory", memory_limit_variable, text),
+              fmt::format("{}: '{}' is not a memory limit", memory_limit_variable, text),
               "write a number and a unit, such as 8 GiB, or a number of bytes");
 }
 
@@ -146,7 +146,7 @@ MemoryGuard::Look MemoryGuard::look(const std::vector<pid_t>& processes) const {
     return judge(held, host_memory());
   };
   const Look look = judge_by(resident_bytes);
-  // What processes share, as a fork does with its parent, has been counted for each of them.
+  // resident_bytes() counts the memory that a fork shares with its parent twice.
   return look.stop ? judge_by(proportional_bytes) : look;
 }
 
@@ -165,18 +165,18 @@ MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
     }
   }
   if (host) {
-    // 1.5 %, from 256 MiB to 2 GiB: what the rest of the system needs not to come to a halt.
+    // The rest of the system needs 1.5 %, within 256 MiB and 2 GiB, to keep going.
     const std::int64_t reserve =
         std::clamp(host->total * 3 / 200, std::int64_t{256} << 20, std::int64_t{2} << 30);
     room = std::min(room, host->available - reserve);
-    // Who else has filled the machine is not stopped by stopping a small worker.
+    // Stopping a small worker does not help against another program that filled the machine.
     if (host->available < reserve && held > host->total / 10 && !look.stop) {
       look.stop = fmt::format(
           "host memory ran out: {} in use, {} of {} left; stopped before the machine swaps",
           human_size(held), human_size(host->available), human_size(host->total));
     }
   }
-  // Nothing fills memory faster than some 16 GiB/s.
+  // No process fills memory faster than about 16 GiB/s.
   constexpr double bytes_per_ms = 16.0 * (1 << 30) / 1000;
   look.next_ms =
       static_cast<int>(std::clamp(static_cast<double>(room) / bytes_per_ms, 20.0, 500.0));

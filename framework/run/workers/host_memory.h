@@ -12,28 +12,27 @@
 
 namespace assay::run {
 
-// The memory of the machine, or of the control group this process is confined to, whichever has
-// less left. All in bytes.
+// Bytes of the machine, or of this process' control group where that has less left.
 struct HostMemory {
   std::int64_t total = 0;
   std::int64_t available = 0;  // without swapping
 };
-// Nothing where the system does not say.
+// Empty where the system does not say.
 std::optional<HostMemory> host_memory();
 
-// What a process has in memory now; 0 where it is gone.
+// 0 where the process is gone.
 std::int64_t resident_bytes(pid_t pid);
-// The same, but of what it shares with others only its part. Takes the system longer to tell.
+// Divides shared memory among the processes that share it. Slower than resident_bytes().
 std::int64_t proportional_bytes(pid_t pid);
 
-// Whether the system has ended processes for want of memory: those of this process' control group,
-// where that counts them, else any of the machine's. What it starts is in the same group.
+// Counts the processes that the system's out-of-memory killer has ended: in this process' control
+// group, which includes its children, or on the whole machine where the group has no count.
 class OutOfMemoryKills {
  public:
-  // root: what /proc and /sys lie under, another one in tests. Counts from here on.
+  // root: the folder of /proc and /sys. Counts from now on.
   explicit OutOfMemoryKills(const std::filesystem::path& root = "/");
 
-  // Forgets those there were.
+  // Counts from now on.
   void begin() { before_ = count(); }
   bool any() const { return count() > before_; }
 
@@ -44,10 +43,10 @@ class OutOfMemoryKills {
   std::int64_t before_ = 0;
 };
 
-// The limit for all workers of a case together: a size such as "8 GiB", or a number of bytes.
+// Limits all workers of a case together: a size such as "8 GiB", or a number of bytes.
 inline constexpr const char* memory_limit_variable = "ASSAY_HOST_MEMORY_LIMIT";
 
-// Says when worker processes must be stopped: before the machine starts to swap, or past the limit.
+// Decides when worker processes must be stopped: before the machine swaps, or past the limit.
 class MemoryGuard {
  public:
   // The limit of the environment; ExitCode::bad_input where it cannot be read.
@@ -56,12 +55,12 @@ class MemoryGuard {
 
   struct Look {
     std::optional<std::string> stop;  // why the workers must be stopped
-    std::size_t largest = 0;          // the place of the largest of them
-    int next_ms = 0;                  // when to look again, at the latest
+    std::size_t largest = 0;          // index of the largest worker
+    int next_ms = 0;                  // time to the next look, at most
   };
-  // Each of these processes with all that descends from it.
+  // Counts the descendants of each process with it.
   Look look(const std::vector<pid_t>& processes) const;
-  // The same for known figures. resident: of each worker, not empty.
+  // resident: bytes of each worker, not empty.
   Look judge(const std::vector<std::int64_t>& resident, std::optional<HostMemory> host) const;
 
  private:

@@ -45,7 +45,7 @@ std::filesystem::path cache_folder() {
   if (const char* folder = std::getenv("XDG_CACHE_HOME")) {
     return std::filesystem::path(folder) / "assay";
   }
-  // What lies there is loaded: never a folder that others may write to.
+  // The cache holds libraries to load, so others must not be able to write to it.
   const char* home = std::getenv("HOME");
   if (home == nullptr) {
     const passwd* user = ::getpwuid(::getuid());

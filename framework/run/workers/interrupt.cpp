@@ -10,7 +10,7 @@ namespace assay::run {
 
 namespace {
 
-// Whether the user wants it to run on when its terminal goes, as with `nohup`.
+// Whether the program was started to run on without its terminal, as `nohup` does.
 bool outlives_its_terminal() {
   struct sigaction current = {};
   ::sigaction(SIGHUP, nullptr, &current);
@@ -37,7 +37,7 @@ Interrupt::Interrupt(std::function<void()> first) : first_(std::move(first)) {
   signals_ = wire::Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-// Signals that have come but were not taken up are dropped: they were meant for what now ends.
+// Drops pending signals: they were meant for the work that ends here.
 Interrupt::~Interrupt() {
   first_ = nullptr;
   update();

@@ -8,19 +8,18 @@
 
 namespace assay::run {
 
-// Turns SIGINT, SIGTERM and SIGHUP into something an event loop can wait for, while it lives; what
-// is written to a pipe nobody reads is an error then and no signal. Once: finish the current case.
-// Twice: stop now.
+// Makes SIGINT, SIGTERM and SIGHUP readable for an event loop while it lives, and turns SIGPIPE
+// into a write error. First signal: finish the current case. Second: stop now.
 class Interrupt {
  public:
-  // first: called once, when the first signal is taken up.
+  // first: called once, at the first signal.
   explicit Interrupt(std::function<void()> first = {});
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
   int descriptor() const { return signals_.number(); }
-  // Takes up what has arrived; call when the descriptor is readable, or at any time.
+  // Counts the signals that have arrived; never blocks.
   void update();
   bool finish_case() const { return count_ >= 1; }
   bool stop_now() const { return count_ >= 2; }

@@ -10,7 +10,7 @@ namespace assay::run {
 
 namespace {
 
-// Loading all plugins, LibTorch from a cold disk included.
+// Includes loading LibTorch from a cold disk.
 constexpr double load_limit_s = 120;
 
 }  // namespace

@@ -5,11 +5,11 @@
 
 namespace assay::run {
 
-// How long a worker may take to load, or to look at the plugins: a duration such as "10 min"; 2
-// minutes without it.
+// Limits the time a worker takes to load or to list the plugins: a duration such as "10 min";
+// 2 minutes by default.
 inline constexpr const char* load_timeout_variable = "ASSAY_LOAD_TIMEOUT";
 
-// That, and the limit of memory. ExitCode::bad_input where the environment's cannot be read.
+// The limits of time and memory. ExitCode::bad_input where a variable cannot be read.
 Result<Bounds> bounds_of_loading();
 
 }  // namespace assay::run

@@ -52,13 +52,13 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return list;
 }
 
-ProcessEnd from(const ChildEnd& end) {
+ProcessEnd process_end(const ChildEnd& end) {
   const std::int64_t peak_bytes = std::int64_t{end.peak_memory_kib} * 1024;
   if (WIFSIGNALED(end.wait_status)) return {true, WTERMSIG(end.wait_status), peak_bytes};
   return {false, WEXITSTATUS(end.wait_status), peak_bytes};
 }
 
-// Nothing at its end; EINTR does not count.
+// Empty at the end of the stream. Repeats after EINTR.
 template <class Word>
 std::optional<Word> read_word(const wire::Descriptor& descriptor) {
   Word word;
@@ -69,7 +69,7 @@ std::optional<Word> read_word(const wire::Descriptor& descriptor) {
   return count == sizeof word ? std::optional(word) : std::nullopt;
 }
 
-// When a process must be looked at again, and which of its bounds it has broken then.
+// Checks a process against its bounds.
 class BoundsWatch {
  public:
   explicit BoundsWatch(const std::optional<Bounds>& bounds) : bounds_(bounds) {}
@@ -86,7 +86,7 @@ class BoundsWatch {
     return look.stop;
   }
   bool late() const { return late_; }
-  // -1: never.
+  // When to check again; -1: never.
   int next_ms() const { return next_ms_; }
 
  private:
@@ -191,11 +191,11 @@ Process& Process::operator=(Process&& other) noexcept {
 
 void Process::take_end(int wait_ms) {
   if (end_ || !report_.open() || !readable(report_.number(), wait_ms)) return;
-  if (const auto told = read_word<ChildEnd>(report_)) {
-    end_ = from(*told);
+  if (const auto end = read_word<ChildEnd>(report_)) {
+    end_ = process_end(*end);
     return;
   }
-  // Somebody has ended the subreaper, and with it, by the system's hand, the process.
+  // The subreaper was ended, and the system ended the process with it (PR_SET_PDEATHSIG).
   end_ = ProcessEnd{true, SIGKILL};
   end_family(mark_);
 }
@@ -217,7 +217,7 @@ void Process::kill() {
   if (subreaper_ <= 0) return;
   control_.close();
   take_end(patience_ms);
-  // What is left of its pipe closes when the last of the family is gone.
+  // The pipe closes when the last process of the family is gone.
   const bool gone = readable(report_.number(), patience_ms);
   ::waitpid(subreaper_, nullptr, gone ? 0 : WNOHANG);
   report_.close();
@@ -280,7 +280,7 @@ Result<Captured> capture(const Process::Command& command, const std::optional<Bo
     keep_tail(captured.output);
     keep_tail(captured.errors);
   };
-  // One that has closed its streams may run on.
+  // A process may run on after it has closed its streams.
   while (process->output().open() || process->errors().open() || !process->ended()) {
     if (const auto broken = watch.broken(process->subreaper())) {
       captured.stopped = *broken;

@@ -11,18 +11,18 @@ namespace assay::run {
 
 namespace {
 
-// The larger, the more it says about what went wrong.
+// Larger: says more about the cause.
 int weight(const Status& status) {
   if (status.outcome == Outcome::crashed || status.outcome == Outcome::oom) return 3;
   return blames_another_rank(status.reason) ? 1 : 2;
 }
 
-bool more_telling(const RankEnd& one, const RankEnd& other) {
-  if (weight(one.status) != weight(other.status)) return weight(one.status) > weight(other.status);
-  return one.when < other.when;
+bool is_more_telling(const RankEnd& end, const RankEnd& other) {
+  if (weight(end.status) != weight(other.status)) return weight(end.status) > weight(other.status);
+  return end.when < other.when;
 }
 
-bool all_say(const std::vector<RankEnd>& ranks, const Status& status) {
+bool all_agree(const std::vector<RankEnd>& ranks, const Status& status) {
   return std::all_of(ranks.begin(), ranks.end(), [&](const RankEnd& rank) {
     return rank.done && rank.status.outcome == status.outcome &&
            rank.status.reason == status.reason;
@@ -35,9 +35,9 @@ std::string in_words(const std::vector<std::size_t>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + join(numbers, ", ");
 }
 
-// Of the ranks that are not done: those that have begun fewer collectives than another one has.
-std::vector<std::size_t> those_missing(const std::vector<RankEnd>& ranks,
-                                       std::int64_t most_collectives) {
+// The ranks that are not done and have begun fewer collectives than another rank.
+std::vector<std::size_t> ranks_behind(const std::vector<RankEnd>& ranks,
+                                      std::int64_t most_collectives) {
   std::vector<std::size_t> missing;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank].done &&
@@ -48,14 +48,14 @@ std::vector<std::size_t> those_missing(const std::vector<RankEnd>& ranks,
   return missing;
 }
 
-RankVerdict too_late(const std::vector<RankEnd>& ranks, double time_limit_s) {
+RankVerdict late_verdict(const std::vector<RankEnd>& ranks, double time_limit_s) {
   std::vector<std::size_t> late;
   std::int64_t most_collectives = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank].done) late.push_back(rank);
     most_collectives = std::max(most_collectives, ranks[rank].collectives.value_or(0));
   }
-  const auto missing = those_missing(ranks, most_collectives);
+  const auto missing = ranks_behind(ranks, most_collectives);
   const bool known = !missing.empty();
   if (known) late = missing;
   const RankEnd& first = ranks[late.front()];
@@ -66,7 +66,7 @@ RankVerdict too_late(const std::vector<RankEnd>& ranks, double time_limit_s) {
     reason += fmt::format(": it has begun {} collectives, others {}", first.collectives.value_or(0),
                           most_collectives);
   }
-  if (!first.doing.empty()) reason += fmt::format(" (at '{}')", first.doing);
+  if (!first.activity.empty()) reason += fmt::format(" (at '{}')", first.activity);
   if (!first.last_lines.empty()) reason += "; it printed: " + first.last_lines;
   return {{Outcome::timeout, std::move(reason)}, late.front()};
 }
@@ -94,25 +94,25 @@ RankVerdict verdict_of(const std::vector<RankEnd>& ranks, double time_limit_s) {
   const RankEnd* worst = nullptr;
   for (const RankEnd& rank : ranks) {
     const bool failed = rank.done && !rank.status.ok();
-    if (failed && (worst == nullptr || more_telling(rank, *worst))) worst = &rank;
+    if (failed && (worst == nullptr || is_more_telling(rank, *worst))) worst = &rank;
   }
   if (worst == nullptr) {
     const bool all_done =
         std::all_of(ranks.begin(), ranks.end(), [](const RankEnd& rank) { return rank.done; });
-    return all_done ? RankVerdict{} : too_late(ranks, time_limit_s);
+    return all_done ? RankVerdict{} : late_verdict(ranks, time_limit_s);
   }
   const auto rank = static_cast<std::size_t>(worst - ranks.data());
-  // Who gave up waiting says less than who did not come.
+  // A rank that did not arrive says more than one that gave up waiting for it.
   if (weight(worst->status) == 1 &&
       std::any_of(ranks.begin(), ranks.end(), [](const RankEnd& end) { return !end.done; })) {
-    RankVerdict late = too_late(ranks, time_limit_s);
+    RankVerdict late = late_verdict(ranks, time_limit_s);
     late.status.reason += fmt::format("; rank {} gave up: {}", rank, worst->status.reason);
     return late;
   }
   RankVerdict verdict = {worst->status, rank};
   const std::string who = fmt::format("rank {}", rank);
   const bool named = verdict.status.reason.find(who) != std::string::npos;
-  if (ranks.size() > 1 && !named && !all_say(ranks, worst->status)) {
+  if (ranks.size() > 1 && !named && !all_agree(ranks, worst->status)) {
     verdict.status.reason = who + ": " + verdict.status.reason;
   }
   return verdict;

@@ -10,26 +10,25 @@
 
 namespace assay::run {
 
-// What became of one rank's part of a case.
 struct RankEnd {
   bool done = false;                           // it has answered or died
-  Status status;                               // then
-  std::chrono::steady_clock::time_point when;  // then
-  std::optional<std::int64_t> collectives;     // begun by a rank that is not done, where known
-  std::string doing;                           // what it told last that it does
+  Status status;                               // where done
+  std::chrono::steady_clock::time_point when;  // where done
+  std::optional<std::int64_t> collectives;     // begun; where not done and known
+  std::string activity;                        // last reported
   std::string last_lines;                      // of what it printed
 };
 
 struct RankVerdict {
   Status status;
-  std::size_t rank = 0;  // whose failure it is; 0 where none failed
+  std::size_t rank = 0;  // that failed; 0 where none did
 };
 
-// How the case ended, for all of them: a rank that died or failed on its own says more than those
-// that waited for it, and of those that are not done the one that did not arrive is named.
+// How the case ended for all ranks. A rank that died or failed by itself counts more than those
+// that waited for it; among unfinished ranks the verdict names the one that did not arrive.
 RankVerdict verdict_of(const std::vector<RankEnd>& ranks, double time_limit_s);
 
-// Whether a reason only says that another rank is gone.
+// Whether the reason only says that another rank is gone.
 bool blames_another_rank(const std::string& reason);
 
 }  // namespace assay::run

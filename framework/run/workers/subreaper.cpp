@@ -49,7 +49,7 @@ void close_range(unsigned first, unsigned last) {
   }
 }
 
-// Pipes that a subreaper held open would never be seen to end.
+// A pipe that the subreaper held open would never end for its reader.
 void close_all_but(int first, int second, int third) {
   int kept[] = {first, second, third};
   std::sort(kept, kept + 3);
@@ -119,22 +119,22 @@ class Subreaper {
     rusage usage = {};
     pid_t pid = 0;
     while ((pid = ::wait4(-1, &status, options, &usage)) > 0) {
-      if (pid == child_) tell(status, usage.ru_maxrss);
+      if (pid == child_) report_end(status, usage.ru_maxrss);
       options |= WNOHANG;
     }
-    left_ = pid == 0 || errno != ECHILD;
+    has_children_ = pid == 0 || errno != ECHILD;
     return child_ > 0;
   }
 
   void end_all() {
     if (child_ > 0) ::kill(-child_, SIGKILL);
     if (child_ > 0) ::kill(child_, SIGKILL);
-    // Each round's dead leave their own children to this process.
-    for (reap(WNOHANG); left_; reap(0)) kill_children();
+    // The children of each round's dead become children of this process.
+    for (reap(WNOHANG); has_children_; reap(0)) kill_children();
   }
 
  private:
-  void tell(int status, long peak_memory_kib) {
+  void report_end(int status, long peak_memory_kib) {
     const ChildEnd end = {status, peak_memory_kib};
     static_cast<void>(!::write(report_, &end, sizeof end));
     child_ = 0;
@@ -142,7 +142,7 @@ class Subreaper {
 
   pid_t child_;
   int report_;
-  bool left_ = true;
+  bool has_children_ = true;
 };
 
 }  // namespace
@@ -189,7 +189,7 @@ void run_subreaper(const SubreaperTask& task) {
 
 namespace {
 
-// How many processes with the mark were found and killed.
+// Returns how many processes with the mark it killed.
 int kill_family(const std::string& mark) {
   const std::string wanted = std::string(family_variable) + "=" + mark;
   std::error_code ignored;
@@ -210,8 +210,7 @@ int kill_family(const std::string& mark) {
 }  // namespace
 
 void end_family(const std::string& mark) {
-  // A process that becomes another program has no environment for a moment, so that one look may
-  // miss it.
+  // A process within exec has no environment for a moment: one look may miss it.
   constexpr int most_looks = 100;
   for (int looks = 0, quiet = 0; quiet < 2 && looks < most_looks; ++looks) {
     quiet = kill_family(mark) == 0 ? quiet + 1 : 0;

@@ -5,11 +5,10 @@
 
 namespace assay::run {
 
-// A folder of its own among the temporary files, readable by this user only, removed with
-// everything in it.
+// A new folder among the temporary files, readable by this user only. The destructor removes it
+// with its contents.
 class TemporaryFolder {
  public:
-  // purpose: a word of its name, "exchange".
   explicit TemporaryFolder(const std::string& purpose);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -17,7 +16,7 @@ class TemporaryFolder {
 
   // Empty where no folder could be made.
   const std::filesystem::path& path() const { return path_; }
-  // Why there is none.
+  // Why there is none; "" where there is one.
   const std::string& problem() const { return problem_; }
 
  private:

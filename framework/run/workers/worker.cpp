@@ -17,8 +17,12 @@ constexpr std::size_t line_bytes = 300;
 
 }  // namespace
 
+std::string rank_name(std::size_t rank, std::size_t ranks) {
+  return ranks > 1 ? fmt::format("rank {}", rank) : "the worker";
+}
+
 std::string printable(std::string_view text) {
-  if (text.empty()) return {};  // of most cases
+  if (text.empty()) return {};  // the common case
   const std::string valid = nlohmann::json::parse(dump(std::string(text)));
   std::string shown;
   for (std::size_t place = 0; place < valid.size(); ++place) {
@@ -58,7 +62,7 @@ void Worker::begin_case() {
   status = {};
   facts = {};
   wanted.reset();
-  doing.clear();
+  activity.clear();
 }
 
 void Worker::finish(Status with) {

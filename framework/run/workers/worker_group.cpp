@@ -20,13 +20,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Once one rank has failed, the others have this long to say why they did.
+// After one rank has failed, the others have this long to report.
 constexpr seconds grace(3);
 // A worker whose connection has closed has this long to end.
 constexpr milliseconds end_grace(2000);
-// The system may take seconds to take a process down: a GPU's memory is returned first.
+// The system may take seconds to free a GPU's memory before the process has ended.
 constexpr seconds longest_ending(60);
-// Ranks have this long to say where they are.
+// Ranks have this long to answer in their status pages.
 constexpr milliseconds answer_grace(2000);
 
 int milliseconds_until(std::chrono::steady_clock::time_point moment) {
@@ -35,8 +35,7 @@ int milliseconds_until(std::chrono::steady_clock::time_point moment) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 1000));
 }
 
-// What a reason ends with: of a failed assertion on the device the line it printed, else the last
-// lines.
+// The end of a reason: the line of a failed device-side assertion, else the last lines printed.
 std::string last_words(const Worker& worker, const std::string& reason) {
   if (reason.find("device-side assert") != std::string::npos) {
     for (const std::string& line : split(worker.output(), '\n')) {
@@ -50,16 +49,17 @@ std::string last_words(const Worker& worker, const std::string& reason) {
 }  // namespace
 
 const store::Series* CaseEnd::find(const std::string& pass, const std::string& metric) const {
-  const auto found = std::find_if(series.begin(), series.end(), [&](const store::Series& one) {
-    return one.pass == pass && one.metric == metric;
-  });
+  const auto found =
+      std::find_if(series.begin(), series.end(), [&](const store::Series& candidate) {
+        return candidate.pass == pass && candidate.metric == metric;
+      });
   return found == series.end() ? nullptr : &*found;
 }
 
 Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size,
                                        Interrupt* interrupt) {
   auto listener = wire::Listener::on_loopback();
-  // Rank 0 takes the socket over, so that the port is nobody else's until it listens there.
+  // Rank 0 inherits the socket, which keeps the port reserved.
   const auto rendezvous = wire::bind_port();
   if (!listener) return tl::unexpected(listener.error());
   if (!rendezvous) return tl::unexpected(rendezvous.error());
@@ -99,22 +99,18 @@ WorkerGroup::~WorkerGroup() {
 
 bool WorkerGroup::alive() {
   return std::none_of(workers_.begin(), workers_.end(), [](Worker& worker) {
-    // Between cases a worker says nothing: what can be read is the end of the connection.
+    // Between cases a worker sends nothing: a readable channel has been closed.
     return worker.process.ended() || readable(worker.channel.descriptor());
   });
-}
-
-std::string WorkerGroup::name_of(std::size_t rank) const {
-  return workers_.size() > 1 ? fmt::format("rank {}", rank) : "the worker";
 }
 
 bool WorkerGroup::any(bool (*is_so)(const Worker&)) const {
   return std::any_of(workers_.begin(), workers_.end(), is_so);
 }
 
-void WorkerGroup::take_messages(std::size_t rank, const Doing& doing) {
+void WorkerGroup::take_messages(std::size_t rank, const ActivityListener& listener) {
   Worker& worker = workers_[rank];
-  // All there is: behind it may stand the end of the connection, or of the process.
+  // Read to the end: the connection may have closed behind the messages.
   bool alive = true;
   while (alive && !worker.done && readable(worker.channel.descriptor())) {
     const auto more = worker.channel.read_available();
@@ -128,7 +124,7 @@ void WorkerGroup::take_messages(std::size_t rank, const Doing& doing) {
       }
       if (!*message) break;
       take(worker, **message);
-      if (rank == 0 && wire::message_type(**message) == "progress") doing(worker.doing);
+      if (rank == 0 && wire::message_type(**message) == "progress") listener(worker.activity);
     }
   }
   if (!alive) worker.hang_up();
@@ -138,7 +134,7 @@ void WorkerGroup::take(Worker& worker, const nlohmann::json& message) {
   const std::string type = wire::message_type(message);
   const auto broken = [&](const Error& error) { worker.fail(Outcome::crashed, error.text()); };
   if (type == "progress") {
-    if (auto progress = wire::progress_from_json(message)) worker.doing = progress->doing;
+    if (auto progress = wire::progress_from_json(message)) worker.activity = progress->doing;
   } else if (type == "measured") {
     auto measured = wire::measured_from_json(message);
     if (!measured) return broken(measured.error());
@@ -169,8 +165,7 @@ void WorkerGroup::look_for_death(std::size_t rank) {
   if (worker.process.is_ending()) {
     if (!worker.silent_for(longest_ending)) return;
     return worker.fail(Outcome::crashed,
-                       fmt::format("{} ended its connection and began to end, which the system has "
-                                   "not finished in {} s",
+                       fmt::format("{} closed its connection and is still exiting after {} s",
                                    name_of(rank), longest_ending.count()));
   }
   worker.fail(Outcome::crashed,
@@ -185,8 +180,8 @@ void WorkerGroup::send_to_all(const nlohmann::json& message) {
   }
 }
 
-// Sleeps until a rank or the user has something to say, and takes it up.
-void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms, const Doing& doing) {
+void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
+                                const ActivityListener& listener) {
   std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0}};
   for (Worker& worker : workers_) {
     if (worker.hung_up()) limit_ms = std::min(limit_ms, 50);
@@ -200,8 +195,8 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms, const 
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     workers_[rank].read_output();
     const bool ended = !workers_[rank].done && workers_[rank].process.ended();
-    // What it said before it ended counts.
-    if (!workers_[rank].done && !workers_[rank].hung_up()) take_messages(rank, doing);
+    // Messages sent before the end count.
+    if (!workers_[rank].done && !workers_[rank].hung_up()) take_messages(rank, listener);
     if (ended || workers_[rank].hung_up()) look_for_death(rank);
   }
 }
@@ -218,8 +213,8 @@ void WorkerGroup::guard_memory() {
   largest.fail(Outcome::oom, *look.stop);
 }
 
-// Those that are not done answer in their status pages, unless they are past handling a signal.
-void WorkerGroup::ask_where_they_are() {
+// Ranks that are not done answer in their status pages if they can still handle a signal.
+void WorkerGroup::ask_for_status() {
   const auto limit = Clock::now() + answer_grace;
   for (Worker& worker : workers_) {
     if (worker.done || worker.page() == nullptr || worker.process.ended()) continue;
@@ -233,7 +228,7 @@ void WorkerGroup::ask_where_they_are() {
   while (any(owes) && Clock::now() < limit) ::poll(nullptr, 0, 5);
 }
 
-// What rank 0 tells stands for all; of the others only what differs from it is kept.
+// Rank 0's facts stand for all ranks; the others keep only their differences.
 void WorkerGroup::merge_facts(std::size_t rank) {
   store::CaseFacts& facts = case_.end.facts;
   if (rank == 0) {
@@ -244,31 +239,31 @@ void WorkerGroup::merge_facts(std::size_t rank) {
   }
 }
 
-// What the rank whose case it is printed; of the others each under its own number.
-void WorkerGroup::tell_output(std::size_t told) {
+// The output of the rank that failed is the case's; the others' goes under their ranks.
+void WorkerGroup::store_output(std::size_t failed) {
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     std::string output = workers_[rank].output();
     if (output.empty()) continue;
     store::CaseFacts& facts = case_.end.facts;
-    (rank == told ? facts : facts.ranks[std::to_string(rank)]).output = std::move(output);
+    (rank == failed ? facts : facts.ranks[std::to_string(rank)]).output = std::move(output);
   }
   const Outcome outcome = case_.end.outcome;
   if (outcome != Outcome::error && outcome != Outcome::oom && outcome != Outcome::wrong) return;
-  const std::string last = last_words(workers_[told], case_.end.reason);
+  const std::string last = last_words(workers_[failed], case_.end.reason);
   if (last.empty()) return;
   case_.end.reason += last;
-  const std::string& reason = workers_[told].status.reason;
+  const std::string& reason = workers_[failed].status.reason;
   for (store::Series& series : case_.end.series) {
     if (series.outcome == outcome && series.reason == reason) series.reason += last;
   }
 }
 
-// Ranks that failed for want of another do not tell of a failure of their own.
+// Drops the failures of ranks that only missed the failed one.
 void WorkerGroup::drop_echoes(std::size_t rank) {
   std::erase_if(case_.end.series, [&](const store::Series& series) {
     return series.outcome != Outcome::ok && series.rank != static_cast<int>(rank);
   });
-  // What is left is that rank's failure, in the words of its case, which name it.
+  // The case's reason names the rank.
   for (store::Series& series : case_.end.series) {
     if (series.outcome != Outcome::ok && case_.end.reason.ends_with(": " + series.reason)) {
       series.reason = case_.end.reason;
@@ -276,18 +271,18 @@ void WorkerGroup::drop_echoes(std::size_t rank) {
   }
 }
 
-// The time of some ranks is not the case's: a pass that not every rank has told has none.
+// Drops the times of passes that not every rank has reported.
 void WorkerGroup::drop_incomplete_passes() {
   std::vector<store::Series>& all = case_.end.series;
-  std::map<std::string, std::set<int>> told;
+  std::map<std::string, std::set<int>> reported;
   for (const store::Series& series : all) {
     if (series.metric == "time" && series.outcome == Outcome::ok) {
-      told[series.pass].insert(series.rank);
+      reported[series.pass].insert(series.rank);
     }
   }
   std::erase_if(all, [&](const store::Series& series) {
-    const auto ranks = told.find(series.pass);
-    return series.outcome == Outcome::ok && ranks != told.end() &&
+    const auto ranks = reported.find(series.pass);
+    return series.outcome == Outcome::ok && ranks != reported.end() &&
            ranks->second.size() < workers_.size();
   });
 }
@@ -297,18 +292,18 @@ void WorkerGroup::conclude() {
   std::vector<RankEnd> ranks;
   const bool late = any([](const Worker& worker) { return !worker.done; }) &&
                     !any([](const Worker& worker) { return worker.failed(); });
-  if (late && workers_.size() > 1) ask_where_they_are();
+  if (late && workers_.size() > 1) ask_for_status();
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     workers_[rank].read_output();
     const Worker& worker = workers_[rank];
     merge_facts(rank);
     ranks.push_back({worker.done, worker.status, worker.done_at(), worker.collectives(),
-                     worker.doing, worker.last_lines()});
+                     worker.activity, worker.last_lines()});
   }
   RankVerdict verdict = verdict_of(ranks, case_.time_limit_s);
   end.outcome = verdict.status.outcome;
   end.reason = std::move(verdict.status.reason);
-  tell_output(verdict.rank);
+  store_output(verdict.rank);
   if (end.outcome != Outcome::ok && workers_.size() > 1) {
     drop_echoes(verdict.rank);
     drop_incomplete_passes();
@@ -333,7 +328,8 @@ void WorkerGroup::give(const wire::Turn& turn) {
   send_to_all(wire::to_json(turn));
 }
 
-std::optional<wire::TurnWanted> WorkerGroup::work(Interrupt& interrupt, const Doing& doing) {
+std::optional<wire::TurnWanted> WorkerGroup::work(Interrupt& interrupt,
+                                                  const ActivityListener& listener) {
   const auto working = [](const Worker& worker) { return worker.working(); };
   const auto failed = [](const Worker& worker) { return worker.failed(); };
   const auto waiting = [](const Worker& worker) { return !worker.done; };
@@ -349,7 +345,7 @@ std::optional<wire::TurnWanted> WorkerGroup::work(Interrupt& interrupt, const Do
       case_.end.interrupted = true;
       return std::nullopt;
     }
-    wait_and_read(interrupt, milliseconds_until(std::min(limit, case_.next_look)), doing);
+    wait_and_read(interrupt, milliseconds_until(std::min(limit, case_.next_look)), listener);
     guard_memory();
   }
   case_.worked_s += std::chrono::duration<double>(Clock::now() - begun).count();

@@ -15,8 +15,8 @@
 
 namespace assay::run {
 
-// Told what is worked on: a pass, what a worker does.
-using Doing = std::function<void(const std::string&)>;
+// Receives the current activity: "verifying", a pass.
+using ActivityListener = std::function<void(const std::string&)>;
 
 // How a case ended for all of its ranks.
 struct CaseEnd {
@@ -27,14 +27,14 @@ struct CaseEnd {
   bool interrupted = false;  // stopped by the user: not a result
   store::CaseFacts facts;
 
-  // nullptr where there is none.
+  // nullptr where it has no such series.
   const store::Series* find(const std::string& pass, const std::string& metric) const;
 };
 
-// The worker processes of one case, one a rank, which serve case after case.
+// Worker processes, one a rank, that serve case after case together.
 class WorkerGroup {
  public:
-  // interrupt: the user may stop the start as well; null: not.
+  // interrupt: stops the start as well; may be null.
   static Result<WorkerGroup> start(const Installation& installation, int world_size,
                                    Interrupt* interrupt = nullptr);
 
@@ -44,17 +44,16 @@ class WorkerGroup {
 
   int world_size() const { return static_cast<int>(workers_.size()); }
   const store::Parameters& versions() const { return versions_; }
-  // Whether all of its processes still run; between cases one may have been ended by others.
+  // Whether all processes still run. Call between cases.
   bool alive();
 
-  // begin() sends the case to every rank; then work() and, for each turn wanted, give() and work(),
-  // until nothing is wanted; then end(). A case that takes no turns wants none. Only the time
-  // within work() counts towards the limit.
+  // Call begin(), then work(); for each turn it returns, give() and work(); then end(). Only the
+  // time within work() counts towards the limit.
   void begin(const wire::CaseRequest& request, double time_limit_s);
-  // Until every rank waits for its turn, which gives what rank 0 wants, or the case has ended: all
-  // have answered, the time is up, one has died or the user wants to stop now. `doing` is told what
-  // rank 0 does.
-  std::optional<wire::TurnWanted> work(Interrupt& interrupt, const Doing& doing);
+  // Returns the turn that rank 0 wants once every rank waits for one; nothing once the case has
+  // ended: all ranks have answered, the time is up, a rank has died or the user stops the run.
+  // listener: told of rank 0's activity.
+  std::optional<wire::TurnWanted> work(Interrupt& interrupt, const ActivityListener& listener);
   void give(const wire::Turn& turn);
   CaseEnd end();
 
@@ -63,22 +62,21 @@ class WorkerGroup {
 
   WorkerGroup() = default;
 
-  std::string name_of(std::size_t rank) const;
+  std::string name_of(std::size_t rank) const { return rank_name(rank, workers_.size()); }
   void send_to_all(const nlohmann::json& message);
-  void wait_and_read(const Interrupt& interrupt, int limit_ms, const Doing& doing);
-  void take_messages(std::size_t rank, const Doing& doing);
+  void wait_and_read(const Interrupt& interrupt, int limit_ms, const ActivityListener& listener);
+  void take_messages(std::size_t rank, const ActivityListener& listener);
   void take(Worker& worker, const nlohmann::json& message);
   void look_for_death(std::size_t rank);
   void guard_memory();
-  void ask_where_they_are();
+  void ask_for_status();
   void conclude();
   void merge_facts(std::size_t rank);
-  void tell_output(std::size_t told);
+  void store_output(std::size_t failed);
   void drop_echoes(std::size_t rank);
   void drop_incomplete_passes();
   bool any(bool (*is_so)(const Worker&)) const;
 
-  // The case under way.
   struct Case {
     std::int64_t ordinal = 0;
     double time_limit_s = 0;

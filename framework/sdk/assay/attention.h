@@ -9,11 +9,12 @@
 
 namespace assay {
 
-// Scaled dot-product attention: softmax(scale · q kᵀ + mask) v, softmax over the keys; mask is 0
-// for keys that are seen and −∞ for the others. Vaswani et al. 2017, "Attention Is All You Need",
-// equation 1.
-// q: [batch, heads, seq_q, d_head]; k, v: [batch, heads, seq_k, d_head]; one dtype and device;
-// d_head contiguous, the other strides arbitrary. causal: query i sees keys j ≤ i + seq_k − seq_q.
+// Scaled dot-product attention: softmax(scale · q kᵀ + mask) v, with the softmax over the keys.
+// mask is 0 for keys that the query sees and −∞ for the others. Vaswani et al. 2017, "Attention Is
+// All You Need", equation 1.
+// q: [batch, heads, seq_q, d_head]; k, v: [batch, heads, seq_k, d_head]. All share one dtype and
+// device. d_head is contiguous; the other strides are arbitrary. causal: query i sees keys j ≤ i +
+// seq_k − seq_q.
 struct AttentionInputs {
   at::Tensor q;
   at::Tensor k;
@@ -24,8 +25,8 @@ struct AttentionInputs {
 
 struct AttentionOutput {
   at::Tensor out;  // like q
-  // [batch, heads, seq_q] float: log of the sum of exp(scale · q kᵀ + mask) over the keys, L in
-  // Dao 2023, "FlashAttention-2", algorithm 1.
+  // [batch, heads, seq_q] float: log of the sum of exp(scale · q kᵀ + mask) over the keys. L in Dao
+  // 2023, "FlashAttention-2", algorithm 1.
   at::Tensor lse;
 };
 
@@ -35,8 +36,8 @@ struct AttentionGradients {
   at::Tensor dv;
 };
 
-// dq, dk and dv in plain operations, the probabilities made again from lse: for a kernel that has
-// no backward of its own. Takes memory for seq_q × seq_k a head. Dao 2023, section 2.3.2.
+// Computes dq, dk and dv in plain operations for a kernel without a backward. Recomputes the
+// probabilities from lse, which takes seq_q × seq_k elements a head. Dao 2023, section 2.3.2.
 AttentionGradients textbook_backward(const AttentionInputs& in, const at::Tensor& out,
                                      const at::Tensor& lse, const at::Tensor& dout);
 
@@ -47,8 +48,8 @@ class Attention {
 
   virtual ~Attention() = default;
 
-  // Returns [batch, heads, seq_q, d_head] in q's dtype. Differentiable through autograd unless
-  // differentiable() says otherwise. Throw Unsupported for what it cannot do.
+  // Returns [batch, heads, seq_q, d_head] in q's dtype, differentiable through autograd unless
+  // differentiable() is false. Throws Unsupported for inputs it cannot handle.
   virtual at::Tensor forward(const AttentionInputs& in) = 0;
 
   // A variant with its own backward overrides these three; autograd then calls them.
@@ -63,7 +64,7 @@ class Attention {
 
   virtual bool differentiable() const { return true; }
 
-  // The reason why these inputs cannot be handled, or nothing.
+  // Why the variant cannot handle these inputs; empty where it can.
   virtual std::optional<std::string> unsupported(const AttentionInputs&) const { return {}; }
 };
 

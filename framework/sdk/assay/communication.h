@@ -14,32 +14,32 @@ struct Group {
   c10::intrusive_ptr<c10d::Backend> backend;  // null when size is 1
 };
 
-// How gradients (and, for sharded variants, parameters and optimizer state) travel between ranks.
-// Called from the training thread, in the order of a step: before_block/after_block around each
-// block, gradient_ready as autograd finishes each parameter, backward_finished, the optimizer on
-// owned_parameters(), after_step.
+// How gradients travel between ranks; sharded variants also move parameters and optimizer state.
+// The training thread makes all calls, in the order of a step: before_block and after_block around
+// each block, gradient_ready as autograd finishes each parameter, backward_finished, the optimizer
+// on owned_parameters(), after_step.
 class Communication {
  public:
   static constexpr const char* kind = "communication";
 
   virtual ~Communication() = default;
 
-  // Once, before the first step. Parameters in the model's order; the tensors stay the model's.
+  // Called once, before the first step. `parameters` are in the model's order; the model owns them.
   virtual void attach(const std::vector<at::Tensor>& parameters, const Group& group) = 0;
   virtual void before_block(int /*block*/) {}
   virtual void after_block(int /*block*/) {}
-  // Only called when wants_gradient_ready() is true.
+  // Called only where wants_gradient_ready() is true.
   virtual void gradient_ready(std::size_t /*parameter*/) {}
   virtual bool wants_gradient_ready() const { return false; }
-  // Afterwards every rank's gradients must be the mean over ranks: those of the parameters it owns,
-  // where a gradient that a rank does not have counts as 0.
+  // On return each gradient of a parameter that this rank owns must be the mean over ranks. A
+  // gradient that a rank lacks counts as 0.
   virtual void backward_finished() {}
-  // Indices of the parameters this rank's optimizer updates; empty: all of them.
+  // Indices of the parameters that this rank's optimizer updates; empty: all.
   virtual std::vector<std::size_t> owned_parameters() const { return {}; }
   virtual void after_step() {}
-  // Whether gradients travel at all; where they do not, each rank trains apart.
+  // Whether gradients travel at all; if false, each rank trains a model of its own.
   virtual bool synchronizes() const { return true; }
-  // Whether its calls may be captured in a CUDA graph.
+  // Whether a CUDA graph may capture its calls.
   virtual bool capturable() const { return false; }
 };
 
@@ -51,8 +51,8 @@ struct CommunicationTraits {
 
 class CommunicationBoundary;
 
-// The communication variant of a case, as a workload calls it: the calls are Communication's, and
-// throw where the variant did. Tests as false where the case has none.
+// The case's communication variant as a workload calls it. Throws PluginFailure where the variant
+// throws. False where the case has none.
 class CommunicationHandle {
  public:
   CommunicationHandle(CommunicationBoundary* boundary) : boundary_(boundary) {}

@@ -7,10 +7,10 @@
 
 namespace assay {
 
-// One pass made ready to be called many times.
+// One pass, prepared for repeated calls.
 struct Step {
-  std::function<void()> before;  // outside the timed region; may be empty
-  std::function<void()> run;     // the timed region
+  std::function<void()> before;  // untimed; may be empty
+  std::function<void()> run;     // timed
 };
 
 // How a step is fused, captured and launched.
@@ -20,10 +20,10 @@ class Compile {
 
   virtual ~Compile() = default;
 
-  // May replace operations that are not pinned; throws Unsupported where it would have to
-  // replace a pinned one.
+  // May replace operations that are not pinned. Throws Unsupported where it would have to replace a
+  // pinned one.
   virtual void select(Ops&, const Pinned&) {}
-  // The program outlives the step. `context.communication` tells whether it can be captured.
+  // The program outlives the step. context.communication.traits() says whether it can be captured.
   virtual Step prepare(ProgramHandle program, const std::string& pass,
                        const CaseContext& context) = 0;
 };

@@ -7,16 +7,16 @@ namespace assay {
 
 enum class Direction { lower_is_better, higher_is_better, neither };
 
-// A metric describes itself; base units only: s, byte, FLOP, count, or "" for a ratio.
+// Base units only: s, byte, FLOP, count, or "" for a ratio.
 struct MetricInfo {
   std::string name;
   std::string unit;
   Direction direction = Direction::lower_is_better;
   std::string description;   // one sentence
-  std::string formula = {};  // where it is derived
+  std::string formula = {};  // where derived
 };
 
-// What a workload tells of itself beside its parameters.
+// What a workload declares beside its parameters.
 struct WorkloadInfo {
   std::vector<std::string> passes;
   std::vector<std::string> default_passes;

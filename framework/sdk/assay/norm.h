@@ -10,14 +10,13 @@
 namespace assay {
 
 // Normalisation over the last dimension. x: [..., n_cols]; weight, bias: [n_cols]; bias is
-// undefined unless the variant has one. Any strides, those of the last dimension included.
-// Statistics are taken in fp32, for fp64 in fp64.
+// undefined unless the variant has one. All strides are arbitrary, the last included. Statistics
+// are in fp32, or fp64 for fp64 inputs. eps is added under the root; the papers have none.
 //   RMSNorm:   y = weight · x / √(mean(x²) + eps)
 //     Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation 4.
 //   LayerNorm: y = weight · (x − mean(x)) / √(var(x) + eps) + bias, var divided by n_cols
-//     Ba, Kiros and Hinton 2016, "Layer Normalization": the statistics are those of equation 3,
-//     weight and bias its gain and bias, as in equation 4.
-// eps is added under the root; the papers have none.
+//     Ba, Kiros and Hinton 2016, "Layer Normalization", equations 3 (statistics) and 4 (gain,
+//     bias).
 struct NormInputs {
   at::Tensor x;
   at::Tensor weight;
@@ -25,8 +24,8 @@ struct NormInputs {
   double eps = 1e-5;
 };
 
-// `forward` with the gradients of the textbook's norm, in plain operations: for a kernel that has
-// no backward. `forward` is called without recording a graph.
+// Runs `forward` without recording a graph and adds the textbook gradients in plain operations, for
+// a kernel without a backward.
 at::Tensor with_textbook_backward(const NormInputs& in, bool centred,
                                   const std::function<at::Tensor(const NormInputs&)>& forward);
 
@@ -36,11 +35,12 @@ class Norm {
 
   virtual ~Norm() = default;
 
-  // Whether the variant takes a bias parameter (LayerNorm) or not (RMSNorm).
+  // Whether the variant takes a bias (LayerNorm) or not (RMSNorm).
   virtual bool has_bias() const { return false; }
-  // Whether it subtracts the mean: which reference it is checked against.
+  // Whether it subtracts the mean; selects the reference it is checked against.
   virtual bool centred() const { return has_bias(); }
-  // Returns x's shape and dtype; differentiable through autograd.
+  // Returns x's shape and dtype, differentiable through autograd. Throws Unsupported for inputs it
+  // cannot handle.
   virtual at::Tensor forward(const NormInputs& in) = 0;
   virtual std::optional<std::string> unsupported(const NormInputs&) const { return {}; }
 };

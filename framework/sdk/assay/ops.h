@@ -13,10 +13,9 @@
 
 namespace assay {
 
-// AdamW over lists of tensors of equal length; steps are float tensors on the parameters' device.
-// grad_scale and found_inf are undefined without loss scaling; with it, gradients are divided by
-// grad_scale and the step is left out where found_inf is 1. Loshchilov and Hutter 2019,
-// algorithm 2.
+// AdamW over lists of equal length, in place. steps are float tensors on the parameters' device.
+// Loshchilov and Hutter 2019, algorithm 2. grad_scale and found_inf are defined only under loss
+// scaling: gradients are then divided by grad_scale, and the step is skipped where found_inf is 1.
 struct OptimizerInputs {
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> gradients;
@@ -32,15 +31,16 @@ struct OptimizerInputs {
   at::Tensor found_inf;
 };
 
-// The operations a model is built from. A workload starts from textbook ones; attention and norm
-// come from the plugins an experiment names; precision may wrap linear; a compile variant may
-// replace what is not pinned. All are differentiable except optimizer, which works in place.
+// The operations a model is built from. They start as textbook ones; the experiment's plugins
+// supply attention and norm, precision may wrap linear, and a compile variant may replace what is
+// not pinned. All are differentiable except optimizer.
 struct Ops {
   std::function<at::Tensor(const AttentionInputs&)> attention;
   std::function<at::Tensor(const NormInputs&)> norm;
   bool norm_has_bias = false;
-  // (residual, x) → (residual + x, norm(residual + x)). By value, so that what is moved in can be
-  // freed before the norm: the next allocation then finds memory that is still in the L2 cache.
+  // (residual, x) → (residual + x, norm(residual + x)). Takes its arguments by value: moved-in
+  // tensors are freed before the norm, whose output then reuses memory that is still in the L2
+  // cache.
   std::function<std::pair<at::Tensor, at::Tensor>(at::Tensor residual, NormInputs x)> add_norm;
   // x: [..., in], weight: [out, in] → [..., out].
   std::function<at::Tensor(const at::Tensor& x, const at::Tensor& weight)> linear;
@@ -52,13 +52,13 @@ struct Ops {
   std::function<at::Tensor(const at::Tensor& x)> gelu;
   // tokens: [batch, seq] int64, table: [vocabulary, d_model] → [batch, seq, d_model].
   std::function<at::Tensor(const at::Tensor& tokens, const at::Tensor& table)> embedding;
-  // logits: [batch · seq, vocabulary], targets: [batch · seq] int64 → mean cross-entropy, scalar
-  // fp32.
+  // logits: [batch · seq, vocabulary], targets: [batch · seq] int64 → mean cross-entropy, fp32
+  // scalar.
   std::function<at::Tensor(const at::Tensor& logits, const at::Tensor& targets)> loss;
   std::function<void(const OptimizerInputs&)> optimizer;
 };
 
-// Kinds the experiment names on an axis or in `fixed`: what a compile variant must not replace.
+// Kinds that the experiment names on an axis or in `fixed`; a compile variant must keep them.
 using Pinned = std::set<std::string>;
 
 }  // namespace assay

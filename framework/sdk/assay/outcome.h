@@ -8,20 +8,20 @@ namespace assay {
 
 // How one pass of one case ended.
 enum class Outcome {
-  ok,           // measured
+  ok,
   oom,          // ran out of memory
-  unsupported,  // a part said it cannot do this, with the reason
+  unsupported,  // a part refused, with the reason
   wrong,        // verification failed: no time is shown
-  error,        // threw
+  error,        // an exception was thrown
   crashed,      // the worker process died
   timeout,      // the case's time limit passed
-  skipped,      // this machine cannot run it; it was not started
+  skipped,      // this machine cannot run it; never started
 };
 
 std::string_view to_text(Outcome outcome);
 std::optional<Outcome> outcome_from_text(std::string_view text);
 
-// What crosses the plugin boundary in place of an exception.
+// Crosses the plugin boundary in place of an exception.
 struct Status {
   Outcome outcome = Outcome::ok;
   std::string reason;

@@ -20,18 +20,18 @@ enum class ParameterType {
   config,    // the name of a file under configs/<config_folder>/, without .yaml
 };
 
-// A parameter of a workload or an option of any other plugin: what an experiment may say.
+// A parameter of a workload or an option of another plugin, as an experiment sets it.
 struct ParameterInfo {
   std::string name;
   ParameterType type = ParameterType::integer;
   Value default_value;  // monostate: the experiment must give it
   std::string description;
-  std::string unit = {};               // of the plain number, "" where there is none
+  std::string unit = {};               // of the plain number; "" where it has none
   std::optional<double> minimum = {};  // inclusive
   std::optional<double> maximum = {};  // inclusive
   std::vector<std::string> choices = {};
   std::string config_folder = {};
-  // Of a config: what its file must say, each entry of it. None: it may say anything.
+  // config only: the fields its file must set; empty: any fields.
   std::vector<ParameterInfo> fields = {};
 };
 
@@ -45,7 +45,7 @@ ParameterInfo choice_parameter(std::string name, std::string default_value,
 ParameterInfo config_parameter(std::string name, std::string default_value, std::string folder,
                                std::string description, std::vector<ParameterInfo> fields = {});
 
-// The options an experiment gave for this plugin, defaults filled in; types as declared.
+// A plugin's options as the experiment sets them, defaults filled in, types as declared.
 using Options = std::map<std::string, Value>;
 
 }  // namespace assay

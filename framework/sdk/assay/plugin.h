@@ -1,7 +1,7 @@
 #pragma once
 
-// sdk/assay has the public headers of plugin authors: one for each kind of plugin, and what they
-// share. They depend on LibTorch and on no room. Start with the header of your kind.
+// sdk/assay holds the headers for plugin authors: one for each kind of plugin, and what they share.
+// They depend on LibTorch alone. Start with the header of your kind.
 
 #include <assay/detail/boundary.h>
 #include <c10/util/Exception.h>
@@ -25,7 +25,7 @@ double real_option(const Options& options, std::string_view name);
 bool boolean_option(const Options& options, std::string_view name);
 std::string text_option(const Options& options, std::string_view name);
 
-// Thrown by a plugin that cannot do what it is asked: the cell shows N/A with this reason.
+// Throw this for a request the plugin cannot serve: the cell shows N/A with the reason.
 class Unsupported : public std::exception {
  public:
   explicit Unsupported(std::string reason) : reason_(std::move(reason)) {}
@@ -35,9 +35,9 @@ class Unsupported : public std::exception {
   std::string reason_;
 };
 
-// One registration. `T` derives from a kind's class; it may have `static std::vector<ParameterInfo>
-// options()`, `static std::string memory_estimate()`, `static std::vector<std::string> devices()`
-// and a constructor from `const Options&`.
+// One registration. `T` derives from a kind's class. Optional members: `static
+// std::vector<ParameterInfo> options()`, `static std::string memory_estimate()`, `static
+// std::vector<std::string> devices()`, and a constructor from `const Options&`.
 template <class T>
 constexpr PluginEntry plugin(const char* name, const char* description) {
   return {T::kind, name, description, &detail::describe<T>, &detail::create<T>};
@@ -45,7 +45,7 @@ constexpr PluginEntry plugin(const char* name, const char* description) {
 
 }  // namespace assay
 
-// The library's entry point, for one or for several registrations.
+// The library's entry point, for one or more registrations.
 #define ASSAY_PLUGINS(...)                                                                   \
   extern "C" __attribute__((visibility("default"))) const ::assay::PluginLibrary*            \
   assay_plugin_library() noexcept {                                                          \

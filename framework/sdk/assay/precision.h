@@ -11,12 +11,12 @@ struct PrecisionPolicy {
   at::ScalarType parameters = at::kFloat;  // dtype of the stored parameters
   std::optional<at::ScalarType> autocast;  // dtype of matrix products under autocast
   bool tf32 = false;                       // allow TF32 in fp32 matrix products
-  // Dynamic: doubled every 2000 good steps, halved on overflow. Micikevicius et al. 2018, "Mixed
+  // Dynamic: doubled after 2000 good steps, halved on overflow. Micikevicius et al. 2018, "Mixed
   // Precision Training", section 3.2.
   bool loss_scaling = false;
   double initial_loss_scale = 65536;
 
-  // The dtype single operations (one attention call, one norm) are measured in.
+  // The dtype in which single operations (one attention call, one norm) are measured.
   at::ScalarType compute() const { return autocast.value_or(parameters); }
 };
 

@@ -9,7 +9,7 @@ namespace assay {
 
 class CompileBoundary;
 
-// What a workload is built from: the case, resolved.
+// The resolved case, from which a workload builds its program.
 struct CaseContext {
   Options parameters;                      // the workload's own parameters, defaults filled in
   std::map<std::string, Options> presets;  // "model" → the fields of the config file it names
@@ -28,39 +28,38 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-// A quantity counted rather than measured: parameters, FLOPs, bytes.
+// A quantity that is counted, not measured: parameters, FLOPs, bytes.
 struct Count {
   std::string metric;
   std::string part;  // usually ""
   double value = 0;
 };
 
-// What is measured. Passes are "inference", "forward", "backward", "forward_backward",
-// "train_step" and what a workload adds.
+// What is measured. Passes are "inference", "forward", "backward", "forward_backward", "train_step"
+// and any that a workload adds.
 class Program {
  public:
   virtual ~Program() = default;
 
-  // Before each call of run(), outside the timed region: the forward of a backward pass,
-  // gradients set to none.
+  // Called before each run(), untimed: runs the forward of a backward pass, clears gradients.
   virtual void before(const std::string& /*pass*/) {}
-  // The timed region. Asynchronous work on the current stream is waited for by the clock.
+  // The timed region. The clock waits for asynchronous work on the current stream.
   virtual void run(const std::string& pass) = 0;
-  // What a pass left behind, for verification: "loss", "out", "grad.<name>".
+  // What the last call left, for verification: "loss", "out", "grad.<name>".
   virtual std::vector<NamedTensor> outputs(const std::string& /*pass*/) { return {}; }
   virtual std::vector<Count> counts(const std::string& /*pass*/) { return {}; }
 };
 
-// The result of checking a program against a reference in higher precision.
+// Result of a check against a reference in higher precision.
 struct Verification {
   bool checked = false;
-  double error = 0;      // ‖out − reference‖ / ‖reference‖, the largest over all outputs
+  double error = 0;      // ‖out − reference‖ / ‖reference‖, largest over all outputs
   double tolerance = 0;  // of this dtype
   std::string worst;     // the output with the largest error
 };
 
-// One call of a pass as a program in another process made it: the tensors it started from and what
-// came out, on the case's device, under the names that Program::outputs() gives.
+// One call of a pass by a program in another process: its input and output tensors, on the case's
+// device, under the names of Program::outputs().
 struct Exchange {
   std::vector<NamedTensor> inputs;
   std::vector<NamedTensor> outputs;
@@ -68,7 +67,7 @@ struct Exchange {
 
 class ProgramBoundary;
 
-// A program as it was built for a case: the calls are Program's, and throw where the program did.
+// The program built for a case. Throws PluginFailure where the program throws.
 class ProgramHandle {
  public:
   ProgramHandle(ProgramBoundary& boundary) : boundary_(&boundary) {}
@@ -79,18 +78,17 @@ class ProgramHandle {
   ProgramBoundary* boundary_;
 };
 
-// A workload also has `static WorkloadInfo info()` and, when it has parameters, `options()`.
+// A workload also declares `static WorkloadInfo info()` and, for parameters, `options()`.
 class Workload {
  public:
   static constexpr const char* kind = "workload";
 
   virtual ~Workload() = default;
   virtual std::unique_ptr<Program> build(const CaseContext& context) = 0;
-  // Before timing, within affordable bounds; `pass` says how far it must go.
+  // Called before timing, at bounded cost; `pass` says how far it must go.
   virtual Verification verify(const CaseContext&, const std::string& /*pass*/) { return {}; }
-  // The same for a call that another process made; `context` then lacks that program's kind. Throws
-  // std::invalid_argument where the exchange lacks a tensor, or has one of another shape or dtype
-  // than the case asks for.
+  // Verifies a call that another process made; `context` then lacks the kind which that program
+  // supplies. Throws std::invalid_argument for a missing tensor or one of another shape or dtype.
   virtual Verification verify_exchange(const CaseContext&, const std::string& /*pass*/,
                                        const Exchange&) {
     return {};

@@ -37,7 +37,7 @@ tl::unexpected<Error> unreadable(const std::string& path, std::string_view what,
   return tl::unexpected(problem_with(path, what, std::move(hint)));
 }
 
-// Before SQLite sees the file, whose folder this makes.
+// Creates the file's folder.
 Result<void> check_file(const fs::path& path, Access access) {
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
@@ -71,8 +71,8 @@ Result<void> check_file(const fs::path& path, Access access) {
   return {};
 }
 
-// The write-ahead log keeps its index in shared memory, which the hosts of a network file system
-// do not share: two of them writing at once would damage the file.
+// The write-ahead log keeps its index in shared memory, which stops at one host: two hosts writing
+// at once through a network file system would damage the file.
 bool is_on_network_file_system(const std::string& path) {
   struct statfs information {};
   if (statfs(path.c_str(), &information) != 0) return false;
@@ -100,7 +100,6 @@ bool is_on_read_only_file_system(const std::string& path) {
          (information.f_flag & ST_RDONLY) != 0;
 }
 
-// ": Input/output error".
 std::string in_words(int system_error) {
   return system_error == 0 ? "" : ": " + std::generic_category().message(system_error);
 }
@@ -109,7 +108,7 @@ bool is_busy(const SQLite::Exception& exception) {
   return exception.getErrorCode() == SQLITE_BUSY || exception.getErrorCode() == SQLITE_LOCKED;
 }
 
-// Changing the mode needs the file alone, and SQLite does not always wait for that by itself.
+// SQLite needs the file alone to change the mode, and does not always wait for that by itself.
 void choose_journal(SQLite::Database& database, const std::string& path) {
   if (is_on_network_file_system(path)) return;
   const auto give_up =
@@ -131,7 +130,7 @@ struct Identity {
   bool empty = true;
 };
 
-// In one read transaction, since another process may be creating the tables.
+// One read transaction: another process may be creating the tables.
 Identity identify(SQLite::Database& database) {
   SQLite::Transaction transaction(database);
   Identity identity;
@@ -158,7 +157,6 @@ Result<void> check_identity(const Identity& identity, const std::string& path, A
   return {};
 }
 
-// An SQLite URI: what has a meaning in one is escaped.
 std::string immutable_uri(const std::string& path) {
   std::string uri = "file:";
   for (const char c : path) {
@@ -174,9 +172,8 @@ SQLite::Database open_to_read(const std::string& path) {
     identify(database);
     return database;
   } catch (const SQLite::Exception& exception) {
-    // A write-ahead log wants a file beside the database even to read. In a folder that cannot be
-    // written there is nobody to read along with, so the database file alone will do, unless
-    // a log holds what has not reached it.
+    // Reading with a write-ahead log needs a file beside the database. In a read-only folder nobody
+    // writes, so the database file alone suffices, unless a log still holds commits.
     const bool wants_to_write =
         exception.getErrorCode() == SQLITE_CANTOPEN || exception.getErrorCode() == SQLITE_READONLY;
     std::error_code absent;
@@ -187,7 +184,6 @@ SQLite::Database open_to_read(const std::string& path) {
   }
 }
 
-// A file of an older schema is read through a copy that is brought up to date, and stays as it is.
 SQLite::Database migrated_copy(SQLite::Database& original) {
   SQLite::Database copy(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   SQLite::Backup(copy, original).executeStep();
@@ -196,7 +192,7 @@ SQLite::Database migrated_copy(SQLite::Database& original) {
   return copy;
 }
 
-// Zeros for a file that is not there.
+// Zeros for a missing file.
 std::pair<std::uint64_t, std::uint64_t> file_identity(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {0, 0};
@@ -207,8 +203,8 @@ std::pair<std::uint64_t, std::uint64_t> file_identity(const std::string& path) {
 
 Connection::Connection(std::string path, SQLite::Database database)
     : path_(std::move(path)), database_(std::move(database)), file_(file_identity(path_)) {
-  // Every commit reaches the disk before it returns, so that what was told as stored outlives the
-  // machine's power too; some builds of SQLite leave that to the next checkpoint.
+  // A commit reaches the disk before it returns; some builds of SQLite defer that to the next
+  // checkpoint, and a power cut would lose what was reported as stored.
   database_.exec("PRAGMA synchronous = FULL");
 }
 
@@ -230,7 +226,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const fs::path& path, Acces
     }
     if (access == Access::read_write) {
       if (sqlite3_db_readonly(database.getHandle(), "main") == 1) {
-        throw SQLite::Exception("it can only be read", SQLITE_READONLY);
+        throw SQLite::Exception("it is read-only", SQLITE_READONLY);
       }
       choose_journal(database, name);
       if (identity.version < newest_schema_version()) migrate(database, migration_steps());
@@ -242,7 +238,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const fs::path& path, Acces
   });
 }
 
-// What a commit could not write is known to the file alone: the log, or the database itself.
+// Only the file that a commit failed to write, the log or the database, knows the errno.
 int system_error_of(SQLite::Database& database) {
   sqlite3* const handle = database.getHandle();
   int of_log = 0, of_database = 0;
@@ -272,7 +268,7 @@ Error storage_error(const SQLite::Exception& exception, const std::string& path,
     case SQLITE_FULL:
       return problem_with(path, "the disk is full", "what was stored before is kept");
     case SQLITE_READONLY:
-      return problem_with(path, "it can only be read", "make the file and its folder writable");
+      return problem_with(path, "it is read-only", "make the file and its folder writable");
     case SQLITE_CANTOPEN:
       return problem_with(path, "it cannot be opened",
                           "check that the file and its folder may be read and written");

@@ -16,14 +16,13 @@
 
 namespace assay::store {
 
-// An open results database that has been checked to be one of ours, in the newest schema.
+// Checked to be a results database, in the newest schema.
 class Connection {
  public:
   static Result<std::unique_ptr<Connection>> open(const std::filesystem::path& path, Access access);
 
   SQLite::Database& database() { return database_; }
-  // Throws FileGone when the path no longer names the open file, which SQLite would go on writing
-  // to: results nobody could find.
+  // Throws FileGone once the path no longer names the open file.
   void check_in_place() const;
   const std::string& path() const { return path_; }
 
@@ -35,26 +34,22 @@ class Connection {
   std::pair<std::uint64_t, std::uint64_t> file_;  // device and inode; 0, 0 for a copy in memory
 };
 
-// Thrown and caught within this room: a row that no version of this program wrote.
+// store/database throws and catches both: a row that no assay wrote; a file removed or replaced.
 struct DamagedRow {
   std::string message;
 };
-
-// Thrown and caught within this room: the file was removed, or another has taken its place.
 struct FileGone {};
 
-// What SQLite said, for the person reading; always ExitCode::results_unreadable. system_error: the
-// errno behind it, 0 where that is not known.
+// Always ExitCode::results_unreadable. system_error: the errno behind it; 0: unknown.
 Error storage_error(const SQLite::Exception& exception, const std::string& path,
                     int system_error = 0);
 Error storage_error(const DamagedRow& damage, const std::string& path);
 Error storage_error(const FileGone& gone, const std::string& path);
 
-// The errno behind the last error of an open database; 0 where that is not known.
+// The errno behind the last error of an open database; 0: unknown.
 int system_error_of(SQLite::Database& database);
 
-// Calls `body`, which returns a Result, and makes an Error of what it throws. database: the open
-// one it works on, null where there is none yet.
+// Turns what `body` throws into an Error. database: the one it works on, once open.
 template <class Body>
 std::invoke_result_t<Body> guarded(const std::string& path, Body&& body,
                                    SQLite::Database* database = nullptr) {

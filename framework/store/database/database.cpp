@@ -11,20 +11,18 @@
 #include "store/database/connection.h"
 #include "store/database/rows.h"
 #include "store/records/identity.h"
+#include "store/records/json.h"
 
 namespace assay::store {
 namespace {
 
 constexpr auto immediate = SQLite::TransactionBehavior::IMMEDIATE;
 
-// "ok,oom"; "" where there are none.
+// `list`: "ok,oom".
 std::set<Outcome> outcomes_in(const std::string& list) {
   std::set<Outcome> outcomes;
-  for (const std::string& word : split(list, ',')) {
-    const auto outcome = outcome_from_text(word);
-    if (!outcome && !list.empty()) throw DamagedRow{"a case has an outcome that there is not"};
-    if (outcome) outcomes.insert(*outcome);
-  }
+  if (list.empty()) return outcomes;
+  for (const std::string& word : split(list, ',')) outcomes.insert(stored_outcome(word));
   return outcomes;
 }
 
@@ -34,13 +32,13 @@ Result<void> check_name(const std::string& name) {
   return fail(ExitCode::bad_input,
               fmt::format("'{}{}' cannot be the name of a run", name.substr(0, shown),
                           name.size() > shown ? "…" : ""),
-              fmt::format("a run's name is a folder's: no slash, no leading dot, not the "
-                          "database's, 1 to {} bytes",
+              fmt::format("a run's name becomes a folder: 1 to {} bytes, no slash, no leading dot, "
+                          "not the database's name",
                           longest_run_name));
 }
 
 std::string next_name(SQLite::Database& database, const std::string& experiment) {
-  constexpr std::int64_t highest_counted = 1'000'000'000'000;  // beyond it, a name somebody chose
+  constexpr std::int64_t highest_counted = 1'000'000'000'000;  // a higher one: a chosen name
   SQLite::Statement names(database, "SELECT name FROM runs WHERE substr(name, 1, length(?1)) = ?1");
   const std::string prefix = experiment + "-";
   names.bind(1, prefix);
@@ -113,8 +111,8 @@ Result<void> Database::begin_run(const RunInfo& info) {
   if (auto named = check_name(info.name); !named) return named;
   return write([&](SQLite::Database& database) -> Result<void> {
     if (find_run(database, info.name)) {
-      return fail(ExitCode::bad_input, fmt::format("there is a run '{}' already", info.name),
-                  "leave the name out to have the next number");
+      return fail(ExitCode::bad_input, fmt::format("there is already a run '{}'", info.name),
+                  "leave out the name to get the next number");
     }
     insert_run(database, info, RunOrigin::begun);
     return {};
@@ -154,11 +152,9 @@ Result<int> Database::continue_run(const std::string& run, const Session& sessio
         while (number <= known && !(session_of(*info, number) == session)) ++number;
         if (number > known) {
           info->sessions.push_back(session);
-          update_sessions(database, run_id, info->sessions);
+          update_run(database, run_id, "sessions", dump(to_json(*info).at("sessions")));
         }
-        SQLite::Statement reopen(database, "UPDATE runs SET finished = '' WHERE id = ?");
-        reopen.bind(1, run_id);
-        reopen.exec();
+        update_run(database, run_id, "finished", "");
         return {};
       });
   if (!written) return tl::unexpected(written.error());
@@ -171,7 +167,7 @@ Result<void> Database::describe_build(const std::string& run, const std::string&
     Result<RunInfo> info = run_info(run);
     if (!info) return tl::unexpected(std::move(info.error()));
     if (info->builds.try_emplace(build, description).second) {
-      update_builds(database, run_id, info->builds);
+      update_run(database, run_id, "builds", dump(info->builds));
     }
     return {};
   });
@@ -194,21 +190,17 @@ Result<void> Database::arrange_cases(const std::string& run,
 
 Result<void> Database::finish_run(const std::string& run, const std::string& finished) {
   return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
-    SQLite::Statement update(database, "UPDATE runs SET finished = ? WHERE id = ?");
-    update.bind(1, finished);
-    update.bind(2, run_id);
-    update.exec();
+    update_run(database, run_id, "finished", finished);
     return {};
   });
 }
 
 Result<std::string> Database::add_run(const Run& run) {
   RunInfo info = run.info;
-  const std::string& fit = info.name.empty() ? info.experiment : info.name;
-  if (const auto named = check_name(fit); !named) return tl::unexpected(named.error());
+  const std::string& wanted = info.name.empty() ? info.experiment : info.name;
+  if (const auto named = check_name(wanted); !named) return tl::unexpected(named.error());
   return write([&](SQLite::Database& database) -> Result<std::string> {
     if (info.name.empty() || find_run(database, info.name)) {
-      // Now the experiment's name is the folder's.
       const auto named = check_name(info.experiment);
       if (!named) return tl::unexpected(named.error());
       info.name = next_name(database, info.experiment);
@@ -246,7 +238,7 @@ Result<RunInfo> Database::run_info(const std::string& name) {
 Result<Run> Database::load_run(const std::string& name) {
   return guarded(*connection_, [&]() -> Result<Run> {
     SQLite::Database& database = connection_->database();
-    // One read transaction, so that a case being recorded is seen whole or not at all.
+    // One read transaction sees a case that is being recorded whole or not at all.
     SQLite::Transaction transaction(database);
     const std::optional<std::int64_t> run_id = find_run(database, name);
     if (!run_id) return unknown_run(database, name);
@@ -283,12 +275,11 @@ Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::
     rows.bind(1, *run_id);
     Cases cases;
     while (rows.executeStep()) {
-      const auto outcome = outcome_from_text(rows.getColumn(3).getString());
-      if (!outcome) throw DamagedRow{"a case has an outcome that there is not"};
       const std::string context = rows.getColumn(4).getString();
       cases.try_emplace(
           rows.getColumn(0).getString(),
-          RecordedCase{rows.getColumn(1).getInt64(), rows.getColumn(2).getString(), *outcome,
+          RecordedCase{rows.getColumn(1).getInt64(), rows.getColumn(2).getString(),
+                       stored_outcome(rows.getColumn(3).getString()),
                        case_facts_from_json(nlohmann::json::parse(context, nullptr, false)).passes,
                        outcomes_in(rows.getColumn(5).getString())});
     }

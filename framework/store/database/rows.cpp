@@ -19,7 +19,6 @@ namespace assay::store {
 
 namespace {
 
-// float64, little-endian, whatever the machine.
 std::string to_blob(const std::vector<double>& samples) {
   std::string blob(samples.size() * sizeof(double), '\0');
   char* out = blob.data();
@@ -47,12 +46,6 @@ nlohmann::json json_in(const SQLite::Column& column) {
   nlohmann::json json = nlohmann::json::parse(column.getString(), nullptr, false);
   if (json.is_discarded()) throw DamagedRow{fmt::format("'{}' is not JSON", column.getName())};
   return json;
-}
-
-Outcome outcome_in(const SQLite::Column& column) {
-  const std::string text = column.getString();
-  if (const std::optional<Outcome> outcome = outcome_from_text(text)) return *outcome;
-  throw DamagedRow{fmt::format("'{}' is not an outcome", text)};
 }
 
 double real_in(const SQLite::Column& column) {
@@ -84,7 +77,7 @@ CaseResult read_case(SQLite::Statement& row) {
   result.key_text = row.getColumn(3).getString();
   result.parameters = parameters_in(row.getColumn(4));
   result.build = row.getColumn(5).getString();
-  result.outcome = outcome_in(row.getColumn(6));
+  result.outcome = stored_outcome(row.getColumn(6).getString());
   result.reason = row.getColumn(7).getString();
   result.wall_s = real_in(row.getColumn(8));
   result.when = row.getColumn(9).getString();
@@ -100,7 +93,7 @@ Series read_series(SQLite::Statement& row) {
   series.part = row.getColumn(4).getString();
   series.rank = row.getColumn(5).getInt();
   series.unit = row.getColumn(6).getString();
-  series.outcome = outcome_in(row.getColumn(7));
+  series.outcome = stored_outcome(row.getColumn(7).getString());
   series.reason = row.getColumn(8).getString();
   series.clock = row.getColumn(9).getString();
   series.samples = from_blob(row.getColumn(10));
@@ -129,7 +122,7 @@ bool is_run_name(const std::string& name) {
   const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
     return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
   });
-  // SQLite looks for its journals beside the file as assay.db-wal and the like.
+  // SQLite's journals lie beside the file as assay.db-wal and the like.
   const bool is_of_database = name.starts_with("assay.db");
   return !name.empty() && name.size() <= longest_run_name && name[0] != '.' && !has_bad &&
          !is_of_database;
@@ -137,8 +130,13 @@ bool is_run_name(const std::string& name) {
 
 std::string name_in(const SQLite::Column& column) {
   std::string name = column.getString();
-  if (!is_run_name(name)) throw DamagedRow{"a run has a name that cannot be a folder's"};
+  if (!is_run_name(name)) throw DamagedRow{"a run has a name that cannot be a folder name"};
   return name;
+}
+
+Outcome stored_outcome(const std::string& text) {
+  if (const std::optional<Outcome> outcome = outcome_from_text(text)) return *outcome;
+  throw DamagedRow{fmt::format("'{}' is not an outcome", text)};
 }
 
 RunInfo read_run(SQLite::Statement& row) {
@@ -159,7 +157,7 @@ RunInfo read_run(SQLite::Statement& row) {
   }
   const nlohmann::json builds = json_in(row.getColumn(12));
   if (!builds.is_object()) throw DamagedRow{"'builds' is not an object"};
-  for (const auto& [build, files] : builds.items()) info.builds[build] = files;
+  builds.get_to(info.builds);
   info.started = row.getColumn(7).getString();
   info.finished = row.getColumn(8).getString();
   info.first.machine = json_in(row.getColumn(9));
@@ -191,33 +189,17 @@ std::int64_t insert_run(SQLite::Database& database, const RunInfo& info, RunOrig
   return database.getLastInsertRowid();
 }
 
-namespace {
-
-void update_json(SQLite::Database& database, std::int64_t run_id, const char* statement,
-                 const nlohmann::json& json) {
-  SQLite::Statement update(database, statement);
-  update.bind(1, dump(json));
+void update_run(SQLite::Database& database, std::int64_t run_id, const std::string& column,
+                const std::string& text) {
+  SQLite::Statement update(database, "UPDATE runs SET " + column + " = ? WHERE id = ?");
+  update.bind(1, text);
   update.bind(2, run_id);
   update.exec();
 }
 
-}  // namespace
-
-void update_sessions(SQLite::Database& database, std::int64_t run_id,
-                     const std::vector<Session>& sessions) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Session& session : sessions) list.push_back(to_json(session));
-  update_json(database, run_id, "UPDATE runs SET sessions = ? WHERE id = ?", list);
-}
-
-void update_builds(SQLite::Database& database, std::int64_t run_id,
-                   const std::map<std::string, nlohmann::json>& builds) {
-  update_json(database, run_id, "UPDATE runs SET builds = ? WHERE id = ?", builds);
-}
-
 void arrange(SQLite::Database& database, std::int64_t run_id,
              const std::map<std::string, std::int64_t>& places) {
-  std::int64_t next = 0;  // for cases that have no place
+  std::int64_t next = 0;  // for cases without a place
   for (const auto& [key, place] : places) next = std::max(next, place + 1);
   std::vector<std::pair<std::int64_t, std::int64_t>> moved;  // id, ordinal
   std::set<std::int64_t> taken;
@@ -232,7 +214,7 @@ void arrange(SQLite::Database& database, std::int64_t run_id,
     changed = changed || moved.back().second != rows.getColumn(1).getInt64();
   }
   if (!changed) return;
-  // Ordinals are unique at every moment: first out of the way, where no case ever is.
+  // Ordinals stay unique at every moment: all move to unused negative ones first.
   SQLite::Statement aside(database, "UPDATE cases SET ordinal = -1 - id WHERE run_id = ?");
   aside.bind(1, run_id);
   aside.exec();
@@ -250,7 +232,7 @@ std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& 
                          "SELECT run_id, outcome, count(*) FROM cases GROUP BY run_id, outcome");
   std::map<std::int64_t, std::map<Outcome, int>> outcomes;
   while (rows.executeStep()) {
-    outcomes[rows.getColumn(0).getInt64()][outcome_in(rows.getColumn(1))] =
+    outcomes[rows.getColumn(0).getInt64()][stored_outcome(rows.getColumn(1).getString())] =
         rows.getColumn(2).getInt();
   }
   return outcomes;

@@ -11,57 +11,50 @@
 
 #include "store/records/records.h"
 
-// Records to rows and back. Everything here throws SQLite::Exception, and DamagedRow for a row that
-// does not hold what the schema says; callers hold the transaction.
+// Records to rows and back. Everything here throws SQLite::Exception, and DamagedRow for a row at
+// odds with the schema; callers hold the transaction.
 namespace assay::store {
 
-// The columns that read_run reads; the first is the row's id.
+// The columns of read_run, the row's id first.
 inline constexpr std::string_view select_runs =
     "SELECT id, name, experiment, title, experiment_text, experiment_file, overrides, started, "
     "finished, machine, provenance, sessions, builds FROM runs";
 
-// The order of runs, the newest first.
 inline constexpr std::string_view newest_first = " ORDER BY order_time DESC, id DESC";
 
 RunInfo read_run(SQLite::Statement& row);
 
 inline constexpr std::size_t longest_run_name = 200;
 
-// Run names become folders beside the database, and imported ones come from elsewhere.
+// A run's name becomes a folder beside the database.
 bool is_run_name(const std::string& name);
-// A name that is none, in a file that somebody else has written, is a DamagedRow.
 std::string name_in(const SQLite::Column& column);
+Outcome stored_outcome(const std::string& text);
 
-// Whether a run begins now, and is newer than all there are, or was made elsewhere.
+// A run that begins now is newer than all others; an imported one is as old as it says.
 enum class RunOrigin { begun, imported };
 
 // Returns the row's id.
 std::int64_t insert_run(SQLite::Database& database, const RunInfo& info, RunOrigin origin);
+void update_run(SQLite::Database& database, std::int64_t run_id, const std::string& column,
+                const std::string& text);
 
-void update_sessions(SQLite::Database& database, std::int64_t run_id,
-                     const std::vector<Session>& sessions);
-// Gives cases the ordinals that `places` names by key; the others follow in their order.
 void arrange(SQLite::Database& database, std::int64_t run_id,
              const std::map<std::string, std::int64_t>& places);
-
-void update_builds(SQLite::Database& database, std::int64_t run_id,
-                   const std::map<std::string, nlohmann::json>& builds);
 
 // By run id.
 std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& database);
 
-// By ordinal, each with its series in the order they were recorded.
+// By ordinal.
 std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_id);
 
-// Writes any number of cases with statements prepared once.
 class CaseWriter {
  public:
   explicit CaseWriter(SQLite::Database& database);
 
-  // Of an ordinal that the run does not have yet.
+  // Needs an ordinal that is free in the run.
   void add(std::int64_t run_id, const CaseResult& result);
-  // Instead of the run's case with the same key, if it has one. Its ordinal is the result's where
-  // no other case has that, otherwise the next free one.
+  // As Database::record_case.
   void replace(std::int64_t run_id, const CaseResult& result);
 
  private:

@@ -20,8 +20,8 @@ RunClaim::~RunClaim() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-// One byte of the file is a run's. Record locks are a process' own: its children have none of them,
-// and the system names who holds one. (fcntl(2))
+// Each run has one byte of the file. A record lock belongs to one process, without its children,
+// and the system names its holder. (fcntl(2))
 Result<RunClaim> RunClaim::take(const std::filesystem::path& database, std::int64_t id,
                                 const std::string& run) {
   const std::string file = database.string() + "-claims";

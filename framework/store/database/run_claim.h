@@ -8,13 +8,12 @@
 
 namespace assay::store {
 
-// That this process is the one that measures a run, until it lets go or ends, in whatever way.
-// Processes that it starts have no part in it. Where a file system knows no locks everybody gets
-// it.
+// The right of this process, not of its children, to measure a run. It ends with the object or the
+// process. On a file system without locks everybody gets it.
 class RunClaim {
  public:
-  // `database`: its file, beside which another holds the locks. `id`: of the run.
-  // ExitCode::bad_input where another process has it, whose number is told.
+  // `database`: its file; the lock file lies beside it. `id`: the run's row.
+  // ExitCode::bad_input, naming the process, while another process has it.
   static Result<RunClaim> take(const std::filesystem::path& database, std::int64_t id,
                                const std::string& run);
 

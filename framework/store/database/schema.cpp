@@ -9,8 +9,8 @@ namespace assay::store {
 namespace {
 
 // JSON columns hold the forms of store/records/json.h. `samples` is float64, little-endian, in the
-// order taken: one blob a series reads about ten times faster than one row a sample. A NULL in a
-// REAL column is NaN, which SQLite cannot store.
+// order taken: one blob per series reads about ten times faster than one row per sample. A NULL in
+// a REAL column is NaN, which SQLite cannot store.
 constexpr const char* version_1 = R"sql(
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY,
@@ -69,8 +69,8 @@ CREATE TABLE statistics (
 ) WITHOUT ROWID;
 )sql";
 
-// `order_time` is what runs are ordered by: `started`, but of a run begun here never earlier than
-// that of the runs the file had then, so that a clock that was set back changes no order.
+// `order_time` orders the runs. It is `started`, and of a run begun here at least the latest one in
+// the file, so that a clock set back changes no order.
 constexpr const char* version_2 = R"sql(
 ALTER TABLE runs ADD COLUMN order_time TEXT NOT NULL DEFAULT '';
 UPDATE runs SET order_time = started;
@@ -89,7 +89,7 @@ int newest_schema_version() { return steps_so_far.back().version; }
 
 void migrate(SQLite::Database& database, std::span<const MigrationStep> steps) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  // Read inside the transaction: another process may have migrated since the database was opened.
+  // Read inside the transaction: another process may have migrated meanwhile.
   const int version = database.execAndGet("PRAGMA user_version").getInt();
   for (const MigrationStep& step : steps) {
     if (step.version <= version) continue;

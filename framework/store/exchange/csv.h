@@ -10,18 +10,18 @@
 namespace assay::store {
 
 struct CsvCell {
-  std::string text;  // without quotes; unquoted cells without the spaces around them
+  std::string text;  // without quotes; an unquoted cell is trimmed
   int line = 1;
   int column = 1;  // in characters
 };
 
 using CsvRow = std::vector<CsvCell>;
 
-// Rows of a CSV as RFC 4180 has them: comma, double quotes, a quote inside a quoted cell doubled;
-// any line end. Lines with nothing on them are passed over.
+// Rows of a CSV after RFC 4180: comma, double quotes, a quote inside a quoted cell doubled; any
+// line end. Skips empty lines.
 class CsvReader {
  public:
-  // Both outlive the reader.
+  // Both must outlive the reader.
   CsvReader(std::string_view text, Problems& problems) : text_(text), problems_(problems) {}
 
   // False at the end.

@@ -27,25 +27,11 @@ constexpr std::array<std::pair<std::string_view, Kind>, 5> fixed_columns{
      {"reason", Kind::reason}}};
 
 const std::vector<std::string>& known_statistics() {
-  static const std::vector<std::string> names{"value",
-                                              "mean",
-                                              "std",
-                                              "std_population",
-                                              "median",
-                                              "min",
-                                              "max",
-                                              "sum",
-                                              "n",
-                                              "p5",
-                                              "p95",
-                                              "q1",
-                                              "q3",
-                                              "iqr",
-                                              "ci_low",
-                                              "ci_high",
-                                              "median_ci_low",
-                                              "median_ci_high",
-                                              "samples"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list{"value", "samples"};
+    list.insert(list.begin() + 1, computed_statistics.begin(), computed_statistics.end());
+    return list;
+  }();
   return names;
 }
 
@@ -68,7 +54,6 @@ std::string lower(std::string text) {
   return text;
 }
 
-// "time.mean" → time, mean. `measure.samples` and its like are settings, not figures.
 std::optional<std::pair<std::string, std::string>> split_figure(std::string_view name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return std::nullopt;
@@ -135,6 +120,7 @@ CsvColumn read_column(const CsvCell& cell, Problems& problems) {
     return column;
   }
   const auto parts = split_figure(cell.text);
+  // `measure.samples` is a setting.
   if (parts && is_statistic(parts->second) && parts->first != "measure") {
     column.kind = Kind::figure;
     column.name = parts->first;
@@ -143,7 +129,7 @@ CsvColumn read_column(const CsvCell& cell, Problems& problems) {
   return column;
 }
 
-// Decimal, 0x… or 0o…; nullopt for what is no integer or beyond 64 bits.
+// Decimal, 0x… or 0o…; nullopt for any other text and beyond 64 bits.
 std::optional<std::int64_t> integer_value(std::string_view magnitude, bool negative) {
   int base = 10;
   if (magnitude.substr(0, 2) == "0x") base = 16;
@@ -160,7 +146,7 @@ std::optional<std::int64_t> integer_value(std::string_view magnitude, bool negat
   return integer;
 }
 
-// "[count]" of `n` says nothing about the metric it counts samples of.
+// The "[count]" of `n` is the unit of the samples' number, not of the metric.
 bool has_unit_of_metric(const CsvColumn& column) {
   return column.kind == Kind::figure && column.statistic != "n";
 }
@@ -178,7 +164,7 @@ std::vector<CsvColumn> read_header(const CsvRow& header, Problems& problems) {
     const auto [first, is_new] =
         seen.try_emplace({column.name, column.statistic}, static_cast<int>(columns.size()) + 1);
     if (!is_new && !cell.text.empty()) {
-      problems.add(cell.line, cell.column, fmt::format("'{}' is there twice", cell.text),
+      problems.add(cell.line, cell.column, fmt::format("'{}' appears twice", cell.text),
                    fmt::format("it is the same as column {}", first->second));
     }
     if (has_unit_of_metric(column)) {

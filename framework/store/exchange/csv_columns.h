@@ -12,7 +12,7 @@
 
 namespace assay::store {
 
-// What a column of a results CSV holds, from its header cell.
+// A column of a results CSV, from its header cell.
 struct CsvColumn {
   enum class Kind { axis, pass, part, rank, outcome, reason, figure };
   Kind kind = Kind::axis;
@@ -21,14 +21,14 @@ struct CsvColumn {
   Unit unit;              // figure
 };
 
-// One column a cell. Mistakes go to `problems`; the columns are then of no use.
+// One column per cell. Mistakes go to `problems` and make the columns useless.
 std::vector<CsvColumn> read_header(const CsvRow& header, Problems& problems);
 
-// The base unit of each metric: that of the first of its columns that says one, else "count".
+// The base unit of each metric: that of its first column with a unit of its own, else "count".
 std::map<std::string, std::string> base_units(const std::vector<CsvColumn>& columns);
 
-// What stands for a value in an axis cell, by the rules of YAML 1.2's core schema for plain
-// scalars: true, 16, 0x10, 1.5, 1e-3, .inf, text; monostate for nothing, ~ and null.
+// Reads an axis cell by YAML 1.2's core schema for plain scalars: true, 16, 0x10, 1.5, 1e-3, .inf,
+// text; monostate for an empty cell, ~ and null.
 Value axis_value(const std::string& text);
 
 }  // namespace assay::store

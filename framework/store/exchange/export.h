@@ -1,7 +1,8 @@
 #pragma once
 
-// store/exchange writes runs as JSON Lines or CSV and reads them back. It depends on store/records.
-// Start with this header and import.h; a new format goes beside them.
+// store/exchange writes runs as JSON Lines or CSV and reads them back; docs/results.md describes
+// both formats. It depends on store/records. Start with this header and import.h; a new format goes
+// beside them.
 
 #include <iosfwd>
 
@@ -10,24 +11,21 @@
 
 namespace assay::store {
 
-// docs/results.md describes both formats. A stream that cannot be written (a full disk) is an Error
-// with ExitCode::results_unreadable.
-
 struct ExportOptions {
-  // The first line of a run always carries machine and provenance whole; the others name host, GPU,
-  // source and versions, unless they are to be whole as well.
+  // false: after a run's first line, lines name only host, GPU, source and versions.
   bool whole_context_in_every_line = false;
 };
 
-// JSON Lines: one object a series; one with empty pass and metric for a case that has no series.
-// import_file gives back the same run, except that non-finite samples have become null (NaN) and
-// their series an `error` whose reason names them. Samples are in the base unit.
+// JSON Lines: one object per series; one with empty pass and metric for a case without series.
+// import_file returns the same run, except that non-finite samples have become null (NaN) and their
+// series an `error` whose reason names them. Samples are in the base unit. Both exports return
+// ExitCode::results_unreadable for a stream that cannot be written.
 Result<void> export_json_lines(const Run& run, std::ostream& out,
                                const ExportOptions& options = {});
 
 // CSV: one row for each pass, part and rank of a case, with statistics and samples of each metric
-// in the base unit. Holds the figures, not their context: machine, provenance, clocks and the types
-// of axis values ("16" the text and 16 the number) are lost.
+// in the base unit. Loses the context: machine, provenance, clocks and the types of axis values
+// (the text "16" and the number 16).
 Result<void> export_csv(const Run& run, std::ostream& out);
 
 }  // namespace assay::store

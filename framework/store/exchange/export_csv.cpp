@@ -25,7 +25,7 @@ std::string csv_cell(const std::string& text) {
   return cell + '"';
 }
 
-// A whole real number keeps its point, so that it is read as a real number again.
+// A whole real number keeps its point and is read as a real number again.
 std::string axis_cell(const Value& value) {
   std::string text = to_text(value);
   const auto* real = std::get_if<double>(&value);
@@ -116,7 +116,7 @@ void write_header(const Table& table, std::ostream& out) {
   out << ",outcome,reason\n";
 }
 
-// Series that can share a row: of one pass, part and rank, with one outcome and no metric twice.
+// Series that share a row: one pass, part, rank and outcome, each metric once.
 struct Row {
   std::string pass;
   std::string part;
@@ -124,15 +124,15 @@ struct Row {
   ExchangedOutcome outcome;
   std::vector<const Series*> series;
 
-  bool takes(const Series& one, const ExchangedOutcome& its_outcome) const {
-    return std::tie(pass, part, rank) == std::tie(one.pass, one.part, one.rank) &&
-           outcome.outcome == its_outcome.outcome && outcome.reason == its_outcome.reason &&
+  bool takes(const Series& candidate, const ExchangedOutcome& exchanged) const {
+    return std::tie(pass, part, rank) == std::tie(candidate.pass, candidate.part, candidate.rank) &&
+           outcome.outcome == exchanged.outcome && outcome.reason == exchanged.reason &&
            std::none_of(series.begin(), series.end(),
-                        [&](const Series* other) { return other->metric == one.metric; });
+                        [&](const Series* other) { return other->metric == candidate.metric; });
   }
 };
 
-// Nothing of a CSV says that a figure was discarded: its row has the outcome instead.
+// A CSV has no marks: the outcome of a row tells that its figure was discarded.
 CaseResult as_shown(const CaseResult& result) {
   CaseResult shown = result;
   for (Series& series : shown.series) {

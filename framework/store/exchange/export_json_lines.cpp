@@ -20,7 +20,6 @@ using nlohmann::json;
 
 json finite_or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
 
-// The named fields of an object, those it has.
 json excerpt(const json& object, std::initializer_list<const char*> names) {
   json kept = json::object();
   if (!object.is_object()) return kept;
@@ -30,7 +29,6 @@ json excerpt(const json& object, std::initializer_list<const char*> names) {
   return kept;
 }
 
-// Enough to tell one machine from another.
 json short_machine(const json& machine) {
   json kept = excerpt(machine, {"host", "gpu"});
   const json& gpus = member_of(machine, "gpus");
@@ -45,14 +43,14 @@ json short_provenance(const json& provenance) {
   return excerpt(provenance, {"source", "fingerprint", "versions"});
 }
 
-// What the fields of a line do not say of the run.
+// The run without the fields that every line has.
 json rest_of_run(const RunInfo& info) {
   json rest = to_json(info);
-  for (const char* told : {"name", "experiment", "machine"}) rest.erase(told);
+  for (const char* known : {"name", "experiment", "machine"}) rest.erase(known);
   return rest;
 }
 
-// What the fields of a line do not say of the case.
+// The case without the fields that every line has.
 void add_rest_of_case(const CaseResult& result, json& provenance) {
   provenance["case"] = {{"outcome", to_text(result.outcome)},
                         {"reason", result.reason},
@@ -64,7 +62,7 @@ void add_rest_of_case(const CaseResult& result, json& provenance) {
   }
 }
 
-// What the order of the samples says, then what was seen while they were taken.
+// Marks from the order of the samples, then marks from watching the machine.
 std::vector<std::string> mark_words(const CaseResult& result, const Series& series,
                                     const statistics::SampleOrder& order) {
   std::vector<std::string> words;
@@ -77,7 +75,7 @@ std::vector<std::string> mark_words(const CaseResult& result, const Series& seri
   return words;
 }
 
-// All but machine and provenance, in the order they are documented.
+// All fields but machine, when and provenance, in the documented order.
 nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
                                const Series& series) {
   json samples = json::array();
@@ -153,7 +151,7 @@ class LineWriter {
   const RunInfo& info_;
   std::ostream& out_;
   const ExportOptions& options_;
-  int session_ = -1;  // whose machine and provenance these are
+  int session_ = -1;  // of machine_ and provenance_
   json machine_;
   json provenance_;
   bool first_of_run_ = true;

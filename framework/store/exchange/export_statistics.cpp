@@ -11,7 +11,6 @@
 namespace assay::store {
 namespace {
 
-// "" when everything is finite.
 std::string what_is_not_finite(const Series& series) {
   for (std::size_t i = 0; i < series.samples.size(); ++i) {
     if (std::isfinite(series.samples[i])) continue;

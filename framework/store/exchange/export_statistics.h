@@ -10,18 +10,17 @@
 
 namespace assay::store {
 
-// What the exports compute from samples, in the order of the CSV columns: the first six always, the
-// next four of two samples or more, the intervals of 2 to 10,000 of them (a bootstrap of more takes
-// seconds).
+// The exports compute these from samples, in the order of the CSV columns: the first six always,
+// the next four from two samples on, the intervals from 2 to 10,000 samples (beyond, a bootstrap
+// takes seconds).
 inline constexpr std::array<std::string_view, 14> exported_statistics{
     "n",  "mean", "std", "median", "min",     "max",           "std_population",
     "p5", "p95",  "iqr", "ci_low", "ci_high", "median_ci_low", "median_ci_high"};
 
-// The figures of a series by name: computed from its samples, if it has any, beside those it came
-// with.
+// By name: the series' own statistics and those computed from its samples.
 std::map<std::string, double> figures_of(const Series& series);
 
-// Their names alone, which takes no time.
+// The names alone, without computing.
 std::set<std::string> figure_names(const Series& series);
 
 struct ExchangedOutcome {
@@ -29,8 +28,7 @@ struct ExchangedOutcome {
   std::string reason;
 };
 
-// The outcome of a series in an export: one with a figure that is not finite, which an export
-// cannot hold, is an `error` that says so.
+// An export cannot hold a non-finite figure: its series becomes an `error` that names it.
 ExchangedOutcome exchanged_outcome(const Series& series);
 
 }  // namespace assay::store

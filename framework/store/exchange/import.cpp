@@ -26,7 +26,7 @@ Result<std::string> read_limited(const std::filesystem::path& path, std::size_t 
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return fail_at({path.string()}, "the file cannot be opened", "is it there and readable?");
-  // Before anything is read; a pipe has no size.
+  // A pipe has no size.
   const auto size = std::filesystem::file_size(path, problem);
   if (!problem && size > limit) return too_long();
   std::string text;
@@ -87,11 +87,9 @@ Error Problems::error() const {
 }
 
 void drop_computed_statistics(std::map<std::string, double>& statistics) {
-  for (const char* name : {"n", "mean", "std", "std_population", "median", "min", "max", "sum",
-                           "p5", "p95", "q1", "q3", "iqr", "ci_low", "ci_high", "median_ci_low",
-                           "median_ci_high", "autocorrelation", "drift"}) {
-    statistics.erase(name);
-  }
+  for (const std::string_view name : computed_statistics) statistics.erase(std::string(name));
+  statistics.erase("autocorrelation");
+  statistics.erase("drift");
 }
 
 Result<Run> import_file(const std::filesystem::path& path, const ImportOptions& options) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -10,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/case_key.h"
+#include "base/outcome.h"
 #include "base/text.h"
 #include "store/exchange/csv.h"
 #include "store/exchange/csv_columns.h"
@@ -21,18 +21,12 @@ namespace {
 
 using Kind = CsvColumn::Kind;
 
-constexpr std::array all_outcomes{Outcome::ok,      Outcome::oom,    Outcome::unsupported,
-                                  Outcome::wrong,   Outcome::error,  Outcome::crashed,
-                                  Outcome::timeout, Outcome::skipped};
-
 Outcome read_outcome(const CsvCell& cell, Problems& problems) {
   if (cell.text.empty()) return Outcome::ok;
   if (const std::optional<Outcome> outcome = outcome_from_text(cell.text)) return *outcome;
-  std::vector<std::string> names;
-  names.reserve(all_outcomes.size());
-  for (const Outcome outcome : all_outcomes) names.emplace_back(to_text(outcome));
-  problems.add(cell.line, cell.column,
-               fmt::format("unknown outcome '{}'{}", cell.text, suggestion(cell.text, names)));
+  problems.add(
+      cell.line, cell.column,
+      fmt::format("unknown outcome '{}'{}", cell.text, suggestion(cell.text, outcome_names())));
   return Outcome::ok;
 }
 
@@ -185,7 +179,7 @@ class CsvImport {
     return cases_[place->second];
   }
 
-  // The same series may stand once with its figures and, in rows of another outcome, without.
+  // A series may appear once with figures, and without them in rows of another outcome.
   void add_series(CaseResult& result, Series series, bool has_figures, const CsvCell& at) {
     if (const auto value = series.statistics.find("value");
         value != series.statistics.end() && series.samples.empty()) {
@@ -201,8 +195,8 @@ class CsvImport {
     } else if (has_figures && place->second.has_figures) {
       problems_.add(
           at.line, at.column,
-          fmt::format("'{}' of this case, pass, part and rank is there already", series.metric),
-          fmt::format("it is on line {}", place->second.line));
+          fmt::format("'{}' of this case, pass, part and rank appears twice", series.metric),
+          fmt::format("the first is on line {}", place->second.line));
     } else if (has_figures) {
       result.series[place->second.index] = std::move(series);
       place->second.has_figures = true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -9,16 +10,14 @@
 #include "store/exchange/import.h"
 #include "store/records/records.h"
 
-// The parts of import_file.
 namespace assay::store {
 
-// Mistakes in one file: the first 20 in full, the others counted.
+// The mistakes in one file: keeps the first 20, counts the others.
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
 
   void add(int line, int column, std::string message, std::string hint = {});
-  // Every diagnostic of an error, at this place.
   void add(int line, int column, const Error& error);
 
   bool none() const { return count_ == 0; }
@@ -30,13 +29,16 @@ class Problems {
   std::size_t count_ = 0;
 };
 
-// Text without a byte order mark, with no line over the limit.
+// Both take text without a byte order mark, with every line within the limit.
 Result<Run> import_json_lines(std::string_view text, const std::string& file_name,
                               const ImportOptions& options);
 Result<Run> import_csv(std::string_view text, const std::string& file_name,
                        const ImportOptions& options);
 
-// Samples say it all: takes away the statistics that are computed from them.
+// The statistics that assay computes from samples itself.
+inline constexpr auto computed_statistics = std::to_array<std::string_view>(
+    {"mean", "std", "std_population", "median", "min", "max", "sum", "n", "p5", "p95", "q1", "q3",
+     "iqr", "ci_low", "ci_high", "median_ci_low", "median_ci_high"});
 void drop_computed_statistics(std::map<std::string, double>& statistics);
 
 }  // namespace assay::store

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/case_key.h"
 #include "base/text.h"
@@ -17,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-// What one line says.
 struct Line {
   std::string run;
   std::string experiment;
@@ -71,7 +71,7 @@ class JsonLinesImport {
     if (line->run != run_.info.name || line->experiment != run_.info.experiment) {
       return problems_.add(
           number, 1,
-          fmt::format("this is of run '{}' of '{}', line {} of run '{}' of '{}'", line->run,
+          fmt::format("this line is of run '{}' of '{}', line {} of run '{}' of '{}'", line->run,
                       line->experiment, first_line_, run_.info.name, run_.info.experiment),
           "a file holds one run");
     }
@@ -83,8 +83,8 @@ class JsonLinesImport {
     if (!problems_.none()) return tl::unexpected(problems_.error());
     const auto sessions = static_cast<int>(run_.info.sessions.size());
     for (CaseResult& result : run_.cases) {
-      if (!has_own_outcome_[result.ordinal]) set_outcome_from_series(result);
-      // A part of a file, without the line that holds the sessions.
+      if (!has_own_outcome_.contains(result.ordinal)) set_outcome_from_series(result);
+      // Part of a file lacks the line with the sessions.
       if (result.session < 0 || result.session > sessions) result.session = 0;
     }
     std::sort(run_.cases.begin(), run_.cases.end(),
@@ -97,7 +97,7 @@ class JsonLinesImport {
   }
 
  private:
-  // What a line's provenance says of the run, when no line carries it whole.
+  // The run's provenance from a line's, for a file where no line has it whole.
   static json without_case(json provenance) {
     for (const char* name : {"ordinal", "key", "build", "clock", "case", "run"}) {
       provenance.erase(name);
@@ -120,7 +120,7 @@ class JsonLinesImport {
     }
   }
 
-  // The case a line belongs to, by its ordinal or, in a file from elsewhere, by its parameters.
+  // The line's case: by its ordinal or, in a file from elsewhere, by its parameters.
   CaseResult* case_of(const Line& line, int number) {
     const std::string key_text = case_key_text(line.parameters);
     const auto written = line.provenance.find("ordinal");
@@ -167,7 +167,7 @@ class JsonLinesImport {
     if (const auto read = fields.finish(true); !read) problems_.add(number, 1, read.error());
     result.when = line.when;
     if (line.series.pass.empty() && line.series.metric.empty()) {
-      if (!has_own_outcome_[result.ordinal]) {
+      if (!has_own_outcome_.contains(result.ordinal)) {
         result.outcome = line.series.outcome;
         result.reason = line.series.reason;
       }
@@ -188,7 +188,7 @@ class JsonLinesImport {
     result.session = read->session;
     result.facts = std::move(read->facts);
     if (!read->key_text.empty()) result.key_text = read->key_text;
-    has_own_outcome_[result.ordinal] = true;
+    has_own_outcome_.insert(result.ordinal);
   }
 
   struct Place {
@@ -203,7 +203,7 @@ class JsonLinesImport {
   int first_line_ = 0;
   std::optional<bool> has_ordinals_;  // whether the lines number their cases
   std::unordered_map<std::string, Place> place_;
-  std::unordered_map<std::int64_t, bool> has_own_outcome_;
+  std::unordered_set<std::int64_t> has_own_outcome_;  // ordinals
 };
 
 }  // namespace

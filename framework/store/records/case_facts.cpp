@@ -2,7 +2,6 @@
 
 #include <iterator>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 #include "store/records/json.h"
@@ -115,7 +114,7 @@ void each_field(Visit&& visit) {
              fields_of(static_cast<const Facts*>(nullptr)));
 }
 
-// How much of a JSON value a field holds: what is not all of it is written back from `extra`.
+// How much of a JSON value a field holds. JSON that is not held in full also stays in `extra`.
 enum class Taken { nothing, some, all };
 
 Taken take(json& from, bool& into) {
@@ -207,7 +206,7 @@ Taken take(json& from, std::map<std::string, T>& into) {
   return empty || !from.empty() ? Taken::some : Taken::all;
 }
 
-// A list is written back whole or not at all.
+// A list that is not held in full stays in `extra` whole.
 template <class T>
 Taken take(json& from, std::vector<T>& into) {
   if (!from.is_array()) return Taken::nothing;
@@ -221,57 +220,52 @@ Taken take(json& from, std::vector<T>& into) {
   return all ? Taken::all : Taken::some;
 }
 
-json made(const std::string& text) { return text; }
-json made(const json& whole) { return whole; }
-json made(const Value& value) { return to_json(value); }
-json made(const Mark& mark) {
+template <class Plain>
+json json_of(const Plain& plain) {
+  return plain;
+}
+json json_of(const Value& value) { return to_json(value); }
+json json_of(const Mark& mark) {
   return {{"mark", mark.mark}, {"pass", mark.pass}, {"reason", mark.reason}};
 }
-json made(const CaseFacts& of_rank) { return to_json(of_rank); }
-
-template <class T>
-requires std::is_arithmetic_v<T> json made(T value) { return value; }
+json json_of(const CaseFacts& of_rank) { return to_json(of_rank); }
 
 template <Described Facts>
-json made(const Facts& facts);
+json json_of(const Facts& facts);
 template <class T>
-json made(const std::map<std::string, T>& elements);
+json json_of(const std::map<std::string, T>& elements);
 template <class T>
-json made(const std::vector<T>& elements);
+json json_of(const std::vector<T>& elements);
 
 template <class T>
-json made(const std::optional<T>& value) {
-  return value ? made(*value) : json();
+json json_of(const std::optional<T>& value) {
+  return value ? json_of(*value) : json();
 }
 
-template <class T>
-constexpr bool may_be_empty = false;
-template <class T>
-constexpr bool may_be_empty<std::optional<T>> = true;
-
 template <Described Facts>
-json made(const Facts& facts) {
+json json_of(const Facts& facts) {
   json object = json::object();
-  each_field<Facts>([&]<class Member>(const Field<Facts, Member>& field) {
-    json value = made(facts.*field.member);
-    const bool says_nothing =
-        value.is_null() || (!may_be_empty<Member> && (value.empty() || value == ""));
-    if (!says_nothing) object[field.name] = std::move(value);
+  each_field<Facts>([&](const auto& field) {
+    const auto& member = facts.*field.member;
+    constexpr bool is_optional = requires { member.has_value(); };
+    json value = json_of(member);
+    const bool is_empty = value.is_null() || (!is_optional && (value.empty() || value == ""));
+    if (!is_empty) object[field.name] = std::move(value);
   });
   return object;
 }
 
 template <class T>
-json made(const std::map<std::string, T>& elements) {
+json json_of(const std::map<std::string, T>& elements) {
   json object = json::object();
-  for (const auto& [name, element] : elements) object[name] = made(element);
+  for (const auto& [name, element] : elements) object[name] = json_of(element);
   return object;
 }
 
 template <class T>
-json made(const std::vector<T>& elements) {
+json json_of(const std::vector<T>& elements) {
   json list = json::array();
-  for (const T& element : elements) list.push_back(made(element));
+  for (const T& element : elements) list.push_back(json_of(element));
   return list;
 }
 
@@ -293,7 +287,7 @@ void join_part(json& whole, json part) {
 }  // namespace
 
 json to_json(const CaseFacts& facts) {
-  json known = made<CaseFacts>(facts);
+  json known = json_of<CaseFacts>(facts);
   if (known.empty()) return facts.extra;
   if (facts.extra.is_object()) known.update(facts.extra, true);
   return known;

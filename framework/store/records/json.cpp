@@ -173,8 +173,11 @@ Result<RunInfo> run_info_from_json(const json& json) {
   read_session(fields, info.first);
   fields.list("sessions", session_from_json, info.sessions);
   if (const auto* builds = fields.find("builds")) {
-    if (!builds->is_object()) fields.wrong("builds", "an object");
-    for (const auto& [build, files] : builds->items()) info.builds[build] = files;
+    if (builds->is_object()) {
+      builds->get_to(info.builds);
+    } else {
+      fields.wrong("builds", "an object");
+    }
   }
   return fields.finish(std::move(info));
 }

@@ -7,11 +7,9 @@
 
 namespace assay::store {
 
-// The JSON form of what the store holds, lossless as that of base/json.h. The exchange format of
-// results (store/exchange/export.h) writes null for non-finite numbers instead.
-//
-// Reading ignores fields it does not know, takes the defaults of records.h for those left out, and
-// names every field that is wrong in one Error (ExitCode::bad_input).
+// The lossless JSON form of the records, on top of base/json.h. Reading ignores unknown fields,
+// takes the defaults of records.h for missing ones, and names every wrong field in one Error
+// (ExitCode::bad_input).
 
 using assay::to_json;  // of a Value
 nlohmann::json to_json(const Parameters& parameters);
@@ -20,7 +18,6 @@ nlohmann::json to_json(const CaseResult& result);
 nlohmann::json to_json(const Session& session);
 nlohmann::json to_json(const RunInfo& info);
 
-// An object of values.
 Result<Parameters> parameters_from_json(const nlohmann::json& json);
 // Needs `pass` and `metric`.
 Result<Series> series_from_json(const nlohmann::json& json);

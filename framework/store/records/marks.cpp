@@ -13,10 +13,10 @@ bool concerns(const Mark& mark, const Series& series) {
 }  // namespace
 
 std::optional<Mark> ended_after_measuring(const CaseResult& result) {
-  const bool told =
+  const bool in_a_series =
       std::any_of(result.series.begin(), result.series.end(),
                   [&](const Series& series) { return series.outcome == result.outcome; });
-  if (result.outcome == Outcome::ok || result.series.empty() || told) return {};
+  if (result.outcome == Outcome::ok || result.series.empty() || in_a_series) return {};
   return Mark{std::string(to_text(result.outcome)), "",
               "after all was measured" + (result.reason.empty() ? "" : ": " + result.reason)};
 }

@@ -8,21 +8,19 @@
 
 namespace assay::store {
 
-// What became of a case after the last of its passes was measured, where that is not ok: its series
-// are as good as any other's, and none of them tells of it. The mark is the case's outcome.
+// A case can fail after its last pass was measured: its series stay valid and only this mark, named
+// after the case's outcome, tells of it.
 std::optional<Mark> ended_after_measuring(const CaseResult& result);
 
-// The marks that say something of this series. Health concerns time: a mark of the case is for all
-// its series that a clock has taken, a mark of a pass for its series of the metric `time`. How the
-// case ended after measuring is for all its series that are ok.
+// The marks of this series. A mark of the case concerns all its series with a clock; a mark of a
+// pass concerns its series `time`; ended_after_measuring concerns all series that are ok.
 std::vector<Mark> marks_of(const CaseResult& result, const Series& series);
 
-// Set where a series is kept out of reports and comparisons: its case was measured with
-// `measure.unhealthy: discard` and this mark is why.
+// The mark for which `measure.unhealthy: discard` keeps a series out of reports and comparisons.
 std::optional<Mark> discarded_for(const CaseResult& result, const Series& series);
 
-// What stands for such a series where it is shown: without figures, `skipped`, with the mark's
-// reason. Nothing for a series that is shown as it is.
+// Replaces a discarded series where it is shown: without figures, `skipped`, with the mark's
+// reason. nullopt for any other series.
 std::optional<Series> stand_in_for(const CaseResult& result, const Series& series);
 
 }  // namespace assay::store

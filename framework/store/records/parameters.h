@@ -12,11 +12,10 @@ namespace assay::store {
 // "measure.warmup", "world_size", "device", …
 using Parameters = std::map<std::string, Value>;
 
-// Of a name that the case does not have: nothing, or "".
+// Monostate or "" for an unknown name.
 Value value_of(const Parameters& parameters, const std::string& name);
 std::string text_of(const Parameters& parameters, const std::string& name);
-// `otherwise` of a name that the case does not have, and of a value of another type; an integer is
-// a number too.
+// `otherwise` for an unknown name and for another type; an integer is a number too.
 std::int64_t integer_of(const Parameters& parameters, const std::string& name,
                         std::int64_t otherwise);
 double number_of(const Parameters& parameters, const std::string& name, double otherwise);

@@ -1,7 +1,7 @@
 #pragma once
 
-// store/records holds the values that runs, cases and series are, their units and marks, and their
-// JSON. It depends on the statistics of samples. Start here.
+// store/records holds the values of runs, cases and series, their units, marks and JSON. It depends
+// on statistics. Start here.
 
 #include <assay/outcome.h>
 
@@ -16,7 +16,7 @@
 
 namespace assay::store {
 
-// One metric of one pass of one case on one rank (and of one part: a phase, a kernel, …).
+// One metric of one pass of one case on one rank, and of one part such as a phase or a kernel.
 struct Series {
   std::string pass;
   std::string metric;
@@ -26,26 +26,25 @@ struct Series {
   Outcome outcome = Outcome::ok;
   std::string reason;
   std::string clock;            // wall, cuda_event, cuda_graph; "" where no clock is involved
-  std::vector<double> samples;  // in the base unit, in the order they were taken
-  std::map<std::string, double> statistics;  // imported figures of which the samples are not known
+  std::vector<double> samples;  // in the base unit, in the order taken
+  std::map<std::string, double> statistics;  // imported figures without samples
 };
 
 struct CaseResult {
-  std::int64_t ordinal = 0;  // its place in the run's plan
+  std::int64_t ordinal = 0;  // in the run's plan
   std::string key;           // sha256 of `key_text`
   std::string key_text;      // "name=value" sorted by name, joined with ", "
   Parameters parameters;
-  std::string build;  // identity of the binaries that measured it (RunInfo::builds)
-  int session = 0;    // 0: measured in the run's own surroundings; n: in its `sessions[n - 1]`
+  std::string build;  // identity of the measuring binaries (RunInfo::builds)
+  int session = 0;    // 0: RunInfo::first; n: RunInfo::sessions[n - 1]
   Outcome outcome = Outcome::ok;
   std::string reason;
-  double wall_s = 0;  // how long the case took in all
+  double wall_s = 0;  // of the whole case
   std::string when;   // ISO 8601, UTC
   CaseFacts facts;
   std::vector<Series> series;
 };
 
-// What cases were measured from and with.
 struct Session {
   std::string experiment_text;  // the YAML as the user wrote it
   std::string experiment_file;
@@ -63,8 +62,7 @@ struct RunInfo {
   std::string started;   // ISO 8601, UTC
   std::string finished;  // "" while running or when interrupted
   Session first;
-  // Where the run was taken up again in other surroundings: another commit, machine, text, ….
-  std::vector<Session> sessions;
+  std::vector<Session> sessions;                 // later ones: another commit, machine, text, …
   std::map<std::string, nlohmann::json> builds;  // by CaseResult::build: its files and hashes
 };
 

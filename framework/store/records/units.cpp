@@ -70,7 +70,7 @@ constexpr std::array<NamedUnit, 49> units{{
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Digits with at most one point, at least one digit, an optional sign and exponent.
+// Optional sign, digits with at most one point, optional exponent.
 bool is_decimal(std::string_view text) {
   std::size_t i = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   std::size_t digits = 0;
@@ -92,7 +92,7 @@ bool is_decimal(std::string_view text) {
   return i == text.size() && i > first;
 }
 
-// `text` must be a decimal; nullopt when it is beyond what a double holds.
+// `text` must be a decimal; nullopt when a double cannot hold it.
 std::optional<double> shifted(std::string_view text, int decimal) {
   if (text.front() == '+') text.remove_prefix(1);
   const std::size_t mark = text.find_first_of("eE");

@@ -7,7 +7,7 @@
 
 namespace assay::store {
 
-// A unit figures may be written in: 1 of it is 10^decimal · 2^binary of `base`.
+// 1 of the unit is 10^decimal · 2^binary of `base`.
 struct Unit {
   std::string
       base;  // s, byte, FLOP, count, token, J, W, Hz, a quotient such as byte/s, or "" for a ratio
@@ -19,16 +19,15 @@ struct Unit {
 // nullopt for anything else.
 std::optional<Unit> unit_named(std::string_view name);
 
-// Every simple unit that `unit_named` knows, for error messages.
 std::vector<std::string> known_units();
 
-// A decimal number written in `unit`, in the base unit. The decimal point is moved before the
-// digits become a double, so that 0.268386 ms is the same double as 0.000268386 s. nullopt when
-// `text` is not a plain finite decimal number.
+// Reads a decimal number in `unit`; returns it in the base unit. Moves the decimal point before the
+// digits become a double: 0.268386 ms is the same double as 0.000268386 s. nullopt when `text` is
+// not a plain finite decimal number.
 std::optional<double> parse_in_unit(std::string_view text, const Unit& unit);
 
-// The way back: a figure in the base unit, in `unit`. Moves the point of the shortest decimals, so
-// that what parse_in_unit read from up to 15 digits comes back as the double of those digits.
+// Converts a figure from the base unit to `unit`. Moves the point of the shortest decimals: up to
+// 15 digits that parse_in_unit read come back as the double of those digits.
 double in_unit(double base_figure, const Unit& unit);
 
 }  // namespace assay::store

@@ -23,7 +23,7 @@ std::function<void()> CaseCaches::flush() {
   return [this] { flush_->flush(); };
 }
 
-// The most that any rank needs, unless one of them cannot have as many.
+// The most that any rank needs, or 0 where one of them cannot build as many.
 int CaseCaches::agreed_programs(const ProgramBytes& bytes, const Group& group) const {
   const int wanted = measure::programs_to_rotate(bytes.built, *facts_.cache_bytes,
                                                  measure::free_bytes(device_), bytes.called);
@@ -40,8 +40,8 @@ std::vector<AnotherProgram> CaseCaches::more_programs(
   const int programs = agreed_programs(bytes, group);
   if (programs == 0) {
     throw Unsupported(
-        fmt::format("measure.cache: rotate needs more programs than can be built: one holds {} "
-                    "bytes, {} with what its calls leave, the cache {}; flush has no such limit",
+        fmt::format("measure.cache: rotate needs more programs than can be built: one takes {} "
+                    "bytes, {} after its calls, and the cache holds {}; flush has no such limit",
                     bytes.built, std::max(bytes.built, bytes.called), *facts_.cache_bytes));
   }
   for (int i = 1; i < programs; ++i) more.push_back(build());

@@ -20,8 +20,8 @@ namespace assay::worker {
 
 namespace {
 
-// Each rank takes its part of the cores, or all would wait for each other's threads; unless the
-// environment says how many.
+// Gives each rank its share of the cores, unless the environment sets the number: ranks would
+// otherwise wait for each other's threads.
 void share_cores(int ranks) {
   if (ranks == 1 || std::getenv("OMP_NUM_THREADS") != nullptr) return;
   cpu_set_t cores;
@@ -43,7 +43,7 @@ class CaseRun {
       return built;
     }
     time_passes();
-    // Ranks that went on wait for one that failed: it must say so at once.
+    // Ranks that went on wait for a failed one, so it reports at once.
     if (!unverified_.empty() && (placement_.world_size == 1 || failed_.empty())) verify_held();
     release();
     return conclude();
@@ -82,8 +82,8 @@ class CaseRun {
     return another;
   }
 
-  // Before anything else calls them, verification included, which warms up as well. The program
-  // goes again: one that is timed starts as it was built.
+  // Runs before any other call: verification would already warm up. Drops its program, since the
+  // timed one must start as it was built.
   void take_first_calls() {
     std::unique_ptr<ProgramBoundary> program;
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
@@ -115,7 +115,8 @@ class CaseRun {
     }
   }
 
-  // A pass that fails here is not timed. Of one that has thrown already it may tell better why.
+  // A pass that fails here is not timed. A pass that has already thrown is verified too:
+  // verification may give a better reason.
   void verify_untimed() {
     sink_.progress("verifying");
     for (const std::string& pass : request_.passes) {
@@ -130,14 +131,14 @@ class CaseRun {
     measure::empty_cache(*device_);
   }
 
-  // What a rank finds wrong the others may not, and wait for it in what comes next.
+  // The other ranks may have found nothing wrong and wait for this one in the next step.
   void throw_if_others_wait(const Status& status) const {
     if (placement_.world_size > 1 && status.outcome != Outcome::unsupported)
       throw_unless_ok(status);
   }
 
-  // All ranks together, with a communication variant of its own; but for what follows the timing of
-  // a single pass: there ranks may differ in whether they have the memory for it.
+  // All ranks verify together, with a communication variant made for it. Verification after a
+  // single pass leaves communication out: ranks may differ in whether they have the memory.
   Status verify(const std::string& pass, Moment moment) {
     CaseContext context = composition_->context;
     context.communication = nullptr;
@@ -162,7 +163,7 @@ class CaseRun {
                                       .tolerance = verification_.tolerance(*composition_, pass),
                                       .memory_floor = *memory_floor_,
                                       .freed = *freed_,
-                                      .own_turn = sink_.own_turn,
+                                      .await_turn = sink_.await_turn,
                                       .first_call_s = first_call_s(pass)});
     sink_.facts.timing[pass] = std::move(report.timing);
     sink_.facts.verification[pass].repeated = report.output_facts;
@@ -179,8 +180,8 @@ class CaseRun {
     return found == first_calls_s_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // A variant may be right at first and wrong later. Where there is no memory beside the program,
-  // this has to wait until that is gone. Throws what makes the pass wrong.
+  // Verifies again, since a variant may be right at first and wrong later. Returns false where the
+  // program leaves too little memory: verify_held() then follows. Throws what makes the pass wrong.
   bool verified_again(const std::string& pass) {
     sink_.progress("verifying");
     measure::empty_cache(*device_);
@@ -191,7 +192,8 @@ class CaseRun {
     return true;
   }
 
-  // On the memory the program leaves free. What cannot be verified counts as not measured.
+  // Verifies in the memory that the released program leaves. Unverified passes count as not
+  // measured.
   void verify_held() {
     sink_.progress("verifying");
     const Status released = guarded([&] {
@@ -226,7 +228,7 @@ class CaseRun {
     sink_.measured(std::move(series));
   }
 
-  // What is still held back could not be verified, since this rank has failed before.
+  // Passes still held back could not be verified, since this rank failed before.
   void fail_unverified() {
     if (failed_.empty()) return;
     const Status failure = failed_.begin()->second;
@@ -255,8 +257,8 @@ class CaseRun {
           .reason = status.reason});
   }
 
-  // In reverse order of building; the next case, and those that take turns with this one, find the
-  // memory it left.
+  // Releases in reverse order of building, which returns the memory to the next case and to
+  // interleaved ones.
   void release() {
     static_cast<void>(guarded([&] {
       program_.reset();
@@ -289,12 +291,12 @@ class CaseRun {
   std::unique_ptr<ProgramBoundary> program_;
   ProgramBytes bytes_;
   CaseVerification verification_;
-  // Verifying warms up: it loads kernels and chooses algorithms. Where no call may be a warm-up
-  // call it only follows the timing of all passes, and what was timed is reported only then.
+  // Verification warms up: it loads kernels and chooses algorithms. Where no warm-up call is
+  // allowed, it follows the timing of all passes, and results are held back until then.
   const bool verify_last_ = std::get<std::int64_t>(request_.parameters.at("measure.warmup")) == 0;
-  std::map<std::string, double> first_calls_s_;  // by pass
-  std::map<std::string, Status> failed_;         // passes that have no time, and why
-  std::map<std::string, std::vector<store::Series>> unverified_;  // a pass's, held back
+  std::map<std::string, double> first_calls_s_;                   // by pass
+  std::map<std::string, Status> failed_;                          // untimed passes, with the reason
+  std::map<std::string, std::vector<store::Series>> unverified_;  // held-back results of each pass
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace assay::worker {
 
 namespace {
 
-// "attention.block_m" → "block_m", for the options of one kind.
+// "attention.block_m" → "block_m", for one kind's options.
 Options options_of(const store::Parameters& parameters, const std::string& kind) {
   Options options;
   const std::string prefix = kind + ".";
@@ -59,7 +59,7 @@ void load_libraries(PluginLoader& loader, const std::vector<std::string>& files)
   }
 }
 
-// Parameters without a dot belong to the workload, unless they name a kind or are the host's own.
+// Parameters without a dot. Besides the workload's own these are the kinds and the host's.
 Options workload_parameters(const store::Parameters& parameters) {
   Options own;
   for (const auto& [name, value] : parameters) {

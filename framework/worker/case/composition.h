@@ -12,7 +12,7 @@
 
 namespace assay::worker {
 
-// The plugins of one case, put together: the workload gives a program, the others shape it.
+// The composed plugins of one case: the workload gives a program, the others shape it.
 struct Composition {
   std::unique_ptr<AttentionBoundary> attention;
   std::unique_ptr<NormBoundary> norm;
@@ -23,20 +23,20 @@ struct Composition {
   std::map<std::string, std::string> units;  // of the metrics that the workload declares
   CaseContext context;
 
-  // Of a count; one that is not declared is a plain one.
+  // The declared unit of a count, "" if none is.
   std::string unit_of(const std::string& metric) const {
     const auto declared = units.find(metric);
     return declared == units.end() ? "count" : declared->second;
   }
 };
 
-// Another communication variant of the case, nullptr where it has none: one serves one model.
-// Throws PluginFailure.
+// A new communication variant of the case, nullptr where it has none; each serves one model. Throws
+// PluginFailure.
 std::unique_ptr<CommunicationBoundary> make_communication(PluginLoader& loader,
                                                           const store::Parameters& parameters);
 
-// Makes every plugin the request names, sets the numeric modes of the precision, and lets the
-// compile variant choose operations. Throws PluginFailure.
+// Makes every plugin that the request names, sets the precision's numeric modes, and lets the
+// compile variant select operations. Throws PluginFailure.
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
                                      const at::Device& device, const Group& group);
 

@@ -15,7 +15,7 @@ Verification verify(const Composition& composition, const wire::ExchangeFile& ex
   Verification verification;
   throw_unless_ok(composition.workload->verify_exchange(composition.context, exchanged.pass,
                                                         *exchange, verification));
-  if (!verification.checked) throw Unsupported("the workload verifies no exchanged tensors");
+  if (!verification.checked) throw Unsupported("the workload does not verify exchanged tensors");
   return verification;
 }
 

@@ -20,10 +20,10 @@ namespace assay::worker {
 namespace {
 
 constexpr std::int64_t mebibyte = 1 << 20;
-// Less than this is not worth a fresh worker: small tensors that a library keeps, such as seeds.
+// Smaller leaks do not justify a fresh worker: libraries keep small tensors, such as seeds.
 constexpr std::int64_t least_tensor_bytes = mebibyte;
 constexpr std::int64_t least_other_bytes = 4 * mebibyte;
-// What a call leaves on the heap by the way: a container that grows, a log.
+// Ordinary heap growth of a call, such as a container or a log.
 constexpr std::int64_t least_call_bytes = 64 << 10;
 
 std::int64_t heap_bytes() {
@@ -45,7 +45,7 @@ std::int64_t outside_bytes([[maybe_unused]] const c10::Device& device) {
 #endif
 }
 
-// Workspaces that cuBLAS is given belong to no case.
+// cuBLAS' workspaces belong to no case.
 void clear_workspaces([[maybe_unused]] const c10::Device& device) {
 #if ASSAY_WITH_CUDA
   if (device.is_cuda()) {

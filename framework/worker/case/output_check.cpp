@@ -19,26 +19,26 @@ namespace {
 constexpr std::int64_t most_elements = 4096;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Where in memory the element of that number lies, in units of elements.
-std::int64_t place_of(std::int64_t number, const at::Tensor& tensor) {
-  std::int64_t place = 0;
+// Offset in memory, in elements, of the element with this row-major index.
+std::int64_t offset_of(std::int64_t index, const at::Tensor& tensor) {
+  std::int64_t offset = 0;
   for (std::int64_t d = tensor.dim() - 1; d >= 0; --d) {
-    place += number % tensor.size(d) * tensor.stride(d);
-    number /= tensor.size(d);
+    offset += index % tensor.size(d) * tensor.stride(d);
+    index /= tensor.size(d);
   }
-  return place;
+  return offset;
 }
 
-// The same ones for every tensor of that size, whatever its layout; nothing large is copied.
-at::Tensor some_elements(const at::Tensor& tensor) {
+// The same elements for every tensor of a size, whatever its layout. Copies nothing large.
+at::Tensor sampled_elements(const at::Tensor& tensor) {
   if (tensor.numel() <= most_elements) return tensor.reshape({-1});
   const auto options = at::TensorOptions().dtype(at::kLong);
   auto places = at::randint(
       0, tensor.numel(), {most_elements},
       model::seeded_generator(at::kCPU, static_cast<std::uint64_t>(tensor.numel())), options);
   auto* place = places.mutable_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < most_elements; ++i) place[i] = place_of(place[i], tensor);
-  const auto memory = tensor.as_strided({place_of(tensor.numel() - 1, tensor) + 1}, {1});
+  for (std::int64_t i = 0; i < most_elements; ++i) place[i] = offset_of(place[i], tensor);
+  const auto memory = tensor.as_strided({offset_of(tensor.numel() - 1, tensor) + 1}, {1});
   return memory.index_select(0, places.to(tensor.device()));
 }
 
@@ -48,7 +48,7 @@ std::vector<double> in_host_memory(const at::Tensor& tensor) {
   return {begin, begin + values.numel()};
 }
 
-// Summed up in fp32 at least.
+// Sums in fp32 or wider.
 at::Tensor norm_of(const at::Tensor& tensor) {
   const bool narrow = tensor.element_size() < 4;
   const auto dtype = narrow ? at::kFloat : tensor.scalar_type();
@@ -62,11 +62,11 @@ OutputSummary summary_of(const NamedTensor& output) {
   summary.name = output.name;
   summary.sizes = tensor.sizes().vec();
   summary.bytes = static_cast<std::int64_t>(tensor.nbytes());
-  summary.elements = in_host_memory(some_elements(tensor));
+  summary.elements = in_host_memory(sampled_elements(tensor));
   return summary;
 }
 
-// Relative to the first; absolute where that is 0.
+// Relative to `scale`; absolute where that is 0.
 double relative_distance(double distance, double scale) {
   if (!std::isfinite(distance)) return infinity;
   return scale > 0 ? distance / scale : distance;
@@ -127,7 +127,7 @@ void OutputCheck::look(ProgramBoundary& program) {
       return output.name == first.name;
     });
     if (later == last_.end()) {
-      found(fmt::format("a call left no {}, which the first one did", first.name));
+      found(fmt::format("a call left no {}, but the first one did", first.name));
     } else {
       compare(first, *later);
     }
@@ -141,7 +141,7 @@ bool OutputCheck::may_overflow(const OutputSummary& output) const {
 void OutputCheck::check_finite(const OutputSummary& output) {
   if (std::isfinite(output.norm) || may_overflow(output)) return;
   const bool nan = std::isnan(output.norm);
-  // A step that trains may have gradients of any size; its loss shows what became of it.
+  // A training step may have gradients of any size; its loss shows the damage.
   if (!repeats_ && !nan && output.name.starts_with("grad.")) return;
   found(fmt::format("{} holds {}", output.name, nan ? "NaN" : "infinity"));
 }

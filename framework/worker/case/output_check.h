@@ -9,34 +9,33 @@
 
 namespace assay::worker {
 
-// What one call left behind, reduced to what tells another result from it and kept in host memory:
-// of each tensor its norm, and its elements, or 4096 seeded ones of them.
+// One call's outputs reduced to host memory: of each tensor its norm and its elements, or 4096
+// seeded ones of them.
 struct OutputSummary {
   std::string name;
   std::vector<std::int64_t> sizes;
   std::int64_t bytes = 0;
-  double norm = 0;  // NaN or infinite where an element is; 0 for tensors of integers
+  double norm = 0;  // NaN or infinite where an element is; 0 for integer tensors
   std::vector<double> elements;
 };
 
-// Throws what the program throws, as PluginFailure. Waits for the device.
+// Throws PluginFailure where the program throws. Waits for the device.
 std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std::string& pass);
 
-// Follows what the calls of a timed program leave behind. Every call starts from the same inputs,
-// so all must leave the same, but for a rounding that the tolerance allows; only "train_step" moves
-// its state on. No call may leave NaN or infinity. Under loss scaling gradients may: they overflow
-// until the scale has adapted.
+// Compares the outputs of a timed program's calls. All calls start from the same inputs, so they
+// must leave the same outputs within a tolerance; only "train_step" may move its state on. No call
+// may leave NaN or infinity, except gradients under loss scaling, which overflow until the scale
+// has adapted.
 class OutputCheck {
  public:
-  // tolerance: how far, relative to its norm, a tensor may be from that of the first call.
+  // tolerance: largest relative distance of a tensor from the first call's.
   OutputCheck(std::string pass, const PrecisionPolicy& precision, double tolerance);
 
-  // Looks at what the program's last call left.
   void look(ProgramBoundary& program);
 
   // Bytes of the outputs at the last look.
   std::int64_t bytes() const;
-  // ok, or `wrong` with the first thing that was found.
+  // ok, or `wrong` with the first finding.
   const Status& status() const { return status_; }
   store::RepeatedOutputs facts() const;
 
@@ -53,7 +52,7 @@ class OutputCheck {
   std::vector<OutputSummary> first_;
   std::vector<OutputSummary> last_;
   int looks_ = 0;
-  double change_ = 0;  // the largest seen
+  double change_ = 0;  // largest so far
   Status status_;
 };
 

@@ -21,7 +21,7 @@ int integer_setting(const store::Parameters& parameters, const char* name) {
   return static_cast<int>(std::get<std::int64_t>(parameters.at(name)));
 }
 
-// A number written without a fraction is stored as an integer.
+// A number without a fraction is stored as an integer.
 double real_setting(const store::Parameters& parameters, const char* name) {
   const Value& value = parameters.at(name);
   const auto* integer = std::get_if<std::int64_t>(&value);
@@ -43,14 +43,12 @@ timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
   return settings;
 }
 
-// Whether the clock times a replay of the call, which it captures in prepare().
+// Whether the clock captures the call in prepare() and times its replays.
 bool captures(const measure::Clock& clock) { return clock.name() == "cuda_graph"; }
 
-// One of the device's clocks, reading the calls of one pass.
 class PassStopwatch final : public timing::Stopwatch {
  public:
-  // programs: that take turns, each of which is warmed up. look: called once, after the first
-  // warm-up call.
+  // programs: how many rotate; each is warmed up. look: called once, after the first warm-up call.
   PassStopwatch(measure::Clock& clock, measure::Clock& wall, std::size_t programs, bool warmed,
                 std::function<void()> look)
       : clock_(clock), wall_(wall), programs_(programs), warmed_(warmed), look_(std::move(look)) {}
@@ -61,7 +59,7 @@ class PassStopwatch final : public timing::Stopwatch {
     for (std::size_t i = 1; i < programs_; ++i) wall_.sample(1);
     return call_s;
   }
-  // Calls before the first sample, which without a warm-up only a clock may make that must.
+  // Without a warm-up only a clock that captures may call anything before the first sample.
   void prepare() override {
     if (!warmed_ && !captures(clock_)) return;
     const double begin_s = measure::host_now_s();
@@ -73,7 +71,7 @@ class PassStopwatch final : public timing::Stopwatch {
     calls_ = calls;
     return clock_.sample(calls);
   }
-  // A reading like the last one, for nothing but what it leaves behind: caches, clocks.
+  // Repeats the last reading only for its effects on caches and clocks.
   void read_untimed() { clock_.sample(calls_); }
 
  private:
@@ -82,7 +80,7 @@ class PassStopwatch final : public timing::Stopwatch {
   std::size_t programs_;
   bool warmed_;
   std::function<void()> look_;
-  int calls_ = 1;  // of the last reading
+  int calls_ = 1;  // in the last reading
   double prepared_s_ = 0;
 };
 
@@ -96,14 +94,14 @@ timing::Hooks hooks_among(const CaseContext& context) {
   return hooks;
 }
 
-// A reading that follows one of another case finds that case's caches: the first of a turn is
-// preceded by one that does not count, as all others are by one that does. Not so the very first
-// where no call is to come before it.
-void wait_for_turns(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeasure& what,
-                    const timing::SamplingSettings& settings) {
+// A reading after another case's finds that case's caches, so an untimed reading precedes the first
+// of each turn. The very first has none where no call may come before it.
+void interleave(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeasure& what,
+                const timing::SamplingSettings& settings) {
   hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
     const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
-    const bool after_others = what.own_turn(what.pass, static_cast<std::int64_t>(reading), planned);
+    const bool after_others =
+        what.await_turn(what.pass, static_cast<std::int64_t>(reading), planned);
     if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
     if (meet) meet(reading);
   };
@@ -140,7 +138,7 @@ measure::Call call_of(const GuardedStep& step) {
   return {[&step] { throw_unless_ok(step.before()); }, [&step] { throw_unless_ok(step.run()); }};
 }
 
-// The programs that take turns with the case's own, each made ready for the pass.
+// The programs that rotate with the case's own, each prepared for the pass.
 class Rotation {
  public:
   Rotation(std::vector<AnotherProgram> programs, const std::string& pass)
@@ -158,8 +156,8 @@ class Rotation {
   std::vector<GuardedStep> steps_;  // destroyed first: they refer to the programs
 };
 
-// Calls of the pass that are not timed, each looked at: what does not come out alike each time
-// shows. As many as take a second; of ranks one, since all must make as many.
+// How many untimed calls to check for varying outputs: as many as take a second. Several ranks make
+// one, since all must make the same number.
 int further_calls(const timing::Taken& taken, int calls_per_sample, const OutputCheck& outputs,
                   bool alone) {
   constexpr double most = 8;
@@ -168,7 +166,7 @@ int further_calls(const timing::Taken& taken, int calls_per_sample, const Output
   return static_cast<int>(std::clamp(calls_per_sample / sample_s, 1.0, most));
 }
 
-// The first on free memory filled with NaN: what it does not write shows.
+// The first call's free memory is filled with NaN, which exposes unwritten results.
 void look_at_further_calls(int calls, measure::Clock& clock, ProgramBoundary& program,
                            const at::Device& device, OutputCheck& outputs) {
   constexpr std::int64_t least = std::int64_t{1} << 20;
@@ -181,8 +179,8 @@ void look_at_further_calls(int calls, measure::Clock& clock, ProgramBoundary& pr
   }
 }
 
-// prepared_s: what it took to make ready for the first sample, which counts where that is the first
-// call.
+// prepared_s: time to prepare the first sample, which is part of the first call's time unless an
+// earlier one was measured.
 void add_times(const PassToMeasure& what, const timing::Taken& taken, double prepared_s,
                const std::string& clock, std::vector<store::Series>& series) {
   series.push_back({.pass = what.pass,
@@ -229,7 +227,7 @@ void add_counts(const std::string& pass, const Composition& composition, Program
   }
 }
 
-// Seconds of the host until the device has done what `work` asks of it.
+// Seconds until the device has finished `work`.
 double waited_s(const at::Device& device, const std::function<void()>& work) {
   measure::synchronize(device);
   const double begin_s = measure::host_now_s();
@@ -238,8 +236,8 @@ double waited_s(const at::Device& device, const std::function<void()>& work) {
   return measure::host_now_s() - begin_s;
 }
 
-// Times the pass, and looks at what the timed calls leave behind. preparing_s: what making the step
-// ready has taken.
+// Times the pass and checks the outputs of the timed calls. preparing_s: time that preparing the
+// step took.
 void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
                 OutputCheck& outputs, PassReport& report) {
   const CaseContext& context = what.composition.context;
@@ -258,7 +256,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   PassStopwatch stopwatch(*clock, *wall, rotation.steps().size() + 1, settings.warmup > 0,
                           [&] { outputs.look(program(wall->last())); });
   timing::Hooks hooks = hooks_among(context);
-  if (what.own_turn) wait_for_turns(hooks, stopwatch, what, settings);
+  if (what.await_turn) interleave(hooks, stopwatch, what, settings);
   what.freed.await_cleared();
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   clock->settle();
@@ -291,7 +289,7 @@ PassReport measure_pass(const PassToMeasure& what) {
   const at::Device& device = what.composition.context.device;
   GuardedStep step;
   double preparing_s = 0;
-  // Replays of a captured step allocate nothing: what it needs shows while it is captured.
+  // Replays of a captured step allocate nothing; its need shows during capture.
   const measure::MemoryUse preparing = measure::observe_memory(device, [&] {
     const auto make_ready = [&] {
       throw_unless_ok(prepare(what.composition, what.program, what.pass, step));
@@ -304,7 +302,8 @@ PassReport measure_pass(const PassToMeasure& what) {
   });
   PassReport report;
   OutputCheck outputs(what.pass, what.composition.context.precision, what.tolerance);
-  // What only timing needs, further programs and captured calls, is gone before memory is observed.
+  // Further programs and captured calls, which only timing needs, are gone before memory is
+  // observed.
   take_times(what, step, preparing_s, outputs, report);
   report.outputs = outputs.status();
   report.output_facts = outputs.facts();

@@ -1,4 +1,4 @@
-// Backwards in plain operations, which the SDK lends to variants that are a forward kernel alone.
+// Textbook backwards in plain operations, for variants that have a forward kernel alone.
 
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
@@ -18,7 +18,7 @@ at::ScalarType wide(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// A norm's forward by somebody else; the backward is worked out from its inputs.
+// A variant's forward with the textbook's backward.
 struct NormFunction : torch::autograd::Function<NormFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, double eps, bool centred,
@@ -30,8 +30,8 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
     return call({x, weight, bias.value_or(at::Tensor()), eps});
   }
 
-  // With y the normalised x and dy = dout · weight: dx = (dy − y · mean(dy · y)) · scale, from
-  // which a centred norm takes the mean of dy as well. Ba 2016; Zhang and Sennrich 2019.
+  // With y the normalised x and dy = dout · weight: dx = (dy − y · mean(dy · y)) · scale; a centred
+  // norm also subtracts the mean of dy. Ba 2016; Zhang and Sennrich 2019.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const bool centred = context->saved_data["centred"].toBool();

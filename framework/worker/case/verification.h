@@ -8,27 +8,26 @@
 
 namespace assay::worker {
 
-// ok, or `wrong` with the sentence that says what is off by how much. What was not checked is ok.
+// ok, or `wrong` with a sentence on what is off by how much. Unchecked counts as ok.
 Status status_of(const Verification& verification);
 
-enum class Moment { before, after };  // timing
+enum class Moment { before, after };  // relative to timing
 
-// Holds the passes of a case against their workload's reference, on memory of its own, before they
-// are timed and again afterwards: a variant may be right at first and wrong later.
+// Checks the passes of a case against their workload's reference, in memory of its own, before
+// timing and again afterwards: a variant may be right at first and wrong later.
 class CaseVerification {
  public:
-  // ok where the workload verifies nothing of the pass. Throws nothing.
+  // ok where the workload does not verify the pass. Throws nothing.
   Status verify(WorkloadBoundary& workload, const CaseContext& context, const std::string& pass,
                 Moment moment);
 
-  // The error to be stored: of the two the one nearer to its tolerance, or farther beyond it.
+  // The stored error: of the two the one nearer to, or farther beyond, its tolerance.
   std::optional<double> error(const std::string& pass) const;
 
-  // How far two calls of the pass may be apart: what the workload tolerates of it, and at least
-  // what the precision costs.
+  // Largest distance of two calls of the pass: the workload's tolerance, or the precision's if
+  // larger.
   double tolerance(const Composition& composition, const std::string& pass) const;
 
-  // Fills in `before` and `after`, as far as the pass was verified.
   void tell(const std::string& pass, store::VerificationFacts& facts) const;
 
  private:

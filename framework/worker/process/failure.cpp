@@ -11,20 +11,19 @@
 #include <cuda_runtime_api.h>
 #endif
 
-// What an exception means for a case, with the numbers that explain it.
+// Translates exceptions into outcomes, with the numbers that explain them.
 namespace assay {
 
 namespace {
 
-// LibTorch appends a C++ stack trace and advice about environment variables: keep what it says
-// first.
+// Cuts off the stack trace and the advice that LibTorch appends.
 std::string first_line(std::string message) {
   const std::size_t end = message.find('\n');
   if (end != std::string::npos) message.resize(end);
   return message;
 }
 
-// ", 1.50 GiB of 139.81 GiB of the GPU free", where it says.
+// " (1.50 GiB of 139.81 GiB free on the GPU)".
 std::string free_on_the_gpu() {
 #if ASSAY_WITH_CUDA
   std::size_t free = 0;
@@ -51,7 +50,7 @@ bool may_be_a_launch(std::string_view message) {
          });
 }
 
-// The words for a launch that was refused say nothing of the reason.
+// CUDA's message for a refused launch does not give the reason.
 Status of_message(const std::string& message) {
   if (means_out_of_memory(message)) return out_of_memory(message);
   if (may_be_a_launch(message)) {

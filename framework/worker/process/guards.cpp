@@ -17,14 +17,14 @@ namespace assay::worker {
 
 namespace {
 
-// What a signal handler and a fork's child can reach: nothing is handed to them.
+// Globals, since signal handlers and forked children get no argument.
 std::atomic<wire::StatusPage*> page = nullptr;
 std::atomic<c10d::Backend*> group = nullptr;
 std::atomic<int> channel = -1;
-std::atomic<int> nothing = -1;              // /dev/null
-std::atomic<std::uintptr_t> stack_low = 0;  // of the main thread, as far as it may grow
+std::atomic<int> null_device = -1;          // /dev/null
+std::atomic<std::uintptr_t> stack_low = 0;  // of the main thread, at its largest
 
-// Text in the page's bytes; a handler may call nothing that allocates.
+// Text in the page's bytes; a handler must not allocate.
 class Cause {
  public:
   explicit Cause(char* text) : text_(text) {}
@@ -50,9 +50,9 @@ class Cause {
 };
 
 void explain_fault(int signal, siginfo_t* info, void*) {
-  // Then it happens again, unhandled, and is what ends the process.
+  // The fault repeats unhandled and ends the process.
   ::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) {  // somebody sent it: only that makes it happen again
+  if (info->si_code <= 0) {  // sent by a process: must be raised again
     ::raise(signal);
     return;
   }
@@ -60,7 +60,7 @@ void explain_fault(int signal, siginfo_t* info, void*) {
   if (shared == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const std::uintptr_t low = stack_low;
-  // The kernel keeps a gap of 1 MiB below a stack; a large frame may step over the first of it.
+  // The kernel keeps a gap of 1 MiB below a stack; a large frame may step past its start.
   const bool in_the_gap = low != 0 && address < low + 65536 && address + (2u << 20) > low;
   Cause cause(shared->cause);
   if (in_the_gap) {
@@ -68,7 +68,7 @@ void explain_fault(int signal, siginfo_t* info, void*) {
   } else if (info->si_code == SEGV_MAPERR) {
     cause.add("there is no memory at address 0x").add_number(address, 16);
   } else if (info->si_code == SI_KERNEL) {
-    cause.add("the address was none that memory can have");  // the processor does not say which
+    cause.add("the address was none that memory can have");  // the processor does not report it
   } else {
     cause.add("the memory at address 0x").add_number(address, 16);
     cause.add(" may not be used so; it may be for reading alone");
@@ -88,7 +88,7 @@ void answer(int) {
 }
 
 void lose_the_connection() {
-  if (channel >= 0 && nothing >= 0) ::dup2(nothing, channel);
+  if (channel >= 0 && null_device >= 0) ::dup2(null_device, channel);
 }
 
 void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
@@ -119,7 +119,7 @@ std::uintptr_t lowest_stack_address() {
 }  // namespace
 
 Guards::Guards(const wire::Channel& host) : status_(wire::SharedStatus::from_environment()) {
-  // A worker whose subreaper has died must not stay behind.
+  // Ends this worker when its subreaper dies.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const rlimit no_core = {0, 0};
@@ -127,7 +127,7 @@ Guards::Guards(const wire::Channel& host) : status_(wire::SharedStatus::from_env
 
   page = status_.page();
   channel = host.descriptor();
-  nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  null_device = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   stack_low = lowest_stack_address();
   handle_on_a_stack_of_its_own();
   handle(SIGSEGV, explain_fault);

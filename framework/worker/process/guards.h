@@ -7,14 +7,13 @@
 
 namespace assay::worker {
 
-// What protects a worker process, and tells its host why it ends. One a process, for its life: what
-// signals and forks reach lies in the process, not in the object.
-//  - A segmentation fault leaves its cause in the status page: the address, or that the stack of
-//  the
-//    main thread overflowed.
-//  - A question of the host is answered there, whatever the main thread does.
+// Protects a worker process and tells its host why it ends. One a process, for its life: signals
+// and forks reach global state.
+//  - A segmentation fault leaves its cause in the status page: the address, or a stack overflow of
+//    the main thread.
+//  - Questions of the host are answered there, whatever the main thread does.
 //  - A child that a plugin forks has no connection to the host.
-//  - Nothing dumps core; descendants that leave their parent become this process' children.
+//  - Nothing dumps core; orphaned descendants become this process's children.
 class Guards {
  public:
   explicit Guards(const wire::Channel& channel);
@@ -22,15 +21,14 @@ class Guards {
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
 
-  // The group whose collectives are counted; null: none. It must live until the next call.
+  // The group whose collectives are counted, nullptr for none. It must live until the next call.
   static void watch(c10d::Backend* group);
 
  private:
   wire::SharedStatus status_;
 };
 
-// Whether processes that this one or a plugin has started still run. Those that have ended are
-// waited for.
+// Whether processes started by this one or a plugin still run. Reaps those that have ended.
 bool descendants_are_left();
 
 }  // namespace assay::worker

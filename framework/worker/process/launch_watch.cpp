@@ -18,12 +18,11 @@ namespace {
 
 struct Refused {
   const void* kernel = nullptr;
-  std::int64_t threads = 0;       // a block; 0: it was not a launch
+  std::int64_t threads = 0;       // a block; 0: not a launch
   std::int64_t shared_bytes = 0;  // a block, beside the kernel's static ones
 };
 
-// One for the process: a launch may fail on a thread of autograd's, and its error be met on
-// another.
+// Global: a launch may fail on one of autograd's threads and its error surface on another.
 std::mutex refused_mutex;
 std::optional<Refused> refused;
 
@@ -32,7 +31,7 @@ void note(const Refused& failure) {
   refused = failure;
 }
 
-// The CUDA runtime's own function. RTLD_NEXT would look where the host program looks.
+// The CUDA runtime's own function. RTLD_NEXT would search the host program's libraries.
 template <class Function>
 Function* original(const char* name) {
   Dl_info runtime = {};
@@ -69,7 +68,7 @@ std::optional<Status> shared_memory(const Refused& failure, const cudaFuncAttrib
 }
 
 std::optional<Status> registers(const Refused& failure, const cudaFuncAttributes& kernel) {
-  // A warp's registers are handed out in units of 256.
+  // Registers are allocated to a warp in units of 256.
   constexpr std::int64_t warp = 32;
   constexpr std::int64_t unit = 256;
   const std::int64_t warps = (failure.threads + warp - 1) / warp;
@@ -109,7 +108,7 @@ std::optional<Status> take_launch_failure() {
 using assay::worker::note;
 using assay::worker::original;
 
-// Written out: the runtime's headers overload some of these names with templates.
+// Spelled out: the runtime's headers overload some of these names with templates.
 using LaunchOfHandle = cudaError_t(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t);
 using Launch = cudaError_t(const void*, dim3, dim3, void**, size_t, cudaStream_t);
 using LaunchConfigured = cudaError_t(const cudaLaunchConfig_t*, const void*, void**);
@@ -117,7 +116,7 @@ using SetAttribute = cudaError_t(const void*, cudaFuncAttribute, int);
 
 #define ASSAY_EXPORTED extern "C" __attribute__((visibility("default")))
 
-// What `kernel<<<…>>>` becomes from CUDA 13 on.
+// `kernel<<<…>>>` compiles to this from CUDA 13 on.
 ASSAY_EXPORTED cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
                                               void** arguments, size_t shared_bytes,
                                               cudaStream_t stream) {

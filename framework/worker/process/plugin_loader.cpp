@@ -41,8 +41,7 @@ Result<void> check(const PluginLibrary& library, const std::filesystem::path& fi
 
 constexpr const char* entry_point = "assay_plugin_library";
 
-// The fingerprint among the texts in a library's file, as cmake/AssayTorch.cmake has it; "" where
-// there is none.
+// The fingerprint in a library's file, as cmake/AssayTorch.cmake writes it; "" if none.
 std::string build_named_in(const std::filesystem::path& file) {
   constexpr std::string_view beginning("\0SDK ", 5);
   std::error_code error;
@@ -64,22 +63,22 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
   for (const Loaded& loaded : loaded_) {
     if (loaded.file == path) return loaded.library;
   }
-  // Read ahead of loading: a library of another build is not to run its constructors, nor does the
-  // loader's word for a function that is missing say where the fault lies.
+  // Read before loading: a library of another build must not run its constructors, and the loader's
+  // message about a missing function would not name the cause.
   const std::string build = build_named_in(path);
   if (!build.empty() && build != ASSAY_BUILD_FINGERPRINT) return refuse_build(path, build);
   std::error_code error;
   boost::dll::shared_library* library = nullptr;
   const Status loading = guarded([&] {
-    // Leaked on purpose: its destructor would unload the library.
+    // Leaked on purpose: the destructor would unload the library.
     library = new boost::dll::shared_library(path.string(), boost::dll::load_mode::rtld_now, error);
   });
   if (!loading.ok()) {
     return refuse(path, "the plugin throws as it is loaded: " + loading.reason,
-                  "what throws is in the constructor of a global object");
+                  "the exception comes from a global object's constructor");
   }
   if (error) {
-    // Boost tells only that the loader failed, the loader why.
+    // Boost reports only that loading failed; dlerror() says why.
     const char* why = ::dlerror();
     return refuse(
         path,

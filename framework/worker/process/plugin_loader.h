@@ -1,7 +1,7 @@
 #pragma once
 
-// worker/process loads plugins, joins the ranks, and guards the process against what plugins do. It
-// depends on measure and wire. Start here.
+// worker/process loads plugins, joins the ranks, and guards the process against plugins. It depends
+// on measure and wire. Start here.
 
 #include <assay/plugin.h>
 
@@ -16,15 +16,15 @@
 
 namespace assay::worker {
 
-// The plugin libraries of this process. A library, once loaded, is never unloaded: what it
-// registered with LibTorch must stay valid until the process ends.
+// The plugin libraries of this process. They are never unloaded: what a library registers with
+// LibTorch must stay valid until the process ends.
 class PluginLoader {
  public:
-  // Loads the file unless it is loaded already, and checks its entry point, SDK version and build
-  // fingerprint. The error names the file and both values.
+  // Loads the file once and checks its entry point, SDK version and build fingerprint. The error
+  // names the file and both values.
   Result<const PluginLibrary*> load(const std::filesystem::path& file);
 
-  // The registration of this kind and name among the libraries loaded so far; nullptr if none.
+  // The registration of this kind and name in the loaded libraries; nullptr if none.
   const PluginEntry* find(std::string_view kind, std::string_view name) const;
 
  private:
@@ -35,7 +35,7 @@ class PluginLoader {
   std::vector<Loaded> loaded_;
 };
 
-// What the catalogue keeps of each registration of a library.
+// The catalogue's entry for each registration of a library.
 Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library,
                                                     const std::filesystem::path& file);
 

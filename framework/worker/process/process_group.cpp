@@ -21,8 +21,8 @@ namespace assay::worker {
 namespace {
 
 constexpr std::chrono::seconds rendezvous_limit(60);
-// The host ends a case that takes too long, and knows which rank did not arrive; a rank that gives
-// up by itself does not.
+// The host ends a case that takes too long and knows which rank is missing; a rank that times out
+// on its own does not.
 constexpr std::chrono::milliseconds collective_limit = std::chrono::hours(24);
 
 int integer_variable(const char* name, int otherwise) {
@@ -60,7 +60,7 @@ Placement placement_from_environment() {
 
 ProcessGroups::ProcessGroups(Placement placement) : placement_(std::move(placement)) {}
 
-// c10d warns of leaks at exit unless its groups were shut down.
+// c10d warns of leaks at exit unless its groups are shut down.
 ProcessGroups::~ProcessGroups() {
   for (auto& [name, backend] : backends_) static_cast<void>(guarded([&] { backend->shutdown(); }));
 }

@@ -9,20 +9,19 @@
 
 namespace assay::worker {
 
-// Where this worker stands among the ranks of its job, from the variables the launch engines set.
+// This worker's place among its job's ranks, from the launch engines' variables.
 struct Placement {
   int rank = 0;
   int world_size = 1;
   int local_rank = 0;
   std::string rendezvous_host = "127.0.0.1";
   int rendezvous_port = 0;
-  std::optional<int> rendezvous_socket;  // bound to that port already; given to rank 0 by the host
+  std::optional<int> rendezvous_socket;  // already bound to that port; the host gives it to rank 0
 };
 
 Placement placement_from_environment();
 
-// The ranks' process groups, one a backend, made when first asked for and kept for the worker's
-// life.
+// The ranks' process groups, one a backend, made on first use and kept for the worker's life.
 class ProcessGroups {
  public:
   explicit ProcessGroups(Placement placement);
@@ -30,7 +29,8 @@ class ProcessGroups {
   ProcessGroups(const ProcessGroups&) = delete;
   ProcessGroups& operator=(const ProcessGroups&) = delete;
 
-  // backend: "gloo", "nccl", or "none" with one rank. Throws c10::Error when the ranks do not meet.
+  // backend: "gloo", "nccl", or "none" with one rank. Throws c10::Error when the ranks do not meet,
+  // Unsupported where NCCL is not possible.
   Group get(const std::string& backend, const at::Device& device);
 
  private:
@@ -39,11 +39,10 @@ class ProcessGroups {
   std::map<std::string, c10::intrusive_ptr<c10d::Backend>> backends_;
 };
 
-// Returns when all ranks have called it.
 void barrier(const Group& group);
 
-// The largest of the ranks' values, which may be infinite. All ranks call it together; `device` is
-// the one they measure on.
+// Largest of the ranks' values, infinity included. All ranks call it together; `device` is the one
+// they measure on.
 double worst_of_ranks(const Group& group, const at::Device& device, double value);
 
 }  // namespace assay::worker

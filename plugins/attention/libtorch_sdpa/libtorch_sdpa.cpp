@@ -14,19 +14,19 @@
 #include <ATen/cuda/CUDAContext.h>
 #endif
 
-// LibTorch's four implementations of scaled dot-product attention, each called by its own name, so
-// that what is measured does not depend on what LibTorch would choose.
+// LibTorch's four implementations of scaled dot-product attention, each called by name so that
+// LibTorch's own choice does not matter.
 namespace {
 
 using assay::AttentionInputs;
 using Reason = std::optional<std::string>;
 
-// LibTorch's is_causal counts from the first key; the SDK's mask from the last.
+// LibTorch's is_causal aligns the mask with the first key, the SDK with the last.
 bool needs_explicit_mask(const AttentionInputs& in) {
   return in.causal && in.q.size(2) != in.k.size(2);
 }
 
-// [seq_q, seq_k], 0 where the key is seen, −∞ where not, in q's dtype.
+// [seq_q, seq_k] in q's dtype: 0 where the key is seen, else −∞.
 at::Tensor additive_mask(const AttentionInputs& in) {
   const auto seq_q = in.q.size(2);
   const auto seq_k = in.k.size(2);
@@ -70,7 +70,7 @@ void throw_if(const Reason& reason) {
 class Math final : public assay::Attention {
  public:
   at::Tensor forward(const AttentionInputs& in) override {
-    // What happens inside stays in q's dtype, as when LibTorch dispatches to it under autocast.
+    // Computes in q's dtype, as when LibTorch dispatches to it under autocast.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto mask = mask_if_needed(in);
     return std::get<0>(at::_scaled_dot_product_attention_math(
@@ -154,7 +154,7 @@ class Cudnn final : public assay::Attention {
     if (in.q.size(3) > largest) {
       return head_size(in) + " is above " + std::to_string(largest);
     }
-    // The plan that failed stays in a cache, and the next call of that shape reads it.
+    // A failed plan stays in cuDNN's cache, and the next call of that shape reads it.
     if (needs_gradient(in) && in.q.size(2) == 1 && in.k.size(2) == 1) {
       return "cuDNN has no gradients for a single query and key";
     }

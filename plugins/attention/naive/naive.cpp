@@ -9,8 +9,8 @@
 
 namespace {
 
-// The textbook: scores, mask, softmax and values each as an operation of its own, so that two
-// matrices of seq_q × seq_k a head stand in memory and one is kept for the backward.
+// The textbook: scores, mask, softmax and values as separate operations. Two seq_q × seq_k matrices
+// a head are in memory, and one is kept for the backward.
 class Naive final : public assay::Attention {
  public:
   at::Tensor forward(const assay::AttentionInputs& in) override {
@@ -19,8 +19,8 @@ class Naive final : public assay::Attention {
     return at::matmul(softmax(in, scores), in.v);
   }
 
-  // While scores and probabilities (forward) or probabilities and three gradients (backward) live.
-  // In a model every block keeps its probabilities; under autocast they are fp32 and a copy.
+  // Scores and probabilities (forward), or probabilities and three gradients (backward). In a model
+  // every block keeps its probabilities, under autocast in fp32 and as a copy.
   static std::string memory_estimate() {
     return "batch * heads * seq_len^2 * if(workload == model_step,"
            " if(runs_backward > 0, layers * if(element_size < 4, 6, 4), 0) + 3 * 4,"
@@ -28,14 +28,14 @@ class Naive final : public assay::Attention {
   }
 
  private:
-  // A query that sees no key at all gives 0, where a plain softmax would give NaN.
+  // A query that sees no key gives 0, where a plain softmax gives NaN.
   static at::Tensor softmax(const assay::AttentionInputs& in, const at::Tensor& scores) {
     const bool some_see_nothing = in.causal && in.q.size(2) > in.k.size(2);
     return some_see_nothing ? at::_safe_softmax(scores, -1) : at::softmax(scores, -1);
   }
 
-  // [seq_q, seq_k], true where the key lies in the query's future. Kept from call to call, as a
-  // model keeps its mask; a captured step goes on reading it.
+  // [seq_q, seq_k], true for keys in the query's future. Kept between calls, as a model keeps its
+  // mask; a captured step reads it again.
   const at::Tensor& hidden(const assay::AttentionInputs& in) {
     const auto seq_q = in.q.size(2);
     const auto seq_k = in.k.size(2);

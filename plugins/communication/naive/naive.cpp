@@ -4,8 +4,7 @@
 
 namespace {
 
-// Data parallelism at its plainest: once backward is through, one all-reduce a parameter, one after
-// the other.
+// Plain data parallelism: one all-reduce for each parameter, in order, after the backward.
 class Naive final : public assay::Communication {
  public:
   void attach(const std::vector<at::Tensor>& parameters, const assay::Group& group) override {
@@ -24,7 +23,7 @@ class Naive final : public assay::Communication {
     const at::NoGradGuard no_grad;
     for (auto& parameter : parameters_) {
       auto& gradient = parameter.mutable_grad();
-      // Every rank must call every all-reduce, also for a parameter that this rank did not use.
+      // Every rank must join every all-reduce, also for parameters it did not use.
       if (!gradient.defined()) gradient = at::zeros_like(parameter);
       std::vector<at::Tensor> gradients = {gradient};
       group_.backend->allreduce(gradients)->wait();

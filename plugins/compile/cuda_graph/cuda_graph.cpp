@@ -11,7 +11,7 @@
 
 namespace {
 
-// What keeps the step from being captured, thrown as Unsupported.
+// Throws Unsupported for a step that cannot be captured.
 void check_capturable(const assay::CaseContext& context) {
   if (!context.device.is_cuda()) throw assay::Unsupported("cuda_graph needs a CUDA device");
   if (!context.communication || context.group.size == 1) return;
@@ -22,8 +22,8 @@ void check_capturable(const assay::CaseContext& context) {
 
 #ifdef ASSAY_WITH_CUDA
 
-// Libraries allocate workspaces and choose algorithms in their first calls, which must be over
-// before a capture begins.
+// Libraries allocate workspaces and choose algorithms in their first calls, which must precede a
+// capture.
 constexpr int warmup_calls = 3;
 
 struct CapturedPass {
@@ -33,8 +33,8 @@ struct CapturedPass {
 
 #endif
 
-// The whole of a pass recorded once and replayed: the host launches one graph instead of every
-// kernel. What runs outside the timed region is recorded too, in a graph of its own.
+// Records a whole pass once and replays it: the host launches one graph instead of every kernel.
+// `before` is recorded too, in a graph of its own.
 class CudaGraph final : public assay::Compile {
  public:
   static std::vector<std::string> devices() { return {"cuda"}; }
@@ -59,7 +59,7 @@ class CudaGraph final : public assay::Compile {
         before();
         run();
       }
-      // Drops what the last run left, so that its memory can go back before the graphs take theirs.
+      // Frees the last run's memory before the graphs take theirs.
       before();
       c10::cuda::device_synchronize();
       c10::cuda::CUDACachingAllocator::emptyCache();

@@ -15,8 +15,8 @@ class LayerNorm final : public assay::Norm {
   }
 
  private:
-  // On a CPU LibTorch would keep mean and deviation of fp16 and bf16 in those types, and add the
-  // rows' gradients of weight and bias up in them.
+  // On a CPU LibTorch keeps mean and deviation of fp16 and bf16 in those types, and sums the
+  // gradients of weight and bias in them.
   static at::ScalarType computed_in(const at::Tensor& x) {
     return x.is_cpu() && x.element_size() < 4 ? at::kFloat : x.scalar_type();
   }

@@ -6,7 +6,7 @@ namespace {
 class RmsNormLibTorch final : public assay::Norm {
  public:
   at::Tensor forward(const assay::NormInputs& in) override {
-    // LibTorch fuses only where both have one dtype.
+    // LibTorch fuses only operands of one dtype.
     return at::rms_norm(in.x, {in.x.size(-1)}, in.weight.to(in.x.scalar_type()), in.eps);
   }
 };

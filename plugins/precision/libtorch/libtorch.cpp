@@ -27,7 +27,7 @@ class Bf16 final : public assay::Precision {
   }
 };
 
-// fp16 gradients below 6e-8 would become 0: the loss is scaled up before the backward.
+// fp16 gradients below 6e-8 would become 0, so the loss is scaled up before the backward.
 class Fp16 final : public assay::Precision {
  public:
   assay::PrecisionPolicy policy() const override {

@@ -46,13 +46,12 @@ AttentionInputs with_mask(const Shape& shape) {
   return in;
 }
 
-// q, k, v and the output's gradient, drawn from the case's seed.
 struct Drawn {
   AttentionInputs in;
   at::Tensor dout;
 };
 
-// The output's gradient is 0 outside `rows`, where they are given.
+// With `rows`, the output's gradient is 0 outside of them.
 Drawn draw(const CaseContext& context, const at::Tensor& rows = {}) {
   const auto shape = shape_of(context);
   const auto generator = model::seeded_generator(context.device, context.seed);
@@ -98,8 +97,8 @@ class AttentionProgram final : public model::OperationProgram {
   std::int64_t element_size_;
 };
 
-// The output at `rows` and, where `dout` is given, the gradients of a dout that is 0 outside them;
-// in float64, a block of rows at a time.
+// The output at `rows` and, with `dout`, the gradients of a dout that is 0 outside of them.
+// Float64, a block of rows at a time.
 std::vector<NamedTensor> references(const AttentionInputs& in, const at::Tensor& rows,
                                     const at::Tensor& dout) {
   const bool backward = dout.defined();
@@ -127,7 +126,7 @@ std::vector<NamedTensor> references(const AttentionInputs& in, const at::Tensor&
   return references;
 }
 
-// values: "out" whole, and the gradients.
+// values: the whole "out", and the gradients.
 Verification compare(const CaseContext& context, const AttentionInputs& in, const at::Tensor& rows,
                      const at::Tensor& dout, std::vector<NamedTensor> values) {
   values.at(0).tensor = values[0].tensor.index_select(2, rows.to(context.device));
@@ -143,7 +142,7 @@ class AttentionWorkload final : public Workload {
     return {
         integer_parameter("batch", 8, 1, 65536, "Sequences."),
         integer_parameter("heads", 1, 1, 1024, "Heads."),
-        integer_parameter("seq_len", 1024, 1, 1 << 24, "Queries, and keys as many."),
+        integer_parameter("seq_len", 1024, 1, 1 << 24, "Length of queries and keys."),
         integer_parameter("d_head", 64, 1, 1024, "Size of a head."),
         boolean_parameter("causal", true, "Whether a query sees only keys up to its own."),
     };
@@ -168,8 +167,7 @@ class AttentionWorkload final : public Workload {
     return info;
   }
 
-  // q, k, v and the output's gradient, the output, and the three gradients; the attention adds its
-  // own.
+  // q, k, v and the output's gradient, the output, and three gradients; the attention adds its own.
   static std::string memory_estimate() {
     return "batch * heads * seq_len * d_head * element_size * (5 + 3 * runs_backward) + "
            "attention_memory";
@@ -179,8 +177,8 @@ class AttentionWorkload final : public Workload {
     return std::make_unique<AttentionProgram>(context, draw(context));
   }
 
-  // The whole result up to 4096 queries, above that 64 seeded ones a head: then the output's
-  // gradient is 0 elsewhere, so that those queries alone give the gradients of all keys.
+  // Checks all queries up to 4096, above that 64 seeded ones. The output's gradient is then 0
+  // elsewhere, so that those queries alone determine the gradients of all keys.
   Verification verify(const CaseContext& context, const std::string& pass) override {
     const auto shape = shape_of(context);
     const auto rows = model::rows_to_check(shape.seq_len, context.seed);
@@ -195,7 +193,7 @@ class AttentionWorkload final : public Workload {
                    values);
   }
 
-  // Of a backward every query, since all of them make the gradients of the keys.
+  // A backward is checked on all queries, since all of them contribute to the keys' gradients.
   Verification verify_exchange(const CaseContext& context, const std::string& pass,
                                const Exchange& exchange) override {
     const auto shape = shape_of(context);

@@ -15,16 +15,15 @@ namespace {
 
 constexpr std::int64_t element_size = sizeof(float);
 
-// Rank r's element i is r + i mod this: sums of them are exact in fp32 up to 5000 ranks.
+// Element i of rank r is r + i mod this: sums are exact in fp32 up to 5000 ranks.
 constexpr std::int64_t values = 97;
 
-// One collective over the ranks. The size of a case is that of the whole: what an all-gather leaves
-// on a rank, what a reduce-scatter takes from it.
+// One collective over the ranks. A case's size is that of the whole: the result of an all-gather on
+// a rank, a rank's input to a reduce-scatter.
 struct Collective {
-  // Of the bandwidth of the wires to size / time, n being the number of ranks; derived in
-  // nccl-tests, doc/PERFORMANCE.md.
+  // Bus bandwidth / (size / time) for n ranks; derived in nccl-tests, doc/PERFORMANCE.md.
   double (*bus_factor)(double n);
-  const char* formula;  // the same in words
+  const char* formula;  // the same for people
 };
 
 const std::map<std::string, Collective>& collectives() {
@@ -38,7 +37,7 @@ const std::map<std::string, Collective>& collectives() {
   return all;
 }
 
-// Elements of the whole: a multiple of the number of ranks, one each at least.
+// Elements of the whole: a multiple of the number of ranks, at least one each.
 std::int64_t elements_of(const CaseContext& context) {
   const std::int64_t ranks = context.group.size;
   const std::int64_t each = integer_option(context.parameters, "size") / element_size / ranks;
@@ -70,7 +69,7 @@ class CollectiveProgram final : public Program {
     part_in_ = part_.clone();
   }
 
-  // What a call works on is what it was at first, whatever the last one left.
+  // Restores the inputs that the last call changed.
   void before(const std::string& pass) override {
     whole_.copy_(whole_in_);
     part_.copy_(part_in_);
@@ -114,7 +113,6 @@ class CollectiveProgram final : public Program {
   at::Tensor whole_in_, part_in_;
 };
 
-// What a pass must leave on this rank.
 at::Tensor expected(const CaseContext& context, const std::string& pass) {
   const Group& group = context.group;
   const auto elements = elements_of(context);
@@ -141,8 +139,8 @@ class CollectiveWorkload final : public Workload {
     size.type = ParameterType::size;
     size.default_value = std::int64_t{1} << 20;
     size.description =
-        "Bytes of the whole, in fp32: what is reduced or sent, what an all-gather leaves. Rounded "
-        "down to as many elements for each rank.";
+        "Bytes of the whole, in fp32: the data reduced or sent, or an all-gather's result. Rounded "
+        "down to equal shares of the ranks.";
     size.unit = "byte";
     size.minimum = element_size;
     size.maximum = static_cast<double>(std::int64_t{1} << 40);
@@ -155,11 +153,11 @@ class CollectiveWorkload final : public Workload {
     info.default_passes = {"all_reduce"};
     info.metrics = {
         {"bytes", "byte", Direction::neither,
-         "Size of the whole; by time, the bandwidth of the algorithm.", "size"},
+         "Size of the whole; divided by time, the algorithm's bandwidth.", "size"},
         {"bus_bytes", "byte", Direction::neither,
-         "Bytes that must cross each rank's wire; by time, the bandwidth of the bus.",
-         "size * 2 * (n - 1) / n of all_reduce, size * (n - 1) / n of all_gather and "
-         "reduce_scatter, size of broadcast; n = world_size"},
+         "Bytes that must cross each rank's wire; divided by time, the bus bandwidth.",
+         "all_reduce: size * 2 * (n - 1) / n; all_gather, reduce_scatter: size * (n - 1) / n; "
+         "broadcast: size; n = world_size"},
     };
     info.default_clock = "cuda_event";
     return info;
@@ -171,7 +169,7 @@ class CollectiveWorkload final : public Workload {
     return std::make_unique<CollectiveProgram>(context);
   }
 
-  // Every element, on every rank. All ranks must verify together.
+  // Checks every element on every rank. All ranks must verify together.
   Verification verify(const CaseContext& context, const std::string& pass) override {
     CollectiveProgram program(context);
     const auto outputs = model::call_once(context, program, pass);

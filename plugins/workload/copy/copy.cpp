@@ -15,14 +15,14 @@ namespace assay {
 
 namespace {
 
-// Bytes that a thread copies at a time: memory bandwidth needs no smaller pieces.
+// Bytes a thread copies at a time; smaller pieces would not raise the bandwidth.
 constexpr std::int64_t grain = 1 << 20;
 
 std::int64_t size_of(const CaseContext& context) {
   return integer_option(context.parameters, "size");
 }
 
-// Drawn as whole words, of which it takes an eighth of the time.
+// Drawn as whole words, which takes an eighth of the time.
 at::Tensor random_bytes(const CaseContext& context) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   const auto size = size_of(context);
@@ -36,7 +36,7 @@ class CopyProgram final : public Program {
  public:
   explicit CopyProgram(const CaseContext& context)
       : source_(random_bytes(context)),
-        // What a copy must have written differs from this in every byte.
+        // Every byte differs from the source before the copy.
         target_(at::bitwise_not(source_)) {}
 
   void run(const std::string& pass) override {
@@ -76,7 +76,7 @@ class Copy final : public Workload {
     size.name = "size";
     size.type = ParameterType::size;
     size.default_value = std::int64_t{64} << 20;
-    size.description = "Bytes that are copied.";
+    size.description = "Bytes to copy.";
     size.unit = "byte";
     size.minimum = 1;
     size.maximum = static_cast<double>(std::int64_t{1} << 40);
@@ -99,7 +99,7 @@ class Copy final : public Workload {
     return std::make_unique<CopyProgram>(context);
   }
 
-  // The share of the bytes that are not what was copied.
+  // The error is the share of bytes that differ.
   Verification verify(const CaseContext& context, const std::string& pass) override {
     auto program = std::make_unique<CopyProgram>(context);
     const at::Tensor source = program->source();
@@ -114,5 +114,5 @@ class Copy final : public Workload {
 }  // namespace assay
 
 ASSAY_PLUGIN(assay::Copy, "copy",
-             "A copy within the device's memory; on a CPU by all threads. What memory bandwidth "
-             "can be reached.")
+             "A copy within the device's memory, on a CPU by all threads: the memory bandwidth "
+             "that can be reached.")

@@ -2,8 +2,7 @@
 
 namespace assay {
 
-// Puts a kernel that does nothing on the current stream of the current device. Throws c10::Error
-// where it cannot be launched.
+// Launches a kernel that does nothing on the current stream. Throws c10::Error on failure.
 void launch_empty_kernel();
 
 }  // namespace assay

@@ -25,8 +25,8 @@ void launch_kernel(const at::Device& device) {
 #endif
 }
 
-// Many launches of what does no work. Each operation adds 1 to a number of its own; what an empty
-// kernel did is not to be seen, so its launches are counted.
+// Many launches of empty work. Operations add 1 to a number that verification reads; launches of an
+// empty kernel, which leaves no result, are counted.
 class LaunchProgram final : public Program {
  public:
   explicit LaunchProgram(const CaseContext& context)
@@ -75,8 +75,8 @@ class Launch final : public Workload {
     return {
         integer_parameter("launches", 1000, 1, 1 << 20, "Launches in one call."),
         choice_parameter("operation", "libtorch", {"kernel", "libtorch"},
-                         "kernel: an empty CUDA kernel; libtorch: the smallest operation of "
-                         "LibTorch, one number added to."),
+                         "kernel: an empty CUDA kernel; libtorch: LibTorch's smallest operation, "
+                         "an addition to one number."),
     };
   }
 
@@ -109,4 +109,4 @@ class Launch final : public Workload {
 }  // namespace assay
 
 ASSAY_PLUGIN(assay::Launch, "launch",
-             "Launches of what does no work. What a launch costs: the time is that of all of them.")
+             "Launches without work, for the cost of a launch; the time is that of all of them.")

@@ -40,7 +40,7 @@ PrecisionPolicy policy_of(const CaseContext& context) {
   return policy;
 }
 
-// c = a bᵀ, as a linear layer multiplies by its weight.
+// c = a bᵀ, the product of a linear layer.
 class MatmulProgram final : public Program {
  public:
   explicit MatmulProgram(const CaseContext& context) : shape_(shape_of(context)) {
@@ -91,9 +91,9 @@ class Matmul final : public Workload {
     return {
         dimension("m", 1024, 1, "Rows of the result."),
         dimension("n", 0, 0, "Columns of the result; 0: as many as rows."),
-        dimension("k", 0, 0, "Products that are summed; 0: as many as rows."),
+        dimension("k", 0, 0, "Products summed for each element; 0: as many as rows."),
         choice_parameter("dtype", "fp32", {"fp64", "fp32", "tf32", "bf16", "fp16"},
-                         "Of the matrices; tf32: fp32 multiplied in TF32, on a GPU."),
+                         "Type of the matrices; tf32: fp32 multiplied in TF32, on a GPU."),
     };
   }
 
@@ -122,7 +122,7 @@ class Matmul final : public Workload {
     return std::make_unique<MatmulProgram>(context);
   }
 
-  // Every element must have been written; up to 4096 rows are compared whole, above that 64.
+  // Every element must be written; all rows are compared up to 4096, above that 64.
   Verification verify(const CaseContext& context, const std::string& pass) override {
     const auto shape = shape_of(context);
     const model::PoisonedMemory poisoned(
@@ -148,5 +148,6 @@ class Matmul final : public Workload {
 
 }  // namespace assay
 
-ASSAY_PLUGIN(assay::Matmul, "matmul",
-             "One product of two matrices, cuBLAS' on a GPU. What arithmetic rate can be reached.")
+ASSAY_PLUGIN(
+    assay::Matmul, "matmul",
+    "One product of two matrices, on a GPU by cuBLAS: the arithmetic rate that can be reached.")

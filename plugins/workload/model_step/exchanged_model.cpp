@@ -17,7 +17,7 @@ const at::Tensor* find(const std::vector<NamedTensor>& tensors, const std::strin
   return found == tensors.end() ? nullptr : &found->tensor;
 }
 
-// Its size along one of `dimensions` dimensions.
+// The tensor's size along dimension `along` of `dimensions`.
 std::int64_t size_of(const std::vector<NamedTensor>& inputs, const std::string& name,
                      std::int64_t dimensions, std::int64_t along) {
   const at::Tensor* tensor = find(inputs, name);
@@ -51,8 +51,8 @@ model::ModelConfig config_of(const model::ModelConfig& wanted, const Ops& ops,
   config.norm_has_bias = model::exchanged_norm_has_bias(ops, inputs, "norm.bias");
   if (config.d_model == 0 || config.d_model % wanted.d_head() != 0) {
     throw std::invalid_argument(
-        fmt::format("the exchanged model is {} wide, which heads of {} do "
-                    "not divide",
+        fmt::format("the exchanged model is {} wide, not a multiple of the "
+                    "head size {}",
                     config.d_model, wanted.d_head()));
   }
   if (config.layers < std::min<std::int64_t>(2, wanted.layers)) {

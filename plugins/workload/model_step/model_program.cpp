@@ -9,7 +9,7 @@ namespace assay::model_step {
 
 namespace {
 
-// Tokens and targets differ between ranks, parameters do not.
+// Ranks share parameters, but not tokens and targets.
 std::uint64_t data_seed(const CaseContext& context, std::uint64_t stream) {
   return context.seed + 2 * static_cast<std::uint64_t>(context.group.rank) + stream;
 }
@@ -40,7 +40,7 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
   connect_communication();
 }
 
-// The communication variant sees the parameters first: it says which of them this rank owns.
+// The communication variant sees the parameters first and says which ones this rank owns.
 model::TrainingState ModelProgram::make_state(const model::Transformer& model,
                                               const CaseContext& context) {
   std::vector<std::size_t> owned;

@@ -12,28 +12,27 @@ struct Shape {
   std::int64_t seq_len = 0;
 };
 
-// A model, its training state and one batch of random tokens.
 class ModelProgram final : public Program {
  public:
-  // keep_logits: outputs() has the logits of passes with a backward, too, in which they then stay
-  // in memory to the end.
+  // keep_logits: outputs() also has the logits of passes with a backward, which then stay in memory
+  // to the end.
   ModelProgram(const CaseContext& context, const model::ModelConfig& config, const Shape& shape,
                bool keep_logits = false);
 
-  // Drops what the last run left; for "backward" runs the forward, for "train_step" makes the
-  // optimizer's moments.
+  // Drops the last run's results. Runs the forward for "backward" and makes the optimizer's moments
+  // for "train_step".
   void before(const std::string& pass) override;
   void run(const std::string& pass) override;
-  // "logits" of inference and forward (else where kept), "loss" but for inference, and
-  // "grad.<parameter>" (unscaled) after a backward.
+  // "logits" of inference and forward (others with keep_logits), "loss" except for inference, and
+  // unscaled "grad.<parameter>" after a backward.
   std::vector<NamedTensor> outputs(const std::string& pass) override;
-  // "parameters", and the "flops" of the pass's matrix products.
+  // "parameters", and "flops" of the pass's matrix products.
   std::vector<Count> counts(const std::string& pass) override;
 
   const std::vector<NamedTensor>& parameters() const { return model_.parameters(); }
-  // Takes these parameters and forgets all training, in place.
+  // Copies these parameters in place and resets all training state.
   void restart_from(const std::vector<NamedTensor>& parameters);
-  // Takes these tokens and targets, [batch, seq_len] int64, in place.
+  // Copies these tokens and targets, [batch, seq_len] int64, in place.
   void use_batch(const at::Tensor& tokens, const at::Tensor& targets);
 
  private:

@@ -36,9 +36,9 @@ class ModelStep final : public Workload {
     return info;
   }
 
-  // Bytes: parameters and, training, two moments, in fp32; beside them either the gradients, at the
-  // end of a backward, or what is saved for it, at its beginning: autocast's copies of the weights,
-  // what the blocks keep for their own part and for the attention's, and the logits.
+  // Bytes: parameters and, for training, two moments in fp32. Beside them the larger of the
+  // gradients (at the end of a backward) and of what is saved for it (at its beginning): autocast's
+  // copies of the weights, the blocks' own and their attention's tensors, and the logits.
   static std::string memory_estimate() {
     const std::string block =
         "(4 * d_model^2 + if(architecture == gelu, 2, 3) * d_model * d_ff + 2 * d_model)";
@@ -95,5 +95,5 @@ class ModelStep final : public Workload {
 }  // namespace assay::model_step
 
 ASSAY_PLUGIN(assay::model_step::ModelStep, "model_step",
-             "One step of a decoder-only transformer: inference is the logits alone, forward and "
-             "what follows has the loss and records the graph.")
+             "One step of a decoder-only transformer: inference computes the logits alone; the "
+             "other passes add the loss and record the graph.")

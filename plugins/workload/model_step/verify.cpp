@@ -24,7 +24,7 @@ constexpr std::int64_t largest_vocabulary = 1000;
 constexpr std::int64_t largest_batch = 2;
 constexpr int optimizer_steps = 5;
 constexpr std::int64_t poisoned_bytes = std::int64_t{256} << 20;
-// Two tokens already overflow fp16 at the usual 65536, and the steps must not be left out here.
+// Two tokens overflow fp16 at the usual 65536, which would skip the steps.
 constexpr double loss_scale = 1024;
 // Gradients of projections into a softmax are small differences of large numbers.
 constexpr double gradient_allowance = 10;
@@ -83,7 +83,6 @@ std::vector<NamedTensor> copies(const std::vector<NamedTensor>& tensors) {
   return copied;
 }
 
-// The program as the case launches it.
 class Subject {
  public:
   Subject(const CaseContext& context, const model::ModelConfig& config, const Shape& shape,
@@ -92,10 +91,10 @@ class Subject {
     auto program = std::make_unique<ModelProgram>(context, config, shape, /*keep_logits=*/true);
     program_ = program.get();
     initial_ = copies(program_->parameters());
-    tell_apart_what_others_own(context);
+    find_unowned_gradients(context);
     boundary_ = std::make_unique<detail::ProgramGuard>(std::move(program));
     step_ = model::launched(context, *boundary_, pass_);
-    // Preparing may have trained already.
+    // Preparing may already have trained.
     program_->restart_from(initial_);
   }
 
@@ -103,31 +102,32 @@ class Subject {
     step_.before();
     step_.run();
     std::vector<NamedTensor> outputs = program_->outputs(pass_);
-    drop_what_others_own(outputs);
+    drop_unowned_gradients(outputs);
     return outputs;
   }
 
-  // Only the gradients of the parameters that a rank owns need to be the mean of all ranks'.
-  void drop_what_others_own(std::vector<NamedTensor>& outputs) const {
-    std::erase_if(outputs,
-                  [&](const NamedTensor& output) { return of_others_.contains(output.name); });
+  // Only gradients of parameters that a rank owns need to be the mean over ranks.
+  void drop_unowned_gradients(std::vector<NamedTensor>& outputs) const {
+    std::erase_if(outputs, [&](const NamedTensor& output) {
+      return unowned_gradients_.contains(output.name);
+    });
   }
 
   const std::vector<NamedTensor>& initial() const { return initial_; }
 
  private:
-  void tell_apart_what_others_own(const CaseContext& context) {
+  void find_unowned_gradients(const CaseContext& context) {
     std::vector<std::size_t> owned;
     if (context.communication) owned = context.communication.owned_parameters();
     if (owned.empty()) return;
-    for (const auto& parameter : initial_) of_others_.insert("grad." + parameter.name);
-    for (const std::size_t index : owned) of_others_.erase("grad." + initial_[index].name);
+    for (const auto& parameter : initial_) unowned_gradients_.insert("grad." + parameter.name);
+    for (const std::size_t index : owned) unowned_gradients_.erase("grad." + initial_[index].name);
   }
 
   std::string pass_;
   ModelProgram* program_;
   std::vector<NamedTensor> initial_;
-  std::set<std::string> of_others_;
+  std::set<std::string> unowned_gradients_;
   std::unique_ptr<ProgramBoundary> boundary_;
   Step step_;  // destroyed first: it refers to the program
 };
@@ -145,7 +145,7 @@ at::Tensor loss_of(const std::vector<NamedTensor>& outputs) {
   throw std::logic_error("a train step left no loss");
 }
 
-// How far the loss has fallen since the first step; the loss itself hardly shows a wrong optimizer.
+// Drop of the loss since the first step; the loss itself hardly shows a wrong optimizer.
 class LossFall {
  public:
   at::Tensor since_first(const std::vector<NamedTensor>& outputs) {
@@ -158,7 +158,7 @@ class LossFall {
   at::Tensor first_;
 };
 
-// Calls both once, or five times where they train, and compares what they leave.
+// Makes one call of both, or five of a training pass, and compares the results.
 Verification compare_calls(const std::function<std::vector<NamedTensor>(int step)>& subject,
                            const std::function<std::vector<NamedTensor>()>& reference,
                            const std::string& pass, double tolerance) {
@@ -203,7 +203,7 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
   reference.restart_from(subject.initial());
   const auto call_reference = [&] {
     std::vector<NamedTensor> outputs = call(reference, pass);
-    subject.drop_what_others_own(outputs);
+    subject.drop_unowned_gradients(outputs);
     return outputs;
   };
   return compare_calls([&](int) { return subject.call(); }, call_reference, pass,

@@ -21,7 +21,7 @@ Shape shape_of(const CaseContext& context) {
   return {integer_option(context.parameters, "rows"), integer_option(context.parameters, "n_cols")};
 }
 
-// x and the output's gradient in the precision's dtype, weight and bias in that of parameters.
+// x and the output's gradient in the precision's dtype, weight and bias in its parameters' dtype.
 struct Drawn {
   NormInputs in;
   at::Tensor dout;
@@ -71,7 +71,7 @@ class NormProgram final : public model::OperationProgram {
   double tensor_bytes_;
 };
 
-// `dout` is given where gradients are to be compared.
+// With `dout`, gradients are compared too.
 Verification compare(const CaseContext& context, const NormInputs& in, const at::Tensor& dout,
                      const std::vector<NamedTensor>& values) {
   const auto reference = model::norm_reference(in, /*centred=*/in.bias.defined(), dout);
@@ -91,8 +91,8 @@ class NormWorkload final : public Workload {
  public:
   static std::vector<ParameterInfo> options() {
     return {
-        integer_parameter("rows", 8192, 1, 1 << 24, "Vectors that are normalised."),
-        // Of fewer columns a gradient is the small difference of large numbers.
+        integer_parameter("rows", 8192, 1, 1 << 24, "Vectors to normalise."),
+        // With fewer columns a gradient is a small difference of large numbers.
         integer_parameter("n_cols", 1024, 8, 1 << 20, "Elements of a vector."),
     };
   }
@@ -112,8 +112,8 @@ class NormWorkload final : public Workload {
     return info;
   }
 
-  // x, the output and its gradient; backward the gradient of x, and what a norm from basic
-  // operations keeps: x and the product with its scale in fp32.
+  // x, the output and its gradient. A backward adds the gradient of x and what a norm of basic
+  // operations keeps in fp32: x and its product with the scale.
   static std::string memory_estimate() {
     return "rows * n_cols * (element_size * (3 + runs_backward) + 8 * runs_backward)";
   }
@@ -134,7 +134,7 @@ class NormWorkload final : public Workload {
                    values);
   }
 
-  // Another program's norm that has a bias is taken for LayerNorm, one without for RMSNorm.
+  // Another program's norm is taken for LayerNorm with a bias, for RMSNorm without.
   Verification verify_exchange(const CaseContext& context, const std::string& pass,
                                const Exchange& exchange) override {
     const auto [rows, n_cols] = shape_of(context);

@@ -1,4 +1,4 @@
-// A library with the symbols of NVIDIA's libnvidia-ml.so.1 that are used, of two ages.
+// A library with the used symbols of NVIDIA's libnvidia-ml.so.1, of two ages.
 #include "fake_nvml.h"
 
 #include <cstdlib>

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-// What the fake library answers; fake_nvml() of the loaded library gives its own.
+// The fake library's answers; fake_nvml() of the loaded library returns its own.
 struct FakeProcess {
   unsigned pid;
   unsigned long long memory_bytes;

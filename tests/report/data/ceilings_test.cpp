@@ -9,7 +9,7 @@ namespace {
 
 using testing_support::run_of;
 
-// The best of bf16 was measured while the GPU was throttled.
+// The best bf16 case is marked: the GPU was throttled.
 store::Run throttled_calibration(bool discarded) {
   // 2 GFLOP in 4 ms and 16 in 4: 0.5 and 4 TFLOP/s.
   store::Run run = run_of(

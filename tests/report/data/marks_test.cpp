@@ -1,4 +1,4 @@
-// What a report does with what was seen while its figures were measured.
+// How reports show the marks of their figures.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ constexpr const char* pivot = R"(
     pivot: {by: [attention], where: {pass: forward}, metric: time, unit: ms}
 )";
 
-// Times come from a clock, as those that assay measures do.
+// Like figures that assay measured: times have a clock.
 store::Run measured() {
   store::Run run = run_of(figures);
   for (store::CaseResult& result : run.cases) {
@@ -97,8 +97,9 @@ TEST(Marks, EqualMarksMakeOneSentence) {
   for (store::CaseResult& result : run.cases) mark(result, throttled);
   run.cases[2].facts.marks[0].reason = "GPU 0 was held by its power limit in 9 of 20";
   const std::string text = markdown_of({&run}, pivot);
-  EXPECT_THAT(text, HasSubstr("- **† throttled** (4 cells: seq_len 128; seq_len 256): such as: GPU "
-                              "0 was held by its power limit in 3 of 10\n"));
+  EXPECT_THAT(text,
+              HasSubstr("- **† throttled** (4 cells: seq_len 128; seq_len 256): for example, GPU "
+                        "0 was held by its power limit in 3 of 10\n"));
 }
 
 TEST(Marks, AMarkOfAPassIsForTheTimesOfThatPass) {

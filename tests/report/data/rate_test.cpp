@@ -15,7 +15,7 @@ using ::testing::Not;
 using testing_support::markdown;
 using testing_support::run_of;
 
-// 6 GFLOP in 2 and 4 ms: 3 and 1.5 TFLOP/s; by the mean of 3 ms, 2 TFLOP/s.
+// 6 GFLOP in 2 and 4 ms: 3 and 1.5 TFLOP/s; 2 TFLOP/s by the mean time of 3 ms.
 const std::string two_samples =
     "workload,precision,device,pass,time.samples [ms],flops.value [GFLOP],bytes.value [MB]\n"
     "attention,bf16,cuda,forward,2 4,6,30\n";
@@ -25,7 +25,7 @@ std::string column(const std::string& text) {
          "\n    formulas: false\n";
 }
 
-// The one cell of a table.
+// The only cell of the table.
 std::string cell(const std::string& csv, const std::string& text) {
   const std::string table = markdown(csv, column(text));
   const std::size_t row = table.find("| bf16");
@@ -53,7 +53,7 @@ TEST(Rate, TurnsTheOrderOfTimesRound) {
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: n}"), "2");
 }
 
-// Of 3 and 1.5: 0.75 from the mean either way.
+// 3 and 1.5 lie 0.75 from their mean.
 TEST(Rate, SpreadIsThatOfTheSamplesRates) {
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: std_population, unit: TFLOP/s}"), "0.75");
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: [mean, std_population], unit: TFLOP/s}"),
@@ -77,7 +77,7 @@ TEST(Rate, CountsEveryCallOfASample) {
               HasSubstr("- **speed** = flops * 10 calls / time\n"));
 }
 
-// Iterations of 1 and 3, and of 5 and 1 ms: the slowest are 3 and 5, 4 on average.
+// The ranks take 1 and 3, then 5 and 1 ms: the slowest 3 and 5, on average 4.
 TEST(Rate, OfRanksIsThatOfOneAtTheSlowestTime) {
   EXPECT_EQ(cell("precision,pass,rank,time.samples [ms],flops.value [GFLOP]\n"
                  "bf16,forward,0,1 5,8\nbf16,forward,1,3 1,8\n",
@@ -140,7 +140,6 @@ TEST(Rate, WithoutACountIsNotAvailable) {
       "- **N/A** (1 cell: n_cols 8): flops are not counted in pass forward of norm\n");
 }
 
-// What failed is what it was; the rate does not hide it.
 TEST(Rate, OfAFailureIsItsOutcome) {
   const std::string table = markdown(
       "n,pass,time.mean [ms],flops.value [GFLOP],outcome,reason\n1,forward,1,2,,\n"
@@ -247,7 +246,7 @@ TEST(CeilingsOfRuns, TheNewestCountsAndOlderOnesFillIn) {
   EXPECT_EQ(ceilings.find("matmul_fp32", {})->run, "calibrate_matmul-1");
 }
 
-// 1000 launches in 2.5 ms are 2.5 us each; one that is waited for takes 7 us, its latency.
+// A batch of 1000 launches in 2.5 ms takes 2.5 us each; a single launch takes 7 us, its latency.
 TEST(CeilingsOfRuns, OfLaunchesTheLatencyAndTheTimeOfManyInARow) {
   const Ceilings ceilings = ceilings_of(
       {run_of("workload,device,operation,launches,pass,time.samples [us],launches.value [count]\n"
@@ -314,7 +313,8 @@ TEST(Share, SaysWhichCeilingIsLacking) {
       with_ceilings(
           "precision,device,pass,time.mean [ms],flops.value [GFLOP]\nmine,cuda,forward,1,1\n",
           {matmul_calibration()}, share),
-      HasSubstr("precision 'mine' says no dtype; name the ceiling, such as share_of: matmul_bf16"));
+      HasSubstr(
+          "precision 'mine' names no dtype; name the ceiling, such as share_of: matmul_bf16"));
   EXPECT_THAT(
       with_ceilings(
           "precision,device,pass,time.mean [ms],flops.value [GFLOP]\nbf16,cpu,forward,1,1\n",
@@ -322,7 +322,7 @@ TEST(Share, SaysWhichCeilingIsLacking) {
       HasSubstr("has measured matmul_bf16 on cpu"));
 }
 
-// 2 ranks: 0.5 GB of 1 GB/s over NCCL. The wires of 4 ranks, and those of Gloo, are others.
+// 2 ranks reach 0.5 of 1 GB/s over NCCL. 4 ranks and Gloo have ceilings of their own.
 TEST(Share, OfCollectivesIsOfThoseRanksAndThatBackend) {
   const store::Run calibration = run_of(
       "workload,device,backend,world_size,size,pass,time.samples [ms],bus_bytes.value [MB]\n"
@@ -377,7 +377,7 @@ std::string shipped(const std::string& name) {
   return *read_file(ASSAY_SOURCE_DIR "/configs/layouts/" + name + ".yaml");
 }
 
-// 4 TFLOP/s: 2 are 50 %. 40 GB/s: 10 are 25 %.
+// 2 of 4 TFLOP/s are 50 %, 10 of 40 GB/s 25 %.
 TEST(Share, IsWhatTheShippedLayoutsShow) {
   const std::string arithmetic =
       with_ceilings(two_samples, {matmul_calibration()}, shipped("arithmetic_share"));

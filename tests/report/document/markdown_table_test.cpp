@@ -13,7 +13,7 @@ TableColumn words(std::string name, std::vector<std::string> cells) {
   return {std::move(name), std::move(cells), 0, false};
 }
 
-// Expected as pandas 2 with tabulate 0.9 prints the same frame.
+// pandas 2 with tabulate 0.9 prints the same.
 TEST(MarkdownTable, NumbersStandOnTheirPoint) {
   const TableSection table{
       {numbers("n", {"7", "128", "4096"}), numbers("x", {"0.5", "12.25", "100"}),

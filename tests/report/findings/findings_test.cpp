@@ -10,7 +10,7 @@ namespace {
 
 using testing_support::markdown;
 
-const char* const nothing = "The results support no finding of the kinds asked for.\n";
+const char* const nothing = "The results support none of the requested findings.\n";
 
 TEST(Speedup, GeometricMeanRangeAndWhereTheSignChanges) {
   // Ratios naive / flash: 0.5, 2, 8: geometric mean 2.
@@ -76,7 +76,7 @@ TEST(Speedup, AxisAndBaselineCanBeNamed) {
   EXPECT_NE(text.find("**small against xl, forward**: 4× as fast."), std::string::npos) << text;
 }
 
-// "model,precision,pass,time.mean [ms],…" with this standard error, in ms.
+// "model,precision,pass,time.mean [ms],…" with the standard error in ms.
 std::string with_errors(const std::string& axes, const std::vector<std::string>& places_and_means,
                         double error = 1e-3) {
   std::string csv = axes + ",pass,time.mean [ms],time.std [ms],time.n\n";
@@ -98,7 +98,7 @@ TEST(Speedup, ByAnAxisEachOfItsValuesIsTold) {
   const std::string text = markdown(with_errors("model,seq_len,precision", figures), spec);
   EXPECT_NE(text.find("; by model: small 1×, large 4×, xl 8×, rising.\n"), std::string::npos)
       << text;
-  // Where the largest lacks a case, the others would be compared with less than theirs.
+  // The largest lacks a case, so the gains are of different cases.
   const std::string less =
       markdown(with_errors("model,seq_len,precision", {figures.begin(), figures.end() - 2}), spec);
   EXPECT_NE(less.find("; by model: small 1×, large 4×, xl 8×.\n"), std::string::npos) << less;
@@ -123,7 +123,7 @@ TEST(Speedup, ByANumberTheValuesAreInItsOrder) {
       << text;
 }
 
-// Each time's standard error is 0.1 ms: of 4 ms against 1 ms the ratio is known within 10 %.
+// Each time has a standard error of 0.1 ms: the ratio of 4 ms to 1 ms is known within 10 %.
 TEST(Speedup, ByAnAxisThereIsNoTrendWithinTheNoise) {
   const std::string spec = "- findings: [{speedup: {axis: precision, by: model}}]";
   const auto told = [&](const std::string& middle) {
@@ -276,7 +276,7 @@ TEST(Failures, WhichAndWhy) {
                      "256,naive,forward,,oom,2 GiB requested\n256,flash,forward,1,,\n"
                      "512,naive,forward,,oom,8 GiB requested\n512,flash,forward,1,,\n",
                      "- findings: [failures]"),
-            "- **oom**: 2 of 6 results (attention naive, seq_len 256 or 512), such as: 2 GiB "
+            "- **oom**: 2 of 6 results (attention naive, seq_len 256 or 512), for example: 2 GiB "
             "requested.\n");
 }
 

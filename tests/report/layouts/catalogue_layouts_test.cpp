@@ -1,5 +1,4 @@
-// Layouts of the catalogue's rows whose workload is missing, over small imported figures worked out
-// by hand.
+// Layouts of the catalogue's rows without a workload, over small imported figures computed by hand.
 #include "shipped_layout.h"
 
 namespace assay::report {
@@ -7,7 +6,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// The cells of every table of a report, row by row, headers too.
+// The cells of every table of a report, row by row, with headers.
 Rows cells_of(const std::string& report) {
   Rows rows;
   for (const std::string& line : split(report, '\n')) {
@@ -129,7 +128,7 @@ TEST_F(ShippedLayout, ResidualStream) {
             {"2.7B", "4", "512", "2560", "20.00 MiB", "20.00 MiB"}}));
 }
 
-// Eleven, of which ten are shown, the largest first.
+// Ten of eleven are shown, the largest first.
 TEST_F(ShippedLayout, LargestAllocations) {
   std::string figures = "part,allocation_size.value [MiB]\n";
   for (int i = 1; i <= 11; ++i) {

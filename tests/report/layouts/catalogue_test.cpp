@@ -9,7 +9,7 @@
 #include "source_root.h"
 #include "yaml/document.h"
 
-// docs/catalogue.md says of every deliverable what makes it and what shows it.
+// docs/catalogue.md names the experiment and the layout of every deliverable.
 namespace assay::report {
 namespace {
 
@@ -41,7 +41,7 @@ bool is_layout(const Link& link) {
   return link.file.ends_with(".yaml") && link.file.find("experiments/") == std::string::npos;
 }
 
-// As GitHub names the headings of a page.
+// GitHub's anchor of a heading.
 std::set<std::string> headings_of(const fs::path& file) {
   std::set<std::string> headings;
   for (const std::string& line : split(*read_file(file.string()), '\n')) {
@@ -82,7 +82,7 @@ TEST(Catalogue, HasARowForEveryDeliverable) {
   EXPECT_EQ(present, expected);
 }
 
-// Rows that no table, text or picture of a report can be: a profiler's picture, and a derivation.
+// Rows that a report cannot show: a profiler's picture, and a derivation.
 const std::set<std::string> without_layout{"B8", "F4"};
 
 TEST(Catalogue, NamesALayoutForEveryRow) {

@@ -1,6 +1,6 @@
 #include "shipped_layout.h"
 
-// Shipped layouts that no golden table shows, over small figures.
+// Shipped layouts without a golden table, over small figures.
 namespace assay::report {
 namespace {
 
@@ -63,7 +63,7 @@ TEST_F(ShippedLayout, MemoryTimeline) {
             "forward,0,1,\nbackward,1,2,\noptimizer,2,3,\n");
 }
 
-// Of 4 s of communication 1 s lies within the compute of the overlapping case, none of the other's.
+// 1 s of 4 s of communication overlaps compute in the overlapping case, none in the other.
 TEST_F(ShippedLayout, OverlapTimeline) {
   std::string text;
   for (const auto& [communication, start] :

@@ -8,7 +8,6 @@
 #include "source_root.h"
 #include "store/exchange/import.h"
 
-// reports/ keeps reports beside the results they were made from.
 namespace assay::report {
 namespace {
 
@@ -51,7 +50,7 @@ TEST(ReferenceReports, AreWhatTheirResultsGive) {
   EXPECT_GE(count, 5u);
 }
 
-// The first table of a text, with its lines' ends.
+// The first table of a text, with line ends.
 std::string first_table(const std::string& text) {
   const std::size_t begin = text.find("\n|") + 1;
   return text.substr(begin, text.find("\n\n", begin) - begin);

@@ -1,4 +1,4 @@
-// Axes that vary and that a block does not name: every result is shown all the same.
+// Every result is shown even if a block does not name an axis that varies.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using testing_support::run_of;
 const char* const batches =
     "model,batch,pass,time.mean [s]\nsmall,4,forward,1\nsmall,8,forward,2\n";
 
-TEST(UnnamedAxes, AreFurtherColumnsOfATablesRows) {
+TEST(AmbiguousAxes, AreFurtherColumnsOfATablesRows) {
   EXPECT_EQ(markdown(batches, R"(
 - table:
     rows: [model]
@@ -28,11 +28,11 @@ TEST(UnnamedAxes, AreFurtherColumnsOfATablesRows) {
             "| small   |       4 |   1 |\n"
             "| small   |       8 |   2 |\n"
             "\n"
-            "`batch` was added: the report does not name it, and without it several results would "
-            "stand in one place.\n");
+            "`batch` was added: the report does not name it, and without it one place would show "
+            "several results.\n");
 }
 
-TEST(UnnamedAxes, MayBeThePass) {
+TEST(AmbiguousAxes, MayBeThePass) {
   const std::string text =
       markdown("model,pass,time.mean [s]\nsmall,forward,1\nsmall,backward,2\n", R"(
 - table:
@@ -42,7 +42,7 @@ TEST(UnnamedAxes, MayBeThePass) {
   EXPECT_NE(text.find("| small   | backward |   2 |"), std::string::npos) << text;
 }
 
-TEST(UnnamedAxes, OfTwoRunsAreTheirNames) {
+TEST(AmbiguousAxes, OfTwoRunsAreTheirNames) {
   const store::Run a = run_of("model,pass,time.mean [s]\nsmall,forward,1\n", "a");
   const store::Run b = run_of("model,pass,time.mean [s]\nsmall,forward,2\n", "b");
   const std::string text = markdown_of({&a, &b}, R"(
@@ -53,8 +53,8 @@ TEST(UnnamedAxes, OfTwoRunsAreTheirNames) {
   EXPECT_NE(text.find("| small   | b     |   2 |"), std::string::npos) << text;
 }
 
-TEST(UnnamedAxes, AreAddedOnlyAsFarAsTheyTellResultsApart) {
-  // Tokens follow from world: either tells the results apart, and the one that was set comes first.
+TEST(AmbiguousAxes, AreAddedOnlyAsFarAsTheyTellResultsApart) {
+  // Tokens follow from world: either axis separates the results, and the preferred one wins.
   store::Run run =
       run_of("model,tokens,world,pass,time.mean [s]\nsmall,2,1,forward,1\nsmall,4,2,forward,2\n");
   run.info.first.overrides = {"--set world=[1,2]"};
@@ -66,7 +66,7 @@ TEST(UnnamedAxes, AreAddedOnlyAsFarAsTheyTellResultsApart) {
   EXPECT_NE(text.find("| model   |   world |   s |"), std::string::npos) << text;
 }
 
-TEST(UnnamedAxes, GiveATextBlockForEachOfTheirValues) {
+TEST(AmbiguousAxes, GiveATextBlockForEachOfTheirValues) {
   EXPECT_EQ(markdown(batches, R"(
 - text:
     rows: [model]
@@ -74,11 +74,11 @@ TEST(UnnamedAxes, GiveATextBlockForEachOfTheirValues) {
     row: "{model}: {s}"
 )"),
             "### batch 4\n\n```\nsmall: 1\n```\n\n### batch 8\n\n```\nsmall: 2\n```\n\n"
-            "`batch` was added: the report does not name it, and without it several results would "
-            "stand in one place.\n");
+            "`batch` was added: the report does not name it, and without it one place would show "
+            "several results.\n");
 }
 
-TEST(UnnamedAxes, StandBesideThoseAPivotSpreads) {
+TEST(AmbiguousAxes, StandBesideThoseAPivotSpreads) {
   const std::string text = markdown(
       "model,batch,precision,pass,time.mean [s]\nsmall,4,fp32,forward,1\nsmall,8,fp32,forward,2\n"
       "small,4,bf16,forward,3\nsmall,8,bf16,forward,4\n",
@@ -90,7 +90,7 @@ TEST(UnnamedAxes, StandBesideThoseAPivotSpreads) {
   EXPECT_NE(text.find("| small   |       8 |      2 |      4 |"), std::string::npos) << text;
 }
 
-TEST(UnnamedAxes, AreNoneWhereTheyAreTakenTogether) {
+TEST(AmbiguousAxes, AreNoneWhereTheyAreTakenTogether) {
   const std::string text = markdown(batches, R"(
 - table:
     rows: [model]

@@ -101,7 +101,7 @@ TEST_F(Flames, SeriesOfTheWholePassAreNoStacks) {
 
 TEST_F(Flames, AreOfOneCaseEach) {
   const std::string models = stack("a", "[0.001]", "small") + stack("a", "[0.002]", "large");
-  EXPECT_NE(rendered(models, "- flame: {}").find("here they differ in model (small, large)"),
+  EXPECT_NE(rendered(models, "- flame: {}").find("the chosen ones differ in model (small, large)"),
             std::string::npos);
   const std::string each = rendered(models, "- flame: {for_each: [model]}");
   EXPECT_NE(each.find("![small](flame-1.svg)"), std::string::npos) << each;

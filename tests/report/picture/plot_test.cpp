@@ -164,7 +164,7 @@ std::string data_of(const std::filesystem::path& folder, const std::string& name
   return text ? *text : text.error().text();
 }
 
-// Figures of which only a mean and a confidence interval are known.
+// Figures with a mean and a confidence interval alone.
 TEST_F(Plots, ImportedIntervalsAreErrorBars) {
   const char* const figures =
       "seq_len,pass,time.mean [ms],time.ci_low [ms],time.ci_high [ms]\n"

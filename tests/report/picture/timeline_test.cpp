@@ -136,7 +136,8 @@ TEST_F(Timelines, ComeOneForEachCase) {
       line(R"("metric":"span_end","unit":"s","part":"compute","samples":[1])", "false");
   const std::string mixed = rendered(trace, "- timeline: {lanes: [compute]}\n");
   EXPECT_NE(mixed.find("spec.yaml:1:"), std::string::npos) << mixed;
-  EXPECT_NE(mixed.find("they differ in overlap (true, false)"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("the chosen ones differ in overlap (true, false)"), std::string::npos)
+      << mixed;
   rendered(trace, "- timeline: {lanes: [compute], for_each: [overlap]}\n");
   EXPECT_EQ(data("timeline-2"), "line,start time [s],end time [s],value\ncompute,0,1,\n");
 }
@@ -159,7 +160,7 @@ TEST_F(Timelines, OfSeriesThatDoNotFitTogetherAreErrors) {
          "- timeline: {values: [allocated_memory]}\n", "do not ascend");
 }
 
-// What lies below zero is not cut off.
+// Values below zero stay visible.
 TEST(TimelineScript, BeginsAtZeroUnlessSomethingIsBelow) {
   TimelineData data;
   data.lines = {{"balance", {0, 1}, {1, 2}}};

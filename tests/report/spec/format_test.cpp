@@ -28,7 +28,7 @@ TEST_P(Formats, WriteTheNumber) {
   EXPECT_EQ(apply(*format, param.value, false, param.unit), param.expected) << param.format;
 }
 
-// Expectations of g, repr and {…} are what C and Python print.
+// C and Python print the same for g, repr and {…}.
 INSTANTIATE_TEST_SUITE_P(
     Numbers, Formats,
     testing::Values(Case{"g6", 0.063523456, "ms", "0.0635235"}, Case{"g6", 16.5, "GiB", "16.5"},

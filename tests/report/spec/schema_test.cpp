@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// What the schema objects to, "" when nothing.
+// "": the schema accepts it.
 std::string objections(const yaml::Node& report) {
   valijson::Schema schema;
   valijson::SchemaParser parser;
@@ -84,7 +84,7 @@ TEST(ReportSchema, RefusesWhatTheReaderRefuses) {
   }
 }
 
-// The keys that the reader says a construct has, from its answer to one that does not exist.
+// The known keys of a construct, from the reader's complaint about an unknown one.
 std::set<std::string> keys_of_the_reader(const std::string& report) {
   for (const Diagnostic& diagnostic : check(*yaml::parse(report, "spec.yaml"), {})) {
     const std::size_t at = diagnostic.hint.find("known: ");
@@ -105,7 +105,7 @@ std::set<std::string> keys_of(const json& schema) {
   return keys;
 }
 
-// The first object within the schema that has this property.
+// The first object of the schema with this property.
 const json* object_with(const json& schema, const std::string& property) {
   if (schema.is_object() && schema.contains("properties") &&
       schema["properties"].contains(property)) {
@@ -122,7 +122,7 @@ TEST(ReportSchema, HasTheKeysOfPivotsNotesAndFindings) {
   const json definitions = report_schema()["definitions"];
   std::set<std::string> of_pivot =
       keys_of_the_reader("- table: {pivot: {by: a, metric: a, zzzzzzzz: 1}}");
-  of_pivot.merge(std::set<std::string>{"by", "name"});  // read ahead of the rest
+  of_pivot.merge(std::set<std::string>{"by", "name"});  // given in the text
   EXPECT_EQ(keys_of(definitions["pivot"]), of_pivot);
 
   const json& table = definitions["table"]["properties"];
@@ -157,8 +157,8 @@ TEST(ReportSchema, HasTheKeysThatTheReaderTakes) {
   EXPECT_EQ(of_columns, taken);
 }
 
-// The rest of that file is of the plugins: `assay schema` writes both. With ASSAY_WRITE_DOCS set
-// (tools/docs) this part is written.
+// `assay schema` also writes the plugins' part of that file. ASSAY_WRITE_DOCS (tools/docs) writes
+// this part.
 TEST(ReportSchema, IsInTheShippedSchemaOfExperiments) {
   const std::string file = (source_root / "configs/experiment.schema.json").string();
   const auto text = read_file(file);

@@ -8,7 +8,7 @@
 namespace assay::report {
 namespace {
 
-// What is wrong, where, and what the message must say of it.
+// A spec with the line, the message and the hint of its mistake.
 struct Mistake {
   const char* name;
   const char* yaml;
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                 5, "mixes ms and s", "one unit"}),
     mistake_name);
 
-// Each side has one unit, or is a plain number.
+// Each side has one unit or none.
 TEST(Units, OfComparisonsThatAgreeAreAccepted) {
   for (const char* line :
        {"      c: {expr: 'if(a > 5 && b < 3, b / a, 0)'}\n",
@@ -199,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"expression", "- table:\n    columns:\n      x: {expr: '1 +'}\n", 3, "expr", ""},
         Mistake{"mean_in_a_row",
                 "- text:\n    columns: {s: {metric: time, unit: s}}\n    row: '{mean(s)}'\n", 3,
-                "a row has nothing to take", "summary"},
+                "a row has no {mean(…)} of 's'", "summary"},
         Mistake{"limit", "- table:\n    columns: {s: {metric: time, unit: s}}\n    limit: many\n",
                 3, "limit must be a whole number", ""},
         Mistake{"index", "- table:\n    columns: {s: {metric: time, unit: s}}\n    index: 1\n", 3,

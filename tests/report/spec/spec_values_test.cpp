@@ -8,7 +8,7 @@ namespace {
 using testing_support::built;
 using testing_support::run_of;
 
-// Values that a spec chooses and nothing has.
+// A spec that names a missing value.
 struct ValueMistake {
   const char* name;
   const char* yaml;
@@ -110,11 +110,11 @@ INSTANTIATE_TEST_SUITE_P(
         ValueMistake{"overlap_of_one", "- timeline: {lanes: [compute], overlap: {of: compute}}\n",
                      1, 41, "needs `of` and `with`", "with: compute"},
         ValueMistake{"unit_of_lanes", "- timeline: {lanes: [compute], unit: ms}\n", 1, 38,
-                     "`unit` is of `values`", "chosen for the picture"},
+                     "`unit` belongs to `values`", "chosen for the picture"},
         ValueMistake{"overlap_of_values",
                      "- timeline: {values: power, overlap: {of: compute, with: "
                      "communication}}\n",
-                     1, 38, "an overlap is of `lanes`", "lanes: [compute, communication]"},
+                     1, 38, "`overlap` belongs to `lanes`", "lanes: [compute, communication]"},
         ValueMistake{"key", "- timeline: {lanes: [compute], phase: [compute]}\n", 1, 32,
                      "timeline has no key 'phase'", "did you mean 'phases'"}),
     [](const auto& tested) { return std::string(tested.param.name); });
@@ -127,7 +127,7 @@ TEST(Values, AreNamedInAnyUnitAndLeftOutByAnEmptyText) {
   EXPECT_TRUE(diagnostics.empty()) << diagnostics.front().text();
 }
 
-// What the experiment names may be left out of a run; what neither has is a mistake.
+// A run may lack a value of its experiment; a value of neither is a mistake.
 TEST(Values, OfTheExperimentMayBeMissingFromARun) {
   store::Run run = run_of("attention,pass,time.mean [s]\nnaive,forward,1\n");
   run.info.first.experiment_text =

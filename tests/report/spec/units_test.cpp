@@ -15,7 +15,7 @@ TEST(Units, Convert) {
   EXPECT_EQ(convert(7, "token", "token"), 7);
 }
 
-// Device clocks count milliseconds in 32-bit floats; storing seconds must not change what is shown.
+// Device clocks count milliseconds in 32-bit floats; storing seconds must not change them.
 TEST(Units, MillisecondsOfADeviceClockComeBackAsTheyWere) {
   int different = 0;
   for (int i = 1; i < 20000; ++i) {

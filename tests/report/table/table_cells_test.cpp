@@ -22,7 +22,7 @@ TEST(TableCells, ReasonsStandBelow) {
       << text;
 }
 
-// Three sizes by two kinds, of which two pairs were not measured and one has no memory.
+// Three sizes by two kinds: two pairs were not measured, one has no memory.
 const char* const gaps =
     "kind,size,pass,time.mean [ms],peak_memory.mean [MiB]\n"
     "a,1,forward,2,10\n"
@@ -43,8 +43,8 @@ TEST(TableCells, ABlankCellSaysWhetherAnythingWasMeasured) {
             "|      3 |     |  30 |\n"
             "\n"
             "- **a, b** in MiB\n"
-            "- **blank** (1 cell: size 1): no peak_memory is stored of it\n"
-            "- **blank** (2 cells: size 2; size 3): nothing like it is among the results\n");
+            "- **blank** (1 cell: size 1): no peak_memory is stored for it\n"
+            "- **blank** (2 cells: size 2; size 3): no result is stored for it\n");
 }
 
 TEST(TableCells, WhatIsComputedSaysWhatItLacks) {
@@ -56,7 +56,7 @@ TEST(TableCells, WhatIsComputedSaysWhatItLacks) {
       ms: {metric: time, pass: forward, unit: ms}
       share: {expr: "1 / ms"}
 )");
-  EXPECT_NE(divided.find("- **N/A** (1 cell: size 2): its formula has no value there\n"),
+  EXPECT_NE(divided.find("- **N/A** (1 cell: size 2): its formula has no value here\n"),
             std::string::npos)
       << divided;
 
@@ -158,7 +158,7 @@ TEST(TableCells, RatioWithoutABaseIsNotANumber) {
             "|----------:|:-------|\n"
             "|       256 | N/A    |\n"
             "\n"
-            "- **N/A** (1 cell: seq_len 256): what it is compared with is oom\n");
+            "- **N/A** (1 cell: seq_len 256): its baseline is oom\n");
 }
 
 TEST(TableCells, ExpressionOverWhatIsNoNumberIsNone) {
@@ -233,8 +233,7 @@ TEST(TableCells, OtherMetricsOfAFailedPassShowItsOutcome) {
   EXPECT_NE(text.find("| xl      | OOM   |"), std::string::npos) << text;
 }
 
-// A table whose header and cells say no unit says it below; one that does, in whatever way, does
-// not.
+// A line below the table states a unit that header and cells omit.
 TEST(Units, StandBelowWhereNothingElseSaysThem) {
   const std::string figures =
       "kind,pass,time.samples [s],peak_memory.value [MiB],bucket\n"

@@ -151,7 +151,7 @@ TEST(Table, WithoutRowsTheAxesThatVaryAre) {
             "| large   |   2 |\n");
 }
 
-// A value that the experiment names but no result has: --filter left it out.
+// The experiment names a value that no result has: --filter excluded it.
 TEST(Table, WithoutResultsSaysWhy) {
   store::Run run = run_of(attention);
   run.info.first.experiment_text = "matrix: {attention: [naive, flash, fused]}";
@@ -203,7 +203,7 @@ TEST(Table, NamesTimesThatNobodyHasVerified) {
           .find("**not verified** (2 cells: seq_len 128, attention mine; seq_len 256, attention "
                 "mine): mine: too large"),
       std::string::npos);
-  // A ratio of an unverified time is no better; what is counted needs no verifying.
+  // A ratio of an unverified time is unverified; counts need no verification.
   EXPECT_NE(markdown_of({&run}, rows + "{metric: time, relative_to: {attention: naive}}}}")
                 .find("**not verified** (1 cell: seq_len 128, attention mine)"),
             std::string::npos);
@@ -215,7 +215,7 @@ TEST(Table, NamesTimesThatNobodyHasVerified) {
             "\n- **x** in byte\n");
 }
 
-// `reasons: false` leaves out why a cell is no number; an unverified time looks like any other.
+// `reasons: false` keeps the line of an unverified time, which looks like any other.
 TEST(Table, UnverifiedTimesAreNamedEvenWithoutReasons) {
   const std::string figures =
       "attention,pass,time.mean [ms],outcome,reason\nmine,forward,1,ok,\nflash,forward,,oom,full\n";
@@ -234,7 +234,7 @@ TEST(Table, UnverifiedTimesAreNamedEvenWithoutReasons) {
   EXPECT_EQ(text.find("full"), std::string::npos) << text;
 }
 
-// One case, so that there is no row to name.
+// A single case has no row to name.
 TEST(Table, AReasonWithoutRowsNamesNone) {
   EXPECT_EQ(markdown("pass,time.mean [ms],outcome,reason\nforward,,oom,full\n",
                      "- table: {columns: {x: {metric: time, unit: ms}}}"),

@@ -1,12 +1,11 @@
-"""What a variant in another process needs: reads the case, measures it by assay's rules, prints
-series, exchanges tensors.
+"""For variants in processes of their own: reads the case, measures it by assay's rules, prints
+series, exchanges tensors. docs/external.md describes the protocol.
 
-A script defines a Program and ends with `serve(build)`, where `build(case)` returns the program:
-derive from Attention or Norm, whose `forward` is all that is left to write, or from Program. The
-protocol is described in docs/external.md.
+A script derives a class from Attention or Norm and writes its `forward`, or derives one from
+Program, and ends with `serve(build)`, where `build(case)` returns the program.
 """
 
-from . import standard_streams  # first: what anything below prints is not for the host
+from . import standard_streams  # first: keeps what is printed below from the host
 
 import json
 import platform
@@ -15,7 +14,7 @@ import sys
 try:
     import torch as _torch  # noqa: F401  (everything below needs it)
 except ImportError as missing:
-    # The variant cannot run at all: say so for every pass rather than die with a traceback.
+    # Reports every pass as unsupported instead of failing with a traceback.
     host = standard_streams.to_host()
     for name in json.loads(standard_streams.from_host().readline())["passes"]:
         print(json.dumps({"series": {

@@ -9,10 +9,10 @@ from .case import Unsupported
 
 LONGEST_HOLD_S = 0.05
 MOST_LENGTHENING = 8  # of a hold that was too short; a call that waits for the device outlasts any
-FASTEST_CLOCK_HZ = 2e9  # of the multiprocessors; slower ones hold a little longer
+FASTEST_CLOCK_HZ = 2e9  # of the multiprocessors; slower ones hold longer
 SHORT_SPIN, LONG_SPIN = 10_000, 160_000  # cycles
 NEWEST = 41
-SHORT_READING_S = 200e-6  # of a longer one what the overhead moves by is a thousandth
+SHORT_READING_S = 200e-6  # changes of the overhead are a thousandth of longer ones
 NOTICED_WITHIN_S = 50e-6
 
 
@@ -22,7 +22,7 @@ def synchronize(device):
 
 
 class WallClock:
-    """Synchronise, call, synchronise; host time is included."""
+    """Synchronises, calls, synchronises; includes host time."""
 
     name = "wall"
 
@@ -31,10 +31,10 @@ class WallClock:
         self._flush = flush or (lambda: None)
 
     def prepare(self, program, pass_name):
-        """Once, between warm-up and samples."""
+        """Called once, between warm-up and samples."""
 
     def sample(self, program, pass_name, calls):
-        """Seconds of `calls` calls; `before` and the flush go ahead of each and are left out."""
+        """Seconds of `calls` calls, without the `before` and the flush ahead of each."""
         total = 0.0
         for _ in range(calls):
             program.before(pass_name)
@@ -48,10 +48,9 @@ class WallClock:
 
 
 class CudaEventClock:
-    """Device time between two events on the current stream, less what they would show around a
-    kernel of no length: by the line through a short spin and a long one, of which one follows each
-    short reading. The stream spins while the host enqueues the call, so that launch gaps do not
-    count."""
+    """Device time between two events on the current stream, less their overhead: what the line
+    through a short and a long spin shows for a kernel of no length. Spins follow each short
+    reading. The stream spins while the host enqueues the call, which hides launch gaps."""
 
     name = "cuda_event"
 
@@ -66,8 +65,8 @@ class CudaEventClock:
         self._shown = {SHORT_SPIN: deque(maxlen=NEWEST), LONG_SPIN: deque(maxlen=NEWEST)}
 
     def prepare(self, program, pass_name):
-        """Tried again where the device seems to work on after the stream: other processes may have
-        kept this one from noticing the end."""
+        """Tries again where the device seems to outlive the stream: other processes may have
+        delayed this one."""
         tries = [self._observe(program, pass_name)]
         while tries[-1][1] > NOTICED_WITHIN_S and len(tries) < 5:
             tries.append(self._observe(program, pass_name))
@@ -76,7 +75,7 @@ class CudaEventClock:
         if outlived_s > NOTICED_WITHIN_S:
             raise Unsupported(
                 "the call leaves work on a stream that the current one does not wait for "
-                f"({outlived_s * 1e6:.0f} us of it); events would cut it off, the wall clock does not")
+                f"({outlived_s * 1e6:.0f} us of it); events would miss it, use the wall clock")
 
     def sample(self, program, pass_name, calls):
         total = 0.0
@@ -87,7 +86,7 @@ class CudaEventClock:
         return total
 
     def _observe(self, program, pass_name):
-        """(host time of enqueuing the call, how long the device outlived the stream)"""
+        """(seconds to enqueue the call, seconds by which the device outlived the stream)"""
         program.before(pass_name)
         synchronize(self._device)
         begun = time.perf_counter()
@@ -112,7 +111,7 @@ class CudaEventClock:
             missing = 1 if shown else NEWEST
             for _ in range(4 * missing):
                 shown_s, gap = self._show(self._spin_hold_s, lambda: torch.cuda._sleep(cycles))
-                if gap:  # the host's part would be in it
+                if gap:  # the reading includes host time
                     self._spin_hold_s = min(2 * self._spin_hold_s, LONGEST_HOLD_S)
                     continue
                 shown.append(shown_s)
@@ -128,7 +127,7 @@ class CudaEventClock:
 
     @staticmethod
     def _show(hold_s, enqueue):
-        """(seconds between the events, whether the hold had ended before all was enqueued)"""
+        """(seconds between the events, whether the hold ended before all was enqueued)"""
         start = torch.cuda.Event(enable_timing=True)
         stop = torch.cuda.Event(enable_timing=True)
         released = torch.cuda.Event()
@@ -143,7 +142,7 @@ class CudaEventClock:
 
 
 def middle_mean(values):
-    """The mean without the quarter at either end."""
+    """The mean without the lowest and the highest quarter."""
     ordered = sorted(values)
     middle = ordered[len(ordered) // 4:len(ordered) - len(ordered) // 4]
     return sum(middle) / len(middle)
@@ -153,11 +152,10 @@ CLOCKS = {clock.name: clock for clock in (WallClock, CudaEventClock)}
 
 
 def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_sample, turns=None):
-    """(seconds of the very first call, name of its clock, seconds of each sample). Warm-up calls
-    are timed by the wall. The first call is the first of them; with a warm-up of 0 it is part of
-    the first sample, and no call prepares the clock. In turns the first sample of one is preceded by
-    a sample that does not count, since the caches hold what others left; not so the very first
-    where no call is to come before it."""
+    """(seconds of the first call, name of its clock, seconds of each sample). The wall clock times
+    the warm-up calls; with a warm-up of 0 the first sample contains the first call, and no call
+    prepares the clock. A turn after other cases begins with a sample that does not count, since
+    their data is in the caches; the first turn only after a warm-up."""
     wall = WallClock(device)
     warm = [wall.sample(program, pass_name, 1) for _ in range(warmup)]
     if warm:
@@ -172,7 +170,7 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
 
 
 def observe_memory(device, program, pass_name):
-    """(bytes allocated when one call began, most bytes allocated at any moment of it); CUDA only."""
+    """(bytes allocated before one call, peak bytes during it); CUDA only."""
     program.before(pass_name)
     synchronize(device)
     torch.cuda.reset_peak_memory_stats(device)

@@ -1,5 +1,5 @@
-"""Variants of a single operation: the inputs, passes, counts and exchange are those of assay's own
-workloads, `forward` is the author's."""
+"""Variants of a single operation: inputs, passes, counts and exchange as in assay's own workloads,
+`forward` by the author."""
 
 import torch
 
@@ -14,7 +14,7 @@ PASSES = ("inference", "forward", "backward", "forward_backward")
 
 
 class OperationProgram(Program):
-    """One call of an operation on seeded random inputs. Leaves are the inputs that get gradients;
+    """One call of an operation on seeded random inputs. `leaves` are the inputs that get gradients,
     `dout` is the output's gradient."""
 
     workload = ""
@@ -80,8 +80,8 @@ class OperationProgram(Program):
 
 
 class Attention(OperationProgram):
-    """softmax(scale · q kᵀ + mask) v. Write `forward`; it is differentiated by autograd, so a
-    backward of its own is a torch.autograd.Function."""
+    """softmax(scale · q kᵀ + mask) v. Write `forward`. Autograd differentiates it; write a backward
+    of your own as a torch.autograd.Function."""
 
     workload = "attention"
 
@@ -96,8 +96,8 @@ class Attention(OperationProgram):
         self.dout = self.random(*self.shape).to(self.dtype)
 
     def forward(self, q, k, v):
-        """q, k, v: [batch, heads, seq_len, d_head] → the same, in their dtype. self.causal: query i
-        sees keys up to its own; self.scale: 1 / sqrt(d_head)."""
+        """q, k, v: [batch, heads, seq_len, d_head] → the same shape and dtype. self.causal: query i
+        sees keys up to i; self.scale: 1 / sqrt(d_head)."""
         raise NotImplementedError
 
     def call(self):

@@ -1,25 +1,25 @@
-"""What is measured."""
+"""The base of every variant."""
 
 
 class Program:
-    """Derive from this; the meanings are those of assay's C++ interface."""
+    """Derive from this; its methods mean the same as in assay's C++ interface."""
 
     def before(self, pass_name):
-        """Ahead of each call, outside the timed region: gradients to none, a backward's forward."""
+        """Untimed work before each call: clears gradients, runs a backward's forward."""
 
     def run(self, pass_name):
-        """The timed region. Work left on the device is waited for by the clock."""
+        """The timed call. The clock waits for work left on the device."""
         raise NotImplementedError
 
     def counts(self, pass_name):
-        """Quantities counted rather than measured: {metric: value}."""
+        """Counted quantities: {metric: value}."""
         return {}
 
     def exchange(self, pass_name):
-        """One more call of the pass, for checking: {"inputs": {name: tensor}, "outputs": {…}} under
-        the names that docs/external.md gives. None: the pass stays unchecked. Called after
-        everything has been timed."""
+        """Calls the pass once more for checking, after everything has been timed. Returns
+        {"inputs": {name: tensor}, "outputs": {…}} with the names of docs/external.md; None leaves
+        the pass unchecked."""
         return None
 
     def release(self):
-        """Lets go of what a failed pass left behind, so that the next one finds the memory."""
+        """Frees the memory that a pass left behind, for the next one."""

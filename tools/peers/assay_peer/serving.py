@@ -17,8 +17,8 @@ from .clocks import CLOCKS, observe_memory, time_pass
 from .tensors import write_exchange
 from .turns import Turns
 
-# What PyTorch raises as a plain RuntimeError but means more by.
-MEANT_BY_MESSAGE = (
+# Outcomes that PyTorch reports only in the message of a RuntimeError.
+OUTCOME_OF_MESSAGE = (
     ("No available kernel", "unsupported"),
     ("No viable backend", "unsupported"),
     ("out of memory", "oom"),
@@ -63,14 +63,14 @@ class Output:
 
 
 def measure_pass(case, program, pass_name, output, turns=None):
-    """Reports when all of the pass has been measured: one that fails has one outcome, no figures."""
+    """Reports after the whole pass: one that fails has an outcome and no figures."""
     clock = CLOCKS[case.require("measure.clock", *CLOCKS)](case.device, flush_of(case))
     clock_name = clock.name
     first, first_clock, samples = time_pass(
         clock, case.device, program, pass_name, warmup=int(case.get("measure.warmup", 5)),
         samples=int(case.get("measure.samples", 10)),
         calls_per_sample=int(case.get("measure.calls_per_sample", 1)), turns=turns)
-    del clock  # and with it the buffer that flushes, which is not the case's memory
+    del clock  # and its flush buffer, which is not the case's memory
     memory = observe_memory(case.device, program, pass_name) if case.device.type == "cuda" else ()
     counts = program.counts(pass_name)
     output.series(pass_name, "time", "s", samples, clock=clock_name)
@@ -82,14 +82,14 @@ def measure_pass(case, program, pass_name, output, turns=None):
 
 
 def exchange_pass(case, program, pass_name, output):
-    """What cannot be handed over is measured all the same, and marked unchecked."""
+    """A pass whose tensors cannot be exchanged stays measured and is marked unchecked."""
     try:
         exchanged = program.exchange(pass_name)
         if exchanged is None:
             output.unchecked(pass_name, "the program exchanges no tensors")
         else:
             output.check(pass_name, write_exchange(case.exchange_folder, pass_name, exchanged))
-    except Exception as problem:  # whatever it is, the pass has been measured
+    except Exception as problem:  # the pass has been measured
         traceback.print_exc()
         first_line = (str(problem).splitlines() or [type(problem).__name__])[0]
         output.unchecked(pass_name, f"no tensors were exchanged: {first_line}")
@@ -97,17 +97,17 @@ def exchange_pass(case, program, pass_name, output):
 
 @contextlib.contextmanager
 def reported_as_outcome(passes, output):
-    """Turns what is raised inside into the outcome of `passes`."""
+    """Reports an exception raised inside as the outcome of `passes`."""
     try:
         yield
     except Unsupported as problem:
         outcome, reason = "unsupported", str(problem)
     except torch.OutOfMemoryError as problem:
         outcome, reason = "oom", str(problem).splitlines()[0]
-    except Exception as problem:  # anything a variant raises is its own outcome
+    except Exception as problem:  # any other exception of the variant
         traceback.print_exc()
         first_line = (str(problem).splitlines() or [""])[0]
-        outcome = next((named for text, named in MEANT_BY_MESSAGE if text in first_line), "error")
+        outcome = next((named for text, named in OUTCOME_OF_MESSAGE if text in first_line), "error")
         reason = f"{type(problem).__name__}: {first_line}"
     else:
         return
@@ -121,13 +121,13 @@ def free_memory(case, program):
     if case.device.type == "cuda":
         held_bytes = torch.cuda.memory_reserved()
         torch.cuda.empty_cache()
-        # The device clears it in the background, and what follows is slower meanwhile.
+        # The device clears the memory in the background, which slows what follows.
         time.sleep((held_bytes - torch.cuda.memory_reserved()) / 2**30 * CLEARED_S_PER_GIB)
 
 
 def answer(message, build, output, answers=None):
-    """Measures the case of one message with the program that `build(case)` makes, and hands over
-    one call of each pass for checking. `answers`: where turns are given."""
+    """Measures the case of one message with the program that `build(case)` returns, then exchanges
+    tensors of each pass for checking. `answers`: the stream from which the host's turns come."""
     program = None
     turns = Turns(output.turn, answers) if message.get("turns") else None
     with reported_as_outcome(message.get("passes", []), output):
@@ -151,7 +151,7 @@ def answer(message, build, output, answers=None):
 
 
 def serve(build):
-    """Answers the case on standard input; what a variant's script ends with."""
+    """Answers the case on standard input. A variant's script ends with this."""
     output = Output(standard_streams.to_host())
-    told = standard_streams.from_host()
-    answer(json.loads(told.readline()), build, output, told)
+    lines = standard_streams.from_host()
+    answer(json.loads(lines.readline()), build, output, lines)

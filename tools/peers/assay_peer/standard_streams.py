@@ -1,5 +1,5 @@
-"""Standard input and output are the host's alone: what a variant prints goes to standard error, and
-processes that it starts neither read what the host sends nor print among its lines."""
+"""Reserves standard input and output for the host: what a variant and its child processes print
+goes to standard error, and the children read nothing."""
 
 import os
 import sys
@@ -10,11 +10,11 @@ def take():
     with open(os.devnull, encoding="utf-8") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
-    sys.stdout.flush()  # what was printed before goes to standard error too
+    sys.stdout.flush()  # earlier output goes to standard error too
     return streams
 
 
-# The host sets the variable; processes that the program starts are not run by the host.
+# The host sets the variable for this process; its child processes must not inherit it.
 taken = take() if os.environ.pop("ASSAY_PROTOCOL", None) else None
 
 
@@ -26,10 +26,10 @@ def both():
 
 
 def from_host():
-    """The case, and the turns."""
+    """Stream of the case and the turns."""
     return both()[0]
 
 
 def to_host():
-    """The lines of the protocol."""
+    """Stream for the lines of the protocol."""
     return both()[1]

@@ -1,4 +1,4 @@
-"""Tensors handed to the host for checking, as .safetensors files."""
+"""Writes tensors for the host to check, as .safetensors files."""
 
 import contextlib
 import json
@@ -6,7 +6,7 @@ import os
 
 import torch
 
-LIMIT_BYTES = 4 << 30  # of one pass
+LIMIT_BYTES = 4 << 30  # per pass
 
 DTYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
@@ -15,12 +15,12 @@ DTYPES = {
 
 
 def write_safetensors(path, tensors):
-    """The length of the header (u64, little-endian), the header (JSON), the tensors' bytes. Raises
-    ValueError where the format lacks a dtype."""
+    """Writes the header's length (u64, little-endian), the header (JSON) and the tensors' bytes.
+    Raises ValueError for any other dtype."""
     header, reached = {}, 0
     for name, tensor in tensors.items():
         if tensor.dtype not in DTYPES:
-            raise ValueError(f"{name} is {tensor.dtype}; what is exchanged is one of: "
+            raise ValueError(f"{name} is {tensor.dtype}, not one of: "
                              f"{', '.join(str(dtype) for dtype in DTYPES)}")
         end = reached + tensor.numel() * tensor.element_size()
         header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape),
@@ -35,21 +35,20 @@ def write_safetensors(path, tensors):
 
 
 def poison(device, size):
-    """Fills memory that the allocator keeps free with NaN, so that a kernel which reads what
-    nothing has written is found out."""
+    """Fills the allocator's free memory with NaN, which reveals reads of unwritten memory."""
     if device.type == "cuda":
         with contextlib.suppress(torch.OutOfMemoryError):
             torch.full((size // 4,), float("nan"), device=device)
 
 
 def write_exchange(folder, pass_name, exchanged):
-    """Writes the file and returns its name; raises ValueError for what cannot be exchanged."""
+    """Writes the file and returns its name. Raises ValueError beyond LIMIT_BYTES or DTYPES."""
     tensors = {f"{side[:-1]}.{name}": tensor
                for side in ("inputs", "outputs") for name, tensor in exchanged[side].items()}
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     if size > LIMIT_BYTES:
-        raise ValueError(f"its tensors take {size / 2**30:.1f} GiB, more than the "
-                         f"{LIMIT_BYTES >> 30} GiB that are exchanged")
+        raise ValueError(f"its tensors take {size / 2**30:.1f} GiB, more than the limit of "
+                         f"{LIMIT_BYTES >> 30} GiB")
     name = f"{pass_name}.safetensors"
     write_safetensors(os.path.join(folder, name), tensors)
     return name

@@ -1,4 +1,4 @@
-"""Measuring in turns with others: ahead of its samples the program waits for its turn."""
+"""Interleaved measuring: the program waits for its turn before it takes samples."""
 
 import json
 import os
@@ -9,8 +9,8 @@ IDLE_WITHIN_S = 0.1
 
 
 def await_idle_threads():
-    """Returns when no other thread of this process runs, or soon: pools go on spinning for
-    milliseconds, and would keep a core from whoever has the next turn."""
+    """Waits, for at most IDLE_WITHIN_S, until no other thread of this process runs: pools spin for
+    milliseconds and would take a core from the next turn."""
     end = time.monotonic() + IDLE_WITHIN_S
     while _another_runs() and time.monotonic() < end:
         time.sleep(2e-4)
@@ -30,27 +30,27 @@ def _another_runs():
 
 
 class Turns:
-    """`ask(pass_name, taken, planned)` tells the host that the next samples can be taken, and
-    `answers` are the lines that the host sends."""
+    """`ask(pass_name, taken, planned)` asks the host for a turn; `answers` is the stream of the
+    host's lines."""
 
     def __init__(self, ask, answers):
         self._ask = ask
         self._answers = answers
         self._pass = None
-        self._left = 0  # samples of the turn
+        self._remaining = 0  # samples of this turn
 
     def wait(self, pass_name, taken, planned):
-        """Ahead of each sample: returns at once within a turn, else when it is the next. True where
-        others were measured since the last sample."""
-        if pass_name == self._pass and self._left > 0:
-            self._left -= 1
+        """Called before each sample: returns at once within a turn, else waits for the next turn.
+        True where other cases were measured since the last sample."""
+        if pass_name == self._pass and self._remaining > 0:
+            self._remaining -= 1
             return False
         self._pass = pass_name
         await_idle_threads()
         self._ask(pass_name, taken, planned)
         line = self._answers.readline()
         if not line:
-            raise SystemExit("the host has gone while a turn was awaited")
+            raise SystemExit("the host ended while this program waited for a turn")
         turn = json.loads(line)["turn"]
-        self._left = turn["samples"] - 1
+        self._remaining = turn["samples"] - 1
         return turn["after_others"]

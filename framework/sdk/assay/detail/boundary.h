@@ -1,11 +1,10 @@
 #pragma once
 
-// The plugin boundary. A library exports one C symbol, `assay_plugin_library`, that returns a
-// PluginLibrary; the worker compares its fingerprint with its own before it touches anything
-// else. Plugin authors throw as LibTorch does; the guards, compiled into the plugin's library, turn
-// what is thrown into a Status, so that no exception crosses the boundary: a library hides its
-// symbols, and an exception class of a header is then another type on the other side. The handles,
-// compiled into the caller's library, throw again there.
+// The plugin boundary. A library exports one C symbol, `assay_plugin_library`, which returns a
+// PluginLibrary. The worker compares fingerprints before it touches anything else. No exception
+// crosses the boundary: a library hides its symbols, so the same exception class is another type on
+// the other side. The guards, compiled into the plugin's library, turn exceptions into a Status;
+// the handles, compiled into the caller's library, throw again.
 
 #include <assay/metric.h>
 #include <assay/outcome.h>
@@ -21,7 +20,7 @@
 
 namespace assay {
 
-// Thrown on the worker's side when a call across the boundary came back with a bad status.
+// Thrown on the worker's side for a bad status from across the boundary.
 class PluginFailure : public std::exception {
  public:
   explicit PluginFailure(Status status) : status_(std::move(status)) {}
@@ -32,10 +31,10 @@ class PluginFailure : public std::exception {
   Status status_;
 };
 
-// What the exception being handled means. Call only from a catch block.
+// The status of the exception being handled. Call only from a catch block.
 Status status_of_current_exception() noexcept;
 
-// Runs `call` and turns whatever it throws into a status.
+// Runs `call` and returns what it throws as a status.
 template <class Call>
 Status guarded(Call&& call) noexcept {
   try {
@@ -54,11 +53,10 @@ inline void throw_unless_ok(Status status) {
 struct PluginDescription {
   std::vector<ParameterInfo> parameters;
   std::string memory_estimate;       // bytes; an expression over the case's names
-  std::vector<std::string> devices;  // "cpu", "cuda": those it runs on; none: all
+  std::vector<std::string> devices;  // "cpu", "cuda"; empty: all
   WorkloadInfo workload;             // workloads only
 };
 
-// Every kind's boundary class derives from this.
 class Boundary {
  public:
   virtual ~Boundary() = default;
@@ -82,7 +80,6 @@ struct PluginLibrary {
 
 namespace detail {
 
-// What every kind's guard begins with.
 template <class Kind, class BoundaryOfKind>
 class Guard : public BoundaryOfKind {
  public:
@@ -106,7 +103,7 @@ Status describe(PluginDescription& description) noexcept {
 template <class T>
 Status create(const Options& options, std::unique_ptr<Boundary>& plugin) noexcept {
   return guarded([&] {
-    // Each kind has a guard_of().
+    // Each kind overloads guard_of().
     if constexpr (std::is_constructible_v<T, const Options&>) {
       plugin = guard_of(std::make_unique<T>(options));
     } else {

@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// A step whose calls hand over a status.
+// A step whose calls return a status.
 struct GuardedStep {
   std::function<Status()> before;  // never empty
   std::function<Status()> run;
