@@ -40,7 +40,9 @@ class ExternalTest : public ::testing::Test {
   void SetUp() override {
     const char* named = std::getenv("ASSAY_PYTHON");
     const std::string python = named == nullptr || *named == '\0' ? "python3" : named;
-    if (std::system((python + " -c 'import torch' 2> /dev/null").c_str()) != 0) {
+    const std::string finds_torch =
+        python + " -c \"import importlib.util as u; exit(u.find_spec('torch') is None)\"";
+    if (std::system((finds_torch + " 2> /dev/null").c_str()) != 0) {
       GTEST_SKIP() << python << " has no torch; ASSAY_PYTHON names another Python";
     }
     const Page page = read_page("docs/external.md");

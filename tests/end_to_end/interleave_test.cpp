@@ -123,7 +123,7 @@ TEST_P(InterleavedFailure, LeavesTheOthersTheirTurns) {
   const auto [variant, outcome] = GetParam();
   const Ended ended = run(folder,
                           lengths_in_turns("naive, " + std::string(variant) + ", test_right",
-                                           ", interleave: attention, timeout: 15 s"),
+                                           ", interleave: attention, timeout: 6 s"),
                           {"--set", "seq_len=16"});
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
   const auto lines = exported(folder.path());

@@ -15,15 +15,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string attention_experiment(const std::string& variants, const std::string& more = "",
-                                 int warmup = 1) {
-  return "experiment: outcomes\nworkload: attention\n"
-         "matrix:\n  attention: [" +
-         variants +
-         "]\n"
+std::string attention_experiment(const std::string& cases, int warmup = 1) {
+  return "experiment: outcomes\nworkload: attention\n" + cases +
+         "\n"
          "fixed: {batch: 1, heads: 2, seq_len: 17, d_head: 8, causal: true, device: cpu}\n"
          "measure: {passes: [forward], warmup: " +
-         std::to_string(warmup) + ", samples: 2" + more + "}\n";
+         std::to_string(warmup) + ", samples: 2, timeout: 2 min}\n";
 }
 
 struct Misbehaviour {
@@ -38,9 +35,10 @@ TEST_P(OutcomeTest, IsRecordedAndTheNextCaseStillRuns) {
   const Folder folder;
   const auto [variant, outcome, reason] = GetParam();
   const bool hangs = std::string_view(variant) == "test_hangs";
-  const std::string limit = hangs ? ", timeout: 15 s" : ", timeout: 2 min";
   const std::string file =
-      folder.write("e.yaml", attention_experiment(std::string(variant) + ", test_right", limit));
+      folder.write("e.yaml", attention_experiment("include: [{attention: " + std::string(variant) +
+                                                  (hangs ? ", measure.timeout: 4 s" : "") +
+                                                  "}, {attention: test_right}]"));
   const Ended ended =
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   const bool counts_as_failure = std::string_view(outcome) != "unsupported";
@@ -66,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Misbehaviour{"test_wrong", "wrong", "differs from the reference"},
                       Misbehaviour{"test_unwritten", "wrong", "differs from the reference"},
                       Misbehaviour{"test_segfaults", "crashed", "signal 11"},
-                      Misbehaviour{"test_hangs", "timeout", "did not finish within 15"},
+                      Misbehaviour{"test_hangs", "timeout", "did not finish within 4.0 s"},
                       Misbehaviour{"test_fails_to_start", "error", "cannot be made"},
                       Misbehaviour{"test_runs_out_of_memory", "oom", "memory"}),
     [](const auto& tested) { return std::string(tested.param.variant); });
@@ -94,8 +92,8 @@ TEST(OutcomeTest, WhatRanksHaveNotVerifiedHasNoTime) {
 
 TEST(OutcomeTest, WithoutWarmupTimingComesBeforeVerificationAndWhatFailsItHasNoTime) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml", attention_experiment("test_wrong_later, test_right", "", 0));
+  const std::string file = folder.write(
+      "e.yaml", attention_experiment("matrix: {attention: [test_wrong_later, test_right]}", 0));
   const Ended ended =
       assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
@@ -108,7 +106,8 @@ TEST(OutcomeTest, WithoutWarmupTimingComesBeforeVerificationAndWhatFailsItHasNoT
 
 TEST(OutcomeTest, LastWordsOfAWorkerStandInTheReason) {
   const Folder folder;
-  const std::string file = folder.write("e.yaml", attention_experiment("test_segfaults"));
+  const std::string file =
+      folder.write("e.yaml", attention_experiment("matrix: {attention: [test_segfaults]}"));
   assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
   const auto line = time_of(exported(folder.path()), "test_segfaults");
   EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr("last words"));

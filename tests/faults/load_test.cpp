@@ -47,7 +47,7 @@ TEST_P(Listing, IsRefusedWithTheFilesName) {
   trial.environment["ASSAY_CACHE"] = (trial.folder().path() / "cache").string();
   trial.environment["HOSTILE_LOAD"] = GetParam().name;
   trial.environment["ASSAY_HOST_MEMORY_LIMIT"] = "3 GiB";
-  if (GetParam().name == "hang") trial.environment["ASSAY_LOAD_TIMEOUT"] = "20 s";
+  if (GetParam().name == "hang") trial.environment["ASSAY_LOAD_TIMEOUT"] = "6 s";
   trial.folder().write("load.yaml", with_timeout("3 min"));
   const End end = trial.run(words());
   EXPECT_EQ(end.exit_code, 3) << end.output;
@@ -71,9 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
         LoadFault{"segfault", "writes through a null pointer as its library is loaded", "",
                   "SIGSEGV"},
         LoadFault{"exit", "calls exit(0) as its library is loaded", "", "exit code 0"},
-        LoadFault{"hang", "sleeps as its library is loaded; looking at it may take 20 s", "",
+        LoadFault{"hang", "sleeps as its library is loaded; looking at it may take 6 s", "",
                   "hostile_load\\.so: looking at this plugin was stopped: "
-                  "it did not end within 20 s; .*ASSAY_LOAD_TIMEOUT"},
+                  "it did not end within 6\\.0 s; .*ASSAY_LOAD_TIMEOUT"},
         LoadFault{"fill", "allocates host memory without end as its library is loaded", "",
                   "hostile_load\\.so: looking at this plugin was stopped: "
                   "host memory ran out: .* the limit of ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB"},
