@@ -2,7 +2,7 @@
 
 namespace assay::report::testing_support {
 
-// Two variants at two lengths; the slow one runs out of memory at the larger.
+// Two variants at two lengths; naive runs out of memory at the larger.
 inline const char* const attention =
     "seq_len,attention,pass,time.mean [ms],time.std [ms],peak_memory.mean [MiB],outcome,reason\n"
     "128,naive,forward,2,0.5,10,,\n"

@@ -14,16 +14,16 @@
 namespace assay::report {
 namespace {
 
-// The page read from top to bottom: figures by name, and every result made anew from them.
-//   <!-- data: NAME -->       the block below holds figures; those of a NAME that begins with
-//                             calibrate_ are the ceilings of the machine of all others
-//   <!-- example: NAME… -->   the block below is a report of them; its result stands between
-//   <!-- result --> and <!-- end -->
-//   <!-- refused: NAME… -->   the same of a report with mistakes; the result says which
+// Reads the page from top to bottom and writes every result anew from its figures.
+//   <!-- data: NAME -->       the block below holds figures; a NAME that begins with calibrate_
+//                             gives the ceilings for all others
+//   <!-- example: NAME… -->   the block below is a report of these figures; the page shows its
+//                             result between <!-- result --> and <!-- end -->
+//   <!-- refused: NAME… -->   the same for a report with mistakes; the result names them
 //   <!-- keys -->             the tables of keys, up to <!-- end -->
 class Page {
  public:
-  // Pictures are made in `work` and belong in the page's folder under `pictures`.
+  // Makes pictures in `work`.
   Page(const std::string& text, std::filesystem::path work)
       : lines_(split(text, '\n')), work_(std::move(work)) {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -47,13 +47,13 @@ class Page {
   const std::string& written() const { return written_; }
 
   struct MadePicture {
-    std::string name;            // in the page's folder
-    std::filesystem::path file;  // both without extension
+    std::string name;            // in docs/reports/, without extension
+    std::filesystem::path file;  // in `work`, without extension
   };
   std::vector<MadePicture> pictures;
   std::size_t examples = 0;
   bool keys = false;
-  bool drawn = true;  // gnuplot is there
+  bool drawn = true;  // false without gnuplot
 
  private:
   std::vector<std::string> comment(std::size_t i, const std::string& kind) const {
@@ -85,7 +85,7 @@ class Page {
     refused_ = refused;
   }
 
-  // What stood up to <!-- end --> is left out.
+  // Writes `text` and skips the old lines up to <!-- end -->.
   void replace(std::size_t& i, const std::string& text) {
     written_ += "\n" + std::string(trim(text)) + "\n\n";
     while (lines_.at(i + 1) != "<!-- end -->") ++i;
@@ -146,7 +146,7 @@ class Page {
   std::map<std::string, int> numbers_;
 };
 
-// Pictures of another version of gnuplot differ in how they are written.
+// The line that names gnuplot's version: pictures compare byte for byte only within one.
 std::string drawn_by(const std::string& svg) {
   const std::size_t at = svg.find("Produced by ");
   return at == std::string::npos ? "" : svg.substr(at, svg.find('\n', at) - at);
@@ -181,7 +181,7 @@ void keep_pictures(const std::vector<Page::MadePicture>& pictures,
   }
 }
 
-// With ASSAY_WRITE_DOCS set (tools/docs) the page and its pictures are written instead.
+// With ASSAY_WRITE_DOCS set (tools/docs) the test writes the page and its pictures instead.
 TEST(Documentation, EveryExampleGivesWhatThePageShows) {
   const std::string file = (source_root / "docs/reports.md").string();
   const auto text = read_file(file);
@@ -276,7 +276,7 @@ Vocabulary everything_a_workload_has() {
                                                                      {"bus_bandwidth", "byte/s"}}) {
     known.metrics.push_back({name, unit, Direction::neither, ""});
   }
-  // Of workloads that are still missing.
+  // Metrics of planned workloads.
   const std::map<std::string, std::vector<std::string>> by_unit = {
       {"s",
        {"profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
@@ -298,7 +298,6 @@ Vocabulary everything_a_workload_has() {
   return known;
 }
 
-// docs/catalogue.md lists the layouts; what each makes stands in the comment it begins with.
 TEST(ShippedLayouts, BeginWithWhatTheyMake) {
   for (const auto& entry : std::filesystem::directory_iterator(source_root / "configs/layouts")) {
     const auto text = read_file(entry.path().string());

@@ -9,7 +9,7 @@
 
 namespace assay::report {
 
-// A layout under configs/layouts over small figures.
+// Renders a layout under configs/layouts.
 class ShippedLayout : public testing::Test {
  protected:
   void SetUp() override {
@@ -20,7 +20,7 @@ class ShippedLayout : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Each text is a run.
+  // The report of the runs that `texts` hold, one each, as CSV or JSONL.
   std::string rendered(const std::vector<std::string>& texts, const std::string& layout) {
     std::vector<store::Run> runs;
     for (const std::string& text : texts) {
@@ -39,6 +39,7 @@ class ShippedLayout : public testing::Test {
     return document ? *to_markdown(*document) : "ERROR " + document.error().text();
   }
 
+  // The data beside a picture.
   std::string data(const std::string& name) const {
     const auto text = read_file((folder_ / (name + ".csv")).string());
     return text ? *text : text.error().text();

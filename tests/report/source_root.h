@@ -4,7 +4,7 @@
 
 namespace assay::report {
 
-// Of the repository: its layouts, reports and pages.
+// The repository.
 inline const std::filesystem::path source_root = ASSAY_SOURCE_DIR;
 
 }  // namespace assay::report
