@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "report/page/report.h"
 #include "store/exchange/import.h"
 #include "yaml/document.h"
@@ -21,7 +23,7 @@ inline store::Run run_of(const std::string& csv, const std::string& name = "run"
   return std::move(*run);
 }
 
-// A run in which nobody has verified the times of the cases with this value on an axis.
+// The times of the cases with this value on an axis are not verified.
 inline store::Run unverified_run(const std::string& csv, const std::string& axis,
                                  const std::string& value) {
   store::Run run = run_of(csv);
@@ -37,7 +39,6 @@ inline store::Run unverified_run(const std::string& csv, const std::string& axis
   return run;
 }
 
-// The same as a result, for errors.
 inline Result<Document> built(const std::vector<const store::Run*>& runs, const std::string& yaml) {
   Inputs inputs;
   inputs.sources.assign(runs.begin(), runs.end());
@@ -58,6 +59,39 @@ inline std::string markdown_of(const std::vector<const store::Run*>& runs,
 inline std::string markdown(const std::string& csv, const std::string& yaml) {
   const store::Run run = run_of(csv);
   return markdown_of({&run}, yaml);
+}
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// Whether a line is a row of a Markdown table, its header included.
+inline bool is_row(const std::string& line) {
+  return line.starts_with('|') && line.find_first_not_of("|:-") != std::string::npos;
+}
+
+// The cells of every table of a report, row by row, headers too.
+inline Rows cells_of(const std::string& report) {
+  Rows rows;
+  for (const std::string& line : split(report, '\n')) {
+    if (!is_row(line)) continue;
+    std::vector<std::string> cells;
+    for (const std::string& cell : split(line.substr(1, line.size() - 2), '|')) {
+      cells.emplace_back(trim(cell));
+    }
+    rows.push_back(std::move(cells));
+  }
+  if (rows.empty()) ADD_FAILURE() << report;
+  return rows;
+}
+
+// The cells of a report's tables and its other lines, without the blank ones.
+using Shown = std::pair<Rows, std::vector<std::string>>;
+
+inline Shown shown(const std::string& report) {
+  std::vector<std::string> others;
+  for (const std::string& line : split(report, '\n')) {
+    if (!line.empty() && !line.starts_with('|')) others.push_back(line);
+  }
+  return {cells_of(report), others};
 }
 
 }  // namespace assay::report::testing_support

@@ -11,8 +11,12 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing_support::cells_of;
 using testing_support::markdown_of;
+using testing_support::Rows;
 using testing_support::run_of;
+using testing_support::shown;
+using testing_support::Shown;
 
 constexpr const char* figures =
     "attention,seq_len,pass,time.samples [ms],peak_memory.mean [MiB]\n"
@@ -106,9 +110,8 @@ TEST(Marks, AMarkOfAPassIsForTheTimesOfThatPass) {
   store::Run run = measured();
   mark(run.cases[0], {"wide", "forward", "known to 9 %"});
   mark(run.cases[1], {"wide", "backward", "known to 9 %"});
-  const std::string text = markdown_of({&run}, pivot);
-  EXPECT_THAT(text, HasSubstr("|    2†   |"));
-  EXPECT_THAT(text, HasSubstr("|    8.5  |"));
+  EXPECT_EQ(cells_of(markdown_of({&run}, pivot)),
+            (Rows{{"seq_len", "naive", "flash"}, {"128", "2†", "1"}, {"256", "8.5", "4"}}));
 }
 
 TEST(Marks, MemoryIsNotMarked) {
@@ -126,21 +129,17 @@ TEST(Marks, AFailureAfterMeasuringStandsBehindAllNumbersOfItsCase) {
   store::Run run = measured();
   run.cases[1].outcome = Outcome::crashed;
   run.cases[1].reason = "ended with signal 6 | last words";
-  EXPECT_EQ(markdown_of({&run}, R"(
+  EXPECT_EQ(shown(markdown_of({&run}, R"(
 - table:
     rows: [seq_len]
     columns:
       ms: {metric: time, pass: forward, where: {attention: naive}, unit: ms}
       MiB: {metric: peak_memory, pass: forward, where: {attention: naive}, unit: MiB}
     reasons: false
-)"),
-            "|   seq_len |   ms |   MiB |\n"
-            "|----------:|-----:|------:|\n"
-            "|       128 | 2    |    7  |\n"
-            "|       256 | 8.5† |    9† |\n"
-            "\n"
-            "- **† crashed** (2 cells: seq_len 256): after all was measured: ended with signal 6 "
-            "\\| last words\n");
+)")),
+            (Shown{{{"seq_len", "ms", "MiB"}, {"128", "2", "7"}, {"256", "8.5†", "9†"}},
+                   {"- **† crashed** (2 cells: seq_len 256): after all was measured: ended with "
+                    "signal 6 \\| last words"}}));
 }
 
 TEST(Marks, WhatIsComputedFromAMarkedFigureIsMarked) {
@@ -155,10 +154,9 @@ TEST(Marks, WhatIsComputedFromAMarkedFigureIsMarked) {
       twice: {expr: "2 * gain", format: "{:.1f}"}
       both: {join: [ms, gain], separator: " / "}
 )");
-  EXPECT_THAT(text, HasSubstr(" 2.1† |"));
-  EXPECT_THAT(text, HasSubstr("4.2†")) << text;
-  EXPECT_THAT(text, HasSubstr("/ 2.1†"));
-  EXPECT_THAT(text, HasSubstr(" 2.0  |")) << "the other row is not";
+  EXPECT_EQ(cells_of(text), (Rows{{"seq_len", "ms", "gain", "twice", "both"},
+                                  {"128", "1", "2.0", "4.0", "1 / 2.0"},
+                                  {"256", "4", "2.1†", "4.2†", "4 / 2.1†"}}));
 }
 
 TEST(Marks, AreToldWhereReasonsOfFailuresAreNot) {
@@ -190,16 +188,11 @@ store::Run with_a_discarded_case() {
 
 TEST(Discarded, TheCellShowsTheMarkAndTheReasonIsBelow) {
   const store::Run run = with_a_discarded_case();
-  EXPECT_EQ(
-      markdown_of({&run}, pivot),
-      "|   seq_len | naive     |   flash |\n"
-      "|----------:|:----------|--------:|\n"
-      "|       128 | 2.0       |       1 |\n"
-      "|       256 | THROTTLED |       4 |\n"
-      "\n"
-      "- **naive, flash** in ms\n"
-      "- **throttled** (1 cell: seq_len 256): discarded: GPU 0 was held by its power limit in "
-      "3 of 10\n");
+  EXPECT_EQ(shown(markdown_of({&run}, pivot)),
+            (Shown{{{"seq_len", "naive", "flash"}, {"128", "2.0", "1"}, {"256", "THROTTLED", "4"}},
+                   {"- **naive, flash** in ms",
+                    "- **throttled** (1 cell: seq_len 256): discarded: GPU 0 was held by its power "
+                    "limit in 3 of 10"}}));
 }
 
 TEST(Discarded, TheRowCountsAsSkipped) {

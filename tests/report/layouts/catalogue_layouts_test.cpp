@@ -4,22 +4,8 @@
 namespace assay::report {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
-
-// The cells of every table of a report, row by row, with headers.
-Rows cells_of(const std::string& report) {
-  Rows rows;
-  for (const std::string& line : split(report, '\n')) {
-    if (!line.starts_with('|') || line.find_first_not_of("|:-") == std::string::npos) continue;
-    std::vector<std::string> cells;
-    for (const std::string& cell : split(line.substr(1, line.size() - 2), '|')) {
-      cells.emplace_back(trim(cell));
-    }
-    rows.push_back(std::move(cells));
-  }
-  if (rows.empty()) ADD_FAILURE() << report;
-  return rows;
-}
+using testing_support::cells_of;
+using testing_support::Rows;
 
 TEST_F(ShippedLayout, ProfilerAndTimer) {
   EXPECT_EQ(cells_of(rendered({"model,seq_len,pass,time.mean [ms],profiled_time.value [ms]\n"

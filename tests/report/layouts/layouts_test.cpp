@@ -1,8 +1,16 @@
+#include <gmock/gmock.h>
+
 #include "shipped_layout.h"
 
 // Shipped layouts without a golden table, over small figures.
 namespace assay::report {
 namespace {
+
+using ::testing::Contains;
+using testing_support::cells_of;
+using testing_support::Rows;
+using testing_support::shown;
+using testing_support::Shown;
 
 // 25 − 10 ms; 0.5 of 10 is 5 %, 0.5 of 25 is 2 %.
 TEST_F(ShippedLayout, PassDifference) {
@@ -18,15 +26,12 @@ TEST_F(ShippedLayout, PassDifference) {
 // 4 byte · 8 · 1 · 16384² = 8 GiB, half of 16.
 TEST_F(ShippedLayout, AttentionProbabilities) {
   EXPECT_EQ(
-      rendered({"attention,batch,heads,d_head,seq_len,precision,pass,peak_memory.max [GiB]\n"
-                "naive,8,1,64,16384,fp32,forward,16\n"},
-               "attention_probabilities"),
-      "| attention   |   d_head |   seq_len |   probabilities (GiB) |   peak (GiB) |   share "
-      "(%) |\n"
-      "|:------------|---------:|----------:|----------------------:|-------------:|----------"
-      "--:|\n"
-      "| naive       |       64 |     16384 |                     8 |           16 |        50.0 "
-      "|\n");
+      shown(rendered({"attention,batch,heads,d_head,seq_len,precision,pass,peak_memory.max [GiB]\n"
+                      "naive,8,1,64,16384,fp32,forward,16\n"},
+                     "attention_probabilities")),
+      (Shown{{{"attention", "d_head", "seq_len", "probabilities (GiB)", "peak (GiB)", "share (%)"},
+              {"naive", "64", "16384", "8", "16", "50.0"}},
+             {}}));
 }
 
 TEST_F(ShippedLayout, TimeOverLengthOfTwoMachines) {
@@ -78,12 +83,9 @@ TEST_F(ShippedLayout, OverlapTimeline) {
             spans("span_end", "communication", start + 4);
   }
   const std::string report = rendered({text}, "overlap_timeline");
-  EXPECT_NE(report.find("|      0 |                   4 |                    1 |          25.0 |"),
-            std::string::npos)
-      << report;
-  EXPECT_NE(report.find("|      0 |                   4 |                    0 |           0.0 |"),
-            std::string::npos)
-      << report;
+  const Rows rows = cells_of(report);
+  EXPECT_THAT(rows, Contains(std::vector<std::string>{"0", "4", "1", "25.0"})) << report;
+  EXPECT_THAT(rows, Contains(std::vector<std::string>{"0", "4", "0", "0.0"})) << report;
 }
 
 }  // namespace

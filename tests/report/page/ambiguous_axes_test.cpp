@@ -13,23 +13,21 @@ using testing_support::built;
 using testing_support::markdown;
 using testing_support::markdown_of;
 using testing_support::run_of;
+using testing_support::shown;
+using testing_support::Shown;
 
 const char* const batches =
     "model,batch,pass,time.mean [s]\nsmall,4,forward,1\nsmall,8,forward,2\n";
 
 TEST(AmbiguousAxes, AreFurtherColumnsOfATablesRows) {
-  EXPECT_EQ(markdown(batches, R"(
+  EXPECT_EQ(shown(markdown(batches, R"(
 - table:
     rows: [model]
     columns: {s: {metric: time, unit: s}}
-)"),
-            "| model   |   batch |   s |\n"
-            "|:--------|--------:|----:|\n"
-            "| small   |       4 |   1 |\n"
-            "| small   |       8 |   2 |\n"
-            "\n"
-            "`batch` was added: the report does not name it, and without it one place would show "
-            "several results.\n");
+)")),
+            (Shown{{{"model", "batch", "s"}, {"small", "4", "1"}, {"small", "8", "2"}},
+                   {"`batch` was added: the report does not name it, and without it one place "
+                    "would show several results."}}));
 }
 
 TEST(AmbiguousAxes, MayBeThePass) {

@@ -11,6 +11,8 @@ using testing_support::built;
 using testing_support::markdown;
 using testing_support::markdown_of;
 using testing_support::run_of;
+using testing_support::shown;
+using testing_support::Shown;
 
 TEST(TableCells, ReasonsStandBelow) {
   const std::string text = markdown(attention, R"(
@@ -31,20 +33,15 @@ const char* const gaps =
     "b,3,forward,5,30\n";
 
 TEST(TableCells, ABlankCellSaysWhetherAnythingWasMeasured) {
-  EXPECT_EQ(markdown(gaps, R"(
+  EXPECT_EQ(
+      shown(markdown(gaps, R"(
 - table:
     rows: [size]
     pivot: {by: [kind], metric: peak_memory, pass: forward, unit: MiB}
-)"),
-            "|   size |   a |   b |\n"
-            "|-------:|----:|----:|\n"
-            "|      1 |  10 |     |\n"
-            "|      2 |  20 |     |\n"
-            "|      3 |     |  30 |\n"
-            "\n"
-            "- **a, b** in MiB\n"
-            "- **blank** (1 cell: size 1): no peak_memory is stored for it\n"
-            "- **blank** (2 cells: size 2; size 3): no result is stored for it\n");
+)")),
+      (Shown{{{"size", "a", "b"}, {"1", "10", ""}, {"2", "20", ""}, {"3", "", "30"}},
+             {"- **a, b** in MiB", "- **blank** (1 cell: size 1): no peak_memory is stored for it",
+              "- **blank** (2 cells: size 2; size 3): no result is stored for it"}}));
 }
 
 TEST(TableCells, WhatIsComputedSaysWhatItLacks) {
@@ -113,7 +110,7 @@ TEST(TableCells, EveryRowThatFailedIsNamed) {
 }
 
 TEST(TableCells, CellTextsAndOutcomes) {
-  EXPECT_EQ(markdown(attention, R"(
+  EXPECT_EQ(shown(markdown(attention, R"(
 - table:
     where: {attention: naive}
     rows: [seq_len]
@@ -122,11 +119,11 @@ TEST(TableCells, CellTextsAndOutcomes) {
       state: {outcome: row, labels: {ok: fits}}
     cells: {oom: Out of memory}
     reasons: false
-)"),
-            "|   seq_len | ms            | state         |\n"
-            "|----------:|:--------------|:--------------|\n"
-            "|       128 | 2.00          | fits          |\n"
-            "|       256 | Out of memory | Out of memory |\n");
+)")),
+            (Shown{{{"seq_len", "ms", "state"},
+                    {"128", "2.00", "fits"},
+                    {"256", "Out of memory", "Out of memory"}},
+                   {}}));
 }
 
 TEST(TableCells, OmittedRowsAreNamedByTheNote) {
@@ -201,16 +198,12 @@ TEST(TableCells, ACaseThatCrashedHasARow) {
   crashed.outcome = Outcome::crashed;
   crashed.reason = "signal 11";
   run.cases.push_back(crashed);
-  EXPECT_EQ(
-      markdown_of({&run},
-                  "- table:\n    rows: [model]\n    columns: {s: {metric: time, pass: forward, "
-                  "unit: s}}\n"),
-      "| model   | s       |\n"
-      "|:--------|:--------|\n"
-      "| small   | 1.0     |\n"
-      "| xl      | CRASHED |\n"
-      "\n"
-      "- **crashed** (1 cell: model xl): signal 11\n");
+  EXPECT_EQ(shown(markdown_of(
+                {&run},
+                "- table:\n    rows: [model]\n    columns: {s: {metric: time, pass: forward, "
+                "unit: s}}\n")),
+            (Shown{{{"model", "s"}, {"small", "1.0"}, {"xl", "CRASHED"}},
+                   {"- **crashed** (1 cell: model xl): signal 11"}}));
 }
 
 TEST(TableCells, OtherMetricsOfAFailedPassShowItsOutcome) {
@@ -238,7 +231,7 @@ TEST(Units, StandBelowWhereNothingElseSaysThem) {
   const std::string figures =
       "kind,pass,time.samples [s],peak_memory.value [MiB],bucket\n"
       "a,forward,\"[1, 3]\",4,8\n";
-  EXPECT_EQ(markdown(figures, R"(
+  EXPECT_EQ(shown(markdown(figures, R"(
 - table:
     rows: [kind]
     columns:
@@ -248,14 +241,10 @@ TEST(Units, StandBelowWhereNothingElseSaysThem) {
       items: {metric: time, unit: ms}
       peak: {metric: peak_memory, unit: MiB}
       n: {metric: time, stat: n}
-)"),
-            "| kind   |   time |   least | both        |   items |   peak |   n |\n"
-            "|:-------|-------:|--------:|:------------|--------:|-------:|----:|\n"
-            "| a      |   2000 |    1000 | 2 ± 1.41421 |    2000 |      4 |   2 |\n"
-            "\n"
-            "- **peak** in MiB\n"
-            "- **time, least, items** in ms\n"
-            "- **both** in s\n");
+)")),
+            (Shown{{{"kind", "time", "least", "both", "items", "peak", "n"},
+                    {"a", "2000", "1000", "2 ± 1.41421", "2000", "4", "2"}},
+                   {"- **peak** in MiB", "- **time, least, items** in ms", "- **both** in s"}}));
   EXPECT_EQ(markdown(figures, R"(
 - table:
     rows: [kind]

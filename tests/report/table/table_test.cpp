@@ -10,6 +10,8 @@ using testing_support::attention;
 using testing_support::markdown;
 using testing_support::markdown_of;
 using testing_support::run_of;
+using testing_support::shown;
+using testing_support::Shown;
 
 TEST(Table, RowsAndSpelledColumns) {
   EXPECT_EQ(markdown(attention, R"(
@@ -56,40 +58,34 @@ TEST(Table, JoinPutsCellsOfSeveralRunsInOne) {
       run_of("model,pass,time.mean [ms],outcome\nsmall,forward,3,\nxl,forward,,oom\n", "a");
   const store::Run b =
       run_of("model,pass,time.mean [ms],outcome\nsmall,forward,2.5,\nxl,forward,9,\n", "b");
-  EXPECT_EQ(markdown_of({&a, &b}, R"(
+  EXPECT_EQ(shown(markdown_of({&a, &b}, R"(
 - table:
     rows: [model]
     columns:
       both: {join: [{metric: time, source: 0, unit: ms}, {metric: time, source: b, unit: ms}], separator: " / "}
     cells: {oom: Out of memory}
     reasons: false
-)"),
-            "| model   | both              |\n"
-            "|:--------|:------------------|\n"
-            "| small   | 3 / 2.5           |\n"
-            "| xl      | Out of memory / 9 |\n"
-            "\n- **both** in ms\n");
+)")),
+            (Shown{{{"model", "both"}, {"small", "3 / 2.5"}, {"xl", "Out of memory / 9"}},
+                   {"- **both** in ms"}}));
 }
 
 TEST(Table, TextColumnsAreTemplatesOverAxes) {
-  EXPECT_EQ(
-      markdown("model,seq_len,pass,time.mean [s]\nsmall,128,forward,1\nsmall,256,forward,2\n", R"(
+  EXPECT_EQ(shown(markdown(
+                "model,seq_len,pass,time.mean [s]\nsmall,128,forward,1\nsmall,256,forward,2\n", R"(
 - table:
     columns:
       case: {text: "{model}_seq{seq_len}"}
       s: {metric: time, pass: forward, unit: s}
-)"),
-      "| case         |   s |\n"
-      "|:-------------|----:|\n"
-      "| small_seq128 |   1 |\n"
-      "| small_seq256 |   2 |\n");
+)")),
+            (Shown{{{"case", "s"}, {"small_seq128", "1"}, {"small_seq256", "2"}}, {}}));
 }
 
 TEST(Table, SortsKeepsAndLimits) {
   const char* const kernels =
       "pass,part,time.mean "
       "[ms]\nforward,copy,1\nforward,gemm,9\nforward,softmax,4\nforward,tiny,0.1\n";
-  EXPECT_EQ(markdown(kernels, R"(
+  EXPECT_EQ(shown(markdown(kernels, R"(
 - table:
     index: true
     rows: [part]
@@ -97,11 +93,8 @@ TEST(Table, SortsKeepsAndLimits) {
     sort: ["-ms"]
     keep: "ms > 0.5"
     limit: 2
-)"),
-            "|    | part    |   ms |\n"
-            "|---:|:--------|-----:|\n"
-            "|  0 | gemm    |    9 |\n"
-            "|  1 | softmax |    4 |\n");
+)")),
+            (Shown{{{"", "part", "ms"}, {"0", "gemm", "9"}, {"1", "softmax", "4"}}, {}}));
 }
 
 TEST(Table, WordsSortAsTheyWerePlannedAndNumbersBySize) {
@@ -179,17 +172,16 @@ TEST(Table, ConditionsMayBeExpressions) {
 }
 
 TEST(Table, SizesAreChosenAndShownWithUnits) {
-  EXPECT_EQ(markdown("size,pass,time.mean [ms]\n1048576,all_reduce,1\n10485760,all_reduce,5\n", R"(
+  EXPECT_EQ(
+      shown(markdown("size,pass,time.mean [ms]\n1048576,all_reduce,1\n10485760,all_reduce,5\n", R"(
 - table:
     where: {size: 10 MiB}
     columns:
       MiB: {axis: size, unit: MiB}
       size: {axis: size, labels: {1048576: one, 10 MiB: ten}}
       ms: {metric: time, unit: ms}
-)"),
-            "|   MiB | size   |   ms |\n"
-            "|------:|:-------|-----:|\n"
-            "|    10 | ten    |    5 |\n");
+)")),
+      (Shown{{{"MiB", "size", "ms"}, {"10", "ten", "5"}}, {}}));
 }
 
 TEST(Table, NamesTimesThatNobodyHasVerified) {
@@ -207,12 +199,10 @@ TEST(Table, NamesTimesThatNobodyHasVerified) {
   EXPECT_NE(markdown_of({&run}, rows + "{metric: time, relative_to: {attention: naive}}}}")
                 .find("**not verified** (1 cell: seq_len 128, attention mine)"),
             std::string::npos);
-  EXPECT_EQ(markdown_of({&run}, rows + "{metric: bytes, unit: byte, where: {attention: mine}}}}"),
-            "|   seq_len | attention   |   x |\n"
-            "|----------:|:------------|----:|\n"
-            "|       128 | mine        |   8 |\n"
-            "|       256 | mine        |   8 |\n"
-            "\n- **x** in byte\n");
+  EXPECT_EQ(
+      shown(markdown_of({&run}, rows + "{metric: bytes, unit: byte, where: {attention: mine}}}}")),
+      (Shown{{{"seq_len", "attention", "x"}, {"128", "mine", "8"}, {"256", "mine", "8"}},
+             {"- **x** in byte"}}));
 }
 
 // `reasons: false` keeps the line of an unverified time, which looks like any other.
@@ -236,23 +226,22 @@ TEST(Table, UnverifiedTimesAreNamedEvenWithoutReasons) {
 
 // A single case has no row to name.
 TEST(Table, AReasonWithoutRowsNamesNone) {
-  EXPECT_EQ(markdown("pass,time.mean [ms],outcome,reason\nforward,,oom,full\n",
-                     "- table: {columns: {x: {metric: time, unit: ms}}}"),
-            "| x   |\n|:----|\n| OOM |\n\n- **oom** (1 cell): full\n");
+  EXPECT_EQ(shown(markdown("pass,time.mean [ms],outcome,reason\nforward,,oom,full\n",
+                           "- table: {columns: {x: {metric: time, unit: ms}}}")),
+            (Shown{{{"x"}, {"OOM"}}, {"- **oom** (1 cell): full"}}));
 }
 
 // A single sample has a mean and no deviation.
 TEST(Table, StatisticsThatAreNotThereGoWithTheirSeparator) {
+  EXPECT_EQ(shown(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3]\"\n",
+                           "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, "
+                           "std_population], unit: ms}}}")),
+            (Shown{{{"n", "x"}, {"1", "2 ± 0"}, {"2", "2 ± 1"}}, {"- **x** in ms"}}));
   EXPECT_EQ(
-      markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3]\"\n",
-               "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, "
-               "std_population], unit: ms}}}"),
-      "|   n | x     |\n|----:|:------|\n|   1 | 2 ± 0 |\n|   2 | 2 ± 1 |\n\n- **x** in ms\n");
-  EXPECT_EQ(
-      markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3, 5]\"\n",
-               "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, std], unit: "
-               "ms}}}"),
-      "|   n | x     |\n|----:|:------|\n|   1 | 2     |\n|   2 | 3 ± 2 |\n\n- **x** in ms\n");
+      shown(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3, 5]\"\n",
+                     "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, std], unit: "
+                     "ms}}}")),
+      (Shown{{{"n", "x"}, {"1", "2"}, {"2", "3 ± 2"}}, {"- **x** in ms"}}));
 }
 
 }  // namespace
