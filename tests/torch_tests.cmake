@@ -1,7 +1,8 @@
 # Tests that include LibTorch: one executable a folder, as assay_test makes. Compiled as
-# position-independent objects, so that they share LibTorch's precompiled header.
+# position-independent objects, so that they share LibTorch's precompiled header. BY_SUITE: ctest runs
+# a process for each suite, not for each test.
 function(assay_torch_test name)
-  cmake_parse_arguments(TEST "" "" "PROPERTIES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(TEST "BY_SUITE" "" "PROPERTIES;DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -25,15 +26,22 @@ function(assay_torch_test name)
   if(TEST_DEPENDS)
     add_dependencies(test_${name} ${TEST_DEPENDS})
   endif()
+  if(TEST_BY_SUITE)
+    set(program ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/test_${name})
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/suites.cmake.in ${name}_suites.cmake @ONLY)
+    set_property(DIRECTORY APPEND PROPERTY
+      TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+    return()
+  endif()
   # One thread: tests run beside each other, and waiting OpenMP threads would take each other's cores.
   gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
     PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1 ${TEST_PROPERTIES})
 endfunction()
 
 get_property(plugin_targets GLOBAL PROPERTY ASSAY_PLUGIN_TARGETS)
-assay_torch_test(model)
-assay_torch_test(measure DEPENDS ${plugin_targets})
-assay_torch_test(plugins DEPENDS ${plugin_targets})
+assay_torch_test(model BY_SUITE)
+assay_torch_test(measure BY_SUITE DEPENDS ${plugin_targets})
+assay_torch_test(plugins BY_SUITE DEPENDS ${plugin_targets})
 assay_torch_test(conformance DEPENDS ${plugin_targets})
 assay_torch_test(gpu PROPERTIES LABELS gpu DEPENDS ${plugin_targets})
 target_link_libraries(test_gpu PRIVATE assay_health)
