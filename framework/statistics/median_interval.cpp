@@ -17,19 +17,15 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // −1 below the median, 0 at it, 1 above it.
-std::vector<double> signs_about(double median, std::span<const double> samples) {
-  std::vector<double> signs;
-  signs.reserve(samples.size());
-  for (const double sample : samples) {
-    signs.push_back(static_cast<double>(sample > median) - static_cast<double>(sample < median));
-  }
-  return signs;
+double sign_about(double median, double sample) {
+  return static_cast<double>(sample > median) - static_cast<double>(sample < median);
 }
 
 // f of median_interval.h, at least 1.
-double correlation_factor(const std::vector<double>& signs) {
+double correlation_factor(double median, std::span<const double> samples) {
   double products = 0, squares = 0, last = 0;
-  for (const double here : signs) {
+  for (const double sample : samples) {
+    const double here = sign_about(median, sample);
     products += last * here;
     squares += here * here;
     last = here;
@@ -82,7 +78,7 @@ MedianInterval median_interval(std::span<const double> samples, double level) {
   const double middle = (n - 1) / 2;
   MedianInterval interval;
   interval.median = at_place(sorted, middle);
-  const double factor = correlation_factor(signs_about(interval.median, samples));
+  const double factor = correlation_factor(interval.median, samples);
   interval.at_level = std::exp2(1 - n / factor) <= 1 - level;
   double reach = middle;
   if (interval.at_level) {
@@ -105,7 +101,10 @@ Variance variance_of_log_median(std::span<const double> samples) {
   std::sort(sorted.begin(), sorted.end());
   const double size = 0.4 * std::pow(static_cast<double>(samples.size()), 2.0 / 3.0);
   const auto weights = static_cast<std::size_t>(std::clamp(std::round(size), 2.0, 64.0));
-  const std::vector<double> signs = signs_about(percentile(sorted, 50), samples);
+  const double median = percentile(sorted, 50);
+  std::vector<double> signs;
+  signs.reserve(samples.size());
+  for (const double sample : samples) signs.push_back(sign_about(median, sample));
   return {variance_by_order_statistics(sorted) * long_run_inflation(signs, weights),
           static_cast<double>(weights)};
 }

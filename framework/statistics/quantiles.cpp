@@ -1,6 +1,7 @@
 #include "statistics/quantiles.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "statistics/statistics.h"
@@ -22,9 +23,13 @@ double percentile(std::span<const double> sorted, double p) {
 }
 
 double median(std::span<const double> samples) {
-  std::vector<double> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
-  return percentile(sorted, 50);
+  if (samples.empty()) return not_a_number;
+  std::vector<double> values(samples.begin(), samples.end());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  const std::array pair{*std::max_element(values.begin(), middle), *middle};
+  return at_place(pair, 0.5);
 }
 
 }  // namespace assay::statistics
