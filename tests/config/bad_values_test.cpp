@@ -16,7 +16,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"text_for_an_integer", on_attention("fixed: {batch: many}\n"), "3:16",
             "batch: 'many' does not fit; accepted: an integer from 1 to 65536"},
-        Bad{"quoted_integer", on_attention("fixed: {batch: '3'}\n"), "3:16", "batch: '3' does not fit"},
+        Bad{"quoted_integer", on_attention("fixed: {batch: '3'}\n"), "3:16",
+            "batch: '3' does not fit"},
         Bad{"fraction_for_an_integer", on_attention("fixed: {batch: 2.5}\n"), "3:16",
             "batch: '2.5' does not fit"},
         Bad{"out_of_bounds", on_attention("matrix: {seq_len: [128, 0]}\n"), "3:25",
