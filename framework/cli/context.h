@@ -11,7 +11,7 @@
 #include "catalogue/catalogue.h"
 #include "cli/options.h"
 #include "config/experiment.h"
-#include "run/workers/installation.h"
+#include "run/process/installation.h"
 #include "store/database/database.h"
 
 namespace assay::cli {

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
-#include "run/workers/environment.h"
+#include "run/process/environment.h"
 #include "store/records/identity.h"
 
 namespace assay::cli {

@@ -5,7 +5,7 @@
 
 #include "cli/command_line.h"
 #include "cli/show/case_page.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 #include "store/sample_run.h"
 
 namespace assay::cli {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "program.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::test {
 namespace {

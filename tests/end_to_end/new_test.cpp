@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "program.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::test {
 namespace {

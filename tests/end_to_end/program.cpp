@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::test {
 

@@ -10,7 +10,7 @@
 
 #include "exported.h"
 #include "program.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::test {
 namespace {

@@ -12,7 +12,7 @@
 #include "config/host_parameters.h"
 #include "config/read/request.h"
 #include "config/read/value_check.h"
-#include "report/spec/schema.h"
+#include "report/read/schema.h"
 
 // The reference of keys in docs/, made from the declarations of readers and schema.
 namespace assay::report::testing_support {

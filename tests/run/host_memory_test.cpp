@@ -1,4 +1,4 @@
-#include "run/workers/host_memory.h"
+#include "run/process/host_memory.h"
 #include "sizes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

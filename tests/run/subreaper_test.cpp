@@ -9,7 +9,7 @@
 
 #include <stdexcept>
 
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::run {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "run/cases/machine.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "run/cases/machine.h"
 #include "run/plugins/host_catalogue.h"
 #include "run/plugins/plugin_source.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::cli {
 

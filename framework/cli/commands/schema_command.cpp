@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
-#include "report/spec/schema.h"
+#include "report/read/schema.h"
 
 namespace assay::cli {
 

@@ -11,7 +11,7 @@
 #include "cli/repeat_case.h"
 #include "cli/show/case_page.h"
 #include "config/presets.h"
-#include "run/workers/environment.h"
+#include "run/process/environment.h"
 #include "run/workers/worker.h"
 #include "store/records/identity.h"
 

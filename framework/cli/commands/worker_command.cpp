@@ -4,7 +4,7 @@
 #include "base/output.h"
 #include "base/shared_library.h"
 #include "cli/commands/commands.h"
-#include "run/workers/installation.h"
+#include "run/process/installation.h"
 
 namespace assay::cli {
 

@@ -13,7 +13,7 @@
 #include "report/page/default_spec.h"
 #include "report/page/vocabulary.h"
 #include "report/picture/picture.h"
-#include "report/spec/read_blocks.h"
+#include "report/read/read_blocks.h"
 #include "report/table/table.h"
 
 namespace assay::report {

@@ -6,8 +6,8 @@
 #include "report/data/reduce.h"
 #include "report/picture/flame.h"
 #include "report/picture/picture.h"
+#include "report/read/reader.h"
 #include "report/spec/format.h"
-#include "report/spec/reader.h"
 #include "report/spec/units.h"
 #include "report/table/pivot.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// report/spec says what a report shows: the structs, their reading from YAML, their JSON Schema,
-// and their vocabulary (formats, units, statistics). It depends on expression, yaml and the units
-// of store/records. Start here, then read_blocks.h.
+// report/spec says what a report shows: the structs and their vocabulary (formats, units,
+// statistics); report/read reads them from YAML. It depends on expression, yaml and the units of
+// store/records. Start here.
 
 #include <assay/metric.h>
 #include <assay/outcome.h>

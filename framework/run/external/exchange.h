@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "run/external/external_answers.h"
-#include "run/workers/temporary_folder.h"
+#include "run/process/temporary_folder.h"
 
 namespace assay::run {
 

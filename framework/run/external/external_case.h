@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "run/external/external_answers.h"
-#include "run/workers/host_memory.h"
-#include "run/workers/process.h"
+#include "run/process/host_memory.h"
+#include "run/process/process.h"
 
 namespace assay::run {
 

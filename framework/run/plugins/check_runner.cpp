@@ -11,8 +11,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "run/workers/process.h"
-#include "run/workers/temporary_folder.h"
+#include "run/process/process.h"
+#include "run/process/temporary_folder.h"
 #include "wire/messages.h"
 
 namespace assay::run {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "run/workers/installation.h"
+#include "run/process/installation.h"
 #include "wire/check_messages.h"
 
 namespace assay::run {

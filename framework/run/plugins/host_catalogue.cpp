@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "catalogue/listing.h"
 #include "run/plugins/plugin_source.h"
-#include "run/workers/loading.h"
-#include "run/workers/process.h"
+#include "run/process/loading.h"
+#include "run/process/process.h"
 #include "run/workers/worker.h"
 
 namespace assay::run {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catalogue/catalogue.h"
-#include "run/workers/installation.h"
+#include "run/process/installation.h"
 
 namespace assay::run {
 

@@ -7,7 +7,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::run {
 

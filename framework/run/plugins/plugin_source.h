@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "run/workers/installation.h"
+#include "run/process/installation.h"
 
 namespace assay::run {
 

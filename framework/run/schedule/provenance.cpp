@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "run/workers/environment.h"
+#include "run/process/environment.h"
 
 extern char** environ;
 

@@ -10,7 +10,7 @@
 
 #include "config/experiment.h"
 #include "run/cases/resolve.h"
-#include "run/workers/installation.h"
+#include "run/process/installation.h"
 
 namespace assay::run {
 

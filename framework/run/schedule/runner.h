@@ -10,8 +10,8 @@
 
 #include "config/experiment.h"
 #include "run/cases/resolve.h"
+#include "run/process/installation.h"
 #include "run/schedule/selection.h"
-#include "run/workers/installation.h"
 #include "store/database/database.h"
 
 namespace assay::run {

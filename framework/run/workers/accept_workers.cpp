@@ -7,8 +7,8 @@
 
 #include "base/clock_duration.h"
 #include "base/text.h"
-#include "run/workers/host_memory.h"
-#include "run/workers/loading.h"
+#include "run/process/host_memory.h"
+#include "run/process/loading.h"
 
 namespace assay::run {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "run/workers/interrupt.h"
+#include "run/process/interrupt.h"
 #include "run/workers/worker.h"
 
 namespace assay::run {

@@ -1,14 +1,14 @@
 #pragma once
 
-// run/workers starts worker processes, talks to them and ends them. It depends on wire and health.
+// run/workers starts worker processes, talks to them and ends them. It depends on run/process.
 // Start here, then read worker_group.h: all ranks of a case.
 
 #include <chrono>
 #include <optional>
 #include <string>
 
-#include "run/workers/host_memory.h"
-#include "run/workers/process.h"
+#include "run/process/host_memory.h"
+#include "run/process/process.h"
 #include "wire/messages.h"
 #include "wire/status_page.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "run/workers/host_memory.h"
-#include "run/workers/installation.h"
-#include "run/workers/interrupt.h"
+#include "run/process/host_memory.h"
+#include "run/process/installation.h"
+#include "run/process/interrupt.h"
 #include "run/workers/worker.h"
 #include "wire/messages.h"
 

@@ -1,4 +1,4 @@
-#include "report/spec/schema.h"
+#include "report/read/schema.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "run/workers/temporary_folder.h"
+#include "run/process/temporary_folder.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>

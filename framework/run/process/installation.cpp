@@ -1,4 +1,4 @@
-#include "run/workers/installation.h"
+#include "run/process/installation.h"
 
 #include <pwd.h>
 #include <unistd.h>

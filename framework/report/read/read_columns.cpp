@@ -1,4 +1,4 @@
-#include "report/spec/read_columns.h"
+#include "report/read/read_columns.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "report/spec/reader.h"
+#include "report/read/reader.h"
 #include "yaml/keys.h"
 
 namespace assay::report {

@@ -1,12 +1,12 @@
-#include "report/spec/read_blocks.h"
+#include "report/read/read_blocks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "report/spec/read_columns.h"
-#include "report/spec/read_grid.h"
-#include "report/spec/shapes.h"
+#include "report/read/read_columns.h"
+#include "report/read/read_grid.h"
+#include "report/read/shapes.h"
 
 namespace assay::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/workers/environment.h"
+#include "run/process/environment.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "report/spec/reader.h"
+#include "report/read/reader.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "health/process_table.h"
-#include "run/workers/subreaper.h"
+#include "run/process/subreaper.h"
 
 extern char** environ;
 

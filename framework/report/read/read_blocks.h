@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/spec/reader.h"
+#include "report/read/reader.h"
 
 namespace assay::report {
 

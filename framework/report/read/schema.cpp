@@ -1,9 +1,9 @@
-#include "report/spec/schema.h"
+#include "report/read/schema.h"
 
+#include "report/read/read_blocks.h"
+#include "report/read/read_columns.h"
+#include "report/read/shapes.h"
 #include "report/spec/format.h"
-#include "report/spec/read_blocks.h"
-#include "report/spec/read_columns.h"
-#include "report/spec/shapes.h"
 #include "report/spec/spec.h"
 #include "report/spec/statistic.h"
 #include "store/records/units.h"

@@ -1,5 +1,8 @@
 #pragma once
 
+// run/process holds what the host does with processes: starting and ending them, their memory,
+// environment and output, the subreaper. It depends on wire and health. Start here.
+
 #include <poll.h>
 #include <sys/types.h>
 
@@ -11,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "run/workers/host_memory.h"
+#include "run/process/host_memory.h"
 #include "wire/channel.h"
 
 namespace assay::run {
@@ -29,7 +32,7 @@ struct ProcessEnd {
 
 // A child process, started without a shell in a process group of its own, with its standard output
 // and error captured. All its descendants are killed when it has ended, when the object is
-// destroyed and when this process ends in any way (run/workers/subreaper.h).
+// destroyed and when this process ends in any way (run/process/subreaper.h).
 class Process {
  public:
   struct Command {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "report/spec/read_blocks.h"
-#include "report/spec/read_columns.h"
-#include "report/spec/shapes.h"
+#include "report/read/read_blocks.h"
+#include "report/read/read_columns.h"
+#include "report/read/shapes.h"
 #include "report/spec/units.h"
 
 namespace assay::report {

@@ -1,4 +1,4 @@
-#include "run/workers/loading.h"
+#include "run/process/loading.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "report/spec/reader.h"
+#include "report/read/reader.h"
 
 namespace assay::report {
 

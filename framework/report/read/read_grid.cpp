@@ -1,11 +1,11 @@
-#include "report/spec/read_grid.h"
+#include "report/read/read_grid.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "report/spec/read_columns.h"
-#include "report/spec/shapes.h"
+#include "report/read/read_columns.h"
+#include "report/read/shapes.h"
 #include "report/spec/unit_check.h"
 
 namespace assay::report {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/spec/reader.h"
+#include "report/read/reader.h"
 
 namespace assay::report {
 namespace {

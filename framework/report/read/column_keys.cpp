@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "report/read/read_columns.h"
+#include "report/read/shapes.h"
 #include "report/spec/ceiling_names.h"
-#include "report/spec/read_columns.h"
-#include "report/spec/shapes.h"
 #include "report/spec/statistic.h"
 
 namespace assay::report {

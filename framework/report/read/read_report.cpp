@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "report/spec/read_blocks.h"
-#include "report/spec/shapes.h"
+#include "report/read/read_blocks.h"
+#include "report/read/shapes.h"
 
 namespace assay::report {
 namespace {

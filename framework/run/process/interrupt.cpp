@@ -1,4 +1,4 @@
-#include "run/workers/interrupt.h"
+#include "run/process/interrupt.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>

@@ -1,4 +1,4 @@
-#include "run/workers/subreaper.h"
+#include "run/process/subreaper.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,8 @@
 #pragma once
 
+// report/read reads what a report shows from YAML, and writes its JSON Schema, by tables of keys.
+// It depends on report/spec. Start here, then read_blocks.h.
+
 #include <fmt/format.h>
 
 #include <map>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "run/workers/process.h"
+#include "run/process/process.h"
 
 namespace assay::run {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/read/read_columns.h"
 #include "report/spec/ceiling_names.h"
-#include "report/spec/read_columns.h"
 #include "report/spec/statistic.h"
 #include "report/spec/units.h"
 
