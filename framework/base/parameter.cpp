@@ -56,4 +56,9 @@ ParameterInfo config_parameter(std::string name, std::string default_value, std:
   return info;
 }
 
+ParameterInfo left_out_at_default(ParameterInfo parameter) {
+  parameter.left_out_at_default = true;
+  return parameter;
+}
+
 }  // namespace assay

@@ -19,8 +19,8 @@ namespace assay::catalogue {
 inline constexpr std::string_view devices[] = {"cpu", "cuda"};
 
 // In the order of listings.
-inline constexpr std::string_view kinds[] = {"workload",  "attention",     "norm",
-                                             "precision", "communication", "compile"};
+inline constexpr std::string_view kinds[] = {"workload",      "attention", "norm",    "precision",
+                                             "communication", "compile",   "observer"};
 
 bool is_kind(std::string_view name);
 
@@ -43,8 +43,11 @@ struct PluginInfo {
   std::vector<std::string> uses;  // kinds
   std::vector<std::string> passes;
   std::vector<std::string> default_passes;
+  std::vector<std::string> unclocked;  // of the passes: run and recorded, not timed
+  std::string default_clock;           // on a GPU: "wall" or "cuda_event"
+
+  // Workloads and observers.
   std::vector<MetricInfo> metrics;  // beside common_metrics()
-  std::string default_clock;        // on a GPU: "wall" or "cuda_event"
 
   // External variants only.
   std::vector<std::string> command;    // argv, resolved against the descriptor's folder

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 8> type_names = {"boolean", "integer", "real",     "text",
                                                         "choice",  "size",    "duration", "config"};
+constexpr std::array<std::string_view, 2> metric_kind_names = {"number", "text"};
 constexpr std::array<std::string_view, 3> direction_names = {"lower", "higher", "neither"};
 
 // Reads one of `words` as the enumerator of its index.
@@ -33,7 +34,8 @@ nlohmann::json parameter_to_json(const ParameterInfo& parameter) {
                          {"unit", parameter.unit},
                          {"choices", parameter.choices},
                          {"config_folder", parameter.config_folder},
-                         {"fields", parameters_to_json(parameter.fields)}};
+                         {"fields", parameters_to_json(parameter.fields)},
+                         {"left_out_at_default", parameter.left_out_at_default}};
   if (parameter.minimum) json["minimum"] = *parameter.minimum;
   if (parameter.maximum) json["maximum"] = *parameter.maximum;
   return json;
@@ -56,6 +58,7 @@ Result<ParameterInfo> parameter_from_json(const nlohmann::json& json) {
   fields.texts("choices", parameter.choices);
   fields.text("config_folder", parameter.config_folder);
   fields.list("fields", parameter_from_json, parameter.fields);
+  fields.truth("left_out_at_default", parameter.left_out_at_default);
   if (fields.has("minimum")) fields.number("minimum", parameter.minimum.emplace());
   if (fields.has("maximum")) fields.number("maximum", parameter.maximum.emplace());
   return fields.finish(std::move(parameter));
@@ -66,7 +69,8 @@ nlohmann::json metric_to_json(const MetricInfo& metric) {
           {"unit", metric.unit},
           {"direction", direction_names[static_cast<std::size_t>(metric.direction)]},
           {"description", metric.description},
-          {"formula", metric.formula}};
+          {"formula", metric.formula},
+          {"kind", metric_kind_names[static_cast<std::size_t>(metric.kind)]}};
 }
 
 Result<MetricInfo> metric_from_json(const nlohmann::json& json) {
@@ -77,6 +81,7 @@ Result<MetricInfo> metric_from_json(const nlohmann::json& json) {
   read_word(fields, "direction", direction_names, metric.direction);
   fields.text("description", metric.description);
   fields.text("formula", metric.formula);
+  read_word(fields, "kind", metric_kind_names, metric.kind);
   return fields.finish(std::move(metric));
 }
 
@@ -93,6 +98,7 @@ Result<PluginInfo> plugin_from_json(const nlohmann::json& json) {
   fields.texts("uses", plugin.uses);
   fields.texts("passes", plugin.passes);
   fields.texts("default_passes", plugin.default_passes);
+  fields.texts("unclocked", plugin.unclocked);
   fields.list("metrics", metric_from_json, plugin.metrics);
   fields.text("default_clock", plugin.default_clock);
   fields.texts("command", plugin.command);
@@ -116,6 +122,7 @@ nlohmann::json to_json(const PluginInfo& plugin) {
           {"uses", plugin.uses},
           {"passes", plugin.passes},
           {"default_passes", plugin.default_passes},
+          {"unclocked", plugin.unclocked},
           {"metrics", std::move(metrics)},
           {"default_clock", plugin.default_clock},
           {"command", plugin.command},

@@ -41,6 +41,13 @@ struct Axis {
   std::vector<std::vector<Choice>> rows;  // rows[i][j]: value of names[j] in step i
 };
 
+// A name that a case does not hold at its default (ParameterInfo::left_out_at_default).
+struct LeftOut {
+  std::string name;
+  std::string kind;                       // of an option; else ""
+  std::map<std::string, Value> defaults;  // by variant of the kind; "" without one
+};
+
 struct Override {
   std::vector<std::string> settings;  // "name=YAML value", as on the command line
   std::vector<std::string> filters;   // expressions over a case's names
@@ -63,6 +70,7 @@ struct Experiment {
   std::vector<std::map<std::string, Value>> include;
   std::map<std::string, Value> fixed;  // the same in all cases; with defaults
   std::set<std::string> pinned;        // named in matrix, in fixed or by --set
+  std::vector<LeftOut> left_out;
   std::vector<std::string> passes;
   std::vector<std::string> filters;
   std::map<std::string, nlohmann::json> presets;  // "model/small" → its parsed config
@@ -123,6 +131,10 @@ class Plan {
   void add_case(const std::map<std::string, Value>& parameters);
   void add_row(const std::vector<std::uint32_t>& indices);
   std::size_t add_column(std::string name);
+  // The case no longer has the column's name.
+  void clear(std::size_t case_index, std::size_t column) {
+    cells_[case_index * column_count_ + column] = 0;
+  }
   std::uint32_t intern(std::size_t column, const Value& value);
   std::optional<std::uint32_t> index_of(std::size_t column, const Value& value) const;
 

@@ -38,6 +38,17 @@ ParameterInfo interleave_parameter() {
   return info;
 }
 
+ParameterInfo observe_parameter() {
+  ParameterInfo info;
+  info.name = std::string(observe_setting);
+  info.type = ParameterType::text;
+  info.default_value = std::string();
+  info.description =
+      "Observers that look at further steps of every pass after it has been timed, such as "
+      "`[kernels, memory]`.";
+  return info;
+}
+
 // Without a default: only the experiment can name a machine.
 ParameterInfo machine_parameter() {
   ParameterInfo info;
@@ -87,6 +98,13 @@ const std::vector<ParameterInfo>& host_parameters() {
                        "What happens to a case measured on an unhealthy machine: its times are "
                        "marked (mark), it is measured again, three times at most, and the best is "
                        "kept (retry), or reports omit its times (discard)."),
+      left_out_at_default(
+          boolean_parameter("measure.phases", false,
+                            "Whether the phases of a step are timed within its timed calls, and "
+                            "their memory and spans are taken in a call of their own.")),
+      left_out_at_default(observe_parameter()),
+      left_out_at_default(integer_parameter("measure.observed_steps", 3, 1, 1000,
+                                            "Steps that each observer looks at, at most.")),
       integer_parameter("measure.seed", 0, 0, 4294967295.0, "Seed of a case's random numbers."),
       interleave_parameter(),
   };

@@ -8,6 +8,8 @@
 namespace assay::config {
 
 inline constexpr std::string_view interleave_setting = "measure.interleave";
+// In a case: the observers' names, sorted and joined by ", ".
+inline constexpr std::string_view observe_setting = "observe";
 
 // The parameters of every workload. "auto" is resolved when a case runs.
 const std::vector<ParameterInfo>& host_parameters();

@@ -61,6 +61,7 @@ class Expander {
     if (auto walked = walk_matrix(); !walked) return tl::unexpected(walked.error());
     if (auto added = add_includes(); !added) return tl::unexpected(added.error());
     if (plan_.size() == 0) return nothing_left();
+    for (const LeftOut& left_out : experiment_.left_out) drop_defaults(left_out);
     return std::move(plan_);
   }
 
@@ -279,6 +280,19 @@ class Expander {
       if (auto kept = keep(row); !kept) return kept;
     }
     return {};
+  }
+
+  // Last, so that exclude and filters still see the defaults.
+  void drop_defaults(const LeftOut& left_out) {
+    const auto place = plan_.column(left_out.name);
+    if (!place) return;
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      const auto fallback =
+          left_out.defaults.find(left_out.kind.empty() ? "" : to_text(plan_.get(i, left_out.kind)));
+      if (fallback != left_out.defaults.end() && plan_.at(i, *place) == fallback->second) {
+        plan_.clear(i, *place);
+      }
+    }
   }
 
   const Experiment& experiment_;

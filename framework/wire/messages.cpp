@@ -48,7 +48,11 @@ nlohmann::json to_json(const CaseRequest& message) {
           {"presets", std::move(presets)},
           {"plugin_files", message.plugin_files},
           {"exchanged", std::move(exchanged)},
-          {"takes_turns", message.takes_turns}};
+          {"takes_turns", message.takes_turns},
+          {"observers", message.observers},
+          {"begin_s", message.begin_s},
+          {"artefact_folder", message.artefact_folder},
+          {"artefact_limit_bytes", message.artefact_limit_bytes}};
 }
 
 nlohmann::json to_json(const Progress& message) {
@@ -62,11 +66,14 @@ nlohmann::json to_json(const Measured& message) {
 }
 
 nlohmann::json to_json(const CaseDone& message) {
+  nlohmann::json artefacts = nlohmann::json::array();
+  for (const store::Artefact& one : message.artefacts) artefacts.push_back(store::to_json(one));
   return {{"type", "case_done"},
           {"ordinal", message.ordinal},
           {"outcome", to_text(message.outcome)},
           {"reason", message.reason},
-          {"context", to_json(message.facts)}};
+          {"context", to_json(message.facts)},
+          {"artefacts", std::move(artefacts)}};
 }
 
 nlohmann::json to_json(const TurnWanted& message) {
@@ -113,6 +120,10 @@ Result<CaseRequest> case_request_from_json(const nlohmann::json& message) {
   fields.texts("plugin_files", request.plugin_files);
   fields.list("exchanged", exchange_from_json, request.exchanged);
   fields.truth("takes_turns", request.takes_turns);
+  fields.texts("observers", request.observers);
+  fields.number("begin_s", request.begin_s);
+  fields.text("artefact_folder", request.artefact_folder);
+  fields.integer("artefact_limit_bytes", request.artefact_limit_bytes);
   return fields.finish(std::move(request));
 }
 
@@ -141,6 +152,7 @@ Result<CaseDone> case_done_from_json(const nlohmann::json& message) {
   if (const nlohmann::json* facts = fields.find("context")) {
     done.facts = store::case_facts_from_json(*facts);
   }
+  fields.list("artefacts", store::artefact_from_json, done.artefacts);
   return fields.finish(std::move(done));
 }
 

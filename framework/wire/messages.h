@@ -45,7 +45,12 @@ struct CaseRequest {
   std::vector<std::string> plugin_files;             // libraries with the variants
   // Calls to verify instead of measuring. The parameters then lack the external program's kind.
   std::vector<ExchangeFile> exchanged;
-  bool takes_turns = false;  // interleaved: waits for a Turn ahead of its samples
+  bool takes_turns = false;            // interleaved: waits for a Turn ahead of its samples
+  std::vector<std::string> observers;  // look at each pass after all have been timed
+  // Zero of the case's time base, on CLOCK_MONOTONIC of the host's machine.
+  double begin_s = 0;
+  std::string artefact_folder;  // of this rank, existing and empty; "" where none may be left
+  std::int64_t artefact_limit_bytes = 0;  // of all artefacts of this rank together
 };
 
 // Worker → host, while a case runs.
@@ -63,6 +68,7 @@ struct CaseDone {
   Outcome outcome = Outcome::ok;
   std::string reason;
   store::CaseFacts facts;
+  std::vector<store::Artefact> artefacts;  // `file`: in the artefact folder
 };
 
 // Worker → host: this rank is ready for its next samples and waits for a Turn.

@@ -55,6 +55,7 @@ void AxisReader::read(Experiment& experiment) {
   for (const Setting& setting : request_.matrix) read_axis(setting, experiment);
   for (const Setting& setting : request_.fixed) read_fixed(setting, experiment);
   add_defaults(experiment);
+  name_left_out(experiment);
   tie_axes(request_, experiment.matrix, diagnostics_);
 }
 
@@ -239,13 +240,37 @@ void AxisReader::add_defaults(Experiment& experiment) {
       continue;
     }
     checker_.check_default(info.name, info, where);
-    experiment.fixed[info.name] = info.default_value;
+    if (!info.left_out_at_default) experiment.fixed[info.name] = info.default_value;
   }
   for (const ParameterInfo& info : host_parameters()) {
-    const bool has_default = !std::holds_alternative<std::monostate>(info.default_value);
+    const bool has_default =
+        !info.left_out_at_default && !std::holds_alternative<std::monostate>(info.default_value);
     if (has_default && !is_given(info.name)) experiment.fixed[info.name] = info.default_value;
   }
   experiment.fixed["workload"] = vocabulary_.workload().name;
+}
+
+void AxisReader::name_left_out(Experiment& experiment) const {
+  for (const auto* parameters : {&vocabulary_.workload().parameters, &host_parameters()}) {
+    for (const ParameterInfo& info : *parameters) {
+      if (info.left_out_at_default) {
+        experiment.left_out.push_back({info.name, "", {{"", info.default_value}}});
+      }
+    }
+  }
+  for (const std::string& kind : vocabulary_.workload().uses) {
+    std::map<std::string, LeftOut> options;
+    for (const auto* plugin : vocabulary_.variants(kind)) {
+      for (const ParameterInfo& info : plugin->parameters) {
+        if (!info.left_out_at_default) continue;
+        LeftOut& option = options[info.name];
+        option.name = kind + "." + info.name;
+        option.kind = kind;
+        option.defaults[plugin->name] = info.default_value;
+      }
+    }
+    for (auto& [name, option] : options) experiment.left_out.push_back(std::move(option));
+  }
 }
 
 }  // namespace assay::config

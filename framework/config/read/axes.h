@@ -33,6 +33,7 @@ class AxisReader {
   std::vector<Choice> implied_choice(const std::string& kind);
   void read_fixed(const Setting& setting, Experiment& experiment);
   void add_defaults(Experiment& experiment);
+  void name_left_out(Experiment& experiment) const;
   // The experiment's variants that have the option.
   std::vector<const catalogue::PluginInfo*> owners(const Meaning& option) const;
   bool has_owner(const Setting& setting, const Meaning& option);

@@ -8,6 +8,7 @@
 #include "config/read/axes.h"
 #include "config/read/case_entries.h"
 #include "config/read/interleave.h"
+#include "config/read/observers.h"
 #include "config/read/request.h"
 #include "expression/expression.h"
 
@@ -82,6 +83,7 @@ void read_for_workload(const catalogue::PluginInfo& workload, const Request& req
   AxisReader axes(vocabulary, request, checker, diagnostics);
   axes.read(experiment);
   CaseEntryReader(vocabulary, request, axes, checker, diagnostics).read(experiment);
+  check_observers(request, *environment.catalogue, diagnostics);
   check_interleave(request, vocabulary, diagnostics);
   experiment.passes = request.passes ? read_passes(*request.passes, workload, diagnostics)
                                      : workload.default_passes;

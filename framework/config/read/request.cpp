@@ -105,6 +105,19 @@ void read_measure(Diagnostics& diagnostics, const Node& node, Request& request) 
   }
 }
 
+// A list of observers is one value of a case, unlike the list of an axis.
+void read_observe(Diagnostics& diagnostics, const Node& node, Request& request) {
+  Node joined = node;
+  joined.kind = Node::Kind::scalar;
+  joined.items.clear();
+  std::vector<std::string> names;
+  for (const Node& item : node.one_or_more()) {
+    if (scalar(diagnostics, item, "an observer")) names.push_back(item.text);
+  }
+  joined.text = join(names, ", ");
+  request.fixed.push_back({std::string(observe_setting), joined, node.where, false, true});
+}
+
 constexpr std::int64_t most_cases = 100'000'000;
 
 const yaml::Keys<Diagnostics, Request>& limit_keys() {
@@ -173,6 +186,10 @@ const yaml::Keys<Diagnostics, Request>& request_keys() {
          if (node) add_settings(*node, request.fixed);
        }},
       {"measure", "Passes, and how they are measured.", names_to_values, read_measure},
+      {"observe",
+       "Observers that look at further steps of every pass after all have been timed.",
+       {{"type", {"array", "string"}}, {"items", {{"type", "string"}}}},
+       read_observe},
       {"report", "Sections of the report, in order.", json::object(),
        [](Diagnostics&, const Node& node, Request& request) { request.report = node; }},
       {"limits", "How large the experiment may grow.", yaml::object_schema(limit_keys()),

@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace assay::run {
+namespace {
+
+Value left_out_default(const catalogue::PluginInfo& plugin, const std::string& name) {
+  for (const ParameterInfo& info : plugin.parameters) {
+    if (info.name == name && info.left_out_at_default) return info.default_value;
+  }
+  return {};
+}
+
+}  // namespace
 
 std::optional<double> MemoryEstimator::estimate(const Parameters& parameters) {
   return evaluate("workload", parameters, evaluate("attention", parameters, 0).value_or(0));
@@ -22,8 +32,9 @@ std::optional<double> MemoryEstimator::evaluate(std::string_view kind, const Par
       const std::string precision = to_text(parameters("precision"));
       return std::int64_t{precision == "bf16" || precision == "fp16" ? 2 : 4};
     }
-    Value own = parameters(name);
-    return own.index() == 0 ? preset_field(parameters, name) : own;
+    if (Value own = parameters(name); own.index() != 0) return own;
+    if (Value field = preset_field(parameters, name); field.index() != 0) return field;
+    return left_out_default(*plugin, name);
   });
   if (!value) return {};
   if (const auto* real = std::get_if<double>(&*value)) return *real;

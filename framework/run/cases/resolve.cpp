@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "config/host_parameters.h"
+#include "config/observers.h"
 
 namespace assay::run {
 
@@ -40,11 +42,23 @@ class Resolver {
       if (kind == "workload") workload_ = plugin;
       if (plugin->external()) {
         case_.external = plugin;
-      } else if (auto& files = case_.request.plugin_files;
-                 std::find(files.begin(), files.end(), plugin->file) == files.end()) {
-        files.push_back(plugin->file);
+      } else {
+        add_file(plugin->file);
       }
     }
+    const std::string observe = store::text_of(parameters_, std::string(config::observe_setting));
+    for (const std::string& name : config::observers_in(observe)) {
+      const catalogue::PluginInfo* observer = around_.catalogue.find("observer", name);
+      if (observer == nullptr) continue;
+      plugins_.push_back(observer);
+      add_file(observer->file);
+      case_.request.observers.push_back(name);
+    }
+  }
+
+  void add_file(const std::string& file) {
+    auto& files = case_.request.plugin_files;
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   }
 
   bool gpu_usable() const { return around_.cuda_build && !around_.machine.gpus.empty(); }

@@ -5,15 +5,19 @@
 
 namespace assay {
 
+// text: words such as a dtype or a device, shown and compared as they are, never in arithmetic.
+enum class MetricKind { number, text };
+
 enum class Direction { lower_is_better, higher_is_better, neither };
 
-// Base units only: s, byte, FLOP, count, or "" for a ratio.
+// Base units only: s, byte, FLOP, count, or "" for a ratio and for text.
 struct MetricInfo {
   std::string name;
   std::string unit;
   Direction direction = Direction::lower_is_better;
   std::string description;   // one sentence
   std::string formula = {};  // where derived
+  MetricKind kind = MetricKind::number;
 };
 
 // What a workload declares beside its parameters.
@@ -22,7 +26,8 @@ struct WorkloadInfo {
   std::vector<std::string> default_passes;
   std::vector<std::string> uses;  // kinds it is composed with: "attention", "precision", …
   std::vector<MetricInfo> metrics = {};
-  std::string default_clock = "wall";  // on a GPU: "wall" or "cuda_event"
+  std::string default_clock = "wall";       // on a GPU: "wall" or "cuda_event"
+  std::vector<std::string> unclocked = {};  // of `passes`: run once and recorded, not timed
 };
 
 }  // namespace assay

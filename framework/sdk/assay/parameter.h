@@ -33,6 +33,9 @@ struct ParameterInfo {
   std::string config_folder = {};
   // config only: the fields its file must set; empty: any fields.
   std::vector<ParameterInfo> fields = {};
+  // A case at the default value does not hold the parameter, and plugins read the default. For
+  // parameters that are added later: the keys of older cases stay.
+  bool left_out_at_default = false;
 };
 
 ParameterInfo integer_parameter(std::string name, std::int64_t default_value, double minimum,
@@ -44,6 +47,8 @@ ParameterInfo choice_parameter(std::string name, std::string default_value,
                                std::vector<std::string> choices, std::string description);
 ParameterInfo config_parameter(std::string name, std::string default_value, std::string folder,
                                std::string description, std::vector<ParameterInfo> fields = {});
+
+ParameterInfo left_out_at_default(ParameterInfo parameter);
 
 // A plugin's options as the experiment sets them, defaults filled in, types as declared.
 using Options = std::map<std::string, Value>;

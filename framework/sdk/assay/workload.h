@@ -3,6 +3,7 @@
 #include <assay/communication.h>
 #include <assay/ops.h>
 #include <assay/precision.h>
+#include <assay/record.h>
 #include <c10/core/Device.h>
 
 namespace assay {
@@ -21,6 +22,7 @@ struct CaseContext {
       nullptr;  // for verify(), which checks a step as it is launched; null: eager
   Group group;
   std::uint64_t seed = 0;
+  TraceHandle trace;  // where a step names its phases and spans
 };
 
 struct NamedTensor {
@@ -48,6 +50,10 @@ class Program {
   // What the last call left, for verification: "loss", "out", "grad.<name>".
   virtual std::vector<NamedTensor> outputs(const std::string& /*pass*/) { return {}; }
   virtual std::vector<Count> counts(const std::string& /*pass*/) { return {}; }
+  // Records what the pass left beside its times: series by part, words, spans, artefacts. Called
+  // once a pass, untimed, after all its timed calls (of an unclocked pass: after its one call). It
+  // may run the pass again.
+  virtual void record(const std::string& /*pass*/, Recorder&) {}
 };
 
 // Result of a check against a reference in higher precision.

@@ -53,28 +53,43 @@ json to_json(const Series& series) {
   for (const double sample : series.samples) samples.push_back(number_to_json(sample));
   json statistics = json::object();
   for (const auto& [name, figure] : series.statistics) statistics[name] = number_to_json(figure);
-  return {{"pass", series.pass},           {"metric", series.metric},
-          {"part", series.part},           {"rank", series.rank},
-          {"unit", series.unit},           {"outcome", to_text(series.outcome)},
-          {"reason", series.reason},       {"clock", series.clock},
-          {"samples", std::move(samples)}, {"statistics", std::move(statistics)}};
+  json object = {{"pass", series.pass},           {"metric", series.metric},
+                 {"part", series.part},           {"rank", series.rank},
+                 {"unit", series.unit},           {"outcome", to_text(series.outcome)},
+                 {"reason", series.reason},       {"clock", series.clock},
+                 {"samples", std::move(samples)}, {"statistics", std::move(statistics)}};
+  if (!series.lane.empty()) object["lane"] = series.lane;
+  if (!series.words.empty()) object["words"] = series.words;
+  return object;
+}
+
+json to_json(const Artefact& artefact) {
+  return {{"pass", artefact.pass},
+          {"rank", artefact.rank},
+          {"name", artefact.name},
+          {"file", artefact.file},
+          {"media_type", artefact.media_type},
+          {"bytes", artefact.bytes},
+          {"sha256", artefact.sha256}};
 }
 
 json to_json(const CaseResult& result) {
   json series = json::array();
   for (const Series& one : result.series) series.push_back(to_json(one));
-  return {{"ordinal", result.ordinal},
-          {"key", result.key},
-          {"key_text", result.key_text},
-          {"parameters", to_json(result.parameters)},
-          {"build", result.build},
-          {"session", result.session},
-          {"outcome", to_text(result.outcome)},
-          {"reason", result.reason},
-          {"wall_s", number_to_json(result.wall_s)},
-          {"when", result.when},
-          {"context", to_json(result.facts)},
-          {"series", std::move(series)}};
+  json object = {{"ordinal", result.ordinal},
+                 {"key", result.key},
+                 {"key_text", result.key_text},
+                 {"parameters", to_json(result.parameters)},
+                 {"build", result.build},
+                 {"session", result.session},
+                 {"outcome", to_text(result.outcome)},
+                 {"reason", result.reason},
+                 {"wall_s", number_to_json(result.wall_s)},
+                 {"when", result.when},
+                 {"context", to_json(result.facts)},
+                 {"series", std::move(series)}};
+  for (const Artefact& one : result.artefacts) object["artefacts"].push_back(to_json(one));
+  return object;
 }
 
 json to_json(const Session& session) {
@@ -129,7 +144,23 @@ Result<Series> series_from_json(const json& json) {
   fields.text("clock", series.clock);
   read_samples(fields, series.samples);
   read_statistics(fields, series.statistics);
+  fields.text("lane", series.lane);
+  fields.texts("words", series.words);
   return fields.finish(std::move(series));
+}
+
+Result<Artefact> artefact_from_json(const json& json) {
+  FieldReader fields(json, "artefact");
+  Artefact artefact;
+  for (const char* needed : {"name", "file", "sha256"}) fields.require(needed);
+  fields.text("pass", artefact.pass);
+  fields.integer("rank", artefact.rank);
+  fields.text("name", artefact.name);
+  fields.text("file", artefact.file);
+  fields.text("media_type", artefact.media_type);
+  fields.integer("bytes", artefact.bytes);
+  fields.text("sha256", artefact.sha256);
+  return fields.finish(std::move(artefact));
 }
 
 Result<CaseResult> case_result_from_json(const json& from) {
@@ -150,6 +181,7 @@ Result<CaseResult> case_result_from_json(const json& from) {
   fields.any("context", context);
   result.facts = case_facts_from_json(std::move(context));
   fields.list("series", series_from_json, result.series);
+  fields.list("artefacts", artefact_from_json, result.artefacts);
   return fields.finish(std::move(result));
 }
 

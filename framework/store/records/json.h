@@ -14,6 +14,7 @@ namespace assay::store {
 using assay::to_json;  // of a Value
 nlohmann::json to_json(const Parameters& parameters);
 nlohmann::json to_json(const Series& series);
+nlohmann::json to_json(const Artefact& artefact);
 nlohmann::json to_json(const CaseResult& result);
 nlohmann::json to_json(const Session& session);
 nlohmann::json to_json(const RunInfo& info);
@@ -21,6 +22,8 @@ nlohmann::json to_json(const RunInfo& info);
 Result<Parameters> parameters_from_json(const nlohmann::json& json);
 // Needs `pass` and `metric`.
 Result<Series> series_from_json(const nlohmann::json& json);
+// Needs `name`, `file` and `sha256`.
+Result<Artefact> artefact_from_json(const nlohmann::json& json);
 // Needs `parameters`.
 Result<CaseResult> case_result_from_json(const nlohmann::json& json);
 Result<Session> session_from_json(const nlohmann::json& json);

@@ -21,6 +21,7 @@ struct Series {
   std::string pass;
   std::string metric;
   std::string part;
+  std::string lane;  // of spans: where a timeline draws them
   int rank = 0;
   std::string unit;  // base unit: s, byte, FLOP, count
   Outcome outcome = Outcome::ok;
@@ -28,6 +29,18 @@ struct Series {
   std::string clock;            // wall, cuda_event, cuda_graph; "" where no clock is involved
   std::vector<double> samples;  // in the base unit, in the order taken
   std::map<std::string, double> statistics;  // imported figures without samples
+  std::vector<std::string> words;            // in place of samples, of a metric of kind text
+};
+
+// A file that a case has left, in the run's folder.
+struct Artefact {
+  std::string pass;
+  int rank = 0;
+  std::string name;        // "trace.json"; unique in its case and rank
+  std::string file;        // relative to the run's folder, with forward slashes
+  std::string media_type;  // "application/json"
+  std::int64_t bytes = 0;
+  std::string sha256;
 };
 
 struct CaseResult {
@@ -43,6 +56,7 @@ struct CaseResult {
   std::string when;   // ISO 8601, UTC
   CaseFacts facts;
   std::vector<Series> series;
+  std::vector<Artefact> artefacts;
 };
 
 struct Session {

@@ -20,9 +20,18 @@ Options options_of(const store::Parameters& parameters, const std::string& kind)
   return options;
 }
 
+// A case does not hold these at their defaults; plugins read them all the same.
+void add_left_out(const PluginEntry& entry, Options& options) {
+  PluginDescription description;
+  throw_unless_ok(entry.describe(description));
+  for (const ParameterInfo& info : description.parameters) {
+    if (info.left_out_at_default) options.try_emplace(info.name, info.default_value);
+  }
+}
+
 template <class BoundaryOfKind>
 std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Parameters& parameters,
-                                     const std::string& kind, const Options& options) {
+                                     const std::string& kind, Options options) {
   const std::string name = store::text_of(parameters, kind);
   if (name.empty()) return nullptr;
   const PluginEntry* entry = loader.find(kind, name);
@@ -30,6 +39,7 @@ std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Paramete
     throw PluginFailure(
         {Outcome::error, fmt::format("no plugin library holds {} '{}'", kind, name)});
   }
+  add_left_out(*entry, options);
   std::unique_ptr<Boundary> made;
   throw_unless_ok(entry->create(options, made));
   return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
@@ -94,6 +104,8 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
 
   CaseContext& context = composition->context;
   context.parameters = workload_parameters(parameters);
+  add_left_out(*loader.find("workload", store::text_of(parameters, "workload")),
+               context.parameters);
   for (const auto& [name, fields] : request.presets) context.presets[name] = fields;
   context.device = device;
   context.group = group;

@@ -130,6 +130,7 @@ Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library
     plugin.uses = std::move(description.workload.uses);
     plugin.passes = std::move(description.workload.passes);
     plugin.default_passes = std::move(description.workload.default_passes);
+    plugin.unclocked = std::move(description.workload.unclocked);
     plugin.metrics = std::move(description.workload.metrics);
     plugin.default_clock = std::move(description.workload.default_clock);
     plugins.push_back(std::move(plugin));

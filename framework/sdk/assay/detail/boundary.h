@@ -54,7 +54,7 @@ struct PluginDescription {
   std::vector<ParameterInfo> parameters;
   std::string memory_estimate;       // bytes; an expression over the case's names
   std::vector<std::string> devices;  // "cpu", "cuda"; empty: all
-  WorkloadInfo workload;             // workloads only
+  WorkloadInfo workload;             // workloads; of observers the metrics
 };
 
 class Boundary {
@@ -97,6 +97,7 @@ Status describe(PluginDescription& description) noexcept {
       description.memory_estimate = T::memory_estimate();
     if constexpr (requires { T::devices(); }) description.devices = T::devices();
     if constexpr (requires { T::info(); }) description.workload = T::info();
+    if constexpr (requires { T::metrics(); }) description.workload.metrics = T::metrics();
   });
 }
 

@@ -10,6 +10,7 @@ class ProgramBoundary : public Boundary {
   virtual Status run(const std::string& pass) noexcept = 0;
   virtual Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept = 0;
   virtual Status counts(const std::string& pass, std::vector<Count>& counts) noexcept = 0;
+  virtual Status record(const std::string& pass, RecorderBoundary& recorder) noexcept = 0;
 };
 
 class WorkloadBoundary : public Boundary {
@@ -39,6 +40,12 @@ class ProgramGuard final : public Guard<Program, ProgramBoundary> {
   }
   Status counts(const std::string& pass, std::vector<Count>& counts) noexcept override {
     return guarded([&] { counts = plugin_->counts(pass); });
+  }
+  Status record(const std::string& pass, RecorderBoundary& recorder) noexcept override {
+    return guarded([&] {
+      Recorder records(recorder);
+      plugin_->record(pass, records);
+    });
   }
 };
 
