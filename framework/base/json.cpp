@@ -27,6 +27,10 @@ SourceLocation place_of(std::string_view text, std::size_t offset) {
 
 }  // namespace
 
+std::string valid_utf8(std::string_view text) {
+  return json::parse(dump(json(text))).get<std::string>();
+}
+
 std::string dump(const json& json) {
   return json.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -17,6 +17,8 @@ namespace assay {
 
 // On one line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const nlohmann::json& json);
+// The text with such bytes replaced.
+std::string valid_utf8(std::string_view text);
 
 // Refuses nesting deeper than 64. The diagnostic has a line and a column, but no file.
 Result<nlohmann::json> parse_json(std::string_view text);

@@ -49,6 +49,15 @@ ParameterInfo observe_parameter() {
   return info;
 }
 
+ParameterInfo artefact_limit_parameter() {
+  ParameterInfo info = integer_parameter(
+      "measure.artefact_limit", std::int64_t{256} << 20, 0, 1e12,
+      "Bytes that the files a case leaves on one rank may have together, such as 256 MiB.");
+  info.type = ParameterType::size;
+  info.unit = "byte";
+  return info;
+}
+
 // Without a default: only the experiment can name a machine.
 ParameterInfo machine_parameter() {
   ParameterInfo info;
@@ -105,6 +114,7 @@ const std::vector<ParameterInfo>& host_parameters() {
       left_out_at_default(observe_parameter()),
       left_out_at_default(integer_parameter("measure.observed_steps", 3, 1, 1000,
                                             "Steps that each observer looks at, at most.")),
+      left_out_at_default(artefact_limit_parameter()),
       integer_parameter("measure.seed", 0, 0, 4294967295.0, "Seed of a case's random numbers."),
       interleave_parameter(),
   };

@@ -72,23 +72,29 @@ std::int64_t allocated_bytes(const c10::Device& device) {
   return counter == nullptr ? 0 : counter->allocated();
 }
 
+std::int64_t peak_bytes(const c10::Device& device) {
+#if ASSAY_WITH_CUDA
+  if (device.is_cuda()) return cuda_allocated(getDeviceStats(device.index())).peak;
+#endif
+  const CpuMemoryCounter* counter = device.is_cpu() ? current_counter() : nullptr;
+  return counter == nullptr ? 0 : counter->peak();
+}
+
+void reset_peak([[maybe_unused]] const c10::Device& device) {
+#if ASSAY_WITH_CUDA
+  if (device.is_cuda()) return resetPeakStats(device.index());
+#endif
+  if (CpuMemoryCounter* counter = current_counter()) counter->reset_peak();
+}
+
 MemoryUse observe_memory(const c10::Device& device, const std::function<void()>& call) {
   synchronize(device);
   MemoryUse use;
   use.before_bytes = allocated_bytes(device);
-#if ASSAY_WITH_CUDA
-  if (device.is_cuda()) {
-    resetPeakStats(device.index());
-    call();
-    synchronize(device);
-    use.peak_bytes = cuda_allocated(getDeviceStats(device.index())).peak;
-    return use;
-  }
-#endif
-  CpuMemoryCounter* counter = current_counter();
-  if (counter != nullptr) counter->reset_peak();
+  reset_peak(device);
   call();
-  use.peak_bytes = counter == nullptr ? 0 : counter->peak();
+  synchronize(device);
+  use.peak_bytes = peak_bytes(device);
   return use;
 }
 

@@ -28,5 +28,8 @@ class CpuMemoryScope {
 
 // Bytes allocated on the device now.
 std::int64_t allocated_bytes(const c10::Device& device);
+// Most bytes allocated since reset_peak(), or observe_memory()'s beginning.
+std::int64_t peak_bytes(const c10::Device& device);
+void reset_peak(const c10::Device& device);
 
 }  // namespace assay::measure

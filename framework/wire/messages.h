@@ -49,7 +49,7 @@ struct CaseRequest {
   std::vector<std::string> observers;  // look at each pass after all have been timed
   // Zero of the case's time base, on CLOCK_MONOTONIC of the host's machine.
   double begin_s = 0;
-  std::string artefact_folder;  // of this rank, existing and empty; "" where none may be left
+  std::string artefact_folder;            // each rank makes one below it; "": no file may be left
   std::int64_t artefact_limit_bytes = 0;  // of all artefacts of this rank together
 };
 
@@ -68,8 +68,11 @@ struct CaseDone {
   Outcome outcome = Outcome::ok;
   std::string reason;
   store::CaseFacts facts;
-  std::vector<store::Artefact> artefacts;  // `file`: in the artefact folder
+  std::vector<store::Artefact> artefacts;  // `file` is relative to the rank's artefact folder
 };
+
+// TurnWanted::pass of a case whose passes have all been timed, ahead of its observers.
+inline constexpr const char* observing_turn = "observe";
 
 // Worker → host: this rank is ready for its next samples and waits for a Turn.
 struct TurnWanted {

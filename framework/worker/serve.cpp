@@ -36,6 +36,7 @@ int complain(const Error& error) {
 void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
                  wire::Channel& channel, const wire::CaseRequest& request) {
   store::CaseFacts facts;
+  std::vector<store::Artefact> artefacts;
   wire::TurnWaiter turns(channel, request.ordinal, [] { await_idle_threads(); });
   AwaitTurn await_turn;
   if (request.takes_turns) await_turn = std::bind_front(&wire::TurnWaiter::await, &turns);
@@ -48,7 +49,7 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
         static_cast<void>(
             channel.send(wire::to_json(wire::Measured{request.ordinal, std::move(series)})));
       },
-      facts, std::move(await_turn)};
+      facts, artefacts, std::move(await_turn)};
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
@@ -58,8 +59,8 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
                     plugins_in_words(request.parameters));
   }
   std::fflush(nullptr);  // output so far belongs to this case
-  static_cast<void>(channel.send(wire::to_json(
-      wire::CaseDone{request.ordinal, status.outcome, status.reason, std::move(facts)})));
+  static_cast<void>(channel.send(wire::to_json(wire::CaseDone{
+      request.ordinal, status.outcome, status.reason, std::move(facts), std::move(artefacts)})));
 }
 
 }  // namespace

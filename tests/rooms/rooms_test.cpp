@@ -25,7 +25,8 @@ const Rooms worker_rooms = {
     {"measure", {"model", "store/records"}},
     {"conformance", {"reference", "measure", "catalogue", "expression", "wire"}},
     {"worker/process", {"measure", "catalogue", "wire"}},
-    {"worker/case", {"worker/process", "reference", "timing"}},
+    {"worker/record", {"measure"}},
+    {"worker/case", {"worker/process", "worker/record", "reference", "timing"}},
     {"worker", {"worker/case", "conformance"}},
 };
 

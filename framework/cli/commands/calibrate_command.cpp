@@ -228,13 +228,8 @@ struct Measured {
 
 Result<Measured> measure(const Context& context, const po::variables_map& values,
                          const Calibration& calibration, store::Database& database) {
-  run::RunRequest request{context.installation,
-                          context.catalogue,
-                          calibration.experiment,
-                          calibration.plan,
-                          {},
-                          {},
-                          false};
+  run::RunRequest request{context.installation, context.catalogue, calibration.experiment,
+                          calibration.plan, results_folder(values)};
   for (const auto& setting : calibration.given.settings) {
     request.overrides.push_back("--set " + setting);
   }

@@ -109,6 +109,7 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
                                 context.catalogue,
                                 invocation.experiment,
                                 invocation.plan,
+                                results_folder(values),
                                 invocation.overrides,
                                 *resume,
                                 values["allow-external"].as<bool>(),

@@ -27,6 +27,8 @@ class Resolver {
     const std::string isolation = store::text_of(parameters_, "measure.isolation");
     case_.fresh_workers = isolation != "shared";
     case_.pass_by_pass = isolation == "pass";
+    case_.request.artefact_limit_bytes =
+        store::integer_of(parameters_, "measure.artefact_limit", std::int64_t{256} << 20);
     add_presets();
     case_.skipped = reason_to_skip();
   }

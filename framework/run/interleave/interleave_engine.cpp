@@ -117,6 +117,7 @@ store::InterleaveFacts interleave_fact(std::size_t index, const std::vector<std:
   }
   std::map<std::string, store::InterleavedPass> passes;
   for (const InterleavePass& pass : turns) {
+    if (pass.pass == wire::observing_turn) continue;
     passes[pass.pass] = {pass.block, static_cast<std::int64_t>(pass.rounds), pass.turns};
   }
   return {letter_of(index), std::move(with), std::move(passes), {}};

@@ -27,6 +27,8 @@ void add_pass(CaseEnd& whole, CaseEnd part) {
   }
   std::move(part.series.begin(), part.series.end(), std::back_inserter(whole.series));
   add(whole.facts, part.facts);
+  std::move(part.artefacts.begin(), part.artefacts.end(), std::back_inserter(whole.artefacts));
+  whole.left_in.insert(whole.left_in.end(), part.left_in.begin(), part.left_in.end());
   whole.interrupted = part.interrupted;
 }
 

@@ -10,6 +10,7 @@
 #include "run/interleave/interleave_member.h"
 #include "run/interleave/interleave_plan.h"
 #include "run/interleave/pass_by_pass.h"
+#include "run/schedule/artefacts.h"
 #include "run/schedule/health_policy.h"
 #include "run/schedule/provenance.h"
 #include "store/records/identity.h"
@@ -191,6 +192,10 @@ class Run {
     result.series = std::move(end.series);
     result.facts = std::move(end.facts);
     result.facts.passes = open.resolved.request.passes;
+    TakenArtefacts taken = take_artefacts(end.artefacts, result.key, request_.results / end_.run,
+                                          open.resolved.request.artefact_limit_bytes);
+    result.artefacts = std::move(taken.artefacts);
+    std::move(taken.marks.begin(), taken.marks.end(), std::back_inserter(result.facts.marks));
     if (auto recorded = record(open); !recorded) return recorded;
     ++end_.outcomes[result.outcome];
     measured_.insert(open.index());

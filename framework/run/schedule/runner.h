@@ -35,6 +35,7 @@ struct RunRequest {
   const catalogue::Catalogue& catalogue;
   const config::Experiment& experiment;
   const config::Plan& plan;
+  std::filesystem::path results;          // has a folder for each run
   std::vector<std::string> overrides;     // as given, for the record
   std::optional<std::string> resume;      // the run to complete
   bool allow_external = false;            // overrides ASSAY_TRUSTED (run/external/permission.h)

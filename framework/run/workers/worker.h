@@ -25,6 +25,7 @@ class Worker {
   bool done = false;                       // with the case
   Status status;                           // where done
   store::CaseFacts facts;                  // of the case, as it reported them
+  std::vector<store::Artefact> artefacts;  // of the case; `file` is relative to the rank's folder
   std::optional<wire::TurnWanted> wanted;  // the turn it waits for
   std::string activity;                    // last reported
 

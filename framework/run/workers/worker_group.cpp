@@ -68,6 +68,7 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
   const std::string token = random_token();
   WorkerGroup group;
   group.memory_guard_ = *memory_guard;
+  group.left_in_ = std::make_shared<TemporaryFolder>("artefacts");
   for (int rank = 0; rank < world_size; ++rank) {
     Process::Command command;
     command.arguments = {installation.executable.string(), "worker", "serve"};
@@ -151,6 +152,7 @@ void WorkerGroup::take(Worker& worker, const nlohmann::json& message) {
     if (finished->ordinal != case_.ordinal) return;
     worker.finish({finished->outcome, std::move(finished->reason)});
     worker.facts = std::move(finished->facts);
+    worker.artefacts = std::move(finished->artefacts);
   }
 }
 
@@ -228,6 +230,15 @@ void WorkerGroup::ask_for_status() {
   while (any(owes) && Clock::now() < limit) ::poll(nullptr, 0, 5);
 }
 
+void WorkerGroup::take_artefacts(std::size_t rank) {
+  for (store::Artefact& artefact : workers_[rank].artefacts) {
+    artefact.rank = static_cast<int>(rank);
+    artefact.file = fmt::format("{}/{}/{}", case_.artefact_folder, rank, artefact.file);
+    case_.end.artefacts.push_back(std::move(artefact));
+  }
+  workers_[rank].artefacts.clear();
+}
+
 // Rank 0's facts stand for all ranks; the others keep only their differences.
 void WorkerGroup::merge_facts(std::size_t rank) {
   store::CaseFacts& facts = case_.end.facts;
@@ -297,6 +308,7 @@ void WorkerGroup::conclude() {
     workers_[rank].read_output();
     const Worker& worker = workers_[rank];
     merge_facts(rank);
+    take_artefacts(rank);
     ranks.push_back({worker.done, worker.status, worker.done_at(), worker.collectives(),
                      worker.activity, worker.last_lines()});
   }
@@ -311,16 +323,27 @@ void WorkerGroup::conclude() {
   bool spoiled = false;
   for (const Worker& worker : workers_) spoiled = add_marks(worker.facts, end.facts) || spoiled;
   end.facts.left_behind.clear();  // the marks say it
-  end.reusable = end.outcome == Outcome::ok && !spoiled;
+  if (!end.artefacts.empty()) end.left_in.push_back(left_in_);
+  end.reusable = end.outcome == Outcome::ok && !spoiled && !case_.observed;
 }
 
 void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   case_ = {.ordinal = request.ordinal,
            .time_limit_s = time_limit_s,
+           .observed = !request.observers.empty(),
+           .artefact_folder = artefact_folder(),
            .next_look = Clock::now() + milliseconds(50)};
   kills_.begin();
   for (Worker& worker : workers_) worker.begin_case();
-  send_to_all(wire::to_json(request));
+  wire::CaseRequest sent = request;
+  sent.artefact_folder = case_.artefact_folder;
+  sent.begin_s = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  send_to_all(wire::to_json(sent));
+}
+
+std::string WorkerGroup::artefact_folder() {
+  if (left_in_->path().empty()) return {};
+  return (left_in_->path() / std::to_string(cases_++)).string();
 }
 
 void WorkerGroup::give(const wire::Turn& turn) {

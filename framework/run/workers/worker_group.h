@@ -10,6 +10,7 @@
 #include "run/process/host_memory.h"
 #include "run/process/installation.h"
 #include "run/process/interrupt.h"
+#include "run/process/temporary_folder.h"
 #include "run/workers/worker.h"
 #include "wire/messages.h"
 
@@ -26,6 +27,8 @@ struct CaseEnd {
   bool reusable = false;     // the workers may take another case
   bool interrupted = false;  // stopped by the user: not a result
   store::CaseFacts facts;
+  std::vector<store::Artefact> artefacts;  // `file` is a path below one of `left_in`
+  std::vector<std::shared_ptr<TemporaryFolder>> left_in;
 
   // nullptr where it has no such series.
   const store::Series* find(const std::string& pass, const std::string& metric) const;
@@ -71,6 +74,9 @@ class WorkerGroup {
   void guard_memory();
   void ask_for_status();
   void conclude();
+  // A new one for each case, made by the rank that leaves a file.
+  std::string artefact_folder();
+  void take_artefacts(std::size_t rank);
   void merge_facts(std::size_t rank);
   void store_output(std::size_t failed);
   void drop_echoes(std::size_t rank);
@@ -82,6 +88,8 @@ class WorkerGroup {
     double time_limit_s = 0;
     double worked_s = 0;
     bool after_failure = false;
+    bool observed = false;
+    std::string artefact_folder;
     CaseEnd end;
     Clock::time_point next_look;  // at the memory
   };
@@ -90,6 +98,8 @@ class WorkerGroup {
   store::Parameters versions_;
   MemoryGuard memory_guard_{std::nullopt};
   OutOfMemoryKills kills_;
+  std::shared_ptr<TemporaryFolder> left_in_;
+  int cases_ = 0;  // begun
   Case case_;
 };
 

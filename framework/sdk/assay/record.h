@@ -44,7 +44,7 @@ class Recorder {
   // Seconds since the case's beginning, the same on all ranks of one machine.
   double now_s() const { return boundary_->now_s(); }
 
-  // A file that the case leaves. name: unique in the case on this rank, such as "trace.json", of
+  // A file that the case leaves. name: unique in the pass on this rank, such as "trace.json", of
   // letters, digits, '.', '-' and '_'. media_type: "application/json", "image/svg+xml", …
   void artefact(std::string_view name, std::string_view media_type, std::string_view content) {
     throw_unless_ok(boundary_->artefact(name, media_type, content));

@@ -27,6 +27,12 @@ std::int64_t integer_of(const Parameters& parameters, const std::string& name,
   return integer == nullptr ? otherwise : *integer;
 }
 
+bool truth_of(const Parameters& parameters, const std::string& name, bool otherwise) {
+  const Value* value = find(parameters, name);
+  const auto* truth = value == nullptr ? nullptr : std::get_if<bool>(value);
+  return truth == nullptr ? otherwise : *truth;
+}
+
 double number_of(const Parameters& parameters, const std::string& name, double otherwise) {
   const Value* value = find(parameters, name);
   if (value == nullptr) return otherwise;

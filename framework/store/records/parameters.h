@@ -18,6 +18,7 @@ std::string text_of(const Parameters& parameters, const std::string& name);
 // `otherwise` for an unknown name and for another type; an integer is a number too.
 std::int64_t integer_of(const Parameters& parameters, const std::string& name,
                         std::int64_t otherwise);
+bool truth_of(const Parameters& parameters, const std::string& name, bool otherwise);
 double number_of(const Parameters& parameters, const std::string& name, double otherwise);
 
 }  // namespace assay::store

@@ -36,7 +36,7 @@ struct Series {
 struct Artefact {
   std::string pass;
   int rank = 0;
-  std::string name;        // "trace.json"; unique in its case and rank
+  std::string name;        // "trace.json"; unique in its pass and rank
   std::string file;        // relative to the run's folder, with forward slashes
   std::string media_type;  // "application/json"
   std::int64_t bytes = 0;

@@ -12,6 +12,7 @@
 #include "measure/memory.h"
 #include "worker/case/composition.h"
 #include "worker/case/memory_floor.h"
+#include "worker/case/observation.h"
 #include "worker/case/pass_measurement.h"
 #include "worker/case/verification.h"
 #include "worker/process/guards.h"
@@ -43,8 +44,11 @@ class CaseRun {
       return built;
     }
     time_passes();
+    run_unclocked();
+    observe(false);
     // Ranks that went on wait for a failed one, so it reports at once.
-    if (!unverified_.empty() && (placement_.world_size == 1 || failed_.empty())) verify_held();
+    if (!unverified_.empty() && may_go_on()) verify_held();
+    observe(true);
     release();
     return conclude();
   }
@@ -64,6 +68,8 @@ class CaseRun {
     const Group group = groups_.get(backend.empty() ? "none" : backend, *device_);
     Guards::watch(group.backend.get());
     composition_ = compose(loader_, request_, *device_, group);
+    recorder_.emplace(request_.begin_s, artefact_folder(),
+                      RecordingLimits{.artefact_bytes = request_.artefact_limit_bytes});
     if (!verify_last_) {
       take_first_calls();
       verify_untimed();
@@ -89,6 +95,7 @@ class CaseRun {
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program));
     for (const std::string& pass : request_.passes) {
+      if (unclocked(pass)) continue;
       sink_.progress("first call of " + pass);
       const Status status = guarded([&] {
         first_calls_s_[pass] = take_first_call(*composition_, *program, pass, request_.parameters);
@@ -104,7 +111,7 @@ class CaseRun {
 
   void time_passes() {
     for (const std::string& pass : request_.passes) {
-      if (failed_.contains(pass)) continue;
+      if (failed_.contains(pass) || unclocked(pass)) continue;
       sink_.progress(pass);
       const Status status = guarded([&] { time_pass(pass); });
       measure::empty_cache(*device_);
@@ -142,6 +149,7 @@ class CaseRun {
   Status verify(const std::string& pass, Moment moment) {
     CaseContext context = composition_->context;
     context.communication = nullptr;
+    context.trace = nullptr;
     std::unique_ptr<CommunicationBoundary> communication;
     if (moment == Moment::before || verify_last_) {
       const Status made =
@@ -153,6 +161,7 @@ class CaseRun {
   }
 
   void time_pass(const std::string& pass) {
+    begin_recording(pass);
     PassReport report = measure_pass({.composition = *composition_,
                                       .program = *program_,
                                       .bytes = bytes_,
@@ -164,15 +173,133 @@ class CaseRun {
                                       .memory_floor = *memory_floor_,
                                       .freed = *freed_,
                                       .await_turn = sink_.await_turn,
+                                      .recorder = *recorder_,
                                       .first_call_s = first_call_s(pass)});
     sink_.facts.timing[pass] = std::move(report.timing);
     sink_.facts.verification[pass].repeated = report.output_facts;
     throw_unless_ok(report.outputs);
+    note_recording(pass, report.traced);
+    record(pass, report.series);
     if (verify_last_ || !verified_again(pass)) {
       unverified_[pass] = std::move(report.series);
       return;
     }
     for (store::Series& series : report.series) send(std::move(series));
+  }
+
+  bool unclocked(const std::string& pass) const {
+    return std::ranges::count(composition_->unclocked, pass) > 0;
+  }
+
+  // Other ranks wait for one that has failed, in its next step.
+  bool may_go_on() const {
+    return placement_.world_size == 1 || (failed_.empty() && recording_.ok());
+  }
+
+  void begin_recording(const std::string& pass) {
+    recorder_->begin(
+        pass, fmt::format("the workload '{}'", store::text_of(request_.parameters, "workload")),
+        composition_->metrics);
+  }
+
+  // The pass's times stay whatever becomes of its recording.
+  void note_recording(const std::string& pass, Status status) {
+    if (status.ok() || !recording_.ok()) return;
+    recording_ = std::move(status);
+    recording_.reason = fmt::format("recording {}: {}", pass, recording_.reason);
+  }
+
+  void record(const std::string& pass, std::vector<store::Series>& series) {
+    const FileSizeLimit limit(request_.artefact_limit_bytes);
+    note_recording(pass, program_->record(pass, *recorder_));
+    note_recording(pass, guarded([&] { recorder_->check_files(); }));
+    for (store::Series& recorded : recorder_->take_series()) series.push_back(std::move(recorded));
+  }
+
+  void run_unclocked() {
+    for (const std::string& pass : request_.passes) {
+      if (!unclocked(pass) || failed_.contains(pass)) continue;
+      if (!may_go_on()) return;
+      sink_.progress(pass);
+      const Status status = guarded([&] { run_unclocked(pass); });
+      report_verification(pass);
+      if (!status.ok()) failed_[pass] = status;
+    }
+  }
+
+  void run_unclocked(const std::string& pass) {
+    if (verify_last_) throw_unless_ok(verify(pass, Moment::before));
+    begin_recording(pass);
+    throw_unless_ok(program_->before(pass));
+    throw_unless_ok(program_->run(pass));
+    measure::synchronize(*device_);
+    std::vector<store::Series> series;
+    record(pass, series);
+    add_counts(pass, *composition_, *program_, series);
+    for (store::Series& recorded : series) send(std::move(recorded));
+  }
+
+  // All passes have been timed, here and in the cases that take turns with this one. Fresh
+  // observers follow the others and have the memory of the timed program.
+  void observe(bool fresh) {
+    for (const std::string& name : request_.observers) {
+      std::unique_ptr<ObserverBoundary> observer;
+      bool wants_fresh = false;
+      const Status made = guarded([&] {
+        observer = make_observer(loader_, request_.parameters, name);
+        throw_unless_ok(observer->fresh(wants_fresh));
+      });
+      if (!made.ok()) note_recording("under " + name, made);
+      if (!made.ok() || wants_fresh != fresh || !may_go_on()) continue;
+      await_observation();
+      if (fresh) release_program();
+      for (const std::string& pass : request_.passes) {
+        if (failed_.contains(pass) || !may_go_on()) continue;
+        sink_.progress(fmt::format("{} under {}", pass, name));
+        observe(*observer, name, pass);
+      }
+    }
+  }
+
+  void await_observation() {
+    if (sink_.await_turn && !std::exchange(observing_, true)) {
+      sink_.await_turn(wire::observing_turn, 0, 1);
+    }
+  }
+
+  void observe(ObserverBoundary& observer, const std::string& name, const std::string& pass) {
+    recorder_->begin(pass, fmt::format("the observer '{}'", name), observer_metrics(loader_, name));
+    store::Series took = {.pass = pass, .metric = "observed_time", .part = name, .unit = "s"};
+    took.clock = observed_clock(store::text_of(request_.parameters, "measure.clock"));
+    const FileSizeLimit limit(request_.artefact_limit_bytes);
+    Status status = observe_pass(observer, {.pass = pass,
+                                            .clock = took.clock,
+                                            .steps = static_cast<int>(store::integer_of(
+                                                request_.parameters, "measure.observed_steps", 3)),
+                                            .composition = composition_.get(),
+                                            .program = program_.get(),
+                                            .build_another = [this] { return build_another(); },
+                                            .context = composition_->context,
+                                            .recorder = *recorder_,
+                                            .took = [&](double s) { took.samples.push_back(s); }});
+    if (status.ok()) status = guarded([&] { recorder_->check_files(); });
+    for (store::Series& recorded : recorder_->take_series()) send(std::move(recorded));
+    took.outcome = status.outcome;
+    took.reason = status.reason;
+    if (!status.ok()) took.samples.clear();
+    send(std::move(took));
+    if (status.outcome != Outcome::unsupported) note_recording(pass + " under " + name, status);
+  }
+
+  void release_program() {
+    program_.reset();
+    caches_.reset();
+    measure::empty_cache(*device_);
+  }
+
+  std::string artefact_folder() const {
+    if (request_.artefact_folder.empty()) return {};
+    return fmt::format("{}/{}", request_.artefact_folder, placement_.rank);
   }
 
   std::optional<double> first_call_s(const std::string& pass) const {
@@ -196,11 +323,7 @@ class CaseRun {
   // measured.
   void verify_held() {
     sink_.progress("verifying");
-    const Status released = guarded([&] {
-      program_.reset();
-      caches_.reset();
-      measure::empty_cache(*device_);
-    });
+    const Status released = guarded([&] { release_program(); });
     for (auto& [pass, held] : unverified_) {
       Status status = released;
       if (status.ok()) status = verify(pass, Moment::after);
@@ -246,7 +369,8 @@ class CaseRun {
       report_failure(pass, failed->second);
       if (worst.ok() || worst.outcome == Outcome::unsupported) worst = failed->second;
     }
-    return worst;
+    if (recorder_) sink_.artefacts = recorder_->artefacts();
+    return worst.ok() ? recording_ : worst;
   }
 
   void report_failure(const std::string& pass, const Status& status) {
@@ -291,6 +415,9 @@ class CaseRun {
   std::unique_ptr<ProgramBoundary> program_;
   ProgramBytes bytes_;
   CaseVerification verification_;
+  std::optional<CaseRecorder> recorder_;
+  Status recording_;  // the first failure of recording or observing
+  bool observing_ = false;
   // Verification warms up: it loads kernels and chooses algorithms. Where no warm-up call is
   // allowed, it follows the timing of all passes, and results are held back until then.
   const bool verify_last_ = std::get<std::int64_t>(request_.parameters.at("measure.warmup")) == 0;

@@ -18,6 +18,7 @@ struct CaseSink {
   std::function<void(const std::string& doing)> progress;
   std::function<void(store::Series series)> measured;
   store::CaseFacts& facts;
+  std::vector<store::Artefact>& artefacts;
   AwaitTurn await_turn;  // empty unless the case is interleaved
 };
 

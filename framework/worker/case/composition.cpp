@@ -20,45 +20,40 @@ Options options_of(const store::Parameters& parameters, const std::string& kind)
   return options;
 }
 
-// A case does not hold these at their defaults; plugins read them all the same.
-void add_left_out(const PluginEntry& entry, Options& options) {
+const PluginEntry& entry_of(const PluginLoader& loader, const std::string& kind,
+                            const std::string& name) {
+  const PluginEntry* entry = loader.find(kind, name);
+  if (entry != nullptr) return *entry;
+  throw PluginFailure({Outcome::error, fmt::format("no plugin library holds {} '{}'", kind, name)});
+}
+
+PluginDescription description_of(const PluginEntry& entry) {
   PluginDescription description;
   throw_unless_ok(entry.describe(description));
-  for (const ParameterInfo& info : description.parameters) {
+  return description;
+}
+
+// A case does not hold these at their defaults; plugins read them all the same.
+void add_left_out(const PluginEntry& entry, Options& options) {
+  for (const ParameterInfo& info : description_of(entry).parameters) {
     if (info.left_out_at_default) options.try_emplace(info.name, info.default_value);
   }
 }
 
 template <class BoundaryOfKind>
-std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Parameters& parameters,
-                                     const std::string& kind, Options options) {
-  const std::string name = store::text_of(parameters, kind);
-  if (name.empty()) return nullptr;
-  const PluginEntry* entry = loader.find(kind, name);
-  if (entry == nullptr) {
-    throw PluginFailure(
-        {Outcome::error, fmt::format("no plugin library holds {} '{}'", kind, name)});
-  }
-  add_left_out(*entry, options);
+std::unique_ptr<BoundaryOfKind> make(const PluginEntry& entry, Options options) {
+  add_left_out(entry, options);
   std::unique_ptr<Boundary> made;
-  throw_unless_ok(entry->create(options, made));
+  throw_unless_ok(entry.create(options, made));
   return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
 }
 
 template <class BoundaryOfKind>
 std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Parameters& parameters,
                                      const std::string& kind) {
-  return make<BoundaryOfKind>(loader, parameters, kind, options_of(parameters, kind));
-}
-
-std::map<std::string, std::string> declared_units(PluginLoader& loader,
-                                                  const store::Parameters& parameters) {
-  std::map<std::string, std::string> units;
-  const PluginEntry* entry = loader.find("workload", store::text_of(parameters, "workload"));
-  PluginDescription description;
-  if (entry != nullptr) throw_unless_ok(entry->describe(description));
-  for (const MetricInfo& metric : description.workload.metrics) units[metric.name] = metric.unit;
-  return units;
+  const std::string name = store::text_of(parameters, kind);
+  if (name.empty()) return nullptr;
+  return make<BoundaryOfKind>(entry_of(loader, kind, name), options_of(parameters, kind));
 }
 
 void load_libraries(PluginLoader& loader, const std::vector<std::string>& files) {
@@ -89,6 +84,16 @@ std::unique_ptr<CommunicationBoundary> make_communication(PluginLoader& loader,
   return make<CommunicationBoundary>(loader, parameters, "communication");
 }
 
+std::unique_ptr<ObserverBoundary> make_observer(PluginLoader& loader,
+                                                const store::Parameters& parameters,
+                                                const std::string& name) {
+  return make<ObserverBoundary>(entry_of(loader, "observer", name), options_of(parameters, name));
+}
+
+std::vector<MetricInfo> observer_metrics(PluginLoader& loader, const std::string& name) {
+  return description_of(entry_of(loader, "observer", name)).workload.metrics;
+}
+
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
                                      const at::Device& device, const Group& group) {
   load_libraries(loader, request.plugin_files);
@@ -99,19 +104,26 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   composition->precision = make<PrecisionBoundary>(loader, parameters, "precision");
   composition->communication = make_communication(loader, parameters);
   composition->compile = make<CompileBoundary>(loader, parameters, "compile");
-  composition->workload = make<WorkloadBoundary>(loader, parameters, "workload", {});
-  composition->units = declared_units(loader, parameters);
+  const PluginEntry& workload =
+      entry_of(loader, "workload", store::text_of(parameters, "workload"));
+  composition->workload = make<WorkloadBoundary>(workload, {});
+  WorkloadInfo declared = description_of(workload).workload;
+  composition->metrics = std::move(declared.metrics);
+  composition->unclocked = std::move(declared.unclocked);
+  if (store::truth_of(parameters, "measure.phases", false)) {
+    composition->tracer = measure::Tracer::make(device);
+  }
 
   CaseContext& context = composition->context;
   context.parameters = workload_parameters(parameters);
-  add_left_out(*loader.find("workload", store::text_of(parameters, "workload")),
-               context.parameters);
+  add_left_out(workload, context.parameters);
   for (const auto& [name, fields] : request.presets) context.presets[name] = fields;
   context.device = device;
   context.group = group;
   context.communication = composition->communication.get();
   context.compile = composition->compile.get();
   context.seed = seed_of(parameters);
+  context.trace = TraceHandle(composition->tracer.get());
 
   context.ops = model::textbook_ops();
   if (composition->attention)

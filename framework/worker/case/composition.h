@@ -1,12 +1,15 @@
 #pragma once
 
 #include <assay/compile.h>
+#include <assay/observer.h>
 #include <assay/workload.h>
 
-#include <map>
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "measure/tracer.h"
 #include "wire/messages.h"
 #include "worker/process/plugin_loader.h"
 
@@ -20,13 +23,15 @@ struct Composition {
   std::unique_ptr<CommunicationBoundary> communication;
   std::unique_ptr<CompileBoundary> compile;
   std::unique_ptr<WorkloadBoundary> workload;
-  std::map<std::string, std::string> units;  // of the metrics that the workload declares
+  std::vector<MetricInfo> metrics;          // that the workload declares
+  std::vector<std::string> unclocked;       // its passes without a clock
+  std::unique_ptr<measure::Tracer> tracer;  // where measure.phases asks for it
   CaseContext context;
 
   // The declared unit of a count, "" if none is.
   std::string unit_of(const std::string& metric) const {
-    const auto declared = units.find(metric);
-    return declared == units.end() ? "count" : declared->second;
+    const auto declared = std::ranges::find(metrics, metric, &MetricInfo::name);
+    return declared == metrics.end() ? "count" : declared->unit;
   }
 };
 
@@ -34,6 +39,12 @@ struct Composition {
 // PluginFailure.
 std::unique_ptr<CommunicationBoundary> make_communication(PluginLoader& loader,
                                                           const store::Parameters& parameters);
+
+// An observer that the request names, and the metrics it declares. Throws PluginFailure.
+std::unique_ptr<ObserverBoundary> make_observer(PluginLoader& loader,
+                                                const store::Parameters& parameters,
+                                                const std::string& name);
+std::vector<MetricInfo> observer_metrics(PluginLoader& loader, const std::string& name);
 
 // Makes every plugin that the request names, sets the precision's numeric modes, and lets the
 // compile variant select operations. Throws PluginFailure.

@@ -11,6 +11,8 @@
 #include "reference/poisoned_memory.h"
 #include "timing/sampling.h"
 #include "worker/case/output_check.h"
+#include "worker/case/pass_phases.h"
+#include "worker/case/prepared_pass.h"
 #include "worker/process/process_group.h"
 
 namespace assay::worker {
@@ -49,9 +51,15 @@ bool captures(const measure::Clock& clock) { return clock.name() == "cuda_graph"
 class PassStopwatch final : public timing::Stopwatch {
  public:
   // programs: how many rotate; each is warmed up. look: called once, after the first warm-up call.
+  // after_sample: may be empty.
   PassStopwatch(measure::Clock& clock, measure::Clock& wall, std::size_t programs, bool warmed,
-                std::function<void()> look)
-      : clock_(clock), wall_(wall), programs_(programs), warmed_(warmed), look_(std::move(look)) {}
+                std::function<void()> look, std::function<void()> after_sample)
+      : clock_(clock),
+        wall_(wall),
+        programs_(programs),
+        warmed_(warmed),
+        look_(std::move(look)),
+        after_sample_(std::move(after_sample)) {}
 
   double warm_up_s() override {
     const double call_s = wall_.sample(1);
@@ -69,7 +77,9 @@ class PassStopwatch final : public timing::Stopwatch {
   double prepared_s() const { return prepared_s_; }
   double sample_s(int calls) override {
     calls_ = calls;
-    return clock_.sample(calls);
+    const double s = clock_.sample(calls);
+    if (after_sample_) after_sample_();
+    return s;
   }
   // Repeats the last reading only for its effects on caches and clocks.
   void read_untimed() { clock_.sample(calls_); }
@@ -80,6 +90,7 @@ class PassStopwatch final : public timing::Stopwatch {
   std::size_t programs_;
   bool warmed_;
   std::function<void()> look_;
+  std::function<void()> after_sample_;
   int calls_ = 1;  // in the last reading
   double prepared_s_ = 0;
 };
@@ -124,20 +135,6 @@ store::SamplingFacts facts_of(const timing::Taken& taken, const timing::Sampling
   return facts;
 }
 
-Status prepare(const Composition& composition, ProgramBoundary& program, const std::string& pass,
-               GuardedStep& step) {
-  if (composition.compile) {
-    return composition.compile->prepare(program, pass, composition.context, step);
-  }
-  step.before = [&program, pass] { return program.before(pass); };
-  step.run = [&program, pass] { return program.run(pass); };
-  return {};
-}
-
-measure::Call call_of(const GuardedStep& step) {
-  return {[&step] { throw_unless_ok(step.before()); }, [&step] { throw_unless_ok(step.run()); }};
-}
-
 // The programs that rotate with the case's own, each prepared for the pass.
 class Rotation {
  public:
@@ -150,6 +147,7 @@ class Rotation {
 
   const std::vector<GuardedStep>& steps() const { return steps_; }
   ProgramBoundary& program(std::size_t i) { return *programs_[i].program; }
+  measure::Tracer* tracer(std::size_t i) { return programs_[i].composition->tracer.get(); }
 
  private:
   std::vector<AnotherProgram> programs_;
@@ -214,6 +212,53 @@ void add_memory(const std::string& pass, const measure::Call& call, const at::De
        .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
 }
 
+// Times the pass and checks the outputs of the timed calls. preparing_s: time that preparing the
+// step took.
+void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
+                OutputCheck& outputs, PhaseTimes& phases, PassReport& report) {
+  const CaseContext& context = what.composition.context;
+  Rotation rotation(what.caches.more_programs(what.bytes, context.group, what.build_another),
+                    what.pass);
+  measure::Tracer* const tracer = what.composition.tracer.get();
+  measure::TimedCalls timed{{call_of(step, tracer)}, what.caches.flush(), context.group.size == 1};
+  for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
+    timed.calls.push_back(call_of(rotation.steps()[i], rotation.tracer(i)));
+  }
+  const auto program = [&](std::size_t i) -> ProgramBoundary& {
+    return i == 0 ? what.program : rotation.program(i - 1);
+  };
+
+  const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
+  const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
+                                         context.device, std::move(timed));
+  const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
+  std::function<void()> after_sample;
+  if (tracer != nullptr) {
+    after_sample = [&] {
+      const std::size_t last = clock->last();
+      phases.add(last == 0 ? *tracer : *rotation.tracer(last - 1));
+    };
+  }
+  PassStopwatch stopwatch(
+      *clock, *wall, rotation.steps().size() + 1, settings.warmup > 0,
+      [&] { outputs.look(program(wall->last())); }, after_sample);
+  timing::Hooks hooks = hooks_among(context);
+  if (what.await_turn) interleave(hooks, stopwatch, what, settings);
+  what.freed.await_cleared();
+  const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
+  clock->settle();
+  outputs.look(program(clock->last()));
+  look_at_further_calls(
+      further_calls(taken, settings.calls_per_sample, outputs, context.group.size == 1), *clock,
+      what.program, context.device, outputs);
+
+  report.timing = facts_of(taken, settings, *clock, what.caches);
+  add_times(what, taken, preparing_s + stopwatch.prepared_s(), clock->name(), report.series);
+  phases.report(what.pass, clock->name(), report.series);
+}
+
+}  // namespace
+
 void add_counts(const std::string& pass, const Composition& composition, ProgramBoundary& program,
                 std::vector<store::Series>& series) {
   std::vector<Count> counts;
@@ -227,61 +272,17 @@ void add_counts(const std::string& pass, const Composition& composition, Program
   }
 }
 
-// Seconds until the device has finished `work`.
-double waited_s(const at::Device& device, const std::function<void()>& work) {
-  measure::synchronize(device);
-  const double begin_s = measure::host_now_s();
-  work();
-  measure::synchronize(device);
-  return measure::host_now_s() - begin_s;
-}
-
-// Times the pass and checks the outputs of the timed calls. preparing_s: time that preparing the
-// step took.
-void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
-                OutputCheck& outputs, PassReport& report) {
-  const CaseContext& context = what.composition.context;
-  Rotation rotation(what.caches.more_programs(what.bytes, context.group, what.build_another),
-                    what.pass);
-  measure::TimedCalls timed{{call_of(step)}, what.caches.flush(), context.group.size == 1};
-  for (const GuardedStep& another : rotation.steps()) timed.calls.push_back(call_of(another));
-  const auto program = [&](std::size_t i) -> ProgramBoundary& {
-    return i == 0 ? what.program : rotation.program(i - 1);
-  };
-
-  const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
-  const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
-                                         context.device, std::move(timed));
-  const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
-  PassStopwatch stopwatch(*clock, *wall, rotation.steps().size() + 1, settings.warmup > 0,
-                          [&] { outputs.look(program(wall->last())); });
-  timing::Hooks hooks = hooks_among(context);
-  if (what.await_turn) interleave(hooks, stopwatch, what, settings);
-  what.freed.await_cleared();
-  const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
-  clock->settle();
-  outputs.look(program(clock->last()));
-  look_at_further_calls(
-      further_calls(taken, settings.calls_per_sample, outputs, context.group.size == 1), *clock,
-      what.program, context.device, outputs);
-
-  report.timing = facts_of(taken, settings, *clock, what.caches);
-  add_times(what, taken, preparing_s + stopwatch.prepared_s(), clock->name(), report.series);
-}
-
-}  // namespace
-
 double take_first_call(const Composition& composition, ProgramBoundary& program,
                        const std::string& pass, const store::Parameters& parameters) {
   const at::Device& device = composition.context.device;
   GuardedStep step;
   const double preparing_s =
       waited_s(device, [&] { throw_unless_ok(prepare(composition, program, pass, step)); });
-  const auto wall = measure::make_clock("wall", device, {{call_of(step)}, {}});
+  const auto wall = measure::make_clock("wall", device, {{call_of(step, nullptr)}, {}});
   const double call_s = wall->sample(1);
   const auto& name = std::get<std::string>(parameters.at("measure.clock"));
   if (name != "cuda_graph") return preparing_s + call_s;
-  const auto clock = measure::make_clock(name, device, {{call_of(step)}, {}});
+  const auto clock = measure::make_clock(name, device, {{call_of(step, nullptr)}, {}});
   return preparing_s + call_s + waited_s(device, [&] { clock->prepare(); });
 }
 
@@ -304,11 +305,18 @@ PassReport measure_pass(const PassToMeasure& what) {
   OutputCheck outputs(what.pass, what.composition.context.precision, what.tolerance);
   // Further programs and captured calls, which only timing needs, are gone before memory is
   // observed.
-  take_times(what, step, preparing_s, outputs, report);
+  PhaseTimes phases;
+  take_times(what, step, preparing_s, outputs, phases, report);
   report.outputs = outputs.status();
   report.output_facts = outputs.facts();
-  add_memory(what.pass, call_of(step), device, preparing.peak_bytes, what.memory_floor,
+  add_memory(what.pass, call_of(step, nullptr), device, preparing.peak_bytes, what.memory_floor,
              report.series);
+  if (measure::Tracer* tracer = what.composition.tracer.get()) {
+    report.traced = guarded([&] {
+      trace_pass(what.pass, call_of(step, tracer), device, phases, *tracer, what.recorder,
+                 report.series);
+    });
+  }
   add_counts(what.pass, what.composition, what.program, report.series);
   return report;
 }

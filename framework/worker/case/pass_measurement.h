@@ -11,6 +11,7 @@
 #include "worker/case/case_caches.h"
 #include "worker/case/composition.h"
 #include "worker/case/memory_floor.h"
+#include "worker/record/recorder.h"
 
 namespace assay::worker {
 
@@ -31,6 +32,7 @@ struct PassToMeasure {
   MemoryFloor& memory_floor;
   measure::FreedMemory& freed;
   const AwaitTurn& await_turn;  // empty unless the case is interleaved
+  CaseRecorder& recorder;       // of spans; begun for the pass
   // Time of the first call; empty where the first sample is the first call.
   std::optional<double> first_call_s;
 };
@@ -40,7 +42,12 @@ struct PassReport {
   store::SamplingFacts timing;        // how the time was taken: docs/measuring.md
   Status outputs;                     // `wrong` where the timed calls' outputs are
   store::RepeatedOutputs output_facts;
+  Status traced;  // why the phases' memory and the spans are lacking
 };
+
+// The program's counts of the pass.
+void add_counts(const std::string& pass, const Composition& composition, ProgramBoundary& program,
+                std::vector<store::Series>& series);
 
 // Seconds of a pass's first call, to the end of its work on the device. Included: the compile
 // variant's preparation and capture, the call, loading kernels, choosing algorithms, and the
