@@ -26,6 +26,7 @@ std::vector<Check> checks_of_kind(const Subject& subject) {
   if (kind == "compile") return compile_checks(subject);
   if (kind == "communication") return communication_checks(subject);
   if (kind == "workload") return workload_checks(subject);
+  if (kind == "observer") return observer_checks(subject);
   throw Unsupported("there is no conformance suite for the kind '" + kind + "'");
 }
 

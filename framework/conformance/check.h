@@ -93,5 +93,6 @@ std::vector<Check> precision_checks(const Subject& subject);
 std::vector<Check> compile_checks(const Subject& subject);
 std::vector<Check> communication_checks(const Subject& subject);
 std::vector<Check> workload_checks(const Subject& subject);
+std::vector<Check> observer_checks(const Subject& subject);
 
 }  // namespace assay::conformance

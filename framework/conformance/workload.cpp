@@ -8,6 +8,7 @@
 #include "catalogue/catalogue.h"
 #include "conformance/memory.h"
 #include "conformance/operation.h"
+#include "conformance/recording.h"
 #include "conformance/tiny_model.h"
 #include "expression/expression.h"
 
@@ -83,19 +84,9 @@ std::string wrong_in_passes(const WorkloadInfo& info) {
   for (const auto& pass : info.default_passes) {
     if (!known.contains(pass)) return "the default pass '" + pass + "' is not among the passes";
   }
-  return {};
-}
-
-std::string wrong_in_metrics(const WorkloadInfo& info) {
-  static const std::set<std::string> units = {"s", "byte", "FLOP", "count", ""};
-  std::set<std::string> names;
-  for (const MetricInfo& metric : info.metrics) {
-    if (!units.contains(metric.unit)) {
-      return fmt::format("metric '{}' is in '{}': base units are s, byte, FLOP, count and none",
-                         metric.name, metric.unit);
-    }
-    if (metric.description.empty()) return "metric '" + metric.name + "' has no description";
-    if (!names.insert(metric.name).second) return "metric '" + metric.name + "' is named twice";
+  for (const auto& pass : info.unclocked) {
+    if (!known.contains(pass))
+      return "the pass '" + pass + "' in `unclocked` is not among the passes";
   }
   return {};
 }
@@ -105,7 +96,7 @@ CheckVerdict consistent(const Subject& subject) {
   const WorkloadInfo& info = description.workload;
   const auto wrong = [&]() -> std::string {
     if (auto found = wrong_in_passes(info); !found.empty()) return found;
-    if (auto found = wrong_in_metrics(info); !found.empty()) return found;
+    if (auto found = wrong_in_metrics(info.metrics); !found.empty()) return found;
     for (const std::string& kind : info.uses) {
       if (!catalogue::is_kind(kind)) return "info() uses the unknown kind '" + kind + "'";
     }
@@ -212,7 +203,14 @@ CheckVerdict calls_are_isolated(const Subject& subject, const std::string& pass)
   return same_outputs(first, built.called(), "two calls of one program");
 }
 
+bool unclocked(const PluginDescription& description, const std::string& pass) {
+  const auto& passes = description.workload.unclocked;
+  return std::find(passes.begin(), passes.end(), pass) != passes.end();
+}
+
 CheckVerdict verified(const Subject& subject, const std::string& pass) {
+  if (unclocked(description_of(subject), pass))
+    throw Unsupported(pass + ": it has no time to trust");
   const auto workload = subject.make<WorkloadBoundary>();
   const CaseContext context = small_case(subject, description_of(subject));
   Verification verification;
@@ -241,6 +239,18 @@ CheckVerdict counted(const Subject& subject, const std::string& pass) {
     if (!declared) return {.complaint = "info() does not declare the metric " + count.metric};
   }
   return {};
+}
+
+CheckVerdict recorded(const Subject& subject, const std::string& pass) {
+  const PluginDescription description = description_of(subject);
+  Built built(subject, pass);
+  built.call();
+  TrialRecorder trial(pass, "it", description.workload.metrics);
+  throw_unless_ok(built.program().record(pass, trial.recorder()));
+  const bool nothing = trial.recorded().empty() && built.counts().empty();
+  return {.complaint = nothing && unclocked(description, pass)
+                           ? "the pass has no clock, and it records and counts nothing"
+                           : ""};
 }
 
 CheckVerdict pass_frees_memory(const Subject& subject, const std::string& pass) {
@@ -288,6 +298,7 @@ std::vector<Check> workload_checks(const Subject& subject) {
                   calls_are_isolated),
       over_passes(subject, "verification", "It is verified, and textbook variants pass.", verified),
       over_passes(subject, "counts", "Counts are positive, finite and declared.", counted),
+      over_passes(subject, "recording", "What it records is declared and bounded.", recorded),
       over_passes(subject, "memory", "Repeated calls leave no memory allocated.",
                   pass_frees_memory),
       {"unknown_pass",

@@ -97,7 +97,8 @@ TEST_P(NewKinds, TakeTheNameThroughout) {
 
 INSTANTIATE_TEST_SUITE_P(All, NewKinds,
                          ::testing::Values("attention", "norm", "precision", "communication",
-                                           "compile", "workload", "attention.cu", "norm.cu"),
+                                           "compile", "workload", "observer", "attention.cu",
+                                           "norm.cu"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '.', '_');

@@ -23,7 +23,7 @@ const Rooms worker_rooms = {
     {"model", {"base"}},
     {"reference", {"model"}},
     {"measure", {"model", "store/records"}},
-    {"conformance", {"reference", "measure", "catalogue", "expression", "wire"}},
+    {"conformance", {"reference", "measure", "catalogue", "expression", "wire", "worker/record"}},
     {"worker/process", {"measure", "catalogue", "wire"}},
     {"worker/record", {"measure"}},
     {"worker/case", {"worker/process", "worker/record", "reference", "timing"}},
