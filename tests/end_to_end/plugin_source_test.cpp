@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "page.h"
 #include "program.h"
 
@@ -25,7 +27,7 @@ TEST(PluginsPage, ItsExampleIsBuiltCheckedAndMeasured) {
   const Folder folder;
   const Page page = read_page("docs/plugins.md");
   for (const auto& [name, content] : page.files) folder.write(name, content);
-  ASSERT_EQ(page.commands.size(), 2u);
+  ASSERT_EQ(page.commands.size(), 3u);
 
   const Ended checked = assay(folder.path(), page.commands[0]);
   EXPECT_EQ(checked.exit_code, 0) << checked.output << checked.errors;
@@ -37,6 +39,22 @@ TEST(PluginsPage, ItsExampleIsBuiltCheckedAndMeasured) {
   const std::string report = folder.read("results/chunked-1/report.md");
   EXPECT_THAT(report, ContainsRegex("\\| chunked +\\|.*[0-9]"));
   EXPECT_THAT(report, Not(HasSubstr("N/A")));
+}
+
+TEST(PluginsPage, ItsRecordingWorkloadHasFewerThan60LinesAndShowsWhatItRecords) {
+  const Folder folder;
+  const Page page = read_page("docs/plugins.md");
+  for (const auto& [name, content] : page.files) folder.write(name, content);
+  const std::string source = page.files.at("stack.cpp");
+  EXPECT_LT(std::count(source.begin(), source.end(), '\n'), 60);
+  ASSERT_EQ(page.commands.size(), 3u);
+  const Ended measured = assay(folder.path(), page.commands[2]);
+  ASSERT_EQ(measured.exit_code, 0) << measured.errors;
+  const std::string report = folder.read("results/stack-1/report.md");
+  // 256 · 64 elements of mean square 1, scaled by 2: 2 · √16384.
+  EXPECT_THAT(report, ContainsRegex("\\| layer 3 +\\| +(255\\.9|256)"));
+  EXPECT_THAT(report, ContainsRegex("\\| rmsnorm +\\| +Float +\\|"));
+  EXPECT_THAT(report, HasSubstr("sizes.csv"));
 }
 
 TEST(PluginSource, IsBuiltAgainWhenAHeaderBesideItChanges) {
