@@ -98,6 +98,9 @@ class OldSchema : public testing::TemporaryFolder {
     ASSERT_EQ(run->cases.size(), 1u);
     EXPECT_EQ(run->cases[0].session, 0);
     EXPECT_EQ(run->cases[0].series.at(0).samples, std::vector<double>{1.0});
+    EXPECT_EQ(run->cases[0].series.at(0).lane, "");
+    EXPECT_TRUE(run->cases[0].series.at(0).words.empty());
+    EXPECT_TRUE(run->cases[0].artefacts.empty());
   }
 };
 

@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
+#include "run/workers/worker.h"
+#include "store/exchange/artefact_files.h"
 #include "store/exchange/export.h"
 
 namespace assay::cli {
@@ -88,6 +90,15 @@ Result<ExitCode> export_command(const Arguments& arguments) {
     return tl::unexpected(written.error());
   }
   print_out("{}: {} cases of {}\n", output, run->cases.size(), *name);
+  const store::CarriedFiles carried =
+      store::export_artefacts(*run, results_folder(**values) / *name, output);
+  if (carried.files > 0) {
+    print_out("{}: {}\n", store::artefacts_beside(output).string(),
+              counted(carried.files, "file", "files"));
+  }
+  for (const std::string& problem : carried.problems) {
+    print_error("left out: {}\n", run::printable(problem));
+  }
   return ExitCode::ok;
 }
 

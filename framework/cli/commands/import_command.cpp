@@ -5,6 +5,8 @@
 #include "cli/commands/commands.h"
 #include "cli/context.h"
 #include "config/experiment.h"
+#include "run/workers/worker.h"
+#include "store/exchange/artefact_files.h"
 #include "store/exchange/import.h"
 
 namespace assay::cli {
@@ -60,10 +62,15 @@ Result<ExitCode> import_command(const Arguments& arguments) {
   if (!run) return tl::unexpected(run.error());
   const auto attached = attach_experiment(text_or(**values, "experiment", ""), *run);
   if (!attached) return tl::unexpected(attached.error());
+  const store::ImportedArtefacts artefacts(*run);
   auto database = open_database(**values, store::Access::read_write);
   if (!database) return tl::unexpected(database.error());
   const auto name = database->add_run(*run);
   if (!name) return tl::unexpected(name.error());
+  for (const std::string& problem :
+       artefacts.copy(file, results_folder(**values) / *name).problems) {
+    print_error("a file of the run is missing: {}\n", run::printable(problem));
+  }
   print_out("{}\n", *name);
   return ExitCode::ok;
 }

@@ -6,28 +6,15 @@
 #include <map>
 #include <system_error>
 
+#include "base/files_below.h"
 #include "base/text.h"
+#include "store/records/artefacts.h"
 
 namespace assay::run {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// For a path: other characters than these could lead out of the folder.
-std::string plain(std::string_view text) {
-  std::string name(text);
-  std::replace_if(
-      name.begin(), name.end(),
-      [](char c) {
-        const bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                             (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-        return !allowed;
-      },
-      '_');
-  if (name.empty() || name.front() == '.') name.insert(0, "_");
-  return name;
-}
 
 // A rename, or a copy to another file system.
 void move_file(const fs::path& from, const fs::path& to) {
@@ -39,25 +26,30 @@ void move_file(const fs::path& from, const fs::path& to) {
   fs::remove(from);
 }
 
-std::string take(store::Artefact& artefact, const std::string& folder, const fs::path& run_folder,
+// "": moved. Else why it was not.
+std::string take(store::Artefact& artefact, const std::string& case_key, const fs::path& run_folder,
                  std::int64_t left_bytes) {
   const fs::path from = artefact.file;
   std::error_code missing;
+  // A program may have put a link in place of the folder of its pass, its rank or its case.
+  fs::path folder = from.parent_path();
+  for (int level = 0; level < 3; ++level, folder = folder.parent_path()) {
+    if (fs::is_symlink(folder, missing)) return "lies behind a link";
+  }
   if (fs::symlink_status(from, missing).type() != fs::file_type::regular) {
     return "is no regular file";
   }
-  artefact.bytes = static_cast<std::int64_t>(fs::file_size(from));
-  if (artefact.bytes > left_bytes) {
+  if (const auto bytes = static_cast<std::int64_t>(fs::file_size(from)); bytes > left_bytes) {
     return fmt::format(
         "has {}; the case's files on a rank may have {} more "
         "(measure.artefact_limit)",
-        human_size(artefact.bytes), human_size(std::max<std::int64_t>(0, left_bytes)));
+        human_size(bytes), human_size(std::max<std::int64_t>(0, left_bytes)));
   }
-  const auto content = read_file(from.string());
-  if (!content) return "cannot be read: " + content.error().text();
-  artefact.sha256 = sha256_hex(*content);
-  artefact.file = fmt::format("artefacts/{}/{}/{}/{}", folder, plain(artefact.pass), artefact.rank,
-                              plain(artefact.name));
+  const auto digest = digest_below(from.parent_path(), from.filename().string(), left_bytes);
+  if (!digest) return "cannot be read: " + digest.error().text();
+  artefact.bytes = digest->bytes;
+  artefact.sha256 = digest->sha256;
+  artefact.file = store::artefact_file(case_key, artefact);
   move_file(from, run_folder / artefact.file);
   return {};
 }
@@ -73,7 +65,7 @@ TakenArtefacts take_artefacts(const std::vector<store::Artefact>& left, const st
     std::int64_t& room = left_bytes.try_emplace(one.rank, limit_bytes).first->second;
     std::string problem;
     try {
-      problem = take(artefact, case_key.substr(0, 12), run_folder, room);
+      problem = take(artefact, case_key, run_folder, room);
     } catch (const fs::filesystem_error& failure) {
       problem = fmt::format("cannot be kept: {}", failure.what());
     }
@@ -82,7 +74,7 @@ TakenArtefacts take_artefacts(const std::vector<store::Artefact>& left, const st
       taken.artefacts.push_back(std::move(artefact));
     } else {
       taken.marks.push_back(
-          {"artefact", one.pass, fmt::format("the file '{}' {}", plain(one.name), problem)});
+          {"artefact", one.pass, fmt::format("the file '{}' {}", one.name, problem)});
     }
   }
   return taken;

@@ -9,6 +9,7 @@
 
 #include "run/process/host_memory.h"
 #include "run/process/process.h"
+#include "store/records/intake.h"
 #include "wire/messages.h"
 #include "wire/status_page.h"
 
@@ -28,6 +29,7 @@ class Worker {
   std::vector<store::Artefact> artefacts;  // of the case; `file` is relative to the rank's folder
   std::optional<wire::TurnWanted> wanted;  // the turn it waits for
   std::string activity;                    // last reported
+  store::SeriesIntake intake;              // of its series of the case
 
   bool working() const { return !done && !wanted; }
   bool failed() const { return done && !status.ok(); }

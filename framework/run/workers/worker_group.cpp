@@ -140,7 +140,7 @@ void WorkerGroup::take(Worker& worker, const nlohmann::json& message) {
     auto measured = wire::measured_from_json(message);
     if (!measured) return broken(measured.error());
     if (measured->ordinal == case_.ordinal) {
-      case_.end.series.push_back(std::move(measured->series));
+      worker.intake.take(std::move(measured->series), case_.end.series);
     }
   } else if (type == "turn_wanted") {
     auto wanted = wire::turn_wanted_from_json(message);
@@ -233,6 +233,10 @@ void WorkerGroup::ask_for_status() {
 void WorkerGroup::take_artefacts(std::size_t rank) {
   for (store::Artefact& artefact : workers_[rank].artefacts) {
     artefact.rank = static_cast<int>(rank);
+  }
+  for (store::Artefact& artefact :
+       store::sound_artefacts(std::move(workers_[rank].artefacts), static_cast<int>(rank),
+                              case_.end.facts.left_out)) {
     artefact.file = fmt::format("{}/{}/{}", case_.artefact_folder, rank, artefact.file);
     case_.end.artefacts.push_back(std::move(artefact));
   }
@@ -320,6 +324,10 @@ void WorkerGroup::conclude() {
     drop_echoes(verdict.rank);
     drop_incomplete_passes();
   }
+  std::ranges::move(store::drop_bad_spans(end.series), std::back_inserter(end.facts.left_out));
+  for (const Worker& worker : workers_) {
+    std::ranges::move(worker.intake.problems(), std::back_inserter(end.facts.left_out));
+  }
   bool spoiled = false;
   for (const Worker& worker : workers_) spoiled = add_marks(worker.facts, end.facts) || spoiled;
   end.facts.left_behind.clear();  // the marks say it
@@ -334,7 +342,10 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
            .artefact_folder = artefact_folder(),
            .next_look = Clock::now() + milliseconds(50)};
   kills_.begin();
-  for (Worker& worker : workers_) worker.begin_case();
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    workers_[rank].begin_case();
+    workers_[rank].intake = store::SeriesIntake(static_cast<int>(rank));
+  }
   wire::CaseRequest sent = request;
   sent.artefact_folder = case_.artefact_folder;
   sent.begin_s = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();

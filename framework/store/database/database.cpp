@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "store/database/connection.h"
 #include "store/database/rows.h"
+#include "store/records/artefacts.h"
 #include "store/records/identity.h"
 #include "store/records/json.h"
 
@@ -193,6 +194,27 @@ Result<void> Database::finish_run(const std::string& run, const std::string& fin
     update_run(database, run_id, "finished", finished);
     return {};
   });
+}
+
+Result<std::vector<std::string>> Database::remove_run(const std::string& run) {
+  std::vector<std::string> files;
+  const auto removed =
+      write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+        SQLite::Statement rows(database,
+                               "SELECT file FROM artefacts JOIN cases ON cases.id = case_id "
+                               "WHERE run_id = ? ORDER BY ordinal, position");
+        rows.bind(1, run_id);
+        while (rows.executeStep()) {
+          std::string file = rows.getColumn(0).getString();
+          if (is_artefact_file(file)) files.push_back(std::move(file));
+        }
+        SQLite::Statement remove(database, "DELETE FROM runs WHERE id = ?");
+        remove.bind(1, run_id);
+        remove.exec();
+        return {};
+      });
+  if (!removed) return tl::unexpected(removed.error());
+  return files;
 }
 
 Result<std::string> Database::add_run(const Run& run) {

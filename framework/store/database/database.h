@@ -78,6 +78,10 @@ class Database {
   // `finished`: ISO 8601, UTC; "" opens the run again.
   Result<void> finish_run(const std::string& run, const std::string& finished);
 
+  // Removes the run with its cases. Returns the files that they have left, relative to the folder
+  // of the run, which is the caller's to remove.
+  Result<std::vector<std::string>> remove_run(const std::string& run);
+
   // Adds a run with its cases in one transaction and returns its name: its own where that is free,
   // else a numbered one as from begin_numbered_run.
   Result<std::string> add_run(const Run& run);

@@ -13,6 +13,7 @@
 
 #include "statistics/statistics.h"
 #include "store/database/connection.h"
+#include "store/records/artefacts.h"
 #include "store/records/json.h"
 
 namespace assay::store {
@@ -64,6 +65,16 @@ void bind_text(SQLite::Statement& statement, int index, std::string_view text) {
   statement.bind(index, std::string(text));
 }
 
+std::vector<std::string> words_in(const SQLite::Column& column) {
+  std::vector<std::string> words;
+  if (column.getBytes() == 0) return words;
+  for (const nlohmann::json& word : json_in(column)) {
+    if (!word.is_string()) throw DamagedRow{"'words' is not a list of texts"};
+    words.push_back(word.get<std::string>());
+  }
+  return words;
+}
+
 Parameters parameters_in(const SQLite::Column& column) {
   Result<Parameters> parameters = parameters_from_json(json_in(column));
   if (!parameters) throw DamagedRow{parameters.error().text()};
@@ -97,7 +108,32 @@ Series read_series(SQLite::Statement& row) {
   series.reason = row.getColumn(8).getString();
   series.clock = row.getColumn(9).getString();
   series.samples = from_blob(row.getColumn(10));
+  series.lane = row.getColumn(11).getString();
+  series.words = words_in(row.getColumn(12));
   return series;
+}
+
+void read_artefacts(SQLite::Database& database, std::int64_t run_id,
+                    const std::unordered_map<std::int64_t, std::size_t>& place,
+                    std::vector<CaseResult>& cases) {
+  SQLite::Statement rows(database,
+                         "SELECT case_id, artefacts.pass, rank, name, file, media_type, bytes, "
+                         "sha256 FROM artefacts JOIN cases ON cases.id = case_id WHERE run_id = ? "
+                         "ORDER BY case_id, position");
+  rows.bind(1, run_id);
+  while (rows.executeStep()) {
+    Artefact artefact;
+    artefact.pass = rows.getColumn(1).getString();
+    artefact.rank = rows.getColumn(2).getInt();
+    artefact.name = rows.getColumn(3).getString();
+    artefact.file = rows.getColumn(4).getString();
+    artefact.media_type = rows.getColumn(5).getString();
+    artefact.bytes = rows.getColumn(6).getInt64();
+    artefact.sha256 = rows.getColumn(7).getString();
+    // A changed database must not lead elsewhere.
+    if (!is_artefact_file(artefact.file)) artefact.file.clear();
+    cases[place.at(rows.getColumn(0).getInt64())].artefacts.push_back(std::move(artefact));
+  }
 }
 
 using StatisticsBySeries = std::unordered_map<std::int64_t, std::map<std::string, double>>;
@@ -255,7 +291,7 @@ std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_
   SQLite::Statement series_rows(
       database,
       "SELECT series.id, case_id, pass, metric, part, rank, unit, series.outcome, series.reason, "
-      "clock, samples FROM series JOIN cases ON cases.id = case_id WHERE run_id = ? "
+      "clock, samples, lane, words FROM series JOIN cases ON cases.id = case_id WHERE run_id = ? "
       "ORDER BY case_id, position");
   series_rows.bind(1, run_id);
   while (series_rows.executeStep()) {
@@ -266,6 +302,7 @@ std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_
     }
     cases[place.at(series_rows.getColumn(1).getInt64())].series.push_back(std::move(series));
   }
+  read_artefacts(database, run_id, place, cases);
   return cases;
 }
 
@@ -281,9 +318,13 @@ CaseWriter::CaseWriter(SQLite::Database& database)
                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_series_(database,
                      "INSERT INTO series (case_id, position, pass, metric, part, rank, unit, "
-                     "outcome, reason, clock, samples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+                     "outcome, reason, clock, samples, lane, words) "
+                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_statistic_(database,
-                        "INSERT INTO statistics (series_id, name, value) VALUES (?, ?, ?)") {}
+                        "INSERT INTO statistics (series_id, name, value) VALUES (?, ?, ?)"),
+      insert_artefact_(database,
+                       "INSERT INTO artefacts (case_id, position, pass, rank, name, file, "
+                       "media_type, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)") {}
 
 void CaseWriter::add(std::int64_t run_id, const CaseResult& result) {
   write(run_id, result.ordinal, result);
@@ -326,6 +367,8 @@ void CaseWriter::write(std::int64_t run_id, std::int64_t ordinal, const CaseResu
   const std::int64_t case_id = database_.getLastInsertRowid();
   std::int64_t position = 0;
   for (const Series& series : result.series) write_series(case_id, position++, series);
+  position = 0;
+  for (const Artefact& artefact : result.artefacts) write_artefact(case_id, position++, artefact);
 }
 
 void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const Series& series) {
@@ -342,6 +385,8 @@ void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const
   insert_series_.bind(9, series.reason);
   insert_series_.bind(10, series.clock);
   insert_series_.bind(11, samples.data(), static_cast<int>(samples.size()));
+  insert_series_.bind(12, series.lane);
+  insert_series_.bind(13, series.words.empty() ? std::string() : dump(series.words));
   insert_series_.exec();
 
   const std::int64_t series_id = database_.getLastInsertRowid();
@@ -352,6 +397,21 @@ void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const
     bind_real(insert_statistic_, 3, figure);
     insert_statistic_.exec();
   }
+}
+
+void CaseWriter::write_artefact(std::int64_t case_id, std::int64_t position,
+                                const Artefact& artefact) {
+  insert_artefact_.reset();
+  insert_artefact_.bind(1, case_id);
+  insert_artefact_.bind(2, position);
+  insert_artefact_.bind(3, artefact.pass);
+  insert_artefact_.bind(4, artefact.rank);
+  insert_artefact_.bind(5, artefact.name);
+  insert_artefact_.bind(6, artefact.file);
+  insert_artefact_.bind(7, artefact.media_type);
+  insert_artefact_.bind(8, artefact.bytes);
+  insert_artefact_.bind(9, artefact.sha256);
+  insert_artefact_.exec();
 }
 
 }  // namespace assay::store

@@ -79,7 +79,26 @@ ALTER TABLE runs ADD COLUMN builds TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE cases ADD COLUMN session INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array<MigrationStep, 2> steps_so_far{{{1, version_1}, {2, version_2}}};
+// `words`: a JSON list of texts, or '' for a series without.
+constexpr const char* version_3 = R"sql(
+ALTER TABLE series ADD COLUMN lane TEXT NOT NULL DEFAULT '';
+ALTER TABLE series ADD COLUMN words TEXT NOT NULL DEFAULT '';
+CREATE TABLE artefacts (
+  case_id INTEGER NOT NULL REFERENCES cases (id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  pass TEXT NOT NULL,
+  rank INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  file TEXT NOT NULL,
+  media_type TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (case_id, position)
+) WITHOUT ROWID;
+)sql";
+
+constexpr std::array<MigrationStep, 3> steps_so_far{
+    {{1, version_1}, {2, version_2}, {3, version_3}}};
 
 }  // namespace
 

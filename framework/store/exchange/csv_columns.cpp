@@ -101,6 +101,17 @@ CsvColumn read_column(const CsvCell& cell, Problems& problems) {
                  "leave out a column of row numbers; name every other");
     return column;
   }
+  if (cell.text == artefact_header) {
+    column.kind = Kind::artefact;
+    return column;
+  }
+  if (cell.text.ends_with(words_header) &&
+      is_name(cell.text.substr(0, cell.text.size() - words_header.size()))) {
+    column.kind = Kind::words;
+    column.name = cell.text.substr(0, cell.text.size() - words_header.size());
+    column.statistic = "words";
+    return column;
+  }
   for (const auto& [name, kind] : fixed_columns) {
     if (cell.text == name) column.kind = kind;
     if (cell.text != name && lower(cell.text) == name) {
@@ -160,7 +171,12 @@ std::vector<CsvColumn> read_header(const CsvRow& header, Problems& problems) {
   bool has_result = false;
   for (const CsvCell& cell : header) {
     CsvColumn column = read_column(cell, problems);
-    has_result = has_result || column.kind == Kind::figure || column.kind == Kind::outcome;
+    // Elsewhere `lane` is an axis.
+    if (column.name == "lane" && !columns.empty() && columns.back().kind == Kind::part) {
+      column.kind = Kind::lane;
+    }
+    has_result = has_result || column.kind == Kind::figure || column.kind == Kind::words ||
+                 column.kind == Kind::outcome;
     const auto [first, is_new] =
         seen.try_emplace({column.name, column.statistic}, static_cast<int>(columns.size()) + 1);
     if (!is_new && !cell.text.empty()) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/exchange/csv.h"
@@ -14,12 +15,17 @@ namespace assay::store {
 
 // A column of a results CSV, from its header cell.
 struct CsvColumn {
-  enum class Kind { axis, pass, part, rank, outcome, reason, figure };
+  enum class Kind { axis, pass, part, lane, rank, outcome, reason, figure, words, artefact };
   Kind kind = Kind::axis;
-  std::string name;       // axis: its name; figure: the metric
+  std::string name;       // axis: its name; figure, words: the metric
   std::string statistic;  // figure: "mean", …, or "samples"
   Unit unit;              // figure
 };
+
+// The header cells of what is not a number: the words of a metric ("dtype.words [text]") and the
+// files of a case, each as a JSON object.
+inline constexpr std::string_view words_header = ".words [text]";
+inline constexpr std::string_view artefact_header = "artefact [json]";
 
 // One column per cell. Mistakes go to `problems` and make the columns useless.
 std::vector<CsvColumn> read_header(const CsvRow& header, Problems& problems);

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <ostream>
 #include <set>
 #include <tuple>
 
+#include "store/exchange/csv_columns.h"
 #include "store/exchange/export.h"
 #include "store/exchange/export_statistics.h"
+#include "store/records/json.h"
 #include "store/records/marks.h"
 
 namespace assay::store {
@@ -49,14 +52,23 @@ std::string samples_cell(const std::vector<double>& samples) {
   return cell + ']';
 }
 
+// One word as it is, several as a JSON list.
+std::string words_cell(const std::vector<std::string>& words) {
+  if (words.empty()) return {};
+  const bool plain = words.size() == 1 && !words[0].empty() && !words[0].starts_with('[');
+  return csv_cell(plain ? words[0] : dump(words));
+}
+
 struct MetricColumns {
   std::string metric;
   std::string unit;
   std::vector<std::string> statistics;
   bool samples = false;
+  bool words = false;
 
   void add(const Series& series) {
     samples = samples || !series.samples.empty();
+    words = words || !series.words.empty();
     for (const std::string& name : figure_names(series)) {
       if (std::find(statistics.begin(), statistics.end(), name) == statistics.end()) {
         statistics.push_back(name);
@@ -78,20 +90,24 @@ struct MetricColumns {
 struct Table {
   std::set<std::string> axes;
   std::vector<MetricColumns> metrics;
+  bool lanes = false;
+  bool artefacts = false;
 };
 
 Table columns_of(const Run& run) {
   Table table;
   for (const CaseResult& result : run.cases) {
     for (const auto& [name, value] : result.parameters) table.axes.insert(name);
+    table.artefacts = table.artefacts || !result.artefacts.empty();
     for (const Series& series : result.series) {
+      table.lanes = table.lanes || !series.lane.empty();
       if (series.metric.empty()) continue;
       auto known =
           std::find_if(table.metrics.begin(), table.metrics.end(), [&](const auto& metric) {
             return metric.metric == series.metric && metric.unit == series.unit;
           });
       if (known == table.metrics.end()) {
-        table.metrics.push_back({series.metric, series.unit, {}, false});
+        table.metrics.push_back({series.metric, series.unit, {}});
         known = std::prev(table.metrics.end());
       }
       known->add(series);
@@ -103,7 +119,7 @@ Table columns_of(const Run& run) {
 
 void write_header(const Table& table, std::ostream& out) {
   for (const std::string& axis : table.axes) out << csv_cell(axis) << ',';
-  out << "pass,part,rank";
+  out << (table.lanes ? "pass,part,lane,rank" : "pass,part,rank");
   for (const MetricColumns& metric : table.metrics) {
     const std::string unit = metric.unit.empty() ? "1" : metric.unit;
     for (const std::string& statistic : metric.statistics) {
@@ -112,21 +128,25 @@ void write_header(const Table& table, std::ostream& out) {
                                   statistic == "n" ? "count" : unit));
     }
     if (metric.samples) out << ',' << csv_cell(fmt::format("{}.samples [{}]", metric.metric, unit));
+    if (metric.words) out << ',' << csv_cell(metric.metric + std::string(words_header));
   }
+  if (table.artefacts) out << ',' << artefact_header;
   out << ",outcome,reason\n";
 }
 
-// Series that share a row: one pass, part, rank and outcome, each metric once.
+// Series that share a row: one pass, part, lane, rank and outcome, each metric once; or a file.
 struct Row {
   std::string pass;
   std::string part;
+  std::string lane;
   int rank = 0;
   ExchangedOutcome outcome;
   std::vector<const Series*> series;
+  const Artefact* artefact = nullptr;
 
+  // candidate: of the same pass, part, lane and rank.
   bool takes(const Series& candidate, const ExchangedOutcome& exchanged) const {
-    return std::tie(pass, part, rank) == std::tie(candidate.pass, candidate.part, candidate.rank) &&
-           outcome.outcome == exchanged.outcome && outcome.reason == exchanged.reason &&
+    return outcome.outcome == exchanged.outcome && outcome.reason == exchanged.reason &&
            std::none_of(series.begin(), series.end(),
                         [&](const Series* other) { return other->metric == candidate.metric; });
   }
@@ -143,17 +163,27 @@ CaseResult as_shown(const CaseResult& result) {
 
 std::vector<Row> rows_of(const CaseResult& result) {
   std::vector<Row> rows;
+  std::map<std::tuple<std::string, std::string, std::string, int>, std::vector<std::size_t>> alike;
   for (const Series& series : result.series) {
     const ExchangedOutcome outcome = exchanged_outcome(series);
-    auto fitting = std::find_if(rows.begin(), rows.end(),
-                                [&](const Row& row) { return row.takes(series, outcome); });
+    auto& candidates = alike[{series.pass, series.part, series.lane, series.rank}];
+    const auto candidate = std::find_if(candidates.begin(), candidates.end(), [&](std::size_t row) {
+      return rows[row].takes(series, outcome);
+    });
+    auto fitting = candidate == candidates.end()
+                       ? rows.end()
+                       : rows.begin() + static_cast<std::ptrdiff_t>(*candidate);
     if (fitting == rows.end()) {
-      rows.push_back({series.pass, series.part, series.rank, outcome, {}});
+      candidates.push_back(rows.size());
+      rows.push_back({series.pass, series.part, series.lane, series.rank, outcome, {}});
       fitting = std::prev(rows.end());
     }
     fitting->series.push_back(&series);
   }
-  if (rows.empty()) rows.push_back({"", "", 0, {result.outcome, result.reason}, {}});
+  if (rows.empty()) rows.push_back({"", "", "", 0, {result.outcome, result.reason}, {}});
+  for (const Artefact& artefact : result.artefacts) {
+    rows.push_back({artefact.pass, "", "", artefact.rank, {}, {}, &artefact});
+  }
   return rows;
 }
 
@@ -169,6 +199,7 @@ void write_figures(const MetricColumns& metric, const Row& row, std::ostream& ou
     out << ',' << (figure == figures.end() ? std::string() : figure_cell(figure->second));
   }
   if (metric.samples) out << ',' << (series.samples.empty() ? "" : samples_cell(series.samples));
+  if (metric.words) out << ',' << words_cell(series.words);
 }
 
 void write_row(const Table& table, const CaseResult& result, const Row& row, std::ostream& out) {
@@ -176,8 +207,13 @@ void write_row(const Table& table, const CaseResult& result, const Row& row, std
     const auto value = result.parameters.find(axis);
     out << (value == result.parameters.end() ? std::string() : axis_cell(value->second)) << ',';
   }
-  out << csv_cell(row.pass) << ',' << csv_cell(row.part) << ',' << row.rank;
+  out << csv_cell(row.pass) << ',' << csv_cell(row.part) << ',';
+  if (table.lanes) out << csv_cell(row.lane) << ',';
+  out << row.rank;
   for (const MetricColumns& metric : table.metrics) write_figures(metric, row, out);
+  if (table.artefacts) {
+    out << ',' << (row.artefact == nullptr ? "" : csv_cell(dump(to_json(*row.artefact))));
+  }
   out << ',' << to_text(row.outcome.outcome) << ',' << csv_cell(row.outcome.reason) << '\n';
 }
 

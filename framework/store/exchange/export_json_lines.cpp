@@ -60,6 +60,9 @@ void add_rest_of_case(const CaseResult& result, json& provenance) {
   if (result.key_text != case_key_text(result.parameters)) {
     provenance["case"]["key_text"] = result.key_text;
   }
+  for (const Artefact& artefact : result.artefacts) {
+    provenance["case"]["artefacts"].push_back(to_json(artefact));
+  }
 }
 
 // Marks from the order of the samples, then marks from watching the machine.
@@ -96,11 +99,13 @@ nlohmann::ordered_json line_of(const RunInfo& info, const CaseResult& result,
   line["pass"] = series.pass;
   line["metric"] = series.metric;
   line["part"] = series.part;
+  if (!series.lane.empty()) line["lane"] = series.lane;
   line["rank"] = series.rank;
   line["unit"] = series.unit;
   line["outcome"] = to_text(exchanged.outcome);
   line["reason"] = exchanged.reason;
   line["samples"] = samples;
+  if (!series.words.empty()) line["words"] = series.words;
   line["statistics"] = statistics;
   line["flags"] = mark_words(result, series, order);
   return line;

@@ -17,7 +17,8 @@ struct ImportOptions {
   std::string run = {};
   // Start and end of a run whose file has none.
   std::string when = {};
-  std::size_t line_bytes = std::size_t{1} << 20;
+  // A line has a series of at most a million samples.
+  std::size_t line_bytes = std::size_t{32} << 20;
   std::size_t file_bytes = std::size_t{256} << 20;
 };
 

@@ -15,6 +15,8 @@
 #include "store/exchange/csv_columns.h"
 #include "store/exchange/import_formats.h"
 #include "store/records/identity.h"
+#include "store/records/intake.h"
+#include "store/records/json.h"
 
 namespace assay::store {
 namespace {
@@ -80,7 +82,8 @@ class CsvImport {
     std::set<std::string> known;
     for (const CsvColumn& column : columns_) {
       has_pass_column_ = has_pass_column_ || column.kind == Kind::pass;
-      const bool is_metric = column.kind == Kind::figure && known.insert(column.name).second;
+      const bool holds_metric = column.kind == Kind::figure || column.kind == Kind::words;
+      const bool is_metric = holds_metric && known.insert(column.name).second;
       if (is_metric) metrics_.push_back(column.name);
     }
   }
@@ -96,10 +99,16 @@ class CsvImport {
     Parameters parameters;
     Series common;
     std::map<std::string, Series> figures;
+    std::vector<Artefact> artefacts;
     for (std::size_t i = 0; i < row.size(); ++i) {
       read_cell(row[i], columns_[i], parameters, common, figures);
+      if (columns_[i].kind == Kind::artefact) read_artefact(row[i], artefacts);
     }
     CaseResult& result = case_with(std::move(parameters));
+    if (!artefacts.empty()) {
+      result.artefacts.push_back(std::move(artefacts.front()));
+      return;
+    }
     const bool is_of_whole_case = has_pass_column_ && common.pass.empty() && figures.empty();
     if (common.outcome != Outcome::ok && is_of_whole_case) {
       result.outcome = common.outcome;
@@ -115,6 +124,7 @@ class CsvImport {
       series.unit = unit_of_[metric];
       series.pass = common.pass;
       series.part = common.part;
+      series.lane = common.lane;
       series.rank = common.rank;
       series.outcome = common.outcome;
       series.reason = common.reason;
@@ -140,6 +150,9 @@ class CsvImport {
       case Kind::part:
         common.part = cell.text;
         return;
+      case Kind::lane:
+        common.lane = cell.text;
+        return;
       case Kind::rank:
         common.rank = read_rank(cell, problems_);
         return;
@@ -157,7 +170,38 @@ class CsvImport {
       case Kind::figure:
         if (!cell.text.empty()) read_figure(cell, column, figures[column.name]);
         return;
+      case Kind::words:
+        if (!cell.text.empty()) figures[column.name].words = read_words(cell);
+        return;
+      case Kind::artefact:
+        return;
     }
+  }
+
+  // A JSON list, or one word as it is.
+  std::vector<std::string> read_words(const CsvCell& cell) {
+    if (!cell.text.starts_with('[')) return {cell.text};
+    const Result<nlohmann::json> list = parse_json(cell.text);
+    std::vector<std::string> words;
+    const bool good = list && list->is_array() &&
+                      std::all_of(list->begin(), list->end(),
+                                  [](const nlohmann::json& word) { return word.is_string(); });
+    if (good) {
+      list->get_to(words);
+    } else {
+      problems_.add(cell.line, cell.column, "several words are a JSON list of texts",
+                    "such as [\"bf16\", \"fp32\"]");
+    }
+    return words;
+  }
+
+  void read_artefact(const CsvCell& cell, std::vector<Artefact>& artefacts) {
+    if (cell.text.empty()) return;
+    const Result<nlohmann::json> object = parse_json(cell.text);
+    if (!object) return problems_.add(cell.line, cell.column, object.error());
+    Result<Artefact> artefact = artefact_from_json(*object);
+    if (!artefact) return problems_.add(cell.line, cell.column, artefact.error());
+    artefacts.push_back(std::move(*artefact));
   }
 
   void read_figure(const CsvCell& cell, const CsvColumn& column, Series& series) {
@@ -186,8 +230,11 @@ class CsvImport {
       series.samples = {value->second};
     }
     if (!series.samples.empty()) drop_computed_statistics(series.statistics);
-    const std::string identity = fmt::format("{}\n{}\n{}\n{}\n{}", result.ordinal, series.pass,
-                                             series.metric, series.part, series.rank);
+    if (const std::string wrong = what_is_wrong_with(series); !wrong.empty()) {
+      return problems_.add(at.line, at.column, fmt::format("the series {}", wrong));
+    }
+    const std::string identity = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", result.ordinal, series.pass,
+                                             series.metric, series.part, series.lane, series.rank);
     const auto [place, is_new] = series_places_.try_emplace(
         identity, SeriesPlace{result.series.size(), at.line, has_figures});
     if (is_new) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "store/exchange/import_formats.h"
 #include "store/records/identity.h"
+#include "store/records/intake.h"
 #include "store/records/json.h"
 #include "store/records/units.h"
 
@@ -37,6 +38,9 @@ Result<Line> read_line(const json& object) {
   fields.require("case");
   fields.object("case", parameters_from_json, line.parameters);
   fields.take(series_from_json(object), line.series);
+  if (const std::string wrong = what_is_wrong_with(line.series); !wrong.empty()) {
+    fields.add("the series " + wrong);
+  }
   if (const std::optional<Unit> unit = unit_named(line.series.unit);
       unit && unit->base != line.series.unit) {
     fields.add(
@@ -187,6 +191,7 @@ class JsonLinesImport {
     result.wall_s = read->wall_s;
     result.session = read->session;
     result.facts = std::move(read->facts);
+    result.artefacts = std::move(read->artefacts);
     if (!read->key_text.empty()) result.key_text = read->key_text;
     has_own_outcome_.insert(result.ordinal);
   }

@@ -98,6 +98,7 @@ constexpr auto fields_of(const CaseFacts*) {
                     Field{"leave", &CaseFacts::permission},
                     Field{"memory", &CaseFacts::memory},
                     Field{"left_behind", &CaseFacts::left_behind},
+                    Field{"left_out", &CaseFacts::left_out},
                     Field{"output", &CaseFacts::output},
                     Field{"health", &CaseFacts::health},
                     Field{"ranks", &CaseFacts::ranks}};

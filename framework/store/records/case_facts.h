@@ -111,6 +111,7 @@ struct CaseFacts {
   std::string permission;  // what allowed an external program to run; written as `leave`
   MemoryFacts memory;
   std::map<std::string, std::string> left_behind;  // mark to reason, from a worker to its host
+  std::vector<std::string> left_out;               // what was recorded and not kept, for people
   std::string output;                              // what its processes printed
   nlohmann::json health;                           // as health::to_json() sums it up
   std::map<std::string, CaseFacts> ranks;          // what differs from rank 0, by rank
