@@ -16,12 +16,13 @@
 namespace assay::compare {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Verdict>, 7> verdicts{{
+constexpr std::array<std::pair<std::string_view, Verdict>, 8> verdicts{{
     {"faster", Verdict::faster},
     {"slower", Verdict::slower},
     {"lower", Verdict::lower},
     {"higher", Verdict::higher},
     {"same", Verdict::same},
+    {"changed", Verdict::changed},
     {"inconclusive", Verdict::inconclusive},
     {"not-compared", Verdict::not_compared},
 }};
@@ -65,8 +66,9 @@ std::string because(Outcome outcome, const std::string& reason) {
 struct Samples {
   std::vector<double> values;
   std::vector<std::size_t> sizes;  // by run
+  std::vector<std::string> words;  // in place of values
   std::string unit;
-  std::string problem;  // why there are no samples
+  std::string problem;  // why there are neither
   std::vector<store::Mark> marks;
 };
 
@@ -117,14 +119,25 @@ Samples samples_at(const Cases& cases, const Place& place, const std::string& me
     all.values.insert(all.values.end(), values.begin(), values.end());
     all.sizes.push_back(values.size());
     add_marks(*result, ranks, all.marks);
-    if (values.empty()) all.problem = "its samples are unknown";
+    for (const store::Series* series : ranks) {
+      for (const std::string& word : series->words) {
+        if (std::find(all.words.begin(), all.words.end(), word) == all.words.end()) {
+          all.words.push_back(word);
+        }
+      }
+    }
+    if (values.empty() && all.words.empty()) all.problem = "its samples are unknown";
   }
-  if (!all.problem.empty()) all.values.clear();
+  if (!all.problem.empty()) {
+    all.values.clear();
+    all.words.clear();
+  }
   return all;
 }
 
 Figures figures_of(const Samples& samples) {
-  return {samples.values.size(), middle({samples.values, samples.sizes}), samples.marks};
+  return {samples.values.size(), middle({samples.values, samples.sizes}), join(samples.words, ", "),
+          samples.marks};
 }
 
 // The number of calls that a sample sums; "": unknown.
@@ -138,6 +151,10 @@ std::string problem_of(const Samples& a, const Samples& b) {
   if (!b.problem.empty()) problems.push_back("B: " + b.problem);
   if (problems.empty() && a.unit != b.unit) {
     problems.push_back(fmt::format("A is in '{}', B in '{}'", a.unit, b.unit));
+  }
+  if (problems.empty() && a.words.empty() != b.words.empty()) {
+    problems.push_back(fmt::format("{} holds words, {} numbers", a.words.empty() ? "B" : "A",
+                                   a.words.empty() ? "A" : "B"));
   }
   return join(problems, "; ");
 }
@@ -171,6 +188,10 @@ Row compare_at(const CasePair& pair, const Place& place, const Question& questio
                    statistics::not_a_number,
                    {}};
   if (!row.reason.empty()) return row;
+  if (!a.words.empty()) {
+    row.verdict = a.words == b.words ? Verdict::same : Verdict::changed;
+    return row;
+  }
   const Criteria criteria = criteria_for(row.parameters, question);
   row.judgement = is_counted(row.unit) ? judge_counts(row.a.median, row.b.median, criteria)
                                        : judge({a.values, a.sizes}, {b.values, b.sizes}, criteria);
@@ -250,7 +271,7 @@ std::vector<std::string> cautions_of(const Side& a, const Side& b,
                                      const std::vector<Row>& rows) {
   std::vector<std::string> cautions;
   const bool judged = std::any_of(rows.begin(), rows.end(), [](const Row& row) {
-    return row.verdict != Verdict::not_compared && !is_counted(row.unit);
+    return row.verdict != Verdict::not_compared && row.a.words.empty() && !is_counted(row.unit);
   });
   for (std::string& caution :
        std::array{judged ? caution_of_single_runs(pairs, question) : std::string(),

@@ -35,8 +35,8 @@ struct Question {
 };
 
 // B against A. Lower times and higher rates (a unit per second) are faster; other metrics are lower
-// or higher.
-enum class Verdict { faster, slower, lower, higher, same, inconclusive, not_compared };
+// or higher. Words are the same or changed.
+enum class Verdict { faster, slower, lower, higher, same, changed, inconclusive, not_compared };
 
 std::string_view to_text(Verdict verdict);
 std::optional<Verdict> verdict_from(std::string_view text);
@@ -49,6 +49,7 @@ std::optional<Relation> relation_meant(Verdict verdict, std::string_view unit);
 struct Figures {
   std::size_t n = 0;
   double median = 0;  // middle() of the runs (judge.h); NaN without samples
+  std::string words;  // of a metric of kind text, distinct, joined with ", "
   std::vector<store::Mark> marks;
 };
 
@@ -60,7 +61,7 @@ struct Row {
   Verdict verdict = Verdict::not_compared;
   Figures a;
   Figures b;
-  Judgement judgement;  // NaN throughout if not compared
+  Judgement judgement;  // NaN throughout if not compared, and of words
   std::string reason;   // if inconclusive or not compared
 };
 

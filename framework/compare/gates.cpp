@@ -56,7 +56,8 @@ std::string undecided_line(const Gate& gate, const Comparison& comparison) {
 // Whether any compared result can have the verdict: a time is never `higher`.
 bool can_be_met(const Gate& gate, const Comparison& comparison) {
   return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const Row& row) {
-    return row.verdict != Verdict::not_compared && relation_meant(gate.verdict, row.unit);
+    return row.verdict != Verdict::not_compared && row.a.words.empty() &&
+           relation_meant(gate.verdict, row.unit);
   });
 }
 
@@ -92,9 +93,8 @@ bool meets(const Row& row, const Gate& gate) {
 }
 
 bool is_undecided(const Row& row, const Gate& gate, const Criteria& criteria) {
-  if (row.verdict == Verdict::not_compared || !has_direction(gate) || meets(row, gate)) {
-    return false;
-  }
+  const bool judged = row.verdict != Verdict::not_compared && row.a.words.empty();
+  if (!judged || !has_direction(gate) || meets(row, gate)) return false;
   const auto direction = relation_meant(gate.verdict, row.unit);
   if (!direction) return false;
   const auto& [low, high] = row.judgement.interval;

@@ -78,7 +78,8 @@ TableSection table_of(const Comparison& comparison) {
   }
   for (const auto& [name, side] : {std::pair("A", &Row::a), std::pair("B", &Row::b)}) {
     table.columns.push_back(column(rows, name, 'r', [&](const Row& row) {
-      const std::string shown = figure((row.*side).median, row.unit);
+      const std::string& words = (row.*side).words;
+      const std::string shown = words.empty() ? figure((row.*side).median, row.unit) : words;
       return shown.empty() || (row.*side).marks.empty() ? shown : shown + report::mark_sign;
     }));
   }
@@ -179,10 +180,13 @@ nlohmann::ordered_json figures_to_json(const Figures& figures) {
   for (const store::Mark& mark : figures.marks) {
     marks.push_back({{"mark", mark.mark}, {"reason", mark.reason}});
   }
-  return {{"n", figures.n},
-          {"marks", marks},
-          {"median", std::isfinite(figures.median) ? nlohmann::ordered_json(figures.median)
-                                                   : nlohmann::ordered_json()}};
+  nlohmann::ordered_json object = {
+      {"n", figures.n},
+      {"marks", marks},
+      {"median", std::isfinite(figures.median) ? nlohmann::ordered_json(figures.median)
+                                               : nlohmann::ordered_json()}};
+  if (!figures.words.empty()) object["words"] = figures.words;
+  return object;
 }
 
 nlohmann::ordered_json row_to_json(const Row& row) {

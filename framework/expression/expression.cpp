@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -227,6 +228,30 @@ std::vector<Expression::Compared> Expression::comparisons() const {
     sides.right.root_ = chain->rest[0].second;
   }
   return comparisons;
+}
+
+std::set<std::string> Expression::calculated() const {
+  std::set<std::string> names;
+  const auto note = [&](detail::NodeId operand) {
+    const auto* name = std::get_if<detail::Name>(&tree_->nodes[operand]);
+    if (name != nullptr) names.insert(tree_->names[name->index]);
+  };
+  for (const auto& node : tree_->nodes) {
+    if (const auto* chain = std::get_if<detail::Chain>(&node)) {
+      for (const auto& [sign, operand] : chain->rest) {
+        if (detail::is_comparison(sign) || sign.size() > 1) continue;
+        note(chain->first);
+        note(operand);
+      }
+    } else if (const auto* prefix = std::get_if<detail::Prefix>(&node)) {
+      note(prefix->operand);
+    } else if (const auto* call = std::get_if<detail::Call>(&node)) {
+      const bool compares = call->function == detail::Function::in;
+      const bool chooses = call->function == detail::Function::choose;
+      if (!compares && !chooses) std::ranges::for_each(call->arguments, note);
+    }
+  }
+  return names;
 }
 
 Result<Value> Expression::evaluate(const Lookup& lookup) const {

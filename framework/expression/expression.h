@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ class Expression {
   // The two sides of every comparison with an operator, over the same names().
   struct Compared;
   std::vector<Compared> comparisons() const;
+
+  // The names that are an operand of arithmetic as they stand, which text cannot be.
+  std::set<std::string> calculated() const;
 
   // monostate: no value. Arithmetic on it gives monostate, a comparison false.
   using Lookup = std::function<Value(const std::string&)>;

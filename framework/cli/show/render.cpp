@@ -87,6 +87,7 @@ Result<Rendered> render_report(const Context& context, store::Database& database
   report::Inputs inputs;
   for (const store::Run& run : loaded) inputs.sources.emplace_back(&run);
   inputs.layouts = context.installation.configs() / "layouts";
+  inputs.results = results;
   inputs.metrics = metrics_of_all(context.catalogue);
   for (const report::Source& source : inputs.sources) {
     if (!source.written) continue;

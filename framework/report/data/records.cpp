@@ -113,6 +113,17 @@ void Records::add_source(std::size_t number) {
       add_series(stand_ins_.back(), result, codes, case_number);
       records_.back().discarded = store::discarded_for(result, series)->mark;
     }
+    for (const store::Artefact& artefact : result.artefacts) {
+      const auto of_pass = [&](const store::Series& series) {
+        return series.pass == artefact.pass;
+      };
+      if (std::ranges::any_of(result.series, of_pass)) continue;
+      store::Series stand_in;  // so that the file can be selected
+      stand_in.pass = artefact.pass;
+      stand_in.rank = artefact.rank;
+      stand_ins_.push_back(std::move(stand_in));
+      add_series(stand_ins_.back(), result, codes, case_number);
+    }
     if (result.series.empty() && result.outcome != Outcome::ok) {
       for (const std::string& pass : passes) {
         store::Series stand_in;
@@ -136,6 +147,10 @@ void Records::add_series(const store::Series& series, const store::CaseResult& r
   codes_[first + part_axis] = intern(part_axis, Value(series.part));
   codes_[first + rank_axis] = intern(rank_axis, Value(static_cast<std::int64_t>(series.rank)));
   if (series.metric.empty()) return;
+  if (!series.words.empty()) text_metrics_.insert(series.metric);
+  if (!series.lane.empty() && !std::ranges::count(lanes_, series.lane)) {
+    lanes_.push_back(series.lane);
+  }
   const auto known = std::find_if(metrics_.begin(), metrics_.end(), [&](const auto& metric) {
     return metric.first == series.metric;
   });

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +74,10 @@ class Records {
   const Ceilings* ceilings(std::size_t record) const;
 
   const std::vector<std::pair<std::string, std::string>>& metrics() const { return metrics_; }
+  // Whether a series of the metric holds words.
+  bool is_text(std::string_view metric) const { return text_metrics_.count(metric) > 0; }
+  // Of spans, in the order they appear.
+  const std::vector<std::string>& lanes() const { return lanes_; }
   std::vector<std::string> passes() const;
 
   bool varies(std::size_t axis) const;
@@ -90,6 +95,8 @@ class Records {
   std::vector<Record> records_;
   std::vector<std::uint32_t> codes_;
   std::vector<std::pair<std::string, std::string>> metrics_;
+  std::set<std::string, std::less<>> text_metrics_;
+  std::vector<std::string> lanes_;
   std::deque<store::Series> stand_ins_;
   std::vector<Ceilings> ceilings_;
 };

@@ -54,6 +54,17 @@ Cell failed_cell(const Records::Record& record) {
   return cell;
 }
 
+// Distinct, in the order of the ranks.
+std::string words_of(const std::vector<const store::Series*>& series) {
+  std::vector<std::string> words;
+  for (const store::Series* one : series) {
+    for (const std::string& word : one->words) {
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+    }
+  }
+  return join(words, ", ");
+}
+
 bool names_option_of(const std::string& axis, const Filter& filter) {
   return std::any_of(filter.conditions.begin(), filter.conditions.end(), [&](const Condition& c) {
     return axis == c.axis || axis.rfind(c.axis + ".", 0) == 0;
@@ -291,6 +302,10 @@ Result<Cell> MeasureIndex::value(const RecordIds& ids) const {
 }
 
 Cell MeasureIndex::figure(const std::vector<const store::Series*>& series, RankRule rule) const {
+  if (std::any_of(series.begin(), series.end(),
+                  [](const store::Series* one) { return !one->words.empty(); })) {
+    return Cell::of_text(words_of(series));
+  }
   const std::string& unit = series.front()->unit;
   const std::string& shown = measure_->unit.empty() ? unit : measure_->unit;
   if (measure_->statistic == Statistic::samples) {

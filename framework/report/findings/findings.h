@@ -56,6 +56,10 @@ std::vector<std::string> warmup_findings(const Records& records, const RecordIds
 // Times whose standard deviation is more than a fifth of their mean.
 std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids);
 
+// For each observer and pass: the median of `observed_time` over that of the time. The interval of
+// a case is from the ends of the 95 % intervals of both medians; of few steps, from all of them.
+std::vector<std::string> observer_findings(const Records& records, const RecordIds& ids);
+
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
 
 // The end of a sentence about figures with marks: " (2 of 5 pairs busy or wide)", or "".

@@ -12,6 +12,7 @@
 #include "report/data/interleave_fact.h"
 #include "report/data/sampling_facts.h"
 #include "report/document/markdown_table.h"
+#include "report/page/default_recorded.h"
 
 namespace assay::report {
 namespace {
@@ -175,6 +176,20 @@ void add(std::vector<std::string>& items, std::string_view name, const std::stri
   if (!text.empty()) items.push_back(fmt::format("**{}**: {}", name, escape_cell(text)));
 }
 
+// What cases sent and the host did not keep: the first three sentences.
+std::string left_out_of(const store::Run& run) {
+  constexpr std::size_t shown = 3;
+  std::vector<std::string> sentences;
+  for (const store::CaseResult& result : run.cases) {
+    for (const std::string& sentence : result.facts.left_out) {
+      if (!std::count(sentences.begin(), sentences.end(), sentence)) sentences.push_back(sentence);
+    }
+  }
+  const std::size_t all = sentences.size();
+  if (all > shown) sentences.resize(shown);
+  return join(sentences, "; ") + (all > shown ? fmt::format("; and {} more", all - shown) : "");
+}
+
 List facts_of(const store::Run& run) {
   const json& machine = run.info.first.machine;
   const json none;
@@ -192,7 +207,11 @@ List facts_of(const store::Run& run) {
   add(items, "environment", scalars_of(member_of(run.info.first.provenance, "environment")));
   add(items, "measured with", settings_of(run));
   add(items, "samples", join(sampling_facts(run), ". "));
+  if (const auto passes = untimed_passes(run); !passes.empty()) {
+    add(items, "not timed", join(passes, ", ") + ": run once and recorded");
+  }
   add(items, "interleaved", interleave_fact(run));
+  add(items, "left out", left_out_of(run));
   add(items, "overrides", join(run.info.first.overrides, " "));
   for (std::size_t i = 0; i < run.info.sessions.size(); ++i) {
     add(items, "resumed", resumed_in(run, run.info.sessions[i], static_cast<int>(i) + 1));

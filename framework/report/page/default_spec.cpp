@@ -8,6 +8,7 @@
 
 #include "report/data/cell.h"
 #include "report/data/reduce.h"
+#include "report/page/default_recorded.h"
 #include "report/picture/timeline.h"
 #include "report/spec/units.h"
 #include "statistics/quantiles.h"
@@ -170,7 +171,8 @@ std::optional<PlotSpec> default_plot(const Records& records, const std::string& 
 // The first metric but for the times of timelines; "" without one.
 std::string first_figure(const Records& records) {
   for (const auto& [name, unit] : records.metrics()) {
-    if (name != sample_time && name != span_start && name != span_end) return name;
+    const bool of_timeline = name == sample_time || name == span_start || name == span_end;
+    if (!of_timeline && name != "observed_time" && !records.is_text(name)) return name;
   }
   return "";
 }
@@ -210,7 +212,11 @@ ReportSpec default_spec(const Records& records) {
     }
   }
   spec.blocks.push_back(HeadingSpec{2, "Results"});
-  if (table.grid.columns.empty()) {
+  std::vector<Block> recorded = phase_blocks(records);
+  std::ranges::move(recorded_blocks(records), std::back_inserter(recorded));
+  if (table.grid.columns.empty() && !recorded.empty()) {
+    // Nothing but what passes without a clock have recorded.
+  } else if (table.grid.columns.empty()) {
     spec.blocks.push_back(ProseSpec{"No case of this run has a result."});
   } else {
     if (records.sources().size() > 1) {
@@ -230,14 +236,16 @@ ReportSpec default_spec(const Records& records) {
       spec.blocks.push_back(std::move(*plot));
     }
   }
+  std::ranges::move(recorded, std::back_inserter(spec.blocks));
   spec.blocks.push_back(HeadingSpec{2, "Findings"});
   FindingsSpec findings;
-  for (const char* kind : {"speedup", "scaling", "warmup", "noise", "failures"}) {
+  for (const char* kind : {"speedup", "scaling", "warmup", "noise", "observers", "failures"}) {
     FindingSpec finding;
     finding.kind = kind;
     findings.findings.push_back(std::move(finding));
   }
   spec.blocks.push_back(std::move(findings));
+  std::ranges::move(file_blocks(records), std::back_inserter(spec.blocks));
   return spec;
 }
 

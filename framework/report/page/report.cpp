@@ -14,6 +14,7 @@
 #include "report/page/vocabulary.h"
 #include "report/picture/picture.h"
 #include "report/read/read_blocks.h"
+#include "report/table/artefacts_block.h"
 #include "report/table/table.h"
 
 namespace assay::report {
@@ -87,6 +88,9 @@ class BlockRenderer {
   }
   Result<std::vector<Section>> operator()(const FlameSpec& spec) {
     return flame_sections(records_, spec, inputs_.folder, flames_);
+  }
+  Result<std::vector<Section>> operator()(const ArtefactsSpec& spec) {
+    return artefact_sections(records_, spec, {inputs_.results, inputs_.folder});
   }
   Result<std::vector<Section>> operator()(const FindingsSpec& spec) {
     return findings_sections(records_, spec);

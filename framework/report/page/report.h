@@ -32,7 +32,9 @@ struct Inputs {
   std::function<Result<Ceilings>(const store::Run& source)> ceilings = {};
   std::filesystem::path folder;   // for plots; empty: no plots
   std::filesystem::path layouts;  // folder of shipped layouts; empty: none
-  bool with_context = true;       // adds title, question, environment and experiment text
+  // Holds the runs' folders with the files that cases have left; empty: no links to them.
+  std::filesystem::path results = {};
+  bool with_context = true;  // adds title, question, environment and experiment text
 };
 
 // A null spec asks for the default report and has no blocks. Errors list every problem, judged

@@ -46,8 +46,16 @@ Vocabulary vocabulary_of(const Records& records, const std::vector<Source>& sour
   known.passes = records.passes();
   known.metrics = metrics;
   for (const auto& [name, unit] : records.metrics()) {
-    if (!known.metric(name)) known.metrics.push_back({name, unit, Direction::lower_is_better, ""});
+    const auto metric = std::ranges::find_if(
+        known.metrics, [&](const MetricInfo& info) { return info.name == name; });
+    const MetricKind kind = records.is_text(name) ? MetricKind::text : MetricKind::number;
+    if (metric == known.metrics.end()) {
+      known.metrics.push_back({name, unit, Direction::lower_is_better, "", "", kind});
+    } else if (kind == MetricKind::text) {
+      metric->kind = kind;
+    }
   }
+  known.lanes = records.lanes();
   return known;
 }
 

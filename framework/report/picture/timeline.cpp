@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/picture/gnuplot.h"
 
@@ -39,6 +40,42 @@ double total(const std::vector<Span>& merged_spans) {
   return length;
 }
 
+void stack_rows(std::vector<TimelineLane>& lanes, int most) {
+  struct Place {
+    Span span;
+    std::size_t lane, index;
+  };
+  std::map<int, std::vector<Place>> rows;
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    for (std::size_t i = 0; i < lanes[lane].spans.size(); ++i) {
+      rows[lanes[lane].row].push_back({lanes[lane].spans[i], lane, i});
+    }
+  }
+  for (auto& [row, places] : rows) {
+    std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+      return std::pair(a.span.start, -a.span.end) < std::pair(b.span.start, -b.span.end);
+    });
+    std::vector<double> ends;
+    std::vector<std::size_t> levels;
+    for (const Place& place : places) {
+      const auto free = std::find_if(ends.begin(), ends.end(),
+                                     [&](double end) { return end <= place.span.start; });
+      std::size_t level = static_cast<std::size_t>(free - ends.begin());
+      if (level == ends.size() && ends.size() < static_cast<std::size_t>(most)) ends.push_back(0);
+      level = std::min(level, ends.size() - 1);
+      ends[level] = std::max(ends[level], place.span.end);
+      levels.push_back(level);
+    }
+    if (ends.size() < 2) continue;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      TimelineLane& lane = lanes[places[i].lane];
+      lane.level_count = static_cast<int>(ends.size());
+      lane.levels.resize(lane.spans.size());
+      lane.levels[places[i].index] = static_cast<int>(levels[i]);
+    }
+  }
+}
+
 std::string timeline_csv(const TimelineData& data) {
   std::string text = fmt::format("line,start {0},end {0},{1}\n", csv_cell(data.x_label),
                                  csv_cell(data.lines.empty() ? "value" : data.y_label));
@@ -51,7 +88,8 @@ std::string timeline_csv(const TimelineData& data) {
   }
   for (const TimelineLane& lane : data.lanes) {
     for (const Span& span : lane.spans) {
-      text += fmt::format("{},{:.9g},{:.9g},\n", csv_cell(lane.name), span.start, span.end);
+      const std::string name = lane.part.empty() ? lane.name : lane.name + ": " + lane.part;
+      text += fmt::format("{},{:.9g},{:.9g},\n", csv_cell(name), span.start, span.end);
     }
   }
   for (const TimelinePhase& phase : data.phases) {

@@ -39,7 +39,15 @@ struct TimelineLane {
   std::string legend;  // one colour for each
   std::vector<Span> spans;
   std::vector<Span> overlapped;  // parts of `spans` that another lane covers
+  int row = 0;                   // from the top; several lanes may share one
+  std::string part;              // written into its spans where it fits; "": nothing
+  std::vector<int> levels = {};  // of each span within the row, from the top; empty: all 0
+  int level_count = 1;           // of the row
 };
+
+// Gives spans that overlap within a row levels of their own, at most `most`: spans beyond lie in
+// the last. A span that contains others is above them.
+void stack_rows(std::vector<TimelineLane>& lanes, int most);
 
 struct TimelinePhase {
   std::string name;

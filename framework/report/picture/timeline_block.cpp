@@ -16,6 +16,9 @@
 namespace assay::report {
 namespace {
 
+constexpr std::size_t most_legends = 12;
+constexpr int most_levels = 6;
+
 class TimelineBuilder {
  public:
   TimelineBuilder(const Records& records, const TimelineSpec& spec)
@@ -34,6 +37,8 @@ class TimelineBuilder {
     if (auto done = add_phases(data); !done) return tl::unexpected(done.error());
     if (data.lines.empty() && data.lanes.empty()) return data;
     begin_at_zero(data);
+    join_small_parts(data);
+    stack_rows(data.lanes, most_levels);
     return data;
   }
 
@@ -69,22 +74,31 @@ class TimelineBuilder {
  private:
   struct Place {
     int rank;
-    std::string part, metric;
+    std::string part, lane, metric;
     bool operator<(const Place& other) const {
-      return std::tie(rank, part, metric) < std::tie(other.rank, other.part, other.metric);
+      return std::tie(rank, part, lane, metric) <
+             std::tie(other.rank, other.part, other.lane, other.metric);
     }
   };
 
-  bool wants_part(const std::string& part) const {
-    const auto has = [&](const std::vector<std::string>& parts) {
-      return std::count(parts.begin(), parts.end(), part) > 0;
+  struct PartSpans {
+    std::string part;
+    std::vector<Span> spans;
+  };
+
+  // name: of a part or a lane.
+  bool wants(const std::string& name) const {
+    const auto has = [&](const std::vector<std::string>& names) {
+      return std::count(names.begin(), names.end(), name) > 0;
     };
     return has(spec_.lanes) || has(spec_.phases) ||
-           (spec_.overlap && (spec_.overlap->of == part || spec_.overlap->with == part));
+           (spec_.overlap && (spec_.overlap->of == name || spec_.overlap->with == name));
   }
 
   bool wanted(const store::Series& series) const {
-    if (series.metric == span_start || series.metric == span_end) return wants_part(series.part);
+    if (series.metric == span_start || series.metric == span_end) {
+      return wants(series.part) || (!series.lane.empty() && wants(series.lane));
+    }
     return (series.metric == sample_time && !spec_.values.empty()) ||
            std::count(spec_.values.begin(), spec_.values.end(), series.metric) > 0;
   }
@@ -99,22 +113,55 @@ class TimelineBuilder {
       }
       if (!wanted(series)) continue;
       taken.push_back(id);
-      series_[{series.rank, series.part, series.metric}] = &series;
+      series_[{series.rank, series.part, series.lane, series.metric}] = &series;
+      if (series.metric == span_start || series.metric == span_end) parts_.insert(series.part);
       ranks_.insert(series.rank);
     }
     return require_one_case(records_, taken, {"rank", "part", "run"}, "timeline", spec_.at);
   }
 
-  const store::Series* find(int rank, const std::string& part, std::string_view metric) const {
-    const auto at = series_.find({rank, part, std::string(metric)});
+  const store::Series* find(int rank, const std::string& part, const std::string& lane,
+                            std::string_view metric) const {
+    const auto at = series_.find({rank, part, lane, std::string(metric)});
     return at == series_.end() ? nullptr : at->second;
   }
 
-  Result<std::vector<Span>> spans(int rank, const std::string& part) const {
-    const store::Series* starts = find(rank, part, span_start);
-    const store::Series* ends = find(rank, part, span_end);
+  // The name of a part means the part, in whatever lanes it is.
+  bool is_lane(const std::string& name) const { return parts_.count(name) == 0; }
+
+  Result<std::vector<Span>> spans(int rank, const std::string& name) const {
+    auto groups = spans_by_part(rank, name);
+    if (!groups) return tl::unexpected(groups.error());
+    std::vector<Span> all;
+    for (const PartSpans& group : *groups) {
+      all.insert(all.end(), group.spans.begin(), group.spans.end());
+    }
+    return all;
+  }
+
+  // Of a part, or of all parts of a lane.
+  Result<std::vector<PartSpans>> spans_by_part(int rank, const std::string& name) const {
+    std::set<std::pair<std::string, std::string>> places;  // part and lane
+    for (const auto& [place, series] : series_) {
+      if (place.rank != rank || (place.metric != span_start && place.metric != span_end)) continue;
+      if ((is_lane(name) ? place.lane : place.part) == name)
+        places.insert({place.part, place.lane});
+    }
+    std::vector<PartSpans> groups;
+    for (const auto& [part, lane] : places) {
+      auto spans = spans_at(rank, part, lane);
+      if (!spans) return tl::unexpected(spans.error());
+      if (groups.empty() || groups.back().part != part) groups.push_back({part, {}});
+      groups.back().spans.insert(groups.back().spans.end(), spans->begin(), spans->end());
+    }
+    return groups;
+  }
+
+  Result<std::vector<Span>> spans_at(int rank, const std::string& part,
+                                     const std::string& lane) const {
+    const store::Series* starts = find(rank, part, lane, span_start);
+    const store::Series* ends = find(rank, part, lane, span_end);
     std::vector<Span> result;
-    if (!starts && !ends) return result;
     const auto wrong = [&](const std::string& what) {
       return fail_at(spec_.at, fmt::format("the spans of '{}' on rank {}: {}", part, rank, what));
     };
@@ -151,7 +198,7 @@ class TimelineBuilder {
     for (const std::string& metric : spec_.values) {
       for (const auto& [place, series] : series_) {
         if (place.rank != rank || place.metric != metric) continue;
-        const store::Series* times = find(rank, place.part, sample_time);
+        const store::Series* times = find(rank, place.part, place.lane, sample_time);
         const std::size_t count = times ? times->samples.size() : 0;
         if (count != series->samples.size() || count == 0) {
           return fail_at(spec_.at,
@@ -172,19 +219,45 @@ class TimelineBuilder {
   }
 
   Result<void> add_lanes(int rank, TimelineData& data) const {
-    for (const std::string& part : spec_.lanes) {
-      auto own = spans(rank, part);
-      if (!own) return tl::unexpected(own.error());
-      if (own->empty()) continue;
-      TimelineLane lane{on_rank(label(part), rank), label(part), std::move(*own), {}};
-      if (spec_.overlap && spec_.overlap->of == part) {
+    for (const std::string& name : spec_.lanes) {
+      auto groups = spans_by_part(rank, name);
+      if (!groups) return tl::unexpected(groups.error());
+      const int row = data.lanes.empty() ? 0 : data.lanes.back().row + 1;
+      const std::size_t before = data.lanes.size();
+      for (PartSpans& group : *groups) {
+        if (group.spans.empty()) continue;
+        const std::string part = is_lane(name) ? label(group.part) : "";
+        data.lanes.push_back({on_rank(label(name), rank),
+                              part.empty() ? label(name) : part,
+                              std::move(group.spans),
+                              {},
+                              row,
+                              part});
+      }
+      if (data.lanes.size() > before && spec_.overlap && spec_.overlap->of == name) {
         auto hidden = overlapped(rank);
         if (!hidden) return tl::unexpected(hidden.error());
-        lane.overlapped = std::move(*hidden);
+        data.lanes[before].overlapped = std::move(*hidden);
       }
-      data.lanes.push_back(std::move(lane));
     }
     return {};
+  }
+
+  // Small parts of lanes share a colour, so that the legend stays readable.
+  static void join_small_parts(TimelineData& data) {
+    std::map<std::string, double> lengths;
+    for (const TimelineLane& lane : data.lanes) {
+      for (const Span& span : lane.spans) lengths[lane.legend] += span.end - span.start;
+    }
+    if (lengths.size() <= most_legends) return;
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [legend, length] : lengths) order.emplace_back(-length, legend);
+    std::sort(order.begin(), order.end());
+    std::set<std::string> own;
+    for (std::size_t i = 0; i + 1 < most_legends; ++i) own.insert(order[i].second);
+    for (TimelineLane& lane : data.lanes) {
+      if (!lane.part.empty() && own.count(lane.legend) == 0) lane.legend = "other parts";
+    }
   }
 
   // A picture has one set of bands, from the first rank.
@@ -253,6 +326,7 @@ class TimelineBuilder {
   const TimelineSpec& spec_;
   std::map<Place, const store::Series*> series_;
   std::set<int> ranks_;
+  std::set<std::string> parts_;  // of spans
   std::string time_unit_ = "s", value_unit_, failure_;
 };
 

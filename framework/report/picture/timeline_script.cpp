@@ -12,8 +12,14 @@ namespace {
 constexpr int timeline_width = 880, lines_height = 520;
 constexpr int lane_height = 44, around_lanes = 170;
 constexpr double half_bar = 0.36;
+constexpr std::size_t most_drawn_apart = 2000;
+constexpr std::size_t most_names = 200;
+constexpr int most_named_levels = 2;
+constexpr double letter_width = 0.0085;   // of the picture
 constexpr double narrowest_named = 0.04;  // of the picture, for the name of a phase
 constexpr const char* overlapped_colour = "#444444";
+
+int rows_of(const TimelineData& data) { return data.lanes.empty() ? 0 : data.lanes.back().row + 1; }
 
 double end_of(const TimelineData& data) {
   double end = 0;
@@ -46,34 +52,98 @@ std::string phases_of(const TimelineData& data, double end) {
   return script;
 }
 
-std::string bars(const std::vector<Span>& spans, std::size_t lane) {
-  const double y = -static_cast<double>(lane);
+std::string bars(const std::vector<Span>& spans, int row, double low = -half_bar,
+                 double high = half_bar) {
+  const double y = -static_cast<double>(row);
   std::string rows;
   for (const Span& span : spans) {
     rows += fmt::format("{:.9g} {} {:.9g} {:.9g} {:.9g} {:.9g}\n", span.start, y, span.start,
-                        span.end, y - half_bar, y + half_bar);
+                        span.end, y + low, y + high);
   }
   return rows;
 }
 
+// The lower and the upper edge of a level's bars, from the middle of their row.
+std::pair<double, double> edges_of(int level, int levels) {
+  const double height = 2 * half_bar / levels;
+  return {half_bar - (level + 1) * height, half_bar - level * height};
+}
+
+// Of many spans, those that a reader can tell apart: neighbours less than half a pixel apart are
+// one.
+std::vector<Span> drawn(std::vector<Span> spans, double end) {
+  if (spans.size() <= most_drawn_apart) return spans;
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.start < b.start; });
+  std::vector<Span> result;
+  for (const Span& span : spans) {
+    const bool near =
+        !result.empty() && span.start - result.back().end < end / (2 * timeline_width);
+    if (near) {
+      result.back().end = std::max(result.back().end, span.end);
+    } else {
+      result.push_back(span);
+    }
+  }
+  return result;
+}
+
+std::string bars_of(const TimelineLane& lane, double end) {
+  if (lane.levels.empty()) return bars(drawn(lane.spans, end), lane.row);
+  std::vector<std::vector<Span>> by_level(static_cast<std::size_t>(lane.level_count));
+  for (std::size_t i = 0; i < lane.spans.size(); ++i) {
+    by_level[static_cast<std::size_t>(lane.levels[i])].push_back(lane.spans[i]);
+  }
+  std::string rows;
+  for (int level = 0; level < lane.level_count; ++level) {
+    const auto [low, high] = edges_of(level, lane.level_count);
+    rows +=
+        bars(drawn(std::move(by_level[static_cast<std::size_t>(level)]), end), lane.row, low, high);
+  }
+  return rows;
+}
+
+// The names of parts within those of their spans that are long enough.
+std::string names_in_lanes(const TimelineData& data, double end) {
+  std::string script;
+  std::size_t names = 0;
+  for (const TimelineLane& lane : data.lanes) {
+    if (lane.part.empty() || lane.level_count > most_named_levels) continue;
+    const double needed = static_cast<double>(display_width(lane.part) + 1) * letter_width * end;
+    for (std::size_t i = 0; i < lane.spans.size() && names < most_names; ++i) {
+      const Span& span = lane.spans[i];
+      if (!(span.end - span.start >= needed)) continue;
+      const auto [low, high] = edges_of(lane.levels.empty() ? 0 : lane.levels[i], lane.level_count);
+      script +=
+          fmt::format("set label {} at {:.9g}, {:.9g} center front font ',10'\n", quoted(lane.part),
+                      (span.start + span.end) / 2, -lane.row + (low + high) / 2);
+      ++names;
+    }
+  }
+  return script;
+}
+
 // One data block for each colour: the bars of each legend, then the overlapped ones.
-std::string lanes_of(const TimelineData& data) {
+std::string lanes_of(const TimelineData& data, double end) {
   std::vector<std::string> legends, blocks, ticks;
   std::string overlapped;
   for (std::size_t i = 0; i < data.lanes.size(); ++i) {
     const TimelineLane& lane = data.lanes[i];
-    ticks.push_back(fmt::format("{} {}", tick_label(lane.name), -static_cast<double>(i)));
+    if (i == 0 || data.lanes[i - 1].row != lane.row) {
+      ticks.push_back(fmt::format("{} {}", tick_label(lane.name), -static_cast<double>(lane.row)));
+    }
     const auto known = std::find(legends.begin(), legends.end(), lane.legend);
     const auto at = static_cast<std::size_t>(known - legends.begin());
     if (known == legends.end()) {
       legends.push_back(lane.legend);
       blocks.emplace_back();
     }
-    blocks[at] += bars(lane.spans, i);
-    overlapped += bars(lane.overlapped, i);
+    blocks[at] += bars_of(lane, end);
+    overlapped += bars(lane.overlapped, lane.row);
   }
   std::string script = fmt::format("set ytics ({})\nset yrange [{}:0.6]\n", join(ticks, ", "),
-                                   0.4 - static_cast<double>(data.lanes.size()));
+                                   0.4 - static_cast<double>(rows_of(data)));
+  script += names_in_lanes(data, end);
   std::vector<std::string> plots;
   const auto add = [&](const std::string& rows, const std::string& title, const char* colour,
                        double density) {
@@ -116,9 +186,7 @@ std::string lines_of(const TimelineData& data) {
 }  // namespace
 
 std::string timeline_script(const TimelineData& data, const std::filesystem::path& svg) {
-  const int height = data.lanes.empty()
-                         ? lines_height
-                         : around_lanes + lane_height * static_cast<int>(data.lanes.size());
+  const int height = data.lanes.empty() ? lines_height : around_lanes + lane_height * rows_of(data);
   const double end = end_of(data);
   std::string script = script_opening(svg, timeline_width, height);
   if (!data.title.empty()) {
@@ -130,7 +198,7 @@ std::string timeline_script(const TimelineData& data, const std::filesystem::pat
                                : "set key bmargin center horizontal Left reverse\n";
   if (end > 0) script += fmt::format("set xrange [0:{:.9g}]\n", end);
   script += phases_of(data, end);
-  return script + (data.lanes.empty() ? lines_of(data) : lanes_of(data));
+  return script + (data.lanes.empty() ? lines_of(data) : lanes_of(data, end));
 }
 
 }  // namespace assay::report

@@ -152,4 +152,25 @@ TextSpec read_text(Reader& reader, const Node& node) {
   return text;
 }
 
+const Keys<ArtefactsSpec>& artefacts_keys() {
+  static const Keys<ArtefactsSpec> keys =
+      Keys<ArtefactsSpec>{
+          {"media_type", "Only files of these types, such as `application/json` or `image/*`.",
+           shape::one_or_list(shape::text()),
+           [](Reader& reader, const Node& node, ArtefactsSpec& artefacts) {
+             artefacts.media_types = reader.texts(node, "media_type");
+           }},
+          {"where", "Selects results: values by axis, or conditions.", &ArtefactsSpec::where}} +
+      repeated<ArtefactsSpec>("Axes with a table per combination of values.");
+  return keys;
+}
+
+ArtefactsSpec read_artefacts(Reader& reader, const Node& node) {
+  ArtefactsSpec artefacts;
+  if (node.is_null()) return artefacts;
+  if (!reader.entries(node, "artefacts", artefacts_keys(), artefacts)) return artefacts;
+  check_title(reader, artefacts.title, artefacts.for_each);
+  return artefacts;
+}
+
 }  // namespace assay::report

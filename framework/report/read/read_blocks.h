@@ -9,6 +9,7 @@ const Keys<TextSpec>& text_keys();
 const Keys<PlotSpec>& plot_keys();
 const Keys<TimelineSpec>& timeline_keys();
 const Keys<FlameSpec>& flame_keys();
+const Keys<ArtefactsSpec>& artefacts_keys();
 
 nlohmann::json block_schema();
 
@@ -17,6 +18,7 @@ TextSpec read_text(Reader& reader, const yaml::Node& node);
 PlotSpec read_plot(Reader& reader, const yaml::Node& node);
 TimelineSpec read_timeline(Reader& reader, const yaml::Node& node);
 FlameSpec read_flame(Reader& reader, const yaml::Node& node);
+ArtefactsSpec read_artefacts(Reader& reader, const yaml::Node& node);
 
 // Complains about names in a block's title besides the axes of `for_each`.
 void check_title(Reader& reader, const Template& title, const std::vector<std::string>& for_each);

@@ -13,6 +13,19 @@ namespace {
 
 using yaml::Node;
 
+// Words have no statistics, unit or ratio.
+bool finish_words(Reader& reader, const Node& node, const ColumnDraft& draft) {
+  for (const char* key : {"stat", "unit", "relative_to", "ratio"}) {
+    if (const Node* wrong = node.find(key)) {
+      reader.complain(*wrong,
+                      fmt::format("{} holds words: they have no `{}`", draft.metric->name, key),
+                      "leave it out; a column shows the word, several joined by ', '");
+      return false;
+    }
+  }
+  return true;
+}
+
 bool is_counted(Reader& reader, const ColumnDraft& draft) {
   const auto counted = [](const MetricInfo& metric) {
     return !metric.unit.empty() && metric.unit != "s" && metric.unit.find('/') == std::string::npos;
@@ -24,8 +37,10 @@ bool is_counted(Reader& reader, const ColumnDraft& draft) {
     if (counted(other)) names.push_back(other.name);
   }
   reader.complain(*draft.rate,
-                  fmt::format("{} is measured in {}, not counted: it has no rate", metric.name,
-                              metric.unit.empty() ? "plain numbers" : metric.unit),
+                  fmt::format("{} {}, not counted: it has no rate", metric.name,
+                              metric.kind == MetricKind::text ? "holds words"
+                              : metric.unit.empty()           ? "is measured in plain numbers"
+                                                              : "is measured in " + metric.unit),
                   "counted: " + join(names, ", "));
   return false;
 }
@@ -107,6 +122,7 @@ bool finish_metric(Reader& reader, const Node& node, ColumnDraft& draft, bool ne
                     "such as {rate: flops, share_of: auto}");
   }
   draft.measure.metric = draft.metric->name;
+  if (draft.metric->kind == MetricKind::text) return finish_words(reader, node, draft);
   check_unit_of_figure(reader, node, draft, draft.metric->name, draft.metric->unit, needs_unit);
   return true;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "report/read/read_columns.h"
 #include "report/read/shapes.h"
@@ -160,6 +161,15 @@ std::vector<std::string> NameCheck::column_names() const {
   return names;
 }
 
+std::string NameCheck::words_in_column(const std::string& name) const {
+  for (const Column& column : grid_.columns) {
+    const auto* measure = std::get_if<Measure>(&column.content);
+    if (measure == nullptr || column.name != name || measure->rate) continue;
+    if (reader_.known().is_text(measure->metric)) return measure->metric;
+  }
+  return {};
+}
+
 bool NameCheck::is_column(const std::string& name) const {
   return std::ranges::any_of(grid_.columns,
                              [&](const Column& column) { return column.name == name; });
@@ -203,8 +213,16 @@ bool NameCheck::is_word(const Expression& expression, const std::string& name) c
 
 void NameCheck::expression(const Expression& expression, const SourceLocation& at, bool comparing) {
   std::vector<std::string> units;
+  const std::set<std::string> calculated = expression.calculated();
   for (const std::string& used : expression.names()) {
     std::string unit;
+    const std::string words = words_in_column(used);
+    if (!words.empty() && calculated.contains(used)) {
+      reader_.complain(at,
+                       fmt::format("'{}' shows {}, which holds words: it cannot be calculated with",
+                                   shown_name(used), words),
+                       fmt::format("compare it: {} == 'word'", shown_name(used)));
+    }
     for (const Column& column : grid_.columns) {
       if (column.name != used) continue;
       if (const auto* measure = std::get_if<Measure>(&column.content)) {
@@ -243,7 +261,14 @@ void NameCheck::rows_template(const Template& text, const std::vector<std::strin
   std::vector<std::string> allowed = extra;
   allowed.insert(allowed.end(), {"reason", "outcome"});
   for (const std::string& field : text.names()) name(field, allowed, text.where);
-  for (const std::string& field : text.function_names()) column_name(field, text.where);
+  for (const std::string& field : text.function_names()) {
+    column_name(field, text.where);
+    if (const std::string words = words_in_column(field); !words.empty()) {
+      reader_.complain(
+          text.where,
+          fmt::format("'{}' shows {}, which holds words: they have no mean or sum", field, words));
+    }
+  }
 }
 
 }  // namespace assay::report

@@ -30,6 +30,8 @@ class NameCheck {
   void column_name(const std::string& name, const SourceLocation& at);
   void expression(const Expression& expression, const SourceLocation& at, bool comparing);
   bool is_column(const std::string& name) const;
+  // The metric of words that the column shows; "" for any other column.
+  std::string words_in_column(const std::string& name) const;
   bool is_word(const Expression& expression, const std::string& name) const;
   bool pivoted(const std::string& name) const;
 

@@ -18,11 +18,21 @@ Keys<Spec> of_picture() {
          repeated<Spec>("Axes with a picture per combination of values.");
 }
 
+// True: the metric holds words, which `picture` cannot draw.
+bool refuse_words(Reader& reader, const Node& at, const std::string& metric,
+                  std::string_view picture) {
+  if (!reader.known().is_text(metric)) return false;
+  reader.complain(at, fmt::format("{} holds words: {} draws numbers", metric, picture),
+                  "a table shows it");
+  return true;
+}
+
 void read_y(Reader& reader, const Node& node, PlotSpec& plot) {
   ColumnDraft y;
   y.column.name = "y";
   y.column.where = plot.at;
   read_figure(reader, node, figure_keys(), y, false);
+  refuse_words(reader, node, y.measure.metric, "a plot");
   plot.y = std::move(y.measure);
 }
 
@@ -34,6 +44,17 @@ auto part_name() {
                      }};
 }
 
+auto lane_name() {
+  return yaml::Shape{shape::text(), [](Reader& reader, const Node& node) {
+                       std::string lane = reader.text(node, "lane");
+                       const auto& known = reader.known().lanes;
+                       if (std::ranges::find(known, lane) == known.end()) {
+                         reader.check_value(node, "part", lane);
+                       }
+                       return lane;
+                     }};
+}
+
 auto part_names() { return shape::list_of_values(part_name()); }
 
 // The metrics share an axis of the picture and its unit.
@@ -41,7 +62,7 @@ void read_values(Reader& reader, const Node& node, TimelineSpec& timeline) {
   const MetricInfo* first = nullptr;
   for (const Node& item : node.one_or_more()) {
     const MetricInfo* metric = reader.metric(item);
-    if (!metric) continue;
+    if (!metric || refuse_words(reader, item, metric->name, "a timeline")) continue;
     if (!first) first = metric;
     timeline.values.push_back(metric->name);
     if (!same_dimension(metric->unit, first->unit)) {
@@ -55,8 +76,8 @@ void read_values(Reader& reader, const Node& node, TimelineSpec& timeline) {
 
 const Keys<OverlapSpec>& overlap_keys() {
   static const Keys<OverlapSpec> keys = {
-      {"of", "The part whose time is 100 %.", part_name(), &OverlapSpec::of},
-      {"with", "The part that it overlaps.", part_name(), &OverlapSpec::with}};
+      {"of", "The part or lane whose time is 100 %.", lane_name(), &OverlapSpec::of},
+      {"with", "The part or lane that it overlaps.", lane_name(), &OverlapSpec::with}};
   return keys;
 }
 
@@ -131,7 +152,8 @@ const Keys<TimelineSpec>& timeline_keys() {
            read_values},
           {"unit", "The unit of `values`; by default chosen by magnitude.", shape::unit(),
            &TimelineSpec::unit},
-          {"lanes", "Parts with a row of spans each.", part_names(), &TimelineSpec::lanes},
+          {"lanes", "Parts, or lanes of spans, with a row each.",
+           shape::list_of_values(lane_name()), &TimelineSpec::lanes},
           {"phases", "Parts marked in the background.", part_names(), &TimelineSpec::phases},
           {"overlap", "The share of one part's time within another's, by rank.",
            yaml::object_schema(overlap_keys()), read_overlap},
@@ -182,6 +204,7 @@ FlameSpec read_flame(Reader& reader, const Node& node) {
   FlameSpec flame;
   flame.at = node.where;
   if (!reader.entries(node, "flame", flame_keys(), flame)) return flame;
+  refuse_words(reader, node, flame.metric, "a flame graph");
   check_unit_of_metric(reader, node, flame.unit, flame.metric);
   check_title(reader, flame.title, flame.for_each);
   return flame;

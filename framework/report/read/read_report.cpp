@@ -50,6 +50,7 @@ constexpr std::pair<const char*, const char*> finding_kinds[] = {
     {"scaling", "How time and memory grow with a numeric axis."},
     {"warmup", "What leaving out the warm-up changes."},
     {"noise", "Times with a large spread."},
+    {"observers", "What observing costs: the time of a step under an observer over its own."},
     {"failures", "Where results are missing, and why."}};
 
 std::vector<std::string> kind_names() {
@@ -167,6 +168,8 @@ const Keys<Blocks>& block_keys() {
        add_block<read_timeline>},
       {"flame", "A picture: where one case spends its time.", shape::refer("flame"),
        add_block<read_flame>},
+      {"artefacts", "A table of the files that cases have left, with links.",
+       json{{"anyOf", {shape::refer("artefacts"), {{"type", "null"}}}}}, add_block<read_artefacts>},
       {"findings", "Sentences made from the data.", findings_schema(), read_findings},
       {"layout", "The blocks of configs/layouts/NAME.yaml.",
        shape::text_or(yaml::object_schema(layout_keys())), read_layout}};

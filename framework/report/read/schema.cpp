@@ -43,6 +43,7 @@ json report_schema() {
         {"plot", yaml::object_schema(plot_keys())},
         {"timeline", yaml::object_schema(timeline_keys())},
         {"flame", yaml::object_schema(flame_keys())},
+        {"artefacts", yaml::object_schema(artefacts_keys())},
         {"column", yaml::object_schema(column_keys())},
         {"figure", yaml::object_schema(figure_keys())},
         {"row", yaml::object_schema(row_axis_keys())},

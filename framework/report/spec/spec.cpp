@@ -50,6 +50,11 @@ void GridSpec::add_key(const std::string& axis) {
   if (!std::ranges::count(keys, axis)) keys.push_back(axis);
 }
 
+bool Vocabulary::is_text(std::string_view name) const {
+  const MetricInfo* info = metric(name);
+  return info != nullptr && info->kind == MetricKind::text;
+}
+
 bool Vocabulary::has_axis(std::string_view name) const {
   return open || std::find(axes.begin(), axes.end(), name) != axes.end();
 }

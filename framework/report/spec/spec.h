@@ -217,6 +217,14 @@ struct FlameSpec {
   SourceLocation at;
 };
 
+// The files that cases have left (store::Artefact).
+struct ArtefactsSpec {
+  std::vector<std::string> media_types;  // "application/json", "image/*"; empty: all
+  Filter where;
+  Template title;
+  std::vector<std::string> for_each;
+};
+
 struct FindingSpec {
   std::string kind;
   std::string axis;  // of variants (speedup) or numbers (scaling); "": all
@@ -237,7 +245,7 @@ struct FindingsSpec {
 };
 
 using Block = std::variant<HeadingSpec, ProseSpec, TableSpec, TextSpec, PlotSpec, TimelineSpec,
-                           FlameSpec, FindingsSpec>;
+                           FlameSpec, ArtefactsSpec, FindingsSpec>;
 
 // "MFU" of the hidden columns "MFU#0", "MFU#1" that make a figure of several statistics.
 inline std::string shown_name(const std::string& column) {
@@ -256,10 +264,13 @@ struct Vocabulary {
   std::map<std::string, std::vector<Value>> values;
   std::vector<MetricInfo> metrics;
   std::vector<std::string> passes;
-  std::filesystem::path layouts;  // folder of NAME.yaml; empty: none
-  bool open = false;              // accepts any axis and pass: the experiment itself has mistakes
+  std::vector<std::string> lanes;  // of spans
+  std::filesystem::path layouts;   // folder of NAME.yaml; empty: none
+  bool open = false;               // accepts any axis and pass: the experiment itself has mistakes
 
   const MetricInfo* metric(std::string_view name) const;
+  // Whether it holds words: shown as they are, never in arithmetic.
+  bool is_text(std::string_view metric) const;
   bool has_axis(std::string_view name) const;
   // Whether it is a known unit, or that of a metric or of its rate.
   bool has_unit(const std::string& name) const;

@@ -259,7 +259,8 @@ class Builder {
     });
   }
 
-  // Numeric axes compare by size, others by planned order; columns by number, other cells last.
+  // Numeric axes compare by size, others by planned order; columns by number, then by word, other
+  // cells last.
   int compare(const GridRow& a, const GridRow& b, const std::string& name) const {
     const auto three_way = [](auto x, auto y) { return x < y ? -1 : y < x ? 1 : 0; };
     const auto key = std::find(grid_.keys.begin(), grid_.keys.end(), name);
@@ -274,7 +275,10 @@ class Builder {
     if (!column) return 0;
     const Cell &x = a.cells[*column], &y = b.cells[*column];
     if (x.is_number() && y.is_number()) return three_way(x.number, y.number);
-    if (x.is_number() != y.is_number()) return x.is_number() ? -1 : 1;
+    const auto place = [](const Cell& cell) {
+      return cell.is_number() ? 0 : cell.kind == Cell::Kind::text ? 1 : 2;
+    };
+    if (place(x) != place(y)) return three_way(place(x), place(y));
     return three_way(x.text, y.text);
   }
 

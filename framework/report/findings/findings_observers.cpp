@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "report/data/reduce.h"
+#include "report/document/markdown_table.h"
+#include "report/findings/findings.h"
+#include "statistics/median_interval.h"
+#include "statistics/summary.h"
+
+namespace assay::report {
+namespace {
+
+using Ranks = std::vector<const store::Series*>;
+
+struct Cost {
+  double ratio;      // of the medians: observed over timed
+  double low, high;  // from the ends of both medians' intervals
+  std::size_t steps;
+  std::uint32_t record;
+};
+
+struct ObservedPass {
+  std::string observer, pass;
+  auto operator<=>(const ObservedPass&) const = default;
+};
+
+std::optional<Cost> cost_of(const Ranks& observed, const Ranks& timed, double calls,
+                            std::uint32_t record) {
+  const std::vector<double> with = over_ranks(observed, RankRule::maximum);
+  const std::vector<double> without = over_ranks(timed, RankRule::maximum);
+  const statistics::MedianInterval above = statistics::median_interval(with);
+  statistics::MedianInterval below = statistics::median_interval(without);
+  for (double* time : {&below.median, &below.low, &below.high}) *time /= calls;
+  if (!(above.median > 0) || !(below.low > 0)) return std::nullopt;
+  return Cost{above.median / below.median, above.low / below.high, above.high / below.low,
+              with.size(), record};
+}
+
+std::string sentence_of(const Records& records, const ObservedPass& of,
+                        const std::vector<Cost>& costs) {
+  const std::string what =
+      fmt::format("**observers**: under {} a {} takes", escape_cell(of.observer),
+                  of.pass.empty() ? "call" : escape_cell(of.pass));
+  std::vector<double> ratios;
+  for (const Cost& cost : costs) ratios.push_back(cost.ratio);
+  double low = costs.front().low, high = costs.front().high;
+  std::size_t fewest = costs.front().steps, most = fewest;
+  for (const Cost& cost : costs) {
+    low = std::min(low, cost.low);
+    high = std::max(high, cost.high);
+    fewest = std::min(fewest, cost.steps);
+    most = std::max(most, cost.steps);
+  }
+  const std::string steps = fewest == most ? fmt::format("{} step{}", most, most == 1 ? "" : "s")
+                                           : fmt::format("{} to {} steps", fewest, most);
+  if (costs.size() == 1) {
+    const std::string place = place_of(records, costs.front().record, {});
+    return fmt::format("{} {:.3g} × its time ({:.3g} to {:.3g}, from {}{}).", what,
+                       costs.front().ratio, low, high, steps,
+                       place.empty() ? "" : "; " + escape_cell(place));
+  }
+  return fmt::format(
+      "{} {:.3g} × its time (geometric mean of {} cases, {:.3g} to {:.3g}, from {}).", what,
+      statistics::geometric_mean(ratios), costs.size(), low, high, steps);
+}
+
+}  // namespace
+
+std::vector<std::string> observer_findings(const Records& records, const RecordIds& ids) {
+  struct OfCase {
+    std::map<ObservedPass, Ranks> observed;
+    std::map<std::string, Ranks> timed;
+    std::uint32_t record = 0;
+  };
+  std::map<std::uint32_t, OfCase> cases;
+  for (const std::uint32_t id : ids) {
+    const store::Series& series = *records[id].series;
+    if (series.outcome != Outcome::ok || series.samples.empty()) continue;
+    OfCase& of_case = cases[records[id].case_number];
+    if (series.metric == "observed_time") {
+      of_case.observed[{series.part, series.pass}].push_back(&series);
+      of_case.record = id;
+    } else if (series.metric == "time" && series.part.empty()) {
+      of_case.timed[series.pass].push_back(&series);
+    }
+  }
+  std::map<ObservedPass, std::vector<Cost>> costs;
+  for (const auto& [number, of_case] : cases) {
+    for (const auto& [of, ranks] : of_case.observed) {
+      const auto timed = of_case.timed.find(of.pass);
+      if (timed == of_case.timed.end()) continue;
+      const double calls = calls_per_sample(records[of_case.record].result->parameters);
+      if (auto cost = cost_of(ranks, timed->second, calls, of_case.record)) {
+        costs[of].push_back(*cost);
+      }
+    }
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [of, found] : costs) sentences.push_back(sentence_of(records, of, found));
+  return sentences;
+}
+
+}  // namespace assay::report
