@@ -9,11 +9,16 @@
 
 namespace assay::cli {
 
-// The metrics that every workload reports and the workload's own, where the catalogue has it.
-std::vector<MetricInfo> metrics_of(const catalogue::Catalogue& catalogue,
-                                   std::string_view workload);
+// The metrics that every workload reports, the workload's own, where the catalogue has it, and
+// those of the observers; the first of a name counts.
+std::vector<MetricInfo> metrics_of(const catalogue::Catalogue& catalogue, std::string_view workload,
+                                   const std::vector<std::string>& observers);
 
-// The metrics of all workloads; the first of a name counts.
+// The observers that some case of the plan asks for.
+std::vector<std::string> observers_of(const config::Plan& plan);
+std::vector<std::string> all_observers(const catalogue::Catalogue& catalogue);
+
+// The metrics of all workloads and observers; the first of a name counts.
 std::vector<MetricInfo> metrics_of_all(const catalogue::Catalogue& catalogue);
 
 // The passes that an experiment's text names, else its workload's default ones. A run may have been

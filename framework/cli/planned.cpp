@@ -19,9 +19,10 @@ namespace {
 std::vector<Diagnostic> objections_to_form(const Context& context, const config::Written& written) {
   report::Vocabulary known;
   known.open = true;
-  known.metrics = context.catalogue.find("workload", written.workload)
-                      ? metrics_of(context.catalogue, written.workload)
-                      : metrics_of_all(context.catalogue);
+  known.metrics =
+      context.catalogue.find("workload", written.workload)
+          ? metrics_of(context.catalogue, written.workload, all_observers(context.catalogue))
+          : metrics_of_all(context.catalogue);
   known.layouts = context.installation.configs() / "layouts";
   return report::check(written.report, known);
 }
@@ -112,7 +113,7 @@ Result<void> check_report(const Context& context, const Planned& planned,
   }
   // A report may name values and passes that --set and --filter leave out.
   report::add_written_values(written, known);
-  known.metrics = metrics_of(context.catalogue, experiment.workload);
+  known.metrics = metrics_of(context.catalogue, experiment.workload, observers_of(plan));
   known.passes = experiment.passes;
   report::add_passes(passes_of(context.catalogue, written), known);
   known.layouts = context.installation.configs() / "layouts";

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "compare/render.h"
 #include "store/exchange/import.h"
 
@@ -343,6 +345,29 @@ TEST(Rendering, AsJson) {
   EXPECT_DOUBLE_EQ(flash["a"]["median"].get<double>(), 1e-3);
   EXPECT_TRUE(json["results"][2]["ratio"].is_null());
   EXPECT_EQ(json["differences"][0]["b"], "lab2");
+}
+
+TEST(Compare, WordsAreTheSameOrChanged) {
+  const std::string header = "seq_len,pass,part,rank,dtype.words [text]\n";
+  Question question = of_samples();
+  question.metric = "dtype";
+  const Comparison comparison = compared(
+      header + "1,forward,,0,bf16\n1,forward,gemm,0,bf16\n2,forward,,0,fp16\n",
+      header + "1,forward,,0,bf16\n1,forward,gemm,0,\"[\"\"fp32\"\",\"\"bf16\"\"]\"\n", question);
+  EXPECT_EQ(verdicts(comparison), "same, changed, not-compared");
+  const std::string text = to_terminal(comparison);
+  EXPECT_NE(text.find("fp32, bf16"), std::string::npos) << text;
+  EXPECT_TRUE(std::isnan(comparison.rows[1].judgement.ratio));
+  EXPECT_TRUE(comparison.cautions.empty()) << "words do not vary between processes";
+  EXPECT_EQ(to_json(comparison)["results"][1]["b"]["words"], "fp32, bf16");
+}
+
+TEST(Compare, AMetricOfWordsHereAndOfNumbersThereIsNotCompared) {
+  Question question = of_samples();
+  question.metric = "x";
+  const Comparison comparison =
+      compared("pass,x.words [text]\nforward,bf16\n", "pass,x.mean [1]\nforward,2\n", question);
+  EXPECT_EQ(verdicts(comparison), "not-compared");
 }
 
 }  // namespace

@@ -55,6 +55,16 @@ std::string bounds(const ParameterInfo& parameter) {
   return "any";
 }
 
+// title: "" goes on with the list above.
+void print_metrics(const char* title, const std::vector<MetricInfo>& metrics) {
+  if (*title != '\0' && !metrics.empty()) print_out("  {}:\n", title);
+  for (const MetricInfo& metric : metrics) {
+    const std::string unit = metric.kind == MetricKind::text ? "word" : metric.unit;
+    print_out("    {}{}: {}{}\n", metric.name, unit.empty() ? "" : " [" + unit + "]",
+              metric.description, metric.formula.empty() ? "" : " (" + metric.formula + ")");
+  }
+}
+
 void print_plugin(const catalogue::PluginInfo& plugin) {
   print_out("{}/{}: {}\n  file: {}\n", plugin.kind, plugin.name, plugin.description, plugin.file);
   if (plugin.external()) print_out("  runs: {}\n", join(plugin.command, " "));
@@ -63,6 +73,9 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
     print_out("  passes: {} (default: {})\n  uses: {}\n  clock on a GPU: {}\n",
               join(plugin.passes, ", "), join(plugin.default_passes, ", "), join(plugin.uses, ", "),
               plugin.default_clock);
+  }
+  if (!plugin.unclocked.empty()) {
+    print_out("  not timed, run once and recorded: {}\n", join(plugin.unclocked, ", "));
   }
   if (!plugin.parameters.empty()) {
     print_out("  {}:\n", plugin.kind == "workload" ? "parameters" : "options");
@@ -74,15 +87,11 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
     print_out("    {}: {} ({}; {})\n", parameter.name, parameter.description, bounds(parameter),
               otherwise);
   }
-  if (plugin.kind == "workload") {
-    print_out("  metrics:\n");
-    for (const auto* list : {&catalogue::common_metrics(), &plugin.metrics}) {
-      for (const MetricInfo& metric : *list) {
-        print_out("    {}{}: {}{}\n", metric.name,
-                  metric.unit.empty() ? "" : " [" + metric.unit + "]", metric.description,
-                  metric.formula.empty() ? "" : " (" + metric.formula + ")");
-      }
-    }
+  if (plugin.kind == "workload") print_metrics("metrics", catalogue::common_metrics());
+  if (plugin.kind == "workload") print_metrics("", plugin.metrics);
+  if (plugin.kind == "observer") {
+    print_metrics("metrics beside observed_time", plugin.metrics);
+    print_out("  used by: observe: [{}] in an experiment\n", plugin.name);
   }
   if (!plugin.memory_estimate.empty())
     print_out("  memory estimate: {} bytes\n", plugin.memory_estimate);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -10,12 +11,15 @@
 #include "statistics/sample_order.h"
 #include "statistics/summary.h"
 #include "store/records/identity.h"
+#include "store/records/intake.h"
 
 namespace assay::cli {
 
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t most_series_shown = 500;
 
 // Shows all figures of a series in one unit.
 class Scale {
@@ -57,16 +61,36 @@ std::string order_marks_of(const store::Series& series) {
   return text;
 }
 
+std::string words_of(const store::Series& series) {
+  std::vector<std::string> distinct;
+  for (const std::string& word : series.words) {
+    if (std::find(distinct.begin(), distinct.end(), word) == distinct.end()) {
+      distinct.push_back(word);
+    }
+  }
+  return join(distinct, ", ");
+}
+
+// Statistics of the times at which spans begin or end mean nothing.
+bool is_span_end(const store::Series& series) {
+  return series.metric == store::span_start_metric || series.metric == store::span_end_metric;
+}
+
 std::string series_line(const store::Series& series) {
   std::string text = series.pass.empty() ? series.metric : series.pass + " " + series.metric;
   if (!series.part.empty()) text += " of " + series.part;
+  if (!series.lane.empty()) text += " in lane " + series.lane;
   if (series.rank != 0) text += fmt::format(", rank {}", series.rank);
   if (!series.clock.empty()) text += " [" + series.clock + "]";
   if (series.outcome != Outcome::ok) {
     text += ": " + std::string(to_text(series.outcome));
     if (!series.reason.empty()) text += ": " + series.reason;
   }
-  if (!series.samples.empty()) text += ": " + figures_of(series) + order_marks_of(series);
+  if (!series.words.empty()) text += ": " + words_of(series);
+  if (is_span_end(series))
+    text += fmt::format(": {} spans", series.samples.size());
+  else if (!series.samples.empty())
+    text += ": " + figures_of(series) + order_marks_of(series);
   if (series.samples.empty()) {
     for (const auto& [name, figure] : series.statistics) {
       text += fmt::format(": {} {}", name, Scale(std::abs(figure), series.unit)(figure));
@@ -118,6 +142,17 @@ void add_provenance(const store::Run& run, const store::CaseResult& result, std:
   }
 }
 
+void add_artefacts(const store::Run& run, const store::CaseResult& result, std::string& page) {
+  if (result.artefacts.empty()) return;
+  page += fmt::format("  files, in {} of the results folder\n", run.info.name);
+  for (const store::Artefact& artefact : result.artefacts) {
+    page += fmt::format("    {}{}: {}, {}, {}, SHA-256 {}\n", artefact.name,
+                        artefact.rank == 0 ? "" : fmt::format(", rank {}", artefact.rank),
+                        artefact.media_type, human_size(artefact.bytes), artefact.file,
+                        artefact.sha256);
+  }
+}
+
 }  // namespace
 
 std::string case_page(const store::Run& run, const store::CaseResult& result) {
@@ -131,7 +166,14 @@ std::string case_page(const store::Run& run, const store::CaseResult& result) {
     page += fmt::format("    {} = {}\n", name, to_text(value));
   }
   if (!result.series.empty()) page += "  series\n";
-  for (const store::Series& series : result.series) page += "    " + series_line(series) + "\n";
+  for (std::size_t i = 0; i < result.series.size() && i < most_series_shown; ++i) {
+    page += "    " + series_line(result.series[i]) + "\n";
+  }
+  if (result.series.size() > most_series_shown) {
+    page += fmt::format("    and {} more; `assay export` has all of them\n",
+                        result.series.size() - most_series_shown);
+  }
+  add_artefacts(run, result, page);
   if (const json context = to_json(result.facts); context.is_object() && !context.empty()) {
     page += "  context\n";
     for (const auto& [name, value] : context.items()) add_json(name, value, 2, page);

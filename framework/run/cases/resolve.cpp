@@ -41,7 +41,10 @@ class Resolver {
           name.empty() ? nullptr : around_.catalogue.find(kind, name);
       if (plugin == nullptr) continue;
       plugins_.push_back(plugin);
-      if (kind == "workload") workload_ = plugin;
+      if (kind == "workload") {
+        workload_ = plugin;
+        case_.unclocked = plugin->unclocked;
+      }
       if (plugin->external()) {
         case_.external = plugin;
       } else {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "catalogue/catalogue.h"
 #include "config/experiment.h"
@@ -24,6 +25,7 @@ struct Surroundings {
 struct ResolvedCase {
   wire::CaseRequest request;
   const catalogue::PluginInfo* external = nullptr;  // the variant that is a program, if any
+  std::vector<std::string> unclocked;               // passes of the workload that have no time
   double time_limit_s = 0;
   bool fresh_workers = false;          // `measure.isolation: case` or `pass`
   bool pass_by_pass = false;           // `measure.isolation: pass`

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -102,15 +102,12 @@ void ExternalAnswers::take_series(const nlohmann::json& json, const ActivityList
     return refuse(checked.error().text());
   }
   CaseEnd& end = result_.end;
-  const auto earlier =
-      std::find_if(end.series.begin(), end.series.end(), [&](const store::Series& other) {
-        return std::tie(other.pass, other.metric, other.part) ==
-               std::tie(series->pass, series->metric, series->part);
-      });
-  if (earlier != end.series.end()) {  // neither of two answers counts
+  const auto [earlier, is_new] = places_.try_emplace(
+      {series->pass, series->metric, series->part, series->lane}, end.series.size());
+  if (!is_new) {  // neither of two answers counts
     const std::string reason = fmt::format("the program reported '{}' of '{}' more than once",
-                                           earlier->metric, earlier->pass);
-    discard(*earlier, reason);
+                                           series->metric, series->pass);
+    if (earlier->second < end.series.size()) discard(end.series[earlier->second], reason);
     return refuse(reason);
   }
   if (series->outcome != Outcome::ok && end.outcome == Outcome::ok) {
@@ -118,7 +115,8 @@ void ExternalAnswers::take_series(const nlohmann::json& json, const ActivityList
     end.reason = series->reason;
   }
   listener(series->pass);
-  end.series.push_back(std::move(*series));
+  intake_.take(std::move(*series), end.series);
+  if (earlier->second == end.series.size()) places_.erase(earlier);  // beyond the limits
 }
 
 // The file must lie in the folder that this case was given.
@@ -154,7 +152,8 @@ void ExternalAnswers::break_off(std::string reason) {
 
 void ExternalAnswers::require_every_pass() {
   for (const std::string& pass : case_.request.passes) {
-    if (result_.end.find(pass, "time") == nullptr) {
+    const bool untimed = std::ranges::count(case_.unclocked, pass) > 0;
+    if (!untimed && result_.end.find(pass, "time") == nullptr) {
       refuse(fmt::format("the program ended without a time for pass '{}'", pass));
     }
   }
@@ -185,6 +184,8 @@ ExternalEnd ExternalAnswers::conclude(std::string_view errors) {
   CaseEnd& end = result_.end;
   if (end.outcome == Outcome::ok && !end.interrupted) require_every_pass();
   if (takes_turns_) require_granted_samples();
+  end.facts.left_out = intake_.problems();
+  std::ranges::move(store::drop_bad_spans(end.series), std::back_inserter(end.facts.left_out));
   add_sampling_facts();
   if (!errors.empty()) end.facts.output = printable(errors);
   if (cut_short_) {

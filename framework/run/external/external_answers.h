@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +15,7 @@
 
 #include "run/cases/resolve.h"
 #include "run/workers/worker_group.h"
+#include "store/records/intake.h"
 
 namespace assay::run {
 
@@ -77,6 +79,9 @@ class ExternalAnswers {
   std::ptrdiff_t pass_ = 0;                      // index of the last turn's pass
   std::map<std::string, std::int64_t> granted_;  // samples, by pass
   std::pair<std::string, std::int64_t> last_given_;
+  store::SeriesIntake intake_;
+  // Places in the series by pass, metric, part and lane.
+  std::map<std::array<std::string, 4>, std::size_t> places_;
   ExternalEnd result_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "statistics/median_interval.h"
+#include "store/records/intake.h"
 #include "store/records/units.h"
 
 namespace assay::run {
@@ -38,6 +39,7 @@ std::string what_is_wrong_with_unit(const store::Series& series) {
 
 std::string what_is_wrong_with_samples(const store::Series& series) {
   if (series.outcome != Outcome::ok) return {};
+  if (!series.words.empty()) return {};
   if (series.samples.empty()) return "has no samples and the outcome ok";
   for (std::size_t i = 0; i < series.samples.size(); ++i) {
     const double sample = series.samples[i];
@@ -54,6 +56,8 @@ std::string what_is_wrong(const store::Series& series, const wire::CaseRequest& 
   if (std::find(passes.begin(), passes.end(), series.pass) == passes.end()) {
     return fmt::format("was not asked for; the passes of the case are: {}", join(passes, ", "));
   }
+  if (std::string wrong = store::what_is_wrong_with(series); !wrong.empty()) return wrong;
+  if (series.metric == "time" && !series.words.empty()) return "holds words";
   if (series.rank != 0) {
     return fmt::format("is of rank {}; a program of its own is rank 0", series.rank);
   }

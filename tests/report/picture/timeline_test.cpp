@@ -187,5 +187,85 @@ TEST_F(Timelines, OfAFailedCaseSayWhy) {
       "No timeline: oom: 2 GiB requested.\n");
 }
 
+std::string in_lane(const std::string& part, const std::string& lane, const std::string& starts,
+                    const std::string& ends) {
+  const std::string place = R"("part":")" + part + R"(","lane":")" + lane + R"(")";
+  return line(R"("metric":"span_start","unit":"s",)" + place + R"(,"samples":[)" + starts + "]") +
+         line(R"("metric":"span_end","unit":"s",)" + place + R"(,"samples":[)" + ends + "]");
+}
+
+TEST_F(Timelines, ALaneHoldsTheSpansOfSeveralParts) {
+  const std::string text =
+      rendered(in_lane("gemm", "stream 7", "1, 3", "2, 4") + in_lane("norm", "stream 7", "2", "3") +
+                   in_lane("gemm", "stream 9", "5", "6"),
+               "- timeline: {lanes: [stream 7, stream 9], labels: {norm: Norm}}\n");
+  EXPECT_NE(text.find("timeline-1.svg"), std::string::npos) << text;
+  EXPECT_EQ(data(),
+            "line,start time [s],end time [s],value\n"
+            "stream 7: gemm,0,1,\n"
+            "stream 7: gemm,2,3,\n"
+            "stream 7: Norm,1,2,\n"
+            "stream 9: gemm,4,5,\n");
+}
+
+TEST_F(Timelines, APartIsOneRowWhateverItsLanes) {
+  rendered(in_lane("gemm", "stream 7", "1", "2") + in_lane("gemm", "stream 9", "1", "3") +
+               in_lane("norm", "gemm", "4", "5"),
+           "- timeline: {lanes: [gemm]}\n");
+  EXPECT_EQ(data(), "line,start time [s],end time [s],value\ngemm,0,1,\ngemm,0,2,\n");
+}
+
+TEST_F(Timelines, AnUnknownLaneIsNamed) {
+  EXPECT_NE(rendered(in_lane("gemm", "stream 7", "1", "2"), "- timeline: {lanes: [stream 8]}\n")
+                .find("part 'stream 8'"),
+            std::string::npos);
+}
+
+TEST_F(Timelines, OverlapIsOfLanesToo) {
+  const std::string text =
+      rendered(in_lane("gemm", "compute", "0", "2") + in_lane("norm", "compute", "2", "4") +
+                   in_lane("all_reduce", "link", "3", "5"),
+               "- timeline: {lanes: [compute, link], overlap: {of: link, with: compute}}\n");
+  EXPECT_NE(text.find("50.0"), std::string::npos) << text;
+}
+
+TEST(Stacking, GivesOverlappingSpansLevelsOfTheirOwn) {
+  std::vector<TimelineLane> lanes(3);
+  lanes[0].spans = {{0, 10}, {11, 12}};
+  lanes[1].spans = {{2, 4}, {3, 5}};
+  lanes[2].spans = {{0, 1}, {0.5, 2}, {1.5, 3}};
+  lanes[2].row = 1;
+  stack_rows(lanes, 2);
+  EXPECT_EQ(lanes[0].levels, (std::vector<int>{0, 0}));
+  EXPECT_EQ(lanes[1].levels, (std::vector<int>{1, 1})) << "beyond the most levels";
+  EXPECT_EQ(lanes[2].levels, (std::vector<int>{0, 1, 0}));
+  EXPECT_EQ(lanes[0].level_count, 2);
+  std::vector<TimelineLane> apart(1);
+  apart[0].spans = {{0, 1}, {1, 2}};
+  stack_rows(apart, 6);
+  EXPECT_TRUE(apart[0].levels.empty());
+}
+
+TEST(Stacking, DrawsEachLevelInItsPartOfTheRow) {
+  TimelineData data;
+  data.lanes.push_back({"stream", "gemm", {{0, 10}}, {}, 0, "gemm"});
+  data.lanes.push_back({"stream", "norm", {{5, 6}}, {}, 0, "norm"});
+  stack_rows(data.lanes, 6);
+  const std::string script = timeline_script(data, "x.svg");
+  EXPECT_NE(script.find("0 -0 0 10 0 0.36"), std::string::npos) << script;
+  EXPECT_NE(script.find("5 -0 5 6 -0.36 0"), std::string::npos) << script;
+  EXPECT_NE(script.find("set label 'gemm' at 5"), std::string::npos) << script;
+}
+
+TEST(Stacking, AHundredThousandSpansAreDrawnAsAReaderCanTellThemApart) {
+  TimelineData data;
+  data.lanes.push_back({"stream", "gemm", {}, {}, 0, "gemm"});
+  for (int i = 0; i < 100'000; ++i) {
+    data.lanes[0].spans.push_back({static_cast<double>(i), i + 0.5});
+  }
+  stack_rows(data.lanes, 6);
+  EXPECT_LT(timeline_script(data, "x.svg").size(), 300'000u);
+}
+
 }  // namespace
 }  // namespace assay::report
