@@ -153,6 +153,12 @@ class Interrupt : public ::testing::Test {
 
 TEST_F(Interrupt, Once) { once(SIGINT, "SIGINT (Ctrl-C)"); }
 TEST_F(Interrupt, OnceByTerm) { once(SIGTERM, "SIGTERM"); }
+TEST_F(Interrupt, OnceWhereTheDriverHasThreads) {
+  if (std::getenv("LD_LIBRARY_PATH") != nullptr) GTEST_SKIP() << "LD_LIBRARY_PATH is set";
+  trial_.environment["LD_LIBRARY_PATH"] = ASSAY_BUILD_DIR "/tests/fake_nvml";
+  trial_.environment["FAKE_NVML_THREAD"] = "1";
+  once(SIGINT, "SIGINT where a GPU's driver has threads of its own,");
+}
 TEST_F(Interrupt, Twice) { twice(SIGINT, "SIGINT (Ctrl-C)"); }
 TEST_F(Interrupt, TwiceByTerm) { twice(SIGTERM, "SIGTERM"); }
 

@@ -345,12 +345,13 @@ class Run {
   const RunRequest& request_;
   store::Database& database_;
   Observer& observer_;
+  // Ahead of the machine: the GPU's driver starts threads, which inherit the blocked signals.
+  Interrupt interrupt_{[this] { observer_.interrupted(); }};
   WatchedMachine watched_machine_;
   const Machine& machine_;
   Surroundings surroundings_;
   BuildIdentity build_;
   InterleavePlan interleave_;
-  Interrupt interrupt_{[this] { observer_.interrupted(); }};
   WorkerPool pool_;
   Selection selection_;
   std::optional<store::RunClaim> claim_;

@@ -1,8 +1,11 @@
 // A library with the used symbols of NVIDIA's libnvidia-ml.so.1, of two ages.
 #include "fake_nvml.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace {
 
@@ -42,8 +45,10 @@ struct FakeViolation {
 
 FakeNvml* fake_nvml() { return &state(); }
 
+// Starts a thread, as a driver may.
 int nvmlInit_v2() {
   if (!state().starts) return 999;
+  if (std::getenv("FAKE_NVML_THREAD") != nullptr) std::thread([] { ::pause(); }).detach();
   ++state().open;
   return ok;
 }
