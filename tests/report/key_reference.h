@@ -56,6 +56,7 @@ inline std::string words_of(const json& schema) {
   if (first == "boolean") return "`true` or `false`";
   if (first == "integer") return "whole number";
   if (first == "object") return "name → value";
+  if (first == "null") return "nothing";
   return "text";
 }
 
@@ -119,8 +120,9 @@ inline std::string report_reference() {
   const std::map<std::string, std::string> bases = {
       {"column", "figure"}, {"pivot", "figure"}, {"row", "column"}, {"text", "table"}};
   std::string text;
-  for (const char* name : {"block", "table", "text", "figure", "column", "row", "pivot", "plot",
-                           "timeline", "flame", "filter", "cells", "statistic", "unit", "format"}) {
+  for (const char* name :
+       {"block", "table", "text", "figure", "column", "row", "pivot", "plot", "timeline", "flame",
+        "artefacts", "filter", "cells", "statistic", "unit", "format"}) {
     KeyRows rows = rows_of(definitions[name]);
     text += fmt::format("### {}\n\n", name);
     if (const auto base = bases.find(name); base != bases.end()) {

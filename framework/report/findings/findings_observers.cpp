@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "report/data/reduce.h"
 #include "report/document/markdown_table.h"
@@ -37,6 +39,38 @@ std::optional<Cost> cost_of(const Ranks& observed, const Ranks& timed, double ca
   if (!(above.median > 0) || !(below.low > 0)) return std::nullopt;
   return Cost{above.median / below.median, above.low / below.high, above.high / below.low,
               with.size(), record};
+}
+
+// An observer that has not seen a pass, and why.
+struct Unseen {
+  Outcome outcome;
+  std::string reason;
+  std::set<std::uint32_t> cases;
+};
+
+std::vector<std::string> unseen_sentences(const Records& records, const RecordIds& ids) {
+  std::map<ObservedPass, std::vector<Unseen>> unseen;
+  for (const std::uint32_t id : ids) {
+    const store::Series& series = *records[id].series;
+    if (series.metric != "observed_time" || series.outcome == Outcome::ok) continue;
+    std::vector<Unseen>& known = unseen[{series.part, series.pass}];
+    auto at = std::find_if(known.begin(), known.end(), [&](const Unseen& one) {
+      return one.outcome == series.outcome && one.reason == series.reason;
+    });
+    if (at == known.end()) at = known.insert(at, {series.outcome, series.reason, {}});
+    at->cases.insert(records[id].case_number);
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [of, all] : unseen) {
+    for (const Unseen& one : all) {
+      sentences.push_back(
+          fmt::format("**observers**: {} on {} is {} in {} case{}{}.", escape_cell(of.observer),
+                      of.pass.empty() ? "a call" : escape_cell(of.pass), to_text(one.outcome),
+                      one.cases.size(), one.cases.size() == 1 ? "" : "s",
+                      one.reason.empty() ? "" : ": " + escape_cell(one.reason)));
+    }
+  }
+  return sentences;
 }
 
 std::string sentence_of(const Records& records, const ObservedPass& of,
@@ -100,6 +134,7 @@ std::vector<std::string> observer_findings(const Records& records, const RecordI
   }
   std::vector<std::string> sentences;
   for (const auto& [of, found] : costs) sentences.push_back(sentence_of(records, of, found));
+  std::ranges::move(unseen_sentences(records, ids), std::back_inserter(sentences));
   return sentences;
 }
 

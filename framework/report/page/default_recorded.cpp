@@ -96,7 +96,8 @@ std::vector<std::string> untimed_passes(const store::Run& run) {
   std::set<std::string> timed;
   for (const store::CaseResult& result : run.cases) {
     for (const store::Series& series : result.series) {
-      if (series.metric == "time" || series.outcome != Outcome::ok) timed.insert(series.pass);
+      const bool failed = series.outcome != Outcome::ok && series.metric != "observed_time";
+      if (series.metric == "time" || failed) timed.insert(series.pass);
     }
     if (result.outcome != Outcome::ok || !result.facts.passes) continue;
     for (const std::string& pass : *result.facts.passes) {

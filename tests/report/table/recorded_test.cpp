@@ -279,6 +279,18 @@ TEST(ObserverFindings, SayWhatObservingCosts) {
       << "observed times and phases are not mixed in";
 }
 
+TEST(ObserverFindings, TellWhichObserverHasSeenNothingInPlaceOfAFailedPass) {
+  store::CaseResult result = a_case(1, {series("step", "time", "", std::vector<double>(10, 0.1)),
+                                        series("step", "observed_time", "kernels", {})});
+  result.series.back().outcome = Outcome::unsupported;
+  result.series.back().reason = "no CUPTI here";
+  const store::Run run = run_of_cases({result});
+  const std::string report = default_report(run);
+  EXPECT_THAT(report,
+              HasSubstr("**observers**: kernels on step is unsupported in 1 case: no CUPTI"));
+  EXPECT_THAT(report, Not(HasSubstr("**unsupported**")));
+}
+
 TEST(ObserverFindings, TakeTheCallsOfASampleIntoAccount) {
   store::CaseResult result = a_case(1, {series("step", "time", "", std::vector<double>(10, 0.1)),
                                         series("step", "observed_time", "memory", {0.02, 0.02})});
