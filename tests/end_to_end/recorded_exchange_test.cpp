@@ -59,6 +59,25 @@ TEST(RecordedExchange, WordsLanesAndFilesArriveElsewhere) {
   EXPECT_THAT(folder.read("third/recorded-1/report.md"), HasSubstr("trace.json (not here)"));
 }
 
+TEST(RecordedExchange, FilesGoWithTheirRun) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml", "experiment: recorded\nworkload: recording\nmeasure: {passes: [plan]}\n");
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(assay(folder.path(), {"run", file, "--plugin", fixture("recording")}).exit_code, 0);
+  }
+  EXPECT_THAT(folder.read("results/recorded-1/report.md"),
+              HasSubstr("**not timed**: plan: run once and recorded"));
+  const Ended removed = assay(folder.path(), {"rm", "recorded-1"});
+  EXPECT_EQ(removed.exit_code, 0) << removed.errors;
+  EXPECT_THAT(removed.output, HasSubstr("removed recorded-1 and 2 files"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "results/recorded-1/artefacts"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "results/recorded-2/artefacts"));
+  EXPECT_EQ(assay(folder.path(), {"rm", "recorded-1"}).exit_code, 2);
+  EXPECT_THAT(assay(folder.path(), {"list", "runs"}).output,
+              ::testing::Not(HasSubstr("recorded-1 ")));
+}
+
 TEST(RecordedExchange, ObserversAreListedAndShownWithTheirMetrics) {
   const Folder folder;
   EXPECT_THAT(assay(folder.path(), {"list", "observer", "--plugin", fixture("recording")}).output,

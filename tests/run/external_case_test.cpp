@@ -132,6 +132,10 @@ TEST_F(External, ASeriesMustBeOneOfTheCase) {
        "'bytes' of 'sideways' was not asked for; the passes of the case are: forward"},
       {R"("pass": "forward", "metric": "bytes", "unit": "byte", "rank": 1, "samples": [1])",
        "'bytes' of 'forward' is of rank 1"},
+      {R"("pass": "forward", "metric": "bytes", "unit": "byte", "part": "a\nb", "samples": [1])",
+       "'bytes' of 'forward' has a part with a line break"},
+      {R"("pass": "forward", "metric": "mine", "samples": [1], "words": ["bf16"])",
+       "'mine' of 'forward' has both words and numbers"},
   };
   for (const auto& [series, reason] : refused) {
     const auto left = printing("{\"series\": {" + series + "}}");
@@ -139,6 +143,30 @@ TEST_F(External, ASeriesMustBeOneOfTheCase) {
     EXPECT_THAT(left.end.reason, HasSubstr(reason));
     EXPECT_TRUE(left.end.series.empty()) << series;
   }
+}
+
+TEST_F(External, ReportsWordsLanesAndParts) {
+  const auto left = printing(std::string(timed) + R"(
+{"series": {"pass": "forward", "metric": "dtype", "part": "gemm", "words": ["bf16"]}}
+{"series": {"pass": "forward", "metric": "time", "part": "gemm", "unit": "s", "clock": "wall", "samples": [1]}}
+{"series": {"pass": "forward", "metric": "span_start", "part": "gemm", "lane": "7", "unit": "s", "samples": [1, 3]}}
+{"series": {"pass": "forward", "metric": "span_end", "part": "gemm", "lane": "7", "unit": "s", "samples": [2, 2]}}
+{"series": {"pass": "forward", "metric": "span_start", "part": "gemm", "lane": "9", "unit": "s", "samples": [1]}}
+{"series": {"pass": "forward", "metric": "span_end", "part": "gemm", "lane": "9", "unit": "s", "samples": [2]}})");
+  EXPECT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
+  ASSERT_EQ(left.end.series.size(), 7u);
+  EXPECT_EQ(left.end.series[1].words, std::vector<std::string>{"bf16"});
+  EXPECT_EQ(left.end.series[3].samples, std::vector<double>{1}) << "one ends before it begins";
+  EXPECT_EQ(left.end.series[5].lane, "9");
+  ASSERT_EQ(left.end.facts.left_out.size(), 1u);
+  EXPECT_THAT(left.end.facts.left_out[0], HasSubstr("1 of 2 spans of 'gemm' in lane '7'"));
+}
+
+TEST_F(External, NeedsNoTimeOfAPassThatIsNotTimed) {
+  resolved_.request.passes = {"forward", "dtypes"};
+  EXPECT_EQ(printing(timed).end.outcome, Outcome::error);
+  resolved_.unclocked = {"dtypes"};
+  EXPECT_EQ(printing(timed).end.outcome, Outcome::ok);
 }
 
 TEST_F(External, UnitsAndOutcomesOfACase) {

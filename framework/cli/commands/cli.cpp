@@ -20,7 +20,7 @@ struct Command {
   Result<ExitCode> (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 14> commands = {{
+constexpr std::array<Command, 15> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
     {"plan", "List every case of an experiment, and what would be skipped here and why.",
      plan_command},
@@ -38,6 +38,7 @@ constexpr std::array<Command, 14> commands = {{
     {"doctor", "Say what this machine has, what is missing, and how to get it.", doctor_command},
     {"export", "Write a run as JSON Lines or CSV.", export_command},
     {"import", "Read results from JSON Lines or CSV into the database.", import_command},
+    {"rm", "Remove runs with the files of their cases.", rm_command},
     {"worker", "Run one rank of a case; assay starts it.", worker_command},
 }};
 

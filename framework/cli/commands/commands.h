@@ -21,6 +21,7 @@ Result<ExitCode> schema_command(const Arguments& arguments);
 Result<ExitCode> doctor_command(const Arguments& arguments);
 Result<ExitCode> export_command(const Arguments& arguments);
 Result<ExitCode> import_command(const Arguments& arguments);
+Result<ExitCode> rm_command(const Arguments& arguments);
 // Started by the host only.
 Result<ExitCode> worker_command(const Arguments& arguments);
 

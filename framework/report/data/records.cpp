@@ -148,9 +148,7 @@ void Records::add_series(const store::Series& series, const store::CaseResult& r
   codes_[first + rank_axis] = intern(rank_axis, Value(static_cast<std::int64_t>(series.rank)));
   if (series.metric.empty()) return;
   if (!series.words.empty()) text_metrics_.insert(series.metric);
-  if (!series.lane.empty() && !std::ranges::count(lanes_, series.lane)) {
-    lanes_.push_back(series.lane);
-  }
+  if (!series.lane.empty()) lanes_.insert(series.lane);
   const auto known = std::find_if(metrics_.begin(), metrics_.end(), [&](const auto& metric) {
     return metric.first == series.metric;
   });

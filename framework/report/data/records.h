@@ -76,8 +76,8 @@ class Records {
   const std::vector<std::pair<std::string, std::string>>& metrics() const { return metrics_; }
   // Whether a series of the metric holds words.
   bool is_text(std::string_view metric) const { return text_metrics_.count(metric) > 0; }
-  // Of spans, in the order they appear.
-  const std::vector<std::string>& lanes() const { return lanes_; }
+  // Of spans.
+  const std::set<std::string>& lanes() const { return lanes_; }
   std::vector<std::string> passes() const;
 
   bool varies(std::size_t axis) const;
@@ -96,7 +96,7 @@ class Records {
   std::vector<std::uint32_t> codes_;
   std::vector<std::pair<std::string, std::string>> metrics_;
   std::set<std::string, std::less<>> text_metrics_;
-  std::vector<std::string> lanes_;
+  std::set<std::string> lanes_;
   std::deque<store::Series> stand_ins_;
   std::vector<Ceilings> ceilings_;
 };

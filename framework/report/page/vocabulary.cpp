@@ -55,7 +55,7 @@ Vocabulary vocabulary_of(const Records& records, const std::vector<Source>& sour
       metric->kind = kind;
     }
   }
-  known.lanes = records.lanes();
+  known.lanes.assign(records.lanes().begin(), records.lanes().end());
   return known;
 }
 
