@@ -28,15 +28,16 @@ TEST_P(HelpTest, HasAnExampleOfItself) {
 INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
                          ::testing::Values("run", "plan", "report", "compare", "calibrate", "list",
                                            "show", "new", "check", "schema", "doctor", "export",
-                                           "import", "worker"),
+                                           "import", "rm", "worker"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 TEST(HelpTest, OfTheProgramNamesEveryCommand) {
   const Folder folder;
   const Ended ended = assay(folder.path(), {"--help"});
   EXPECT_EQ(ended.exit_code, 0);
-  for (const char* command : {"run", "plan", "report", "compare", "calibrate", "list", "show",
-                              "new", "check", "schema", "doctor", "export", "import", "worker"}) {
+  for (const char* command :
+       {"run", "plan", "report", "compare", "calibrate", "list", "show", "new", "check", "schema",
+        "doctor", "export", "import", "rm", "worker"}) {
     EXPECT_THAT(ended.output, HasSubstr(std::string("\n  ") + command + " "));
   }
 }

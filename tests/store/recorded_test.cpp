@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <map>
 #include <sstream>
 
 #include "recorded.h"
@@ -175,6 +176,22 @@ TEST_F(Recorded, ALinkInPlaceOfAFolderIsNotFollowed) {
   std::filesystem::create_directory_symlink(file("other"), file("run/artefacts"));
   const auto sent = export_artefacts(recording_run(), file("run"), file("out.jsonl"));
   EXPECT_EQ(sent.files, 0u);
+}
+
+TEST_F(Recorded, NamesOfSeveralLinesAreRefusedWithTheirLine) {
+  const std::string good =
+      R"({"case":{},"pass":"forward","metric":"time","unit":"s","samples":[1]})";
+  for (const auto& [field, reason] : std::map<std::string, std::string>{
+           {R"("part":"a\nb","samples":[1])", "a part with a line break"},
+           {R"("lane":"a\u001bb","samples":[1])", "a lane with a control character"},
+           {R"("words":["bf16\n"])", "a word with a line break"},
+           {R"("words":["bf16"],"samples":[1])", "both words and numbers"}}) {
+    const auto run = import_text(
+        good + "\n" + R"({"case":{},"pass":"forward","metric":"x",)" + field + "}\n", "f.jsonl");
+    ASSERT_FALSE(run) << field;
+    EXPECT_THAT(run.error().text(), HasSubstr("f.jsonl:2:1")) << field;
+    EXPECT_THAT(run.error().text(), HasSubstr(reason)) << field;
+  }
 }
 
 }  // namespace

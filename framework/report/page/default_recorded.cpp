@@ -15,12 +15,21 @@ namespace assay::report {
 namespace {
 
 constexpr std::size_t most_rows = 60;
+constexpr const char* calls_setting = "measure.calls_per_sample";
 
 bool measures_phases(const Records& records) {
   const auto axis = records.axis("measure.phases");
   if (!axis) return false;
   const auto& values = records.axes()[*axis].values;
   return std::find(values.begin(), values.end(), Value(true)) != values.end();
+}
+
+bool calls_are_one(const Records& records) {
+  const auto axis = records.axis(calls_setting);
+  if (!axis) return true;
+  const auto& values = records.axes()[*axis].values;
+  return std::all_of(values.begin() + 1, values.end(),
+                     [](const Value& value) { return value == Value(std::int64_t{1}); });
 }
 
 // Of the metric, but for the whole pass; in the order they appear.
@@ -127,13 +136,29 @@ std::vector<Block> phase_blocks(const Records& records) {
   of_pass.relative_to.emplace().conditions.push_back({"part", {""}});
   share.content = std::move(of_pass);
   share.format = *parse_format("{:.1%}");
+  // A phase is of one call, a sample of several.
+  const bool one_call = calls_are_one(records);
+  if (!one_call) {
+    share.name = "of_sample";
+    share.shown = false;
+  }
   columns.push_back(std::move(share));
+  if (!one_call) {
+    Column scaled;
+    scaled.name = "share";
+    scaled.content =
+        ExpressionContent{*Expression::compile(fmt::format("of_sample * {}", calls_setting)), ""};
+    scaled.format = *parse_format("{:.1%}");
+    columns.push_back(std::move(scaled));
+  }
   for (const char* metric : {"memory_before", "peak_memory"}) {
     if (!parts_of(records, metric).empty()) {
       columns.push_back(recorded_column(records, metric, where));
     }
   }
-  return {HeadingSpec{3, "Phases"}, table_by_part(records, std::move(columns)),
+  TableSpec table = table_by_part(records, std::move(columns));
+  if (!one_call) table.grid.add_key(calls_setting);
+  return {HeadingSpec{3, "Phases"}, std::move(table),
           ProseSpec{"A share is of the time of the whole pass."}};
 }
 

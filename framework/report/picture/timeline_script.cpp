@@ -15,7 +15,7 @@ constexpr double half_bar = 0.36;
 constexpr std::size_t most_drawn_apart = 2000;
 constexpr std::size_t most_names = 200;
 constexpr int most_named_levels = 2;
-constexpr double letter_width = 0.0085;   // of the picture
+constexpr double letter_width = 0.0095;   // of the picture
 constexpr double narrowest_named = 0.04;  // of the picture, for the name of a phase
 constexpr const char* overlapped_colour = "#444444";
 

@@ -13,7 +13,6 @@
 
 #include "statistics/statistics.h"
 #include "store/database/connection.h"
-#include "store/records/artefacts.h"
 #include "store/records/json.h"
 
 namespace assay::store {
@@ -111,29 +110,6 @@ Series read_series(SQLite::Statement& row) {
   series.lane = row.getColumn(11).getString();
   series.words = words_in(row.getColumn(12));
   return series;
-}
-
-void read_artefacts(SQLite::Database& database, std::int64_t run_id,
-                    const std::unordered_map<std::int64_t, std::size_t>& place,
-                    std::vector<CaseResult>& cases) {
-  SQLite::Statement rows(database,
-                         "SELECT case_id, artefacts.pass, rank, name, file, media_type, bytes, "
-                         "sha256 FROM artefacts JOIN cases ON cases.id = case_id WHERE run_id = ? "
-                         "ORDER BY case_id, position");
-  rows.bind(1, run_id);
-  while (rows.executeStep()) {
-    Artefact artefact;
-    artefact.pass = rows.getColumn(1).getString();
-    artefact.rank = rows.getColumn(2).getInt();
-    artefact.name = rows.getColumn(3).getString();
-    artefact.file = rows.getColumn(4).getString();
-    artefact.media_type = rows.getColumn(5).getString();
-    artefact.bytes = rows.getColumn(6).getInt64();
-    artefact.sha256 = rows.getColumn(7).getString();
-    // A changed database must not lead elsewhere.
-    if (!is_artefact_file(artefact.file)) artefact.file.clear();
-    cases[place.at(rows.getColumn(0).getInt64())].artefacts.push_back(std::move(artefact));
-  }
 }
 
 using StatisticsBySeries = std::unordered_map<std::int64_t, std::map<std::string, double>>;
@@ -322,9 +298,7 @@ CaseWriter::CaseWriter(SQLite::Database& database)
                      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_statistic_(database,
                         "INSERT INTO statistics (series_id, name, value) VALUES (?, ?, ?)"),
-      insert_artefact_(database,
-                       "INSERT INTO artefacts (case_id, position, pass, rank, name, file, "
-                       "media_type, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)") {}
+      artefacts_(database) {}
 
 void CaseWriter::add(std::int64_t run_id, const CaseResult& result) {
   write(run_id, result.ordinal, result);
@@ -367,8 +341,7 @@ void CaseWriter::write(std::int64_t run_id, std::int64_t ordinal, const CaseResu
   const std::int64_t case_id = database_.getLastInsertRowid();
   std::int64_t position = 0;
   for (const Series& series : result.series) write_series(case_id, position++, series);
-  position = 0;
-  for (const Artefact& artefact : result.artefacts) write_artefact(case_id, position++, artefact);
+  artefacts_.add(case_id, result.artefacts);
 }
 
 void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const Series& series) {
@@ -397,21 +370,6 @@ void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const
     bind_real(insert_statistic_, 3, figure);
     insert_statistic_.exec();
   }
-}
-
-void CaseWriter::write_artefact(std::int64_t case_id, std::int64_t position,
-                                const Artefact& artefact) {
-  insert_artefact_.reset();
-  insert_artefact_.bind(1, case_id);
-  insert_artefact_.bind(2, position);
-  insert_artefact_.bind(3, artefact.pass);
-  insert_artefact_.bind(4, artefact.rank);
-  insert_artefact_.bind(5, artefact.name);
-  insert_artefact_.bind(6, artefact.file);
-  insert_artefact_.bind(7, artefact.media_type);
-  insert_artefact_.bind(8, artefact.bytes);
-  insert_artefact_.bind(9, artefact.sha256);
-  insert_artefact_.exec();
 }
 
 }  // namespace assay::store

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/database/artefact_rows.h"
 #include "store/records/records.h"
 
 // Records to rows and back. Everything here throws SQLite::Exception, and DamagedRow for a row at
@@ -62,15 +63,13 @@ class CaseWriter {
   std::int64_t free_ordinal(std::int64_t run_id, std::int64_t wanted);
   void write_series(std::int64_t case_id, std::int64_t position, const Series& series);
 
-  void write_artefact(std::int64_t case_id, std::int64_t position, const Artefact& artefact);
-
   SQLite::Database& database_;
   SQLite::Statement remove_case_;
   SQLite::Statement find_ordinal_;
   SQLite::Statement insert_case_;
   SQLite::Statement insert_series_;
   SQLite::Statement insert_statistic_;
-  SQLite::Statement insert_artefact_;
+  ArtefactWriter artefacts_;
 };
 
 }  // namespace assay::store

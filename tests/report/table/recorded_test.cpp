@@ -161,6 +161,17 @@ TEST(Phases, AreATableOfSharesAndNeverTheTotal) {
   EXPECT_THAT(default_report(imported), Not(HasSubstr("### Phases")));
 }
 
+// A sample of 10 calls takes 100 ms, a phase of one of them 6 ms.
+TEST(Phases, AreOfOneCallOfASample) {
+  store::CaseResult result = a_case(1, {series("step", "time", "", {0.1, 0.1}),
+                                        series("step", "time", "forward", {0.006, 0.006})});
+  result.parameters["measure.phases"] = true;
+  result.parameters["measure.calls_per_sample"] = std::int64_t{10};
+  const Rows rows = cells_of(default_report(run_of_cases({result})));
+  EXPECT_TRUE(
+      std::ranges::count(rows, (std::vector<std::string>{"step", "forward", "6", "60.0%"})));
+}
+
 TEST(UntimedPasses, AreSaidAndShownAsTheyWereRecorded) {
   store::CaseResult result =
       a_case(1, {series("forward", "time", "", {1.0, 1.0}), words("gemm", {"bf16"})});
