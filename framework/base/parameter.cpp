@@ -61,4 +61,21 @@ ParameterInfo left_out_at_default(ParameterInfo parameter) {
   return parameter;
 }
 
+ParameterInfo compiled_parameter(std::string name, std::int64_t built_with,
+                                 std::vector<std::int64_t> values, std::string description) {
+  ParameterInfo info =
+      parameter(std::move(name), ParameterType::integer, built_with, std::move(description));
+  info.values = std::move(values);
+  info.compiled = true;
+  return info;
+}
+
+ParameterInfo compiled_parameter(std::string name, const char* built_with,
+                                 std::vector<std::string> values, std::string description) {
+  ParameterInfo info =
+      choice_parameter(std::move(name), built_with, std::move(values), std::move(description));
+  info.compiled = true;
+  return info;
+}
+
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "catalogue/compiled.h"
 
 namespace assay::catalogue {
 
@@ -131,6 +132,7 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
            "rename the parameter"});
     }
   }
+  for (const PluginInfo& plugin : plugins) check_compiled(plugin, error);
   if (!error.diagnostics.empty()) return tl::unexpected(std::move(error));
   return Catalogue{std::move(fingerprint), {}, std::move(plugins)};
 }

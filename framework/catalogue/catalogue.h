@@ -77,8 +77,8 @@ nlohmann::json to_json(const PluginInfo& plugin);
 nlohmann::json to_json(const Catalogue& catalogue);
 Result<Catalogue> catalogue_from_json(const nlohmann::json& json);
 
-// Sorts the plugins. Refuses two with the same kind and name, an unknown device, and a workload's
-// parameter with a taken name.
+// Sorts the plugins. Refuses two with the same kind and name, an unknown device, a workload's
+// parameter with a taken name, and an option that is compiled with a value that it does not allow.
 Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plugins);
 
 Result<PluginInfo> read_descriptor(const std::filesystem::path& file);

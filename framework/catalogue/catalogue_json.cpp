@@ -35,7 +35,9 @@ nlohmann::json parameter_to_json(const ParameterInfo& parameter) {
                          {"choices", parameter.choices},
                          {"config_folder", parameter.config_folder},
                          {"fields", parameters_to_json(parameter.fields)},
-                         {"left_out_at_default", parameter.left_out_at_default}};
+                         {"left_out_at_default", parameter.left_out_at_default},
+                         {"values", parameter.values},
+                         {"compiled", parameter.compiled}};
   if (parameter.minimum) json["minimum"] = *parameter.minimum;
   if (parameter.maximum) json["maximum"] = *parameter.maximum;
   return json;
@@ -45,6 +47,11 @@ nlohmann::json parameters_to_json(const std::vector<ParameterInfo>& parameters) 
   nlohmann::json json = nlohmann::json::array();
   for (const ParameterInfo& parameter : parameters) json.push_back(parameter_to_json(parameter));
   return json;
+}
+
+Result<std::int64_t> whole_number(const nlohmann::json& json) {
+  if (const auto number = integer_from_json(json)) return *number;
+  return fail(ExitCode::bad_input, "a value is no whole number");
 }
 
 Result<ParameterInfo> parameter_from_json(const nlohmann::json& json) {
@@ -59,6 +66,8 @@ Result<ParameterInfo> parameter_from_json(const nlohmann::json& json) {
   fields.text("config_folder", parameter.config_folder);
   fields.list("fields", parameter_from_json, parameter.fields);
   fields.truth("left_out_at_default", parameter.left_out_at_default);
+  fields.list("values", whole_number, parameter.values);
+  fields.truth("compiled", parameter.compiled);
   if (fields.has("minimum")) fields.number("minimum", parameter.minimum.emplace());
   if (fields.has("maximum")) fields.number("maximum", parameter.maximum.emplace());
   return fields.finish(std::move(parameter));

@@ -26,7 +26,7 @@ PluginDescription description_of(const Subject& subject) {
 
 Value small_value(const ParameterInfo& parameter) {
   const auto* number = std::get_if<std::int64_t>(&parameter.default_value);
-  if (number == nullptr || parameter.type != ParameterType::integer) {
+  if (number == nullptr || parameter.type != ParameterType::integer || parameter.compiled) {
     return parameter.default_value;
   }
   const auto least = static_cast<std::int64_t>(parameter.minimum.value_or(1));

@@ -1,5 +1,7 @@
 #include "catalogue/catalogue.h"
 
+#include "catalogue/compiled.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,6 +63,37 @@ TEST(CatalogueTest, ADeviceThatThereIsNotIsRefused) {
   EXPECT_THAT(catalogue.error().text(), HasSubstr("a.so"));
   EXPECT_THAT(catalogue.error().text(), HasSubstr("'cdua', which is no device"));
   EXPECT_THAT(catalogue.error().text(), HasSubstr("did you mean 'cuda'"));
+}
+
+TEST(CatalogueTest, AnOptionCompiledWithAValueThatItDoesNotAllowIsRefused) {
+  PluginInfo attention = named("attention", "a", "a.so");
+  attention.parameters = {compiled_parameter("tile", 48, {16, 32, 64}, "Rows at a time.")};
+  const auto catalogue = assemble("f", {attention});
+  ASSERT_FALSE(catalogue);
+  EXPECT_THAT(catalogue.error().text(), HasSubstr("a.so"));
+  EXPECT_THAT(catalogue.error().text(),
+              HasSubstr("compiled with tile 48, which is none of its values: 16, 32, 64"));
+  EXPECT_THAT(catalogue.error().text(), HasSubstr("ASSAY_OPTION_TILE"));
+}
+
+TEST(CompiledOptions, AreEveryCombinationOfTheirValues) {
+  PluginInfo attention = named("attention", "a");
+  attention.parameters = {compiled_parameter("block_m", 64, {64, 128}, "Queries."),
+                          integer_parameter("stages", 2, 1, 4, "Not compiled in."),
+                          compiled_parameter("mask", "causal", {"causal", "full"}, "Which.")};
+  std::vector<std::string> combinations;
+  for (const auto& values : all_compiled_values(attention)) {
+    combinations.push_back(to_text(values));
+  }
+  EXPECT_THAT(combinations,
+              ::testing::ElementsAre("block_m 64, mask causal", "block_m 64, mask full",
+                                     "block_m 128, mask causal", "block_m 128, mask full"));
+  EXPECT_EQ(to_text(built_with(attention.parameters)), "block_m 64, mask causal");
+}
+
+TEST(CompiledOptions, ReachTheSourcesAsDefinitions) {
+  EXPECT_THAT(definitions({{"block_m", std::int64_t{128}}, {"mask", std::string("full")}}),
+              ::testing::ElementsAre("ASSAY_OPTION_BLOCK_M=128", "ASSAY_OPTION_MASK=\"full\""));
 }
 
 TEST(CatalogueTest, ComesBackFromJsonAsItWas) {

@@ -122,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
                "experiment: a\nworkload: attention\nmatrix: {seq_len: [1, 2]}\n"
                "exclude: [{seq_len: [1], attention: naive}]\n"
                "include: [{attention: {tiled: {block_m: 64}}, seq_len: 3}]\n"},
+        Sample{"compiled_values",
+               "experiment: a\nworkload: norm\nmatrix:\n  norm: [{staged: {stages: [1, 4]}}]\n"},
         Sample{"quantities",
                "experiment: a\nworkload: transfer\nmatrix: {size: [1 B, 1.5 GB, 512KiB]}\n"
                "measure: {timeout: 5 min, passes: send, clock: wall}\nlimits: {cases: 10}\n"},
@@ -154,6 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
         Sample{"unused_kind", "{experiment: a, workload: attention, matrix: {norm: rmsnorm}}"},
         Sample{"wrong_type", "{experiment: a, workload: attention, fixed: {batch: many}}"},
         Sample{"out_of_bounds", "{experiment: a, workload: attention, matrix: {seq_len: [0]}}"},
+        Sample{"value_that_is_not_compiled",
+               "{experiment: a, workload: norm, fixed: {norm: {staged: {stages: 3}}}}"},
         Sample{"empty_axis", "{experiment: a, workload: attention, matrix: {seq_len: []}}"},
         Sample{"duplicate_value",
                "{experiment: a, workload: attention, matrix: {seq_len: [1, 1]}}"},

@@ -143,6 +143,7 @@ std::vector<PluginInfo> plugins() {
                boolean_parameter("persistent", false, "One block a multiprocessor."),
                quantity("workspace", ParameterType::size, std::int64_t{0}, 0, 1e9)}),
       variant("attention", "strict", {needed}),
+      variant("norm", "staged", {compiled_parameter("stages", 2, {1, 2, 4}, "Rows at once.")}),
       variant("norm", "rmsnorm"),
       variant("norm", "rmsnorm_libtorch"),
       variant("norm", "layernorm"),

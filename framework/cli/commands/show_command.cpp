@@ -4,6 +4,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
+#include "catalogue/compiled.h"
 #include "cli/case_choice.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
@@ -40,7 +41,9 @@ Usage show_usage() {
 }
 
 std::string bounds(const ParameterInfo& parameter) {
-  if (!parameter.choices.empty()) return "one of " + join(parameter.choices, ", ");
+  if (const std::string allowed = catalogue::allowed_in_words(parameter); !allowed.empty()) {
+    return "one of " + allowed;
+  }
   if (!parameter.config_folder.empty()) {
     std::vector<std::string> fields;
     for (const ParameterInfo& field : parameter.fields) fields.push_back(field.name);
@@ -84,8 +87,8 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
     const std::string otherwise = parameter.default_value.index() == 0
                                       ? std::string("required")
                                       : "default " + to_text(parameter.default_value);
-    print_out("    {}: {} ({}; {})\n", parameter.name, parameter.description, bounds(parameter),
-              otherwise);
+    print_out("    {}: {} ({}; {}{})\n", parameter.name, parameter.description, bounds(parameter),
+              otherwise, parameter.compiled ? "; compiled in" : "");
   }
   if (plugin.kind == "workload") print_metrics("metrics", catalogue::common_metrics());
   if (plugin.kind == "workload") print_metrics("", plugin.metrics);

@@ -149,6 +149,7 @@ class SchemaWriter {
       case ParameterType::boolean:
         return {{"type", "boolean"}};
       case ParameterType::integer:
+        if (!info.values.empty()) return {{"enum", info.values}};
         return bounded("integer", info);
       case ParameterType::real:
         if (info.unit == share_unit) {

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "catalogue/compiled.h"
 #include "config/host_parameters.h"
 #include "yaml/values.h"
 
@@ -51,6 +52,11 @@ tl::unexpected<Diagnostic> wrong_type(const yaml::Node& node, const ParameterInf
 
 Checked within_bounds(Value value, double number, const yaml::Node& node,
                       const ParameterInfo& info) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (integer != nullptr && !info.values.empty() &&
+      std::find(info.values.begin(), info.values.end(), *integer) == info.values.end()) {
+    return wrong(fmt::format("{} is not among its values", node.text), "accepted: " + accepted(info));
+  }
   if ((info.minimum && number < *info.minimum) || (info.maximum && number > *info.maximum)) {
     return wrong(fmt::format("{} is out of bounds", node.text), "accepted: " + accepted(info));
   }
@@ -138,6 +144,7 @@ std::string accepted(const ParameterInfo& info) {
     case ParameterType::boolean:
       return "true or false";
     case ParameterType::integer:
+      if (!info.values.empty()) return "one of " + catalogue::allowed_in_words(info);
       return "an integer" + bounds_text(info);
     case ParameterType::real:
       return "a number" + bounds_text(info);

@@ -36,6 +36,9 @@ struct ParameterInfo {
   // A case at the default value does not hold the parameter, and plugins read the default. For
   // parameters that are added later: the keys of older cases stay.
   bool left_out_at_default = false;
+  // integer only: what it may be; empty: anything within the bounds.
+  std::vector<std::int64_t> values = {};
+  bool compiled = false;  // see compiled_parameter
 };
 
 ParameterInfo integer_parameter(std::string name, std::int64_t default_value, double minimum,
@@ -49,6 +52,21 @@ ParameterInfo config_parameter(std::string name, std::string default_value, std:
                                std::string description, std::vector<ParameterInfo> fields = {});
 
 ParameterInfo left_out_at_default(ParameterInfo parameter);
+
+// An option that is compiled in, such as a tile size: assay builds a library for each value that an
+// experiment asks for, from the plugin's sources, with ASSAY_OPTION_<NAME> defined as the value (a
+// text as a string literal). The sources define the default where it is not defined:
+//
+//   #ifndef ASSAY_OPTION_BLOCK_M
+//   #define ASSAY_OPTION_BLOCK_M 64
+//   #endif
+//
+// `built_with` is ASSAY_OPTION_<NAME>: so a library says which value it has. `values`: all allowed
+// ones, the default among them.
+ParameterInfo compiled_parameter(std::string name, std::int64_t built_with,
+                                 std::vector<std::int64_t> values, std::string description);
+ParameterInfo compiled_parameter(std::string name, const char* built_with,
+                                 std::vector<std::string> values, std::string description);
 
 // A plugin's options as the experiment sets them, defaults filled in, types as declared.
 using Options = std::map<std::string, Value>;
