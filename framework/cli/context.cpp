@@ -38,8 +38,8 @@ void add_results_option(po::options_description& options) {
 void add_plugin_option(po::options_description& options) {
   options.add_options()(
       "plugin", po::value<std::vector<std::string>>()->value_name("FILE"),
-      "add a plugin: a source (.cpp, .cu), which assay builds first, a library (.so) or an "
-      "external variant's descriptor (.yaml); may be repeated");
+      "add a plugin: a source (.cpp, .cu) or a folder of them, which assay builds first, a library "
+      "(.so) or an external variant's descriptor (.yaml); may be repeated");
 }
 
 void add_experiment_options(po::options_description& options) {

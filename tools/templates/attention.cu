@@ -5,9 +5,19 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <device/reduce.cuh>
+
+// A compiled option: assay builds a library for each value that an experiment names.
+#ifndef ASSAY_OPTION_QUERIES
+#define ASSAY_OPTION_QUERIES 4
+#endif
+
 namespace {
 
-constexpr int warp = 32;
+using assay::device::sum_over_warp;
+using assay::device::warp;
+
+constexpr int queries = ASSAY_OPTION_QUERIES;  // per block, one warp each
 constexpr int largest_d_head = 256;
 constexpr int elements = largest_d_head / warp;  // of a head, per lane
 
@@ -16,11 +26,6 @@ struct MineSizes {
   float scale;
   bool causal;
 };
-
-__device__ float sum_over_warp(float value) {
-  for (int step = warp / 2; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
-  return value;
-}
 
 // Element i of a lane's part of a head; 0 beyond the head's end.
 template <class Scalar>
@@ -34,7 +39,9 @@ __device__ float at_lane(const Scalar* head, int i, int d_head) {
 template <class Scalar>
 __global__ void attend(const Scalar* q, const Scalar* k, const Scalar* v, Scalar* out, float* lse,
                        MineSizes sizes) {
-  const int query = blockIdx.x, lane = threadIdx.x, d_head = sizes.d_head;
+  const int query = blockIdx.x * queries + threadIdx.y;
+  const int lane = threadIdx.x, d_head = sizes.d_head;
+  if (query >= sizes.seq_q) return;
   const long head = blockIdx.y;
   q += (head * sizes.seq_q + query) * d_head;
   k += head * sizes.seq_k * d_head;
@@ -68,6 +75,11 @@ class Mine final : public assay::Attention {
  public:
   static std::vector<std::string> devices() { return {"cuda"}; }
 
+  static std::vector<assay::ParameterInfo> options() {
+    return {assay::compiled_parameter("queries", ASSAY_OPTION_QUERIES, {1, 2, 4, 8},
+                                      "Queries of a block, one warp each.")};
+  }
+
   bool has_backward() const override { return true; }
 
   at::Tensor forward(const assay::AttentionInputs& in) override { return forward_with_lse(in).out; }
@@ -79,9 +91,11 @@ class Mine final : public assay::Attention {
     if (q.numel() == 0) return output;
     const MineSizes sizes = {static_cast<int>(q.size(2)), static_cast<int>(k.size(2)),
                              static_cast<int>(q.size(3)), static_cast<float>(in.scale), in.causal};
-    const dim3 grid(sizes.seq_q, static_cast<unsigned>(q.size(0) * q.size(1)));
+    const dim3 grid((sizes.seq_q + queries - 1) / queries,
+                    static_cast<unsigned>(q.size(0) * q.size(1)));
+    const dim3 block(warp, queries);
     AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, q.scalar_type(), "mine", [&] {
-      attend<<<grid, warp, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      attend<<<grid, block, 0, c10::cuda::getCurrentCUDAStream()>>>(
           q.const_data_ptr<scalar_t>(), k.const_data_ptr<scalar_t>(), v.const_data_ptr<scalar_t>(),
           output.out.mutable_data_ptr<scalar_t>(), output.lse.mutable_data_ptr<float>(), sizes);
     });

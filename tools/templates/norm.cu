@@ -4,20 +4,11 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <device/reduce.cuh>
+
 namespace {
 
-constexpr int warp = 32;
 constexpr int threads = 256;
-
-__device__ float sum_over_block(float value) {
-  __shared__ float sums[threads / warp];
-  for (int step = warp / 2; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
-  if (threadIdx.x % warp == 0) sums[threadIdx.x / warp] = value;
-  __syncthreads();
-  value = 0;
-  for (const float sum : sums) value += sum;
-  return value;
-}
 
 // One block per row: x / √(mean(x²) + eps) · weight, in fp32. Zhang and Sennrich 2019, equation 4.
 template <class Scalar, class Weight>
@@ -30,7 +21,7 @@ __global__ void normalise(const Scalar* x, const Weight* weight, Scalar* out, in
     const auto value = static_cast<float>(x[i]);
     squares += value * value;
   }
-  const float scale = rsqrtf(sum_over_block(squares) / n_cols + eps);
+  const float scale = rsqrtf(assay::device::sum_over_block<threads>(squares) / n_cols + eps);
   for (int i = threadIdx.x; i < n_cols; i += threads) {
     out[i] = static_cast<Scalar>(static_cast<float>(x[i]) * scale * static_cast<float>(weight[i]));
   }

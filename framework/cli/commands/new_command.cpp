@@ -225,6 +225,8 @@ void print_next_of_project(const Variant& variant, const fs::path& prefix) {
       "\nnext, as a single file:\n"
       "  assay check {0}/{1} --plugin {1}/{1}{2}\n"
       "  assay run EXPERIMENT --plugin {1}/{1}{2}\n"
+      "as a folder, with further files in SOURCES of its CMakeLists.txt:\n"
+      "  assay run EXPERIMENT --plugin {1}\n"
       "or with CMake, against an installed assay:\n",
       variant.kind, variant.name, variant.extension());
   std::error_code ignored;

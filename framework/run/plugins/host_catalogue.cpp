@@ -126,16 +126,17 @@ Result<NamedPlugins> build_and_sort(const Installation& installation,
   for (const auto& given : more) {
     std::error_code error;
     const auto file = std::filesystem::absolute(given, error);
-    if (!std::filesystem::is_regular_file(file, error)) {
+    const bool folder = std::filesystem::is_directory(file, error);
+    if (!folder && !std::filesystem::is_regular_file(file, error)) {
       return tl::unexpected(
           Error{ExitCode::bad_input, {{{given.string()}, "there is no such plugin", ""}}});
     }
-    if (file.extension() == ".yaml") {
+    if (!folder && file.extension() == ".yaml") {
       named.descriptors.push_back(file);
-    } else if (is_plugin_source(file)) {
-      const auto library = build_plugin(installation, file);
-      if (!library) return tl::unexpected(library.error());
-      named.libraries.push_back(*library);
+    } else if (folder || is_plugin_source(file)) {
+      const auto built = build_plugin(installation, file.lexically_normal());
+      if (!built) return tl::unexpected(built.error());
+      named.libraries.insert(named.libraries.end(), built->begin(), built->end());
     } else {
       named.libraries.push_back(file);
     }

@@ -1,23 +1,23 @@
 #pragma once
 
-// run/plugins compiles plugins from one source file, lists all plugins and checks one by its
-// conformance suite. It depends on run/workers. Start here.
+// run/plugins compiles plugins from their sources, lists all plugins and checks one by its
+// conformance suite. It depends on run/workers and run/cases. Start here.
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "run/plugins/plugin_build.h"
 #include "run/process/installation.h"
 
 namespace assay::run {
 
-// .cpp, .cc, .cxx or .cu.
-bool is_plugin_source(const std::filesystem::path& file);
-
-// Builds the library of a source with the compiler and flags of this assay, or takes it from the
-// cache while the source, its headers and the flags are unchanged. The compiler's messages go to
-// stderr. Errors: the compiler fails or is missing, this assay was built without LibTorch.
-Result<std::filesystem::path> build_plugin(const Installation& installation,
-                                           const std::filesystem::path& source);
+// Builds the libraries of what --plugin names: a source, a folder of sources, or a folder with a
+// CMakeLists.txt of its own. A library is taken from the cache while the sources, their headers and
+// this assay's flags are unchanged. The compiler's messages go to stderr. Errors: the compiler
+// fails or is missing, the folder holds no plugin, this assay was built without LibTorch.
+Result<std::vector<std::filesystem::path>> build_plugin(const Installation& installation,
+                                                        const std::filesystem::path& given);
 
 // The compilers that built this assay; plugins need the same.
 struct PluginCompilers {
