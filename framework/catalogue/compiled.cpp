@@ -84,6 +84,14 @@ std::vector<std::string> definitions(const CompiledValues& values) {
 void check_compiled(const PluginInfo& plugin, Error& error) {
   for (const ParameterInfo& option : plugin.parameters) {
     if (!option.compiled) continue;
+    if (plugin.kind == "observer") {
+      error.diagnostics.push_back(
+          {{plugin.file},
+           fmt::format(
+               "option {} of observer '{}' cannot be compiled in: observers are not measured",
+               option.name, plugin.name),
+           "declare another kind of option"});
+    }
     const auto allowed = allowed_values(option);
     if (std::find(allowed.begin(), allowed.end(), option.default_value) != allowed.end()) continue;
     error.diagnostics.push_back(

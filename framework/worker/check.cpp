@@ -37,12 +37,7 @@ Result<const PluginEntry*> find_plugin(PluginLoader& loader, const wire::CheckRe
   for (const std::string& file : request.plugin_files) {
     if (const auto loaded = loader.load(file); !loaded) return tl::unexpected(loaded.error());
   }
-  const PluginEntry* entry = loader.find(request.kind, request.name);
-  if (entry == nullptr) {
-    return fail(ExitCode::bad_input,
-                fmt::format("no plugin library holds {} '{}'", request.kind, request.name));
-  }
-  return entry;
+  return loader.find(request.kind, request.name, request.options);
 }
 
 Result<void> run_checks(const wire::CheckRequest& request, std::FILE* output) {

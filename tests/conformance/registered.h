@@ -54,8 +54,9 @@ inline void expect_conformance(const Registered& plugin, at::Device device) {
   worker::PluginLoader loader;
   const auto library = loader.load(plugin.file);
   ASSERT_TRUE(library) << library.error().text();
-  const PluginEntry* entry = loader.find(plugin.kind, plugin.name);
-  ASSERT_NE(entry, nullptr);
+  const auto found = loader.find(plugin.kind, plugin.name);
+  ASSERT_TRUE(found) << found.error().text();
+  const PluginEntry* entry = *found;
   std::int64_t passed = 0;
   const auto suite = conformance::suite({*entry, default_options(*entry), device});
   for (const auto& check : suite) {

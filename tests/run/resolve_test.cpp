@@ -111,6 +111,51 @@ TEST_F(ResolveTest, AnExternalVariantIsFoundAndIsNoLibrary) {
   EXPECT_THAT(external.request.plugin_files, ::testing::ElementsAre("w.so", "a.so"));
 }
 
+class ResolveCompiledTest : public ResolveTest {
+ protected:
+  ResolveCompiledTest() {
+    for (catalogue::PluginInfo& plugin : catalogue_.plugins) {
+      if (plugin.name == "a") {
+        plugin.parameters = {compiled_parameter("tile", 16, {8, 16, 32}, "Rows at a time.")};
+      }
+    }
+  }
+
+  ResolvedCase with_tile(std::int64_t tile) {
+    parameters_["attention.tile"] = tile;
+    return resolve({catalogue_, experiment_, machine_, false, &compiled_}, 0, parameters_);
+  }
+  CompiledNeed need(std::int64_t tile) {
+    return {catalogue_.find("attention", "a"), {{"tile", tile}}};
+  }
+
+  CompiledLibraries compiled_;
+};
+
+TEST_F(ResolveCompiledTest, ACaseNamesTheLibraryOfItsValue) {
+  compiled_.add(need(32), {"a-32.so", Outcome::ok});
+  EXPECT_THAT(with_tile(32).request.plugin_files, ::testing::ElementsAre("w.so", "a-32.so"));
+  EXPECT_THAT(with_tile(16).request.plugin_files, ::testing::ElementsAre("w.so", "a.so"))
+      << "the default needs no library of its own";
+}
+
+TEST_F(ResolveCompiledTest, AValueThatDoesNotBuildIsTheCasesOutcome) {
+  compiled_.add(need(8), {"", Outcome::unsupported, "the tile is too small", {"a.cpp"}});
+  const ResolvedCase refused = with_tile(8);
+  ASSERT_TRUE(refused.not_built);
+  EXPECT_EQ(refused.not_built->outcome, Outcome::unsupported);
+  EXPECT_EQ(refused.not_built->reason, "the tile is too small");
+  EXPECT_FALSE(refused.skipped);
+  EXPECT_THAT(refused.request.plugin_files, ::testing::ElementsAre("w.so", "a.so", "a.cpp"))
+      << "an edited source makes it another build";
+}
+
+TEST_F(ResolveCompiledTest, WithoutACompilerTheCaseIsSkipped) {
+  compiled_.add(need(8), {"", Outcome::skipped, "there is no compiler"});
+  EXPECT_EQ(with_tile(8).skipped, "there is no compiler");
+  EXPECT_TRUE(with_tile(32).skipped) << "nothing was built for it";
+}
+
 TEST_F(ResolveTest, MemoryIsEstimatedFromTheModelThePrecisionAndTheAttention) {
   const Surroundings around = {catalogue_, experiment_, machine_, true};
   MemoryEstimator estimator(around);

@@ -14,6 +14,7 @@
 #include "report/document/markdown.h"
 #include "report/spec/ceiling_names.h"
 #include "run/cases/machine.h"
+#include "run/plugins/compiled_options.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {
@@ -230,6 +231,9 @@ Result<Measured> measure(const Context& context, const po::variables_map& values
                          const Calibration& calibration, store::Database& database) {
   run::RunRequest request{context.installation, context.catalogue, calibration.experiment,
                           calibration.plan, results_folder(values)};
+  request.build_compiled = [&](const auto& needs, const auto& stop) {
+    return run::build_compiled(context.installation, needs, stop);
+  };
   for (const auto& setting : calibration.given.settings) {
     request.overrides.push_back("--set " + setting);
   }

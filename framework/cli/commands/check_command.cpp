@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
@@ -10,6 +11,7 @@
 #include "config/read/value_check.h"
 #include "run/cases/machine.h"
 #include "run/plugins/check_runner.h"
+#include "run/plugins/compiled_options.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {
@@ -21,7 +23,8 @@ Usage check_usage() {
               "KIND/NAME",
               "Checks one plugin with the conformance suite of its kind: results and gradients "
               "against float64\nover awkward shapes, strides, dtypes and magnitudes; determinism; "
-              "memory. A failure names the\nsmallest case that shows it.",
+              "memory. A failure names the\nsmallest case that shows it. Compiled options are "
+              "checked at every value that --set does not fix.",
               "assay check attention/naive\n"
               "  assay check attention/mine --plugin mine.cpp --device cuda --filter strides",
               po::options_description("Options"),
@@ -139,9 +142,92 @@ Result<double> case_limit_s(const po::variables_map& values) {
   return limit;
 }
 
+// The values of compiled options to check: all, or those that --set names.
+std::vector<catalogue::CompiledValues> values_to_check(const catalogue::PluginInfo& plugin,
+                                                       const store::Parameters& options,
+                                                       const std::vector<std::string>& settings) {
+  std::vector<catalogue::CompiledValues> all = catalogue::all_compiled_values(plugin);
+  for (const std::string& setting : settings) {
+    const std::string name(trim(setting.substr(0, setting.find('='))));
+    std::erase_if(all, [&](const catalogue::CompiledValues& values) {
+      const auto value = values.find(name);
+      return value != values.end() && value->second != options.at(name);
+    });
+  }
+  return all;
+}
+
+// Checks a plugin's libraries, one after the other.
+class PluginCheck {
+ public:
+  PluginCheck(const Context& context, const catalogue::PluginInfo& plugin,
+              wire::CheckRequest request, double limit_s)
+      : context_(context), plugin_(plugin), request_(std::move(request)), limit_s_(limit_s) {}
+
+  Result<ExitCode> run(const std::vector<catalogue::CompiledValues>& all) {
+    const auto own = catalogue::built_with(plugin_.parameters);
+    std::vector<run::CompiledNeed> needs;
+    for (const auto& values : all) {
+      if (values != own) needs.push_back({&plugin_, values});
+    }
+    const auto built = needs.empty() ? run::CompiledLibraries()
+                                     : run::build_compiled(context_.installation, needs);
+    for (const auto& values : all) {
+      if (values == own) {
+        if (auto done = check(values, plugin_.file); !done) return tl::unexpected(done.error());
+        continue;
+      }
+      const run::CompiledLibrary& library = *built.find(plugin_, values);
+      if (library.file.empty()) {
+        print_out("{}\n  not checked: {}\n", title(values), library.reason);
+        failed_ = failed_ || library.outcome == Outcome::error;
+      } else if (auto done = check(values, library.file); !done) {
+        return tl::unexpected(done.error());
+      }
+    }
+    if (failed_) return ExitCode::some_case_not_ok;
+    if (applied_) return ExitCode::ok;
+    return fail(ExitCode::machine_lacks, fmt::format("no check of {} applies", title({})),
+                "see the reasons above, or choose another device with --device");
+  }
+
+ private:
+  std::string title(const catalogue::CompiledValues& values) const {
+    return fmt::format("{}/{} on {}{}{}", plugin_.kind, plugin_.name, request_.device,
+                       values.empty() ? "" : ", ", catalogue::to_text(values));
+  }
+
+  Result<void> check(const catalogue::CompiledValues& values, const std::string& file) {
+    wire::CheckRequest request = request_;
+    for (const auto& [name, value] : values) {
+      if (plugin_.kind != "workload") request.options[name] = value;
+    }
+    request.plugin_files = {file};
+    CheckReport report(title(values), ::isatty(STDERR_FILENO) != 0);
+    const run::CheckListener listener = {
+        [&](const wire::CheckSuite& suite) { report.started(suite); },
+        [&](const wire::CheckBegins& begins) { report.doing(begins); },
+        [&](const wire::CheckResult& result) { report.finished(result); }};
+    const auto done = run::run_checks(context_.installation, request, limit_s_, listener);
+    if (!done) return tl::unexpected(done.error());
+    report.conclude();
+    failed_ = failed_ || report.failed();
+    applied_ = applied_ || report.applied();
+    return {};
+  }
+
+  const Context& context_;
+  const catalogue::PluginInfo& plugin_;
+  wire::CheckRequest request_;
+  double limit_s_;
+  bool failed_ = false;
+  bool applied_ = false;
+};
+
 Result<ExitCode> check_plugin(const Context& context, const catalogue::PluginInfo& plugin,
                               const po::variables_map& values) {
-  const auto options = plugin_options(context, plugin, texts(values, "set"));
+  const auto settings = texts(values, "set");
+  const auto options = plugin_options(context, plugin, settings);
   if (!options) return tl::unexpected(options.error());
   const auto device = device_name(context, values);
   if (!device) return tl::unexpected(device.error());
@@ -154,21 +240,8 @@ Result<ExitCode> check_plugin(const Context& context, const catalogue::PluginInf
   request.device = *device;
   request.options = *options;
   request.checks = texts(values, "filter");
-  request.plugin_files = {plugin.file};
-  CheckReport report(fmt::format("{}/{} on {}", plugin.kind, plugin.name, *device),
-                     ::isatty(STDERR_FILENO) != 0);
-  const run::CheckListener listener = {
-      [&](const wire::CheckSuite& suite) { report.started(suite); },
-      [&](const wire::CheckBegins& begins) { report.doing(begins); },
-      [&](const wire::CheckResult& result) { report.finished(result); }};
-  const auto done = run::run_checks(context.installation, request, *limit, listener);
-  if (!done) return tl::unexpected(done.error());
-  report.conclude();
-  if (report.failed()) return ExitCode::some_case_not_ok;
-  if (report.applied()) return ExitCode::ok;
-  return fail(ExitCode::machine_lacks,
-              fmt::format("no check of {}/{} applies on {}", plugin.kind, plugin.name, *device),
-              "see the reasons above, or choose another device with --device");
+  return PluginCheck(context, plugin, std::move(request), *limit)
+      .run(values_to_check(plugin, *options, settings));
 }
 
 }  // namespace

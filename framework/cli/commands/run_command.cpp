@@ -10,6 +10,7 @@
 #include "cli/run_invocation.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
+#include "run/plugins/compiled_options.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {
@@ -114,7 +115,10 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
                                 *resume,
                                 values["allow-external"].as<bool>(),
                                 *again,
-                                absolute(texts(values, "plugin"))};
+                                absolute(texts(values, "plugin")),
+                                [&](const auto& needs, const auto& stop) {
+                                  return run::build_compiled(context.installation, needs, stop);
+                                }};
   Progress progress(::isatty(STDERR_FILENO) != 0);
   auto end = run::run_experiment(request, *database, progress);
   if (!end) {

@@ -48,7 +48,7 @@ class Resolver {
       if (plugin->external()) {
         case_.external = plugin;
       } else {
-        add_file(plugin->file);
+        choose_library(*plugin);
       }
     }
     const std::string observe = store::text_of(parameters_, std::string(config::observe_setting));
@@ -59,6 +59,26 @@ class Resolver {
       add_file(observer->file);
       case_.request.observers.push_back(name);
     }
+  }
+
+  void choose_library(const catalogue::PluginInfo& plugin) {
+    const auto values = compiled_values(
+        plugin, [&](const std::string& name) { return store::value_of(parameters_, name); });
+    const bool own = around_.compiled == nullptr || values.empty() ||
+                     values == catalogue::built_with(plugin.parameters);
+    if (own) return add_file(plugin.file);
+    const CompiledLibrary* library = around_.compiled->find(plugin, values);
+    if (library != nullptr && !library->file.empty()) return add_file(library->file);
+    add_file(plugin.file);
+    if (library == nullptr || library->outcome == Outcome::skipped) {
+      without_library_ = library != nullptr
+                             ? library->reason
+                             : "no library was built for " + catalogue::to_text(values);
+    } else {
+      case_.not_built = {library->outcome, library->reason};
+    }
+    if (library == nullptr) return;
+    for (const std::string& source : library->sources) add_file(source);
   }
 
   void add_file(const std::string& file) {
@@ -123,7 +143,7 @@ class Resolver {
     if (store::integer_of(parameters_, "nodes", 1) > 1) {
       return "more than one node needs a launcher";
     }
-    return {};
+    return without_library_;
   }
 
   std::optional<std::string> reason_of_device() const {
@@ -145,6 +165,7 @@ class Resolver {
   store::Parameters& parameters_;
   std::vector<const catalogue::PluginInfo*> plugins_;
   const catalogue::PluginInfo* workload_ = nullptr;
+  std::optional<std::string> without_library_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "catalogue/catalogue.h"
 #include "config/experiment.h"
+#include "run/cases/compiled_libraries.h"
 #include "run/cases/machine.h"
 #include "wire/messages.h"
 
@@ -19,6 +20,9 @@ struct Surroundings {
   const config::Experiment& experiment;
   const Machine& machine;
   bool cuda_build = false;  // the worker library was built with CUDA
+  // What was built for the compiled options of the cases. Null while none is measured: cases then
+  // name the plugins' own files.
+  const CompiledLibraries* compiled = nullptr;
 };
 
 // A case ready to be sent: every "auto" is replaced.
@@ -30,6 +34,11 @@ struct ResolvedCase {
   bool fresh_workers = false;          // `measure.isolation: case` or `pass`
   bool pass_by_pass = false;           // `measure.isolation: pass`
   std::optional<std::string> skipped;  // why this machine cannot run it
+  struct NotBuilt {
+    Outcome outcome;
+    std::string reason;
+  };
+  std::optional<NotBuilt> not_built;  // how the case ends, for want of a library
 };
 
 ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,

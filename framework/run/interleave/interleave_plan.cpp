@@ -45,6 +45,7 @@ InterleaveCandidate InterleavePlan::candidate(std::size_t case_index) {
   candidate.bytes = estimator_.estimate(
       [&](const std::string& name) { return store::value_of(parameters, name); });
   if (resolved.skipped) candidate.cannot = "it is skipped";
+  if (resolved.not_built) candidate.cannot = "its library does not build";
   if (resolved.pass_by_pass) candidate.cannot = "each of its passes has workers of its own";
   if (const catalogue::PluginInfo* external = resolved.external; external != nullptr) {
     if (!external->takes_turns) {

@@ -33,6 +33,8 @@ class Run {
         pool_(request.installation, interrupt_) {}
 
   Result<RunEnd> run() {
+    // Before the first case, so that no compiler works beside a measurement.
+    build_compiled();
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
     for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
       if (!is_left(index)) continue;
@@ -52,6 +54,14 @@ class Run {
   }
 
  private:
+  void build_compiled() {
+    const auto needs = compiled_needs(surroundings_, request_.plan);
+    if (!needs.empty() && request_.build_compiled) {
+      compiled_ = request_.build_compiled(needs, [this] { return stopping(); });
+    }
+    surroundings_.compiled = &compiled_;
+  }
+
   Result<void> begin() {
     if (auto begun = request_.resume ? resume() : begin_anew(); !begun) return begun;
     observer_.run_started(end_.run, request_.plan.size() - selection_.repeats, selection_.done);
@@ -240,7 +250,10 @@ class Run {
 
   // Records each case as soon as it has ended, then measures those alone that the others harmed.
   Result<void> measure(Group group) {
-    if (group.cases.front().resolved.skipped) return skip(group);
+    if (const auto& resolved = group.cases.front().resolved;
+        resolved.skipped || resolved.not_built) {
+      return leave_out(group);
+    }
     const InterleaveResources resources = {
         pool_, interrupt_, [&](const std::string& what) {
           observer_.case_doing(group.in_turns() ? what + ", in turns" : what);
@@ -317,12 +330,12 @@ class Run {
     if (!why.empty()) end.facts.interleaved = store::InterleaveFacts{.apart = why};
   }
 
-  Result<void> skip(Group& group) {
+  Result<void> leave_out(Group& group) {
     OpenCase& open = group.cases.front();
     begin_case(open);
     CaseEnd end;
-    end.outcome = Outcome::skipped;
-    end.reason = *open.resolved.skipped;
+    end.outcome = open.resolved.skipped ? Outcome::skipped : open.resolved.not_built->outcome;
+    end.reason = open.resolved.skipped ? *open.resolved.skipped : open.resolved.not_built->reason;
     note_why_apart(group, end);
     return finish_case(open, std::move(end));
   }
@@ -349,6 +362,7 @@ class Run {
   Interrupt interrupt_{[this] { observer_.interrupted(); }};
   WatchedMachine watched_machine_;
   const Machine& machine_;
+  CompiledLibraries compiled_;
   Surroundings surroundings_;
   BuildIdentity build_;
   InterleavePlan interleave_;

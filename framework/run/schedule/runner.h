@@ -4,6 +4,7 @@
 // are left, orders them and judges the machine's health. It depends on the other folders of run,
 // except plugins, and on store/database. Start here.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +31,11 @@ class Observer {
   virtual void interrupted() {}
 };
 
+// Builds what the cases' compiled options ask for (run/plugins/compiled_options.h). stop: asked now
+// and then; true ends it early.
+using BuildCompiled = std::function<CompiledLibraries(const std::vector<CompiledNeed>& needs,
+                                                      const std::function<bool()>& stop)>;
+
 struct RunRequest {
   const Installation& installation;
   const catalogue::Catalogue& catalogue;
@@ -41,6 +47,7 @@ struct RunRequest {
   bool allow_external = false;            // overrides ASSAY_TRUSTED (run/external/permission.h)
   Again again = {};                       // what a resumed run measures anew
   std::vector<std::string> plugins = {};  // files named with --plugin, for the record
+  BuildCompiled build_compiled = {};      // empty: cases that ask for it are skipped
 };
 
 struct RunEnd {

@@ -20,11 +20,11 @@ Options options_of(const store::Parameters& parameters, const std::string& kind)
   return options;
 }
 
-const PluginEntry& entry_of(const PluginLoader& loader, const std::string& kind,
-                            const std::string& name) {
-  const PluginEntry* entry = loader.find(kind, name);
-  if (entry != nullptr) return *entry;
-  throw PluginFailure({Outcome::error, fmt::format("no plugin library holds {} '{}'", kind, name)});
+const PluginEntry& entry_of(PluginLoader& loader, const std::string& kind, const std::string& name,
+                            const Options& options) {
+  const auto entry = loader.find(kind, name, options);
+  if (entry) return **entry;
+  throw PluginFailure({Outcome::error, entry.error().text()});
 }
 
 PluginDescription description_of(const PluginEntry& entry) {
@@ -53,7 +53,8 @@ std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Paramete
                                      const std::string& kind) {
   const std::string name = store::text_of(parameters, kind);
   if (name.empty()) return nullptr;
-  return make<BoundaryOfKind>(entry_of(loader, kind, name), options_of(parameters, kind));
+  const Options options = options_of(parameters, kind);
+  return make<BoundaryOfKind>(entry_of(loader, kind, name, options), options);
 }
 
 void load_libraries(PluginLoader& loader, const std::vector<std::string>& files) {
@@ -87,11 +88,12 @@ std::unique_ptr<CommunicationBoundary> make_communication(PluginLoader& loader,
 std::unique_ptr<ObserverBoundary> make_observer(PluginLoader& loader,
                                                 const store::Parameters& parameters,
                                                 const std::string& name) {
-  return make<ObserverBoundary>(entry_of(loader, "observer", name), options_of(parameters, name));
+  const Options options = options_of(parameters, name);
+  return make<ObserverBoundary>(entry_of(loader, "observer", name, options), options);
 }
 
 std::vector<MetricInfo> observer_metrics(PluginLoader& loader, const std::string& name) {
-  return description_of(entry_of(loader, "observer", name)).workload.metrics;
+  return description_of(entry_of(loader, "observer", name, {})).workload.metrics;
 }
 
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
@@ -104,8 +106,8 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   composition->precision = make<PrecisionBoundary>(loader, parameters, "precision");
   composition->communication = make_communication(loader, parameters);
   composition->compile = make<CompileBoundary>(loader, parameters, "compile");
-  const PluginEntry& workload =
-      entry_of(loader, "workload", store::text_of(parameters, "workload"));
+  const PluginEntry& workload = entry_of(loader, "workload", store::text_of(parameters, "workload"),
+                                         workload_parameters(parameters));
   composition->workload = make<WorkloadBoundary>(workload, {});
   WorkloadInfo declared = description_of(workload).workload;
   composition->metrics = std::move(declared.metrics);

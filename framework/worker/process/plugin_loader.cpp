@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/text.h"
+
 namespace assay::worker {
 
 namespace {
@@ -56,12 +58,29 @@ std::string build_named_in(const std::filesystem::path& file) {
   return "";
 }
 
+tl::unexpected<Error> refuse_description(const std::filesystem::path& file,
+                                         const PluginEntry& entry, const Status& status) {
+  return refuse(
+      file,
+      fmt::format("{} '{}' cannot describe itself: {}", entry.kind, entry.name, status.reason), "");
+}
+
+// Options that are not given fit any value.
+bool fits(const catalogue::CompiledValues& built_with, const Options& options) {
+  return std::all_of(built_with.begin(), built_with.end(), [&](const auto& value) {
+    const auto asked = options.find(value.first);
+    return asked == options.end() || asked->second == value.second;
+  });
+}
+
 }  // namespace
 
 Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& file) {
   const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
-  for (const Loaded& loaded : loaded_) {
-    if (loaded.file == path) return loaded.library;
+  for (auto loaded = loaded_.begin(); loaded != loaded_.end(); ++loaded) {
+    if (loaded->file != path) continue;
+    std::rotate(loaded, loaded + 1, loaded_.end());
+    return loaded_.back().library;
   }
   // Read before loading: a library of another build must not run its constructors, and the loader's
   // message about a missing function would not name the cause.
@@ -97,14 +116,41 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
   return descriptor;
 }
 
-const PluginEntry* PluginLoader::find(std::string_view kind, std::string_view name) const {
-  for (const Loaded& loaded : loaded_) {
+Result<const PluginEntry*> PluginLoader::find(std::string_view kind, std::string_view name,
+                                              const Options& options) {
+  std::vector<std::string> others;
+  for (auto at = loaded_.rbegin(); at != loaded_.rend(); ++at) {
+    Loaded& loaded = *at;
     for (std::size_t i = 0; i < loaded.library->entry_count; ++i) {
       const PluginEntry& entry = loaded.library->entries[i];
-      if (kind == entry.kind && name == entry.name) return &entry;
+      if (kind != entry.kind || name != entry.name) continue;
+      const auto values = built_with(loaded, i);
+      if (!values) return tl::unexpected(values.error());
+      if (fits(**values, options)) return &entry;
+      others.push_back(
+          fmt::format("{} is built with {}", loaded.file.string(), catalogue::to_text(**values)));
     }
   }
-  return nullptr;
+  if (others.empty()) {
+    return fail(ExitCode::bad_input, fmt::format("no plugin library holds {} '{}'", kind, name));
+  }
+  return fail(ExitCode::bad_input,
+              fmt::format("no loaded library of {} '{}' is built with the values asked for: {}",
+                          kind, name, join(others, "; ")),
+              "its sources define ASSAY_OPTION_… only where it is not defined, and hand it to "
+              "compiled_parameter()");
+}
+
+Result<const catalogue::CompiledValues*> PluginLoader::built_with(Loaded& loaded,
+                                                                  std::size_t place) {
+  const auto known = loaded.built_with.find(place);
+  if (known != loaded.built_with.end()) return &known->second;
+  const PluginEntry& entry = loaded.library->entries[place];
+  PluginDescription description;
+  if (const Status status = entry.describe(description); !status.ok()) {
+    return refuse_description(loaded.file, entry, status);
+  }
+  return &(loaded.built_with[place] = catalogue::built_with(description.parameters));
 }
 
 Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library,
@@ -114,10 +160,7 @@ Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library
     const PluginEntry& entry = library.entries[i];
     PluginDescription description;
     if (const Status status = entry.describe(description); !status.ok()) {
-      return refuse(
-          file,
-          fmt::format("{} '{}' cannot describe itself: {}", entry.kind, entry.name, status.reason),
-          "");
+      return refuse_description(file, entry, status);
     }
     catalogue::PluginInfo plugin;
     plugin.kind = entry.kind;

@@ -6,6 +6,7 @@
 #include <assay/plugin.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/shared_library.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/compiled.h"
 
 namespace assay::worker {
 
@@ -24,14 +26,21 @@ class PluginLoader {
   // names the file and both values.
   Result<const PluginLibrary*> load(const std::filesystem::path& file);
 
-  // The registration of this kind and name in the loaded libraries; nullptr if none.
-  const PluginEntry* find(std::string_view kind, std::string_view name) const;
+  // The registration of this kind and name in the loaded libraries. Several may hold it, built with
+  // other values of its compiled options: the one whose values are those of `options`, the one that
+  // load() was asked for last if several are. Error: none holds it, or none with these values.
+  Result<const PluginEntry*> find(std::string_view kind, std::string_view name,
+                                  const Options& options = {});
 
  private:
   struct Loaded {
     std::filesystem::path file;
     const PluginLibrary* library;
+    // What the library says of its entries; by place, once asked for.
+    std::map<std::size_t, catalogue::CompiledValues> built_with = {};
   };
+  Result<const catalogue::CompiledValues*> built_with(Loaded& loaded, std::size_t place);
+
   std::vector<Loaded> loaded_;
 };
 

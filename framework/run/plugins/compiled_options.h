@@ -1,0 +1,18 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "run/cases/compiled_libraries.h"
+#include "run/process/installation.h"
+
+namespace assay::run {
+
+// Builds a library for each need from the plugin's sources, or takes it from the cache; several
+// beside each other, each told on stderr. Without sources or a compiler its cases are skipped. A
+// value that the compiler refuses is unsupported or an error, with the compiler's reason.
+CompiledLibraries build_compiled(const Installation& installation,
+                                 const std::vector<CompiledNeed>& needs,
+                                 const std::function<bool()>& stop = {});
+
+}  // namespace assay::run
