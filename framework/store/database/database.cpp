@@ -309,4 +309,24 @@ Result<std::map<std::string, RecordedCase>> Database::recorded_cases(const std::
   });
 }
 
+Result<std::map<std::string, double>> Database::wall_times(const std::vector<std::string>& keys) {
+  using Times = std::map<std::string, double>;
+  return guarded(*connection_, [&]() -> Result<Times> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database);
+    SQLite::Statement row(database,
+                          "SELECT wall_s FROM cases JOIN runs ON runs.id = run_id "
+                          "WHERE key = ? AND outcome != ? AND wall_s > 0 "
+                          "ORDER BY order_time DESC, runs.id DESC LIMIT 1");
+    Times times;
+    for (const std::string& key : keys) {
+      row.reset();
+      row.bind(1, key);
+      row.bind(2, std::string(to_text(Outcome::skipped)));
+      if (row.executeStep()) times[key] = row.getColumn(0).getDouble();
+    }
+    return times;
+  });
+}
+
 }  // namespace assay::store

@@ -94,6 +94,9 @@ class Database {
   Result<std::optional<std::string>> latest_run(const std::optional<std::string>& experiment = {});
 
   Result<std::map<std::string, RecordedCase>> recorded_cases(const std::string& run);
+  // CaseResult::wall_s of each of these keys in the newest run that has it, in s; without cases
+  // that nobody measured or that were skipped.
+  Result<std::map<std::string, double>> wall_times(const std::vector<std::string>& keys);
 
  private:
   explicit Database(std::unique_ptr<Connection> connection);
