@@ -16,9 +16,9 @@ Selection select(const std::vector<std::string>& keys,
                  const std::map<std::string, store::RecordedCase>& recorded,
                  const Again& again = {}, const std::vector<std::string>& passes = {"forward"}) {
   return select_cases(
-      keys.size(), passes,
+      keys.size(),
       [&](std::size_t index) {
-        return CaseIdentity{keys[index], "b"};
+        return CaseIdentity{keys[index], "b", passes};
       },
       recorded, again);
 }

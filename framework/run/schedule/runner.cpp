@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "run/external/permission.h"
 #include "run/interleave/interleave_member.h"
-#include "run/interleave/interleave_plan.h"
 #include "run/interleave/pass_by_pass.h"
 #include "run/schedule/artefacts.h"
 #include "run/schedule/health_policy.h"
@@ -26,21 +25,19 @@ class Run {
         database_(database),
         observer_(observer),
         machine_(watched_machine_.machine()),
-        surroundings_{request.catalogue, request.experiment, machine_,
-                      request.catalogue.uses_cuda()},
         build_(request.installation),
-        interleave_(surroundings_, request.plan, request.allow_external),
+        work_(work_of(request, machine_)),
         pool_(request.installation, interrupt_) {}
 
   Result<RunEnd> run() {
     // Before the first case, so that no compiler works beside a measurement.
     build_compiled();
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
-    for (std::size_t index = 0; index < request_.plan.size() && !stopping(); ++index) {
+    for (std::size_t index = 0; index < work_.size() && !stopping(); ++index) {
       if (!is_left(index)) continue;
       Group group;
       const auto together =
-          interleave_.members_with(index, [this](std::size_t other) { return is_left(other); });
+          work_.members_with(index, [this](std::size_t other) { return is_left(other); });
       for (const std::size_t member : together) group.cases.push_back(open_case(member));
       if (together.empty()) group.cases.push_back(open_case(index));
       if (auto done = measure(std::move(group)); !done) return tl::unexpected(done.error());
@@ -55,21 +52,30 @@ class Run {
 
  private:
   void build_compiled() {
-    const auto needs = compiled_needs(surroundings_, request_.plan);
+    const auto needs = work_.compiled_needs();
     if (!needs.empty() && request_.build_compiled) {
       compiled_ = request_.build_compiled(needs, [this] { return stopping(); });
     }
-    surroundings_.compiled = &compiled_;
+    work_.use(compiled_);
   }
 
   Result<void> begin() {
     if (auto begun = request_.resume ? resume() : begin_anew(); !begun) return begun;
-    observer_.run_started(end_.run, request_.plan.size() - selection_.repeats, selection_.done);
+    observer_.run_started(end_.run, total(), selection_.done);
     return {};
   }
 
+  static Work work_of(const RunRequest& request, const Machine& machine) {
+    if (request.chapters.empty()) {
+      return {request.catalogue, machine, request.allow_external, request.experiment, request.plan};
+    }
+    return {request.catalogue, machine, request.allow_external, request.chapters};
+  }
+
+  std::size_t total() const { return work_.count_chosen() - selection_.repeats; }
+
   Result<void> begin_anew() {
-    if (may_repeat(request_.plan)) select({});
+    if (work_.may_repeat() || work_.of_suite()) select({});
     store::RunInfo info;
     info.experiment = request_.experiment.name;
     info.title = request_.experiment.title;
@@ -94,7 +100,8 @@ class Run {
     const auto recorded = database_.recorded_cases(end_.run);
     if (!recorded) return tl::unexpected(recorded.error());
     select(*recorded);
-    if (!selection_.wants_any()) return {};
+    // A suite's record may have changed although no case did.
+    if (!selection_.wants_any() && !work_.of_suite()) return {};
     const auto session = database_.continue_run(end_.run, this_session());
     if (!session) return tl::unexpected(session.error());
     session_ = *session;
@@ -103,30 +110,41 @@ class Run {
   }
 
   void select(const std::map<std::string, store::RecordedCase>& recorded) {
-    const auto identify = [this](std::size_t index) {
-      const ResolvedCase resolved = resolved_case(index);
+    std::vector<std::size_t> chosen;
+    for (std::size_t index = 0; index < work_.size(); ++index) {
+      if (work_.chosen(index)) chosen.push_back(index);
+    }
+    const auto identify = [&](std::size_t place) {
+      const ResolvedCase resolved = resolved_case(chosen[place]);
       store::CaseResult result;
       result.parameters = resolved.request.parameters;
       store::set_key(result);
-      return CaseIdentity{result.key, BuildIdentity::identity(build_.files(resolved))};
+      return CaseIdentity{result.key, BuildIdentity::identity(build_.files(resolved)),
+                          resolved.request.passes};
     };
-    selection_ = select_cases(request_.plan.size(), request_.experiment.passes, identify, recorded,
-                              request_.again);
+    selection_ = select_cases(chosen.size(), identify, recorded, request_.again);
+    std::vector<bool> wanted(work_.size(), false);
+    for (std::size_t place = 0; place < chosen.size(); ++place) {
+      wanted[chosen[place]] = selection_.wanted[place];
+    }
+    selection_.wanted = std::move(wanted);
+    for (auto& [key, place] : selection_.places) {
+      place = static_cast<std::int64_t>(chosen[static_cast<std::size_t>(place)]);
+    }
   }
 
   store::Session this_session() const {
+    nlohmann::json provenance =
+        collect_provenance(request_.installation, request_.catalogue, request_.experiment,
+                           request_.plugins, request_.allow_external);
+    if (work_.of_suite()) {
+      provenance["suite"] = store::to_json(work_.described(request_.suite, request_.chapters));
+    }
     return {request_.experiment.text, request_.experiment.file, request_.overrides,
-            to_json(machine_),
-            collect_provenance(request_.installation, request_.catalogue, request_.experiment,
-                               request_.plugins, request_.allow_external)};
+            to_json(machine_), std::move(provenance)};
   }
 
-  ResolvedCase resolved_case(std::size_t index) const {
-    ResolvedCase resolved =
-        resolve(surroundings_, static_cast<std::int64_t>(index), request_.plan.parameters(index));
-    require_permission(resolved, request_.allow_external);
-    return resolved;
-  }
+  ResolvedCase resolved_case(std::size_t index) const { return work_.resolved(index); }
 
   bool stopping() {
     interrupt_.update();
@@ -231,7 +249,7 @@ class Run {
         {{},
          fmt::format(
              "the run {} ends here: {} of {} cases are stored, the result of case {} is not",
-             end_.run, stored, request_.plan.size() - selection_.repeats, result.ordinal + 1),
+             end_.run, stored, total(), result.ordinal + 1),
          fmt::format("`--resume {}` measures the rest once the database can be written",
                      end_.run)});
     return tl::unexpected(std::move(error));
@@ -261,7 +279,7 @@ class Run {
     std::vector<const ResolvedCase*> cases;
     for (const OpenCase& open : group.cases) {
       cases.push_back(&open.resolved);
-      group.names.push_back(interleave_.name_of(open.index()));
+      group.names.push_back(work_.name_in_group(open.index()));
       group.processes += processes_of(open.resolved);
     }
     const InterleaveRules rules = rules_of(group);
@@ -324,9 +342,8 @@ class Run {
   }
 
   void note_why_apart(const Group& group, CaseEnd& end) const {
-    const std::string why = group.why_apart.empty()
-                                ? interleave_.why_apart(group.cases.front().index())
-                                : group.why_apart;
+    const std::string why =
+        group.why_apart.empty() ? work_.why_apart(group.cases.front().index()) : group.why_apart;
     if (!why.empty()) end.facts.interleaved = store::InterleaveFacts{.apart = why};
   }
 
@@ -341,7 +358,7 @@ class Run {
   }
 
   void announce(const OpenCase& open) {
-    observer_.case_started(open.index(), request_.plan.describe(open.index()));
+    observer_.case_started(open.index(), work_.describe(open.index()));
   }
 
   void begin_case(OpenCase& open) {
@@ -363,9 +380,8 @@ class Run {
   WatchedMachine watched_machine_;
   const Machine& machine_;
   CompiledLibraries compiled_;
-  Surroundings surroundings_;
   BuildIdentity build_;
-  InterleavePlan interleave_;
+  Work work_;
   WorkerPool pool_;
   Selection selection_;
   std::optional<store::RunClaim> claim_;

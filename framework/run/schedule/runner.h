@@ -13,6 +13,7 @@
 #include "run/cases/resolve.h"
 #include "run/process/installation.h"
 #include "run/schedule/selection.h"
+#include "run/schedule/work.h"
 #include "store/database/database.h"
 
 namespace assay::run {
@@ -48,6 +49,9 @@ struct RunRequest {
   Again again = {};                       // what a resumed run measures anew
   std::vector<std::string> plugins = {};  // files named with --plugin, for the record
   BuildCompiled build_compiled = {};      // empty: cases that ask for it are skipped
+  // Of a suite, in place of the plan; `experiment` then has its name, title and text.
+  std::vector<ChapterPlan> chapters = {};
+  store::SuiteRecord suite = {};  // its chapters and texts, for the record
 };
 
 struct RunEnd {
@@ -56,9 +60,9 @@ struct RunEnd {
   bool interrupted = false;
 };
 
-// Runs the selected cases of the plan (run/schedule/selection.h) and records each as soon as it
-// ends; a result to be replaced stays until then. A failed write ends the run with
-// ExitCode::results_unreadable; it can be resumed.
+// Runs the selected cases of the plan or of the chapters (run/schedule/selection.h) and records
+// each as soon as it ends; a result to be replaced stays until then. A failed write ends the run
+// with ExitCode::results_unreadable; it can be resumed.
 Result<RunEnd> run_experiment(const RunRequest& request, store::Database& database,
                               Observer& observer);
 

@@ -12,11 +12,10 @@ namespace {
 
 const Value automatic = std::string("auto");
 
-bool covers(const store::RecordedCase& result, const CaseIdentity& asked,
-            const std::vector<std::string>& passes) {
+bool covers(const store::RecordedCase& result, const CaseIdentity& asked) {
   if (result.build != asked.build) return false;
   if (!result.passes) return true;
-  return std::all_of(passes.begin(), passes.end(), [&](const std::string& pass) {
+  return std::all_of(asked.passes.begin(), asked.passes.end(), [&](const std::string& pass) {
     return std::find(result.passes->begin(), result.passes->end(), pass) != result.passes->end();
   });
 }
@@ -53,8 +52,7 @@ bool Selection::wants_any() const {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), true) != wanted.end();
 }
 
-Selection select_cases(std::size_t cases, const std::vector<std::string>& passes,
-                       const std::function<CaseIdentity(std::size_t)>& identify,
+Selection select_cases(std::size_t cases, const std::function<CaseIdentity(std::size_t)>& identify,
                        const std::map<std::string, store::RecordedCase>& recorded,
                        const Again& again) {
   Selection selection;
@@ -70,7 +68,7 @@ Selection select_cases(std::size_t cases, const std::vector<std::string>& passes
     }
     if (result == recorded.end()) continue;
     selection.places[asked.key] = static_cast<std::int64_t>(index);
-    if (!covers(result->second, asked, passes) || is_redone(result->second, again)) continue;
+    if (!covers(result->second, asked) || is_redone(result->second, again)) continue;
     selection.wanted[index] = false;
     ++selection.done;
   }

@@ -22,6 +22,7 @@ struct Again {
 struct CaseIdentity {
   std::string key;
   std::string build;
+  std::vector<std::string> passes;
 };
 
 struct Selection {
@@ -37,8 +38,7 @@ struct Selection {
 
 // recorded: the run's results. A result counts when the same build measured the same passes;
 // imported results may leave the passes open. Two cases of one key are one case.
-Selection select_cases(std::size_t cases, const std::vector<std::string>& passes,
-                       const std::function<CaseIdentity(std::size_t)>& identify,
+Selection select_cases(std::size_t cases, const std::function<CaseIdentity(std::size_t)>& identify,
                        const std::map<std::string, store::RecordedCase>& recorded,
                        const Again& again);
 
