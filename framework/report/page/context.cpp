@@ -190,10 +190,9 @@ std::string left_out_of(const store::Run& run) {
   return join(sentences, "; ") + (all > shown ? fmt::format("; and {} more", all - shown) : "");
 }
 
-List facts_of(const store::Run& run) {
+// What the run is and what it ran on.
+void add_surroundings(const store::Run& run, std::vector<std::string>& items) {
   const json& machine = run.info.first.machine;
-  const json none;
-  std::vector<std::string> items;
   const std::string cores = text_at(machine, "cores");
   add(items, "run", with({run.info.name, run.info.started}));
   add(items, "cases", outcomes_of(run));
@@ -205,6 +204,9 @@ List facts_of(const store::Run& run) {
   add(items, "GPU", with({gpus_of(machine), driver.empty() ? "" : "driver " + driver}));
   add(items, "versions", with({versions_of(run), source_of(run.info.first.provenance)}));
   add(items, "environment", scalars_of(member_of(run.info.first.provenance, "environment")));
+}
+
+void add_measuring(const store::Run& run, std::vector<std::string>& items) {
   add(items, "measured with", settings_of(run));
   add(items, "samples", join(sampling_facts(run), ". "));
   if (const auto passes = untimed_passes(run); !passes.empty()) {
@@ -212,10 +214,20 @@ List facts_of(const store::Run& run) {
   }
   add(items, "interleaved", interleave_fact(run));
   add(items, "left out", left_out_of(run));
+}
+
+void add_sessions(const store::Run& run, std::vector<std::string>& items) {
   add(items, "overrides", join(run.info.first.overrides, " "));
   for (std::size_t i = 0; i < run.info.sessions.size(); ++i) {
     add(items, "resumed", resumed_in(run, run.info.sessions[i], static_cast<int>(i) + 1));
   }
+}
+
+List facts_of(const store::Run& run) {
+  std::vector<std::string> items;
+  add_surroundings(run, items);
+  add_measuring(run, items);
+  add_sessions(run, items);
   return List{std::move(items)};
 }
 
@@ -249,12 +261,31 @@ std::vector<Section> opening_sections(const std::vector<const store::Run*>& sour
     const std::string& text = run->info.first.experiment_text;
     if (text.empty() || std::count(shown.begin(), shown.end(), text)) continue;
     shown.push_back(text);
-    // An absolute path means nothing on a reader's machine.
-    const std::filesystem::path path(run->info.first.experiment_file);
-    const std::string file = path.is_absolute() ? path.filename().string() : path.string();
-    sections.push_back(Details{file.empty() ? "Experiment" : "Experiment: " + file, "yaml", text});
+    sections.push_back(experiment_details("Experiment", run->info.first));
   }
   return sections;
+}
+
+Details experiment_details(const std::string& what, const store::Session& session) {
+  // An absolute path means nothing on a reader's machine.
+  const std::filesystem::path path(session.experiment_file);
+  const std::string file = path.is_absolute() ? path.filename().string() : path.string();
+  return {file.empty() ? what : what + ": " + file, "yaml", session.experiment_text};
+}
+
+List surroundings_of(const store::Run& run) {
+  std::vector<std::string> items;
+  add_surroundings(run, items);
+  add_sessions(run, items);
+  return List{std::move(items)};
+}
+
+List measuring_facts_of(const store::Run& run) {
+  std::vector<std::string> items;
+  add(items, "cases", outcomes_of(run));
+  add_measuring(run, items);
+  add(items, "overrides", join(run.info.first.overrides, " "));
+  return List{std::move(items)};
 }
 
 }  // namespace assay::report
