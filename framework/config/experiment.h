@@ -48,9 +48,19 @@ struct LeftOut {
   std::map<std::string, Value> defaults;  // by variant of the kind; "" without one
 };
 
+// What the chapter of a suite changes in its experiment.
+struct Changes {
+  std::vector<yaml::Node::Entry> settings;  // name and value
+  std::vector<yaml::Node> filters;          // scalars
+  yaml::Node report;                        // null: the experiment's
+  std::string title;                        // "": the experiment's
+  yaml::Node needs;  // an expression whose names are checked like a filter's; null: none
+};
+
 struct Override {
   std::vector<std::string> settings;  // "name=YAML value", as on the command line
   std::vector<std::string> filters;   // expressions over a case's names
+  Changes of_chapter = {};            // apply before these
 };
 
 // "seq_len" of "seq_len=[128, 256]"; the whole text without an equals sign.
@@ -96,6 +106,10 @@ struct Reading {
 
 Reading read_text(std::string_view text, const std::string& file_name,
                   const Environment& environment, const Override& override = {});
+// Of a document, or of a part of one. `text`: for Experiment::text.
+Reading read_document(const yaml::Document& document, std::string_view text,
+                      const std::string& file_name, const Environment& environment,
+                      const Override& override = {});
 
 Result<Experiment> read_experiment(const std::string& path, const Environment& environment,
                                    const Override& override = {});
@@ -148,6 +162,9 @@ class Plan {
 // The product of the axes in the order written, less `exclude`, plus `include`, filtered. Fails
 // without a case and above the case limit.
 Result<Plan> expand(const Experiment& experiment);
+
+// Whether an experiment of this workload may name it, or --set may: an axis, `measure.passes`, ….
+bool has_name(const Environment& environment, std::string_view workload, std::string_view name);
 
 // JSON Schema (draft 7) for editors. `report`: the schema of the report section.
 nlohmann::json experiment_schema(const Environment& environment, nlohmann::json report = {});

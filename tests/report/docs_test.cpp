@@ -210,19 +210,25 @@ TEST(Documentation, EveryExampleGivesWhatThePageShows) {
   std::filesystem::remove_all(work);
 }
 
-TEST(Documentation, NamesEveryKeyOfExperiments) {
-  const std::string file = (source_root / "docs/experiments.md").string();
+// `reference` is between <!-- keys --> and <!-- end -->.
+void check_keys(const char* page, const std::string& reference) {
+  const std::string file = (source_root / page).string();
   const auto text = read_file(file);
   ASSERT_TRUE(text) << text.error().text();
   const std::size_t begin = text->find("<!-- keys -->\n"), end = text->find("<!-- end -->", begin);
   ASSERT_NE(end, std::string::npos);
-  const std::string made = text->substr(0, begin) + "<!-- keys -->\n\n" +
-                           testing_support::experiment_reference() + "\n" + text->substr(end);
+  const std::string made =
+      text->substr(0, begin) + "<!-- keys -->\n\n" + reference + "\n" + text->substr(end);
   if (std::getenv("ASSAY_WRITE_DOCS") != nullptr) {
     ASSERT_TRUE(write_file(file, made));
   } else {
     EXPECT_EQ(*text, made) << "run tools/docs";
   }
+}
+
+TEST(Documentation, NamesEveryKeyOfExperimentsAndSuites) {
+  check_keys("docs/experiments.md", testing_support::experiment_reference());
+  check_keys("docs/suites.md", testing_support::suite_reference());
 }
 
 Vocabulary everything_a_workload_has() {

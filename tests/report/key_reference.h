@@ -12,6 +12,7 @@
 #include "config/host_parameters.h"
 #include "config/read/request.h"
 #include "config/read/value_check.h"
+#include "config/suite.h"
 #include "report/read/schema.h"
 
 // The reference of keys in docs/, made from the declarations of readers and schema.
@@ -40,6 +41,8 @@ inline std::string words_of(const json& schema) {
   if (schema.contains("$ref")) {
     const std::string reference = schema["$ref"];
     const std::string name = reference.substr(reference.rfind('/') + 1);
+    if (name == "experiment") return "an experiment";
+    if (reference.find("/experiment/") != std::string::npos) return "sections";
     return fmt::format("[{0}](#{0})", name);
   }
   if (schema.contains("anyOf")) return words_of_all(schema["anyOf"]);
@@ -156,5 +159,7 @@ inline std::string experiment_reference() {
          "\nWhatever the workload, a case has\n\n" + head + host +
          "\nand below `measure`, beside `passes`,\n\n" + head + measure;
 }
+
+inline std::string suite_reference() { return table_of_keys(rows_of(config::suite_schema())); }
 
 }  // namespace assay::report::testing_support

@@ -54,12 +54,12 @@ std::vector<std::string> read_passes(const yaml::Node& node, const catalogue::Pl
 }
 
 // Every name of a filter must be the workload's or a bare word compared with one.
-void check_filter(const std::string& text, const std::string& origin, const Vocabulary& vocabulary,
-                  Diagnostics& diagnostics) {
+void check_filter(const std::string& text, const SourceLocation& origin,
+                  const Vocabulary& vocabulary, Diagnostics& diagnostics) {
   const auto expression = Expression::compile(text);
   if (!expression) {
     for (const Diagnostic& diagnostic : expression.error().diagnostics) {
-      diagnostics.add({origin}, diagnostic.message, diagnostic.hint);
+      diagnostics.add(origin, diagnostic.message, diagnostic.hint);
     }
     return;
   }
@@ -70,14 +70,14 @@ void check_filter(const std::string& text, const std::string& origin, const Voca
   };
   for (const Expression::Use& use : expression->uses()) {
     if (known(use.name) || known(use.beside)) continue;
-    diagnostics.add({origin}, fmt::format("unknown name '{}' in '{}'{}", use.name, text,
-                                          suggestion(use.name, vocabulary.names(false))));
+    diagnostics.add(origin, fmt::format("unknown name '{}' in '{}'{}", use.name, text,
+                                        suggestion(use.name, vocabulary.names(false))));
   }
 }
 
 void read_for_workload(const catalogue::PluginInfo& workload, const Request& request,
                        const Presets& presets, const Environment& environment,
-                       Experiment& experiment, Diagnostics& diagnostics) {
+                       const Override& override, Experiment& experiment, Diagnostics& diagnostics) {
   const Vocabulary vocabulary(*environment.catalogue, workload);
   ValueChecker checker(presets, diagnostics, environment.presets);
   AxisReader axes(vocabulary, request, checker, diagnostics);
@@ -87,8 +87,14 @@ void read_for_workload(const catalogue::PluginInfo& workload, const Request& req
   check_interleave(request, vocabulary, diagnostics);
   experiment.passes = request.passes ? read_passes(*request.passes, workload, diagnostics)
                                      : workload.default_passes;
-  for (std::size_t i = 0; i < experiment.filters.size(); ++i) {
-    check_filter(experiment.filters[i], fmt::format("--filter {}", i + 1), vocabulary, diagnostics);
+  for (const yaml::Node& filter : override.of_chapter.filters) {
+    check_filter(filter.text, filter.where, vocabulary, diagnostics);
+  }
+  if (const yaml::Node& needs = override.of_chapter.needs; !needs.is_null()) {
+    check_filter(needs.text, needs.where, vocabulary, diagnostics);
+  }
+  for (std::size_t i = 0; i < override.filters.size(); ++i) {
+    check_filter(override.filters[i], {fmt::format("--filter {}", i + 1)}, vocabulary, diagnostics);
   }
   if (const auto refused = over_limit(experiment)) {
     diagnostics.add(request.matrix_where, refused->message, refused->hint);
@@ -102,10 +108,20 @@ Reading read_text(std::string_view text, const std::string& file_name,
                   const Environment& environment, const Override& override) {
   const auto document = yaml::read(text, file_name);
   if (!document) return {{}, tl::unexpected(document.error())};
+  return read_document(*document, text, file_name, environment, override);
+}
+
+Reading read_document(const yaml::Document& document, std::string_view text,
+                      const std::string& file_name, const Environment& environment,
+                      const Override& override) {
+  const Changes& of_chapter = override.of_chapter;
   Diagnostics diagnostics(file_name);
-  diagnostics.add({ExitCode::bad_input, document->mistakes});
-  Request request = read_request(document->root, diagnostics);
+  diagnostics.add({ExitCode::bad_input, document.mistakes});
+  Request request = read_request(document.root, diagnostics);
+  if (!of_chapter.title.empty()) request.title = of_chapter.title;
+  if (!of_chapter.report.is_null()) request.report = of_chapter.report;
   Written written = written_in(request);
+  apply_changes(of_chapter, request, diagnostics);
   apply_settings(override.settings, request, diagnostics);
 
   Experiment experiment;
@@ -116,16 +132,26 @@ Reading read_text(std::string_view text, const std::string& file_name,
   experiment.case_limit = request.case_limit;
   experiment.report = request.report;
   experiment.exclude_where = request.exclude_where;
-  experiment.filters = override.filters;
+  for (const yaml::Node& filter : of_chapter.filters) experiment.filters.push_back(filter.text);
+  experiment.filters.insert(experiment.filters.end(), override.filters.begin(),
+                            override.filters.end());
   if (request.workload) {
     experiment.workload = request.workload->text;
     const Presets presets(environment.configs, std::filesystem::path(file_name).parent_path());
     if (const auto* workload = find_workload(environment, *request.workload, diagnostics)) {
-      read_for_workload(*workload, request, presets, environment, experiment, diagnostics);
+      read_for_workload(*workload, request, presets, environment, override, experiment,
+                        diagnostics);
     }
   }
   if (!diagnostics.empty()) return {std::move(written), tl::unexpected(diagnostics.take())};
   return {std::move(written), std::move(experiment)};
+}
+
+bool has_name(const Environment& environment, std::string_view workload, std::string_view name) {
+  if (name == "measure.passes" || name == "limits.cases" || name == "workload") return true;
+  const auto* plugin = environment.catalogue->find("workload", workload);
+  return plugin != nullptr && Vocabulary(*environment.catalogue, *plugin).find(name).sort !=
+                                  Vocabulary::Meaning::Sort::unknown;
 }
 
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file_name,

@@ -36,6 +36,23 @@ void replace(Setting setting, Request& request) {
   }
 }
 
+// `where`: of the name.
+void apply(const std::string& name, const yaml::Node& value, const SourceLocation& where,
+           Request& request, Diagnostics& diagnostics) {
+  if (value.is_null()) {
+    diagnostics.add(where, fmt::format("{} is set to nothing", name), "write name=value");
+  } else if (name == "limits.cases") {
+    read_case_limit(diagnostics, value, request);
+  } else if (name == "measure.passes") {
+    request.passes = value;
+  } else if (std::ranges::count(yaml::names_of(request_keys()), name) > 0) {
+    diagnostics.add(where, fmt::format("'{}' cannot be set here", name),
+                    "--set takes axes, parameters, measure.* and limits.cases");
+  } else {
+    replace({name, value, where, true, false}, request);
+  }
+}
+
 void apply_setting(const std::string& text, const std::string& origin, Request& request,
                    Diagnostics& diagnostics) {
   const std::size_t equals = text.find('=');
@@ -48,19 +65,7 @@ void apply_setting(const std::string& text, const std::string& origin, Request& 
   // Blanks in place of the name keep the columns of the value.
   const auto value = yaml::parse(std::string(equals + 1, ' ') + text.substr(equals + 1), origin);
   if (!value) return diagnostics.add(value.error());
-  const SourceLocation where{origin, 1, 1};
-  if (value->is_null()) {
-    diagnostics.add(where, fmt::format("{} is set to nothing", name), "write name=value");
-  } else if (name == "limits.cases") {
-    read_case_limit(diagnostics, *value, request);
-  } else if (name == "measure.passes") {
-    request.passes = *value;
-  } else if (std::ranges::count(yaml::names_of(request_keys()), name) > 0) {
-    diagnostics.add(where, fmt::format("'{}' cannot be set here", name),
-                    "--set takes axes, parameters, measure.* and limits.cases");
-  } else {
-    replace({name, *value, where, true, false}, request);
-  }
+  apply(name, *value, {origin, 1, 1}, request, diagnostics);
 }
 
 }  // namespace
@@ -73,6 +78,12 @@ void apply_settings(const std::vector<std::string>& settings, Request& request,
                     Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < settings.size(); ++i) {
     apply_setting(settings[i], fmt::format("--set {}", i + 1), request, diagnostics);
+  }
+}
+
+void apply_changes(const Changes& changes, Request& request, Diagnostics& diagnostics) {
+  for (const auto& [name, value] : changes.settings) {
+    apply(name.text, value, name.where, request, diagnostics);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "config/host_parameters.h"
+#include "config/suite.h"
 #include "yaml/values.h"
 
 namespace assay::config {
@@ -203,6 +204,11 @@ Request read_request(const Node& root, Diagnostics& diagnostics) {
   if (!root.is_mapping()) {
     diagnostics.add(root.where, "an experiment is a mapping of keys",
                     "known keys: " + join(yaml::names_of(request_keys()), ", "));
+    return request;
+  }
+  if (is_suite(root)) {
+    diagnostics.add(root.where, "this is a suite, and an experiment is expected",
+                    "name the experiment of one of its chapters");
     return request;
   }
   read_section(request_keys(), root, diagnostics, request);

@@ -55,4 +55,8 @@ void read_case_limit(Diagnostics& diagnostics, const yaml::Node& node, Request& 
 void apply_settings(const std::vector<std::string>& settings, Request& request,
                     Diagnostics& diagnostics);
 
+struct Changes;
+// The same for a chapter's settings.
+void apply_changes(const Changes& changes, Request& request, Diagnostics& diagnostics);
+
 }  // namespace assay::config
