@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/context.h"
 #include "store/exchange/import.h"
+#include "store/records/suite.h"
 
 namespace assay::cli {
 
@@ -35,6 +38,31 @@ Result<store::Run> named_run(store::Database& database, const std::string& name)
   return database.load_run(*known);
 }
 
+bool is_calibration(const std::string& experiment) {
+  return experiment.starts_with(calibration_prefix);
+}
+
+bool has_calibrations(const store::RunInfo& info) {
+  if (is_calibration(info.experiment)) return true;
+  const auto suite = store::suite_of(info);
+  return suite && std::ranges::any_of(suite->chapters, [](const store::ChapterRecord& chapter) {
+           return is_calibration(chapter.experiment);
+         });
+}
+
+// The run, or the chapters of a suite that calibrate.
+std::vector<store::Run> calibrations_in(const store::Run& run) {
+  const auto suite = store::suite_of(run.info);
+  if (!suite) return {run};
+  std::vector<store::Run> calibrations;
+  for (const store::ChapterRecord& chapter : suite->chapters) {
+    if (is_calibration(chapter.experiment)) {
+      calibrations.push_back(store::chapter_run(run, chapter));
+    }
+  }
+  return calibrations;
+}
+
 }  // namespace
 
 Result<report::Ceilings> ceilings_of_machine(store::Database& database,
@@ -46,12 +74,14 @@ Result<report::Ceilings> ceilings_of_machine(store::Database& database,
   for (const bool narrowed : {false, true}) {
     for (const store::RunSummary& summary : *runs) {
       const store::RunInfo& info = summary.info;
-      if (!info.experiment.starts_with(calibration_prefix)) continue;
-      if (info.first.overrides.empty() == narrowed || !same_machine(info.first.machine, machine))
-        continue;
+      if (!same_machine(info.first.machine, machine) || !has_calibrations(info)) continue;
+      const bool suite = !is_calibration(info.experiment);
+      if (!suite && info.first.overrides.empty() == narrowed) continue;
       const auto run = database.load_run(info.name);
       if (!run) return tl::unexpected(run.error());
-      ceilings.add(*run);
+      for (const store::Run& calibration : calibrations_in(*run)) {
+        if (calibration.info.first.overrides.empty() != narrowed) ceilings.add(calibration);
+      }
     }
   }
   return ceilings;
@@ -64,12 +94,12 @@ Result<report::Ceilings> ceilings_named(store::Database& database,
     const auto run = named_run(database, name);
     if (!run) return tl::unexpected(run.error());
     report::Ceilings own;
-    own.add(*run);
+    for (const store::Run& calibration : calibrations_in(*run)) own.add(calibration);
     if (own.empty()) {
       return fail(ExitCode::bad_input, fmt::format("'{}' has measured no ceiling", name),
                   "name a run that `assay calibrate` made, or an export of one");
     }
-    ceilings.add(*run);
+    for (const store::Run& calibration : calibrations_in(*run)) ceilings.add(calibration);
   }
   return ceilings;
 }

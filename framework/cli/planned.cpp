@@ -29,6 +29,7 @@ std::vector<Diagnostic> objections_to_form(const Context& context, const config:
 
 std::vector<std::string> names_set(const config::Override& given) {
   std::vector<std::string> names;
+  for (const auto& [name, value] : given.of_chapter.settings) names.push_back(name.text);
   for (const std::string& setting : given.settings) {
     names.push_back(config::name_of_setting(setting));
   }
@@ -63,7 +64,8 @@ Result<void> check_machine(const config::Plan& plan, const config::Written& writ
                              names.front()));
 }
 
-// The file itself, or the shipped experiment of a bare name.
+}  // namespace
+
 Result<std::string> experiment_file(const Context& context, const std::string& named) {
   std::error_code ignored;
   const bool bare = named.find_first_of("/.") == std::string::npos;
@@ -75,11 +77,11 @@ Result<std::string> experiment_file(const Context& context, const std::string& n
                                                named, suggestion(named, shipped)));
 }
 
-}  // namespace
-
-Result<Planned> plan_text(const Context& context, std::string_view text, const std::string& file,
-                          const config::Environment& environment, const config::Override& given) {
-  auto [written, experiment] = config::read_text(text, file, environment, given);
+Result<Planned> plan_document(const Context& context, const yaml::Document& document,
+                              std::string_view text, const std::string& file,
+                              const config::Environment& environment,
+                              const config::Override& given) {
+  auto [written, experiment] = config::read_document(document, text, file, environment, given);
   if (!experiment) return with_report(experiment.error(), context, written, file);
   auto plan = config::expand(*experiment);
   if (!plan) return with_report(plan.error(), context, written, file);
@@ -93,13 +95,11 @@ Result<Planned> plan_text(const Context& context, std::string_view text, const s
   return planned;
 }
 
-Result<Planned> plan_file(const Context& context, const std::string& file,
-                          const config::Override& given) {
-  const auto path = experiment_file(context, file);
-  if (!path) return tl::unexpected(path.error());
-  const auto text = read_file(*path, yaml::Limits{}.bytes);
-  if (!text) return tl::unexpected(text.error());
-  return plan_text(context, *text, *path, context.environment(), given);
+Result<Planned> plan_text(const Context& context, std::string_view text, const std::string& file,
+                          const config::Environment& environment, const config::Override& given) {
+  const auto document = yaml::read(text, file);
+  if (!document) return tl::unexpected(document.error());
+  return plan_document(context, *document, text, file, environment, given);
 }
 
 Result<void> check_report(const Context& context, const Planned& planned,

@@ -38,7 +38,34 @@ struct Stored {
   store::Run run;
   std::vector<const store::CaseResult*> cases;  // that --case names; empty: all
   store::Session session;
+  config::Changes changes = {};  // of the chapter that the cases are of
 };
+
+// Leaves the run of the first chapter that has all the chosen cases.
+Result<void> narrow_to_chapter(const store::SuiteRecord& suite, Stored& stored) {
+  std::vector<std::string> keys;
+  for (const store::CaseResult* result : stored.cases) keys.push_back(result->key);
+  for (const store::ChapterRecord& chapter : suite.chapters) {
+    store::Run own = store::chapter_run(stored.run, chapter);
+    std::vector<const store::CaseResult*> cases;
+    for (const std::string& key : keys) {
+      const auto found = std::ranges::find_if(
+          own.cases, [&](const store::CaseResult& result) { return result.key == key; });
+      if (found != own.cases.end()) cases.push_back(&*found);
+    }
+    if (cases.size() < keys.size()) continue;
+    stored.run = std::move(own);  // the cases stay where they are
+    stored.cases = std::move(cases);
+    stored.changes.title = chapter.title;
+    if (chapter.report.empty()) return {};
+    auto report = yaml::parse(chapter.report, chapter.file);
+    if (!report) return tl::unexpected(report.error());
+    stored.changes.report = std::move(*report);
+    return {};
+  }
+  return fail(ExitCode::bad_input, "the cases are of several chapters",
+              "name cases of one chapter, or the suite's file with --only and --filter");
+}
 
 // Where --case names cases of several sessions, the first case's session counts.
 Result<Stored> stored_run(const po::variables_map& values) {
@@ -60,9 +87,19 @@ Result<Stored> stored_run(const po::variables_map& values) {
     auto cases = choose_cases(stored.run, choice);
     if (!cases) return tl::unexpected(cases.error());
     stored.cases = std::move(*cases);
+    if (const auto suite = store::suite_of(stored.run.info)) {
+      auto narrowed = narrow_to_chapter(*suite, stored);
+      if (!narrowed) return tl::unexpected(narrowed.error());
+    }
   }
   stored.session =
       store::session_of(stored.run.info, stored.cases.empty() ? 0 : stored.cases[0]->session);
+  for (const store::Session& session : stored.run.info.sessions) {
+    if (!stored.cases.empty() || !store::suite_of(session)) continue;
+    // A suite may have grown; what narrowed a later session does not narrow the run.
+    stored.session = session;
+    stored.session.overrides = stored.run.info.first.overrides;
+  }
   if (stored.session.experiment_text.empty()) {
     return fail(ExitCode::bad_input,
                 fmt::format("{} was stored without the text of its experiment", *name),
@@ -111,12 +148,63 @@ Result<std::optional<std::string>> newest_whole_run(store::Database& database,
   return std::optional<std::string>();
 }
 
+RunInvocation invocation_of_suite(PlannedSuite planned, const SuiteRequest& request) {
+  RunInvocation invocation;
+  invocation.experiment = planned.whole;
+  invocation.overrides = for_the_record(request.given);
+  invocation.words = as_words(request.given);
+  for (const std::string& chapter : request.only) {
+    invocation.overrides.push_back("--only " + chapter);
+    invocation.words.insert(invocation.words.end(), {"--only", chapter});
+  }
+  invocation.suite = std::make_shared<const PlannedSuite>(std::move(planned));
+  return invocation;
+}
+
+Result<void> refuse_only(const po::variables_map& values, const std::string& what) {
+  if (values.count("only") == 0) return {};
+  return fail(ExitCode::bad_input, fmt::format("--only chooses chapters, and {} is no suite", what),
+              "--filter chooses cases of an experiment");
+}
+
+Result<RunInvocation> invocation_of_stored_suite(const Context& context,
+                                                 const po::variables_map& values,
+                                                 const Stored& stored,
+                                                 const store::SuiteRecord& record) {
+  SuiteRequest request{stored_overrides(stored.session, true), texts(values, "only")};
+  append(overrides(values), request.given);
+  auto planned = plan_stored_suite(context, stored.session, record, request);
+  if (!planned) return tl::unexpected(planned.error());
+  RunInvocation invocation = invocation_of_suite(std::move(*planned), request);
+  invocation.of = stored.run.info.name;
+  const std::vector<std::string> more = as_words(overrides(values));
+  invocation.words = {"--experiment-of", stored.run.info.name};
+  invocation.words.insert(invocation.words.end(), more.begin(), more.end());
+  for (const std::string& chapter : request.only) {
+    invocation.words.insert(invocation.words.end(), {"--only", chapter});
+  }
+  return invocation;
+}
+
 }  // namespace
 
 Result<RunInvocation> invocation_of_file(const Context& context, const po::variables_map& values,
                                          const std::string& file) {
   const config::Override given = overrides(values);
-  auto planned = plan_file(context, file, given);
+  const auto path = experiment_file(context, file);
+  if (!path) return tl::unexpected(path.error());
+  const auto text = read_file(*path, yaml::Limits{}.bytes);
+  if (!text) return tl::unexpected(text.error());
+  if (config::is_suite(*text)) {
+    const SuiteRequest request{given, texts(values, "only")};
+    auto planned = plan_suite_file(context, *path, *text, request);
+    if (!planned) return tl::unexpected(planned.error());
+    RunInvocation invocation = invocation_of_suite(std::move(*planned), request);
+    invocation.words.insert(invocation.words.begin(), file);
+    return invocation;
+  }
+  if (auto refused = refuse_only(values, file); !refused) return tl::unexpected(refused.error());
+  auto planned = plan_text(context, *text, *path, context.environment(), given);
   if (!planned) return tl::unexpected(planned.error());
   RunInvocation invocation{
       std::move(planned->experiment), std::move(planned->plan), for_the_record(given), {}, {file}};
@@ -129,8 +217,15 @@ Result<RunInvocation> invocation_of_run(const Context& context, const po::variab
   const auto stored = stored_run(values);
   if (!stored) return tl::unexpected(stored.error());
   const store::Session& from = stored->session;
+  if (const auto suite = store::suite_of(from)) {
+    return invocation_of_stored_suite(context, values, *stored, *suite);
+  }
+  if (auto refused = refuse_only(values, stored->run.info.name); !refused) {
+    return tl::unexpected(refused.error());
+  }
   const config::Override given = overrides(values);
   config::Override override = stored_overrides(from, stored->cases.empty());
+  override.of_chapter = stored->changes;
   append(given, override);
   auto planned = plan_text(context, from.experiment_text, from.experiment_file,
                            environment_of(context, from), override);
@@ -208,7 +303,12 @@ Result<std::optional<std::string>> run_to_resume(const po::variables_map& values
     if (!checked) return tl::unexpected(checked.error());
     return std::optional(named);
   }
-  if (invocation.of) return invocation.of;
+  if (invocation.of) {
+    // A chapter's case is measured again in a run of its own.
+    const auto checked = check_experiment_of(database, *invocation.of, invocation.experiment.name);
+    if (!checked) return tl::unexpected(checked.error());
+    return invocation.of;
+  }
   auto latest = newest_whole_run(database, invocation.experiment.name);
   if (!latest) return latest;
   if (!*latest) {

@@ -8,6 +8,8 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
+#include "base/text.h"
+#include "config/suite.h"
 #include "test_catalogue.h"
 #include "yaml/values.h"
 
@@ -48,10 +50,14 @@ nlohmann::json shipped_schema() {
   return nlohmann::json::parse(file);
 }
 
-std::vector<fs::path> shipped() {
+// The experiments, or the suites.
+std::vector<fs::path> shipped(bool suites = false) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(fs::path(ASSAY_SOURCE_DIR) / "experiments")) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+    if (entry.path().extension() != ".yaml") continue;
+    if (is_suite(read_file(entry.path().string()).value_or("")) == suites) {
+      files.push_back(entry.path());
+    }
   }
   return files;
 }
@@ -80,6 +86,13 @@ TEST(ShippedExperiments, SatisfyTheSchema) {
                                      0),
               0u)
         << file;
+  }
+}
+
+TEST(ShippedExperiments, SuitesSatisfyTheSchema) {
+  ASSERT_FALSE(shipped(true).empty());
+  for (const fs::path& file : shipped(true)) {
+    EXPECT_EQ(objections(*read_file(file.string()), shipped_schema()), "") << file;
   }
 }
 
@@ -168,6 +181,27 @@ INSTANTIATE_TEST_SUITE_P(
                "{experiment: a, workload: attention, measure: {passes: [train_step]}}"},
         Sample{"list_in_fixed", "{experiment: a, workload: attention, fixed: {batch: [1, 2]}}"}),
     name_of);
+
+TEST(Schema, OfAFileTakesSuitesAndExperiments) {
+  const nlohmann::json schema = file_schema(experiment_schema(test_environment()));
+  EXPECT_EQ(objections("{experiment: a, workload: attention}", schema), "");
+  EXPECT_NE(objections("{experiment: a, workload: atention}", schema), "");
+  const std::string suite =
+      "suite: a\ntitle: All\nchapters:\n  - text: Between.\n  - chapter: b\n    experiment: "
+      "b.yaml\n"
+      "    set: {seq_len: [64, 128], attention: {tiled: {block_m: 64}}}\n"
+      "    filter: [seq_len < 100]\n    report: model_summary\n    needs: seq_len > 1\n"
+      "    on: {cpu: {set: {batch: 1}, filter: batch > 0}, cuda: {leave: known}}\n"
+      "  - experiment: {experiment: c, workload: attention}\n";
+  EXPECT_EQ(objections(suite, schema), "");
+  for (const char* wrong :
+       {"suite: a\n", "suite: a b\nchapters: [{experiment: b}]\n",
+        "suite: a\nchapters: [{experimnt: b}]\n", "suite: a\nchapters: []\n",
+        "suite: a\nchapters: [{experiment: b, on: {gpu: {}}}]\n",
+        "suite: a\nchapters: [{experiment: {experiment: c, workload: atention}}]\n"}) {
+    EXPECT_NE(objections(wrong, schema), "") << wrong;
+  }
+}
 
 TEST(Schema, DescribesWhatAnEditorShows) {
   const nlohmann::json schema = experiment_schema(test_environment());

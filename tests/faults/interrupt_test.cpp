@@ -151,6 +151,45 @@ class Interrupt : public ::testing::Test {
   Trial trial_{"Signals to the host"};
 };
 
+// The third of six cases is that of the second chapter's which it waits in.
+TEST_F(Interrupt, OfASuite) {
+  const auto chapter = [](const char* name, int first, const std::string& third) {
+    std::string text = fmt::format(
+        "experiment: {}\nworkload: attention\n"
+        "fixed: {{batch: 1, heads: 1, d_head: 8, device: cpu}}\n"
+        "measure: {{passes: [forward], warmup: 2, samples: 3}}\ninclude:\n",
+        name);
+    for (const std::string& fault : {std::string("nap"), third}) {
+      text += fmt::format("  - {{attention: {{hostile: {{fault: {}}}}}, seq_len: {}}}\n", fault,
+                          first++);
+    }
+    return text;
+  };
+  trial_.folder().write("a.yaml", chapter("a", 1, "nap"));
+  trial_.folder().write("b.yaml", chapter("b", 2, "wait"));
+  trial_.folder().write("suite.yaml",
+                        "suite: interrupts\nchapters: [{experiment: a}, {experiment: b}, "
+                        "{chapter: c, experiment: a, set: {d_head: 16}}]\n");
+  trial_.environment["HOSTILE_LEAVE"] = (trial_.folder().path() / "leave").string();
+  const auto there = file_of_the_strike();
+  Host host(trial_.command(words("suite.yaml")));
+  wait_for_file(host, there);
+  host.send_and_see_taken(SIGINT);
+  trial_.folder().write("leave", "");
+  const End end = host.wait(60);
+  EXPECT_EQ(end.exit_code, 1) << end.errors;
+  EXPECT_THAT(end.output, HasSubstr("--resume interrupts-1"));
+  EXPECT_EQ(trial_.stored().cases.size(), 3u) << "1, 2 of both, 3";
+  const std::string page = trial_.folder().read("results/interrupts-1/report.md");
+  EXPECT_THAT(page, HasSubstr("## 2. b"));
+  EXPECT_THAT(page, HasSubstr("- **c**: a (not measured)"));
+  const End resumed = trial_.run(
+      {"run", "--resume", "interrupts-1", "--plugin", test::fixture("hostile_attention")});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_EQ(reported(resumed.errors).size(), trial_.stored().cases.size() - 3);
+  EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("## 3. a"));
+}
+
 TEST_F(Interrupt, Once) { once(SIGINT, "SIGINT (Ctrl-C)"); }
 TEST_F(Interrupt, OnceByTerm) { once(SIGTERM, "SIGTERM"); }
 TEST_F(Interrupt, OnceWhereTheDriverHasThreads) {

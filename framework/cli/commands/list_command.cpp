@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
+#include "config/suite.h"
 #include "yaml/document.h"
 
 namespace assay::cli {
@@ -15,12 +16,14 @@ namespace {
 const std::vector<std::string> topics = {"plugins", "experiments", "models", "runs"};
 
 Usage list_usage() {
-  Usage usage{"list",
-              "[plugins|experiments|models|runs|KIND]",
-              "Lists the plugins of every kind or of one, the experiments, the models or the runs.",
-              "assay list attention",
-              po::options_description("Options"),
-              {}};
+  Usage usage{
+      "list",
+      "[plugins|experiments|models|runs|KIND]",
+      "Lists the plugins of every kind or of one, the experiments and suites, the models or the "
+      "runs.",
+      "assay list attention",
+      po::options_description("Options"),
+      {}};
   add_results_option(usage.options);
   usage.options.add_options()("topic", po::value<std::string>()->value_name("WHAT"),
                               "what to list; the same as the argument");
@@ -37,6 +40,13 @@ void print_kind(const catalogue::Catalogue& catalogue, std::string_view kind) {
   for (const auto* plugin : plugins) {
     print_out("  {:<{}}  {}{}\n", plugin->name, width, plugin->description,
               plugin->external() ? " (external)" : "");
+  }
+}
+
+void print_experiments(const std::filesystem::path& folder) {
+  for (const std::string& name : yaml::names_in(folder)) {
+    const auto text = read_file((folder / (name + ".yaml")).string(), yaml::Limits{}.bytes);
+    print_out("{}{}\n", name, text && config::is_suite(*text) ? "  (suite)" : "");
   }
 }
 
@@ -76,7 +86,7 @@ Result<ExitCode> list_command(const Arguments& arguments) {
   if (topic == "models") {
     print_out("{}\n", join(yaml::names_in(context->installation.configs() / "models"), "\n"));
   } else if (topic == "experiments") {
-    print_out("{}\n", join(yaml::names_in(context->installation.experiments()), "\n"));
+    print_experiments(context->installation.experiments());
   } else {
     for (const std::string_view each : catalogue::kinds) {
       if (!kind || each == topic) print_kind(context->catalogue, each);

@@ -1,14 +1,17 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
-#include "cli/planned.h"
+#include "cli/run_invocation.h"
+#include "cli/suite_outlook.h"
 #include "run/cases/machine.h"
 #include "run/cases/memory_estimate.h"
 #include "run/cases/resolve.h"
@@ -25,14 +28,19 @@ Usage plan_usage() {
       "plan",
       "FILE",
       "Lists every case of an experiment with its estimated memory, what would be skipped on this\n"
-      "machine and why, and which cases take turns. It runs none of them.",
+      "machine and why, and which cases take turns. It runs none of them. Of a suite it lists "
+      "every\n"
+      "chapter, the total of cases and the time that earlier runs of them took.",
       "assay plan experiments/model_timing.yaml --filter 'model == small'",
       po::options_description("Options"),
       {}};
   add_experiment_options(usage.options);
   add_external_option(usage.options);
-  usage.options.add_options()("experiment-file", po::value<std::string>()->value_name("FILE"),
-                              "the experiment; the same as the argument");
+  add_results_option(usage.options);
+  usage.options.add_options()("only", po::value<std::vector<std::string>>()->value_name("CHAPTER"),
+                              "of a suite, only this chapter; may be repeated")(
+      "experiment-file", po::value<std::string>()->value_name("FILE"),
+      "the experiment or suite; the same as the argument");
   usage.positions.add("experiment-file", 1);
   return usage;
 }
@@ -44,12 +52,17 @@ struct Outlook {
   bool on_gpu = false;
 };
 
+// What else the list says of a case.
+using Note = std::function<std::string(std::size_t index)>;
+
 class Planner {
  public:
-  Planner(const run::Surroundings& around, const config::Plan& plan, bool allow_external)
+  Planner(const run::Surroundings& around, const config::Plan& plan, bool allow_external,
+          Note note = {})
       : around_(around),
         plan_(plan),
         allow_external_(allow_external),
+        note_(std::move(note)),
         estimator_(around),
         interleave_(around, plan, allow_external) {
     for (const catalogue::PluginInfo& plugin : around.catalogue.plugins) {
@@ -94,6 +107,7 @@ class Planner {
                !why.empty() && !outlook.skipped) {
       page_ += "  [apart: " + why + "]";
     }
+    if (note_) page_ += note_(index);
     page_ += '\n';
   }
 
@@ -145,6 +159,7 @@ class Planner {
   const run::Surroundings& around_;
   const config::Plan& plan_;
   bool allow_external_;
+  Note note_;
   std::set<std::string> deciding_;  // kinds with external variants or ones bound to devices
   run::MemoryEstimator estimator_;
   run::InterleavePlan interleave_;
@@ -154,6 +169,48 @@ class Planner {
   std::size_t large_ = 0;
   std::size_t in_turns_ = 0;
 };
+
+// "  [shared with norm_layer, warmup]"
+std::string note_on_shared(const run::Work& work, const std::vector<run::ChapterPlan>& plans,
+                           std::size_t chapter, std::size_t index) {
+  std::vector<std::string> others;
+  for (const std::size_t other : work.chapters_of(work.item_of(chapter, index))) {
+    if (other != chapter) others.push_back(plans[other].name);
+  }
+  return others.empty() ? "" : "  [shared with " + join(others, ", ") + "]";
+}
+
+void print_suite(const Context& context, const PlannedSuite& suite, const WallTimes& times,
+                 bool allow_external) {
+  const run::Machine machine = run::probe_machine();
+  const std::vector<run::ChapterPlan> plans = suite.chapter_plans();
+  const run::Work work(context.catalogue, machine, allow_external, plans);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!plans[i].chosen) continue;
+    print_out("{}: {}\n", plans[i].name, plans[i].experiment.title);
+    if (work.cannot(i)) {
+      print_out("  left out: {}\n\n", *work.cannot(i));
+      continue;
+    }
+    const run::Surroundings around = {context.catalogue, plans[i].experiment, machine,
+                                      context.catalogue.uses_cuda()};
+    Planner(around, plans[i].plan, allow_external, [&](std::size_t index) {
+      return note_on_shared(work, plans, i, index);
+    }).print();
+    print_out("\n");
+  }
+  print_out("{}", outlook_of(suite, work, times).text(suite.suite.name));
+}
+
+// Of the database in the results folder; none where there is no database.
+WallTimes times_of(const po::variables_map& values) {
+  auto opened = open_database(values, store::Access::read_only);
+  if (!opened) return [](const auto&) { return std::map<std::string, double>(); };
+  auto database = std::make_shared<store::Database>(std::move(*opened));
+  return [database](const std::vector<std::string>& keys) {
+    return database->wall_times(keys).value_or(std::map<std::string, double>());
+  };
+}
 
 }  // namespace
 
@@ -165,12 +222,17 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (file.empty()) return fail(ExitCode::bad_input, "no experiment was named");
   const auto context = open_context(texts(**values, "plugin"));
   if (!context) return tl::unexpected(context.error());
-  const auto planned = plan_file(*context, file, overrides(**values));
-  if (!planned) return tl::unexpected(planned.error());
+  const auto invocation = invocation_of_file(*context, **values, file);
+  if (!invocation) return tl::unexpected(invocation.error());
+  const bool allow_external = (**values)["allow-external"].as<bool>();
+  if (invocation->suite) {
+    print_suite(*context, *invocation->suite, times_of(**values), allow_external);
+    return ExitCode::ok;
+  }
   const run::Machine machine = run::probe_machine();
-  const run::Surroundings around = {context->catalogue, planned->experiment, machine,
+  const run::Surroundings around = {context->catalogue, invocation->experiment, machine,
                                     context->catalogue.uses_cuda()};
-  Planner(around, planned->plan, (**values)["allow-external"].as<bool>()).print();
+  Planner(around, invocation->plan, allow_external).print();
   return ExitCode::ok;
 }
 

@@ -12,7 +12,7 @@ Usage report_usage() {
       "report",
       "RUN…",
       "Makes the report of stored runs; several runs are merged into one report. `latest` is\n"
-      "the newest run.",
+      "the newest run. Of a suite it is one document of the chapters that have results.",
       "assay report latest --layout model_totals --filter 'seq_len == 256'",
       po::options_description("Options"),
       {}};
@@ -26,6 +26,8 @@ Usage report_usage() {
       "calibrations); may be repeated, the first that has a ceiling counts")(
       "filter", po::value<std::vector<std::string>>()->value_name("EXPRESSION"),
       "report only the cases for which it holds, such as 'seq_len == 256'; may be repeated")(
+      "only", po::value<std::vector<std::string>>()->value_name("CHAPTER"),
+      "of a suite's run, only this chapter; may be repeated")(
       "run", po::value<std::vector<std::string>>()->value_name("RUN"),
       "a run; the same as the argument");
   usage.positions.add("run", -1);
@@ -54,9 +56,10 @@ Result<ExitCode> report_command(const Arguments& arguments) {
     return (*values)->count(name) > 0 ? std::optional((**values)[name].as<std::string>())
                                       : std::nullopt;
   };
-  const auto rendered = render_report(*context, *database, results_folder(**values),
-                                      {runs, optional_text("layout"), optional_text("output"),
-                                       texts(**values, "ceilings"), texts(**values, "filter")});
+  const auto rendered = render_report(
+      *context, *database, results_folder(**values),
+      {runs, optional_text("layout"), optional_text("output"), texts(**values, "ceilings"),
+       texts(**values, "filter"), texts(**values, "only")});
   if (!rendered) return tl::unexpected(rendered.error());
   return print(*rendered);
 }

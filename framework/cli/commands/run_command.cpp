@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
 
 #include "base/output.h"
 #include "cli/command_line.h"
@@ -10,6 +11,8 @@
 #include "cli/run_invocation.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
+#include "cli/suite_outlook.h"
+#include "run/cases/machine.h"
 #include "run/plugins/compiled_options.h"
 #include "run/schedule/runner.h"
 
@@ -18,15 +21,18 @@ namespace assay::cli {
 namespace {
 
 Usage run_usage() {
-  Usage usage{"run",
-              "FILE…",
-              "Runs every case of the experiments, stores the results and writes the reports.",
-              "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter "
-              "'seq_len<=256'\n"
-              "  assay run experiments/quickstart.yaml --resume --retry oom,timeout\n"
-              "  assay run --experiment-of quickstart-1 --case 3",
-              po::options_description("Options"),
-              {}};
+  Usage usage{
+      "run",
+      "FILE…",
+      "Runs every case of the experiments, stores the results and writes the reports. A suite "
+      "is\nmeasured as one run, each case once, and reported as one document.",
+      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter "
+      "'seq_len<=256'\n"
+      "  assay run experiments/quickstart.yaml --resume --retry oom,timeout\n"
+      "  assay run --experiment-of quickstart-1 --case 3\n"
+      "  assay run experiments/writeup.yaml --only norm_layer --only warmup",
+      po::options_description("Options"),
+      {}};
   add_experiment_options(usage.options);
   add_results_option(usage.options);
   add_external_option(usage.options);
@@ -42,9 +48,11 @@ Usage run_usage() {
       "take the experiment from a stored run, with its --set and --filter, instead of from FILE")(
       "case", po::value<std::string>()->value_name("CASE"),
       "only this case of --experiment-of: its number, the beginning of its key or an expression "
-      "such as 'outcome == oom'")("experiment-file",
-                                  po::value<std::vector<std::string>>()->value_name("FILE"),
-                                  "an experiment; the same as the argument");
+      "such as 'outcome == oom'")("only",
+                                  po::value<std::vector<std::string>>()->value_name("CHAPTER"),
+                                  "measure only this chapter of a suite; may be repeated")(
+      "experiment-file", po::value<std::vector<std::string>>()->value_name("FILE"),
+      "an experiment; the same as the argument");
   usage.positions.add("experiment-file", -1);
   return usage;
 }
@@ -97,6 +105,25 @@ void tell_other_binaries(store::Database& database, const std::string& before,
       others, repeated->size(), repeated->size() == 1 ? "case was" : "cases were", before);
 }
 
+// Says what a suite will measure before it begins.
+void tell_outlook(const Context& context, const po::variables_map& values,
+                  const PlannedSuite& suite, const std::optional<std::string>& resume,
+                  store::Database& database) {
+  const run::Machine machine = run::probe_machine();
+  const run::Work work(context.catalogue, machine, values["allow-external"].as<bool>(),
+                       suite.chapter_plans());
+  std::set<std::string> done;
+  if (resume) {
+    if (const auto recorded = database.recorded_cases(*resume)) {
+      for (const auto& [key, result] : *recorded) done.insert(key);
+    }
+  }
+  const auto times = [&](const std::vector<std::string>& keys) {
+    return database.wall_times(keys).value_or(std::map<std::string, double>());
+  };
+  write_error(outlook_of(suite, work, times, done).text(suite.suite.name));
+}
+
 Result<Finished> run_one(const Context& context, const po::variables_map& values,
                          const RunInvocation& invocation) {
   const auto again = asked_again(values);
@@ -106,19 +133,24 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
   const auto resume = run_to_resume(values, *database, invocation);
   if (!resume) return tl::unexpected(resume.error());
 
-  const run::RunRequest request{context.installation,
-                                context.catalogue,
-                                invocation.experiment,
-                                invocation.plan,
-                                results_folder(values),
-                                invocation.overrides,
-                                *resume,
-                                values["allow-external"].as<bool>(),
-                                *again,
-                                absolute(texts(values, "plugin")),
-                                [&](const auto& needs, const auto& stop) {
-                                  return run::build_compiled(context.installation, needs, stop);
-                                }};
+  run::RunRequest request{context.installation,
+                          context.catalogue,
+                          invocation.experiment,
+                          invocation.plan,
+                          results_folder(values),
+                          invocation.overrides,
+                          *resume,
+                          values["allow-external"].as<bool>(),
+                          *again,
+                          absolute(texts(values, "plugin")),
+                          [&](const auto& needs, const auto& stop) {
+                            return run::build_compiled(context.installation, needs, stop);
+                          }};
+  if (invocation.suite) {
+    request.chapters = invocation.suite->chapter_plans();
+    request.suite = invocation.suite->record;
+    tell_outlook(context, values, *invocation.suite, *resume, *database);
+  }
   Progress progress(::isatty(STDERR_FILENO) != 0);
   auto end = run::run_experiment(request, *database, progress);
   if (!end) {

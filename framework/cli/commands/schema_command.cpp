@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
+#include "config/suite.h"
 #include "report/read/schema.h"
 
 namespace assay::cli {
@@ -13,9 +14,8 @@ namespace {
 Usage schema_usage() {
   Usage usage{"schema",
               "",
-              "Prints the JSON Schema of experiments with the plugins of this installation, for "
-              "completion\n"
-              "and checks in an editor.",
+              "Prints the JSON Schema of experiments and suites with the plugins of this "
+              "installation, for\ncompletion and checks in an editor.",
               "assay schema --output configs/experiment.schema.json",
               po::options_description("Options"),
               {}};
@@ -33,8 +33,10 @@ Result<ExitCode> schema_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   const auto context = open_context(texts(**values, "plugin"));
   if (!context) return tl::unexpected(context.error());
-  const std::string text =
-      config::experiment_schema(context->environment(), report::report_schema()).dump(2) + "\n";
+  const std::string text = config::file_schema(config::experiment_schema(context->environment(),
+                                                                         report::report_schema()))
+                               .dump(2) +
+                           "\n";
   const std::string output = text_or(**values, "output", "");
   if (output.empty()) {
     print_out("{}", text);

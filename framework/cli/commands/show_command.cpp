@@ -11,10 +11,12 @@
 #include "cli/context.h"
 #include "cli/repeat_case.h"
 #include "cli/show/case_page.h"
+#include "cli/show/document.h"
 #include "config/presets.h"
 #include "run/process/environment.h"
 #include "run/workers/worker.h"
 #include "store/records/identity.h"
+#include "store/records/suite.h"
 
 namespace assay::cli {
 
@@ -108,8 +110,16 @@ void print_line(const store::CaseResult& result) {
 void print_run(const store::Run& run) {
   print_out("{}: {}\n  started {}, {}\n", run.info.name, run.info.title, run.info.started,
             run.info.finished.empty() ? "not finished" : "finished " + run.info.finished);
-  print_out("  machine: {}\n  provenance: {}\n", run.info.first.machine.dump(),
-            run.info.first.provenance.dump());
+  nlohmann::json provenance = run.info.first.provenance;
+  const auto suite = store::suite_of(run.info);
+  if (suite) provenance.erase("suite");
+  print_out("  machine: {}\n  provenance: {}\n", run.info.first.machine.dump(), provenance.dump());
+  if (suite) {
+    print_out("  chapters:\n");
+    for (const std::string& line : split(trim(suite_summary({run}, {})), '\n')) {
+      print_out("    {}\n", line);
+    }
+  }
   for (const store::CaseResult& each : run.cases) print_line(each);
 }
 

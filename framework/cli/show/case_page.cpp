@@ -12,6 +12,7 @@
 #include "statistics/summary.h"
 #include "store/records/identity.h"
 #include "store/records/intake.h"
+#include "store/records/suite.h"
 
 namespace assay::cli {
 
@@ -126,12 +127,22 @@ void add_provenance(const store::Run& run, const store::CaseResult& result, std:
   page += fmt::format("    run: {}, started {}{}\n", run.info.name, run.info.started,
                       result.session == 0 ? "" : fmt::format(", session {}", result.session + 1));
   page += fmt::format("    experiment: {} ({})\n", run.info.experiment, session.experiment_file);
+  const auto suite = store::suite_of(run.info);
+  if (suite) {
+    std::vector<std::string> chapters;
+    for (const store::ChapterRecord& chapter : suite->chapters) {
+      if (std::ranges::count(chapter.cases, result.key) > 0) chapters.push_back(chapter.name);
+    }
+    page += fmt::format("    chapters: {}\n", join(chapters, ", "));
+  }
   if (!session.overrides.empty()) {
     page += fmt::format("    overrides: {}\n", join(session.overrides, " "));
   }
   for (const json* object : {&session.provenance, &session.machine}) {
     if (!object->is_object()) continue;
-    for (const auto& [name, value] : object->items()) add_json(name, value, 2, page);
+    for (const auto& [name, value] : object->items()) {
+      if (!suite || name != "suite") add_json(name, value, 2, page);
+    }
   }
   if (!session.experiment_text.empty()) {
     add_json("experiment text", trim(session.experiment_text), 2, page);

@@ -9,11 +9,10 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
-#include "cli/ceilings.h"
-#include "cli/metrics.h"
+#include "cli/show/document.h"
 #include "cli/show/outcome_summary.h"
-#include "report/document/markdown_table.h"
 #include "report/page/report.h"
+#include "store/records/suite.h"
 #include "yaml/document.h"
 
 namespace assay::cli {
@@ -43,23 +42,22 @@ Result<report::Document> document_of_layout(report::Inputs inputs, const std::st
   return tl::unexpected(Error{ExitCode::bad_input, std::move(document->problems)});
 }
 
-// Falls back to the default report, so that the results are always shown.
-Result<report::Document> document_of_run(report::Inputs inputs) {
-  const Result<config::Written>& written = inputs.sources.front().written;
-  if (written) inputs.spec = written->report;
-  auto document = written ? report::build(inputs) : tl::unexpected(written.error());
-  if (document) return document;
-  inputs.spec = {};
-  auto plain = report::build(inputs);
-  if (!plain) return plain;
-  plain->problems = std::move(document.error().diagnostics);
-  const std::string why = Error{ExitCode::bad_input, plain->problems}.text();
-  plain->sections.insert(
-      plain->sections.begin(),
-      report::Paragraph{
-          "**The experiment's own report could not be made**, this is the default one: " +
-          report::escape_cell(why)});
-  return plain;
+// Refuses a mixture of runs of suites and of experiments.
+Result<bool> are_suites(const std::vector<store::Run>& runs, const ReportRequest& request) {
+  const auto is_suite = [](const store::Run& run) { return store::suite_of(run.info).has_value(); };
+  const auto suites = std::ranges::count_if(runs, is_suite);
+  if (suites == 0 && !request.only.empty()) {
+    return fail(
+        ExitCode::bad_input,
+        fmt::format("--only chooses chapters, and {} is no run of a suite", runs.front().info.name),
+        "--filter chooses cases of any run");
+  }
+  if (suites == 0 || suites == std::ssize(runs)) return suites > 0;
+  const auto other = std::ranges::find_if_not(runs, is_suite);
+  return fail(
+      ExitCode::bad_input,
+      fmt::format("{} is a run of an experiment, and another is of a suite", other->info.name),
+      "report them apart, or with --layout");
 }
 
 }  // namespace
@@ -84,20 +82,13 @@ Result<Rendered> render_report(const Context& context, store::Database& database
     return fail(ExitCode::bad_input, fmt::format("no case of {} is left", join(request.runs, ", ")),
                 std::move(hint));
   }
-  report::Inputs inputs;
-  for (const store::Run& run : loaded) inputs.sources.emplace_back(&run);
-  inputs.layouts = context.installation.configs() / "layouts";
-  inputs.results = results;
-  inputs.metrics = metrics_of_all(context.catalogue);
-  for (const report::Source& source : inputs.sources) {
-    if (!source.written) continue;
-    const auto passes = passes_of(context.catalogue, *source.written);
-    inputs.passes.insert(inputs.passes.end(), passes.begin(), passes.end());
+  bool of_suite = false;
+  if (!request.layout) {
+    const auto suites = are_suites(loaded, request);
+    if (!suites) return tl::unexpected(suites.error());
+    of_suite = *suites;
   }
-  inputs.ceilings = [&](const store::Run& source) {
-    return request.ceilings.empty() ? ceilings_of_machine(database, source.info.first.machine)
-                                    : ceilings_named(database, request.ceilings);
-  };
+  report::Inputs inputs = inputs_of(context, database, results, request.ceilings, loaded);
 
   Rendered rendered;
   rendered.file = request.output ? std::filesystem::path(*request.output)
@@ -110,7 +101,9 @@ Result<Rendered> render_report(const Context& context, store::Database& database
                 fmt::format("{} cannot be made: {}", inputs.folder.string(), error.message()));
   }
   const auto document =
-      request.layout ? document_of_layout(inputs, *request.layout) : document_of_run(inputs);
+      of_suite ? document_of_suite(context, database, results, request, loaded, inputs.folder)
+      : request.layout ? document_of_layout(inputs, *request.layout)
+                       : document_of_run(inputs);
   if (!document) return tl::unexpected(document.error());
   const auto markdown = report::to_markdown(*document);
   if (!markdown) return tl::unexpected(markdown.error());
@@ -118,7 +111,8 @@ Result<Rendered> render_report(const Context& context, store::Database& database
     written.error().exit_code = ExitCode::results_unreadable;
     return tl::unexpected(written.error());
   }
-  rendered.tables = report::to_terminal(*document, 0);
+  rendered.tables =
+      of_suite ? suite_summary(loaded, request.only) : report::to_terminal(*document, 0);
   rendered.summary = outcome_summary(loaded);
   rendered.problems = document->problems;
   return rendered;

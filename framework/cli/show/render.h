@@ -32,10 +32,12 @@ struct ReportRequest {
   // Calibrations for shares (cli/ceilings.h); empty: the newest ones of each run's own machine.
   std::vector<std::string> ceilings = {};
   std::vector<std::string> filters = {};  // cli/case_choice.h
+  std::vector<std::string> only = {};     // chapters of a suite; empty: all
 };
 
-// Writes the report of stored runs into the first one's folder. A mistake in a layout is an error
-// and writes no report; a run's own report is made as far as possible.
+// Writes the report of stored runs, of suites a document of all chapters that have results, into
+// the first one's folder. A mistake in a layout is an error and writes no report; a run's own
+// report is made as far as possible.
 Result<Rendered> render_report(const Context& context, store::Database& database,
                                const std::filesystem::path& results, const ReportRequest& request);
 

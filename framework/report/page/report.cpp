@@ -54,7 +54,9 @@ Result<std::vector<Ceilings>> ceilings_of_sources(const Inputs& inputs) {
 class BlockRenderer {
  public:
   BlockRenderer(const Records& records, const Inputs& inputs)
-      : records_(records), inputs_(inputs) {}
+      : records_(records),
+        inputs_(inputs),
+        pictures_(inputs.pictures.empty() ? inputs.folder : inputs.folder / inputs.pictures) {}
 
   void add(const Block& block, Document& document) {
     auto sections = std::visit(*this, block);
@@ -81,13 +83,13 @@ class BlockRenderer {
     return text_sections(records_, spec);
   }
   Result<std::vector<Section>> operator()(const PlotSpec& spec) {
-    return plot_sections(records_, spec, inputs_.folder, plots_);
+    return plot_sections(records_, spec, pictures_, plots_);
   }
   Result<std::vector<Section>> operator()(const TimelineSpec& spec) {
-    return timeline_sections(records_, spec, inputs_.folder, timelines_);
+    return timeline_sections(records_, spec, pictures_, timelines_);
   }
   Result<std::vector<Section>> operator()(const FlameSpec& spec) {
-    return flame_sections(records_, spec, inputs_.folder, flames_);
+    return flame_sections(records_, spec, pictures_, flames_);
   }
   Result<std::vector<Section>> operator()(const ArtefactsSpec& spec) {
     return artefact_sections(records_, spec, {inputs_.results, inputs_.folder});
@@ -108,6 +110,7 @@ class BlockRenderer {
 
   const Records& records_;
   const Inputs& inputs_;
+  std::filesystem::path pictures_;
   int plots_ = 0;
   int timelines_ = 0;
   int flames_ = 0;

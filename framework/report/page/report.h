@@ -34,6 +34,8 @@ struct Inputs {
   std::filesystem::path layouts;  // folder of shipped layouts; empty: none
   // Holds the runs' folders with the files that cases have left; empty: no links to them.
   std::filesystem::path results = {};
+  // Where pictures go below `folder`, and what their paths are relative to: a chapter's.
+  std::filesystem::path pictures = {};
   bool with_context = true;  // adds title, question, environment and experiment text
 };
 
