@@ -46,9 +46,15 @@ std::vector<std::string> names_of(const store::SuiteRecord& suite) {
 
 class SuiteBuilder {
  public:
-  SuiteBuilder(const Context& context, store::Database& database, const ReportRequest& request,
+  SuiteBuilder(const Context& context, store::Database& database,
+               const std::filesystem::path& results, const ReportRequest& request,
                const std::vector<store::Run>& runs, const std::filesystem::path& folder)
-      : context_(context), database_(database), request_(request), runs_(runs), folder_(folder) {}
+      : context_(context),
+        database_(database),
+        results_(results),
+        request_(request),
+        runs_(runs),
+        folder_(folder) {}
 
   Result<report::Document> build() {
     const store::SuiteRecord suite = chapters_of(runs_);
