@@ -100,6 +100,42 @@ class Operations(unittest.TestCase):
             for name, leaf in zip("qkv", (q, k, v)):
                 torch.testing.assert_close(numbers(handed[f"output.grad.{name}"]), leaf.grad)
 
+    def test_groups_and_a_window_are_for_those_that_say_so(self):
+        class Library(assay_peer.Attention):
+            grouped = windowed = True
+
+            def forward(self, q, k, v):
+                places = torch.arange(5)
+                far = places[:, None] - places >= self.window
+                hidden = far | (places > places[:, None])
+                return torch.nn.functional.scaled_dot_product_attention(
+                    q, k, v, attn_mask=~hidden, enable_gqa=True)
+
+        wanted = ATTENTION | {"heads": 4, "kv_heads": 2, "window": 2}
+        handed = self.exchange(Library, wanted, "backward")
+        self.assertEqual(numbers(handed["input.k"]).shape, (2, 2, 5, 4))
+        self.assertEqual(numbers(handed["output.grad.v"]).shape, (2, 2, 5, 4))
+        series, _ = run(Library, wanted)
+        # By hand: 8 heads, 1 + 4 · 2 pairs; 160 elements of q and out, 80 of k and v.
+        self.assertEqual(series["forward", "flops"]["samples"], [4 * 8 * 9 * 4])
+        self.assertEqual(series["forward", "bytes"]["samples"], [2 * (160 + 80) * 4])
+        for refused in ({"heads": 4, "kv_heads": 2}, {"window": 2}):
+            series, _ = run(Textbook, ATTENTION | refused)
+            self.assertEqual(series["forward", "time"]["outcome"], "unsupported")
+
+    def test_a_residual_is_added_and_its_gradient_handed_on(self):
+        handed = self.exchange(LibraryNorm, NORM | {"residual": True}, "backward")
+        x, residual = (numbers(handed[f"input.{name}"]) for name in ("x", "residual"))
+        torch.testing.assert_close(numbers(handed["output.sum"]), x + residual)
+        torch.testing.assert_close(numbers(handed["output.grad.x"]),
+                                   numbers(handed["output.grad.residual"]))
+        alone = torch.autograd.functional.vjp(
+            lambda total: torch.nn.functional.rms_norm(total, (10,), numbers(handed["input.weight"]),
+                                                       1e-5),
+            x + residual, numbers(handed["input.dout"]))[1]
+        torch.testing.assert_close(numbers(handed["output.grad.x"]),
+                                   alone + numbers(handed["input.dsum"]))
+
     def test_norms_hand_over_their_parameters(self):
         handed = self.exchange(LibraryLayerNorm, NORM, "forward_backward")
         self.assertEqual(

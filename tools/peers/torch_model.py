@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transformer import (
-    NORMS, Transformer, library_attention, naive_attention, rotate, rotate_in_reals)
+    NORMS, Transformer, kv_heads_of, library_attention, naive_attention, rotate, rotate_in_reals)
 
 LIBRARY_ATTENTION = {
     "math": SDPBackend.MATH,
@@ -30,7 +30,7 @@ CHECKED_STEPS = 5  # calls of a train step whose losses are checked
 
 @dataclasses.dataclass
 class Sizes:
-    model: dict  # d_model, d_ff, layers, heads, vocab_size
+    model: dict  # d_model, d_ff, layers, heads, vocab_size and perhaps kv_heads
     batch: int
     length: int
     loss_scale: float = 65536.0
@@ -39,13 +39,18 @@ class Sizes:
         """What assay checks of its own models too: two layers, at most 512 wide (256 on a CPU), the
         same head size, little data, and a loss scale at which two tokens do not overflow."""
         d_head = self.model["d_model"] // self.model["heads"]
-        heads = min(self.model["heads"], max(1, (256 if on_cpu else 512) // d_head))
+        group = self.model["heads"] // kv_heads_of(self.model)
+        heads = min(self.model["heads"], max(1 if group == 1 else 2,
+                                             (256 if on_cpu else 512) // d_head))
         model = {
             "d_model": heads * d_head, "heads": heads,
             "d_ff": max(8, self.model["d_ff"] * heads // self.model["heads"] // 8 * 8),
             "layers": min(2, self.model["layers"]),
             "vocab_size": min(1000, self.model["vocab_size"]),
         }
+        if group > 1:
+            model["kv_heads"] = next(count for count in range(max(1, heads // group), 0, -1)
+                                     if heads % count == 0)
         return Sizes(model, min(2, self.batch), min(128 if on_cpu else 256, self.length), 1024.0)
 
 
@@ -76,6 +81,7 @@ class ModelStep(Program):
                                            enabled=self.autocast == torch.float16)
         self.logits_of = torch.compile(self.model, mode=mode) if self.compiled else self.model
         self.loss_of = torch.compile(self.loss, mode=mode) if self.compiled else self.loss
+        self.max_grad_norm = float(case.get("max_grad_norm", 0))
         self.pending = None  # the loss a backward starts from
 
     @functools.cached_property
@@ -120,6 +126,9 @@ class ModelStep(Program):
             self.pending = self.forward()
             self.scaler.scale(self.pending).backward()
         if pass_name == "train_step":
+            if self.max_grad_norm > 0:
+                self.scaler.unscale_(self.optimizer)
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_grad_norm)
             self.scaler.step(self.optimizer)
             self.scaler.update()
 

@@ -38,13 +38,16 @@ def future_keys(length):
 
 
 def naive_attention(q, k, v, hidden):
-    """Textbook causal attention: explicit scores, mask and softmax."""
+    """Textbook causal attention: explicit scores, mask and softmax. k and v may have fewer heads."""
+    if k.shape[1] != q.shape[1]:
+        k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
     return torch.softmax(scores.masked_fill_(hidden, float("-inf")), dim=-1) @ v
 
 
 def library_attention(q, k, v, hidden):
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    grouped = k.shape[1] != q.shape[1]
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped)
 
 
 def rotate(x, cos, sin):
@@ -66,21 +69,26 @@ def rotary_tables(length, d_head):
     return angles.cos(), angles.sin()
 
 
+def kv_heads_of(size):
+    return size.get("kv_heads") or size["heads"]
+
+
 class SelfAttention(nn.Module):
-    def __init__(self, d_model, heads, attend, turn):
+    def __init__(self, d_model, heads, kv_heads, attend, turn):
         super().__init__()
         self.heads = heads
+        self.d_head = d_model // heads
         self.attend = attend
         self.turn = turn
         self.q = nn.Linear(d_model, d_model, bias=False)
-        self.k = nn.Linear(d_model, d_model, bias=False)
-        self.v = nn.Linear(d_model, d_model, bias=False)
+        self.k = nn.Linear(d_model, kv_heads * self.d_head, bias=False)
+        self.v = nn.Linear(d_model, kv_heads * self.d_head, bias=False)
         self.o = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, x, tables):
         batch, length, width = x.shape
         q, k, v = (
-            project(x).view(batch, length, self.heads, -1).transpose(1, 2)
+            project(x).view(batch, length, -1, self.d_head).transpose(1, 2)
             for project in (self.q, self.k, self.v)
         )
         if self.turn is not None:
@@ -115,7 +123,8 @@ class Block(nn.Module):
         super().__init__()
         swiglu = architecture == "swiglu"
         self.norm1 = norm(size["d_model"])
-        self.attention = SelfAttention(size["d_model"], size["heads"], attend, turn if swiglu else None)
+        self.attention = SelfAttention(size["d_model"], size["heads"], kv_heads_of(size), attend,
+                                       turn if swiglu else None)
         self.norm2 = norm(size["d_model"])
         self.feed_forward = (SwiGlu if swiglu else Gelu)(size["d_model"], size["d_ff"])
 
@@ -126,7 +135,7 @@ class Block(nn.Module):
 
 class Transformer(nn.Module):
     """tokens [batch, length] → logits [batch, length, vocabulary]. `size` holds d_model, d_ff,
-    layers, heads and vocab_size; `length` is the context the positions are made for."""
+    layers, heads, vocab_size and perhaps kv_heads; `length` is the context the positions are made for."""
 
     def __init__(self, size, architecture, length, attend, norm, turn=rotate):
         super().__init__()

@@ -15,7 +15,7 @@ PASSES = ("inference", "forward", "backward", "forward_backward")
 
 class OperationProgram(Program):
     """One call of an operation on seeded random inputs. `leaves` are the inputs that get gradients,
-    `dout` is the output's gradient."""
+    `dout` is the output's gradient, `dsum` that of a second result, `sum`, where there is one."""
 
     workload = ""
 
@@ -32,10 +32,11 @@ class OperationProgram(Program):
         self._generator = torch.Generator(self.device).manual_seed(case.seed)
         self.leaves = {}
         self.dout = None
-        self._out = None
+        self.dsum = None
+        self._results = None  # {"out": …} and, of an operation with two results, "sum"
 
     def call(self):
-        """The operation on the leaves."""
+        """The operation on the leaves: its results by name, "out" first."""
         raise NotImplementedError
 
     def random(self, *shape, draw=torch.randn):
@@ -46,22 +47,23 @@ class OperationProgram(Program):
             raise Unsupported(f"no pass '{pass_name}' here; there are: {', '.join(PASSES)}")
         self.release()
         if pass_name == "backward":
-            self._out = self.call()
+            self._results = self.call()
 
     def run(self, pass_name):
         if pass_name == "inference":
             with torch.no_grad():
-                self._out = self.call()
+                self._results = self.call()
             return
         if pass_name != "backward":
-            self._out = self.call()
+            self._results = self.call()
         if pass_name != "forward":
             self._backward()
 
     def _backward(self):
-        if not self._out.requires_grad:
+        if not all(result.requires_grad for result in self._results.values()):
             raise Unsupported(f"this {self.workload} has no backward")
-        torch.autograd.backward([self._out], [self.dout])
+        gradients = [self.dout] if self.dsum is None else [self.dout, self.dsum]
+        torch.autograd.backward(list(self._results.values()), gradients)
 
     def exchange(self, pass_name):
         poison(self.device, 4 * sum(leaf.numel() * leaf.element_size()
@@ -70,20 +72,27 @@ class OperationProgram(Program):
         self.run(pass_name)
         gradients = {f"grad.{name}": leaf.grad for name, leaf in self.leaves.items()
                      if leaf.grad is not None}
-        inputs = {**self.leaves, "dout": self.dout} if gradients else self.leaves
-        return {"inputs": inputs, "outputs": {"out": self._out, **gradients}}
+        inputs = dict(self.leaves)
+        if gradients:
+            inputs["dout"] = self.dout
+        if gradients and self.dsum is not None:
+            inputs["dsum"] = self.dsum
+        return {"inputs": inputs, "outputs": {**self._results, **gradients}}
 
     def release(self):
-        self._out = None
+        self._results = None
         for leaf in self.leaves.values():
             leaf.grad = None
 
 
 class Attention(OperationProgram):
     """softmax(scale · q kᵀ + mask) v. Write `forward`. Autograd differentiates it; write a backward
-    of your own as a torch.autograd.Function."""
+    of your own as a torch.autograd.Function. Set `grouped` where k and v may have fewer heads than
+    q, `windowed` where it minds self.window; cases with others are unsupported."""
 
     workload = "attention"
+    grouped = False
+    windowed = False
 
     def __init__(self, case):
         super().__init__(case)
@@ -91,29 +100,44 @@ class Attention(OperationProgram):
                            for name in ("batch", "heads", "seq_len", "d_head"))
         self.causal = bool(case.require("causal"))
         self.scale = self.shape[-1] ** -0.5
-        self.leaves = {name: self.random(*self.shape).to(self.dtype).requires_grad_()
-                       for name in "qkv"}
+        self.window = int(case.get("window", 0))
+        batch, heads, length, d_head = self.shape
+        self.kv_heads = int(case.get("kv_heads", 0)) or heads
+        if self.kv_heads != heads and not self.grouped:
+            raise Unsupported("it takes as many heads of k and v as of q")
+        if heads % self.kv_heads:
+            raise Unsupported(f"heads {heads} is not a multiple of kv_heads {self.kv_heads}")
+        if self.window and not self.windowed:
+            raise Unsupported("it has no window")
+        shapes = {"q": heads, "k": self.kv_heads, "v": self.kv_heads}
+        self.leaves = {
+            name: self.random(batch, of, length, d_head).to(self.dtype).requires_grad_()
+            for name, of in shapes.items()}
         self.dout = self.random(*self.shape).to(self.dtype)
 
     def forward(self, q, k, v):
-        """q, k, v: [batch, heads, seq_len, d_head] → the same shape and dtype. self.causal: query i
-        sees keys up to i; self.scale: 1 / sqrt(d_head)."""
+        """q: [batch, heads, seq_len, d_head] → the same shape and dtype; k, v: [batch, kv_heads,
+        seq_len, d_head]. self.causal: query i sees keys up to i; self.window, if not 0: only keys
+        less than that far from i; self.scale: 1 / sqrt(d_head)."""
         raise NotImplementedError
 
     def call(self):
-        return self.forward(*self.leaves.values())
+        return {"out": self.forward(*self.leaves.values())}
 
     def counts(self, pass_name):
         batch, heads, length, d_head = self.shape
-        pairs = batch * heads * (length * (length + 1) // 2 if self.causal else length * length)
-        tensor = batch * heads * length * d_head * self.dtype.itemsize
+        window = min(self.window or length, length)
+        before = window * (2 * length - window + 1) // 2  # and the query's own key
+        pairs = batch * heads * (before if self.causal else 2 * before - length)
+        tensors = batch * (heads + self.kv_heads) * length * d_head * self.dtype.itemsize
         forwards, backwards = forwards_and_backwards(pass_name)
         return {"flops": (4 * forwards + 10 * backwards) * pairs * d_head,
-                "bytes": (4 * forwards + 8 * backwards) * tensor}
+                "bytes": (2 * forwards + 4 * backwards) * tensors}
 
 
 class Norm(OperationProgram):
-    """RMSNorm over the last dimension, or LayerNorm where `has_bias`. Write `forward`."""
+    """RMSNorm over the last dimension, or LayerNorm where `has_bias`. Write `forward`, and
+    `add_forward` where residual addition and norm are one kernel."""
 
     workload = "norm"
     has_bias = False
@@ -128,18 +152,33 @@ class Norm(OperationProgram):
         if self.has_bias:
             self.leaves["bias"] = self.random(n_cols).requires_grad_()
         self.dout = self.random(rows, n_cols).to(self.dtype)
+        self.residual = bool(case.get("residual", False))
+        if self.residual:
+            self.leaves["residual"] = self.random(rows, n_cols).to(self.dtype).requires_grad_()
+            self.dsum = self.random(rows, n_cols).to(self.dtype)
 
     def forward(self, x, weight, *bias):
         """x: [rows, n_cols]; weight, bias: [n_cols] float → like x."""
         raise NotImplementedError
 
+    def add_forward(self, residual, x, weight, *bias):
+        """residual, x: [rows, n_cols] → residual + x, and its norm."""
+        total = residual + x
+        return total, self.forward(total, weight, *bias)
+
     def call(self):
-        return self.forward(*self.leaves.values())
+        vectors = [self.leaves[name] for name in ("weight", "bias") if name in self.leaves]
+        if not self.residual:
+            return {"out": self.forward(self.leaves["x"], *vectors)}
+        total, out = self.add_forward(self.leaves["residual"], self.leaves["x"], *vectors)
+        return {"out": out, "sum": total}
 
     def counts(self, pass_name):
         rows, n_cols = self.shape
         forwards, backwards = forwards_and_backwards(pass_name)
-        return {"bytes": (2 * forwards + 3 * backwards) * rows * n_cols * self.dtype.itemsize}
+        tensors = (4 * forwards + 4 * backwards if self.residual
+                   else 2 * forwards + 3 * backwards)
+        return {"bytes": tensors * rows * n_cols * self.dtype.itemsize}
 
 
 def forwards_and_backwards(pass_name):
