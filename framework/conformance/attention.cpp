@@ -2,11 +2,11 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 #include <assay/attention.h>
+#include <assay/reference.h>
 
 #include <algorithm>
 
 #include "conformance/attention_operation.h"
-#include "reference/reference.h"
 
 namespace assay::conformance {
 
@@ -152,21 +152,82 @@ std::vector<Shape> magnitudes() {
   return shapes;
 }
 
+std::vector<Shape> grouped_shapes() {
+  std::vector<Shape> shapes;
+  const std::pair<std::int64_t, std::int64_t> heads[] = {{2, 1}, {4, 2}, {6, 3}, {8, 1}, {5, 1}};
+  for (const auto& [queries, keys] : heads) {
+    for (const std::int64_t seq : {1, 17, 65, 128}) {
+      shapes.push_back({.batch = 2,
+                        .heads = queries,
+                        .seq_q = seq,
+                        .seq_k = seq,
+                        .d_head = 32,
+                        .kv_heads = keys});
+    }
+  }
+  for (const auto layout : {Layout::heads_last, Layout::mixed}) {
+    shapes.push_back(
+        {.batch = 2, .heads = 6, .seq_q = 33, .seq_k = 65, .layout = layout, .kv_heads = 2});
+  }
+  return varied(shapes);
+}
+
+std::vector<Shape> windowed_shapes() {
+  std::vector<Shape> shapes;
+  const std::pair<std::int64_t, std::int64_t> lengths[] = {
+      {1, 1}, {17, 17}, {65, 65}, {129, 129}, {17, 65}, {65, 128}, {65, 17}, {257, 257}};
+  for (const auto& [seq_q, seq_k] : lengths) {
+    for (const std::int64_t window : {1, 2, 16, 63, 64, 300}) {
+      shapes.push_back({.seq_q = seq_q, .seq_k = seq_k, .window = window});
+    }
+  }
+  shapes.push_back({.heads = 4, .seq_q = 65, .seq_k = 65, .kv_heads = 2, .window = 16});
+  return varied(shapes);
+}
+
+// Groups or a window that the variant does not declare must be refused before its forward.
+CheckVerdict refuses(const TestedAttention& tested, const Shape& shape, bool AttentionTraits::*has,
+                     const char* what) {
+  AttentionBoundary& plugin = tested.plugin.get();
+  AttentionTraits traits;
+  throw_unless_ok(plugin.traits(traits));
+  if (traits.*has) throw Unsupported(std::string("it declares ") + what);
+  const Operation on = tested.on(shape);
+  const AttentionInputs in =
+      inputs_of(shape, {on.inputs[0].tensor, on.inputs[1].tensor, on.inputs[2].tensor});
+  at::Tensor out;
+  const Status status = plugin.forward(in, out);
+  if (status.outcome == Outcome::unsupported) return {};
+  return {.complaint = std::string("it does not declare ") + what + ", and takes it"};
+}
+
+Check undeclared(const TestedAttention& tested) {
+  const Shape grouped = {.heads = 4, .seq_q = 17, .seq_k = 17, .kv_heads = 2};
+  const Shape windowed = {.seq_q = 17, .seq_k = 17, .causal = true, .window = 4};
+  return {"undeclared",
+          "What it does not declare it refuses.",
+          {{text(grouped),
+            [tested, grouped] {
+              return refuses(tested, grouped, &AttentionTraits::grouped, "grouped queries");
+            }},
+           {text(windowed), [tested, windowed] {
+              return refuses(tested, windowed, &AttentionTraits::windowed, "a window");
+            }}}};
+}
+
 // Compares lse where a query sees at least one key.
 CheckVerdict log_sum_exp(const TestedAttention& tested, const Shape& shape) {
   AttentionBoundary& plugin = tested.plugin.get();
-  bool has_backward = false;
-  bool differentiable = false;
-  throw_unless_ok(plugin.traits(has_backward, differentiable));
-  if (!has_backward) throw Unsupported("it has no backward of its own");
+  AttentionTraits traits;
+  throw_unless_ok(plugin.traits(traits));
+  if (!traits.has_backward) throw Unsupported("it has no backward of its own");
   const Operation on = tested.on(shape);
-  const AttentionInputs in = {on.inputs[0].tensor, on.inputs[1].tensor, on.inputs[2].tensor,
-                              shape.causal, shape.used_scale()};
+  const AttentionInputs in =
+      inputs_of(shape, {on.inputs[0].tensor, on.inputs[1].tensor, on.inputs[2].tensor});
   std::optional<std::string> reason;
   throw_unless_ok(plugin.unsupported(in, reason));
   if (reason) throw Unsupported(*reason);
-  const auto rows = at::arange(shape.seq_q, at::TensorOptions(at::kLong));
-  const auto reference = model::attention_reference(in, rows, {});
+  const auto reference = reference::attention(in);
   AttentionOutput output;
   throw_unless_ok(plugin.forward_with_lse(in, output));
   CheckVerdict verdict;
@@ -232,11 +293,17 @@ std::vector<Check> attention_checks(const Subject& subject) {
       compared(tested, "magnitudes",
                "Tiny, large and constant values, and one key far larger than the others.",
                magnitudes()),
+      compared(tested, "grouped", "Fewer heads of k and v than of q.", grouped_shapes()),
+      compared(tested, "windowed", "Queries see the keys of their window alone.",
+               windowed_shapes()),
+      undeclared(tested),
       over("log_sum_exp", "The lse of forward_with_lse agrees with float64.",
            varied({{.seq_q = 1, .seq_k = 1},
                    {.seq_q = 17, .seq_k = 3},
                    {.seq_q = 65, .seq_k = 65},
-                   {.seq_q = 128, .seq_k = 129}}),
+                   {.seq_q = 128, .seq_k = 129},
+                   {.heads = 4, .seq_q = 65, .seq_k = 65, .kv_heads = 2},
+                   {.seq_q = 65, .seq_k = 65, .window = 16}}),
            [tested](const Shape& shape) { return log_sum_exp(tested, shape); }),
       over("changing_shapes", "A call does not depend on the calls before it.",
            varied({{.seq_q = 3, .seq_k = 3}, {.seq_q = 65, .seq_k = 65}}),

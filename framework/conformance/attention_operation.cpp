@@ -1,18 +1,17 @@
 #include "conformance/attention_operation.h"
 
 #include <ATen/ops/_safe_softmax.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <assay/reference.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "model/differentiable.h"
 #include "model/random.h"
-#include "reference/reference.h"
 
 namespace assay::conformance {
 
@@ -119,51 +118,63 @@ at::Tensor with_values(at::Tensor x, Values values, int slot) {
 }
 
 at::Tensor textbook(const AttentionInputs& in) {
-  auto scores = at::matmul(in.q * in.scale, in.k.transpose(-2, -1));
-  if (in.causal) {
-    const auto options = in.q.options().dtype(at::kBool).requires_grad(false);
-    const auto hidden =
-        at::ones({in.q.size(2), in.k.size(2)}, options).triu_(in.k.size(2) - in.q.size(2) + 1);
+  const auto group = in.q.size(1) / in.k.size(1);
+  const auto of_each_head = [&](const at::Tensor& x) {
+    return group == 1 ? x : x.repeat_interleave(group, 1);
+  };
+  auto scores = at::matmul(in.q * in.scale, of_each_head(in.k).transpose(-2, -1));
+  if (const auto hidden = hidden_keys(in); hidden.defined()) {
     scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   }
-  return at::matmul(at::_safe_softmax(scores, -1), in.v);
+  return at::matmul(at::_safe_softmax(scores, -1), of_each_head(in.v));
 }
 
 // Where a gradient's terms cancel out, as with a single key, its rounding errors are those of the
-// terms: dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) with P around 1 / seq_k.
+// terms: dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) with P around 1 / (keys that a query sees). k and v sum
+// over the queries that see them, of all heads of a group.
 std::vector<Expected> reference(const AttentionInputs& in, const at::Tensor& dout) {
-  auto found =
-      model::attention_reference(in, at::arange(in.q.size(2), at::TensorOptions(at::kLong)), dout);
+  auto found = reference::attention(in, dout);
   const double q = root_mean_square(in.q), k = root_mean_square(in.k), v = root_mean_square(in.v);
-  const auto seq_q = static_cast<double>(in.q.size(2));
-  const auto seq_k = static_cast<double>(in.k.size(2));
+  const auto within = [&](std::int64_t length) {
+    if (in.window <= 0) return static_cast<double>(length);
+    return static_cast<double>(std::min(length, in.causal ? in.window : 2 * in.window - 1));
+  };
+  const double keys = within(in.k.size(2));
+  const double queries = within(in.q.size(2)) * static_cast<double>(in.q.size(1) / in.k.size(1));
   const double dp =
       root_mean_square(dout) * v * std::sqrt(static_cast<double>(in.q.size(3))) * in.scale;
-  return {{"out", found.out, v / std::sqrt(seq_k)},
-          {"grad.q", found.dq, dp * k / std::sqrt(seq_k)},
-          {"grad.k", found.dk, dp * q * std::sqrt(seq_q) / seq_k},
-          {"grad.v", found.dv, root_mean_square(dout) * std::sqrt(seq_q) / seq_k}};
+  return {{"out", found.out, v / std::sqrt(keys)},
+          {"grad.q", found.dq, dp * k / std::sqrt(keys)},
+          {"grad.k", found.dk, dp * q * std::sqrt(queries) / keys},
+          {"grad.v", found.dv, root_mean_square(dout) * std::sqrt(queries) / keys}};
 }
 
 }  // namespace
 
 std::string text(const AttentionShape& shape) {
   std::string words = fmt::format("batch {}, heads {}, ", shape.batch, shape.heads);
+  if (shape.kv_heads > 0) words += fmt::format("kv_heads {}, ", shape.kv_heads);
   words += shape.seq_q == shape.seq_k ? fmt::format("seq {}", shape.seq_q)
                                       : fmt::format("seq_q {}, seq_k {}", shape.seq_q, shape.seq_k);
   words += fmt::format(", d_head {}, {}, {}", shape.d_head, shape.causal ? "causal" : "not causal",
                        dtype_text(shape.dtype));
+  if (shape.window > 0) words += fmt::format(", window {}", shape.window);
   if (shape.scale > 0) words += fmt::format(", scale {:.3g}", shape.scale);
   if (shape.layout != Layout::contiguous) words += fmt::format(", {}", text(shape.layout));
   if (shape.values != Values::normal) words += fmt::format(", {}", text(shape.values));
   return words;
 }
 
+AttentionInputs inputs_of(const AttentionShape& shape, const std::vector<at::Tensor>& qkv) {
+  return {qkv[0], qkv[1], qkv[2], shape.causal, shape.used_scale(), shape.window};
+}
+
 Operation attention_operation(AttentionBoundary& plugin, const AttentionShape& shape,
                               const at::Device& device) {
   const auto generator = model::seeded_generator(at::kCPU, 11);
   const auto random = [&](std::int64_t seq, int slot) {
-    auto x = at::randn({shape.batch, shape.heads, seq, shape.d_head}, generator,
+    const auto heads = slot == 1 || slot == 2 ? shape.used_kv_heads() : shape.heads;
+    auto x = at::randn({shape.batch, heads, seq, shape.d_head}, generator,
                        at::TensorOptions(at::kDouble));
     x = with_values(x, shape.values, slot).to(device, shape.dtype);
     return with_layout(x, shape.layout, slot);
@@ -175,10 +186,7 @@ Operation attention_operation(AttentionBoundary& plugin, const AttentionShape& s
   made.inputs = {{"q", q}, {"k", k}, {"v", v}};
   made.dout = random(shape.seq_q, 3);
   made.tolerance = dtype_tolerance(shape.dtype);
-  const auto inputs = [causal = shape.causal,
-                       scale = shape.used_scale()](const std::vector<at::Tensor>& x) {
-    return AttentionInputs{x[0], x[1], x[2], causal, scale};
-  };
+  const auto inputs = [shape](const std::vector<at::Tensor>& x) { return inputs_of(shape, x); };
   made.call = [inputs, call = model::differentiable(plugin)](const std::vector<at::Tensor>& x) {
     return call(inputs(x));
   };

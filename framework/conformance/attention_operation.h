@@ -32,7 +32,10 @@ struct AttentionShape {
   double scale = 0;  // 0: 1 / sqrt(d_head)
   AttentionLayout layout = AttentionLayout::contiguous;
   AttentionValues values = AttentionValues::normal;
+  std::int64_t kv_heads = 0;  // 0: as many as heads
+  std::int64_t window = 0;    // 0: none
 
+  std::int64_t used_kv_heads() const { return kv_heads == 0 ? heads : kv_heads; }
   std::int64_t elements() const { return batch * heads * (seq_q + seq_k) * d_head; }
   double used_scale() const {
     return scale > 0 ? scale : 1 / std::sqrt(static_cast<double>(d_head));
@@ -40,6 +43,8 @@ struct AttentionShape {
 };
 
 std::string text(const AttentionShape& shape);
+
+AttentionInputs inputs_of(const AttentionShape& shape, const std::vector<at::Tensor>& qkv);
 
 // Random inputs of this shape, equal on every device. The plugin must outlive the operation.
 Operation attention_operation(AttentionBoundary& plugin, const AttentionShape& shape,

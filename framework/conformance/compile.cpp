@@ -2,6 +2,7 @@
 #include <assay/compile.h>
 #include <fmt/format.h>
 
+#include "conformance/compile_operations.h"
 #include "conformance/memory.h"
 #include "conformance/operation.h"
 #include "conformance/tiny_model.h"
@@ -122,20 +123,30 @@ CheckVerdict hands_on_failures(const Subject& subject) {
   return {.complaint = "the program's reason is lost; it says: " + status.reason};
 }
 
-// Pins every operation: a call that misses one of ours shows a replacement.
+// Pins what an experiment can name: a call that misses one of ours shows a replacement.
 CheckVerdict respects_pins(const Subject& subject) {
   const auto plugin = subject.make<CompileBoundary>();
   Ops ops = textbook_context(subject.device()).ops;
   int norms = 0;
+  int add_norms = 0;
   int attentions = 0;
   ops.norm = [&](const NormInputs& in) { return ++norms, in.x; };
+  ops.add_norm = [&](at::Tensor residual, const NormInputs& in) {
+    ++add_norms;
+    return std::pair(residual, in.x);
+  };
   ops.attention = [&](const AttentionInputs& in) { return ++attentions, in.q; };
   throw_unless_ok(plugin->select(ops, {"attention", "norm", "precision", "communication"}));
   const auto x = at::ones({1, 1, 2, 4}, at::TensorOptions().device(subject.device()));
-  if (!ops.norm || !ops.attention) return {.complaint = "select() took an operation away"};
+  if (!ops.norm || !ops.add_norm || !ops.attention)
+    return {.complaint = "select() took an operation away"};
   ops.norm({x, x[0][0][0], {}, 1e-5});
+  ops.add_norm(x, {x, x[0][0][0], {}, 1e-5});
   ops.attention({x, x, x, false, 1});
   if (norms == 0) return {.complaint = "select() replaced the norm though it is pinned"};
+  if (add_norms == 0) {
+    return {.complaint = "select() replaced the norm's residual entry though it is pinned"};
+  }
   if (attentions == 0) return {.complaint = "select() replaced the attention though it is pinned"};
   return {};
 }
@@ -156,7 +167,7 @@ std::vector<Check> compile_checks(const Subject& subject) {
   const auto follow = [&](Change change) {
     return [subject, change](const std::string& pass) { return follows(subject, pass, change); };
   };
-  return {
+  std::vector<Check> checks = {
       over_passes("results", "Every pass gives the same results as its operations one by one.",
                   follow(Change::nothing)),
       over_passes("changed_inputs", "Each call reads the current tokens.", follow(Change::tokens)),
@@ -173,6 +184,8 @@ std::vector<Check> compile_checks(const Subject& subject) {
       over_passes("memory", "Repeated calls leave no memory allocated.",
                   [subject](const std::string& pass) { return step_frees_memory(subject, pass); }),
   };
+  for (Check& check : selected_operation_checks(subject)) checks.push_back(std::move(check));
+  return checks;
 }
 
 }  // namespace assay::conformance

@@ -1,212 +1,24 @@
-#include <ATen/ops/empty.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/rsqrt.h>
-#include <assay/norm.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 
-#include "conformance/operation.h"
-#include "model/random.h"
-#include "reference/reference.h"
+#include "conformance/norm_operation.h"
 
 namespace assay::conformance {
 
 namespace {
 
-enum class NormLayout { contiguous, transposed, every_second, columns_apart, expanded, shifted };
-enum class NormValues { normal, tiny, large, constant, zero, offset, one_large };
-
-const char* text(NormLayout layout) {
-  switch (layout) {
-    case NormLayout::contiguous:
-      return "contiguous";
-    case NormLayout::transposed:
-      return "the last dimension stored first";
-    case NormLayout::every_second:
-      return "every second row of a longer tensor";
-    case NormLayout::columns_apart:
-      return "every second column of a wider tensor";
-    case NormLayout::expanded:
-      return "one row for all (stride 0)";
-    case NormLayout::shifted:
-      return "rows of n_cols + 1, from the second column on";
-  }
-  return "";
-}
-
-const char* text(NormValues values) {
-  switch (values) {
-    case NormValues::normal:
-      return "normal values";
-    case NormValues::tiny:
-      return "values around 0.001";
-    case NormValues::large:
-      return "values around 1000: their squares are beyond fp16's range";
-    case NormValues::constant:
-      return "all values 3";
-    case NormValues::zero:
-      return "all values 0";
-    case NormValues::offset:
-      return "values around 100";
-    case NormValues::one_large:
-      return "one column 1000 times as large";
-  }
-  return "";
-}
-
-struct NormShape {
-  std::vector<std::int64_t> sizes;  // the last: n_cols
-  at::ScalarType dtype = at::kFloat;
-  bool wide_weight = false;  // weight and bias in fp32 beside x in fp16 or bf16
-  double eps = 1e-5;
-  NormLayout layout = NormLayout::contiguous;
-  NormValues values = NormValues::normal;
-
-  std::int64_t columns() const { return sizes.back(); }
-  std::int64_t elements() const { return c10::multiply_integers(sizes); }
-};
-
-std::string text(const NormShape& shape) {
-  std::string words =
-      fmt::format("x [{}], {}", fmt::join(shape.sizes, ", "), dtype_text(shape.dtype));
-  if (shape.wide_weight) words += ", weight in fp32";
-  if (shape.eps != 1e-5) words += fmt::format(", eps {:g}", shape.eps);
-  if (shape.layout != NormLayout::contiguous) words += fmt::format(", {}", text(shape.layout));
-  if (shape.values != NormValues::normal) words += fmt::format(", {}", text(shape.values));
-  return words;
-}
-
-at::Tensor with_layout(const at::Tensor& x, NormLayout layout) {
-  auto sizes = x.sizes().vec();
-  const auto last = x.dim() - 1;
-  const auto stored = [&](const at::Tensor& view) { return view.copy_(x); };
-  switch (layout) {
-    case NormLayout::contiguous:
-      return x;
-    case NormLayout::transposed:
-      std::swap(sizes.front(), sizes.back());
-      return stored(at::empty(sizes, x.options()).transpose(0, last));
-    case NormLayout::every_second:
-      sizes[0] *= 2;
-      return stored(at::empty(sizes, x.options()).slice(0, 0, {}, 2));
-    case NormLayout::columns_apart:
-      sizes.back() *= 2;
-      return stored(at::empty(sizes, x.options()).slice(last, 0, {}, 2));
-    case NormLayout::expanded:
-      return x.narrow(0, 0, 1).contiguous().expand(sizes);
-    case NormLayout::shifted:
-      sizes.back() += 1;
-      return stored(at::empty(sizes, x.options()).narrow(last, 1, x.size(last)));
-  }
-  return x;
-}
-
-at::Tensor with_values(at::Tensor x, NormValues values) {
-  switch (values) {
-    case NormValues::tiny:
-      return x.mul_(1e-3);
-    case NormValues::large:
-      return x.mul_(1000);
-    case NormValues::constant:
-      return x.fill_(3);
-    case NormValues::zero:
-      return x.zero_();
-    case NormValues::offset:
-      return x.add_(100);
-    case NormValues::one_large:
-      x.select(-1, 0).mul_(1000);
-      return x;
-    default:
-      return x;
-  }
-}
-
-// Statistics in fp32 or wider, as the kind requires; two passes over x.
-at::Tensor textbook(const NormInputs& in, bool centred) {
-  const auto wide = in.x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  auto x = in.x.to(wide);
-  if (centred) x = x - x.mean(-1, /*keepdim=*/true);
-  const auto mean_square = x.square().mean(-1, /*keepdim=*/true);
-  auto out = x * at::rsqrt(mean_square + in.eps) * in.weight.to(wide);
-  if (in.bias.defined()) out = out + in.bias.to(wide);
-  return out.to(in.x.scalar_type());
-}
-
-// The gradient of x is (cancelling terms of dout · weight) / √(mean square + eps).
-std::vector<Expected> reference(const NormInputs& in, const at::Tensor& dout, bool centred) {
-  const auto leaf = [](const at::Tensor& x) {
-    return x.defined() ? x.detach().to(at::kDouble).contiguous().requires_grad_() : x;
-  };
-  const NormInputs wide = {leaf(in.x), leaf(in.weight), leaf(in.bias), in.eps};
-  const auto out = model::reference_norm(wide, centred);
-  std::vector<at::Tensor> leaves = {wide.x, wide.weight};
-  if (wide.bias.defined()) leaves.push_back(wide.bias);
-  const auto gradients = torch::autograd::grad({out}, leaves, {dout.to(at::kDouble)});
-
-  const double weight = root_mean_square(in.weight);
-  const auto x = wide.x.detach();
-  const auto from_mean = centred ? x - x.mean(-1, true) : x;
-  const auto steepest = at::rsqrt(from_mean.square().mean(-1, true) + in.eps);
-  const double upstream = root_mean_square(dout);
-  const double rows = static_cast<double>(in.x.numel()) / static_cast<double>(in.x.size(-1));
-  std::vector<Expected> expected = {
-      {"out", out.detach(), weight},
-      {"grad.x", gradients[0], upstream * weight * root_mean_square(steepest)},
-      {"grad.weight", gradients[1], upstream * std::sqrt(rows)}};
-  if (wide.bias.defined()) {
-    expected.push_back({"grad.bias", gradients[2], upstream * std::sqrt(rows)});
-  }
-  return expected;
-}
-
 struct TestedNorm {
   Shared<NormBoundary> plugin;
 
-  Operation on(const NormShape& shape) const;
+  Operation on(const NormShape& shape) const {
+    return norm_operation(plugin.get(), shape, plugin.device());
+  }
+  // Of the entry with a residual.
+  Operation on(const NormShape& shape, NormEntry entry) const {
+    return add_norm_operation(plugin.get(), shape, entry, plugin.device());
+  }
 };
-
-Operation TestedNorm::on(const NormShape& shape) const {
-  NormBoundary& norm = plugin.get();
-  bool has_bias = false;
-  bool centred = false;
-  throw_unless_ok(norm.traits(has_bias, centred));
-  const auto device = plugin.device();
-  const auto generator = model::seeded_generator(at::kCPU, 12);
-  const auto random = [&](const std::vector<std::int64_t>& sizes) {
-    return at::randn(sizes, generator, at::TensorOptions(at::kDouble));
-  };
-  const auto vector_dtype = shape.wide_weight ? at::kFloat : shape.dtype;
-  Operation made;
-  const auto x = with_layout(with_values(random(shape.sizes), shape.values).to(device, shape.dtype),
-                             shape.layout);
-  const auto weight = (random({shape.columns()}) * 0.5 + 1).to(device, vector_dtype);
-  made.inputs = {{"x", x}, {"weight", weight}};
-  if (has_bias) made.inputs.push_back({"bias", random({shape.columns()}).to(device, vector_dtype)});
-  made.dout = with_layout(random(shape.sizes).to(device, shape.dtype), shape.layout);
-  made.tolerance = dtype_tolerance(shape.dtype);
-
-  const auto inputs = [has_bias, eps = shape.eps](const std::vector<at::Tensor>& all) {
-    return NormInputs{all[0], all[1], has_bias ? all[2] : at::Tensor(), eps};
-  };
-  made.call = [&norm, inputs](const std::vector<at::Tensor>& all) {
-    const NormInputs in = inputs(all);
-    std::optional<std::string> reason;
-    throw_unless_ok(norm.unsupported(in, reason));
-    if (reason) throw Unsupported(*reason);
-    at::Tensor out;
-    throw_unless_ok(norm.forward(in, out));
-    return out;
-  };
-  made.textbook = [inputs, centred](const std::vector<at::Tensor>& all) {
-    return textbook(inputs(all), centred);
-  };
-  const NormInputs in = {x, weight, has_bias ? made.inputs[2].tensor : at::Tensor(), shape.eps};
-  made.reference = [in, dout = made.dout, centred] { return reference(in, dout, centred); };
-  return made;
-}
 
 Check compared(const TestedNorm& tested, std::string name, std::string sentence,
                std::vector<NormShape> shapes, bool with_gradients = true) {
@@ -285,12 +97,40 @@ std::vector<NormShape> epsilons() {
   return in_dtypes(shapes);
 }
 
+// Of every entry's results, in every dtype, the residual also in fp32 beside a narrow x.
+Check with_residuals(const TestedNorm& tested) {
+  std::vector<NormShape> shapes =
+      in_dtypes({{.sizes = {1, 1}},
+                 {.sizes = {3, 17}},
+                 {.sizes = {7, 129}, .layout = NormLayout::every_second},
+                 {.sizes = {2, 5, 64}, .layout = NormLayout::transposed},
+                 {.sizes = {2, 3, 1000}},
+                 {.sizes = {5, 64}, .values = NormValues::large}});
+  for (std::size_t i = 0, count = shapes.size(); i < count; ++i) {
+    if (!shapes[i].wide_weight) continue;
+    shapes.push_back(shapes[i]);
+    shapes.back().wide_residual = true;
+  }
+  Check check{
+      "residual", "Its entry with a residual gives sum, norm and gradients as float64 does.", {}};
+  for (const NormShape& shape : shapes) {
+    for (const NormEntry entry : {NormEntry::sum, NormEntry::out, NormEntry::both}) {
+      check.cases.push_back(
+          {fmt::format("{}, {}", text(shape), text(entry)),
+           [tested, shape, entry] { return agrees(tested.on(shape, entry), true); }});
+    }
+  }
+  return check;
+}
+
 std::vector<NamedOperation> few_operations(const TestedNorm& tested) {
   std::vector<NamedOperation> operations;
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{1, 1}, {3, 17}, {2, 65, 128}}) {
     for (const auto dtype : {at::kFloat, at::kBFloat16}) {
       const NormShape shape{.sizes = sizes, .dtype = dtype};
       operations.push_back({text(shape), [tested, shape] { return tested.on(shape); }});
+      operations.push_back({fmt::format("{}, {}", text(shape), text(NormEntry::both)),
+                            [tested, shape] { return tested.on(shape, NormEntry::both); }});
     }
   }
   return operations;
@@ -310,6 +150,7 @@ std::vector<Check> norm_checks(const Subject& subject) {
       compared(tested, "magnitudes", "Tiny, large and constant values, and a large mean.",
                norm_magnitudes()),
       compared(tested, "eps", "It uses the given eps.", epsilons()),
+      with_residuals(tested),
   };
   for (Check& check : common_operation_checks(few_operations(tested), subject.device())) {
     checks.push_back(std::move(check));

@@ -1,6 +1,7 @@
 #include "conformance/operation.h"
 
 #include <ATen/core/grad_mode.h>
+#include <assay/reference.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -10,8 +11,6 @@
 
 #include "conformance/memory.h"
 #include "measure/device.h"
-#include "reference/poisoned_memory.h"
-#include "reference/reference.h"
 
 #ifdef ASSAY_WITH_CUDA
 #include <c10/cuda/CUDAGuard.h>
@@ -103,7 +102,7 @@ std::string dtype_text(at::ScalarType dtype) {
 double dtype_tolerance(at::ScalarType dtype) {
   PrecisionPolicy policy;
   policy.parameters = dtype;
-  return model::tolerance(policy);
+  return reference::tolerance(policy);
 }
 
 // Below 1, so that a result of all zeros fails however bad the textbook is.
@@ -121,8 +120,8 @@ double step_floor(at::ScalarType dtype) {
 
 double relative_error(const at::Tensor& value, const Expected& expected) {
   const double floor = std::max(expected.floor, step_floor(value.scalar_type()));
-  const auto found = model::deviation(value, expected.value, floor);
-  return std::max(found.whole, found.row / model::row_allowance);
+  const auto found = reference::deviation(value, expected.value, floor);
+  return std::max(found.whole, found.row / reference::row_allowance);
 }
 
 void compare(CheckVerdict& verdict, const Expected& expected, const at::Tensor& value,
@@ -257,11 +256,11 @@ CheckVerdict agrees_on_poisoned_memory(const Operation& operation) {
   const auto device = operation.dout.device();
   CheckVerdict verdict;
   {
-    const model::PoisonedMemory poisoned(device, poisoned_bytes);
+    const reference::PoisonedMemory poisoned(device, poisoned_bytes);
     verdict = agrees(operation, false);
   }
   if (!verdict.complaint.empty()) return verdict;
-  const model::PoisonedMemory poisoned(device, poisoned_bytes);
+  const reference::PoisonedMemory poisoned(device, poisoned_bytes);
   const Status status = guarded([&] { verdict = agrees(operation, true); });
   if (status.outcome != Outcome::unsupported) throw_unless_ok(status);
   return verdict;

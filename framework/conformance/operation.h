@@ -1,5 +1,6 @@
 #pragma once
 
+#include <assay/reference.h>
 #include <assay/workload.h>
 
 #include <functional>
@@ -40,8 +41,8 @@ double dtype_tolerance(at::ScalarType dtype);
 double root_mean_square(const at::Tensor& tensor);
 
 // ‖value − expected‖ / max(‖expected‖, floor · √elements), or the farthest row's error
-// (model::Deviation) divided by model::row_allowance if that is larger. Infinite where `value` is
-// not finite. The floor is at least that of fp16's smallest steps.
+// (reference::Deviation) divided by reference::row_allowance if that is larger. Infinite where
+// `value` is not finite. The floor is at least that of fp16's smallest steps.
 double relative_error(const at::Tensor& value, const Expected& expected);
 
 // Adds a comparison to the verdict: the error against `allowed` and, where it is larger, the place

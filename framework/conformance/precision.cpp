@@ -2,6 +2,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 #include <assay/precision.h>
+#include <assay/reference.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,7 +12,6 @@
 #include "model/autocast.h"
 #include "model/numeric_modes.h"
 #include "model/random.h"
-#include "reference/reference.h"
 
 namespace assay::conformance {
 
@@ -27,7 +27,7 @@ class InForce {
   explicit InForce(const Shared<PrecisionBoundary>& plugin) : device_(plugin.device()) {
     throw_unless_ok(plugin.get().policy(policy_));
     model::set_numeric_modes(policy_, device_);
-    ops_ = model::reference_ops(/*norm_has_bias=*/false);
+    ops_ = reference::operations(/*norm_has_bias=*/false);
     throw_unless_ok(plugin.get().wrap(ops_));
   }
   ~InForce() { model::set_numeric_modes({}, device_); }
@@ -112,7 +112,7 @@ Operation linear(const InForce& in_force, const LinearShape& shape, const at::De
   Operation made;
   made.inputs = {{"x", x}, {"weight", weight}};
   made.dout = random(shape.rows, shape.out).to(policy.compute());
-  made.tolerance = model::tolerance(policy);
+  made.tolerance = reference::tolerance(policy);
   made.call = [&in_force, device](const std::vector<at::Tensor>& all) {
     const model::Autocast autocast(device, in_force.policy().autocast);
     return in_force.ops().linear(all[0], all[1]);
@@ -121,11 +121,9 @@ Operation linear(const InForce& in_force, const LinearShape& shape, const at::De
     return at::linear(all[0].to(dtype), all[1].to(dtype));
   };
   made.reference = [x, weight, dout = made.dout] {
-    const auto wide_x = x.to(at::kDouble), wide_weight = weight.to(at::kDouble);
-    const auto wide_dout = dout.to(at::kDouble);
-    return std::vector<Expected>{{"out", at::linear(wide_x, wide_weight), 0},
-                                 {"grad.x", wide_dout.mm(wide_weight), 0},
-                                 {"grad.weight", wide_dout.t().mm(wide_x), 0}};
+    const auto right = reference::linear(x, weight, dout);
+    return std::vector<Expected>{
+        {"out", right.out, 0}, {"grad.x", right.dx, 0}, {"grad.weight", right.dweight, 0}};
   };
   return made;
 }
@@ -157,8 +155,8 @@ CheckVerdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::st
     each->run(pass);
   }
   Verification verification;
-  model::compare_all(verification, tested.outputs(pass), reference.outputs(pass),
-                     model::tolerance(context.precision), model_gradient_allowance);
+  reference::compare_all(verification, tested.outputs(pass), reference.outputs(pass),
+                         reference::tolerance(context.precision), model_gradient_allowance);
   CheckVerdict verdict{verification.error, verification.tolerance, {}, {}};
   if (!(verdict.error <= verdict.tolerance)) {
     verdict.complaint = fmt::format("{} is off by {:.2g}, more than {:.2g}", verification.worst,

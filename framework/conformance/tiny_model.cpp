@@ -1,10 +1,10 @@
 #include "conformance/tiny_model.h"
 
 #include <ATen/core/grad_mode.h>
+#include <assay/reference.h>
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "reference/reference.h"
 
 namespace assay::conformance {
 
@@ -34,7 +34,7 @@ CaseContext textbook_context(const at::Device& device) {
   CaseContext context;
   context.device = device;
   context.seed = 23;
-  context.ops = model::reference_ops(/*norm_has_bias=*/false);
+  context.ops = reference::operations(/*norm_has_bias=*/false);
   return context;
 }
 

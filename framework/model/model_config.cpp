@@ -33,15 +33,21 @@ void add_block_shapes(std::vector<ParameterShape>& shapes, const ModelConfig& co
   const auto d = config.d_model;
   const auto f = config.d_ff;
   add_norm_shapes(shapes, config, block + "norm1");
-  for (const char* projection : {"q", "k", "v", "o"}) {
-    shapes.push_back({block + "attention." + projection + ".weight", {d, d}});
-  }
+  const auto add = [&](const std::string& name, std::int64_t out, std::int64_t in,
+                       const std::string& group) {
+    shapes.push_back({block + name + ".weight", {out, in}, Initial::normal, group});
+  };
+  const std::string qkv = block + "attention.qkv";
+  add("attention.q", d, d, qkv);
+  add("attention.k", config.d_kv(), d, qkv);
+  add("attention.v", config.d_kv(), d, qkv);
+  add("attention.o", d, d, "");
   add_norm_shapes(shapes, config, block + "norm2");
-  shapes.push_back({block + "feed_forward.w1.weight", {f, d}});
-  shapes.push_back({block + "feed_forward.w2.weight", {d, f}});
-  if (config.architecture == Architecture::swiglu) {
-    shapes.push_back({block + "feed_forward.w3.weight", {f, d}});
-  }
+  const bool gated = config.architecture == Architecture::swiglu;
+  const std::string gate_up = gated ? block + "feed_forward.gate_up" : "";
+  add("feed_forward.w1", f, d, gate_up);
+  add("feed_forward.w2", d, f, "");
+  if (gated) add("feed_forward.w3", f, d, gate_up);
 }
 
 }  // namespace
@@ -67,7 +73,9 @@ std::vector<ParameterInfo> model_fields() {
           size("d_ff", widest, "Width inside the feed-forward."),
           size("layers", 1 << 16, "Blocks."),
           size("heads", 1 << 16, "Heads of an attention; they divide d_model."),
-          size("vocab_size", widest, "Tokens in the vocabulary.")};
+          size("vocab_size", widest, "Tokens in the vocabulary."),
+          integer_parameter("kv_heads", 0, 0, 1 << 16,
+                            "Heads of k and v; they divide heads. 0 or left out: as many.")};
 }
 
 ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context) {
@@ -78,10 +86,22 @@ ModelConfig model_config(const Options& fields, Architecture architecture, std::
   config.layers = size_field(fields, "layers");
   config.heads = size_field(fields, "heads");
   config.vocab_size = size_field(fields, "vocab_size");
+  if (const auto given = fields.find("kv_heads"); given != fields.end()) {
+    const auto* count = std::get_if<std::int64_t>(&given->second);
+    if (count == nullptr || *count < 0) {
+      throw std::invalid_argument("the model config's 'kv_heads' is not a whole number from 0 on");
+    }
+    config.kv_heads = *count;
+  }
   config.context = context;
   if (config.d_model % config.heads != 0) {
     throw std::invalid_argument("d_model " + std::to_string(config.d_model) +
                                 " is not a multiple of heads " + std::to_string(config.heads));
+  }
+  if (config.heads % config.used_kv_heads() != 0) {
+    throw std::invalid_argument("heads " + std::to_string(config.heads) +
+                                " is not a multiple of kv_heads " +
+                                std::to_string(config.kv_heads));
   }
   if (architecture == Architecture::swiglu && config.d_head() % 2 != 0) {
     throw std::invalid_argument("RoPE rotates pairs: the head size " +
@@ -116,7 +136,9 @@ double forward_flops(const ModelConfig& config, std::int64_t batch, std::int64_t
   const auto d = static_cast<double>(config.d_model);
   const auto layers = static_cast<double>(config.layers);
   const double feed_forward_matrices = config.architecture == Architecture::swiglu ? 3 : 2;
-  const double block = 4 * d * d + feed_forward_matrices * d * static_cast<double>(config.d_ff);
+  const auto d_kv = static_cast<double>(config.d_kv());
+  const double block =
+      2 * d * d + 2 * d * d_kv + feed_forward_matrices * d * static_cast<double>(config.d_ff);
   const double matrices = layers * block + d * static_cast<double>(config.vocab_size);
   const auto s = static_cast<double>(seq_len);
   const auto b = static_cast<double>(batch);

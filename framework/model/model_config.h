@@ -23,6 +23,7 @@ struct ModelConfig {
   std::int64_t d_ff = 0;
   std::int64_t layers = 0;
   std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;  // heads of k and v; 0: as many as of q
   std::int64_t vocab_size = 0;
   std::int64_t context = 0;    // longest sequence: rows of the position tables
   bool norm_has_bias = false;  // LayerNorm
@@ -30,13 +31,16 @@ struct ModelConfig {
   double norm_eps = 1e-5;
 
   std::int64_t d_head() const { return d_model / heads; }
+  std::int64_t used_kv_heads() const { return kv_heads == 0 ? heads : kv_heads; }
+  std::int64_t d_kv() const { return used_kv_heads() * d_head(); }  // width of k and v
 };
 
-// Fields of a file under configs/models/: d_model, d_ff, layers, heads, vocab_size.
+// Fields of a file under configs/models/: d_model, d_ff, layers, heads, vocab_size, and kv_heads
+// where it is not heads.
 std::vector<ParameterInfo> model_fields();
 
 // Throws std::invalid_argument for a missing field, a size below 1, a d_model that heads do not
-// divide, and an odd head size under RoPE.
+// divide, heads that kv_heads do not divide, and an odd head size under RoPE.
 ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context);
 
 enum class Initial { normal, ones, zeros };
@@ -45,6 +49,7 @@ struct ParameterShape {
   std::string name;  // "blocks.0.attention.q.weight"
   std::vector<std::int64_t> sizes;
   Initial initial = Initial::normal;
+  std::string group = {};  // those of one group lie one behind another in memory (joined())
 };
 
 // Every parameter once, in the order of use. Matrices are [out, in].

@@ -7,42 +7,55 @@
 
 namespace assay::model {
 
-OperationProgram::OperationProgram(std::string operation, std::function<at::Tensor()> forward,
-                                   std::vector<NamedTensor> leaves, at::Tensor dout)
-    : operation_(std::move(operation)),
-      forward_(std::move(forward)),
-      leaves_(std::move(leaves)),
-      dout_(std::move(dout)) {}
+OperationProgram::OperationProgram(std::string operation, Forward forward,
+                                   std::vector<NamedTensor> leaves, std::vector<Result> results)
+    : operation_(std::move(operation)), forward_(std::move(forward)), leaves_(std::move(leaves)) {
+  for (auto& result : results) {
+    names_.push_back(std::move(result.name));
+    gradients_.push_back(std::move(result.gradient));
+  }
+  results_.reserve(results.size());
+}
 
 void OperationProgram::before(const std::string& pass) {
-  out_ = at::Tensor();
+  results_.clear();
   for (auto& leaf : leaves_) leaf.tensor.mutable_grad() = at::Tensor();
-  if (pass == "backward") out_ = forward_();
+  if (pass == "backward") forward_(results_);
 }
 
 void OperationProgram::run(const std::string& pass) {
   if (pass == "inference") {
     const at::NoGradGuard no_grad;
-    out_ = forward_();
+    forward();
   } else if (pass == "forward") {
-    out_ = forward_();
+    forward();
   } else if (pass == "backward") {
     backward();
   } else if (pass == "forward_backward") {
-    out_ = forward_();
+    forward();
     backward();
   } else {
     throw std::invalid_argument(operation_ + " has no pass '" + pass + "'");
   }
 }
 
+void OperationProgram::forward() {
+  results_.clear();
+  forward_(results_);
+}
+
 void OperationProgram::backward() {
-  if (!out_.requires_grad()) throw Unsupported("this " + operation_ + " has no backward");
-  torch::autograd::backward({out_}, {dout_});
+  for (const auto& result : results_) {
+    if (!result.requires_grad()) throw Unsupported("this " + operation_ + " has no backward");
+  }
+  torch::autograd::backward(results_, gradients_);
 }
 
 std::vector<NamedTensor> OperationProgram::outputs(const std::string&) {
-  std::vector<NamedTensor> outputs = {{"out", out_.detach()}};
+  std::vector<NamedTensor> outputs;
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    outputs.push_back({names_[i], results_[i].detach()});
+  }
   for (const auto& [name, leaf] : leaves_) {
     if (leaf.grad().defined()) outputs.push_back({"grad." + name, leaf.grad()});
   }
@@ -64,18 +77,6 @@ Step launched(const CaseContext& context, ProgramBoundary& program, const std::s
   throw_unless_ok(context.compile->prepare(program, pass, context, step));
   return {[before = std::move(step.before)] { throw_unless_ok(before()); },
           [run = std::move(step.run)] { throw_unless_ok(run()); }};
-}
-
-std::vector<NamedTensor> call_once(const CaseContext& context, Program& program,
-                                   const std::string& pass) {
-  detail::ProgramGuard guard(std::shared_ptr<Program>(std::shared_ptr<Program>(), &program));
-  const Step step = launched(context, guard, pass);
-  step.before();
-  step.run();
-  std::vector<NamedTensor> outputs = program.outputs(pass);
-  // The step may own these tensors' memory, as a captured one does.
-  for (auto& output : outputs) output.tensor = output.tensor.clone();
-  return outputs;
 }
 
 }  // namespace assay::model

@@ -197,10 +197,6 @@ class Reader {
   std::uint64_t data_bytes_ = 0;
 };
 
-std::string shape_text(at::IntArrayRef sizes, at::ScalarType dtype) {
-  return c10::str(c10::toString(dtype), " ", sizes);
-}
-
 }  // namespace
 
 Result<std::vector<NamedTensor>> read_safetensors(const std::filesystem::path& file) {
@@ -233,22 +229,6 @@ bool exchanged_norm_has_bias(const Ops& ops, const std::vector<NamedTensor>& inp
               : fmt::format("the exchange lacks '{}', but the case's norm has a bias", name));
   }
   return given;
-}
-
-at::Tensor exchanged(const std::vector<NamedTensor>& tensors, const std::string& name,
-                     at::IntArrayRef sizes, at::ScalarType dtype) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [&](const NamedTensor& tensor) { return tensor.name == name; });
-  if (found == tensors.end()) {
-    throw std::invalid_argument(fmt::format("the exchange lacks '{}'", name));
-  }
-  const at::Tensor& tensor = found->tensor;
-  if (tensor.sizes() != sizes || tensor.scalar_type() != dtype) {
-    throw std::invalid_argument(fmt::format("the exchange's '{}' is {}, the case asks for {}", name,
-                                            shape_text(tensor.sizes(), tensor.scalar_type()),
-                                            shape_text(sizes, dtype)));
-  }
-  return tensor;
 }
 
 }  // namespace assay::model

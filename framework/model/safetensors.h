@@ -18,11 +18,6 @@ Result<std::vector<NamedTensor>> read_safetensors(const std::filesystem::path& f
 // Reads an exchange, tensors named "input.<name>" and "output.<name>", to `device`.
 Result<Exchange> read_exchange(const std::filesystem::path& file, at::Device device);
 
-// The tensor of that name. Throws std::invalid_argument where it is missing or has another shape or
-// dtype.
-at::Tensor exchanged(const std::vector<NamedTensor>& tensors, const std::string& name,
-                     at::IntArrayRef sizes, at::ScalarType dtype);
-
 // Whether an exchanged norm has a bias, called `name` among `inputs`. Where the case names a norm
 // (ops.norm), the exchange must agree with it, else std::invalid_argument is thrown; where it names
 // none, the norm is the other program's and `inputs` decide.

@@ -1,14 +1,20 @@
 #include "model/textbook_ops.h"
 
 #include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/complex.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/reciprocal.h>
 #include <ATen/ops/rsub.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
 
@@ -25,14 +31,36 @@ at::ScalarType at_least_float(const at::Tensor& x) {
 // Rotates pair (2i, 2i+1), taken as a complex number, by e^{iθ} = cos θ + i sin θ.
 at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {
   const auto pairs = at::view_as_complex(x.to(at_least_float(x)).unflatten(-1, {-1, 2}));
-  return at::view_as_real(pairs * at::complex(cos, sin)).flatten(-2).to(x.scalar_type());
+  const auto turns = at::complex(cos, sin).unsqueeze(1);  // the same for all heads
+  return at::view_as_real(pairs * turns).flatten(-2).to(x.scalar_type());
 }
 
 at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets) {
   return at::cross_entropy_loss(logits.to(at_least_float(logits)), targets);
 }
 
+// Scales all gradients so that their norm is at most the limit.
+void limit_norm(const OptimizerInputs& in) {
+  auto norm = in.grad_norm;
+  if (!norm.defined()) {
+    norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(in.gradients)));
+  }
+  if (in.grad_scale.defined()) norm = norm / in.grad_scale.squeeze();
+  at::_foreach_mul_(in.gradients, at::reciprocal(norm).mul_(in.max_grad_norm).clamp_max_(1));
+}
+
+void refresh(const std::vector<at::Tensor>& copies, const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> to, from;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (!copies[i].defined()) continue;
+    to.push_back(copies[i]);
+    from.push_back(parameters[i]);
+  }
+  if (!to.empty()) at::_foreach_copy_(to, from);
+}
+
 void adamw(const OptimizerInputs& in) {
+  if (in.max_grad_norm > 0 && !in.gradients.empty()) limit_norm(in);
   if (in.found_inf.defined()) {
     at::_foreach_add_(in.steps, at::rsub(in.found_inf, 1).squeeze());
   } else {
@@ -45,6 +73,7 @@ void adamw(const OptimizerInputs& in) {
                     /*max_exp_avg_sqs=*/{}, in.steps, in.learning_rate, in.beta1, in.beta2,
                     in.weight_decay, in.eps, /*amsgrad=*/false, /*maximize=*/false,
                     optional(in.grad_scale), optional(in.found_inf));
+  refresh(in.low_precision, in.parameters);
 }
 
 }  // namespace
@@ -64,12 +93,23 @@ Ops textbook_ops() {
 }
 
 void complete(Ops& ops) {
-  if (ops.add_norm) return;
-  ops.add_norm = [norm = ops.norm](at::Tensor residual, NormInputs x) {
-    x.x = std::exchange(residual, {}) + x.x;
-    at::Tensor normed = norm(x);
-    return std::pair(std::move(x.x), std::move(normed));
-  };
+  if (!ops.add_norm && ops.norm) {
+    ops.add_norm = [norm = ops.norm](at::Tensor residual, NormInputs x) {
+      x.x = std::exchange(residual, {}) + x.x;
+      at::Tensor normed = norm(x);
+      return std::pair(std::move(x.x), std::move(normed));
+    };
+  }
+  if (!ops.qkv) {
+    ops.qkv = [linear = ops.linear](const at::Tensor& x, const Qkv& weights) {
+      return Qkv{linear(x, weights.q), linear(x, weights.k), linear(x, weights.v)};
+    };
+  }
+  if (!ops.gate_up) {
+    ops.gate_up = [linear = ops.linear](const at::Tensor& x, const GateUp& weights) {
+      return GateUp{linear(x, weights.gate), linear(x, weights.up)};
+    };
+  }
 }
 
 }  // namespace assay::model

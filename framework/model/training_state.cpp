@@ -112,6 +112,7 @@ void TrainingState::step(const Ops& ops) {
   in.beta2 = settings_.beta2;
   in.eps = settings_.eps;
   in.weight_decay = settings_.weight_decay;
+  in.max_grad_norm = settings_.max_grad_norm;
   for (std::size_t i = 0; i < owned_.size(); ++i) {
     const auto& parameter = parameters_[owned_[i]];
     if (!parameter.grad().defined()) continue;
@@ -120,6 +121,7 @@ void TrainingState::step(const Ops& ops) {
     in.first_moments.push_back(first_moments_[i]);
     in.second_moments.push_back(second_moments_[i]);
     in.steps.push_back(steps_[i]);
+    if (!copies_.empty()) in.low_precision.push_back(copies_[owned_[i]]);
   }
   if (in.parameters.empty()) return;
   if (scale_.defined()) {

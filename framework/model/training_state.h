@@ -14,6 +14,7 @@ struct AdamWSettings {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0.01;
+  double max_grad_norm = 0;  // 0: no limit
 };
 
 // Training state beside the parameters: gradients, moments, step counts and loss scale. Nothing but
@@ -41,6 +42,10 @@ class TrainingState {
   // Resets moments, step counts and loss scale in place.
   void reset();
 
+  // Copies of the parameters in another dtype, one a parameter, undefined where there is none: each
+  // step of an owned parameter refreshes its copy.
+  void keep_copies(std::vector<at::Tensor> copies) { copies_ = std::move(copies); }
+
   // 1 without loss scaling. Waits for the device.
   double loss_scale() const;
   const std::vector<std::size_t>& owned() const { return owned_; }
@@ -51,6 +56,7 @@ class TrainingState {
   std::vector<at::Tensor> parameters_;
   std::vector<std::size_t> owned_;
   AdamWSettings settings_;
+  std::vector<at::Tensor> copies_;
   bool hooked_ = false;
   std::vector<at::Tensor> first_moments_;
   std::vector<at::Tensor> second_moments_;

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
+#include <c10/util/accumulate.h>
 
 #include <cmath>
 #include <unordered_map>
@@ -17,6 +18,52 @@ namespace assay::model {
 namespace {
 
 constexpr double initial_deviation = 0.02;
+
+// Memory of the parameters: one allocation a group, one for each that has none.
+class ParameterMemory {
+ public:
+  ParameterMemory(const std::vector<ParameterShape>& shapes, const at::TensorOptions& options)
+      : options_(options) {
+    for (const auto& shape : shapes) {
+      if (!shape.group.empty()) groups_[shape.group].size += c10::multiply_integers(shape.sizes);
+    }
+  }
+
+  // The next parameter's, in the order of the shapes, not written yet.
+  at::Tensor next(const ParameterShape& shape) {
+    if (shape.group.empty()) return at::empty(shape.sizes, options_);
+    Group& group = groups_.at(shape.group);
+    if (!group.memory.defined()) group.memory = at::empty({group.size}, options_);
+    const auto count = c10::multiply_integers(shape.sizes);
+    const auto place = group.memory.narrow(0, group.taken, count).view(shape.sizes);
+    group.taken += count;
+    // No view: an update of one must not show as a change of the others.
+    return place.variable_data();
+  }
+
+ private:
+  struct Group {
+    std::int64_t size = 0;
+    std::int64_t taken = 0;
+    at::Tensor memory;
+  };
+  at::TensorOptions options_;
+  std::unordered_map<std::string, Group> groups_;
+};
+
+void draw(const at::Tensor& values, Initial initial, const at::Generator& generator) {
+  switch (initial) {
+    case Initial::normal:
+      values.normal_(0, initial_deviation, generator);
+      break;
+    case Initial::ones:
+      values.fill_(1);
+      break;
+    case Initial::zeros:
+      values.zero_();
+      break;
+  }
+}
 
 }  // namespace
 
@@ -31,20 +78,17 @@ Transformer::Transformer(const ModelConfig& config, Ops ops, at::Device device,
 
 void Transformer::make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed) {
   const auto generator = seeded_generator(device, seed);
-  for (const auto& shape : parameter_shapes(config_)) {
-    auto values = at::empty(shape.sizes, at::TensorOptions().device(device).dtype(at::kFloat));
-    switch (shape.initial) {
-      case Initial::normal:
-        values.normal_(0, initial_deviation, generator);
-        break;
-      case Initial::ones:
-        values.fill_(1);
-        break;
-      case Initial::zeros:
-        values.zero_();
-        break;
-    }
-    parameters_.push_back({shape.name, values.to(dtype).requires_grad_()});
+  const auto options = at::TensorOptions().device(device);
+  const auto shapes = parameter_shapes(config_);
+  ParameterMemory memory(shapes, options.dtype(dtype));
+  for (const auto& shape : shapes) {
+    const at::Tensor parameter = memory.next(shape);
+    // Drawn in fp32 for every dtype.
+    const at::Tensor drawn =
+        dtype == at::kFloat ? parameter : at::empty(shape.sizes, options.dtype(at::kFloat));
+    draw(drawn, shape.initial, generator);
+    if (dtype != at::kFloat) parameter.copy_(drawn);
+    parameters_.push_back({shape.name, parameter.requires_grad_()});
   }
 }
 
@@ -64,10 +108,12 @@ void Transformer::name_parameters() {
     const std::string block = "blocks." + std::to_string(i) + ".";
     const std::string attention = block + "attention.";
     const std::string feed_forward = block + "feed_forward.";
-    blocks_.push_back({get_norm(block + "norm1"), get_norm(block + "norm2"), get(attention + "q"),
-                       get(attention + "k"), get(attention + "v"), get(attention + "o"),
-                       get(feed_forward + "w1"), get(feed_forward + "w2"),
-                       get(feed_forward + "w3")});
+    blocks_.push_back({get_norm(block + "norm1"),
+                       get_norm(block + "norm2"),
+                       {get(attention + "q"), get(attention + "k"), get(attention + "v")},
+                       get(attention + "o"),
+                       {get(feed_forward + "w1"), get(feed_forward + "w3")},
+                       get(feed_forward + "w2")});
   }
 }
 
@@ -102,19 +148,21 @@ NormInputs Transformer::norm_inputs(at::Tensor x, const NormWeights& weights) co
 }
 
 at::Tensor Transformer::mix(const Block& block, at::Tensor x) const {
-  const auto heads_first = [&](const at::Tensor& projected) {
-    return projected.unflatten(-1, {config_.heads, config_.d_head()}).transpose(1, 2);
+  const auto by_head = [&](at::Tensor projected) {
+    return projected.unflatten(-1, {-1, config_.d_head()});
   };
+  Qkv products = ops_.qkv(x, block.qkv);
   AttentionInputs in;
-  in.q = heads_first(ops_.linear(x, block.q));
-  in.k = heads_first(ops_.linear(x, block.k));
-  in.v = heads_first(ops_.linear(x, block.v));
+  in.q = by_head(std::move(products.q));
+  in.k = by_head(std::move(products.k));
+  in.v = by_head(std::move(products.v));
   if (rope_cos_.defined()) {
     const auto cos = rope_cos_.narrow(0, 0, x.size(1));
     const auto sin = rope_sin_.narrow(0, 0, x.size(1));
     in.q = ops_.rope(in.q, cos, sin);
     in.k = ops_.rope(in.k, cos, sin);
   }
+  for (auto* heads : {&in.q, &in.k, &in.v}) *heads = heads->transpose(1, 2);
   in.causal = true;
   in.scale = 1 / std::sqrt(static_cast<double>(config_.d_head()));
   return ops_.attention(in).transpose(1, 2).flatten(-2);
@@ -126,9 +174,10 @@ at::Tensor Transformer::attend(const Block& block, at::Tensor x) const {
 
 at::Tensor Transformer::feed_forward(const Block& block, at::Tensor x) const {
   if (config_.architecture == Architecture::gelu) {
-    return ops_.linear(ops_.gelu(ops_.linear(x, block.w1)), block.w2);
+    return ops_.linear(ops_.gelu(ops_.linear(x, block.gate_up.gate)), block.down);
   }
-  return ops_.linear(ops_.swiglu(ops_.linear(x, block.w1), ops_.linear(x, block.w3)), block.w2);
+  const GateUp made = ops_.gate_up(x, block.gate_up);
+  return ops_.linear(ops_.swiglu(made.gate, made.up), block.down);
 }
 
 at::Tensor Transformer::forward(const at::Tensor& tokens) const {

@@ -22,7 +22,8 @@ struct BlockHooks {
 class Transformer {
  public:
   // Draws the parameters on `device`: matrices from N(0, 0.02²), norm weights 1, norm biases 0. The
-  // same seed gives the same parameters on the same kind of device. `ops` needs attention and norm.
+  // same seed gives the same parameters on the same kind of device. q, k and v of a block, and gate
+  // and up, lie one behind another in memory (joined()). `ops` needs attention and norm.
   Transformer(const ModelConfig& config, Ops ops, at::Device device, at::ScalarType dtype,
               std::uint64_t seed, BlockHooks hooks = {});
 
@@ -48,8 +49,10 @@ class Transformer {
   struct Block {
     NormWeights norm1;
     NormWeights norm2;
-    at::Tensor q, k, v, o;
-    at::Tensor w1, w2, w3;
+    Qkv qkv;
+    at::Tensor o;
+    GateUp gate_up;  // swiglu; of a gelu block gate is the only matrix before the activation
+    at::Tensor down;
   };
 
   void make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed);

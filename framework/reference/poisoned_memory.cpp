@@ -1,7 +1,6 @@
-#include "reference/poisoned_memory.h"
-
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
+#include <assay/reference.h>
 
 #include <vector>
 
@@ -9,7 +8,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #endif
 
-namespace assay::model {
+namespace assay::reference {
 
 namespace {
 
@@ -52,4 +51,4 @@ PoisonedMemory::~PoisonedMemory() {
   context.setDeterministicFillUninitializedMemory(was_filling_);
 }
 
-}  // namespace assay::model
+}  // namespace assay::reference

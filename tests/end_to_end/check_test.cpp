@@ -84,13 +84,23 @@ INSTANTIATE_TEST_SUITE_P(
               "the worker ended with signal 11 (SIGSEGV: Segmentation fault); it said: seventeen"},
         Fault{"attention/wrong_lse", "log_sum_exp",
               "batch 1, heads 2, seq 1, d_head 64, not causal, fp32", "lse is off by "},
+        Fault{"attention/mixes_groups", "grouped",
+              "batch 2, heads 4, kv_heads 2, seq 1, d_head 32, not causal, fp32", "out is off by "},
+        Fault{"attention/widens_window", "windowed",
+              "batch 1, heads 2, seq 17, d_head 64, not causal, fp32, window 1", "out is off by "},
         Fault{"attention/cannot_be_made", "creation", "made twice", "error: no such luck"},
         Fault{"norm/wrong_dweight", "gradients", "x [3, 1], fp32", "grad.weight is off by "},
+        Fault{"norm/forgets_residual", "residual", "x [1, 1], fp32, with a residual: the sum",
+              "grad.residual is off by "},
         Fault{"communication/sums", "mean", "2 ranks on the CPU over Gloo, parameters [1]",
               "gradient 0 is off by 1,"},
         Fault{"compile/remembers", "changed_inputs",
               "inference: 2 layers, d_model 32, 2 heads, vocabulary 61, batch 2, seq 17",
               "call 2: logits is off by "},
+        Fault{"compile/ignores_limit", "optimizer", "a norm above the limit",
+              "first moment is off by "},
+        Fault{"compile/assumes_joined", "products", "q, k and v (fewer heads), weights apart",
+              "product 2 is off by "},
         Fault{"precision/promises", "dtype", "x [16, 32], weight [48, 32]",
               "comes out in fp32, but the policy says bf16"},
         Fault{"workload/accumulates", "isolation", "forward with every parameter small",
@@ -145,6 +155,16 @@ TEST(CheckTest, ARightPluginPassesEverythingThatApplies) {
   EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
   EXPECT_THAT(ended.output, HasSubstr("norm/rmsnorm on cpu\n"));
   EXPECT_THAT(ended.output, HasSubstr("0 failed, 1 not applicable"));
+}
+
+TEST(CheckTest, GroupsAndWindowsThatAPluginDoesNotDeclareAreRefusedForIt) {
+  const Folder folder;
+  const Ended ended = check(folder, {"attention/modest", "--filter", "grouped", "--filter",
+                                     "windowed", "--filter", "undeclared"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("it takes as many heads of k and v as of q, not 1 for 2\n"));
+  EXPECT_THAT(ended.output, HasSubstr("it has no window\n"));
+  EXPECT_THAT(ended.output, HasSubstr("1 ok, 0 failed, 2 not applicable"));
 }
 
 struct Mistake {

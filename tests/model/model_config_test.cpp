@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <assay/reference.h>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "model/transformer.h"
-#include "reference/reference.h"
 
 namespace assay::model {
 namespace {
@@ -67,10 +67,24 @@ TEST(ModelConfig, LayerNormAddsOneBiasANorm) {
   EXPECT_EQ(count_parameters(config), 128'625'408 + 768 * (2 * 12 + 1));
 }
 
+// By hand: k and v of 12 layers are [4 · 64, 768] instead of [768, 768].
+TEST(ModelConfig, FewerHeadsOfKAndVAreFewerParametersAndFlops) {
+  Options given = fields(768, 3072, 12, 12);
+  given["kv_heads"] = std::int64_t{4};
+  const auto config = model_config(given, Architecture::swiglu, 512);
+  constexpr std::int64_t fewer = 12 * 2 * (768 - 256) * 768;
+  EXPECT_EQ(count_parameters(config), 128'625'408 - fewer);
+  const auto all = model_config(fields(768, 3072, 12, 12), Architecture::swiglu, 512);
+  EXPECT_DOUBLE_EQ(forward_flops(config, 2, 100), forward_flops(all, 2, 100) - 2.0 * 200 * fewer);
+  given["kv_heads"] = std::int64_t{0};
+  EXPECT_EQ(count_parameters(model_config(given, Architecture::swiglu, 512)), 128'625'408);
+}
+
 TEST(ModelConfig, AModelHasTheParametersItCounts) {
   for (const auto architecture : {Architecture::swiglu, Architecture::gelu}) {
-    const auto config = model_config(fields(16, 24, 3, 4), architecture, 10);
-    const Transformer model(config, reference_ops(false), at::kCPU, at::kFloat, 0);
+    auto config = model_config(fields(16, 24, 3, 4), architecture, 10);
+    config.kv_heads = 2;
+    const Transformer model(config, reference::operations(false), at::kCPU, at::kFloat, 0);
     std::int64_t count = 0;
     for (const auto& parameter : model.parameters()) count += parameter.tensor.numel();
     EXPECT_EQ(count, count_parameters(config));
@@ -117,6 +131,14 @@ INSTANTIATE_TEST_SUITE_P(Fields, WrongModelConfig,
                                                "'d_model'"},
                                          Wrong{"zero", fields(8, 8, 0, 2), "'layers' is below 1"},
                                          Wrong{"heads", fields(10, 8, 1, 4), "not a multiple"},
+                                         Wrong{"kv_heads",
+                                               {{"d_model", std::int64_t{12}},
+                                                {"d_ff", std::int64_t{8}},
+                                                {"layers", std::int64_t{1}},
+                                                {"heads", std::int64_t{6}},
+                                                {"vocab_size", std::int64_t{9}},
+                                                {"kv_heads", std::int64_t{4}}},
+                                               "not a multiple of kv_heads 4"},
                                          Wrong{"odd_head", fields(6, 8, 1, 2), "must be even"}),
                          wrong_name);
 

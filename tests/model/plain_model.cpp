@@ -33,8 +33,8 @@ Vector norm(const Sizes& sizes, const Parameters& parameters, const std::string&
   return y;
 }
 
-void rotate(Vector& x, int heads, int position) {
-  const int d_head = static_cast<int>(x.size()) / heads;
+void rotate(Vector& x, int d_head, int position) {
+  const int heads = static_cast<int>(x.size()) / d_head;
   for (int h = 0; h < heads; ++h) {
     for (int pair = 0; pair < d_head / 2; ++pair) {
       const double angle = position / std::pow(10000.0, 2.0 * pair / d_head);
@@ -47,21 +47,22 @@ void rotate(Vector& x, int heads, int position) {
   }
 }
 
-// Writes to `out` what query `position` of head h takes from keys and values up to it.
+// Writes to `out` what query `position` of the head at `first` takes from keys and values up to it,
+// which for all heads of a group are those of the head at `shared`.
 void attend_head(const Vector& q, const std::vector<Vector>& keys,
                  const std::vector<Vector>& values, std::size_t position, std::size_t first,
-                 std::size_t d_head, Vector& out) {
+                 std::size_t shared, std::size_t d_head, Vector& out) {
   Vector weights;
   double total = 0;
   for (std::size_t j = 0; j <= position; ++j) {
     double score = 0;
-    for (std::size_t i = first; i < first + d_head; ++i) score += q[i] * keys[j][i];
+    for (std::size_t i = 0; i < d_head; ++i) score += q[first + i] * keys[j][shared + i];
     weights.push_back(std::exp(score / std::sqrt(static_cast<double>(d_head))));
     total += weights.back();
   }
   for (std::size_t j = 0; j <= position; ++j) {
-    for (std::size_t i = first; i < first + d_head; ++i) {
-      out[i] += weights[j] / total * values[j][i];
+    for (std::size_t i = 0; i < d_head; ++i) {
+      out[first + i] += weights[j] / total * values[j][shared + i];
     }
   }
 }
@@ -69,6 +70,7 @@ void attend_head(const Vector& q, const std::vector<Vector>& keys,
 void attention(const Sizes& sizes, const Parameters& parameters, const std::string& block,
                std::vector<Vector>& residual) {
   const std::string name = block + "attention.";
+  const int head_size = sizes.d_model / sizes.heads;
   std::vector<Vector> q, k, v;
   for (std::size_t t = 0; t < residual.size(); ++t) {
     const Vector x = norm(sizes, parameters, block + "norm1", residual[t]);
@@ -76,14 +78,16 @@ void attention(const Sizes& sizes, const Parameters& parameters, const std::stri
     k.push_back(product(parameters.at(name + "k.weight"), x));
     v.push_back(product(parameters.at(name + "v.weight"), x));
     if (!sizes.swiglu) continue;
-    rotate(q.back(), sizes.heads, static_cast<int>(t));
-    rotate(k.back(), sizes.heads, static_cast<int>(t));
+    rotate(q.back(), head_size, static_cast<int>(t));
+    rotate(k.back(), head_size, static_cast<int>(t));
   }
-  const auto d_head = static_cast<std::size_t>(sizes.d_model / sizes.heads);
+  const auto d_head = static_cast<std::size_t>(head_size);
+  const auto group = static_cast<std::size_t>(sizes.heads / sizes.kv_heads);
   for (std::size_t t = 0; t < residual.size(); ++t) {
     Vector out(static_cast<std::size_t>(sizes.d_model), 0.0);
     for (std::size_t first = 0; first < out.size(); first += d_head) {
-      attend_head(q[t], k, v, t, first, d_head, out);
+      const std::size_t shared = first / d_head / group * d_head;
+      attend_head(q[t], k, v, t, first, shared, d_head, out);
     }
     const Vector projected = product(parameters.at(name + "o.weight"), out);
     for (std::size_t i = 0; i < projected.size(); ++i) residual[t][i] += projected[i];

@@ -13,6 +13,7 @@ struct Sizes {
   bool swiglu = true;       // else gelu
   bool layer_norm = false;  // else RMSNorm
   int d_model, d_ff, layers, heads, vocab_size;
+  int kv_heads = heads;  // a divisor of heads
 };
 
 using Vector = std::vector<double>;

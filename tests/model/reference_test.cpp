@@ -1,22 +1,22 @@
-#include "reference/reference.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
+#include <assay/reference.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 
 #include "model/random.h"
-#include "reference/poisoned_memory.h"
 
-namespace assay::model {
+namespace assay::reference {
 namespace {
 
 AttentionInputs random_inputs(std::int64_t seq_q, std::int64_t seq_k, bool causal) {
-  const auto generator = seeded_generator(at::kCPU, 3);
+  const auto generator = model::seeded_generator(at::kCPU, 3);
   const auto random = [&](std::int64_t seq) {
     return at::randn({2, 3, seq, 4}, generator, at::TensorOptions().dtype(at::kDouble))
         .requires_grad_();
@@ -30,19 +30,67 @@ TEST(AttentionReference, WeighsValuesByTheSoftmaxOfTheScores) {
     return at::tensor(values, at::kDouble).view({1, 1, -1, 1});
   };
   const AttentionInputs in = {row({1, 1}), row({0, std::log(3.0)}), row({8, 4}), true, 1};
-  const auto reference = attention_reference(in, rows_to_check(2, 0), {});
+  const auto reference = attention(in);
   EXPECT_NEAR(reference.out[0][0][0][0].item<double>(), 8, 1e-12);
   EXPECT_NEAR(reference.out[0][0][1][0].item<double>(), 5, 1e-12);
   EXPECT_NEAR(reference.lse[0][0][1].item<double>(), std::log(4.0), 1e-12);
 }
 
+// Two query heads read one head of k and v, whose gradients they add up.
+TEST(AttentionReference, AGroupSharesKeysAndValues) {
+  auto in = random_inputs(5, 7, true);
+  const AttentionInputs all = in;
+  in.k = all.k.narrow(1, 1, 1);
+  in.v = all.v.narrow(1, 1, 1);
+  const auto dout = at::randn_like(in.q);
+  const auto grouped = attention(in, dout);
+  AttentionInputs alike = in;
+  alike.k = in.k.expand_as(all.k);
+  alike.v = in.v.expand_as(all.v);
+  const auto apart = attention(alike, dout);
+  EXPECT_TRUE(grouped.out.equal(apart.out));
+  EXPECT_TRUE(grouped.dq.equal(apart.dq));
+  EXPECT_TRUE(grouped.dk.allclose(apart.dk.sum(1, true)));
+  EXPECT_TRUE(grouped.dv.allclose(apart.dv.sum(1, true)));
+
+  // Heads 0 and 1 of four read the first head, heads 2 and 3 the second.
+  AttentionInputs four = {at::cat({all.q, all.q.narrow(1, 0, 1)}, 1), all.k.narrow(1, 0, 2),
+                          all.v.narrow(1, 0, 2), true, 0.6};
+  const auto halves = attention(four);
+  four.k = at::cat({all.k.narrow(1, 0, 1), all.k.narrow(1, 0, 2), all.k.narrow(1, 1, 1)}, 1);
+  four.v = at::cat({all.v.narrow(1, 0, 1), all.v.narrow(1, 0, 2), all.v.narrow(1, 1, 1)}, 1);
+  EXPECT_TRUE(halves.out.equal(attention(four).out));
+}
+
+// By hand: 3 queries, 5 keys; query i stands at key i + 2.
+TEST(HiddenKeys, AreTheFutureAndWhatLiesOutsideOfTheWindow) {
+  const auto seen = [](bool causal, std::int64_t window) {
+    AttentionInputs in = random_inputs(3, 5, causal);
+    in.window = window;
+    std::string rows;
+    const auto hidden = hidden_keys(in);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      for (std::int64_t j = 0; j < 5; ++j) rows += hidden[i][j].item<bool>() ? '.' : 'x';
+      rows += ' ';
+    }
+    return rows;
+  };
+  EXPECT_EQ(seen(true, 0), "xxx.. xxxx. xxxxx ");
+  EXPECT_EQ(seen(true, 1), "..x.. ...x. ....x ");
+  EXPECT_EQ(seen(true, 2), ".xx.. ..xx. ...xx ");
+  EXPECT_EQ(seen(false, 2), ".xxx. ..xxx ...xx ");
+  EXPECT_EQ(seen(false, 9), "xxxxx xxxxx xxxxx ");
+  EXPECT_FALSE(hidden_keys(random_inputs(3, 5, false)).defined());
+}
+
 TEST(AttentionReference, GradientsAreAutograds) {
   for (const bool causal : {true, false}) {
-    const auto in = random_inputs(5, 7, causal);
+    auto in = random_inputs(5, 7, causal);
+    in.window = causal ? 3 : 0;
     const auto dout = at::randn_like(in.q);
-    torch::autograd::backward({reference_attention(in)}, {dout});
-    const auto reference = attention_reference(in, rows_to_check(5, 0), dout);
-    EXPECT_LT(relative_error(reference.out, reference_attention(in)), 1e-13);
+    torch::autograd::backward({differentiable_attention(in)}, {dout});
+    const auto reference = attention(in, dout);
+    EXPECT_LT(relative_error(reference.out, differentiable_attention(in)), 1e-13);
     EXPECT_LT(relative_error(reference.dq, in.q.grad()), 1e-13);
     EXPECT_LT(relative_error(reference.dk, in.k.grad()), 1e-13);
     EXPECT_LT(relative_error(reference.dv, in.v.grad()), 1e-13);
@@ -54,8 +102,8 @@ TEST(AttentionReference, SomeRowsGiveWhatASparseGradientGives) {
   const auto rows = at::tensor({0, 4, 8}, at::kLong);
   const auto dout_rows = at::randn({2, 3, 3, 4}, at::kDouble);
   const auto dout = at::zeros_like(in.q).index_copy(2, rows, dout_rows).detach();
-  const auto whole = attention_reference(in, rows_to_check(9, 0), dout);
-  const auto some = attention_reference(in, rows, dout_rows);
+  const auto whole = attention(in, dout);
+  const auto some = attention(in, dout_rows, rows);
   EXPECT_LT(relative_error(some.out, whole.out.index_select(2, rows)), 1e-14);
   EXPECT_LT(relative_error(some.dq, whole.dq.index_select(2, rows)), 1e-14);
   EXPECT_LT(relative_error(some.dk, whole.dk), 1e-14);
@@ -64,7 +112,7 @@ TEST(AttentionReference, SomeRowsGiveWhatASparseGradientGives) {
 
 TEST(AttentionReference, AQueryThatSeesNoKeyGivesZero) {
   const auto in = random_inputs(4, 2, true);  // the first two queries lie before every key
-  const auto reference = attention_reference(in, rows_to_check(4, 0), at::ones_like(in.q).detach());
+  const auto reference = attention(in, at::ones_like(in.q).detach());
   EXPECT_EQ(reference.out.narrow(2, 0, 2).abs().max().item<double>(), 0);
   EXPECT_EQ(reference.dq.narrow(2, 0, 2).abs().max().item<double>(), 0);
   EXPECT_FALSE(reference.dk.isnan().any().item<bool>());
@@ -73,7 +121,7 @@ TEST(AttentionReference, AQueryThatSeesNoKeyGivesZero) {
 
 // One row of 4096 in two heads is a hundredth of the norm.
 TEST(Compare, OneRowThatIsMissingIsWrongHoweverManyThereAre) {
-  const auto right = at::randn({1, 2, 4096, 8}, seeded_generator(at::kCPU, 5), at::kFloat);
+  const auto right = at::randn({1, 2, 4096, 8}, model::seeded_generator(at::kCPU, 5), at::kFloat);
   auto out = right.clone();
   out[0][1][2048].zero_();
   Verification verification;
@@ -85,7 +133,7 @@ TEST(Compare, OneRowThatIsMissingIsWrongHoweverManyThereAre) {
 }
 
 TEST(Compare, ErrorsThatAreSpreadEvenlyCountAsAWhole) {
-  const auto right = at::randn({1, 2, 4096, 8}, seeded_generator(at::kCPU, 5), at::kFloat);
+  const auto right = at::randn({1, 2, 4096, 8}, model::seeded_generator(at::kCPU, 5), at::kFloat);
   Verification verification;
   compare(verification, "out", right.to(at::kBFloat16), right, 2e-2);
   EXPECT_EQ(verification.worst, "out");
@@ -136,9 +184,46 @@ TEST(NormReference, HandWorkedValues) {
   // Mean square of (1, 7) is 25; less the mean 4 they are (−3, 3), variance 9.
   const NormInputs in = {at::tensor({1.0, 7.0}, at::kFloat), at::tensor({1.0, 2.0}, at::kFloat),
                          at::tensor({0.5, 0.5}, at::kFloat), 0};
-  const auto root_mean_square = reference_norm({in.x, in.weight, {}, 0}, false);
+  const auto root_mean_square = differentiable_norm({in.x, in.weight, {}, 0}, false);
   EXPECT_TRUE(root_mean_square.allclose(at::tensor({0.2, 2.8}, at::kDouble)));
-  EXPECT_TRUE(reference_norm(in, true).allclose(at::tensor({-0.5, 2.5}, at::kDouble)));
+  EXPECT_TRUE(differentiable_norm(in, true).allclose(at::tensor({-0.5, 2.5}, at::kDouble)));
+}
+
+TEST(NormReference, OfASumIsTheNormOfTheSumAndHandsItsGradientOn) {
+  const auto random = [](std::uint64_t seed, at::IntArrayRef sizes) {
+    return at::randn(sizes, model::seeded_generator(at::kCPU, seed), at::kDouble).requires_grad_();
+  };
+  for (const bool centred : {false, true}) {
+    const auto residual = random(1, {2, 3, 8}), dsum = random(2, {2, 3, 8}).detach();
+    NormInputs in = {random(3, {2, 3, 8}), random(4, {8}), {}, 1e-5};
+    if (centred) in.bias = random(5, {8});
+    const auto dout = random(6, {2, 3, 8}).detach();
+    const auto made = add_norm(residual, in, centred, dsum, dout);
+
+    NormInputs summed = in;
+    summed.x = residual + in.x;
+    const auto out = differentiable_norm(summed, centred);
+    torch::autograd::backward({out, summed.x}, {dout, dsum});
+    EXPECT_TRUE(made.sum.equal(summed.x));
+    EXPECT_TRUE(made.out.allclose(out));
+    EXPECT_TRUE(made.dsum.allclose(residual.grad()));
+    EXPECT_TRUE(made.dsum.allclose(in.x.grad()));
+    EXPECT_TRUE(made.dweight.allclose(in.weight.grad()));
+    EXPECT_EQ(made.dbias.defined(), centred);
+    EXPECT_TRUE(!centred || made.dbias.allclose(in.bias.grad()));
+  }
+}
+
+// (1 2) times the rows (3 4), (5 6): 11 and 17.
+TEST(LinearReference, MultipliesByRowsAndDifferentiates) {
+  const auto x = at::tensor({1.0, 2.0}, at::kFloat).view({1, 1, 2});
+  const auto weight = at::tensor({3.0, 4.0, 5.0, 6.0}, at::kFloat).view({2, 2});
+  const auto dout = at::tensor({1.0, 10.0}, at::kFloat).view({1, 1, 2});
+  const auto made = linear(x, weight, dout);
+  const auto doubles = [](std::vector<double> values) { return at::tensor(values, at::kDouble); };
+  EXPECT_TRUE(made.out.equal(doubles({11, 17}).view({1, 1, 2})));
+  EXPECT_TRUE(made.dx.equal(doubles({53, 64}).view({1, 1, 2})));
+  EXPECT_TRUE(made.dweight.equal(doubles({1, 2, 10, 20}).view({2, 2})));
 }
 
 TEST(RelativeError, IsOfNormsAndInfiniteForWhatIsNotANumber) {
@@ -170,4 +255,4 @@ TEST(PoisonedMemory, NewTensorsHoldNanUntilWritten) {
 }
 
 }  // namespace
-}  // namespace assay::model
+}  // namespace assay::reference

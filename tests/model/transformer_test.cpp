@@ -1,15 +1,18 @@
 #include "model/transformer.h"
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
+#include <assay/reference.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 
 #include "model/autocast.h"
 #include "model/random.h"
 #include "plain_model.h"
-#include "reference/reference.h"
 
 namespace assay::model {
 namespace {
@@ -37,6 +40,7 @@ std::vector<double> as_vector(const at::Tensor& tensor) {
 struct Variant {
   Architecture architecture;
   bool layer_norm;
+  int kv_heads = 2;
 };
 
 // The same tiny model twice: ours, and the plain one, with equal parameters.
@@ -48,15 +52,23 @@ class TransformerTest : public testing::TestWithParam<Variant> {
     config.d_ff = 12;
     config.layers = 2;
     config.heads = 2;
+    config.kv_heads = GetParam().kv_heads;
     config.vocab_size = 13;
     config.context = 6;
     config.norm_has_bias = GetParam().layer_norm;
-    sizes = {config.architecture == Architecture::swiglu, config.norm_has_bias, 8, 12, 2, 2, 13};
+    sizes = {config.architecture == Architecture::swiglu,
+             config.norm_has_bias,
+             8,
+             12,
+             2,
+             2,
+             13,
+             GetParam().kv_heads};
   }
 
   // Parameters large enough for attention to be far from uniform.
   Transformer make(at::ScalarType dtype) const {
-    Transformer model(config, reference_ops(config.norm_has_bias), at::kCPU, dtype, 7);
+    Transformer model(config, reference::operations(config.norm_has_bias), at::kCPU, dtype, 7);
     const at::NoGradGuard no_grad;
     auto generator = seeded_generator(at::kCPU, 11);
     for (const auto& parameter : model.parameters()) {
@@ -135,7 +147,8 @@ TEST_P(TransformerTest, LaterTokensDoNotReachEarlierLogits) {
 
 TEST_P(TransformerTest, ASeedGivesOneModel) {
   const auto make_seeded = [&](std::uint64_t seed) {
-    return Transformer(config, reference_ops(config.norm_has_bias), at::kCPU, at::kFloat, seed);
+    return Transformer(config, reference::operations(config.norm_has_bias), at::kCPU, at::kFloat,
+                       seed);
   };
   const auto first = make_seeded(1);
   const auto again = make_seeded(1);
@@ -147,12 +160,89 @@ TEST_P(TransformerTest, ASeedGivesOneModel) {
   EXPECT_FALSE(first.parameters()[0].tensor.equal(other.parameters()[0].tensor));
 }
 
+// Drawn one after another in fp32, as before parameters shared allocations.
+TEST_P(TransformerTest, ParametersAreDrawnInTheirOrder) {
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    const Transformer model(config, reference::operations(config.norm_has_bias), at::kCPU, dtype,
+                            3);
+    const auto generator = seeded_generator(at::kCPU, 3);
+    for (const auto& parameter : model.parameters()) {
+      if (parameter.tensor.dim() == 1) continue;
+      const auto drawn =
+          at::empty(parameter.tensor.sizes(), at::kFloat).normal_(0, 0.02, generator);
+      EXPECT_TRUE(parameter.tensor.equal(drawn.to(dtype))) << parameter.name;
+    }
+  }
+}
+
+// One product over the joined weights, as a fused kernel would do it, with a gradient each.
+struct OneProduct : torch::autograd::Function<OneProduct> {
+  using Tensors = torch::autograd::variable_list;
+
+  // The weights are here for autograd alone.
+  static Tensors forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                         const at::Tensor& whole, const std::vector<std::int64_t>& rows,
+                         const at::Tensor& /*first*/, const at::Tensor& /*second*/,
+                         const std::optional<at::Tensor>& /*third*/) {
+    context->save_for_backward({x, whole});
+    context->saved_data["rows"] = rows;
+    return at::matmul(x, whole.t()).split_with_sizes(rows, -1);
+  }
+  static Tensors backward(torch::autograd::AutogradContext* context, const Tensors& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto dout = at::cat(gradients, -1);
+    const auto dweight = at::matmul(dout.flatten(0, -2).t(), saved[0].flatten(0, -2));
+    const auto rows = context->saved_data["rows"].toIntVector();
+    const Tensors parts = dweight.split_with_sizes(rows, 0);
+    return {at::matmul(dout, saved[1]),
+            {},
+            {},
+            parts[0],
+            parts[1],
+            parts.size() == 3 ? parts[2] : at::Tensor()};
+  }
+};
+
+TEST_P(TransformerTest, ProductsOfOneInputMayBeOne) {
+  const auto model = make(at::kDouble);
+  int joint = 0;
+  const auto product = [&](const at::Tensor& x, const std::vector<at::Tensor>& weights) {
+    const auto whole = joined(weights);
+    EXPECT_TRUE(whole.defined());
+    ++joint;
+    std::vector<std::int64_t> rows;
+    for (const auto& weight : weights) rows.push_back(weight.size(0));
+    return OneProduct::apply(
+        x, whole, rows, weights[0], weights[1],
+        weights.size() == 3 ? std::optional(weights[2]) : std::optional<at::Tensor>());
+  };
+  Ops ops = reference::operations(config.norm_has_bias);
+  ops.qkv = [&](const at::Tensor& x, const Qkv& w) {
+    const auto made = product(x, {w.q, w.k, w.v});
+    return Qkv{made[0], made[1], made[2]};
+  };
+  ops.gate_up = [&](const at::Tensor& x, const GateUp& w) {
+    const auto made = product(x, {w.gate, w.up});
+    return GateUp{made[0], made[1]};
+  };
+  Transformer fused(config, ops, at::kCPU, at::kDouble, 7);
+  fused.load(model.parameters());
+  for (const Transformer* each : {&model, static_cast<const Transformer*>(&fused)}) {
+    torch::autograd::backward({each->loss(each->forward(as_tensor(tokens)), as_tensor(targets))});
+  }
+  EXPECT_EQ(joint, config.architecture == Architecture::swiglu ? 4 : 2);
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    EXPECT_TRUE(fused.parameters()[i].tensor.grad().allclose(model.parameters()[i].tensor.grad()))
+        << model.parameters()[i].name;
+  }
+}
+
 TEST_P(TransformerTest, HooksEncloseEachBlock) {
   std::string calls;
   const BlockHooks hooks = {[&](int block) { calls.append("<").append(std::to_string(block)); },
                             [&](int block) { calls.append(std::to_string(block)).append(">"); }};
-  const Transformer model(config, reference_ops(config.norm_has_bias), at::kCPU, at::kFloat, 1,
-                          hooks);
+  const Transformer model(config, reference::operations(config.norm_has_bias), at::kCPU, at::kFloat,
+                          1, hooks);
   model.forward(as_tensor(tokens));
   EXPECT_EQ(calls, "<00><11>");
 }
@@ -177,15 +267,16 @@ TEST_P(TransformerTest, AutocastGivesLogitsInItsDtypeAndFp32Gradients) {
 
 std::string variant_name(const testing::TestParamInfo<Variant>& info) {
   return std::string(info.param.architecture == Architecture::swiglu ? "swiglu" : "gelu") +
-         (info.param.layer_norm ? "_layernorm" : "_rmsnorm");
+         (info.param.layer_norm ? "_layernorm" : "_rmsnorm") +
+         (info.param.kv_heads == 1 ? "_grouped" : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, TransformerTest,
-                         testing::Values(Variant{Architecture::swiglu, false},
-                                         Variant{Architecture::swiglu, true},
-                                         Variant{Architecture::gelu, false},
-                                         Variant{Architecture::gelu, true}),
-                         variant_name);
+INSTANTIATE_TEST_SUITE_P(
+    Architectures, TransformerTest,
+    testing::Values(Variant{Architecture::swiglu, false}, Variant{Architecture::swiglu, true},
+                    Variant{Architecture::gelu, false}, Variant{Architecture::swiglu, false, 1},
+                    Variant{Architecture::gelu, true, 1}, Variant{Architecture::gelu, true}),
+    variant_name);
 
 }  // namespace
 }  // namespace assay::model

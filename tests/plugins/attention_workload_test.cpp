@@ -7,11 +7,19 @@ namespace {
 
 void set_shape(CaseContext& context, std::int64_t batch, std::int64_t heads, std::int64_t seq_len,
                std::int64_t d_head, bool causal) {
-  context.parameters = {{"batch", batch},
-                        {"heads", heads},
-                        {"seq_len", seq_len},
-                        {"d_head", d_head},
-                        {"causal", causal}};
+  context.parameters = {{"batch", batch},           {"heads", heads},
+                        {"seq_len", seq_len},       {"d_head", d_head},
+                        {"causal", causal},         {"kv_heads", std::int64_t{0}},
+                        {"window", std::int64_t{0}}};
+}
+
+double counted(const test::Case& tested, const std::string& pass, const std::string& metric) {
+  std::vector<Count> counts;
+  throw_unless_ok(test::build(tested)->counts(pass, counts));
+  for (const auto& found : counts) {
+    if (found.metric == metric) return found.value;
+  }
+  return -1;
 }
 
 TEST(AttentionWorkload, AcceptsWhatIsRight) {
@@ -29,6 +37,55 @@ TEST(AttentionWorkload, AcceptsWhatIsRight) {
       }
     }
   }
+}
+
+TEST(AttentionWorkload, AcceptsGroupsAndAWindow) {
+  for (const char* variant : {"naive", "math", "flash"}) {
+    auto tested = test::make_case({"attention", variant});
+    set_shape(tested.context, 2, 6, 65, 16, true);
+    tested.context.parameters["kv_heads"] = std::int64_t{2};
+    tested.context.parameters["window"] = std::int64_t{9};
+    for (const auto& pass : test::call_passes) {
+      const auto verification = test::verify(tested, pass);
+      EXPECT_TRUE(verification.checked);
+      EXPECT_LE(verification.error, verification.tolerance)
+          << variant << " " << pass << " " << verification.worst;
+    }
+    const auto attention = tested.context.ops.attention;
+    tested.context.ops.attention = [&](AttentionInputs in) {
+      ++in.window;
+      return attention(in);
+    };
+    const auto wider = test::verify(tested, "forward");
+    EXPECT_GT(wider.error, wider.tolerance) << variant;
+  }
+}
+
+// By hand, 4 positions: a causal window of 2 leaves 1 + 2 + 2 + 2 pairs, one of both sides 2 + 3 +
+// 3
+// + 2. k and v have 1 of 3 heads: 96 elements of q and out, 32 of k and v.
+TEST(AttentionWorkload, CountsWhatGroupsAndWindowLeave) {
+  auto tested = test::make_case({"attention"});
+  set_shape(tested.context, 1, 3, 4, 8, true);
+  tested.context.parameters["kv_heads"] = std::int64_t{1};
+  tested.context.parameters["window"] = std::int64_t{2};
+  EXPECT_EQ(counted(tested, "forward", "flops"), 4 * 3 * 7 * 8);
+  EXPECT_EQ(counted(tested, "forward", "bytes"), 2 * (96 + 32) * 4);
+  EXPECT_EQ(counted(tested, "backward", "bytes"), 4 * (96 + 32) * 4);
+  tested.context.parameters["causal"] = false;
+  EXPECT_EQ(counted(tested, "forward", "flops"), 4 * 3 * 10 * 8);
+  tested.context.parameters["window"] = std::int64_t{100};
+  EXPECT_EQ(counted(tested, "forward", "flops"), 4 * 3 * 16 * 8);
+}
+
+TEST(AttentionWorkload, HeadsThatKvHeadsDoNotDivideAreAnError) {
+  auto tested = test::make_case({"attention"});
+  set_shape(tested.context, 1, 3, 4, 8, true);
+  tested.context.parameters["kv_heads"] = std::int64_t{2};
+  std::unique_ptr<ProgramBoundary> program;
+  const Status status = tested.workload->build(tested.context, program);
+  EXPECT_EQ(status.outcome, Outcome::error);
+  EXPECT_EQ(status.reason, "heads 3 is not a multiple of kv_heads 2");
 }
 
 // Above 4096 queries only some are checked, and all keys' gradients.

@@ -67,11 +67,10 @@ Exchange attention_exchange(const std::string& pass, at::ScalarType dtype, bool 
 test::Case attention_case(const std::string& precision, bool causal, std::int64_t seq_len = 33) {
   auto tested = test::make_case({"attention", "naive", "rmsnorm", precision});
   tested.context.ops.attention = nullptr;  // the other program has it
-  tested.context.parameters = {{"batch", std::int64_t{2}},
-                               {"heads", std::int64_t{1}},
-                               {"seq_len", seq_len},
-                               {"d_head", std::int64_t{8}},
-                               {"causal", causal}};
+  tested.context.parameters = {{"batch", std::int64_t{2}}, {"heads", std::int64_t{1}},
+                               {"seq_len", seq_len},       {"d_head", std::int64_t{8}},
+                               {"causal", causal},         {"kv_heads", std::int64_t{0}},
+                               {"window", std::int64_t{0}}};
   return tested;
 }
 
@@ -150,7 +149,8 @@ TEST(NormExchange, AcceptsBothNormsAndRefusesAWrongGradient) {
   for (const auto& [precision, dtype] :
        {std::pair{"fp32", at::kFloat}, std::pair{"bf16", at::kBFloat16}}) {
     auto tested = test::make_case({"norm", "naive", "rmsnorm", precision});
-    tested.context.parameters = {{"rows", std::int64_t{19}}, {"n_cols", std::int64_t{40}}};
+    tested.context.parameters = {
+        {"rows", std::int64_t{19}}, {"n_cols", std::int64_t{40}}, {"residual", false}};
     tested.context.ops.norm = nullptr;
     for (const bool layernorm : {false, true}) {
       for (const auto& pass : test::call_passes) {
@@ -173,7 +173,8 @@ TEST(NormExchange, AcceptsBothNormsAndRefusesAWrongGradient) {
 TEST(NormExchange, MustAgreeWithTheNormThatTheCaseNames) {
   for (const bool layernorm : {false, true}) {
     auto tested = test::make_case({"norm", "naive", layernorm ? "layernorm" : "rmsnorm"});
-    tested.context.parameters = {{"rows", std::int64_t{19}}, {"n_cols", std::int64_t{40}}};
+    tested.context.parameters = {
+        {"rows", std::int64_t{19}}, {"n_cols", std::int64_t{40}}, {"residual", false}};
     Verification found;
     throw_unless_ok(
         verify(tested, "forward", norm_exchange("forward", at::kFloat, layernorm), found));

@@ -65,6 +65,15 @@ TEST(ModelStepMemory, TrainingIsTheStateAndWhatTheBackwardNeeds) {
   EXPECT_GT(evaluate("workload", "model_step", "model_step", names), without);
 }
 
+// k and v of 32 layers are a quarter as wide.
+TEST(ModelStepMemory, FewerHeadsOfKAndVAreFewerParameters) {
+  auto names = model_names("swiglu", false, false);
+  const double all = evaluate("workload", "model_step", "model_step", names);
+  names["kv_heads"] = test::integer(8);
+  EXPECT_EQ(all - evaluate("workload", "model_step", "model_step", names),
+            4.0 * 32 * 2 * 2560 * (2560 - 640));
+}
+
 // Batch 8 at 16,384 in fp32: the probabilities alone are 8 GiB, and the scores stand beside them.
 TEST(NaiveAttentionMemory, GrowsWithTheSquareOfTheLength) {
   Names names = {{"workload", std::string("attention")},
@@ -101,6 +110,14 @@ TEST(AttentionMemory, IsItsTensorsAndWhatTheVariantAdds) {
                        {"runs_backward", test::integer(1)},
                        {"attention_memory", test::integer(100)}};
   EXPECT_EQ(evaluate("workload", "attention", "attention", names), 8.0 * 1024 * 64 * 2 * 8 + 100);
+}
+
+TEST(AttentionMemory, FewerHeadsOfKAndVAreSmallerTensors) {
+  const Names names = {{"batch", test::integer(1)},         {"heads", test::integer(4)},
+                       {"kv_heads", test::integer(1)},      {"seq_len", test::integer(10)},
+                       {"d_head", test::integer(10)},       {"element_size", test::integer(4)},
+                       {"runs_backward", test::integer(0)}, {"attention_memory", test::integer(0)}};
+  EXPECT_EQ(evaluate("workload", "attention", "attention", names), (3 * 4 + 2) * 400.0);
 }
 
 }  // namespace

@@ -50,6 +50,44 @@ INSTANTIATE_TEST_SUITE_P(Cpu, ModelStepVerification,
                                          Composition{"swiglu", "naive", "rmsnorm", "fp16"}),
                          composition_name);
 
+TEST(ModelStepVerification, AcceptsFewerHeadsOfKAndVAndALimitOfTheGradients) {
+  for (const char* attention : {"naive", "flash"}) {
+    auto tested = test::make_case({"model_step", attention});
+    test::set_model(tested.context, "swiglu", 2, 24);
+    tested.context.presets["model"]["kv_heads"] = test::integer(2);
+    tested.context.parameters["max_grad_norm"] = 0.01;
+    for (const auto& pass : passes) {
+      const auto verification = test::verify(tested, pass);
+      EXPECT_TRUE(verification.checked);
+      EXPECT_LE(verification.error, verification.tolerance) << pass << ": " << verification.worst;
+    }
+  }
+}
+
+TEST(ModelStepVerification, FindsAnOptimizerThatForgetsTheLimit) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "gelu", 2, 24);
+  tested.context.parameters["max_grad_norm"] = 0.01;
+  tested.context.ops.optimizer = [right = tested.context.ops.optimizer](OptimizerInputs in) {
+    in.max_grad_norm = 0;
+    right(in);
+  };
+  const auto verification = test::verify(tested, "train_step");
+  EXPECT_GT(verification.error, verification.tolerance);
+}
+
+TEST(ModelStep, ALimitIsTheNormOfWhatATrainStepLeaves) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "swiglu", 2, 16);
+  tested.context.parameters["max_grad_norm"] = 0.125;
+  const auto program = test::build(tested);
+  double squares = 0;
+  for (const auto& [name, tensor] : test::call_once(tested, *program, "train_step")) {
+    if (name.starts_with("grad.")) squares += tensor.square().sum().item<double>();
+  }
+  EXPECT_NEAR(std::sqrt(squares), 0.125, 1e-5);
+}
+
 TEST(ModelStepOutputs, ATimedProgramShowsTheLogitsOfWhatHasNoBackward) {
   auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32"});
   test::set_model(tested.context, "swiglu", 2, 24);

@@ -8,7 +8,7 @@ namespace {
 test::Case norm_case(const std::string& norm, const std::string& precision, std::int64_t rows,
                      std::int64_t n_cols) {
   auto made = test::make_case({"norm", "naive", norm, precision});
-  made.context.parameters = {{"rows", rows}, {"n_cols", n_cols}};
+  made.context.parameters = {{"rows", rows}, {"n_cols", n_cols}, {"residual", false}};
   return made;
 }
 
@@ -24,6 +24,43 @@ TEST(NormWorkload, AcceptsWhatIsRight) {
       }
     }
   }
+}
+
+TEST(NormWorkload, AcceptsARightEntryWithAResidual) {
+  for (const char* norm : {"rmsnorm", "rmsnorm_libtorch", "layernorm"}) {
+    for (const char* precision : {"fp32", "bf16"}) {
+      auto tested = norm_case(norm, precision, 37, 129);
+      tested.context.parameters["residual"] = true;
+      for (const auto& pass : test::call_passes) {
+        const auto verification = test::verify(tested, pass);
+        EXPECT_TRUE(verification.checked);
+        EXPECT_LE(verification.error, verification.tolerance)
+            << norm << " " << precision << " " << pass << " " << verification.worst;
+      }
+      const auto program = test::build(tested);
+      const auto outputs = test::call_once(tested, *program, "forward_backward");
+      std::vector<std::string> names;
+      for (const auto& output : outputs) names.push_back(output.name);
+      EXPECT_EQ(names.at(0), "out");
+      EXPECT_EQ(names.at(1), "sum");
+      EXPECT_EQ(names.back(), "grad.residual");
+    }
+  }
+}
+
+TEST(NormWorkload, FindsAResidualThatGetsNoGradientOfItsOwn) {
+  auto tested = norm_case("rmsnorm", "fp32", 16, 64);
+  tested.context.parameters["residual"] = true;
+  tested.context.ops.add_norm = [norm = tested.context.ops.norm](const at::Tensor& residual,
+                                                                 NormInputs in) {
+    in.x = residual + in.x;
+    const auto out = norm(in);
+    return std::pair(in.x.detach() + 0 * in.x, out);
+  };
+  const auto forward = test::verify(tested, "forward");
+  EXPECT_LE(forward.error, forward.tolerance);
+  const auto backward = test::verify(tested, "backward");
+  EXPECT_GT(backward.error, backward.tolerance);
 }
 
 TEST(NormWorkload, RefusesWhatIsWrong) {
@@ -77,6 +114,17 @@ TEST(NormWorkload, CountsTheBytesOfItsTensors) {
     EXPECT_EQ(counts[0].metric, "bytes");
     EXPECT_EQ(counts[0].value, bytes) << pass;
   }
+}
+
+TEST(NormWorkload, AResidualIsOneTensorMoreToReadAndOneToWrite) {
+  auto tested = norm_case("rmsnorm", "bf16", 3, 8);
+  tested.context.parameters["residual"] = true;
+  const auto program = test::build(tested);
+  std::vector<Count> counts;
+  throw_unless_ok(program->counts("forward", counts));
+  EXPECT_EQ(counts.at(0).value, 4 * 48);
+  throw_unless_ok(program->counts("backward", counts));
+  EXPECT_EQ(counts.at(0).value, 4 * 48);
 }
 
 TEST(NormWorkload, UnknownPassIsAnError) {

@@ -88,8 +88,14 @@ inline Case make_case(const CaseNames& names, at::Device device = at::kCPU) {
     throw_unless_ok(plugin->forward(in, out));
     return out;
   };
-  bool centred = false;
-  throw_unless_ok(made.norm->traits(context.ops.norm_has_bias, centred));
+  NormTraits traits;
+  throw_unless_ok(made.norm->traits(traits));
+  context.ops.norm_has_bias = traits.has_bias;
+  context.ops.add_norm = [plugin = made.norm.get()](at::Tensor residual, NormInputs in) {
+    AddNormOutput out;
+    throw_unless_ok(plugin->add_forward(std::move(residual), std::move(in), out));
+    return std::pair(out.sum, out.out);
+  };
   const auto precision = load<PrecisionBoundary>("precision", "libtorch", names.precision);
   throw_unless_ok(precision->policy(context.precision));
   return made;
@@ -101,7 +107,8 @@ inline void set_model(CaseContext& context, const std::string& architecture, std
   context.parameters = {{"model", std::string("toy")},
                         {"architecture", architecture},
                         {"batch", batch},
-                        {"seq_len", seq_len}};
+                        {"seq_len", seq_len},
+                        {"max_grad_norm", 0.0}};
   context.presets["model"] = {{"d_model", d_model},
                               {"d_ff", d_ff},
                               {"layers", layers},

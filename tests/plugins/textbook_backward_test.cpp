@@ -5,11 +5,11 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/rms_norm.h>
+#include <assay/reference.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "model/random.h"
-#include "reference/reference.h"
 
 namespace assay {
 namespace {
@@ -27,13 +27,25 @@ TEST(TextbookBackward, OfAttentionIsTheReferencesAlsoWhereQueriesSeeNothing) {
       const AttentionInputs in = {random({2, 2, seq_q, 8}, 1), random({2, 2, 5, 8}, 2),
                                   random({2, 2, 5, 8}, 3), causal, 0.3};
       const auto dout = random({2, 2, seq_q, 8}, 4);
-      const auto reference = model::attention_reference(in, at::arange(seq_q), dout);
+      const auto reference = reference::attention(in, dout);
       const auto made = textbook_backward(in, reference.out, reference.lse, dout);
       EXPECT_TRUE(made.dq.allclose(reference.dq)) << causal << seq_q;
       EXPECT_TRUE(made.dk.allclose(reference.dk)) << causal << seq_q;
       EXPECT_TRUE(made.dv.allclose(reference.dv)) << causal << seq_q;
     }
   }
+}
+
+TEST(TextbookBackward, OfAttentionMindsGroupsAndWindow) {
+  const at::NoGradGuard no_grad;
+  const AttentionInputs in = {
+      random({2, 4, 9, 8}, 1), random({2, 2, 9, 8}, 2), random({2, 2, 9, 8}, 3), false, 0.3, 3};
+  const auto dout = random({2, 4, 9, 8}, 4);
+  const auto right = reference::attention(in, dout);
+  const auto made = textbook_backward(in, right.out, right.lse, dout);
+  EXPECT_TRUE(made.dq.allclose(right.dq));
+  EXPECT_TRUE(made.dk.allclose(right.dk));
+  EXPECT_TRUE(made.dv.allclose(right.dv));
 }
 
 TEST(TextbookBackward, OfBothNormsIsAutograds) {

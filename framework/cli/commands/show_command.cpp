@@ -48,7 +48,10 @@ std::string bounds(const ParameterInfo& parameter) {
   }
   if (!parameter.config_folder.empty()) {
     std::vector<std::string> fields;
-    for (const ParameterInfo& field : parameter.fields) fields.push_back(field.name);
+    for (const ParameterInfo& field : parameter.fields) {
+      const bool optional = !std::holds_alternative<std::monostate>(field.default_value);
+      fields.push_back(field.name + (optional ? " (optional)" : ""));
+    }
     return "a name in configs/" + parameter.config_folder + ", or a .yaml file" +
            (fields.empty() ? "" : " of " + join(fields, ", "));
   }

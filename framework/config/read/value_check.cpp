@@ -208,7 +208,8 @@ nlohmann::json ValueChecker::check_fields(const yaml::Node& config, const Parame
     }
   }
   for (const ParameterInfo& field : info.fields) {
-    if (config.find(field.name) == nullptr) {
+    const bool optional = !std::holds_alternative<std::monostate>(field.default_value);
+    if (!optional && config.find(field.name) == nullptr) {
       diagnostics_.add(config.where, fmt::format("the field '{}' is missing", field.name),
                        "it takes " + accepted(field));
     }

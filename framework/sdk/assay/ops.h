@@ -14,8 +14,16 @@
 namespace assay {
 
 // AdamW over lists of equal length, in place. steps are float tensors on the parameters' device.
-// Loshchilov and Hutter 2019, algorithm 2. grad_scale and found_inf are defined only under loss
-// scaling: gradients are then divided by grad_scale, and the step is skipped where found_inf is 1.
+// Loshchilov and Hutter 2019, algorithm 2. In this order:
+// - grad_scale and found_inf are defined only under loss scaling: gradients are divided by
+//   grad_scale, and where found_inf is 1 the step is skipped.
+// - Where max_grad_norm > 0 and the gradients' norm exceeds it, all gradients are multiplied by
+//   max_grad_norm / norm. Pascanu et al. 2013, "On the difficulty of training recurrent neural
+//   networks", algorithm 1. The norm is that of all elements of all gradients together, or
+//   grad_norm where a caller gives it, as one does whose ranks hold a part each.
+// - low_precision[i] is a copy of parameters[i] in another dtype, or undefined; empty: there are
+//   none. They get the parameters' new values.
+// Gradients may be changed. Nothing waits for the device.
 struct OptimizerInputs {
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> gradients;
@@ -29,7 +37,25 @@ struct OptimizerInputs {
   double weight_decay = 0.01;
   at::Tensor grad_scale;
   at::Tensor found_inf;
+  double max_grad_norm = 0;  // 0: no limit
+  at::Tensor grad_norm;      // scalar on the parameters' device, of the gradients as they are given
+  std::vector<at::Tensor> low_precision;
 };
+
+// Several products of one x, or the weights for them.
+struct Qkv {
+  at::Tensor q, k, v;
+};
+struct GateUp {
+  at::Tensor gate, up;
+};
+
+// The weights, [out_i, in] each, as one [Σ out_i, in] without a copy where they lie one behind
+// another in memory; undefined where they do not. A model's projections of one input begin so: they
+// are parameters of their own over one allocation. A kernel can then take them as one product,
+// forward and backward, and should fall back to several where a communication variant has moved
+// them. The view records no graph.
+at::Tensor joined(const std::vector<at::Tensor>& weights);
 
 // The operations a model is built from. They start as textbook ones; the experiment's plugins
 // supply attention and norm, precision may wrap linear, and a compile variant may replace what is
@@ -38,13 +64,20 @@ struct Ops {
   std::function<at::Tensor(const AttentionInputs&)> attention;
   std::function<at::Tensor(const NormInputs&)> norm;
   bool norm_has_bias = false;
-  // (residual, x) → (residual + x, norm(residual + x)). Takes its arguments by value: moved-in
-  // tensors are freed before the norm, whose output then reuses memory that is still in the L2
-  // cache.
+  // (residual, x) → (residual + x, norm(residual + x)), Norm's second entry. Takes its arguments by
+  // value: moved-in tensors are freed before the norm, whose output then reuses memory that is
+  // still in the L2 cache.
   std::function<std::pair<at::Tensor, at::Tensor>(at::Tensor residual, NormInputs x)> add_norm;
   // x: [..., in], weight: [out, in] → [..., out].
   std::function<at::Tensor(const at::Tensor& x, const at::Tensor& weight)> linear;
-  // x: [batch, heads, seq, d_head]; cos, sin: [seq, d_head / 2]; pairs (2i, 2i+1). Su 2021, eq. 34.
+  // The products of one x: [..., in] with several weights, for what does them as one (joined()).
+  // qkv: q [heads · d_head, in], k and v [kv_heads · d_head, in]. gate_up: twice [d_ff, in]; gate
+  // is the input of silu. Precision and compile variants find them empty unless an earlier one has
+  // set them; where they stay empty they become a linear each, in that order.
+  std::function<Qkv(const at::Tensor& x, const Qkv& weights)> qkv;
+  std::function<GateUp(const at::Tensor& x, const GateUp& weights)> gate_up;
+  // x: [batch, seq, heads, d_head], as a projection gives it; cos, sin: [seq, d_head / 2]; turns
+  // pairs (2i, 2i+1). Su 2021, eq. 34.
   std::function<at::Tensor(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin)> rope;
   // silu(gate) · up. Shazeer 2020.
   std::function<at::Tensor(const at::Tensor& gate, const at::Tensor& up)> swiglu;

@@ -31,7 +31,8 @@ struct ParameterInfo {
   std::optional<double> maximum = {};  // inclusive
   std::vector<std::string> choices = {};
   std::string config_folder = {};
-  // config only: the fields its file must set; empty: any fields.
+  // config only: the fields of its file, which must set those without a default; empty: any fields.
+  // A field that the file leaves out is not in CaseContext::presets.
   std::vector<ParameterInfo> fields = {};
   // A case at the default value does not hold the parameter, and plugins read the default. For
   // parameters that are added later: the keys of older cases stay.

@@ -139,6 +139,7 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   if (composition->compile) {
     throw_unless_ok(composition->compile->select(context.ops, request.pinned));
   }
+  model::complete(context.ops);
   return composition;
 }
 

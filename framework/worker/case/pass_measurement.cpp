@@ -1,5 +1,6 @@
 #include "worker/case/pass_measurement.h"
 
+#include <assay/reference.h>
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -8,7 +9,6 @@
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "measure/memory.h"
-#include "reference/poisoned_memory.h"
 #include "timing/sampling.h"
 #include "worker/case/output_check.h"
 #include "worker/case/pass_phases.h"
@@ -170,7 +170,8 @@ void look_at_further_calls(int calls, measure::Clock& clock, ProgramBoundary& pr
   constexpr std::int64_t least = std::int64_t{1} << 20;
   constexpr std::int64_t most = std::int64_t{1} << 30;
   const std::int64_t wanted = std::clamp(2 * outputs.bytes(), least, most);
-  const model::PoisonedMemory poisoned(device, std::min(wanted, measure::free_bytes(device) / 2));
+  const reference::PoisonedMemory poisoned(device,
+                                           std::min(wanted, measure::free_bytes(device) / 2));
   for (int call = 0; call < calls; ++call) {
     clock.call(0);
     outputs.look(program);

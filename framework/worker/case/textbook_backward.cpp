@@ -1,7 +1,6 @@
 // Textbook backwards in plain operations, for variants that have a forward kernel alone.
 
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
 #include <assay/attention.h>
 #include <assay/norm.h>
@@ -30,30 +29,13 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
     return call({x, weight, bias.value_or(at::Tensor()), eps});
   }
 
-  // With y the normalised x and dy = dout · weight: dx = (dy − y · mean(dy · y)) · scale; a centred
-  // norm also subtracts the mean of dy. Ba 2016; Zhang and Sennrich 2019.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const bool centred = context->saved_data["centred"].toBool();
-    const auto n_cols = saved[0].size(-1);
-    const auto dtype = wide(saved[0]);
-    auto y = saved[0].reshape({-1, n_cols}).to(dtype);
-    if (centred) y = y - y.mean(-1, /*keepdim=*/true);
-    const auto scale =
-        at::rsqrt(y.square().mean(-1, /*keepdim=*/true) + context->saved_data["eps"].toDouble());
-    y = y * scale;
-    const auto dout = gradients[0].reshape({-1, n_cols}).to(dtype);
-    const auto dy = dout * saved[1].to(dtype);
-    auto dx = dy - y * (dy * y).mean(-1, /*keepdim=*/true);
-    if (centred) dx = dx - dy.mean(-1, /*keepdim=*/true);
-    at::Tensor dbias;
-    if (context->saved_data["biased"].toBool()) dbias = dout.sum(0).to(saved[1].scalar_type());
-    return {(dx * scale).to(saved[0].scalar_type()).view_as(saved[0]),
-            (dout * y).sum(0).to(saved[1].scalar_type()),
-            dbias,
-            at::Tensor(),
-            at::Tensor(),
-            at::Tensor()};
+    NormInputs in = {saved[0], saved[1], {}, context->saved_data["eps"].toDouble()};
+    if (context->saved_data["biased"].toBool()) in.bias = saved[1];  // only its dtype matters
+    const auto made = textbook_backward(in, context->saved_data["centred"].toBool(), gradients[0]);
+    const at::Tensor none;
+    return {made.dx, made.dweight, made.dbias, none, none, none};
   }
 };
 
@@ -62,18 +44,42 @@ struct NormFunction : torch::autograd::Function<NormFunction> {
 AttentionGradients textbook_backward(const AttentionInputs& in, const at::Tensor& out,
                                      const at::Tensor& lse, const at::Tensor& dout) {
   const auto dtype = wide(in.q);
-  const auto q = in.q.to(dtype), k = in.k.to(dtype), v = in.v.to(dtype), d = dout.to(dtype);
+  const auto kv_heads = in.k.size(1), group = in.q.size(1) / kv_heads;
+  const auto of_each_head = [&](const at::Tensor& x) {
+    return group == 1 ? x.to(dtype) : x.to(dtype).repeat_interleave(group, 1);
+  };
+  const auto over_group = [&](const at::Tensor& x) {
+    return group == 1 ? x : x.unflatten(1, {kv_heads, group}).sum(2);
+  };
+  const auto q = in.q.to(dtype), d = dout.to(dtype);
+  const auto k = of_each_head(in.k), v = of_each_head(in.v);
   auto p = (at::matmul(q, k.transpose(-2, -1)) * in.scale - lse.to(dtype).unsqueeze(-1)).exp();
-  if (in.causal) {
-    const auto seq_q = q.size(2), seq_k = k.size(2);
-    const auto options = q.options().dtype(at::kBool);
-    p = p.masked_fill(at::ones({seq_q, seq_k}, options).triu(1 + seq_k - seq_q), 0);
-  }
+  if (const auto hidden = hidden_keys(in); hidden.defined()) p = p.masked_fill(hidden, 0);
   const auto dp = at::matmul(d, v.transpose(-2, -1));
   const auto ds = p * (dp - (d * out.to(dtype)).sum(-1, /*keepdim=*/true)) * in.scale;
   const auto narrow = [&](const at::Tensor& x) { return x.to(in.q.scalar_type()); };
-  return {narrow(at::matmul(ds, k)), narrow(at::matmul(ds.transpose(-2, -1), q)),
-          narrow(at::matmul(p.transpose(-2, -1), d))};
+  return {narrow(at::matmul(ds, k)), narrow(over_group(at::matmul(ds.transpose(-2, -1), q))),
+          narrow(over_group(at::matmul(p.transpose(-2, -1), d)))};
+}
+
+// With y the normalised x and dy = dout · weight: dx = (dy − y · mean(dy · y)) · scale; a centred
+// norm also subtracts the mean of dy. Ba 2016; Zhang and Sennrich 2019.
+NormGradients textbook_backward(const NormInputs& in, bool centred, const at::Tensor& dout) {
+  const auto n_cols = in.x.size(-1);
+  const auto dtype = wide(in.x);
+  auto y = in.x.reshape({-1, n_cols}).to(dtype);
+  if (centred) y = y - y.mean(-1, /*keepdim=*/true);
+  const auto scale = at::rsqrt(y.square().mean(-1, /*keepdim=*/true) + in.eps);
+  y = y * scale;
+  const auto d = dout.reshape({-1, n_cols}).to(dtype);
+  const auto dy = d * in.weight.to(dtype);
+  auto dx = dy - y * (dy * y).mean(-1, /*keepdim=*/true);
+  if (centred) dx = dx - dy.mean(-1, /*keepdim=*/true);
+  NormGradients made;
+  made.dx = (dx * scale).to(in.x.scalar_type()).view_as(in.x);
+  made.dweight = (d * y).sum(0).to(in.weight.scalar_type());
+  if (in.bias.defined()) made.dbias = d.sum(0).to(in.bias.scalar_type());
+  return made;
 }
 
 at::Tensor with_textbook_backward(const NormInputs& in, bool centred,

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <assay/reference.h>
 #include <algorithm>
-
-#include "reference/reference.h"
 
 namespace assay::worker {
 
@@ -40,7 +39,7 @@ std::optional<double> CaseVerification::error(const std::string& pass) const {
 }
 
 double CaseVerification::tolerance(const Composition& composition, const std::string& pass) const {
-  double tolerance = model::tolerance(composition.context.precision);
+  double tolerance = reference::tolerance(composition.context.precision);
   const auto found = found_.find(pass);
   if (found == found_.end()) return tolerance;
   for (const auto& [moment, verification] : found->second) {

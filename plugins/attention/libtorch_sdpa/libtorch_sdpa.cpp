@@ -4,7 +4,7 @@
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <assay/attention.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -21,18 +21,18 @@ namespace {
 using assay::AttentionInputs;
 using Reason = std::optional<std::string>;
 
-// LibTorch's is_causal aligns the mask with the first key, the SDK with the last.
+bool grouped_queries(const AttentionInputs& in) { return in.q.size(1) != in.k.size(1); }
+
+// LibTorch's is_causal aligns the mask with the first key, the SDK with the last; it has no window.
 bool needs_explicit_mask(const AttentionInputs& in) {
-  return in.causal && in.q.size(2) != in.k.size(2);
+  return in.window > 0 || (in.causal && in.q.size(2) != in.k.size(2));
 }
 
 // [seq_q, seq_k] in q's dtype: 0 where the key is seen, else −∞.
 at::Tensor additive_mask(const AttentionInputs& in) {
-  const auto seq_q = in.q.size(2);
-  const auto seq_k = in.k.size(2);
   const auto options = in.q.options().requires_grad(false);
-  return at::full({seq_q, seq_k}, -std::numeric_limits<double>::infinity(), options)
-      .triu_(seq_k - seq_q + 1);
+  return at::zeros({in.q.size(2), in.k.size(2)}, options)
+      .masked_fill_(assay::hidden_keys(in), -std::numeric_limits<double>::infinity());
 }
 
 std::optional<at::Tensor> mask_if_needed(const AttentionInputs& in) {
@@ -69,12 +69,16 @@ void throw_if(const Reason& reason) {
 
 class Math final : public assay::Attention {
  public:
+  bool grouped() const override { return true; }
+  bool windowed() const override { return true; }
+
   at::Tensor forward(const AttentionInputs& in) override {
     // Computes in q's dtype, as when LibTorch dispatches to it under autocast.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto mask = mask_if_needed(in);
     return std::get<0>(at::_scaled_dot_product_attention_math(
-        in.q, in.k, in.v, mask, /*dropout_p=*/0, in.causal && !mask, std::nullopt, in.scale));
+        in.q, in.k, in.v, mask, /*dropout_p=*/0, in.causal && !mask, std::nullopt, in.scale,
+        /*enable_gqa=*/grouped_queries(in)));
   }
 
   static std::string memory_estimate() {
@@ -108,6 +112,9 @@ class Efficient final : public assay::Attention {
 
 class Flash final : public assay::Attention {
  public:
+  bool grouped() const override { return true; }
+  bool windowed() const override { return true; }
+
   Reason unsupported(const AttentionInputs& in) const override {
     if (in.q.is_cpu()) return {};
     if (!in.q.is_cuda()) return "LibTorch's flash attention needs a CPU or a CUDA device";
@@ -116,6 +123,7 @@ class Flash final : public assay::Attention {
              c10::toString(in.q.scalar_type());
     }
     if (compute_capability(in) < 80) return "needs a GPU of compute capability 8.0 or newer";
+    if (in.window > 0) return "LibTorch's flash attention has no window on a GPU";
     if (needs_explicit_mask(in)) return "a causal mask needs as many queries as keys here";
     if (in.q.size(3) % 8 != 0) return head_size(in) + " is not a multiple of 8";
     if (in.q.size(3) > 256) return head_size(in) + " is above 256";
@@ -139,6 +147,8 @@ class Flash final : public assay::Attention {
 
 class Cudnn final : public assay::Attention {
  public:
+  bool grouped() const override { return true; }
+
   static std::vector<std::string> devices() { return {"cuda"}; }
 
   Reason unsupported(const AttentionInputs& in) const override {

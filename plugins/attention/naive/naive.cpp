@@ -1,11 +1,11 @@
 #include <ATen/ops/_safe_softmax.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <assay/attention.h>
 
 #include <limits>
 #include <map>
+#include <tuple>
 
 namespace {
 
@@ -13,10 +13,18 @@ namespace {
 // a head are in memory, and one is kept for the backward.
 class Naive final : public assay::Attention {
  public:
+  bool grouped() const override { return true; }
+  bool windowed() const override { return true; }
+
   at::Tensor forward(const assay::AttentionInputs& in) override {
-    auto scores = at::matmul(in.q * in.scale, in.k.transpose(-2, -1));
-    if (in.causal) scores.masked_fill_(hidden(in), -std::numeric_limits<double>::infinity());
-    return at::matmul(softmax(in, scores), in.v);
+    const bool grouped = in.q.size(1) != in.k.size(1);
+    const auto q = in.q * in.scale;
+    auto scores = at::matmul(grouped ? by_group(in, q) : q, in.k.transpose(-2, -1));
+    if (in.causal || in.window > 0) {
+      scores.masked_fill_(hidden(in), -std::numeric_limits<double>::infinity());
+    }
+    const auto out = at::matmul(softmax(in, scores), in.v);
+    return grouped ? out.reshape(in.q.sizes()) : out;
   }
 
   // Scores and probabilities (forward), or probabilities and three gradients (backward). In a model
@@ -30,25 +38,30 @@ class Naive final : public assay::Attention {
  private:
   // A query that sees no key gives 0, where a plain softmax gives NaN.
   static at::Tensor softmax(const assay::AttentionInputs& in, const at::Tensor& scores) {
-    const bool some_see_nothing = in.causal && in.q.size(2) > in.k.size(2);
+    const bool some_see_nothing = (in.causal || in.window > 0) && in.q.size(2) > in.k.size(2);
     return some_see_nothing ? at::_safe_softmax(scores, -1) : at::softmax(scores, -1);
   }
 
-  // [seq_q, seq_k], true for keys in the query's future. Kept between calls, as a model keeps its
-  // mask; a captured step reads it again.
+  // The queries of a group one behind another, so that k and v are read as they are: [batch,
+  // kv_heads, group · seq_q, d_head].
+  static at::Tensor by_group(const assay::AttentionInputs& in, const at::Tensor& q) {
+    return q.reshape({q.size(0), in.k.size(1), -1, q.size(3)});
+  }
+
+  // [group · seq_q, seq_k]. Kept between calls, as a model keeps its mask; a captured step reads it
+  // again.
   const at::Tensor& hidden(const assay::AttentionInputs& in) {
-    const auto seq_q = in.q.size(2);
-    const auto seq_k = in.k.size(2);
-    at::Tensor& mask = hidden_[{seq_q, seq_k}];
+    const auto group = in.q.size(1) / in.k.size(1);
+    at::Tensor& mask = hidden_[{in.q.size(2), in.k.size(2), group, in.causal, in.window}];
     if (!mask.defined() || mask.device() != in.q.device()) {
-      const auto options = at::TensorOptions().dtype(at::kLong).device(in.q.device());
-      const auto last_seen = at::arange(seq_q, options) + (seq_k - seq_q);
-      mask = at::arange(seq_k, options).unsqueeze(0) > last_seen.unsqueeze(1);
+      mask = assay::hidden_keys(in);
+      if (group > 1) mask = mask.repeat({group, 1});
     }
     return mask;
   }
 
-  std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> hidden_;
+  using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, std::int64_t>;
+  std::map<Shape, at::Tensor> hidden_;
 };
 
 }  // namespace

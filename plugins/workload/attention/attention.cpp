@@ -2,47 +2,69 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
+#include <assay/reference.h>
 #include <assay/workload.h>
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "model/operation_program.h"
 #include "model/random.h"
 #include "model/safetensors.h"
-#include "reference/poisoned_memory.h"
-#include "reference/reference.h"
 
 namespace assay {
 
 namespace {
 
 struct Shape {
-  std::int64_t batch, heads, seq_len, d_head;
+  std::int64_t batch, heads, kv_heads, seq_len, d_head;
   bool causal;
+  std::int64_t window;  // 0: none
 
   std::int64_t elements() const { return batch * heads * seq_len * d_head; }
-  // (query, key) pairs that the mask leaves.
+  std::int64_t kv_elements() const { return batch * kv_heads * seq_len * d_head; }
+  // (query, key) pairs that mask and window leave.
   double pairs() const {
     const auto s = static_cast<double>(seq_len);
-    return static_cast<double>(batch * heads) * (causal ? s * (s + 1) / 2 : s * s);
+    const auto w = window > 0 ? std::min(static_cast<double>(window), s) : s;
+    const double before = w * (2 * s - w + 1) / 2;  // and the query's own
+    return static_cast<double>(batch * heads) * (causal ? before : 2 * before - s);
   }
 };
 
 Shape shape_of(const CaseContext& context) {
   const auto& parameters = context.parameters;
-  return {integer_option(parameters, "batch"), integer_option(parameters, "heads"),
-          integer_option(parameters, "seq_len"), integer_option(parameters, "d_head"),
-          boolean_option(parameters, "causal")};
+  const auto heads = integer_option(parameters, "heads");
+  const auto given = integer_option(parameters, "kv_heads");
+  const auto kv_heads = given == 0 ? heads : given;
+  if (heads % kv_heads != 0) {
+    throw std::invalid_argument("heads " + std::to_string(heads) +
+                                " is not a multiple of kv_heads " + std::to_string(kv_heads));
+  }
+  return {integer_option(parameters, "batch"),
+          heads,
+          kv_heads,
+          integer_option(parameters, "seq_len"),
+          integer_option(parameters, "d_head"),
+          boolean_option(parameters, "causal"),
+          integer_option(parameters, "window")};
 }
 
 std::vector<std::int64_t> sizes_of(const Shape& shape) {
   return {shape.batch, shape.heads, shape.seq_len, shape.d_head};
 }
 
+// Of k and v.
+std::vector<std::int64_t> kv_sizes_of(const Shape& shape) {
+  return {shape.batch, shape.kv_heads, shape.seq_len, shape.d_head};
+}
+
 AttentionInputs with_mask(const Shape& shape) {
   AttentionInputs in;
   in.causal = shape.causal;
   in.scale = 1 / std::sqrt(static_cast<double>(shape.d_head));
+  in.window = shape.window;
   return in;
 }
 
@@ -55,15 +77,15 @@ struct Drawn {
 Drawn draw(const CaseContext& context, const at::Tensor& rows = {}) {
   const auto shape = shape_of(context);
   const auto generator = model::seeded_generator(context.device, context.seed);
-  const auto random = [&] {
-    return at::randn(sizes_of(shape), generator, at::TensorOptions().device(context.device))
+  const auto random = [&](const std::vector<std::int64_t>& sizes) {
+    return at::randn(sizes, generator, at::TensorOptions().device(context.device))
         .to(context.precision.compute());
   };
   Drawn drawn{with_mask(shape), {}};
-  drawn.in.q = random().requires_grad_();
-  drawn.in.k = random().requires_grad_();
-  drawn.in.v = random().requires_grad_();
-  drawn.dout = random();
+  drawn.in.q = random(sizes_of(shape)).requires_grad_();
+  drawn.in.k = random(kv_sizes_of(shape)).requires_grad_();
+  drawn.in.v = random(kv_sizes_of(shape)).requires_grad_();
+  drawn.dout = random(sizes_of(shape));
   if (!rows.defined() || rows.size(0) == shape.seq_len) return drawn;
   const auto device_rows = rows.to(context.device);
   drawn.dout = at::zeros_like(drawn.dout)
@@ -76,20 +98,24 @@ class AttentionProgram final : public model::OperationProgram {
   AttentionProgram(const CaseContext& context, const Drawn& drawn)
       : OperationProgram(
             "attention",
-            [attention = context.ops.attention, in = drawn.in] { return attention(in); },
-            {{"q", drawn.in.q}, {"k", drawn.in.k}, {"v", drawn.in.v}}, drawn.dout),
+            [attention = context.ops.attention, in = drawn.in](std::vector<at::Tensor>& results) {
+              results.push_back(attention(in));
+            },
+            {{"q", drawn.in.q}, {"k", drawn.in.k}, {"v", drawn.in.v}}, {{"out", drawn.dout}}),
         shape_(shape_of(context)),
         element_size_(drawn.in.q.element_size()) {}
 
   // FLOPs: QKᵀ and PV forward; backward the recomputed QKᵀ and the products for dV, dP, dQ and dK
-  // (Dao 2023, section 4.1). Bytes: each tensor that must be read or written, once.
+  // (Dao 2023, section 4.1). Bytes: each tensor that must be read or written, once; forward q, k, v
+  // and out, backward these but k's and v's with their gradients, and dout.
   std::vector<Count> counts(const std::string& pass) override {
     const double product = 2 * shape_.pairs() * static_cast<double>(shape_.d_head);
-    const auto tensor = static_cast<double>(shape_.elements() * element_size_);
+    const auto tensors =
+        static_cast<double>((shape_.elements() + shape_.kv_elements()) * element_size_);
     const double forwards = model::runs_forward(pass) ? 1 : 0;
     const double backwards = model::runs_backward(pass) ? 1 : 0;
     return {{"flops", "", (2 * forwards + 5 * backwards) * product},
-            {"bytes", "", (4 * forwards + 8 * backwards) * tensor}};
+            {"bytes", "", (2 * forwards + 4 * backwards) * tensors}};
   }
 
  private:
@@ -106,12 +132,14 @@ std::vector<NamedTensor> references(const AttentionInputs& in, const at::Tensor&
   std::vector<at::Tensor> out;
   at::Tensor dq, dk, dv;
   if (backward) {
-    for (auto* gradient : {&dq, &dk, &dv}) *gradient = at::zeros_like(dout, wide);
+    dq = at::zeros_like(dout, wide);
+    dk = at::zeros_like(in.k.detach(), wide);
+    dv = at::zeros_like(in.v.detach(), wide);
   }
-  for (const auto& block : rows.split(model::whole_rows)) {
+  for (const auto& block : rows.split(reference::whole_rows)) {
     const auto device_rows = block.to(in.q.device());
-    const auto reference = model::attention_reference(
-        in, block, backward ? dout.index_select(2, device_rows) : at::Tensor());
+    const auto reference = reference::attention(
+        in, backward ? dout.index_select(2, device_rows) : at::Tensor(), block);
     out.push_back(reference.out);
     if (!backward) continue;
     dq.index_copy_(2, device_rows, reference.dq);
@@ -131,8 +159,8 @@ Verification compare(const CaseContext& context, const AttentionInputs& in, cons
                      const at::Tensor& dout, std::vector<NamedTensor> values) {
   values.at(0).tensor = values[0].tensor.index_select(2, rows.to(context.device));
   Verification verification;
-  model::compare_all(verification, values, references(in, rows, dout),
-                     model::tolerance(context.precision), /*gradient_allowance=*/2);
+  reference::compare_all(verification, values, references(in, rows, dout),
+                         reference::tolerance(context.precision));
   return verification;
 }
 
@@ -145,6 +173,13 @@ class AttentionWorkload final : public Workload {
         integer_parameter("seq_len", 1024, 1, 1 << 24, "Length of queries and keys."),
         integer_parameter("d_head", 64, 1, 1024, "Size of a head."),
         boolean_parameter("causal", true, "Whether a query sees only keys up to its own."),
+        left_out_at_default(integer_parameter(
+            "kv_heads", 0, 0, 1024,
+            "Heads of k and v, which the queries' heads share in groups; 0: as many as heads.")),
+        left_out_at_default(integer_parameter(
+            "window", 0, 0, 1 << 24,
+            "A query sees its own key and window - 1 on each side, or before it when causal; 0: "
+            "all.")),
     };
   }
 
@@ -158,10 +193,11 @@ class AttentionWorkload final : public Workload {
          "Operations of the matrix products over the pairs the mask leaves, a multiply-add counted "
          "as two.",
          "forward: 4 * pairs * d_head; backward: 10 * pairs * d_head; pairs = batch * heads * "
-         "seq_len * (seq_len + 1) / 2 when causal, batch * heads * seq_len^2 when not"},
+         "seq_len * (seq_len + 1) / 2 when causal, batch * heads * seq_len^2 when not; a window "
+         "leaves fewer"},
         {"bytes", "byte", Direction::neither,
          "Size of the tensors that must be read or written, each counted once.",
-         "forward: 4 tensors; backward: 8"},
+         "forward: 4 tensors (q, k, v, out); backward: 8 (and their gradients)"},
     };
     info.default_clock = "cuda_event";
     return info;
@@ -169,8 +205,8 @@ class AttentionWorkload final : public Workload {
 
   // q, k, v and the output's gradient, the output, and three gradients; the attention adds its own.
   static std::string memory_estimate() {
-    return "batch * heads * seq_len * d_head * element_size * (5 + 3 * runs_backward) + "
-           "attention_memory";
+    return "batch * seq_len * d_head * element_size * (heads * (3 + runs_backward) + "
+           "if(kv_heads > 0, kv_heads, heads) * (2 + 2 * runs_backward)) + attention_memory";
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {
@@ -181,14 +217,14 @@ class AttentionWorkload final : public Workload {
   // elsewhere, so that those queries alone determine the gradients of all keys.
   Verification verify(const CaseContext& context, const std::string& pass) override {
     const auto shape = shape_of(context);
-    const auto rows = model::rows_to_check(shape.seq_len, context.seed);
-    const model::PoisonedMemory poisoned(
+    const auto rows = reference::rows_to_check(shape.seq_len, context.seed);
+    const reference::PoisonedMemory poisoned(
         context.device, 8 * shape.elements() * static_cast<std::int64_t>(sizeof(float)));
 
     const auto drawn = draw(context, rows);
     AttentionProgram program(context, drawn);
-    const auto values = model::call_once(context, program, pass);
-    model::require_dtype(values.at(0), drawn.in.q.scalar_type());
+    const auto values = reference::call_once(context, program, pass);
+    reference::require_dtype(values.at(0), drawn.in.q.scalar_type());
     return compare(context, drawn.in, rows, model::runs_backward(pass) ? drawn.dout : at::Tensor(),
                    values);
   }
@@ -198,23 +234,26 @@ class AttentionWorkload final : public Workload {
                                const Exchange& exchange) override {
     const auto shape = shape_of(context);
     const auto dtype = context.precision.compute();
-    const auto input = [&](const char* name) {
-      return model::exchanged(exchange.inputs, name, sizes_of(shape), dtype);
+    const auto input = [&](const char* name, const std::vector<std::int64_t>& sizes) {
+      return reference::exchanged(exchange.inputs, name, sizes, dtype);
     };
-    const auto output = [&](const char* name) {
-      return NamedTensor{name, model::exchanged(exchange.outputs, name, sizes_of(shape), dtype)};
+    const auto output = [&](const char* name, const std::vector<std::int64_t>& sizes) {
+      return NamedTensor{name, reference::exchanged(exchange.outputs, name, sizes, dtype)};
     };
     auto in = with_mask(shape);
-    in.q = input("q");
-    in.k = input("k");
-    in.v = input("v");
-    std::vector<NamedTensor> values = {output("out")};
+    in.q = input("q", sizes_of(shape));
+    in.k = input("k", kv_sizes_of(shape));
+    in.v = input("v", kv_sizes_of(shape));
+    std::vector<NamedTensor> values = {output("out", sizes_of(shape))};
     if (!model::runs_backward(pass)) {
-      return compare(context, in, model::rows_to_check(shape.seq_len, context.seed), {}, values);
+      return compare(context, in, reference::rows_to_check(shape.seq_len, context.seed), {},
+                     values);
     }
-    for (const char* name : {"grad.q", "grad.k", "grad.v"}) values.push_back(output(name));
+    values.push_back(output("grad.q", sizes_of(shape)));
+    values.push_back(output("grad.k", kv_sizes_of(shape)));
+    values.push_back(output("grad.v", kv_sizes_of(shape)));
     const auto rows = at::arange(shape.seq_len, at::TensorOptions().dtype(at::kLong));
-    return compare(context, in, rows, input("dout"), values);
+    return compare(context, in, rows, input("dout", sizes_of(shape)), values);
   }
 };
 

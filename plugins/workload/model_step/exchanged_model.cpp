@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <assay/reference.h>
 #include <algorithm>
 #include <stdexcept>
 
@@ -45,6 +46,7 @@ model::ModelConfig config_of(const model::ModelConfig& wanted, const Ops& ops,
   config.d_ff = size_of(inputs, "blocks.0.feed_forward.w1.weight", 2, 0);
   config.layers = count_layers(inputs);
   config.heads = config.d_model / wanted.d_head();
+  config.kv_heads = size_of(inputs, "blocks.0.attention.k.weight", 2, 0) / wanted.d_head();
   config.context = wanted.architecture == model::Architecture::gelu
                        ? size_of(inputs, "positions.weight", 2, 0)
                        : size_of(inputs, "tokens", 2, 1);
@@ -54,6 +56,18 @@ model::ModelConfig config_of(const model::ModelConfig& wanted, const Ops& ops,
         fmt::format("the exchanged model is {} wide, not a multiple of the "
                     "head size {}",
                     config.d_model, wanted.d_head()));
+  }
+  if (config.kv_heads == 0 || config.heads % config.kv_heads != 0) {
+    throw std::invalid_argument(
+        fmt::format("the exchanged model has {} heads of k and v, which do not divide its {} heads",
+                    config.kv_heads, config.heads));
+  }
+  const bool grouped = wanted.used_kv_heads() < wanted.heads;
+  if (config.heads > 1 && grouped != (config.kv_heads < config.heads)) {
+    throw std::invalid_argument(
+        fmt::format("the exchanged model has {} heads of k and v for {} heads; the case has {} for "
+                    "{}",
+                    config.kv_heads, config.heads, wanted.used_kv_heads(), wanted.heads));
   }
   if (config.layers < std::min<std::int64_t>(2, wanted.layers)) {
     throw std::invalid_argument(
@@ -71,8 +85,8 @@ ExchangedModel exchanged_model(const model::ModelConfig& config, const Ops& ops,
   const auto batch = size_of(inputs, "tokens", 2, 0);
   const auto seq_len = size_of(inputs, "tokens", 2, 1);
   exchanged.shape = {batch, seq_len};
-  exchanged.tokens = model::exchanged(inputs, "tokens", {batch, seq_len}, at::kLong);
-  exchanged.targets = model::exchanged(inputs, "targets", {batch, seq_len}, at::kLong);
+  exchanged.tokens = reference::exchanged(inputs, "tokens", {batch, seq_len}, at::kLong);
+  exchanged.targets = reference::exchanged(inputs, "targets", {batch, seq_len}, at::kLong);
   for (const auto* tokens : {&exchanged.tokens, &exchanged.targets}) {
     if (tokens->numel() == 0 || tokens->min().item<std::int64_t>() < 0 ||
         tokens->max().item<std::int64_t>() >= exchanged.config.vocab_size) {
@@ -82,8 +96,9 @@ ExchangedModel exchanged_model(const model::ModelConfig& config, const Ops& ops,
   if (seq_len > exchanged.config.context) {
     throw std::invalid_argument("the exchange has more tokens than positions");
   }
-  for (const auto& [name, sizes, initial] : model::parameter_shapes(exchanged.config)) {
-    exchanged.parameters.push_back({name, model::exchanged(inputs, name, sizes, at::kFloat)});
+  for (const auto& shape : model::parameter_shapes(exchanged.config)) {
+    exchanged.parameters.push_back(
+        {shape.name, reference::exchanged(inputs, shape.name, shape.sizes, at::kFloat)});
   }
   return exchanged;
 }

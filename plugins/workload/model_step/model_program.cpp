@@ -48,7 +48,9 @@ model::TrainingState ModelProgram::make_state(const model::Transformer& model,
     context.communication.attach(model.parameter_tensors(), context.group);
     owned = context.communication.owned_parameters();
   }
-  return {model.parameter_tensors(), std::move(owned), context.precision};
+  model::AdamWSettings settings;
+  settings.max_grad_norm = real_option(context.parameters, "max_grad_norm");
+  return {model.parameter_tensors(), std::move(owned), context.precision, settings};
 }
 
 void ModelProgram::connect_communication() {

@@ -17,6 +17,9 @@ class ModelStep final : public Workload {
                          "tied to the embedding."),
         integer_parameter("batch", 4, 1, 65536, "Sequences in a batch, on each rank."),
         integer_parameter("seq_len", 256, 1, 1 << 20, "Tokens in a sequence."),
+        left_out_at_default(real_parameter(
+            "max_grad_norm", 0, 0, 1e30,
+            "The optimizer scales all gradients down to this norm where it is larger; 0: never.")),
     };
   }
 
@@ -41,7 +44,8 @@ class ModelStep final : public Workload {
   // copies of the weights, the blocks' own and their attention's tensors, and the logits.
   static std::string memory_estimate() {
     const std::string block =
-        "(4 * d_model^2 + if(architecture == gelu, 2, 3) * d_model * d_ff + 2 * d_model)";
+        "(2 * d_model^2 + 2 * d_model^2 * if(kv_heads > 0, kv_heads / heads, 1) +"
+        " if(architecture == gelu, 2, 3) * d_model * d_ff + 2 * d_model)";
     const std::string ends =
         "if(architecture == gelu, (vocab_size + seq_len) * d_model, 2 * vocab_size * d_model)";
     const std::string parameters = "(layers * " + block + " + " + ends + " + d_model)";

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <assay/communication.h>
 #include <assay/compile.h>
+#include <assay/reference.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,8 +13,6 @@
 #include "exchanged_model.h"
 #include "model/operation_program.h"
 #include "model/safetensors.h"
-#include "reference/poisoned_memory.h"
-#include "reference/reference.h"
 
 namespace assay::model_step {
 
@@ -32,10 +31,15 @@ constexpr double gradient_allowance = 10;
 model::ModelConfig reduced(model::ModelConfig config, bool on_cpu) {
   const std::int64_t widest = on_cpu ? 256 : 512;
   const auto d_head = config.d_head();
-  const auto heads = std::clamp<std::int64_t>(widest / d_head, 1, config.heads);
+  const auto group = config.heads / config.used_kv_heads();
+  // At least two heads where they share k and v.
+  const auto heads = std::clamp<std::int64_t>(widest / d_head, group > 1 ? 2 : 1, config.heads);
   config.d_ff = std::max<std::int64_t>(8, config.d_ff * heads / config.heads / 8 * 8);
   config.d_model = heads * d_head;
   config.heads = heads;
+  // The largest number that divides heads and leaves groups as large as the case's.
+  config.kv_heads = std::max<std::int64_t>(1, heads / group);
+  while (heads % config.kv_heads != 0) --config.kv_heads;
   config.layers = std::min(config.layers, layers);
   config.vocab_size = std::min(config.vocab_size, largest_vocabulary);
   return config;
@@ -71,8 +75,9 @@ CaseContext reference_context(const CaseContext& context, bool norm_has_bias) {
   CaseContext reference;
   reference.group = context.group;
   reference.device = context.device;
+  reference.parameters = context.parameters;
   reference.seed = context.seed;
-  reference.ops = model::reference_ops(norm_has_bias);
+  reference.ops = reference::operations(norm_has_bias);
   reference.precision.parameters = at::kDouble;
   return reference;
 }
@@ -169,14 +174,14 @@ Verification compare_calls(const std::function<std::vector<NamedTensor>(int step
     const auto values = subject(step);
     const auto references = reference();
     if (step == 0) {
-      model::compare_all(verification, values, references, tolerance, gradient_allowance);
+      reference::compare_all(verification, values, references, tolerance, gradient_allowance);
     }
     if (!trains) continue;
     const auto fallen = fall.since_first(values);
     const auto reference_fallen = reference_fall.since_first(references);
     if (step > 0) {
-      model::compare(verification, "loss after step " + std::to_string(step), fallen,
-                     reference_fallen, gradient_allowance * tolerance);
+      reference::compare(verification, "loss after step " + std::to_string(step), fallen,
+                         reference_fallen, gradient_allowance * tolerance);
     }
   }
   return verification;
@@ -194,7 +199,7 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
   const Shape small_shape = {std::min(shape.batch, largest_batch),
                              std::min<std::int64_t>(shape.seq_len, on_cpu ? 128 : 256)};
 
-  const model::PoisonedMemory poisoned(context.device, poisoned_bytes);
+  const reference::PoisonedMemory poisoned(context.device, poisoned_bytes);
   Subject subject(context, small, small_shape, pass);
   CaseContext plain = reference_context(context, context.ops.norm_has_bias);
   detail::CommunicationGuard mean(std::make_unique<MeanOfRanks>());
@@ -207,7 +212,7 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
     return outputs;
   };
   return compare_calls([&](int) { return subject.call(); }, call_reference, pass,
-                       model::tolerance(context.precision));
+                       reference::tolerance(context.precision));
 }
 
 Verification verify_exchanged_model(const CaseContext& context, const model::ModelConfig& config,
@@ -221,7 +226,7 @@ Verification verify_exchanged_model(const CaseContext& context, const model::Mod
   auto values = exchange.outputs;
   at::Tensor losses;
   if (pass == "train_step") {
-    losses = model::exchanged(values, "losses", {optimizer_steps}, at::kFloat);
+    losses = reference::exchanged(values, "losses", {optimizer_steps}, at::kFloat);
     values.push_back({"loss", losses[0]});
   }
   const auto call_reference = [&] {
@@ -236,7 +241,7 @@ Verification verify_exchanged_model(const CaseContext& context, const model::Mod
   const auto exchanged = [&](int step) {
     return step == 0 ? values : std::vector<NamedTensor>{{"loss", losses[step]}};
   };
-  return compare_calls(exchanged, call_reference, pass, model::tolerance(context.precision));
+  return compare_calls(exchanged, call_reference, pass, reference::tolerance(context.precision));
 }
 
 }  // namespace assay::model_step

@@ -4,10 +4,20 @@
 
 namespace assay {
 
+struct NormTraits {
+  bool has_bias = false;
+  bool centred = false;
+  bool has_add_backward = false;
+};
+
 class NormBoundary : public Boundary {
  public:
-  virtual Status traits(bool& has_bias, bool& centred) noexcept = 0;
+  virtual Status traits(NormTraits& traits) noexcept = 0;
   virtual Status forward(const NormInputs& in, at::Tensor& out) noexcept = 0;
+  virtual Status add_forward(at::Tensor residual, NormInputs in, AddNormOutput& out) noexcept = 0;
+  virtual Status add_backward(const NormInputs& in, const std::vector<at::Tensor>& kept,
+                              const at::Tensor& dsum, const at::Tensor& dout,
+                              AddNormGradients& gradients) noexcept = 0;
   virtual Status unsupported(const NormInputs& in, std::optional<std::string>& reason) noexcept = 0;
 };
 
@@ -17,14 +27,21 @@ class NormGuard final : public Guard<Norm, NormBoundary> {
  public:
   using Guard::Guard;
 
-  Status traits(bool& has_bias, bool& centred) noexcept override {
+  Status traits(NormTraits& traits) noexcept override {
     return guarded([&] {
-      has_bias = plugin_->has_bias();
-      centred = plugin_->centred();
+      traits = {plugin_->has_bias(), plugin_->centred(), plugin_->has_add_backward()};
     });
   }
   Status forward(const NormInputs& in, at::Tensor& out) noexcept override {
     return guarded([&] { out = plugin_->forward(in); });
+  }
+  Status add_forward(at::Tensor residual, NormInputs in, AddNormOutput& out) noexcept override {
+    return guarded([&] { out = plugin_->add_forward(std::move(residual), std::move(in)); });
+  }
+  Status add_backward(const NormInputs& in, const std::vector<at::Tensor>& kept,
+                      const at::Tensor& dsum, const at::Tensor& dout,
+                      AddNormGradients& gradients) noexcept override {
+    return guarded([&] { gradients = plugin_->add_backward(in, kept, dsum, dout); });
   }
   Status unsupported(const NormInputs& in, std::optional<std::string>& reason) noexcept override {
     return guarded([&] { reason = plugin_->unsupported(in); });
