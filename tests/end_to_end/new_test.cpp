@@ -43,17 +43,17 @@ class InstalledTest : public ::testing::Test {
 };
 
 TEST_F(InstalledTest, AProjectOfItsOwnIsFoundBuiltAndChecked) {
-  const Ended written = assay(folder_.path(), {"new", "norm/my_norm"});
+  const Ended written = assay(folder_.path(), {"new", "workload/my_load"});
   ASSERT_EQ(written.exit_code, 0) << written.errors;
-  const auto project = folder_.path() / "my_norm";
+  const auto project = folder_.path() / "my_load";
   build_and_test(project);
 
   const auto program = prefix() / "bin" / "assay";
   succeed(folder_.path(), {program.string(), "list"});
   succeed(project, {ASSAY_CMAKE, "--install", "build"});
-  const auto listed = run::capture({{program.string(), "show", "norm/my_norm"}, {}, false});
+  const auto listed = run::capture({{program.string(), "show", "workload/my_load"}, {}, false});
   ASSERT_TRUE(listed && listed->ok()) << listed->errors;
-  EXPECT_THAT(listed->output, HasSubstr("RMSNorm from basic operations"));
+  EXPECT_THAT(listed->output, HasSubstr("One product of two square matrices"));
 }
 
 TEST_F(InstalledTest, ASourceTreeGetsTheVariantItsCMakeLineAndItsTest) {

@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <algorithm>
 #include <device/reduce.cuh>
 
 // A compiled option: assay builds a library for each value that an experiment names.
@@ -22,9 +23,10 @@ constexpr int largest_d_head = 256;
 constexpr int elements = largest_d_head / warp;  // of a head, per lane
 
 struct MineSizes {
-  int seq_q, seq_k, d_head;
+  int heads, kv_heads, seq_q, seq_k, d_head;
   float scale;
   bool causal;
+  int window;  // 0: none
 };
 
 // Element i of a lane's part of a head; 0 beyond the head's end.
@@ -43,16 +45,22 @@ __global__ void attend(const Scalar* q, const Scalar* k, const Scalar* v, Scalar
   const int lane = threadIdx.x, d_head = sizes.d_head;
   if (query >= sizes.seq_q) return;
   const long head = blockIdx.y;
+  const int place = query + sizes.seq_k - sizes.seq_q;
+  int first = 0, seen = sizes.causal ? min(sizes.seq_k, place + 1) : sizes.seq_k;
+  if (sizes.window > 0) {
+    first = max(0, place - sizes.window + 1);
+    seen = min(seen, place + sizes.window);
+  }
+  const long kv_head =
+      head / sizes.heads * sizes.kv_heads + head % sizes.heads / (sizes.heads / sizes.kv_heads);
   q += (head * sizes.seq_q + query) * d_head;
-  k += head * sizes.seq_k * d_head;
-  v += head * sizes.seq_k * d_head;
+  k += (kv_head * sizes.seq_k + first) * d_head;
+  v += (kv_head * sizes.seq_k + first) * d_head;
 
   float part[elements], sum[elements] = {};
   for (int i = 0; i < elements; ++i) part[i] = at_lane(q, i, d_head) * sizes.scale;
   float largest = -INFINITY, total = 0;
-  const int seen =
-      sizes.causal ? min(sizes.seq_k, query + 1 + sizes.seq_k - sizes.seq_q) : sizes.seq_k;
-  for (int key = 0; key < seen; ++key, k += d_head, v += d_head) {
+  for (int key = first; key < seen; ++key, k += d_head, v += d_head) {
     float product = 0;
     for (int i = 0; i < elements; ++i) product += part[i] * at_lane(k, i, d_head);
     const float score = sum_over_warp(product);
@@ -81,6 +89,8 @@ class Mine final : public assay::Attention {
   }
 
   bool has_backward() const override { return true; }
+  bool grouped() const override { return true; }
+  bool windowed() const override { return true; }
 
   at::Tensor forward(const assay::AttentionInputs& in) override { return forward_with_lse(in).out; }
 
@@ -89,8 +99,14 @@ class Mine final : public assay::Attention {
     assay::AttentionOutput output = {at::empty_like(q), at::empty({q.size(0), q.size(1), q.size(2)},
                                                                   q.options().dtype(at::kFloat))};
     if (q.numel() == 0) return output;
-    const MineSizes sizes = {static_cast<int>(q.size(2)), static_cast<int>(k.size(2)),
-                             static_cast<int>(q.size(3)), static_cast<float>(in.scale), in.causal};
+    const MineSizes sizes = {static_cast<int>(q.size(1)),
+                             static_cast<int>(k.size(1)),
+                             static_cast<int>(q.size(2)),
+                             static_cast<int>(k.size(2)),
+                             static_cast<int>(q.size(3)),
+                             static_cast<float>(in.scale),
+                             in.causal,
+                             static_cast<int>(std::min<std::int64_t>(in.window, 1 << 30))};
     const dim3 grid((sizes.seq_q + queries - 1) / queries,
                     static_cast<unsigned>(q.size(0) * q.size(1)));
     const dim3 block(warp, queries);

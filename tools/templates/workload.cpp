@@ -1,7 +1,7 @@
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#include <assay/reference.h>
 #include <assay/workload.h>
 
 namespace {
@@ -33,7 +33,6 @@ class MineProgram final : public assay::Program {
 
   const at::Tensor& a() const { return a_; }
   const at::Tensor& b() const { return b_; }
-  const at::Tensor& out() const { return out_; }
 
  private:
   std::int64_t n_;
@@ -67,11 +66,12 @@ class Mine final : public assay::Workload {
 
   assay::Verification verify(const assay::CaseContext& context, const std::string& pass) override {
     MineProgram program(context);
-    program.run(pass);
-    const auto reference = at::matmul(program.a().to(at::kDouble), program.b().to(at::kDouble));
-    const auto error = at::linalg_vector_norm(program.out().to(at::kDouble) - reference) /
-                       at::linalg_vector_norm(reference);
-    return {true, error.item<double>(), 1e-2, "out"};
+    const auto values = assay::reference::call_once(context, program, pass);
+    const auto right = assay::reference::linear(program.a(), program.b().t());
+    assay::Verification verification;
+    assay::reference::compare_all(verification, values, {{"out", right.out}},
+                                  assay::reference::tolerance(context.precision));
+    return verification;
   }
 };
 
