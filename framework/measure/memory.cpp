@@ -4,6 +4,9 @@
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
 
 #include "measure/device.h"
 
@@ -16,12 +19,12 @@ namespace assay::measure {
 namespace {
 
 // LibTorch reports every CPU allocation to the thread's debug info. Autograd's worker threads
-// inherit it, so the counters are atomic.
+// inherit it, Gloo's do not: what they free last is known to be free when its place is used again.
 class CpuMemoryCounter final : public c10::MemoryReportingInfoBase {
  public:
-  void reportMemoryUsage(void*, int64_t size, size_t, size_t, c10::Device device) override {
+  void reportMemoryUsage(void* place, int64_t size, size_t, size_t, c10::Device device) override {
     if (!device.is_cpu()) return;
-    const std::int64_t now = allocated_ += size;
+    const std::int64_t now = allocated_ += size - freed_unseen(place, size);
     std::int64_t peak = peak_;
     while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
     }
@@ -33,6 +36,19 @@ class CpuMemoryCounter final : public c10::MemoryReportingInfoBase {
   void reset_peak() { peak_ = allocated_.load(); }
 
  private:
+  // Bytes that lay there and were freed without a report.
+  std::int64_t freed_unseen(void* place, std::int64_t size) {
+    const std::lock_guard lock(mutex_);
+    if (size < 0) {
+      live_.erase(place);
+      return 0;
+    }
+    const auto [lying, is_new] = live_.try_emplace(place, size);
+    return is_new ? 0 : std::exchange(lying->second, size);
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<void*, std::int64_t> live_;  // bytes by place
   std::atomic<std::int64_t> allocated_ = 0;
   std::atomic<std::int64_t> peak_ = 0;
 };
