@@ -45,7 +45,7 @@ TinyModel::TinyModel(const CaseContext& context)
       tokens_(tokens(device_, 1)),
       targets_(tokens(device_, 2)),
       model_(tiny_config(), ops_, device_, precision_.parameters, context.seed),
-      state_(model_.parameter_tensors(), {}, precision_) {}
+      state_(model_.parameter_tensors(), precision_) {}
 
 const std::vector<std::string>& TinyModel::passes() {
   static const std::vector<std::string> names = {"inference", "forward", "backward",

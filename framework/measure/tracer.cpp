@@ -107,6 +107,8 @@ class TracerOf final : public Tracer {
     if (id == ignored) return;
     noting([&] {
       if (id > 0) return end_phase();
+      // A span of an earlier call may end in this one.
+      if (static_cast<std::size_t>(-id) > spans_.size()) return;
       Stretch& span = spans_[static_cast<std::size_t>(-id - 1)];
       span.end.note();
       span.ended = true;

@@ -10,7 +10,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <numeric>
+#include <string>
 
 namespace assay::model {
 
@@ -37,6 +37,18 @@ class OnThisThread {
   c10::AutogradState state_;
 };
 
+std::vector<Slice> whole_slices(const std::vector<at::Tensor>& parameters) {
+  std::vector<Slice> slices;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    slices.push_back({.values = parameters[i],
+                      .pieces = {{i, 0, parameters[i].numel(), 0}},
+                      .buffer = std::to_string(i),
+                      .replicated = true,
+                      .frozen = !parameters[i].requires_grad()});
+  }
+  return slices;
+}
+
 struct ReadyHook final : torch::autograd::PostAccumulateGradHook {
   ReadyHook(std::function<void(std::size_t)> ready, std::size_t parameter)
       : ready_(std::move(ready)), parameter_(parameter) {}
@@ -49,24 +61,31 @@ struct ReadyHook final : torch::autograd::PostAccumulateGradHook {
 
 }  // namespace
 
-TrainingState::TrainingState(std::vector<at::Tensor> parameters, std::vector<std::size_t> owned,
-                             const PrecisionPolicy& policy, AdamWSettings settings)
-    : parameters_(std::move(parameters)), owned_(std::move(owned)), settings_(settings) {
-  if (owned_.empty()) {
-    owned_.resize(parameters_.size());
-    std::iota(owned_.begin(), owned_.end(), std::size_t{0});
+TrainingState::TrainingState(std::vector<at::Tensor> parameters, const PrecisionPolicy& policy,
+                             CommunicationHandle communication, AdamWSettings settings)
+    : parameters_(std::move(parameters)), communication_(communication), settings_(settings) {
+  std::optional<std::vector<Slice>> named;
+  if (communication_) {
+    keeps_gradients_ = communication_.traits().keeps_gradients;
+    named = communication_.slices();
   }
+  is_sharded_ = named.has_value();
+  slices_ = is_sharded_ ? std::move(*named) : whole_slices(parameters_);
+  std::erase_if(slices_, [](const Slice& slice) { return slice.frozen; });
   if (!policy.loss_scaling || parameters_.empty()) return;
-  const auto options = parameters_.front().options().requires_grad(false);
+  const auto options = at::TensorOptions().device(device());
   initial_scale_ = policy.initial_loss_scale;
   scale_ = at::full({1}, initial_scale_, options.dtype(at::kFloat));
   growth_tracker_ = at::zeros({1}, options.dtype(at::kInt));
   found_inf_ = at::zeros({1}, options.dtype(at::kFloat));
 }
 
+at::Device TrainingState::device() const { return parameters_.front().device(); }
+
 TrainingState::~TrainingState() {
   if (!hooked_) return;
   for (const auto& parameter : parameters_) {
+    if (!parameter.requires_grad()) continue;
     torch::autograd::impl::set_post_acc_grad_hooks(parameter, nullptr);
   }
 }
@@ -74,12 +93,17 @@ TrainingState::~TrainingState() {
 void TrainingState::on_gradient_ready(std::function<void(std::size_t)> ready) {
   hooked_ = true;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].requires_grad()) continue;
     torch::autograd::impl::set_post_acc_grad_hooks(parameters_[i],
                                                    std::make_unique<ReadyHook>(ready, i));
   }
 }
 
 void TrainingState::clear_gradients() {
+  if (keeps_gradients_) {
+    communication_.clear_gradients();
+    return;
+  }
   for (auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
 }
 
@@ -90,8 +114,8 @@ void TrainingState::backward(const at::Tensor& loss) {
 
 void TrainingState::make_moments() {
   if (!steps_.empty()) return;
-  for (const auto index : owned_) {
-    const auto value = parameters_[index].detach();
+  for (const Slice& slice : slices_) {
+    const auto value = slice.values.detach();
     first_moments_.push_back(at::zeros_like(value));
     second_moments_.push_back(at::zeros_like(value));
     steps_.push_back(at::zeros({}, value.options().dtype(at::kFloat)));
@@ -100,7 +124,26 @@ void TrainingState::make_moments() {
 
 void TrainingState::unscale(const std::vector<at::Tensor>& gradients) {
   found_inf_.zero_();
-  at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf_, scale_.reciprocal());
+  if (!gradients.empty()) {
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf_, scale_.reciprocal());
+  }
+  if (!is_sharded_) return;
+  communication_.sum_over_owners(found_inf_);
+  found_inf_.clamp_max_(1);
+}
+
+at::Tensor TrainingState::gradient_norm() const {
+  const at::NoGradGuard no_grad;
+  const auto options = at::TensorOptions().device(device()).dtype(at::kFloat);
+  at::Tensor own = at::zeros({1}, options);
+  at::Tensor shared = at::zeros({1}, options);
+  for (const Slice& slice : slices_) {
+    const auto& gradient = slice.values.grad();
+    if (!gradient.defined()) continue;
+    (slice.replicated ? shared : own).add_(gradient.to(at::kFloat).square().sum());
+  }
+  if (is_sharded_) communication_.sum_over_owners(own);
+  return (own + shared).sqrt().squeeze();
 }
 
 void TrainingState::step(const Ops& ops) {
@@ -113,22 +156,24 @@ void TrainingState::step(const Ops& ops) {
   in.eps = settings_.eps;
   in.weight_decay = settings_.weight_decay;
   in.max_grad_norm = settings_.max_grad_norm;
-  for (std::size_t i = 0; i < owned_.size(); ++i) {
-    const auto& parameter = parameters_[owned_[i]];
-    if (!parameter.grad().defined()) continue;
-    in.parameters.push_back(parameter);
-    in.gradients.push_back(parameter.grad());
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    const auto& values = slices_[i].values;
+    if (!values.grad().defined()) continue;
+    in.parameters.push_back(values);
+    in.gradients.push_back(values.grad());
     in.first_moments.push_back(first_moments_[i]);
     in.second_moments.push_back(second_moments_[i]);
     in.steps.push_back(steps_[i]);
-    if (!copies_.empty()) in.low_precision.push_back(copies_[owned_[i]]);
+    if (!copies_.empty()) in.low_precision.push_back(copies_[slices_[i].pieces.at(0).parameter]);
   }
-  if (in.parameters.empty()) return;
+  // A rank without a slice takes part in what the others agree on.
+  if (in.parameters.empty() && !is_sharded_) return;
   if (scale_.defined()) {
     unscale(in.gradients);
     in.found_inf = found_inf_;
   }
-  ops.optimizer(in);
+  if (in.max_grad_norm > 0 && is_sharded_) in.grad_norm = gradient_norm();
+  if (!in.parameters.empty()) ops.optimizer(in);
   if (scale_.defined()) {
     at::_amp_update_scale_(scale_, growth_tracker_, found_inf_, scale_growth, scale_backoff,
                            scale_growth_interval);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <assay/communication.h>
 #include <assay/ops.h>
 #include <assay/precision.h>
 
@@ -21,9 +22,9 @@ struct AdamWSettings {
 // loss_scale() waits for the device, so a CUDA graph can capture a whole step.
 class TrainingState {
  public:
-  // `owned` are the indices of the parameters this rank updates; empty: all of them.
-  TrainingState(std::vector<at::Tensor> parameters, std::vector<std::size_t> owned,
-                const PrecisionPolicy& policy, AdamWSettings settings = {});
+  // Updates the slices that an attached communication variant names, without one all parameters.
+  TrainingState(std::vector<at::Tensor> parameters, const PrecisionPolicy& policy,
+                CommunicationHandle communication = nullptr, AdamWSettings settings = {});
   ~TrainingState();
   TrainingState(const TrainingState&) = delete;
   TrainingState& operator=(const TrainingState&) = delete;
@@ -31,30 +32,39 @@ class TrainingState {
   // Calls `ready(parameter)` when a backward has finished that gradient.
   void on_gradient_ready(std::function<void(std::size_t parameter)> ready);
 
+  // Drops the gradients, or has the communication variant clear those that it keeps.
   void clear_gradients();
   // Runs autograd from loss · loss scale on the calling thread.
   void backward(const at::Tensor& loss);
   // Allocates moments and step counts, once. Otherwise step() does so, inside the timed region.
   void make_moments();
-  // Unscales the gradients, applies ops.optimizer to the owned parameters that have one, and adapts
-  // the loss scale: doubled after 2000 good steps, halved after an overflow.
+  // Unscales the gradients, applies ops.optimizer to the slices that have one, and adapts the loss
+  // scale: doubled after 2000 good steps, halved after an overflow on any rank.
   void step(const Ops& ops);
+  // Norm of all gradients over all ranks' slices, a float scalar on their device. All ranks call it
+  // together.
+  at::Tensor gradient_norm() const;
   // Resets moments, step counts and loss scale in place.
   void reset();
 
   // Copies of the parameters in another dtype, one a parameter, undefined where there is none: each
-  // step of an owned parameter refreshes its copy.
+  // step refreshes them. Not with a communication variant that names slices.
   void keep_copies(std::vector<at::Tensor> copies) { copies_ = std::move(copies); }
 
   // 1 without loss scaling. Waits for the device.
   double loss_scale() const;
-  const std::vector<std::size_t>& owned() const { return owned_; }
+  // What this rank updates, frozen slices left out.
+  const std::vector<Slice>& slices() const { return slices_; }
 
  private:
   void unscale(const std::vector<at::Tensor>& gradients);
+  at::Device device() const;
 
   std::vector<at::Tensor> parameters_;
-  std::vector<std::size_t> owned_;
+  CommunicationHandle communication_;
+  bool keeps_gradients_ = false;
+  bool is_sharded_ = false;
+  std::vector<Slice> slices_;
   AdamWSettings settings_;
   std::vector<at::Tensor> copies_;
   bool hooked_ = false;

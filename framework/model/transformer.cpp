@@ -68,8 +68,8 @@ void draw(const at::Tensor& values, Initial initial, const at::Generator& genera
 }  // namespace
 
 Transformer::Transformer(const ModelConfig& config, Ops ops, at::Device device,
-                         at::ScalarType dtype, std::uint64_t seed, BlockHooks hooks)
-    : config_(config), ops_(std::move(ops)), hooks_(std::move(hooks)) {
+                         at::ScalarType dtype, std::uint64_t seed)
+    : config_(config), ops_(std::move(ops)) {
   complete(ops_);
   make_parameters(device, dtype, seed);
   name_parameters();
@@ -181,15 +181,17 @@ at::Tensor Transformer::feed_forward(const Block& block, at::Tensor x) const {
 }
 
 at::Tensor Transformer::forward(const at::Tensor& tokens) const {
+  hooks_.enter(0, {});
   at::Tensor residual = ops_.embedding(tokens, embedding_);
   if (positions_.defined()) residual = residual + positions_.narrow(0, 0, tokens.size(1));
+  hooks_.leave(0, {&residual});
 
   // Values are moved on, not kept: memory freed early is reused while it is still in the L2 cache.
   at::Tensor normed;
   at::Tensor pending;  // what the last block adds; it joins the residual with the next norm
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const Block& block = blocks_[i];
-    if (hooks_.before) hooks_.before(static_cast<int>(i));
+  int number = 1;
+  for (const Block& block : blocks_) {
+    hooks_.enter(number, {&residual, &pending});
     if (pending.defined()) {
       std::tie(residual, normed) =
           ops_.add_norm(std::move(residual), norm_inputs(std::move(pending), block.norm1));
@@ -199,10 +201,14 @@ at::Tensor Transformer::forward(const at::Tensor& tokens) const {
     std::tie(residual, normed) = ops_.add_norm(
         std::move(residual), norm_inputs(attend(block, std::move(normed)), block.norm2));
     pending = feed_forward(block, std::move(normed));
-    if (hooks_.after) hooks_.after(static_cast<int>(i));
+    hooks_.leave(number, {&residual, &pending});
+    ++number;
   }
+  hooks_.enter(number, {&residual, &pending});
   normed = ops_.add_norm(std::move(residual), norm_inputs(std::move(pending), final_norm_)).second;
-  return ops_.linear(normed, head_);
+  at::Tensor logits = ops_.linear(normed, head_);
+  hooks_.leave(number, {&logits});
+  return logits;
 }
 
 at::Tensor Transformer::loss(const at::Tensor& logits, const at::Tensor& targets) const {

@@ -5,19 +5,12 @@
 
 #include <assay/workload.h>
 
-#include <functional>
 #include <vector>
 
+#include "model/block_hooks.h"
 #include "model/model_config.h"
 
 namespace assay::model {
-
-// Called around each block's forward; a block uses its parameters only between the two. May be
-// empty.
-struct BlockHooks {
-  std::function<void(int block)> before;
-  std::function<void(int block)> after;
-};
 
 class Transformer {
  public:
@@ -25,7 +18,10 @@ class Transformer {
   // same seed gives the same parameters on the same kind of device. q, k and v of a block, and gate
   // and up, lie one behind another in memory (joined()). `ops` needs attention and norm.
   Transformer(const ModelConfig& config, Ops ops, at::Device device, at::ScalarType dtype,
-              std::uint64_t seed, BlockHooks hooks = {});
+              std::uint64_t seed);
+
+  // Blocks: the embedding, each of the layers, the head with the final norm. None: no cost.
+  void set_hooks(BlockHooks hooks) { hooks_ = std::move(hooks); }
 
   // tokens: [batch, seq] int64, seq ≤ context → logits [batch, seq, vocab_size] in the dtype of the
   // head's product.

@@ -78,7 +78,9 @@ Trained train(worker::Placement placement, int rank, Meeting& meeting) {
     const c10::cuda::CUDAGuard guard(device);
     placement.rank = placement.local_rank = rank;
     worker::ProcessGroups groups(placement);
-    throw_unless_ok(plugin->attach(parameters, groups.get("nccl", device)));
+    const TrainedModel model = {{{"first", parameters[0]}, {"second", parameters[1]}},
+                                {{"block", {0, 1}}}};
+    throw_unless_ok(plugin->attach(model, groups.mesh("nccl", device), {}));
     trained.first = parameters[0].detach().cpu();
     trained.second = parameters[1].detach().cpu();
     parameters[0].mutable_grad() = at::arange(1'000'003, floats) * (rank + 1);

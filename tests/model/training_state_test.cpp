@@ -1,7 +1,9 @@
 #include "model/training_state.h"
 
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <assay/communication.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -38,7 +40,7 @@ struct Recorder {
 
 TEST(TrainingState, GradientsComeAndGo) {
   const auto parameters = two_parameters();
-  TrainingState state(parameters, {}, {});
+  TrainingState state(parameters, {});
   state.backward(square_loss(parameters));
   EXPECT_TRUE(parameters[0].grad().equal(at::tensor({2.0, 4.0}, at::kFloat)));
   EXPECT_TRUE(parameters[1].grad().equal(at::tensor({5.0}, at::kFloat)));
@@ -46,29 +48,92 @@ TEST(TrainingState, GradientsComeAndGo) {
   EXPECT_FALSE(parameters[0].grad().defined());
 }
 
-TEST(TrainingState, UpdatesOwnedParametersThatHaveAGradient) {
+TEST(TrainingState, UpdatesParametersThatHaveAGradient) {
   const auto parameters = two_parameters();
   Recorder recorder;
-  TrainingState all(parameters, {}, {});
+  TrainingState all(parameters, {});
   all.backward(parameters[1].sum());
   all.step(recorder.ops());
   ASSERT_EQ(recorder.calls.size(), 1u);
   ASSERT_EQ(recorder.calls[0].parameters.size(), 1u);
   EXPECT_TRUE(recorder.calls[0].parameters[0].is_same(parameters[1]));
+}
 
-  TrainingState first_only(parameters, {0}, {});
-  first_only.clear_gradients();
-  first_only.backward(square_loss(parameters));
-  first_only.step(recorder.ops());
-  ASSERT_EQ(recorder.calls.size(), 2u);
-  ASSERT_EQ(recorder.calls[1].parameters.size(), 1u);
-  EXPECT_TRUE(recorder.calls[1].parameters[0].is_same(parameters[0]));
+// Two ranks' worth of one flat buffer: this rank updates its first three elements.
+class HalfOfEverything final : public Communication {
+ public:
+  explicit HalfOfEverything(double others) : others_(others) {
+    own_.mutable_grad() = at::zeros({3}, at::kFloat);
+  }
+
+  void attach(const TrainedModel&, const Mesh&, TraceHandle) override {}
+  std::optional<std::vector<Slice>> slices() override {
+    return {{{.values = own_, .pieces = {{0, 0, 2, 0}, {1, 0, 1, 2}}, .buffer = "flat"},
+             {.values = frozen_, .buffer = "frozen", .frozen = true}}};
+  }
+  // What the other rank adds.
+  void sum_over_owners(at::Tensor& value) override { value.add_(others_); }
+  void clear_gradients() override { own_.mutable_grad().zero_(); }
+  bool keeps_gradients() const override { return true; }
+
+  at::Tensor own() const { return own_; }
+
+ private:
+  double others_;
+  at::Tensor own_ = at::tensor({1.0, 2.0, 3.0}, at::kFloat);
+  at::Tensor frozen_ = at::ones({4}, at::kFloat);
+};
+
+struct Sharded {
+  explicit Sharded(double others, PrecisionPolicy policy = {})
+      : shards(std::make_shared<HalfOfEverything>(others)),
+        guard(shards),
+        state(two_parameters(), policy, &guard) {}
+
+  std::shared_ptr<HalfOfEverything> shards;
+  detail::CommunicationGuard guard;
+  TrainingState state;
+};
+
+TEST(TrainingState, UpdatesTheSlicesThatARankOwns) {
+  Sharded sharded(0);
+  const auto gradient = sharded.shards->own().grad();
+  gradient.copy_(at::tensor({2.0, 0.0, 1.0}, at::kFloat));
+  Recorder recorder;
+  sharded.state.step(recorder.ops());
+  ASSERT_EQ(recorder.calls.size(), 1u);
+  ASSERT_EQ(recorder.calls[0].parameters.size(), 1u) << "the frozen slice takes no part";
+  EXPECT_TRUE(recorder.calls[0].parameters[0].is_same(sharded.shards->own()));
+  EXPECT_TRUE(recorder.calls[0].gradients[0].is_same(gradient));
+  EXPECT_EQ(recorder.calls[0].first_moments[0].sizes(), at::IntArrayRef({3}));
+}
+
+TEST(TrainingState, GradientsThatAVariantKeepsAreClearedWhereTheyLie) {
+  Sharded sharded(0);
+  sharded.shards->own().mutable_grad().fill_(7);
+  const void* place = sharded.shards->own().grad().const_data_ptr();
+  sharded.state.clear_gradients();
+  EXPECT_EQ(sharded.shards->own().grad().const_data_ptr(), place);
+  EXPECT_TRUE(sharded.shards->own().grad().equal(at::zeros({3}, at::kFloat)));
+}
+
+// 1² + 2² + 2² = 9 here and 16 on the other rank.
+TEST(TrainingState, TheGradientNormIsThatOfAllRanks) {
+  Sharded sharded(16);
+  sharded.shards->own().mutable_grad().copy_(at::tensor({1.0, 2.0, 2.0}, at::kFloat));
+  EXPECT_FLOAT_EQ(sharded.state.gradient_norm().item<float>(), 5);
+
+  const auto parameters = two_parameters();
+  TrainingState whole(parameters, {});
+  parameters[0].mutable_grad() = at::tensor({3.0, 4.0}, at::kFloat);
+  EXPECT_FLOAT_EQ(whole.gradient_norm().item<float>(), 5);
 }
 
 TEST(TrainingState, HandsTheLimitAndTheCopiesOfOwnedParametersToTheOptimizer) {
   const auto parameters = two_parameters();
   Recorder recorder;
-  TrainingState state(parameters, {1}, {}, {.max_grad_norm = 2.5});
+  parameters[0].set_requires_grad(false);
+  TrainingState state(parameters, {}, nullptr, {.max_grad_norm = 2.5});
   const auto copy = at::zeros({1}, at::kBFloat16);
   state.keep_copies({at::zeros({2}, at::kBFloat16), copy});
   state.backward(square_loss(parameters));
@@ -81,7 +146,7 @@ TEST(TrainingState, HandsTheLimitAndTheCopiesOfOwnedParametersToTheOptimizer) {
 
 TEST(TrainingState, AStepLowersTheLoss) {
   const auto parameters = two_parameters();
-  TrainingState state(parameters, {}, {}, {.learning_rate = 0.1});
+  TrainingState state(parameters, {}, nullptr, {.learning_rate = 0.1});
   const auto ops = textbook_ops();
   const double before = square_loss(parameters).item<double>();
   for (int i = 0; i < 3; ++i) {
@@ -94,7 +159,7 @@ TEST(TrainingState, AStepLowersTheLoss) {
 
 TEST(LossScaling, TheOptimizerSeesUnscaledGradients) {
   const auto parameters = two_parameters();
-  TrainingState state(parameters, {}, scaled(1024));
+  TrainingState state(parameters, scaled(1024));
   state.backward(square_loss(parameters));
   EXPECT_TRUE(parameters[0].grad().equal(at::tensor({2048.0, 4096.0}, at::kFloat)));
   Recorder recorder;
@@ -106,7 +171,7 @@ TEST(LossScaling, TheOptimizerSeesUnscaledGradients) {
 
 TEST(LossScaling, AnOverflowHalvesTheScaleAndChangesNothing) {
   const auto parameters = two_parameters();
-  TrainingState state(parameters, {}, scaled(1024));
+  TrainingState state(parameters, scaled(1024));
   const auto before = parameters[0].detach().clone();
   state.backward(square_loss(parameters) * 1e38);  // 1e38 · 1024 is beyond fp32
   state.step(textbook_ops());
@@ -120,9 +185,18 @@ TEST(LossScaling, AnOverflowHalvesTheScaleAndChangesNothing) {
   EXPECT_EQ(state.loss_scale(), 512);
 }
 
+TEST(LossScaling, AnOverflowOnAnotherRankSkipsTheStepHere) {
+  Sharded sharded(1, scaled(64));
+  const auto before = sharded.shards->own().detach().clone();
+  sharded.shards->own().mutable_grad().fill_(1);
+  sharded.state.step(textbook_ops());
+  EXPECT_TRUE(sharded.shards->own().equal(before));
+  EXPECT_EQ(sharded.state.loss_scale(), 32);
+}
+
 TEST(LossScaling, TwoThousandGoodStepsDoubleTheScale) {
   const auto parameters = two_parameters();
-  TrainingState state(parameters, {}, scaled(8));
+  TrainingState state(parameters, scaled(8));
   Recorder recorder;
   state.backward(square_loss(parameters));
   for (int i = 0; i < 1999; ++i) state.step(recorder.ops());
@@ -134,8 +208,8 @@ TEST(LossScaling, TwoThousandGoodStepsDoubleTheScale) {
 TEST(LossScaling, ScaledTrainingIsUnscaledTraining) {
   const auto plain = two_parameters();
   const auto with_scale = two_parameters();
-  TrainingState plain_state(plain, {}, {});
-  TrainingState scaled_state(with_scale, {}, scaled(4096));
+  TrainingState plain_state(plain, {});
+  TrainingState scaled_state(with_scale, scaled(4096));
   const auto ops = textbook_ops();
   for (int i = 0; i < 5; ++i) {
     plain_state.clear_gradients();
@@ -151,7 +225,7 @@ TEST(LossScaling, ScaledTrainingIsUnscaledTraining) {
 
 TEST(TrainingState, ResetTrainsAsIfNew) {
   const auto parameters = two_parameters();
-  TrainingState state(parameters, {}, scaled(64));
+  TrainingState state(parameters, scaled(64));
   const auto initial = parameters[0].detach().clone();
   const auto step = [&](double factor) {
     state.clear_gradients();
@@ -174,7 +248,7 @@ TEST(TrainingState, TellsEachReadyGradientOnTheCallingThread) {
   const auto parameters = two_parameters();
   std::vector<std::size_t> ready;
   {
-    TrainingState state(parameters, {}, {});
+    TrainingState state(parameters, {});
     const auto caller = std::this_thread::get_id();
     state.on_gradient_ready([&](std::size_t parameter) {
       EXPECT_EQ(std::this_thread::get_id(), caller);
@@ -186,7 +260,7 @@ TEST(TrainingState, TellsEachReadyGradientOnTheCallingThread) {
   std::sort(ready.begin(), ready.end());
   EXPECT_EQ(ready, (std::vector<std::size_t>{0, 1}));
 
-  TrainingState other(parameters, {}, {});
+  TrainingState other(parameters, {});
   other.backward(square_loss(parameters));
   EXPECT_EQ(ready.size(), 2u) << "hooks outlived their training state";
 }

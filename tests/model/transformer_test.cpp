@@ -1,5 +1,6 @@
 #include "model/transformer.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
@@ -12,6 +13,7 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
+#include "model/trained_model.h"
 #include "plain_model.h"
 
 namespace assay::model {
@@ -237,14 +239,85 @@ TEST_P(TransformerTest, ProductsOfOneInputMayBeOne) {
   }
 }
 
-TEST_P(TransformerTest, HooksEncloseEachBlock) {
+BlockCalls noting(std::string& calls) {
+  return {[&](int block) { calls.append("(").append(std::to_string(block)); },
+          [&](int block) { calls.append(std::to_string(block)).append(")"); },
+          [&](int block) { calls.append("[").append(std::to_string(block)); },
+          [&](int block) { calls.append(std::to_string(block)).append("]"); }};
+}
+
+TEST_P(TransformerTest, HooksEncloseEachBlockForwardAndBackward) {
   std::string calls;
-  const BlockHooks hooks = {[&](int block) { calls.append("<").append(std::to_string(block)); },
-                            [&](int block) { calls.append(std::to_string(block)).append(">"); }};
-  const Transformer model(config, reference::operations(config.norm_has_bias), at::kCPU, at::kFloat,
-                          1, hooks);
+  auto model = make(at::kFloat);
+  const BlockHooks hooks(noting(calls), 0);
+  model.set_hooks(hooks);
+  const auto loss = model.loss(model.forward(as_tensor(tokens)), as_tensor(targets));
+  EXPECT_EQ(calls, "(00)(11)(22)(33)");
+  calls.clear();
+  hooks.backward_begins();
+  torch::autograd::backward({loss});
+  hooks.backward_ended();
+  EXPECT_EQ(calls, "[33][22][11][00]");
+
+  calls.clear();
+  const at::NoGradGuard no_grad;
   model.forward(as_tensor(tokens));
-  EXPECT_EQ(calls, "<00><11>");
+  EXPECT_EQ(calls, "(00)(11)(22)(33)");
+}
+
+TEST_P(TransformerTest, BlocksGradientsAreCompleteBehindThem) {
+  auto model = make(at::kFloat);
+  const auto trained = trained_model(model, {});
+  ASSERT_EQ(trained.blocks.size(), 4u);
+  std::vector<std::string> incomplete;
+  BlockCalls calls;
+  calls.before_forward = calls.after_forward = calls.before_backward = [](int) {};
+  calls.after_backward = [&](int block) {
+    for (const std::size_t i : trained.blocks[static_cast<std::size_t>(block)].parameters) {
+      const auto& [name, tensor, compute] = trained.parameters[i];
+      // The tied embedding's comes with the first block that uses it.
+      if (!tensor.grad().defined() && !(block == 3 && i == 0)) incomplete.push_back(name);
+    }
+  };
+  const BlockHooks hooks(calls, 0);
+  model.set_hooks(hooks);
+  torch::autograd::backward({model.loss(model.forward(as_tensor(tokens)), as_tensor(targets))});
+  hooks.backward_ended();
+  EXPECT_EQ(incomplete, std::vector<std::string>());
+}
+
+TEST_P(TransformerTest, HooksChangeNoGradient) {
+  const auto plain = make(at::kFloat);
+  auto hooked = make(at::kFloat);
+  std::string calls;
+  hooked.set_hooks({noting(calls), 0});
+  for (const auto* model : {&plain, static_cast<const Transformer*>(&hooked)}) {
+    torch::autograd::backward({model->loss(model->forward(as_tensor(tokens)), as_tensor(targets))});
+  }
+  for (std::size_t i = 0; i < plain.parameters().size(); ++i) {
+    EXPECT_TRUE(plain.parameters()[i].tensor.grad().equal(hooked.parameters()[i].tensor.grad()))
+        << plain.parameters()[i].name;
+  }
+}
+
+// Backward hooks begin with the first block that trains, whatever its graph needs.
+TEST_P(TransformerTest, FrozenBlocksAheadHaveNoBackwardHooks) {
+  std::string calls;
+  auto model = make(at::kFloat);
+  const auto trained = trained_model(model, {});
+  for (const std::size_t block : {0u, 1u}) {
+    for (const std::size_t i : trained.blocks[block].parameters) {
+      at::Tensor(trained.parameters[i].tensor).set_requires_grad(false);
+    }
+  }
+  EXPECT_EQ(first_trained_block(trained), 2);
+  const BlockHooks hooks(noting(calls), first_trained_block(trained));
+  model.set_hooks(hooks);
+  const auto loss = model.loss(model.forward(as_tensor(tokens)), as_tensor(targets));
+  calls.clear();
+  torch::autograd::backward({loss});
+  hooks.backward_ended();
+  EXPECT_EQ(calls, "[33][22]");
 }
 
 TEST_P(TransformerTest, AutocastGivesLogitsInItsDtypeAndFp32Gradients) {

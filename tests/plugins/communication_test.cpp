@@ -37,78 +37,103 @@ class OtherRank final : public c10d::Backend {
 
 at::Tensor floats(std::vector<double> values) { return at::tensor(values, at::kFloat); }
 
+TrainedModel model_of(const std::vector<at::Tensor>& parameters) {
+  TrainedModel model;
+  model.blocks.push_back({"block", {}});
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    model.parameters.push_back({std::to_string(i), parameters[i]});
+    model.blocks[0].parameters.push_back(i);
+  }
+  return model;
+}
+
 TEST(NaiveCommunication, StartsFromRankZeroAndAveragesEveryGradient) {
   const std::vector<at::Tensor> parameters = {floats({1, 2}).requires_grad_(),
-                                              floats({3}).requires_grad_()};
-  const auto other =
-      c10::make_intrusive<OtherRank>(std::vector<at::Tensor>{floats({10, 20}), floats({8})},
-                                     std::vector<at::Tensor>{floats({5, 6}), floats({7})});
+                                              floats({3}).requires_grad_(), floats({4})};
+  const auto other = c10::make_intrusive<OtherRank>(
+      std::vector<at::Tensor>{floats({10, 20}), floats({8})},
+      std::vector<at::Tensor>{floats({5, 6}), floats({7}), floats({9})});
   const auto plugin = test::load<CommunicationBoundary>("communication", "naive", "naive");
-  throw_unless_ok(plugin->attach(parameters, {1, 2, other}));
+  throw_unless_ok(plugin->attach(model_of(parameters), Mesh({1, 2, other}), {}));
   EXPECT_TRUE(parameters[0].detach().equal(floats({5, 6})));
   EXPECT_TRUE(parameters[1].detach().equal(floats({7})));
+  EXPECT_TRUE(parameters[2].equal(floats({9})));
 
   parameters[0].mutable_grad() = floats({2, 4});  // the second parameter was not used here
   throw_unless_ok(plugin->backward_finished());
   EXPECT_TRUE(parameters[0].grad().equal(floats({6, 12})));
   EXPECT_TRUE(parameters[1].grad().equal(floats({4})));
-  EXPECT_EQ(other->reductions, 2u);
+  EXPECT_EQ(other->reductions, 2u) << "a frozen parameter has no gradient to send";
 }
 
 TEST(NaiveCommunication, OneRankHasNothingToDo) {
   const std::vector<at::Tensor> parameters = {floats({1, 2}).requires_grad_()};
   const auto plugin = test::load<CommunicationBoundary>("communication", "naive", "naive");
-  throw_unless_ok(plugin->attach(parameters, {}));
+  throw_unless_ok(plugin->attach(model_of(parameters), Mesh(), {}));
   parameters[0].mutable_grad() = floats({2, 4});
   throw_unless_ok(plugin->backward_finished());
   EXPECT_TRUE(parameters[0].grad().equal(floats({2, 4})));
 }
 
-class Notes final : public CommunicationBoundary {
+class Notes final : public Communication {
  public:
-  Status attach(const std::vector<at::Tensor>& parameters, const Group&) noexcept override {
-    parameter_count = parameters.size();
-    return {};
+  explicit Notes(bool wants_hooks) : wants_hooks_(wants_hooks) {}
+
+  void attach(const TrainedModel& model, const Mesh&, TraceHandle) override {
+    parameter_count = model.parameters.size();
+    for (const auto& block : model.blocks) blocks.append(block.name).append(" ");
   }
-  Status before_block(int block) noexcept override { return note("<", block); }
-  Status after_block(int block) noexcept override { return note(">", block); }
-  Status gradient_ready(std::size_t) noexcept override {
-    ++ready;
-    return {};
+  void before_forward(int block) override { note("(", block); }
+  void after_forward(int block) override { note(")", block); }
+  void before_backward(int block) override { note("[", block); }
+  void after_backward(int block) override { note("]", block); }
+  void backward_begins(const at::Tensor& loss) override {
+    EXPECT_TRUE(loss.requires_grad());
+    note("begins ");
   }
-  Status backward_finished() noexcept override { return note("finished", -1); }
-  Status owned_parameters(std::vector<std::size_t>&) noexcept override { return {}; }
-  Status after_step() noexcept override { return note("stepped", -1); }
-  Status traits(CommunicationTraits& traits) noexcept override {
-    traits.wants_gradient_ready = true;
-    return {};
-  }
+  void gradient_ready(std::size_t) override { ++ready; }
+  void backward_finished() override { note("finished "); }
+  void after_step() override { note("stepped "); }
+  bool wants_blocks() const override { return wants_hooks_; }
+  bool wants_gradient_ready() const override { return wants_hooks_; }
 
   std::size_t parameter_count = 0;
   std::size_t ready = 0;
+  std::string blocks;
   std::string calls;
 
  private:
-  Status note(const char* what, int block) noexcept {
-    calls.append(what);
-    if (block >= 0) calls.append(std::to_string(block));
-    calls.append(" ");
-    return {};
-  }
+  void note(const char* what, int block) { calls.append(what).append(std::to_string(block)); }
+  void note(const char* what) { calls.append(what); }
+
+  bool wants_hooks_;
 };
 
-TEST(Communication, IsCalledInTheOrderOfAStep) {
+std::shared_ptr<Notes> notes_of_a_step(bool wants_hooks) {
   auto tested = test::make_case({"model_step"});
   test::set_model(tested.context, "gelu", 1, 8);
-  Notes notes;
-  tested.context.communication = &notes;
+  auto notes = std::make_shared<Notes>(wants_hooks);
+  detail::CommunicationGuard guard(notes);
+  tested.context.communication = &guard;
   std::unique_ptr<ProgramBoundary> program;
   throw_unless_ok(tested.workload->build(tested.context, program));
   throw_unless_ok(program->before("train_step"));
   throw_unless_ok(program->run("train_step"));
-  EXPECT_EQ(notes.calls, "<0 >0 <1 >1 finished stepped ");
-  EXPECT_GT(notes.parameter_count, 10u);
-  EXPECT_EQ(notes.ready, notes.parameter_count);
+  return notes;
+}
+
+TEST(Communication, IsCalledInTheOrderOfAStep) {
+  const auto notes = notes_of_a_step(true);
+  EXPECT_EQ(notes->blocks, "embedding blocks.0 blocks.1 head ");
+  EXPECT_EQ(notes->calls, "(0)0(1)1(2)2(3)3begins [3]3[2]2[1]1[0]0finished stepped ");
+  EXPECT_GT(notes->parameter_count, 10u);
+  EXPECT_EQ(notes->ready, notes->parameter_count);
+}
+
+TEST(Communication, GetsNoHooksItDoesNotWant) {
+  const auto notes = notes_of_a_step(false);
+  EXPECT_EQ(notes->calls, "begins finished stepped ");
+  EXPECT_EQ(notes->ready, 0u);
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ class Recorder {
     return file;
   }
 
+  RecorderBoundary& boundary() const { return *boundary_; }
+
  private:
   RecorderBoundary* boundary_;
 };

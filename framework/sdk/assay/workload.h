@@ -20,7 +20,8 @@ struct CaseContext {
   CommunicationHandle communication = nullptr;
   CompileBoundary* compile =
       nullptr;  // for verify(), which checks a step as it is launched; null: eager
-  Group group;
+  Group group;  // all ranks
+  Mesh mesh;    // the same and their named groups, for communication variants
   std::uint64_t seed = 0;
   TraceHandle trace;  // where a step names its phases and spans
 };

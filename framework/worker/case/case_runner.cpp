@@ -65,9 +65,9 @@ class CaseRun {
     memory_floor_.emplace(*device_);
     sink_.progress("building");
     const std::string backend = store::text_of(request_.parameters, "backend");
-    const Group group = groups_.get(backend.empty() ? "none" : backend, *device_);
-    Guards::watch(group.backend.get());
-    composition_ = compose(loader_, request_, *device_, group);
+    const Mesh mesh = groups_.mesh(backend.empty() ? "none" : backend, *device_);
+    Guards::watch(mesh.world().backend.get());
+    composition_ = compose(loader_, request_, *device_, mesh);
     recorder_.emplace(request_.begin_s, artefact_folder(),
                       RecordingLimits{.artefact_bytes = request_.artefact_limit_bytes});
     if (!verify_last_) {
@@ -82,7 +82,7 @@ class CaseRun {
 
   AnotherProgram build_another() {
     AnotherProgram another;
-    another.composition = compose(loader_, request_, *device_, composition_->context.group);
+    another.composition = compose(loader_, request_, *device_, composition_->context.mesh);
     throw_unless_ok(
         another.composition->workload->build(another.composition->context, another.program));
     return another;
@@ -91,9 +91,13 @@ class CaseRun {
   // Runs before any other call: verification would already warm up. Drops its program, since the
   // timed one must start as it was built.
   void take_first_calls() {
+    // A communication variant serves one model.
+    const auto communication = make_communication(loader_, request_.parameters);
+    CaseContext context = composition_->context;
+    context.communication = communication.get();
     std::unique_ptr<ProgramBoundary> program;
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
-    throw_unless_ok(composition_->workload->build(composition_->context, program));
+    throw_unless_ok(composition_->workload->build(context, program));
     for (const std::string& pass : request_.passes) {
       if (unclocked(pass)) continue;
       sink_.progress("first call of " + pass);

@@ -97,7 +97,7 @@ std::vector<MetricInfo> observer_metrics(PluginLoader& loader, const std::string
 }
 
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
-                                     const at::Device& device, const Group& group) {
+                                     const at::Device& device, const Mesh& mesh) {
   load_libraries(loader, request.plugin_files);
   auto composition = std::make_unique<Composition>();
   const store::Parameters& parameters = request.parameters;
@@ -121,7 +121,8 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   add_left_out(workload, context.parameters);
   for (const auto& [name, fields] : request.presets) context.presets[name] = fields;
   context.device = device;
-  context.group = group;
+  context.group = mesh.world();
+  context.mesh = mesh;
   context.communication = composition->communication.get();
   context.compile = composition->compile.get();
   context.seed = seed_of(parameters);

@@ -49,6 +49,6 @@ std::vector<MetricInfo> observer_metrics(PluginLoader& loader, const std::string
 // Makes every plugin that the request names, sets the precision's numeric modes, and lets the
 // compile variant select operations. Throws PluginFailure.
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
-                                     const at::Device& device, const Group& group);
+                                     const at::Device& device, const Mesh& mesh);
 
 }  // namespace assay::worker

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <numeric>
+#include <stdexcept>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -66,8 +69,56 @@ ProcessGroups::~ProcessGroups() {
 }
 
 Group ProcessGroups::get(const std::string& backend, const at::Device& device) {
-  Group group{placement_.rank, placement_.world_size, nullptr};
-  if (placement_.world_size == 1) return group;
+  std::vector<int> ranks(static_cast<std::size_t>(placement_.world_size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return make(backend, ranks, backend, device);
+}
+
+Mesh ProcessGroups::mesh(const std::string& backend, const at::Device& device) {
+  std::vector<std::string> names = {"world"};
+  int ranks = 1;
+  for (const MeshAxis& axis : placement_.axes) {
+    if (std::find(names.begin(), names.end(), axis.name) != names.end()) {
+      throw std::invalid_argument(fmt::format("two groups of ranks are named '{}'", axis.name));
+    }
+    names.push_back(axis.name);
+    ranks *= axis.size;
+  }
+  if (!placement_.axes.empty() && ranks != placement_.world_size) {
+    throw std::invalid_argument(
+        fmt::format("{} ranks are laid out on a mesh of {}", placement_.world_size, ranks));
+  }
+  const auto make_named = [this, names, backend, device](const std::string& name, Group& group) {
+    return guarded([&] {
+      const auto index =
+          static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+      if (index == 0) {
+        group = get(backend, device);
+        return;
+      }
+      const std::vector<int> members = ranks_along(index - 1);
+      group =
+          make(fmt::format("{}/{}/{}", backend, name, members.front()), members, backend, device);
+    });
+  };
+  return {names, make_named};
+}
+
+std::vector<int> ProcessGroups::ranks_along(std::size_t axis) const {
+  int stride = 1;
+  for (std::size_t i = axis + 1; i < placement_.axes.size(); ++i) stride *= placement_.axes[i].size;
+  const int size = placement_.axes[axis].size;
+  const int first = placement_.rank - placement_.rank / stride % size * stride;
+  std::vector<int> ranks;
+  for (int i = 0; i < size; ++i) ranks.push_back(first + i * stride);
+  return ranks;
+}
+
+Group ProcessGroups::make(const std::string& prefix, const std::vector<int>& ranks,
+                          const std::string& backend, const at::Device& device) {
+  const auto own = std::find(ranks.begin(), ranks.end(), placement_.rank);
+  Group group{static_cast<int>(own - ranks.begin()), static_cast<int>(ranks.size()), nullptr};
+  if (group.size == 1) return group;
   if (!store_) {
     c10d::TCPStoreOptions options;
     options.port = static_cast<std::uint16_t>(placement_.rendezvous_port);
@@ -77,9 +128,9 @@ Group ProcessGroups::get(const std::string& backend, const at::Device& device) {
     options.masterListenFd = placement_.rendezvous_socket;
     store_ = c10::make_intrusive<c10d::TCPStore>(placement_.rendezvous_host, options);
   }
-  auto& made = backends_[backend];
+  auto& made = backends_[prefix];
   if (!made) {
-    auto store = c10::make_intrusive<c10d::PrefixStore>(backend, store_);
+    auto store = c10::make_intrusive<c10d::PrefixStore>(prefix, store_);
     if (backend == "nccl" && !device.is_cuda()) throw Unsupported("NCCL needs CUDA devices");
     made = backend == "nccl" ? make_nccl(store, group.rank, group.size)
                              : measure::make_gloo(store, group.rank, group.size, collective_limit);

@@ -6,8 +6,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace assay::worker {
+
+// An axis along which ranks are laid out, as a grid whose last axis varies fastest.
+struct MeshAxis {
+  std::string name;  // "data", "shard"
+  int size = 1;
+};
 
 // This worker's place among its job's ranks, from the launch engines' variables.
 struct Placement {
@@ -17,11 +24,14 @@ struct Placement {
   std::string rendezvous_host = "127.0.0.1";
   int rendezvous_port = 0;
   std::optional<int> rendezvous_socket;  // already bound to that port; the host gives it to rank 0
+  // Their sizes multiply to world_size. Empty: the ranks have no order but the world's.
+  std::vector<MeshAxis> axes = {};
 };
 
 Placement placement_from_environment();
 
-// The ranks' process groups, one a backend, made on first use and kept for the worker's life.
+// The ranks' process groups, one a backend and group of the mesh, made on first use and kept for
+// the worker's life.
 class ProcessGroups {
  public:
   explicit ProcessGroups(Placement placement);
@@ -32,8 +42,17 @@ class ProcessGroups {
   // backend: "gloo", "nccl", or "none" with one rank. Throws c10::Error when the ranks do not meet,
   // Unsupported where NCCL is not possible.
   Group get(const std::string& backend, const at::Device& device);
+  // "world", which get() gives, and a group for each axis of the placement, made on first use by
+  // all its ranks together. Must not outlive this. Throws std::invalid_argument where the axes do
+  // not fit the world or share a name.
+  Mesh mesh(const std::string& backend, const at::Device& device);
 
  private:
+  // ranks: of the world, in order, this one among them. prefix: the group's own in the store.
+  Group make(const std::string& prefix, const std::vector<int>& ranks, const std::string& backend,
+             const at::Device& device);
+  std::vector<int> ranks_along(std::size_t axis) const;
+
   Placement placement_;
   c10::intrusive_ptr<c10d::Store> store_;
   std::map<std::string, c10::intrusive_ptr<c10d::Backend>> backends_;

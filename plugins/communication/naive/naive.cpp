@@ -7,9 +7,10 @@ namespace {
 // Plain data parallelism: one all-reduce for each parameter, in order, after the backward.
 class Naive final : public assay::Communication {
  public:
-  void attach(const std::vector<at::Tensor>& parameters, const assay::Group& group) override {
-    parameters_ = parameters;
-    group_ = group;
+  void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
+              assay::TraceHandle) override {
+    group_ = mesh.world();
+    for (const auto& parameter : model.parameters) parameters_.push_back(parameter.tensor);
     if (group_.size == 1) return;
     const at::NoGradGuard no_grad;
     for (const auto& parameter : parameters_) {
@@ -22,6 +23,7 @@ class Naive final : public assay::Communication {
     if (group_.size == 1) return;
     const at::NoGradGuard no_grad;
     for (auto& parameter : parameters_) {
+      if (!parameter.requires_grad()) continue;
       auto& gradient = parameter.mutable_grad();
       // Every rank must join every all-reduce, also for parameters it did not use.
       if (!gradient.defined()) gradient = at::zeros_like(parameter);

@@ -4,6 +4,7 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
+#include "model/trained_model.h"
 
 namespace assay::model_step {
 
@@ -14,10 +15,10 @@ std::uint64_t data_seed(const CaseContext& context, std::uint64_t stream) {
   return context.seed + 2 * static_cast<std::uint64_t>(context.group.rank) + stream;
 }
 
-model::BlockHooks hooks(CommunicationHandle communication) {
-  if (!communication) return {};
-  return {[communication](int block) { communication.before_block(block); },
-          [communication](int block) { communication.after_block(block); }};
+model::AdamWSettings optimizer_settings(const CaseContext& context) {
+  model::AdamWSettings settings;
+  settings.max_grad_norm = real_option(context.parameters, "max_grad_norm");
+  return settings;
 }
 
 }  // namespace
@@ -25,6 +26,7 @@ model::BlockHooks hooks(CommunicationHandle communication) {
 ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig& config,
                            const Shape& shape, bool keep_logits)
     : communication_(context.communication),
+      trace_(context.trace),
       ops_(context.ops),
       precision_(context.precision),
       device_(context.device),
@@ -34,23 +36,22 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
                                    data_seed(context, 0))),
       targets_(model::random_tokens({shape.batch, shape.seq_len}, config.vocab_size, device_,
                                     data_seed(context, 1))),
-      model_(config, context.ops, device_, precision_.parameters, context.seed,
-             hooks(communication_)),
-      state_(make_state(model_, context)) {
+      model_(config, context.ops, device_, precision_.parameters, context.seed),
+      shards_(attach_communication(context)),
+      state_(model_.parameter_tensors(), precision_, communication_, optimizer_settings(context)) {
   connect_communication();
 }
 
-// The communication variant sees the parameters first and says which ones this rank owns.
-model::TrainingState ModelProgram::make_state(const model::Transformer& model,
-                                              const CaseContext& context) {
-  std::vector<std::size_t> owned;
-  if (context.communication) {
-    context.communication.attach(model.parameter_tensors(), context.group);
-    owned = context.communication.owned_parameters();
+// The communication variant sees the parameters first and says which slices this rank owns.
+model::Shards ModelProgram::attach_communication(const CaseContext& context) {
+  TrainedModel trained = model::trained_model(model_, precision_);
+  if (communication_) {
+    communication_.attach(trained, counted(context.mesh, traffic_, trace_), trace_);
+    gradients_travel_ = context.group.size > 1 && communication_.traits().synchronizes;
+    hooks_ = model::BlockHooks::of(communication_, trained);
+    model_.set_hooks(hooks_);
   }
-  model::AdamWSettings settings;
-  settings.max_grad_norm = real_option(context.parameters, "max_grad_norm");
-  return {model.parameter_tensors(), std::move(owned), context.precision, settings};
+  return {std::move(trained), communication_, context.group};
 }
 
 void ModelProgram::connect_communication() {
@@ -66,20 +67,22 @@ void ModelProgram::before(const std::string& pass) {
   state_.clear_gradients();
   if (pass == "backward") forward();
   if (pass == "train_step") state_.make_moments();
+  traffic_->clear();
 }
 
 void ModelProgram::run(const std::string& pass) {
   if (pass == "inference") {
+    const TraceScope phase = trace_.phase("forward");
     const at::NoGradGuard no_grad;
     const model::Autocast autocast(device_, precision_.autocast);
     logits_ = model_.forward(tokens_);
   } else if (pass == "forward") {
+    const TraceScope phase = trace_.phase("forward");
     forward(/*keep_logits=*/true);
   } else if (pass == "backward") {
     backward();
   } else if (pass == "forward_backward") {
-    forward();
-    backward();
+    forward_backward();
   } else if (pass == "train_step") {
     train_step();
   } else {
@@ -95,40 +98,106 @@ void ModelProgram::forward(bool keep_logits) {
 }
 
 void ModelProgram::backward() {
-  state_.backward(loss_);
+  {
+    const TraceScope phase = trace_.phase("backward");
+    if (communication_) communication_.backward_begins(loss_);
+    hooks_.backward_begins();
+    state_.backward(loss_);
+    hooks_.backward_ended();
+  }
+  const TraceScope phase = communication_phase();
   if (communication_) communication_.backward_finished();
 }
 
-void ModelProgram::train_step() {
-  forward();
+void ModelProgram::forward_backward() {
+  {
+    const TraceScope phase = trace_.phase("forward");
+    forward();
+  }
   backward();
-  state_.step(ops_);
+}
+
+void ModelProgram::train_step() {
+  forward_backward();
+  {
+    const TraceScope phase = trace_.phase("optimizer");
+    state_.step(ops_);
+  }
+  const TraceScope phase = communication_phase();
   if (communication_) communication_.after_step();
 }
 
-std::vector<NamedTensor> ModelProgram::outputs(const std::string& pass) {
-  std::vector<NamedTensor> outputs;
-  if (logits_.defined()) outputs.push_back({"logits", logits_});
-  if (loss_.defined()) outputs.push_back({"loss", loss_.detach()});
-  // A train step leaves its gradients unscaled.
+TraceScope ModelProgram::communication_phase() const {
+  return gradients_travel_ ? trace_.phase("communication") : TraceScope();
+}
+
+std::vector<NamedTensor> ModelProgram::results() const {
+  std::vector<NamedTensor> results;
+  if (logits_.defined()) results.push_back({"logits", logits_});
+  if (loss_.defined()) results.push_back({"loss", loss_.detach()});
+  return results;
+}
+
+// A train step leaves its gradients unscaled.
+NamedTensor ModelProgram::unscaled(const std::string& name, const at::Tensor& gradient,
+                                   const std::string& pass) const {
   const double scale = pass == "train_step" ? 1 : state_.loss_scale();
-  for (const auto& parameter : model_.parameters()) {
-    const auto& gradient = parameter.tensor.grad();
+  return {"grad." + name, scale == 1 ? gradient : gradient / scale};
+}
+
+std::vector<NamedTensor> ModelProgram::outputs(const std::string& pass) {
+  std::vector<NamedTensor> outputs = results();
+  for (const Slice& slice : state_.slices()) {
+    const auto& gradient = slice.values.grad();
     if (!gradient.defined()) continue;
-    outputs.push_back({"grad." + parameter.name, scale == 1 ? gradient : gradient / scale});
+    const std::string name = shards_.are_whole()
+                                 ? model_.parameters()[slice.pieces.front().parameter].name
+                                 : slice.buffer;
+    outputs.push_back(unscaled(name, gradient, pass));
   }
   return outputs;
+}
+
+std::vector<NamedTensor> ModelProgram::whole_outputs(const std::string& pass) {
+  std::vector<NamedTensor> outputs = results();
+  const std::vector<at::Tensor> gradients = shards_.gather_gradients();
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    outputs.push_back(unscaled(model_.parameters()[i].name, gradients[i], pass));
+  }
+  return outputs;
+}
+
+std::vector<NamedTensor> ModelProgram::whole_parameters() const {
+  const std::vector<at::Tensor> values = shards_.gather_parameters();
+  std::vector<NamedTensor> parameters;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    parameters.push_back({model_.parameters()[i].name, values[i]});
+  }
+  return parameters;
 }
 
 std::vector<Count> ModelProgram::counts(const std::string& pass) {
   const auto& config = model_.config();
   const double forwards = pass == "inference" || pass == "forward" ? 1 : pass == "backward" ? 2 : 3;
-  return {{"parameters", "", static_cast<double>(model::count_parameters(config))},
-          {"flops", "", forwards * model::forward_flops(config, shape_.batch, shape_.seq_len)}};
+  std::vector<Count> counts = {
+      {"parameters", "", static_cast<double>(model::count_parameters(config))},
+      {"flops", "", forwards * model::forward_flops(config, shape_.batch, shape_.seq_len)}};
+  for (const Sent& sent : traffic_->sent()) {
+    counts.push_back({"sent_calls", sent.collective, static_cast<double>(sent.calls)});
+    counts.push_back({"sent_bytes", sent.collective, static_cast<double>(sent.bytes)});
+  }
+  return counts;
+}
+
+void ModelProgram::record(const std::string&, Recorder& recorder) {
+  if (communication_) communication_.record(recorder);
 }
 
 void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {
-  model_.load(parameters);
+  std::vector<at::Tensor> values;
+  for (const auto& parameter : parameters) values.push_back(parameter.tensor);
+  shards_.load(values);
   state_.reset();
 }
 

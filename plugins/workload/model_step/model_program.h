@@ -2,6 +2,9 @@
 
 #include <assay/workload.h>
 
+#include <memory>
+
+#include "model/shards.h"
 #include "model/training_state.h"
 #include "model/transformer.h"
 
@@ -24,13 +27,18 @@ class ModelProgram final : public Program {
   void before(const std::string& pass) override;
   void run(const std::string& pass) override;
   // "logits" of inference and forward (others with keep_logits), "loss" except for inference, and
-  // unscaled "grad.<parameter>" after a backward.
+  // unscaled "grad.<parameter>" after a backward, or where gradients are sharded this rank's as
+  // "grad.<buffer>".
   std::vector<NamedTensor> outputs(const std::string& pass) override;
-  // "parameters", and "flops" of the pass's matrix products.
+  // "parameters", "flops" of the pass's matrix products, and what the last run sent, by collective.
   std::vector<Count> counts(const std::string& pass) override;
+  // Leaves what the communication variant records.
+  void record(const std::string& pass, Recorder& recorder) override;
 
-  const std::vector<NamedTensor>& parameters() const { return model_.parameters(); }
-  // Copies these parameters in place and resets all training state.
+  // All ranks call these together. The second is outputs() with every rank's gradients whole.
+  std::vector<NamedTensor> whole_parameters() const;
+  std::vector<NamedTensor> whole_outputs(const std::string& pass);
+  // Copies these parameters, in the model's order, in place and resets all training state.
   void restart_from(const std::vector<NamedTensor>& parameters);
   // Copies these tokens and targets, [batch, seq_len] int64, in place.
   void use_batch(const at::Tensor& tokens, const at::Tensor& targets);
@@ -38,12 +46,20 @@ class ModelProgram final : public Program {
  private:
   void forward(bool keep_logits = false);
   void backward();
+  void forward_backward();
   void train_step();
+  model::Shards attach_communication(const CaseContext& context);
   void connect_communication();
-  static model::TrainingState make_state(const model::Transformer& model,
-                                         const CaseContext& context);
+  // Where gradients do not travel there is no such phase.
+  TraceScope communication_phase() const;
+  std::vector<NamedTensor> results() const;
+  NamedTensor unscaled(const std::string& name, const at::Tensor& gradient,
+                       const std::string& pass) const;
 
   CommunicationHandle communication_;
+  bool gradients_travel_ = false;
+  std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
+  TraceHandle trace_;
   Ops ops_;
   PrecisionPolicy precision_;
   at::Device device_;
@@ -52,6 +68,8 @@ class ModelProgram final : public Program {
   at::Tensor tokens_;   // [batch, seq_len]
   at::Tensor targets_;  // [batch, seq_len]
   model::Transformer model_;
+  model::BlockHooks hooks_;
+  model::Shards shards_;
   model::TrainingState state_;
   at::Tensor logits_;
   at::Tensor loss_;

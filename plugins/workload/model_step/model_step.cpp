@@ -34,6 +34,12 @@ class ModelStep final : public Workload {
          "Operations of the pass's matrix products, a multiply-add counted as two.",
          "forward: 2 * batch * seq_len * (matrix elements, head included) + 2 * d_model * layers * "
          "batch * seq_len * (seq_len + 1); backward: twice that"},
+        {"sent_calls", "count", Direction::neither,
+         "Collectives that a rank joined, by collective."},
+        {"sent_bytes", "byte", Direction::neither,
+         "Bytes of the whole tensors that were sent, by collective.",
+         "input of all_reduce, reduce, broadcast, reduce_scatter, scatter, send and all_to_all; "
+         "output of all_gather, gather and receive"},
     };
     info.default_clock = "wall";
     return info;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <stdexcept>
 
 #include "exchanged_model.h"
@@ -48,9 +47,9 @@ model::ModelConfig reduced(model::ModelConfig config, bool on_cpu) {
 // Data parallelism by definition: every gradient is the mean over the ranks.
 class MeanOfRanks final : public Communication {
  public:
-  void attach(const std::vector<at::Tensor>& parameters, const Group& group) override {
-    parameters_ = parameters;
-    group_ = group;
+  void attach(const TrainedModel& model, const Mesh& mesh, TraceHandle) override {
+    for (const auto& parameter : model.parameters) parameters_.push_back(parameter.tensor);
+    group_ = mesh.world();
   }
   void backward_finished() override {
     const at::NoGradGuard no_grad;
@@ -74,18 +73,13 @@ bool gradients_travel(const CaseContext& context) {
 CaseContext reference_context(const CaseContext& context, bool norm_has_bias) {
   CaseContext reference;
   reference.group = context.group;
+  reference.mesh = context.mesh;
   reference.device = context.device;
   reference.parameters = context.parameters;
   reference.seed = context.seed;
   reference.ops = reference::operations(norm_has_bias);
   reference.precision.parameters = at::kDouble;
   return reference;
-}
-
-std::vector<NamedTensor> copies(const std::vector<NamedTensor>& tensors) {
-  std::vector<NamedTensor> copied;
-  for (const auto& [name, tensor] : tensors) copied.push_back({name, tensor.detach().clone()});
-  return copied;
 }
 
 class Subject {
@@ -95,8 +89,7 @@ class Subject {
       : pass_(pass) {
     auto program = std::make_unique<ModelProgram>(context, config, shape, /*keep_logits=*/true);
     program_ = program.get();
-    initial_ = copies(program_->parameters());
-    find_unowned_gradients(context);
+    initial_ = program_->whole_parameters();
     boundary_ = std::make_unique<detail::ProgramGuard>(std::move(program));
     step_ = model::launched(context, *boundary_, pass_);
     // Preparing may already have trained.
@@ -106,33 +99,15 @@ class Subject {
   std::vector<NamedTensor> call() {
     step_.before();
     step_.run();
-    std::vector<NamedTensor> outputs = program_->outputs(pass_);
-    drop_unowned_gradients(outputs);
-    return outputs;
-  }
-
-  // Only gradients of parameters that a rank owns need to be the mean over ranks.
-  void drop_unowned_gradients(std::vector<NamedTensor>& outputs) const {
-    std::erase_if(outputs, [&](const NamedTensor& output) {
-      return unowned_gradients_.contains(output.name);
-    });
+    return program_->whole_outputs(pass_);
   }
 
   const std::vector<NamedTensor>& initial() const { return initial_; }
 
  private:
-  void find_unowned_gradients(const CaseContext& context) {
-    std::vector<std::size_t> owned;
-    if (context.communication) owned = context.communication.owned_parameters();
-    if (owned.empty()) return;
-    for (const auto& parameter : initial_) unowned_gradients_.insert("grad." + parameter.name);
-    for (const std::size_t index : owned) unowned_gradients_.erase("grad." + initial_[index].name);
-  }
-
   std::string pass_;
   ModelProgram* program_;
   std::vector<NamedTensor> initial_;
-  std::set<std::string> unowned_gradients_;
   std::unique_ptr<ProgramBoundary> boundary_;
   Step step_;  // destroyed first: it refers to the program
 };
@@ -206,13 +181,8 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
   if (gradients_travel(context)) plain.communication = &mean;
   ModelProgram reference(plain, small, small_shape, /*keep_logits=*/true);
   reference.restart_from(subject.initial());
-  const auto call_reference = [&] {
-    std::vector<NamedTensor> outputs = call(reference, pass);
-    subject.drop_unowned_gradients(outputs);
-    return outputs;
-  };
-  return compare_calls([&](int) { return subject.call(); }, call_reference, pass,
-                       reference::tolerance(context.precision));
+  return compare_calls([&](int) { return subject.call(); }, [&] { return call(reference, pass); },
+                       pass, reference::tolerance(context.precision));
 }
 
 Verification verify_exchanged_model(const CaseContext& context, const model::ModelConfig& config,

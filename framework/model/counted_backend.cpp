@@ -1,0 +1,259 @@
+#include "model/counted_backend.h"
+
+#include <chrono>
+#include <thread>
+
+#ifdef ASSAY_WITH_CUDA
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
+
+namespace assay::model {
+
+namespace {
+
+using Tensors = CountedBackend::Tensors;
+using TensorLists = CountedBackend::TensorLists;
+using WorkPointer = CountedBackend::WorkPointer;
+
+std::int64_t bytes_of(const Tensors& tensors) {
+  std::int64_t bytes = 0;
+  for (const auto& tensor : tensors) {
+    bytes += tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
+  }
+  return bytes;
+}
+
+Tensors flattened(const TensorLists& lists) {
+  Tensors all;
+  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+}  // namespace
+
+// Work on a CPU's tensors. Gloo's thread lets go of it a moment after it is done; if that were the
+// last to hold the tensors, they would be freed on a thread whose memory nobody counts.
+class CountedBackend::HostWork final : public c10d::Work {
+ public:
+  HostWork(WorkPointer work, TraceScope scope, std::shared_ptr<Lent> lent)
+      : work_(std::move(work)), scope_(std::move(scope)), lent_(std::move(lent)) {}
+  ~HostWork() override { lent_->keep(std::move(work_)); }
+
+  bool isCompleted() override { return work_->isCompleted(); }
+  bool isSuccess() const override { return work_->isSuccess(); }
+  std::exception_ptr exception() const override { return work_->exception(); }
+  int sourceRank() const override { return work_->sourceRank(); }
+  std::vector<at::Tensor> result() override { return work_->result(); }
+  void synchronize() override {
+    work_->synchronize();
+    scope_.end();
+  }
+  bool wait(std::chrono::milliseconds timeout) override {
+    const bool done = work_->wait(timeout);
+    scope_.end();
+    return done;
+  }
+  void abort() override { work_->abort(); }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return work_->getFuture(); }
+  std::uint64_t getSequencenumber() const override { return work_->getSequencenumber(); }
+
+ private:
+  WorkPointer work_;
+  TraceScope scope_;  // ends when the work is waited for
+  std::shared_ptr<Lent> lent_;
+};
+
+namespace {
+
+#ifdef ASSAY_WITH_CUDA
+
+// A stream that follows each collective: where it waits for the work, the span's end is the
+// collective's, whatever the calling stream does meanwhile. Since it also waits for the collective
+// before, a span begins when its own can.
+WorkPointer spanned_on_device(TraceHandle trace, const std::string& collective,
+                              const std::string& lane, c10::DeviceIndex device,
+                              const std::function<WorkPointer()>& call) {
+  thread_local std::map<c10::DeviceIndex, c10::cuda::CUDAStream> followers;
+  const auto follower =
+      followers.try_emplace(device, c10::cuda::getStreamFromPool(false, device)).first->second;
+  at::cuda::CUDAEvent reached;
+  reached.record(c10::cuda::getCurrentCUDAStream(device));
+  reached.block(follower);
+  TraceScope scope;
+  {
+    const c10::cuda::CUDAStreamGuard guard(follower);
+    scope = trace.span(collective, lane);
+  }
+  WorkPointer work = call();
+  if (!work) return work;
+  const c10::cuda::CUDAStreamGuard guard(follower);
+  // Not Work::wait(), which lets go of the tensors: the caller's stream may reuse their memory.
+  if (const auto future = work->getFuture()) future->wait();
+  scope.end();
+  return work;
+}
+
+#endif
+
+}  // namespace
+
+void CountedBackend::Lent::keep(WorkPointer work) {
+  // Usually a few microseconds.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+  while (work.use_count() > 1 && std::chrono::steady_clock::now() < patience) {
+    std::this_thread::yield();
+  }
+  const std::lock_guard lock(mutex);
+  std::erase_if(works, [](const WorkPointer& each) { return each.use_count() == 1; });
+  if (work.use_count() > 1) works.push_back(std::move(work));
+}
+
+CountedBackend::CountedBackend(c10::intrusive_ptr<c10d::Backend> backend, std::string lane,
+                               std::shared_ptr<Traffic> traffic, TraceHandle trace)
+    : Backend(backend->getRank(), backend->getSize()),
+      backend_(std::move(backend)),
+      lane_(std::move(lane)),
+      traffic_(std::move(traffic)),
+      trace_(trace) {
+  if (const auto device = backend_->getBoundDeviceId()) setBoundDeviceId(device);
+}
+
+WorkPointer CountedBackend::counted(const char* collective, const Tensors& payload,
+                                    const std::function<WorkPointer()>& call) {
+  if (traffic_) traffic_->add(collective, bytes_of(payload));
+  if (payload.empty()) return call();
+  if (coalescing_) {
+    coalesced_ = {collective, payload.front()};
+    return call();
+  }
+  return spanned(collective, payload.front(), call);
+}
+
+WorkPointer CountedBackend::spanned(const std::string& collective, const at::Tensor& payload,
+                                    const std::function<WorkPointer()>& call) {
+  const bool takes_spans = trace_.takes_spans();
+  if (!payload.is_cpu()) {
+#ifdef ASSAY_WITH_CUDA
+    if (takes_spans) {
+      return spanned_on_device(trace_, collective, lane_, payload.get_device(), call);
+    }
+#endif
+    return call();
+  }
+  TraceScope scope = takes_spans ? trace_.span(collective, lane_) : TraceScope();
+  WorkPointer work = call();
+  if (!work) return work;
+  return c10::make_intrusive<HostWork>(std::move(work), std::move(scope), lent_);
+}
+
+void CountedBackend::startCoalescing() {
+  backend_->startCoalescing();
+  coalescing_ = true;
+}
+
+// The calls between are launched here, as one.
+WorkPointer CountedBackend::endCoalescing() {
+  coalescing_ = false;
+  const auto end = [&] { return backend_->endCoalescing(); };
+  const auto [collective, payload] = std::exchange(coalesced_, {});
+  return payload.defined() ? spanned(collective, payload, end) : end();
+}
+
+WorkPointer CountedBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+  return counted("broadcast", tensors, [&] { return backend_->broadcast(tensors, options); });
+}
+
+WorkPointer CountedBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  return counted("all_reduce", tensors, [&] { return backend_->allreduce(tensors, options); });
+}
+
+WorkPointer CountedBackend::allreduce_coalesced(Tensors& tensors,
+                                                const c10d::AllreduceCoalescedOptions& options) {
+  return counted("all_reduce", tensors,
+                 [&] { return backend_->allreduce_coalesced(tensors, options); });
+}
+
+WorkPointer CountedBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+  return counted("reduce", tensors, [&] { return backend_->reduce(tensors, options); });
+}
+
+WorkPointer CountedBackend::allgather(TensorLists& outputs, Tensors& inputs,
+                                      const c10d::AllgatherOptions& options) {
+  return counted("all_gather", flattened(outputs),
+                 [&] { return backend_->allgather(outputs, inputs, options); });
+}
+
+WorkPointer CountedBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                            const c10d::AllgatherOptions& options) {
+  return counted("all_gather", {output},
+                 [&] { return backend_->_allgather_base(output, input, options); });
+}
+
+WorkPointer CountedBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                            const c10d::AllgatherOptions& options) {
+  return counted("all_gather", outputs, [&] {
+    return backend_->allgather_into_tensor_coalesced(outputs, inputs, options);
+  });
+}
+
+WorkPointer CountedBackend::gather(TensorLists& outputs, Tensors& inputs,
+                                   const c10d::GatherOptions& options) {
+  const Tensors payload = outputs.empty() ? inputs : flattened(outputs);
+  return counted("gather", payload, [&] { return backend_->gather(outputs, inputs, options); });
+}
+
+WorkPointer CountedBackend::scatter(Tensors& outputs, TensorLists& inputs,
+                                    const c10d::ScatterOptions& options) {
+  const Tensors payload = inputs.empty() ? outputs : flattened(inputs);
+  return counted("scatter", payload, [&] { return backend_->scatter(outputs, inputs, options); });
+}
+
+WorkPointer CountedBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                                           const c10d::ReduceScatterOptions& options) {
+  return counted("reduce_scatter", flattened(inputs),
+                 [&] { return backend_->reduce_scatter(outputs, inputs, options); });
+}
+
+WorkPointer CountedBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                                 const c10d::ReduceScatterOptions& options) {
+  return counted("reduce_scatter", {input},
+                 [&] { return backend_->_reduce_scatter_base(output, input, options); });
+}
+
+WorkPointer CountedBackend::reduce_scatter_tensor_coalesced(
+    Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
+  return counted("reduce_scatter", inputs, [&] {
+    return backend_->reduce_scatter_tensor_coalesced(outputs, inputs, options);
+  });
+}
+
+WorkPointer CountedBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                          std::vector<std::int64_t>& output_sizes,
+                                          std::vector<std::int64_t>& input_sizes,
+                                          const c10d::AllToAllOptions& options) {
+  return counted("all_to_all", {input}, [&] {
+    return backend_->alltoall_base(output, input, output_sizes, input_sizes, options);
+  });
+}
+
+WorkPointer CountedBackend::alltoall(Tensors& outputs, Tensors& inputs,
+                                     const c10d::AllToAllOptions& options) {
+  return counted("all_to_all", inputs,
+                 [&] { return backend_->alltoall(outputs, inputs, options); });
+}
+
+WorkPointer CountedBackend::send(Tensors& tensors, int destination, int tag) {
+  return counted("send", tensors, [&] { return backend_->send(tensors, destination, tag); });
+}
+
+WorkPointer CountedBackend::recv(Tensors& tensors, int source, int tag) {
+  return counted("receive", tensors, [&] { return backend_->recv(tensors, source, tag); });
+}
+
+WorkPointer CountedBackend::recvAnysource(Tensors& tensors, int tag) {
+  return counted("receive", tensors, [&] { return backend_->recvAnysource(tensors, tag); });
+}
+
+}  // namespace assay::model

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <assay/mesh.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace assay::model {
+
+// Hands collectives on to another backend, counts them and makes each a span.
+class CountedBackend final : public c10d::Backend {
+ public:
+  CountedBackend(c10::intrusive_ptr<c10d::Backend> backend, std::string lane,
+                 std::shared_ptr<Traffic> traffic, TraceHandle trace);
+
+  using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+  using Tensors = std::vector<at::Tensor>;
+  using TensorLists = std::vector<Tensors>;
+
+  const std::string getBackendName() const override { return backend_->getBackendName(); }
+  c10::intrusive_ptr<Options> getBackendOptions() override { return backend_->getBackendOptions(); }
+  bool supportsCoalescing() const override { return backend_->supportsCoalescing(); }
+  bool supportsTimeEstimation() const override { return backend_->supportsTimeEstimation(); }
+  void setTimeout(std::chrono::milliseconds timeout) override { backend_->setTimeout(timeout); }
+  void startCoalescing() override;
+  WorkPointer endCoalescing() override;
+
+  WorkPointer broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
+  WorkPointer allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+  WorkPointer allreduce_coalesced(Tensors& tensors,
+                                  const c10d::AllreduceCoalescedOptions& options) override;
+  WorkPointer reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
+  WorkPointer allgather(TensorLists& outputs, Tensors& inputs,
+                        const c10d::AllgatherOptions& options) override;
+  WorkPointer _allgather_base(at::Tensor& output, at::Tensor& input,
+                              const c10d::AllgatherOptions& options) override;
+  WorkPointer allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                              const c10d::AllgatherOptions& options) override;
+  WorkPointer gather(TensorLists& outputs, Tensors& inputs,
+                     const c10d::GatherOptions& options) override;
+  WorkPointer scatter(Tensors& outputs, TensorLists& inputs,
+                      const c10d::ScatterOptions& options) override;
+  WorkPointer reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                             const c10d::ReduceScatterOptions& options) override;
+  WorkPointer _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                   const c10d::ReduceScatterOptions& options) override;
+  WorkPointer reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                              const c10d::ReduceScatterOptions& options) override;
+  WorkPointer alltoall_base(at::Tensor& output, at::Tensor& input,
+                            std::vector<std::int64_t>& output_sizes,
+                            std::vector<std::int64_t>& input_sizes,
+                            const c10d::AllToAllOptions& options) override;
+  WorkPointer alltoall(Tensors& outputs, Tensors& inputs,
+                       const c10d::AllToAllOptions& options) override;
+  WorkPointer send(Tensors& tensors, int destination, int tag) override;
+  WorkPointer recv(Tensors& tensors, int source, int tag) override;
+  WorkPointer recvAnysource(Tensors& tensors, int tag) override;
+
+  WorkPointer barrier(const c10d::BarrierOptions& options) override {
+    return backend_->barrier(options);
+  }
+  void setSequenceNumberForGroup() override { backend_->setSequenceNumberForGroup(); }
+  std::uint64_t getSequenceNumberForGroup() override {
+    return backend_->getSequenceNumberForGroup();
+  }
+  std::shared_ptr<c10::Allocator> getMemAllocator() override { return backend_->getMemAllocator(); }
+  at::Tensor allocateTensor(long size, at::TensorOptions options) override {
+    return backend_->allocateTensor(size, options);
+  }
+  bool supportsTensorAlloc(c10::DeviceIndex device) override {
+    return backend_->supportsTensorAlloc(device);
+  }
+  void abort() override { backend_->abort(); }
+
+ private:
+  class HostWork;
+
+  // Works that another thread still holds; freed by a later one of this backend.
+  struct Lent {
+    void keep(WorkPointer work);
+    std::mutex mutex;
+    std::vector<WorkPointer> works;
+  };
+
+  WorkPointer counted(const char* collective, const Tensors& payload,
+                      const std::function<WorkPointer()>& call);
+
+  WorkPointer spanned(const std::string& collective, const at::Tensor& payload,
+                      const std::function<WorkPointer()>& call);
+
+  c10::intrusive_ptr<c10d::Backend> backend_;
+  std::string lane_;
+  std::shared_ptr<Traffic> traffic_;
+  TraceHandle trace_;
+  bool coalescing_ = false;
+  std::pair<std::string, at::Tensor> coalesced_;  // the last call within
+  std::shared_ptr<Lent> lent_ = std::make_shared<Lent>();
+};
+
+}  // namespace assay::model

@@ -1,0 +1,29 @@
+#include <ATen/core/Tensor.h>
+#include <assay/mesh.h>
+
+#include "model/counted_backend.h"
+
+namespace assay {
+
+Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace) {
+  auto made = std::make_shared<std::map<std::string, Group>>();
+  const auto make = [mesh, traffic = std::move(traffic), trace, made](const std::string& name,
+                                                                      Group& group) {
+    return guarded([&] {
+      const auto known = made->find(name);
+      if (known != made->end()) {
+        group = known->second;
+        return;
+      }
+      group = mesh.group(name);
+      if (group.backend) {
+        group.backend =
+            c10::make_intrusive<model::CountedBackend>(group.backend, name, traffic, trace);
+      }
+      made->emplace(name, group);
+    });
+  };
+  return {mesh.names(), make};
+}
+
+}  // namespace assay

@@ -1,0 +1,120 @@
+#include <ATen/ops/ones.h>
+#include <assay/mesh.h>
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+class NotedWork final : public c10d::Work {
+ public:
+  explicit NotedWork(std::string& events) : events_(events) {}
+  bool wait(std::chrono::milliseconds) override {
+    events_ += "done ";
+    return true;
+  }
+
+ private:
+  std::string& events_;
+};
+
+class TwoRanks final : public c10d::Backend {
+ public:
+  explicit TwoRanks(std::string& events) : Backend(0, 2), events_(events) {}
+  using Work = c10::intrusive_ptr<c10d::Work>;
+  Work allreduce(std::vector<at::Tensor>&, const c10d::AllreduceOptions&) override {
+    return launched();
+  }
+  Work _allgather_base(at::Tensor&, at::Tensor&, const c10d::AllgatherOptions&) override {
+    return launched();
+  }
+  Work _reduce_scatter_base(at::Tensor&, at::Tensor&, const c10d::ReduceScatterOptions&) override {
+    return launched();
+  }
+
+ private:
+  Work launched() {
+    events_ += "launched ";
+    return c10::make_intrusive<NotedWork>(events_);
+  }
+  std::string& events_;
+};
+
+class NotedTrace final : public TraceBoundary {
+ public:
+  NotedTrace(std::string& events, bool takes_spans) : events_(events), takes_spans_(takes_spans) {}
+  std::int64_t phase(std::string_view) noexcept override { return 0; }
+  std::int64_t span(std::string_view part, std::string_view lane) noexcept override {
+    events_.append(part).append("@").append(lane).append(" ");
+    return 1;
+  }
+  void end(std::int64_t) noexcept override { events_ += "end "; }
+  bool takes_spans() const noexcept override { return takes_spans_; }
+
+ private:
+  std::string& events_;
+  bool takes_spans_;
+};
+
+TEST(CountedMesh, CountsCallsAndTheWholeTensorsBytes) {
+  std::string events;
+  const auto traffic = std::make_shared<Traffic>();
+  const Mesh mesh = counted(Mesh({0, 2, c10::make_intrusive<TwoRanks>(events)}), traffic);
+  const Group group = mesh.world();
+  EXPECT_EQ(group.rank, 0);
+  EXPECT_EQ(group.size, 2);
+  at::Tensor whole = at::ones({6}, at::kFloat);
+  at::Tensor half = at::ones({3}, at::kFloat);
+  std::vector<at::Tensor> tensors = {whole};
+  group.backend->allreduce(tensors)->wait();
+  group.backend->_allgather_base(whole, half)->wait();
+  group.backend->_reduce_scatter_base(half, whole)->wait();
+  mesh.world().backend->_reduce_scatter_base(half, whole)->wait();
+
+  const auto sent = traffic->sent();
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[0].collective, "all_gather");
+  EXPECT_EQ(sent[0].calls, 1);
+  EXPECT_EQ(sent[0].bytes, 24);
+  EXPECT_EQ(sent[1].collective, "all_reduce");
+  EXPECT_EQ(sent[1].bytes, 24);
+  EXPECT_EQ(sent[2].collective, "reduce_scatter");
+  EXPECT_EQ(sent[2].calls, 2);
+  EXPECT_EQ(sent[2].bytes, 48);
+  traffic->clear();
+  EXPECT_TRUE(traffic->sent().empty());
+}
+
+TEST(CountedMesh, ACollectiveIsASpanUntilItIsWaitedFor) {
+  for (const bool takes_spans : {false, true}) {
+    std::string events;
+    NotedTrace trace(events, takes_spans);
+    const Mesh mesh = counted(Mesh({0, 2, c10::make_intrusive<TwoRanks>(events)}),
+                              std::make_shared<Traffic>(), &trace);
+    std::vector<at::Tensor> tensors = {at::ones({6}, at::kFloat)};
+    const auto work = mesh.world().backend->allreduce(tensors);
+    events += "other ";
+    work->wait();
+    EXPECT_EQ(events,
+              takes_spans ? "all_reduce@world launched other done end " : "launched other done ");
+  }
+}
+
+TEST(CountedMesh, OneRankHasNoBackend) {
+  const Mesh mesh = counted(Mesh(), std::make_shared<Traffic>());
+  EXPECT_EQ(mesh.world().size, 1);
+  EXPECT_FALSE(mesh.world().backend);
+}
+
+TEST(Mesh, NamesTheGroupsThereAreWhereOneIsMissing) {
+  const Mesh mesh;
+  EXPECT_EQ(mesh.group_or_world("shard").size, 1);
+  try {
+    mesh.group("shard");
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "the ranks have no group 'shard'; they have: world");
+  }
+}
+
+}  // namespace
+}  // namespace assay
