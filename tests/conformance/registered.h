@@ -20,14 +20,17 @@ inline void PrintTo(const Registered& plugin, std::ostream* stream) {
   *stream << plugin.kind << "/" << plugin.name;
 }
 
-// Registrations of every library under build/…/plugins. ASSAY_BUILD_DIR in the environment names a
-// copy on another machine.
-inline std::vector<Registered> registered_plugins() {
+// ASSAY_BUILD_DIR in the environment names a copy on another machine.
+inline std::string build_folder() {
   const char* moved = std::getenv("ASSAY_BUILD_DIR");
-  const std::string build = moved == nullptr ? ASSAY_BUILD_DIR : moved;
+  return moved == nullptr ? ASSAY_BUILD_DIR : moved;
+}
+
+// Registrations of every library under build/…/plugins.
+inline std::vector<Registered> registered_plugins() {
   std::vector<Registered> plugins;
   worker::PluginLoader loader;
-  for (const auto& file : worker::plugin_files(build + "/plugins")) {
+  for (const auto& file : worker::plugin_files(build_folder() + "/plugins")) {
     const auto library = loader.load(file);
     if (!library) throw std::runtime_error(library.error().text());
     for (std::size_t i = 0; i < (*library)->entry_count; ++i) {

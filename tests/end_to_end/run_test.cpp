@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -153,6 +154,40 @@ TEST(RunTest, RanksThatDoNotTrainOnTheirMeanGradientAreWrong) {
       EXPECT_THAT(line["reason"].get<std::string>(), ::testing::HasSubstr("grad."));
     }
   }
+}
+
+// Both shapes of sharding train like a single process, with autocast too; one that leaves old
+// parameters where they compute does not. What they sent is counted: over two ranks a flat buffer
+// is scattered and gathered once a step.
+TEST(RunTest, ShardedRanksTrainAsOneProcess) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "shards.yaml",
+      "experiment: shards\nworkload: model_step\n"
+      "matrix: {communication: [test_flat_shard, test_block_shard, test_stale_shard], "
+      "precision: [fp32, bf16]}\n"
+      "fixed: {model: toy, batch: 2, seq_len: 16, device: cpu, world_size: 2}\n"
+      "measure: {passes: [inference, train_step], warmup: 1, samples: 3, timeout: 100 s}\n");
+  const Ended ended = assay(folder.path(), {"run", file, "--plugin", fixture("sharded_variants")});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  std::map<std::string, std::map<std::string, double>> bytes;  // by variant and collective
+  for (const auto& line : exported(folder.path(), "latest")) {
+    const std::string variant = line["case"]["communication"];
+    if (line["metric"] == "time") {
+      const bool wrong = variant == "test_stale_shard" && line["pass"] == "train_step";
+      EXPECT_EQ(line["outcome"], wrong ? "wrong" : "ok") << line;
+    }
+    if (line["metric"] == "sent_bytes" && line["pass"] == "train_step" &&
+        line["case"]["precision"] == "fp32" && line["rank"] == 0) {
+      bytes[variant][line["part"]] = line["samples"][0];
+    }
+  }
+  const auto& flat = bytes["test_flat_shard"];
+  EXPECT_EQ(flat.at("all_gather"), flat.at("reduce_scatter"));
+  // Gathered for the forward and again for the backward.
+  const auto& blocks = bytes["test_block_shard"];
+  EXPECT_EQ(blocks.at("all_gather"), 2 * blocks.at("reduce_scatter"));
+  EXPECT_GT(blocks.at("reduce_scatter"), 0);
 }
 
 TEST(RunTest, ResumeRunsOnlyWhatIsMissing) {

@@ -20,10 +20,8 @@ inline std::string build_folder() {
   return moved == nullptr ? ASSAY_BUILD_DIR : moved;
 }
 
-// The registration of kind/name in build/…/plugins/<kind>/<library>.so; libraries stay loaded.
-inline const PluginEntry& entry(const std::string& kind, const std::string& library,
-                                const std::string& name) {
-  const std::string file = build_folder() + "/plugins/" + kind + "/" + library + ".so";
+// The registration of that name in a library, which stays loaded.
+inline const PluginEntry& entry_in(const std::string& file, const std::string& name) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) throw std::runtime_error(dlerror());
   using EntryPoint = const PluginLibrary* (*)() noexcept;
@@ -34,12 +32,30 @@ inline const PluginEntry& entry(const std::string& kind, const std::string& libr
   throw std::runtime_error(file + " does not hold " + name);
 }
 
+// In build/…/plugins/<kind>/<library>.so.
+inline const PluginEntry& entry(const std::string& kind, const std::string& library,
+                                const std::string& name) {
+  return entry_in(build_folder() + "/plugins/" + kind + "/" + library + ".so", name);
+}
+
+template <class BoundaryOfKind>
+std::unique_ptr<BoundaryOfKind> make(const PluginEntry& entry, const Options& options = {}) {
+  std::unique_ptr<Boundary> made;
+  throw_unless_ok(entry.create(options, made));
+  return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
+}
+
 template <class BoundaryOfKind>
 std::unique_ptr<BoundaryOfKind> load(const std::string& kind, const std::string& library,
                                      const std::string& name, const Options& options = {}) {
-  std::unique_ptr<Boundary> made;
-  throw_unless_ok(entry(kind, library, name).create(options, made));
-  return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
+  return make<BoundaryOfKind>(entry(kind, library, name), options);
+}
+
+// From build/…/tests/fixtures/<library>.so.
+template <class BoundaryOfKind>
+std::unique_ptr<BoundaryOfKind> load_fixture(const std::string& library, const std::string& name) {
+  return make<BoundaryOfKind>(
+      entry_in(build_folder() + "/tests/fixtures/" + library + ".so", name));
 }
 
 inline std::string attention_library(const std::string& name) {
