@@ -113,12 +113,16 @@ TEST_F(CompiledOptions, AreBuiltOnceForTheValuesThatCasesAskFor) {
   EXPECT_THAT(checked.output,
               AllOf(HasSubstr("attention/tiled on cpu, tile 32\n"), Not(HasSubstr("tile 16"))));
 
-  const std::string library = own_library();
-  const Ended without =
-      program(folder_.path(), {program_without_compiler(), "run", "tiles.yaml", "--plugin", library,
-                               "--plugin", ASSAY_BUILD_DIR "/plugins/workload/attention.so",
-                               "--plugin", ASSAY_BUILD_DIR "/plugins/precision/libtorch.so",
-                               "--plugin", ASSAY_BUILD_DIR "/plugins/compile/eager.so"});
+  const std::string alone = program_without_compiler(), library = own_library();
+  const auto without_compiler = [&](const char* command) {
+    return program(folder_.path(), {alone, command, "tiles.yaml", "--plugin", library, "--plugin",
+                                    ASSAY_BUILD_DIR "/plugins/workload/attention.so", "--plugin",
+                                    ASSAY_BUILD_DIR "/plugins/precision/libtorch.so", "--plugin",
+                                    ASSAY_BUILD_DIR "/plugins/compile/eager.so"});
+  };
+  EXPECT_THAT(without_compiler("plan").output,
+              HasSubstr("[skipped: the compiler /no/such/compiler is not there]"));
+  const Ended without = without_compiler("run");
   EXPECT_EQ(without.exit_code, 0) << without.errors;
   cases = tile_cases(folder_.path());
   EXPECT_EQ(cases[16].outcome, "ok") << cases[16].reason;

@@ -17,6 +17,7 @@
 #include "run/cases/resolve.h"
 #include "run/external/permission.h"
 #include "run/interleave/interleave_plan.h"
+#include "run/plugins/compiled_options.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {
@@ -57,8 +58,8 @@ using Note = std::function<std::string(std::size_t index)>;
 
 class Planner {
  public:
-  Planner(const run::Surroundings& around, const config::Plan& plan, bool allow_external,
-          Note note = {})
+  Planner(const run::Installation& installation, const run::Surroundings& around,
+          const config::Plan& plan, bool allow_external, Note note = {})
       : around_(around),
         plan_(plan),
         allow_external_(allow_external),
@@ -67,6 +68,10 @@ class Planner {
         interleave_(around, plan, allow_external) {
     for (const catalogue::PluginInfo& plugin : around.catalogue.plugins) {
       if (plugin.external() || !plugin.devices.empty()) deciding_.insert(plugin.kind);
+      if (catalogue::built_with(plugin.parameters).empty()) continue;
+      if (auto why = run::cannot_build(installation, plugin)) {
+        unbuildable_.emplace_back(&plugin, std::move(*why));
+      }
     }
   }
 
@@ -88,10 +93,11 @@ class Planner {
     const auto memory =
         estimator_.estimate([&](const std::string& name) { return plan_.get(index, name); });
     const Outlook& outlook = outlook_of(index);
+    const auto skipped = outlook.skipped ? outlook.skipped : without_library(index);
     page_ += fmt::format("{:>6}  {:>11}  {}", index + 1, memory ? human_size(*memory) : "-",
                          plan_.describe(index));
-    if (outlook.skipped) {
-      page_ += "  [skipped: " + *outlook.skipped + "]";
+    if (skipped) {
+      page_ += "  [skipped: " + *skipped + "]";
       ++skipped_;
     } else if (memory && *memory > outlook.memory_limit_bytes) {
       page_ += fmt::format("  [may not fit: it needs {}, {} has {}]", human_size(*memory),
@@ -103,8 +109,7 @@ class Planner {
     if (!group.empty()) {
       page_ += fmt::format("  [in turns, 1 of {}]", group.size());
       ++in_turns_;
-    } else if (const std::string why = interleave_.why_apart(index);
-               !why.empty() && !outlook.skipped) {
+    } else if (const std::string why = interleave_.why_apart(index); !why.empty() && !skipped) {
       page_ += "  [apart: " + why + "]";
     }
     if (note_) page_ += note_(index);
@@ -127,6 +132,17 @@ class Planner {
       count += group.cases.size();
     }
     return count;
+  }
+
+  // Why the case's values of compiled options cannot be built here.
+  std::optional<std::string> without_library(std::size_t index) {
+    const auto value = [&](const std::string& name) { return plan_.get(index, name); };
+    for (const auto& [plugin, reason] : unbuildable_) {
+      if (to_text(plan_.get(index, plugin->kind)) != plugin->name) continue;
+      const auto values = run::compiled_values(*plugin, value);
+      if (values != catalogue::built_with(plugin->parameters)) return reason;
+    }
+    return {};
   }
 
   const Outlook& outlook_of(std::size_t index) {
@@ -160,6 +176,7 @@ class Planner {
   const config::Plan& plan_;
   bool allow_external_;
   Note note_;
+  std::vector<std::pair<const catalogue::PluginInfo*, std::string>> unbuildable_;
   std::set<std::string> deciding_;  // kinds with external variants or ones bound to devices
   run::MemoryEstimator estimator_;
   run::InterleavePlan interleave_;
@@ -194,9 +211,9 @@ void print_suite(const Context& context, const PlannedSuite& suite, const WallTi
     }
     const run::Surroundings around = {context.catalogue, plans[i].experiment, machine,
                                       context.catalogue.uses_cuda()};
-    Planner(around, plans[i].plan, allow_external, [&](std::size_t index) {
-      return note_on_shared(work, plans, i, index);
-    }).print();
+    Planner(context.installation, around, plans[i].plan, allow_external,
+            [&](std::size_t index) { return note_on_shared(work, plans, i, index); })
+        .print();
     print_out("\n");
   }
   print_out("{}", outlook_of(suite, work, times).text(suite.suite.name));
@@ -232,7 +249,7 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   const run::Machine machine = run::probe_machine();
   const run::Surroundings around = {context->catalogue, invocation->experiment, machine,
                                     context->catalogue.uses_cuda()};
-  Planner(around, invocation->plan, allow_external).print();
+  Planner(context->installation, around, invocation->plan, allow_external).print();
   return ExitCode::ok;
 }
 

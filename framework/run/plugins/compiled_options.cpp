@@ -44,6 +44,24 @@ CompiledLibrary concluded(const CompiledNeed& need, const PluginSources& sources
 
 }  // namespace
 
+std::optional<std::string> cannot_build(const Installation& installation,
+                                        const catalogue::PluginInfo& plugin) {
+  const auto build = read_plugin_build(installation);
+  if (!build) return build.error().diagnostics.front().message;
+  const auto sources = sources_of_library(plugin.file);
+  if (!sources) return sources.error().diagnostics.front().message;
+  for (const auto& source : sources->sources) {
+    const std::string& compiler =
+        source.extension() == ".cu" ? build->cuda_compiler : build->compiler;
+    if (compiler.empty()) return source.filename().string() + " needs nvcc, which is not here";
+    std::error_code ignored;
+    if (compiler.starts_with("/") && !std::filesystem::exists(compiler, ignored)) {
+      return "the compiler " + compiler + " is not there";
+    }
+  }
+  return {};
+}
+
 CompiledLibraries build_compiled(const Installation& installation,
                                  const std::vector<CompiledNeed>& needs,
                                  const std::function<bool()>& stop) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "run/cases/compiled_libraries.h"
@@ -14,5 +16,10 @@ namespace assay::run {
 CompiledLibraries build_compiled(const Installation& installation,
                                  const std::vector<CompiledNeed>& needs,
                                  const std::function<bool()>& stop = {});
+
+// Why no further library of the plugin can be built here, found without building; empty where
+// nothing is missing. Those in the cache are there all the same.
+std::optional<std::string> cannot_build(const Installation& installation,
+                                        const catalogue::PluginInfo& plugin);
 
 }  // namespace assay::run
