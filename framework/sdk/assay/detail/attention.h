@@ -28,8 +28,7 @@ namespace detail {
 inline std::optional<std::string> undeclared(const Attention& attention,
                                              const AttentionInputs& in) {
   if (in.q.size(1) != in.k.size(1) && !attention.grouped()) {
-    return "it takes as many heads of k and v as of q, not " + std::to_string(in.k.size(1)) +
-           " for " + std::to_string(in.q.size(1));
+    return "it takes as many heads of k and v as of q";
   }
   if (in.window > 0 && !attention.windowed()) return "it has no window";
   return {};
