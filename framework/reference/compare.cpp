@@ -131,8 +131,7 @@ void compare(Verification& verification, const std::string& name, const at::Tens
 }
 
 void compare_all(Verification& verification, const std::vector<NamedTensor>& values,
-                 const std::vector<NamedTensor>& references, double tolerance,
-                 double allowance) {
+                 const std::vector<NamedTensor>& references, double tolerance, double allowance) {
   for (const auto& [name, reference] : references) {
     const auto found = std::find_if(values.begin(), values.end(),
                                     [&](const NamedTensor& value) { return value.name == name; });

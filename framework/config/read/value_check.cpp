@@ -55,7 +55,8 @@ Checked within_bounds(Value value, double number, const yaml::Node& node,
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (integer != nullptr && !info.values.empty() &&
       std::find(info.values.begin(), info.values.end(), *integer) == info.values.end()) {
-    return wrong(fmt::format("{} is not among its values", node.text), "accepted: " + accepted(info));
+    return wrong(fmt::format("{} is not among its values", node.text),
+                 "accepted: " + accepted(info));
   }
   if ((info.minimum && number < *info.minimum) || (info.maximum && number > *info.maximum)) {
     return wrong(fmt::format("{} is out of bounds", node.text), "accepted: " + accepted(info));
