@@ -123,6 +123,9 @@ void TrainingRank::update(int step) {
       at::Tensor velocity = in.first_moments[i];
       velocity.mul_(momentum).add_(in.gradients[i]);
       at::Tensor(in.parameters[i]).detach().sub_(velocity, rank_learning_rate);
+      if (!in.low_precision.empty() && in.low_precision[i].defined()) {
+        in.low_precision[i].copy_(in.parameters[i]);
+      }
     }
   };
   state_.step(ops);

@@ -57,6 +57,10 @@ class CountedBackend::HostWork final : public c10d::Work {
   }
   void abort() override { work_->abort(); }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return work_->getFuture(); }
+  c10::intrusive_ptr<c10::ivalue::Future> getFutureResult() override {
+    return work_->getFutureResult();
+  }
+  float getDuration() const override { return work_->getDuration(); }
   std::uint64_t getSequencenumber() const override { return work_->getSequencenumber(); }
 
  private:
@@ -73,13 +77,10 @@ namespace {
 // collective's, whatever the calling stream does meanwhile. Since it also waits for the collective
 // before, a span begins when its own can.
 WorkPointer spanned_on_device(TraceHandle trace, const std::string& collective,
-                              const std::string& lane, c10::DeviceIndex device,
+                              const std::string& lane, c10::cuda::CUDAStream follower,
                               const std::function<WorkPointer()>& call) {
-  thread_local std::map<c10::DeviceIndex, c10::cuda::CUDAStream> followers;
-  const auto follower =
-      followers.try_emplace(device, c10::cuda::getStreamFromPool(false, device)).first->second;
   at::cuda::CUDAEvent reached;
-  reached.record(c10::cuda::getCurrentCUDAStream(device));
+  reached.record(c10::cuda::getCurrentCUDAStream(follower.device_index()));
   reached.block(follower);
   TraceScope scope;
   {
@@ -134,10 +135,16 @@ WorkPointer CountedBackend::counted(const char* collective, const Tensors& paylo
 WorkPointer CountedBackend::spanned(const std::string& collective, const at::Tensor& payload,
                                     const std::function<WorkPointer()>& call) {
   const bool takes_spans = trace_.takes_spans();
-  if (!payload.is_cpu()) {
+  // Gloo works on the host with any device's tensors.
+  if (!payload.is_cpu() && getBackendName() != "gloo") {
 #ifdef ASSAY_WITH_CUDA
     if (takes_spans) {
-      return spanned_on_device(trace_, collective, lane_, payload.get_device(), call);
+      const c10::DeviceIndex device = payload.get_device();
+      if (!followers_.contains(device)) {
+        followers_.emplace(device, c10::cuda::getStreamFromPool(false, device).unwrap());
+      }
+      const c10::cuda::CUDAStream follower(followers_.at(device));
+      return spanned_on_device(trace_, collective, lane_, follower, call);
     }
 #endif
     return call();

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <assay/mesh.h>
+#include <c10/core/Stream.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -97,7 +99,8 @@ class CountedBackend final : public c10d::Backend {
   std::shared_ptr<Traffic> traffic_;
   TraceHandle trace_;
   bool coalescing_ = false;
-  std::pair<std::string, at::Tensor> coalesced_;  // the last call within
+  std::pair<std::string, at::Tensor> coalesced_;       // the last call within
+  std::map<c10::DeviceIndex, c10::Stream> followers_;  // for spans of GPUs
   std::shared_ptr<Lent> lent_ = std::make_shared<Lent>();
 };
 

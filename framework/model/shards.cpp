@@ -150,6 +150,7 @@ void Shards::load(const Slice& slice, const std::vector<at::Tensor>& parameters)
         .narrow(0, piece.at, piece.count)
         .copy_(parameters[piece.parameter].reshape(-1).narrow(0, piece.first, piece.count));
   }
+  if (slice.low_precision.defined()) slice.low_precision.copy_(slice.values);
 }
 
 }  // namespace assay::model

@@ -72,6 +72,9 @@ TrainingState::TrainingState(std::vector<at::Tensor> parameters, const Precision
   is_sharded_ = named.has_value();
   slices_ = is_sharded_ ? std::move(*named) : whole_slices(parameters_);
   std::erase_if(slices_, [](const Slice& slice) { return slice.frozen; });
+  for (const Slice& slice : slices_) {
+    keeps_copies_ = keeps_copies_ || slice.low_precision.defined();
+  }
   if (!policy.loss_scaling || parameters_.empty()) return;
   const auto options = at::TensorOptions().device(device());
   initial_scale_ = policy.initial_loss_scale;
@@ -146,6 +149,12 @@ at::Tensor TrainingState::gradient_norm() const {
   return (own + shared).sqrt().squeeze();
 }
 
+void TrainingState::keep_copies(const std::vector<at::Tensor>& copies) {
+  if (is_sharded_) return;
+  keeps_copies_ = true;
+  for (Slice& slice : slices_) slice.low_precision = copies[slice.pieces.front().parameter];
+}
+
 void TrainingState::step(const Ops& ops) {
   const at::NoGradGuard no_grad;
   make_moments();
@@ -164,7 +173,7 @@ void TrainingState::step(const Ops& ops) {
     in.first_moments.push_back(first_moments_[i]);
     in.second_moments.push_back(second_moments_[i]);
     in.steps.push_back(steps_[i]);
-    if (!copies_.empty()) in.low_precision.push_back(copies_[slices_[i].pieces.at(0).parameter]);
+    if (keeps_copies_) in.low_precision.push_back(slices_[i].low_precision);
   }
   // A rank without a slice takes part in what the others agree on.
   if (in.parameters.empty() && !is_sharded_) return;

@@ -49,7 +49,7 @@ class TrainingState {
 
   // Copies of the parameters in another dtype, one a parameter, undefined where there is none: each
   // step refreshes them. Not with a communication variant that names slices.
-  void keep_copies(std::vector<at::Tensor> copies) { copies_ = std::move(copies); }
+  void keep_copies(const std::vector<at::Tensor>& copies);
 
   // 1 without loss scaling. Waits for the device.
   double loss_scale() const;
@@ -66,7 +66,7 @@ class TrainingState {
   bool is_sharded_ = false;
   std::vector<Slice> slices_;
   AdamWSettings settings_;
-  std::vector<at::Tensor> copies_;
+  bool keeps_copies_ = false;
   bool hooked_ = false;
   std::vector<at::Tensor> first_moments_;
   std::vector<at::Tensor> second_moments_;

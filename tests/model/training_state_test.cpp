@@ -68,7 +68,10 @@ class HalfOfEverything final : public Communication {
 
   void attach(const TrainedModel&, const Mesh&, TraceHandle) override {}
   std::optional<std::vector<Slice>> slices() override {
-    return {{{.values = own_, .pieces = {{0, 0, 2, 0}, {1, 0, 1, 2}}, .buffer = "flat"},
+    return {{{.values = own_,
+              .pieces = {{0, 0, 2, 0}, {1, 0, 1, 2}},
+              .buffer = "flat",
+              .low_precision = low_precision},
              {.values = frozen_, .buffer = "frozen", .frozen = true}}};
   }
   // What the other rank adds.
@@ -77,6 +80,8 @@ class HalfOfEverything final : public Communication {
   bool keeps_gradients() const override { return true; }
 
   at::Tensor own() const { return own_; }
+
+  const at::Tensor low_precision = at::zeros({3}, at::kBFloat16);
 
  private:
   double others_;
@@ -106,6 +111,13 @@ TEST(TrainingState, UpdatesTheSlicesThatARankOwns) {
   EXPECT_TRUE(recorder.calls[0].parameters[0].is_same(sharded.shards->own()));
   EXPECT_TRUE(recorder.calls[0].gradients[0].is_same(gradient));
   EXPECT_EQ(recorder.calls[0].first_moments[0].sizes(), at::IntArrayRef({3}));
+}
+
+TEST(TrainingState, ASlicesLowPrecisionValuesFollowIt) {
+  Sharded sharded(0);
+  sharded.shards->own().mutable_grad().fill_(1);
+  sharded.state.step(textbook_ops());
+  EXPECT_TRUE(sharded.shards->low_precision.equal(sharded.shards->own().to(at::kBFloat16)));
 }
 
 TEST(TrainingState, GradientsThatAVariantKeepsAreClearedWhereTheyLie) {

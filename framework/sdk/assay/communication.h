@@ -47,6 +47,8 @@ struct Slice {
   std::int64_t first = 0;     // element of the buffer where the slice begins
   bool replicated = false;    // every rank of the world has the same slice and updates it
   bool frozen = false;        // never updated
+  // Undefined, or the same values in another dtype, which follow each update of them.
+  at::Tensor low_precision = {};
 };
 
 // How gradients travel between ranks, and where parameters, gradients and moments live.
