@@ -105,13 +105,15 @@ TEST(SuiteReading, ChangesItsExperiments) {
 TEST(SuiteReading, MistakesInAChaptersChangesHaveTheirPlace) {
   const Suite suite = suite_in(
       "suite: all\nchapters:\n  - experiment: lengths.yaml\n"
-      "    set: {sq_len: [1, 2], batch: many}\n    filter: sq_len < 3\n");
+      "    set: {sq_len: [1, 2], batch: many}\n    filter: sq_len < 3\n"
+      "    needs: sq_len > 4\n");
   const auto experiment = read_chapter(suite).experiment;
   ASSERT_FALSE(experiment);
   const std::string text = experiment.error().text();
   EXPECT_THAT(text, HasSubstr("suite.yaml:4:11: unknown name 'sq_len'; did you mean 'seq_len'?"));
   EXPECT_THAT(text, HasSubstr("suite.yaml:4:34: batch: 'many' does not fit"));
   EXPECT_THAT(text, HasSubstr("suite.yaml:5:13: unknown name 'sq_len' in 'sq_len < 3'"));
+  EXPECT_THAT(text, HasSubstr("suite.yaml:6:12: unknown name 'sq_len' in 'sq_len > 4'"));
 }
 
 TEST(SuiteReading, AnExperimentMayBeWrittenInIt) {
