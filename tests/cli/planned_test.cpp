@@ -138,7 +138,7 @@ TEST(ReportOfAnExperiment, IsJudgedBesideTheExperimentsOwnMistakes) {
   EXPECT_EQ(objections_to("experiment: a\nworkload: attention\nreport: [{tabel: {}}]\n"
                           "matrix: {attention: [naiv]}\n"),
             "a.yaml:3:11: block 'tabel' does not exist; did you mean 'table'? known: heading, "
-            "prose, table, text, plot, timeline, flame, findings, layout\n"
+            "prose, table, text, plot, timeline, flame, artefacts, findings, layout\n"
             "a.yaml:4:22: unknown attention 'naiv'; did you mean 'naive'? known: cudnn, efficient, "
             "flash, math, naive, strict, tiled");
 }
