@@ -57,8 +57,8 @@ std::vector<std::string> warmup_findings(const Records& records, const RecordIds
 std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids);
 
 // For each observer and pass: the median of `observed_time` over that of the time. The interval of
-// a case is from the ends of the 95 % intervals of both medians; of few steps, from all of them. Then the
-// observers that have not seen a pass, and why.
+// a case is from the ends of the 95 % intervals of both medians; of few steps, from all of them.
+// Then the observers that have not seen a pass, and why.
 std::vector<std::string> observer_findings(const Records& records, const RecordIds& ids);
 
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);

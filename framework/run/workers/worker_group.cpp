@@ -234,9 +234,8 @@ void WorkerGroup::take_artefacts(std::size_t rank) {
   for (store::Artefact& artefact : workers_[rank].artefacts) {
     artefact.rank = static_cast<int>(rank);
   }
-  for (store::Artefact& artefact :
-       store::sound_artefacts(std::move(workers_[rank].artefacts), static_cast<int>(rank),
-                              case_.end.facts.left_out)) {
+  for (store::Artefact& artefact : store::sound_artefacts(
+           std::move(workers_[rank].artefacts), static_cast<int>(rank), case_.end.facts.left_out)) {
     artefact.file = fmt::format("{}/{}/{}", case_.artefact_folder, rank, artefact.file);
     case_.end.artefacts.push_back(std::move(artefact));
   }

@@ -40,7 +40,8 @@ std::string artefact_file(std::string_view case_key, const Artefact& artefact) {
     key = sha256_hex(case_key).substr(0, key_digits);
   }
   std::string pass = artefact.pass.substr(0, longest_pass);
-  std::replace_if(pass.begin(), pass.end(), [](char c) { return !fits_a_name(c); }, '_');
+  std::replace_if(
+      pass.begin(), pass.end(), [](char c) { return !fits_a_name(c); }, '_');
   if (pass.empty() || pass.front() == '.') pass.insert(0, "_");
   return fmt::format("{}/{}/{}/{}/{}", artefact_folder, key, pass, artefact.rank, artefact.name);
 }

@@ -81,7 +81,8 @@ std::string keep_good_spans(Series& starts, Series& ends) {
       all, shown(starts.part), starts.lane.empty() ? "" : " in lane '" + shown(starts.lane) + "'");
 }
 
-std::string refused_artefact(const Artefact& artefact, int rank, const std::set<std::pair<std::string, std::string>>& known,
+std::string refused_artefact(const Artefact& artefact, int rank,
+                             const std::set<std::pair<std::string, std::string>>& known,
                              std::size_t taken) {
   const std::string name = shown(artefact.name);
   if (taken >= most_artefacts) {
