@@ -98,6 +98,17 @@ std::vector<std::string> metrics_in(const Records& records, const std::string& p
   return metrics;
 }
 
+std::size_t rows_of_pass(const Records& records, const std::string& pass) {
+  std::set<std::pair<std::uint32_t, std::string>> rows;  // case and part
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const store::Series& series = *records[i].series;
+    if (series.pass == pass && !series.metric.empty()) {
+      rows.insert({records[i].case_number, series.part});
+    }
+  }
+  return rows.size();
+}
+
 }  // namespace
 
 std::vector<std::string> untimed_passes(const store::Run& run) {
@@ -181,6 +192,12 @@ std::vector<Block> recorded_blocks(const Records& records) {
     table.grid.limit = most_rows;
     table.grid.reasons = false;
     blocks.emplace_back(std::move(table));
+    const std::size_t rows = rows_of_pass(records, pass);
+    if (rows <= most_rows) continue;
+    blocks.emplace_back(
+        ProseSpec{fmt::format("These are {} of {} rows; a table of the experiment's own report, or "
+                              "`assay export`, has all.",
+                              most_rows, rows)});
   }
   return blocks;
 }

@@ -194,6 +194,17 @@ TEST(UntimedPasses, AloneAreNoMissingResult) {
   EXPECT_THAT(report, HasSubstr("bf16"));
 }
 
+TEST(UntimedPasses, OfManyPartsAreShownInPartAndSayIt) {
+  store::CaseResult result = a_case(1, {});
+  for (int i = 0; i < 100; ++i) {
+    result.series.push_back(series("dtypes", "casts", "layer " + std::to_string(i), {1}, "count"));
+  }
+  result.facts.passes = {"dtypes"};
+  const std::string report = default_report(run_of_cases({result}));
+  EXPECT_THAT(report, HasSubstr("These are 60 of 100 rows"));
+  EXPECT_EQ(cells_of(report).size(), 61u);
+}
+
 class Files : public testing::Test {
  protected:
   Files() {
