@@ -114,12 +114,14 @@ Result<void> check_report(const Context& context, const Planned& planned,
   // A report may name values and passes that --set and --filter leave out.
   report::add_written_values(written, known);
   known.metrics = metrics_of(context.catalogue, experiment.workload, observers_of(plan));
+  report::add_derived_axes(experiment.presets, known);
   known.passes = experiment.passes;
   report::add_passes(passes_of(context.catalogue, written), known);
   known.layouts = context.installation.configs() / "layouts";
   const auto spec = report::read_spec(written.report, known);
   if (!spec) return tl::unexpected(Error{ExitCode::bad_input, spec.error().diagnostics});
-  auto ambiguous = report::ambiguous_axes_of_plan(*spec, plan, experiment.passes, names_set(given));
+  auto ambiguous = report::ambiguous_axes_of_plan(*spec, plan, experiment.passes, names_set(given),
+                                                  experiment.presets);
   if (ambiguous.empty()) return {};
   return tl::unexpected(Error{ExitCode::bad_input, std::move(ambiguous)});
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "report/data/derived_axes.h"
 
 namespace assay::report {
 
@@ -19,7 +20,8 @@ Records::Records(const std::vector<Source>& sources) {
   for (std::size_t i = 0; i < sources_.size(); ++i) add_source(i);
 }
 
-Records::Records(const config::Plan& plan, const std::vector<std::string>& passes) {
+Records::Records(const config::Plan& plan, const std::vector<std::string>& passes,
+                 const std::map<std::string, nlohmann::json>& presets) {
   for (const std::string_view name : series_axes) add_axis(std::string(name));
   constexpr std::uint32_t unseen = UINT32_MAX;
   std::vector<std::size_t> columns;
@@ -31,6 +33,15 @@ Records::Records(const config::Plan& plan, const std::vector<std::string>& passe
     known.emplace_back(plan.columns()[column].values.size(), unseen);
     add_axis(name);
   }
+  const PresetFields fields(presets);
+  std::set<std::string> derived;
+  for (const std::size_t column : columns) {
+    const auto& [name, values] = plan.columns()[column];
+    for (const Value& value : values) {
+      for (const auto& [field, of_field] : fields.of(name, value)) derived.insert(field);
+    }
+  }
+  add_derived_axes(derived);
   std::vector<std::uint32_t> codes(axes_.size(), 0);
   codes[part_axis] = intern(part_axis, Value(std::string()));
   records_.reserve(plan.size() * passes.size());
@@ -41,6 +52,11 @@ Records::Records(const config::Plan& plan, const std::vector<std::string>& passe
       std::uint32_t& code = known[i][plan.place_of(index, columns[i])];
       if (code == unseen) code = intern(axis, plan.at(index, columns[i]));
       codes[axis] = code;
+    }
+    std::fill(codes.begin() + static_cast<std::ptrdiff_t>(first_derived_), codes.end(), 0);
+    for (const std::size_t column : columns) {
+      const auto& [name, values] = plan.columns()[column];
+      set_derived(fields.of(name, plan.at(index, column)), codes);
     }
     for (const std::string& pass : passes) {
       codes[pass_axis] = intern(pass_axis, Value(pass));
@@ -72,6 +88,29 @@ void Records::collect_axes(const std::vector<Source>& sources) {
     }
   }
   for (const std::string& name : names) add_axis(name);
+  std::set<std::string> derived;
+  for (const store::Run* run : sources_) {
+    const FieldsOfSessions fields(run->info);
+    for (const store::CaseResult& result : run->cases) {
+      for (const auto& [name, value] : fields.of(result)) derived.insert(name);
+      for (const auto& [name, value] : counts_of(result)) derived.insert(name);
+    }
+  }
+  add_derived_axes(derived);
+}
+
+void Records::add_derived_axes(const std::set<std::string>& names) {
+  first_derived_ = axes_.size();
+  for (const std::string& name : names) {
+    if (!axis(name)) add_axis(name);
+  }
+}
+
+void Records::set_derived(const std::map<std::string, Value>& values, std::vector<std::uint32_t>& codes) {
+  for (const auto& [name, value] : values) {
+    const auto at = axis(name);
+    if (at && *at >= first_derived_) codes[*at] = intern(*at, value);
+  }
 }
 
 std::uint32_t Records::intern(std::size_t axis, const Value& value) {
@@ -93,16 +132,19 @@ void Records::add_source(std::size_t number) {
     }
   }
   if (passes.empty()) passes.emplace_back();
+  const FieldsOfSessions fields(run.info);
 
   std::uint32_t case_number = records_.empty() ? 0 : records_.back().case_number + 1;
   for (const store::CaseResult& result : run.cases) {
     std::vector<std::uint32_t> codes(axes_.size(), 0);
     codes[source_axis] = intern(source_axis, Value(static_cast<std::int64_t>(number)));
     codes[run_axis] = intern(run_axis, Value(run.info.name));
-    for (std::size_t axis = std::size(series_axes); axis < axes_.size(); ++axis) {
+    for (std::size_t axis = std::size(series_axes); axis < first_derived_; ++axis) {
       const auto found = result.parameters.find(axes_[axis].name);
       if (found != result.parameters.end()) codes[axis] = intern(axis, found->second);
     }
+    set_derived(fields.of(result), codes);
+    set_derived(counts_of(result), codes);
     for (const store::Series& series : result.series) {
       auto stand_in = store::stand_in_for(result, series);
       if (!stand_in) {
@@ -180,6 +222,8 @@ std::vector<std::string> Records::passes() const {
   return names;
 }
 
-bool Records::varies(std::size_t axis) const { return axes_[axis].values.size() > 2; }
+bool Records::varies(std::size_t axis) const {
+  return axis < first_derived_ && axes_[axis].values.size() > 2;
+}
 
 }  // namespace assay::report

@@ -29,12 +29,15 @@ static_assert(std::size(series_axes) == run_axis + 1);
 
 // All series of the sources with their cases' parameters, as a matrix of codes with a column per
 // axis: selecting compares small integers. Axes: series_axes, then those of the experiments'
-// matrices in their order, then other parameters by name. Keeps pointers into the sources.
+// matrices in their order, then other parameters by name, then derived ones (derived_axes.h). Keeps
+// pointers into the sources.
 class Records {
  public:
   explicit Records(const std::vector<Source>& sources);
-  // A plan before its run: a record without a series for each case and pass.
-  Records(const config::Plan& plan, const std::vector<std::string>& passes);
+  // A plan before its run: a record without a series for each case and pass. `presets` as in
+  // config::Experiment.
+  Records(const config::Plan& plan, const std::vector<std::string>& passes,
+          const std::map<std::string, nlohmann::json>& presets = {});
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
 
@@ -56,6 +59,9 @@ class Records {
   std::size_t size() const { return records_.size(); }
   const Record& operator[](std::size_t i) const { return records_[i]; }
   const std::vector<Axis>& axes() const { return axes_; }
+  // The axes from this one on are derived. They follow from the others, so nothing that a report
+  // adds or compares on its own names them.
+  std::size_t first_derived() const { return first_derived_; }
   std::optional<std::size_t> axis(std::string_view name) const;
   std::uint32_t code(std::size_t record, std::size_t axis) const {
     return codes_[record * axes_.size() + axis];
@@ -80,11 +86,14 @@ class Records {
   const std::set<std::string>& lanes() const { return lanes_; }
   std::vector<std::string> passes() const;
 
+  // Whether it is no derived axis and has several values.
   bool varies(std::size_t axis) const;
 
  private:
   void add_axis(const std::string& name);
   void collect_axes(const std::vector<Source>& sources);
+  void add_derived_axes(const std::set<std::string>& names);
+  void set_derived(const std::map<std::string, Value>& values, std::vector<std::uint32_t>& codes);
   void add_source(std::size_t number);
   void add_series(const store::Series& series, const store::CaseResult& result,
                   const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number);
@@ -92,6 +101,7 @@ class Records {
 
   std::vector<const store::Run*> sources_;
   std::vector<Axis> axes_;
+  std::size_t first_derived_ = 0;
   std::vector<Record> records_;
   std::vector<std::uint32_t> codes_;
   std::vector<std::pair<std::string, std::string>> metrics_;

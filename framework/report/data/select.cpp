@@ -185,7 +185,7 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
 std::vector<std::string> differing_axes(const Records& records, const RecordIds& ids,
                                         const std::vector<std::string_view>& aside) {
   std::vector<std::string> differences;
-  for (std::size_t axis = 0; !ids.empty() && axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = 0; !ids.empty() && axis < records.first_derived(); ++axis) {
     const std::string& name = records.axes()[axis].name;
     if (std::count(aside.begin(), aside.end(), name) > 0) continue;
     std::vector<std::string> values;

@@ -63,7 +63,7 @@ std::vector<std::size_t> axis_and_options(const Records& records, std::size_t ax
 Key rest_of(const Records& records, std::uint32_t record,
             const std::vector<std::size_t>& left_out) {
   Key key;
-  for (std::size_t axis = 0; axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = 0; axis < records.first_derived(); ++axis) {
     const bool out = std::count(left_out.begin(), left_out.end(), axis) > 0;
     key.push_back(out || records.axes()[axis].name == "rank" ? 0 : records.code(record, axis));
   }
@@ -73,7 +73,7 @@ Key rest_of(const Records& records, std::uint32_t record,
 std::string place_of(const Records& records, std::uint32_t record,
                      const std::vector<std::size_t>& left_out) {
   std::vector<std::string> parts;
-  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = std::size(series_axes); axis < records.first_derived(); ++axis) {
     if (!records.varies(axis) || std::count(left_out.begin(), left_out.end(), axis)) continue;
     const std::string text = to_text(records.value(record, axis));
     if (!text.empty()) parts.push_back(records.axes()[axis].name + " " + text);

@@ -51,7 +51,7 @@ struct Failure {
 std::string where_it_fails(const Records& records, const std::vector<std::uint32_t>& ids,
                            bool whole_cases) {
   std::vector<std::string> parts;
-  for (std::size_t axis = 0; axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = 0; axis < records.first_derived(); ++axis) {
     const std::string& name = records.axes()[axis].name;
     if (whole_cases && name == "pass") continue;
     if (name == "part" || name == "rank" || name == "run" || !records.varies(axis)) continue;

@@ -127,7 +127,7 @@ std::vector<std::string> scaling_findings(const Records& records, const RecordId
   std::vector<std::string> sentences;
   for (const std::string_view metric : metrics_that_grow) {
     const std::vector<Figure> figures = figures_of(records, ids, std::string(metric));
-    for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+    for (std::size_t axis = std::size(series_axes); axis < records.first_derived(); ++axis) {
       const std::string& name = records.axes()[axis].name;
       const bool is_setting = name.find('.') != std::string::npos || name == "repeat";
       if (spec.axis.empty() ? is_setting : name != spec.axis) continue;

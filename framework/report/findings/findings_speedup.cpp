@@ -123,7 +123,7 @@ struct Sides {
 std::string sign_change(const Records& records, const BaselineComparison& comparison) {
   double best_share = 0;
   std::string best;
-  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = std::size(series_axes); axis < records.first_derived(); ++axis) {
     if (!records.varies(axis) || !is_numeric_axis(records, axis)) continue;
     std::map<double, std::pair<int, int>> counts;  // value → slower, faster
     for (const Pair& pair : comparison.pairs) {

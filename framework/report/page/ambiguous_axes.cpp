@@ -174,6 +174,7 @@ class Search {
 
   std::optional<Found> first_ambiguous(const BlockFigure& figures,
                                        const std::vector<std::string>& added) const {
+    if (awaits_counts(figures)) return std::nullopt;
     const RecordIds ids = matching(figures);
     std::vector<std::size_t> keys, open;
     for (const std::size_t axis : order_) {
@@ -181,8 +182,8 @@ class Search {
       const auto among = [&](const auto& names) { return std::ranges::count(names, name) > 0; };
       if (among(figures.keys) || among(added)) {
         keys.push_back(axis);
-      } else if (varies_[axis] && !among(figures.pooled) && is_judged(axis, figures) &&
-                 differ(ids, axis)) {
+      } else if (axis < records_.first_derived() && varies_[axis] && !among(figures.pooled) &&
+                 is_judged(axis, figures) && differ(ids, axis)) {
         open.push_back(axis);
       }
     }
@@ -199,6 +200,13 @@ class Search {
       }
     }
     return std::nullopt;
+  }
+
+  // Only results show what a program counts, and so what a count used as an axis tells apart.
+  bool awaits_counts(const BlockFigure& figures) const {
+    return records_.is_planned() && std::ranges::any_of(figures.keys, [&](const std::string& name) {
+             return !records_.axis(name);
+           });
   }
 
   // Every pass is timed; only results show which passes have other metrics.

@@ -137,7 +137,7 @@ std::optional<PlotSpec> default_plot(const Records& records, const std::string& 
   if (passes.empty()) return std::nullopt;
   PlotSpec plot;
   std::size_t most_values = 0;
-  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = std::size(series_axes); axis < records.first_derived(); ++axis) {
     const auto& candidate = records.axes()[axis];
     if (!records.varies(axis) || !numeric(candidate) || candidate.name == "repeat") continue;
     if (candidate.values.size() > most_values) {
@@ -157,7 +157,7 @@ std::optional<PlotSpec> default_plot(const Records& records, const std::string& 
   plot.log_y = plot.log_x;
   plot.y.metric = metric;
   std::vector<std::string> others;
-  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = std::size(series_axes); axis < records.first_derived(); ++axis) {
     const std::string& name = records.axes()[axis].name;
     if (records.varies(axis) && name != plot.x) others.push_back(name);
   }

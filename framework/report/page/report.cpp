@@ -138,8 +138,9 @@ std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known) {
 
 std::vector<Diagnostic> ambiguous_axes_of_plan(const ReportSpec& spec, const config::Plan& plan,
                                                const std::vector<std::string>& passes,
-                                               const std::vector<std::string>& overridden) {
-  const Records records(plan, passes);
+                                               const std::vector<std::string>& overridden,
+                                               const std::map<std::string, nlohmann::json>& presets) {
+  const Records records(plan, passes, presets);
   std::vector<Diagnostic> diagnostics;
   for (std::size_t i = 0; i < spec.blocks.size(); ++i) {
     AmbiguousPlace place = ambiguous_axes(records, spec.blocks[i], overridden);

@@ -46,14 +46,19 @@ Result<ReportSpec> read_spec(const yaml::Node& spec, const Vocabulary& known);
 std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known);
 
 // Reports each block that would show several results of the planned cases in one place. Axes that
-// --set names (`overridden`) may stay ambiguous: build() adds them.
-std::vector<Diagnostic> ambiguous_axes_of_plan(const ReportSpec& spec, const config::Plan& plan,
-                                               const std::vector<std::string>& passes,
-                                               const std::vector<std::string>& overridden = {});
+// --set names (`overridden`) may stay ambiguous: build() adds them. `presets` as in
+// config::Experiment.
+std::vector<Diagnostic> ambiguous_axes_of_plan(
+    const ReportSpec& spec, const config::Plan& plan, const std::vector<std::string>& passes,
+    const std::vector<std::string>& overridden = {},
+    const std::map<std::string, nlohmann::json>& presets = {});
 
 // Each adds what `known` lacks.
 void add_written_values(const config::Written& written, Vocabulary& known);
 void add_passes(const std::vector<std::string>& passes, Vocabulary& known);
+// The axes that follow from others: `model.d_model` of these presets, and the counted metrics of
+// `known`.
+void add_derived_axes(const std::map<std::string, nlohmann::json>& presets, Vocabulary& known);
 
 // Fails with the errors of read_spec() or `ceilings`. The reason replaces a block that cannot be
 // rendered and goes to `problems`. Ambiguous axes are added to their block and named below it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/data/derived_axes.h"
 #include "report/page/report.h"
 
 namespace assay::report {
@@ -31,14 +32,33 @@ void add_passes(const std::vector<std::string>& passes, Vocabulary& known) {
   }
 }
 
+void add_derived_axes(const std::map<std::string, nlohmann::json>& presets, Vocabulary& known) {
+  const auto add = [&](const std::string& name) {
+    if (!known.has_axis(name)) known.axes.push_back(name);
+  };
+  const PresetFields fields(presets);
+  for (const auto& [key, preset] : presets) {
+    const std::size_t slash = key.find('/');
+    for (const auto& [name, value] :
+         fields.of(key.substr(0, slash), Value(key.substr(slash + 1)))) {
+      add(name);
+    }
+  }
+  for (const MetricInfo& metric : known.metrics) {
+    if (metric.unit == "count") add(metric.name);
+  }
+}
+
 Vocabulary vocabulary_of(const Records& records, const std::vector<Source>& sources,
                          const std::vector<MetricInfo>& metrics) {
   Vocabulary known;
   const bool complete = is_complete(records);
-  for (const Records::Axis& axis : records.axes()) {
+  for (std::size_t i = 0; i < records.axes().size(); ++i) {
+    const Records::Axis& axis = records.axes()[i];
     known.axes.push_back(axis.name);
+    // A case that was left out may have other values.
     if (!complete && (axis.name == "rank" || axis.name == "part")) continue;
-    known.add_values(axis.name, axis.values);
+    if (i < records.first_derived()) known.add_values(axis.name, axis.values);
   }
   for (const Source& source : sources) {
     if (source.written) add_written_values(*source.written, known);

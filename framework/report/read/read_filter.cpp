@@ -37,6 +37,15 @@ void Reader::check_value(const yaml::Node& at, const std::string& axis, const st
   complain(at, fmt::format("{} '{}' does not exist", axis, text), std::move(hint));
 }
 
+void Reader::check_counts(const SourceLocation& at, const Expression& condition) {
+  for (const Expression::Use& use : condition.uses()) {
+    const bool word_expected = use.beside == "part" || use.beside == "pass";
+    if (!word_expected || !known_.has_axis(use.name) || !known_.metric(use.name)) continue;
+    complain(at, fmt::format("{} is compared with the number of {}", use.beside, use.name),
+             fmt::format("for the word, write '{}' in quotes", use.name));
+  }
+}
+
 // A bare word of a condition is an axis, or a value of the axis beside it.
 void Reader::check_words(const yaml::Node& at, const Expression& condition) {
   const auto& uses = condition.uses();
@@ -45,6 +54,7 @@ void Reader::check_words(const yaml::Node& at, const Expression& condition) {
     complain(at, "this condition names no axis", "known: " + join(known_.axes, ", "));
     return;
   }
+  check_counts(at.where, condition);
   for (const Expression::Use& use : uses) {
     if (is_axis(use)) continue;
     if (!known_.has_axis(use.beside)) {

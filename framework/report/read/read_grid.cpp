@@ -212,6 +212,7 @@ bool NameCheck::is_word(const Expression& expression, const std::string& name) c
 }
 
 void NameCheck::expression(const Expression& expression, const SourceLocation& at, bool comparing) {
+  if (comparing) reader_.check_counts(at, expression);
   std::vector<std::string> units;
   const std::set<std::string> calculated = expression.calculated();
   for (const std::string& used : expression.names()) {

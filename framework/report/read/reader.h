@@ -66,6 +66,9 @@ class Reader {
 
   // Complains where the axis' values are known and none has this name.
   void check_value(const yaml::Node& at, const std::string& axis, const std::string& text);
+  // Complains where a condition compares part or pass with a counted metric, which is an axis too:
+  // `part == parameters` means the word.
+  void check_counts(const SourceLocation& at, const Expression& condition);
   // {axis: value or list}, or an expression over axes, or a list of expressions.
   Filter filter(const yaml::Node& node);
 

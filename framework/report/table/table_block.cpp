@@ -98,7 +98,7 @@ void add_axis_columns(const std::vector<std::string>& axes, GridSpec& grid) {
 void default_rows(const Records& records, GridSpec& grid) {
   if (!grid.varying_rows) return;
   std::vector<std::string> axes;
-  for (std::size_t axis = std::size(series_axes); axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = std::size(series_axes); axis < records.first_derived(); ++axis) {
     const std::string& name = records.axes()[axis].name;
     const Condition* chosen = grid.where.on(name);
     const bool spread = std::any_of(

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "store/records/records.h"
+
+// Axes that follow from a case's parameters and counts: the fields of the presets it names
+// (`model.d_model` of `model: small`) and what its program counted (`parameters`).
+namespace assay::report {
+
+// The fields of presets, given as "model/small" → {d_model: 768, …}.
+class PresetFields {
+ public:
+  explicit PresetFields(const std::map<std::string, nlohmann::json>& presets);
+  // Any JSON but an object has no presets.
+  explicit PresetFields(const nlohmann::json& presets);
+
+  // "model.d_model" → 768 for parameter "model" with value "small"; numbers, words and truth
+  // values, no lists.
+  std::map<std::string, Value> of(const std::string& parameter, const Value& value) const;
+  std::map<std::string, Value> of(const store::Parameters& parameters) const;
+
+ private:
+  std::map<std::string, std::map<std::string, std::map<std::string, Value>>> fields_;
+};
+
+// The fields of a run's presets as they were in each session.
+class FieldsOfSessions {
+ public:
+  explicit FieldsOfSessions(const store::RunInfo& info);
+
+  std::map<std::string, Value> of(const store::CaseResult& result) const;
+
+ private:
+  std::vector<PresetFields> sessions_;  // by CaseResult::session
+};
+
+// The metrics in "count", of no part, for which the case has one value in all passes and ranks.
+std::map<std::string, Value> counts_of(const store::CaseResult& result);
+
+}  // namespace assay::report
