@@ -217,6 +217,20 @@ Result<Node> parse_file(const std::string& path, const Limits& limits) {
   return parse(*text, path, limits);
 }
 
+std::map<std::string, std::filesystem::path> documents_below(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::map<std::string, fs::path> files;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const fs::path& path = at->path();
+    if (path.extension() != ".yaml") continue;
+    const auto [known, added] = files.emplace(path.stem().string(), path);
+    if (!added) known->second = std::min(known->second, path);
+  }
+  return files;
+}
+
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   std::error_code ignored;

@@ -4,6 +4,7 @@
 // and hides yaml-cpp. Start here.
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,5 +60,8 @@ Result<Node> parse_file(const std::string& path, const Limits& limits = {});
 
 // The names of a folder's documents ("small" for small.yaml), sorted; none in an unreadable folder.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
+// The documents of a folder and its subfolders by name; of two with one name the path that sorts
+// first.
+std::map<std::string, std::filesystem::path> documents_below(const std::filesystem::path& folder);
 
 }  // namespace assay::yaml

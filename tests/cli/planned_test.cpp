@@ -100,6 +100,23 @@ TEST(ReportOfAnExperiment, NamesWhateverTellsItsResultsApart) {
             "");
 }
 
+// The fields of the presets it names, and what its workload counts.
+TEST(ReportOfAnExperiment, MayUseWhatFollowsFromItsAxes) {
+  const auto objections_with_rows = [](const std::string& rows) {
+    return objections_to(
+        "experiment: a\nworkload: model_step\nmatrix: {model: [small, xl]}\n"
+        "measure: {passes: [forward]}\nreport:\n  - table:\n      rows: [" +
+        rows + "]\n      columns: {ms: {metric: time, unit: ms}}\n");
+  };
+  EXPECT_EQ(objections_with_rows("model.d_model"), "");
+  EXPECT_EQ(objections_with_rows("parameters"), "");
+  EXPECT_NE(objections_with_rows("model.vocab_size").find("it does not name model (small, xl)"),
+            std::string::npos)
+      << "both have one vocabulary";
+  EXPECT_NE(objections_with_rows("model.depth").find("axis 'model.depth' does not exist"),
+            std::string::npos);
+}
+
 TEST(ReportOfAnExperiment, MayLeaveOpenWhatOnlyAnOverrideVaries) {
   const std::string report =
       "  - table:\n      rows: [seq_len, attention]\n"

@@ -90,9 +90,9 @@ Document rendered(const Golden& golden) {
   for (const store::Run& run : runs) inputs.sources.emplace_back(&run);
   inputs.with_context = false;
   inputs.layouts = layouts;
-  const std::string spec = golden.layout.empty() ? folder_of(golden) + "/layout.yaml"
-                                                 : (layouts / (golden.layout + ".yaml")).string();
-  auto layout = yaml::parse_file(spec);
+  const auto shipped = yaml::documents_below(layouts);
+  auto layout = yaml::parse_file(golden.layout.empty() ? folder_of(golden) + "/layout.yaml"
+                                                       : shipped.at(golden.layout).string());
   if (!layout) ADD_FAILURE() << layout.error().text();
   if (layout) inputs.spec = std::move(*layout);
   auto document = build(inputs);
@@ -153,7 +153,7 @@ const std::vector<Golden> model_timing{
     {"A8_pipe", "model_precision"},
     {"A8_ruled", "model_summary_precision", lines},
     {"A8_step", "train_step_summary", lines},
-    {"A8_sci", "", cells},
+    {"A8_sci", "mixed_precision_sci", cells},
     {"A9_pipe", "compiled_models"},
     {"A9_sci", "compiled_models_sci", cells},
     {"A9_sums", "compiled_sums", cells},
@@ -164,12 +164,12 @@ const std::vector<Golden> model_timing{
 
 const std::vector<Golden> studies{
     {"B3", "kernels", cells},
-    {"C1", ""},
-    {"C1_larger", ""},
+    {"C1", "accumulation"},
+    {"C1_larger", "accumulation_larger"},
     {"D2", "peak_memory", cells},
     {"F1", "", cells},
-    {"F2_first", "", cells},
-    {"F2_fused", "", cells},
+    {"F2_first", "norm_times_after", cells},
+    {"F2_fused", "norm_times_spaced", cells},
     {"F2_compiled", "norm_times", cells},
     {"F2_backward", "norm_times", cells},
     {"F3", "model_norms", cells},
@@ -185,7 +185,7 @@ const std::vector<Golden> attention{
     {"E6_pipe", "attention_compiled"},
     {"E6_ruled", "attention_summary_compiled", lines},
     {"E6_lines", "attention_lines", lines},
-    {"E7", "", lines},
+    {"E7", "attention_comparison", lines},
     {"E8", "attention_flash"},
     {"E9", ""},
     {"E10", "tile_sizes"},
@@ -205,7 +205,7 @@ const std::vector<Golden> communication{
     {"H1_2", "ddp_blocks"},
     {"H1_3", "ddp_blocks"},
     {"H2_naive", "nodes", cells},
-    {"H2_flat", "", cells},
+    {"H2_flat", "nodes_bare", cells},
     {"H2_individual", "nodes_spaced", cells},
     {"H2_overlap", "nodes_spaced", cells},
     {"H3_50", "ddp_toy"},

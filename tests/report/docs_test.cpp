@@ -238,9 +238,10 @@ Vocabulary everything_a_workload_has() {
                 "batch",
                 "heads",
                 "d_head",
-                "d_model",
-                "d_ff",
-                "layers",
+                "model.d_model",
+                "model.layers",
+                "model.heads",
+                "model.d_ff",
                 "n_cols",
                 "attention",
                 "attention.tile_size",
@@ -256,17 +257,16 @@ Vocabulary everything_a_workload_has() {
                 "size",
                 "repeat",
                 "workload",
-                "tensor",
-                "dtype",
-                "statistic",
                 "magnitude",
+                "terms",
+                "addend",
                 "checkpoint_every",
                 "shards",
                 "tensor_parallel",
                 "parallelism",
                 "means"};
-  known.passes = {"inference",  "forward",    "backward",  "forward_backward",
-                  "train_step", "all_reduce", "rank_total"};
+  known.passes = {"inference",        "forward",    "backward",
+                  "forward_backward", "train_step", "all_reduce"};
   for (const auto& [name, unit] : std::map<std::string, std::string>{{"time", "s"},
                                                                      {"total_time", "s"},
                                                                      {"memory_before", "byte"},
@@ -274,12 +274,9 @@ Vocabulary everything_a_workload_has() {
                                                                      {"allocated_memory", "byte"},
                                                                      {"reserved_memory", "byte"},
                                                                      {"parameters", "count"},
-                                                                     {"parameter_bytes", "byte"},
-                                                                     {"elements", "count"},
                                                                      {"calls", "count"},
                                                                      {"share", ""},
-                                                                     {"overhead", ""},
-                                                                     {"bus_bandwidth", "byte/s"}}) {
+                                                                     {"bus_bytes", "byte"}}) {
     known.metrics.push_back({name, unit, Direction::neither, ""});
   }
   // Metrics of planned workloads.
@@ -295,34 +292,47 @@ Vocabulary everything_a_workload_has() {
       {"FLOP", {"flops"}},
       {"FLOP/s", {"peak_flops"}},
       {"token", {"bound_batch"}},
-      {"", {"error", "exponent_bits", "mantissa_bits", "largest", "smallest_normal", "epsilon"}}};
+      {"",
+       {"result", "error", "exponent_bits", "mantissa_bits", "largest", "smallest_normal",
+        "epsilon"}}};
   for (const auto& [unit, names] : by_unit) {
     for (const std::string& name : names) {
       known.metrics.push_back({name, unit, Direction::neither, ""});
     }
   }
+  for (const char* name : {"dtype", "range"}) {
+    known.metrics.push_back({name, "", Direction::neither, "", {}, MetricKind::text});
+  }
   return known;
 }
 
 TEST(ShippedLayouts, BeginWithWhatTheyMake) {
-  for (const auto& entry : std::filesystem::directory_iterator(source_root / "configs/layouts")) {
-    const auto text = read_file(entry.path().string());
+  for (const auto& [name, path] : yaml::documents_below(source_root / "configs/layouts")) {
+    const auto text = read_file(path.string());
     ASSERT_TRUE(text) << text.error().text();
-    EXPECT_TRUE(text->starts_with("# ")) << entry.path() << " does not begin with what it makes";
+    EXPECT_TRUE(text->starts_with("# ")) << path << " does not begin with what it makes";
   }
 }
 
 TEST(ShippedLayouts, AreWellFormed) {
-  std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(source_root / "configs/layouts")) {
-    if (entry.path().extension() != ".yaml") continue;
-    ++count;
-    const auto spec = yaml::parse_file(entry.path().string());
+  const auto layouts = yaml::documents_below(source_root / "configs/layouts");
+  EXPECT_GT(layouts.size(), 20u);
+  for (const auto& [name, path] : layouts) {
+    const auto spec = yaml::parse_file(path.string());
     ASSERT_TRUE(spec) << spec.error().text();
     for (const Diagnostic& diagnostic : check(*spec, everything_a_workload_has()))
       ADD_FAILURE() << diagnostic.text();
   }
-  EXPECT_GT(count, 20u);
+}
+
+// A name stands for one layout, whatever its folder.
+TEST(ShippedLayouts, HaveNamesOfTheirOwn) {
+  std::size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(source_root / "configs/layouts")) {
+    files += entry.path().extension() == ".yaml" ? 1 : 0;
+  }
+  EXPECT_EQ(yaml::documents_below(source_root / "configs/layouts").size(), files);
 }
 
 }  // namespace

@@ -21,13 +21,16 @@ namespace {
 
 Result<yaml::Node> report_of_layout(const std::filesystem::path& layouts, const std::string& name) {
   const bool is_path = name.ends_with(".yaml");
-  const std::vector<std::string> known = yaml::names_in(layouts);
-  if (!is_path && !std::ranges::count(known, name)) {
+  const auto known = yaml::documents_below(layouts);
+  const auto named = known.find(name);
+  if (!is_path && named == known.end()) {
+    std::vector<std::string> names;
+    for (const auto& [shipped, path] : known) names.push_back(shipped);
     return fail(ExitCode::bad_input,
-                fmt::format("there is no layout '{}'{}", name, suggestion(name, known)),
+                fmt::format("there is no layout '{}'{}", name, suggestion(name, names)),
                 "or name a file that ends in .yaml");
   }
-  auto node = yaml::parse_file(is_path ? name : (layouts / (name + ".yaml")).string());
+  auto node = yaml::parse_file(is_path ? name : named->second.string());
   if (!node) return node;
   const yaml::Node* report = node->find("report");
   return report == nullptr ? *node : *report;

@@ -25,8 +25,8 @@ ExitCode print(const Rendered& rendered);
 
 struct ReportRequest {
   std::vector<std::string> runs;  // several are merged in this order
-  // NAME of configs/layouts/NAME.yaml, or a path ending in .yaml; else the `report` of the first
-  // run's experiment.
+  // A layout of configs/layouts by its name, or a path ending in .yaml; else the `report` of the
+  // first run's experiment.
   std::optional<std::string> layout = {};
   std::optional<std::string> output = {};
   // Calibrations for shares (cli/ceilings.h); empty: the newest ones of each run's own machine.

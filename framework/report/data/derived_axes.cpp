@@ -96,14 +96,14 @@ std::map<std::string, Value> FieldsOfSessions::of(const store::CaseResult& resul
 std::map<std::string, Value> counts_of(const store::CaseResult& result) {
   std::map<std::string, std::optional<double>> counts;
   for (const store::Series& series : result.series) {
-    if (series.unit != "count" || !series.part.empty() || series.outcome != Outcome::ok) continue;
+    if (series.unit != "count" || !series.part.empty()) continue;
     const auto number = only_number(series);
     const auto [at, added] = counts.emplace(series.metric, number);
     if (!added && at->second != number) at->second.reset();
   }
   std::map<std::string, Value> values;
   for (const auto& [metric, number] : counts) {
-    if (number) values.emplace(metric, whole_if_possible(*number));
+    values.emplace(metric, number ? whole_if_possible(*number) : Value{});
   }
   return values;
 }

@@ -38,7 +38,8 @@ class FieldsOfSessions {
   std::vector<PresetFields> sessions_;  // by CaseResult::session
 };
 
-// The metrics in "count", of no part, for which the case has one value in all passes and ranks.
+// The metrics in "count", of no part: the value that the case has in all passes and ranks,
+// monostate where they differ.
 std::map<std::string, Value> counts_of(const store::CaseResult& result);
 
 }  // namespace assay::report

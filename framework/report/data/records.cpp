@@ -106,7 +106,8 @@ void Records::add_derived_axes(const std::set<std::string>& names) {
   }
 }
 
-void Records::set_derived(const std::map<std::string, Value>& values, std::vector<std::uint32_t>& codes) {
+void Records::set_derived(const std::map<std::string, Value>& values,
+                          std::vector<std::uint32_t>& codes) {
   for (const auto& [name, value] : values) {
     const auto at = axis(name);
     if (at && *at >= first_derived_) codes[*at] = intern(*at, value);

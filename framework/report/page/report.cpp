@@ -136,10 +136,10 @@ std::vector<Diagnostic> check(const yaml::Node& spec, const Vocabulary& known) {
   return read ? std::vector<Diagnostic>() : read.error().diagnostics;
 }
 
-std::vector<Diagnostic> ambiguous_axes_of_plan(const ReportSpec& spec, const config::Plan& plan,
-                                               const std::vector<std::string>& passes,
-                                               const std::vector<std::string>& overridden,
-                                               const std::map<std::string, nlohmann::json>& presets) {
+std::vector<Diagnostic> ambiguous_axes_of_plan(
+    const ReportSpec& spec, const config::Plan& plan, const std::vector<std::string>& passes,
+    const std::vector<std::string>& overridden,
+    const std::map<std::string, nlohmann::json>& presets) {
   const Records records(plan, passes, presets);
   std::vector<Diagnostic> diagnostics;
   for (std::size_t i = 0; i < spec.blocks.size(); ++i) {

@@ -31,7 +31,7 @@ struct Inputs {
   // Ceilings of the machine a source was measured on, called if the spec needs them; empty: none.
   std::function<Result<Ceilings>(const store::Run& source)> ceilings = {};
   std::filesystem::path folder;   // for plots; empty: no plots
-  std::filesystem::path layouts;  // folder of shipped layouts; empty: none
+  std::filesystem::path layouts;  // folder of shipped layouts, or of their folders; empty: none
   // Holds the runs' folders with the files that cases have left; empty: no links to them.
   std::filesystem::path results = {};
   // Where pictures go below `folder`, and what their paths are relative to: a chapter's.

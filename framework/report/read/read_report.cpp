@@ -126,18 +126,19 @@ void read_layout(Reader& reader, const Node& node, Blocks& into) {
   }
   layout.where.add(into.where);
   const std::filesystem::path& folder = reader.known().layouts;
-  const std::filesystem::path path = folder / (layout.name + ".yaml");
-  std::error_code problem;
-  if (layout.name.find_first_of("/\\") != std::string::npos ||
-      !std::filesystem::exists(path, problem)) {
-    reader.complain_unknown(node.where, "layout", layout.name, yaml::names_in(folder));
+  const auto known = yaml::documents_below(folder);
+  const auto named = known.find(layout.name);
+  if (named == known.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, path] : known) names.push_back(name);
+    reader.complain_unknown(node.where, "layout", layout.name, names);
     return;
   }
   if (into.depth >= max_layout_depth) {
     reader.complain(node, fmt::format("layout '{}' includes itself", layout.name));
     return;
   }
-  const auto content = yaml::parse_file(path.string());
+  const auto content = yaml::parse_file(named->second.string());
   if (content)
     return read_list(reader, *content, {into.all, layout.where, into.depth + 1}, nullptr);
   for (const Diagnostic& diagnostic : content.error().diagnostics) {
@@ -171,7 +172,7 @@ const Keys<Blocks>& block_keys() {
       {"artefacts", "A table of the files that cases have left, with links.",
        json{{"anyOf", {shape::refer("artefacts"), {{"type", "null"}}}}}, add_block<read_artefacts>},
       {"findings", "Sentences made from the data.", findings_schema(), read_findings},
-      {"layout", "The blocks of configs/layouts/NAME.yaml.",
+      {"layout", "The blocks of a layout in configs/layouts, by its name.",
        shape::text_or(yaml::object_schema(layout_keys())), read_layout}};
   return keys;
 }

@@ -265,7 +265,7 @@ struct Vocabulary {
   std::vector<MetricInfo> metrics;
   std::vector<std::string> passes;
   std::vector<std::string> lanes;  // of spans
-  std::filesystem::path layouts;   // folder of NAME.yaml; empty: none
+  std::filesystem::path layouts;   // folder of NAME.yaml, or its subfolders; empty: none
   bool open = false;               // accepts any axis and pass: the experiment itself has mistakes
 
   const MetricInfo* metric(std::string_view name) const;

@@ -86,7 +86,7 @@ std::string name_cell(const store::Artefact& artefact, const std::string& run,
 std::vector<std::size_t> axes_of(const Records& records, const std::vector<FoundFile>& files,
                                  const Filter& combination) {
   std::vector<std::size_t> axes;
-  for (std::size_t axis = 0; axis < records.axes().size(); ++axis) {
+  for (std::size_t axis = 0; axis < records.first_derived(); ++axis) {
     const bool of_series = axis == pass_axis || axis == part_axis || axis == rank_axis;
     if (of_series || axis == run_axis || combination.on(records.axes()[axis].name)) continue;
     const bool differ = std::any_of(files.begin(), files.end(), [&](const FoundFile& file) {

@@ -360,7 +360,7 @@ TEST(Share, NeverAsksForCeilingsThatNothingIsAShareOf) {
 }
 
 std::string shipped(const std::string& name) {
-  return *read_file(ASSAY_SOURCE_DIR "/configs/layouts/" + name + ".yaml");
+  return *read_file(ASSAY_SOURCE_DIR "/configs/layouts/ceilings/" + name + ".yaml");
 }
 
 // The last three cells of a table: time, rate and share.

@@ -73,33 +73,36 @@ TEST_F(ShippedLayout, Operators) {
 }
 
 TEST_F(ShippedLayout, DtypeTrace) {
-  const std::string report = rendered({"precision,tensor,dtype,element_size.value [byte]\n"
-                                       "fp16,parameters,fp32,4\nfp16,fc1 output,fp16,2\n"
-                                       "bf16,fc1 output,bf16,2\n"},
-                                      "dtype_trace");
+  const std::string report =
+      rendered({"precision,part,dtype.words [text],element_size.value [byte]\n"
+                "fp16,parameters,torch.float32,4\nfp16,fc1 output,torch.float16,2\n"
+                "bf16,fc1 output,torch.bfloat16,2\n"},
+               "dtype_trace");
   EXPECT_EQ(cells_of(report), (Rows{{"Tensor", "Dtype", "Bytes"},
-                                    {"parameters", "fp32", "4"},
-                                    {"fc1 output", "fp16", "2"},
+                                    {"parameters", "torch.float32", "4"},
+                                    {"fc1 output", "torch.float16", "2"},
                                     {"Tensor", "Dtype", "Bytes"},
-                                    {"fc1 output", "bf16", "2"}}));
+                                    {"fc1 output", "torch.bfloat16", "2"}}));
 }
 
 // fp16: 5 exponent bits, largest (2 − 2⁻¹⁰) · 2¹⁵ = 65504, smallest normal 2⁻¹⁴, epsilon 2⁻¹⁰.
 TEST_F(ShippedLayout, NormSensitivity) {
   const char* const figures =
-      "workload,precision,n_cols,magnitude,statistic,error.value "
-      "[],exponent_bits.value [],mantissa_bits.value [],largest.value [],smallest_normal.value "
-      "[],epsilon.value [],outcome\n"
-      "norm_statistics,fp16,1024,1,mean,0.002,,,,,,ok\n"
-      "norm_statistics,fp16,1024,1,variance,,,,,,,wrong\n"
-      "norm_statistics,fp32,1024,1,mean,0.0000003,,,,,,ok\n"
-      "norm_statistics,fp32,1024,1,variance,0.000001,,,,,,ok\n"
-      "number_format,fp16,,,,,5,10,65504,0.00006103515625,0.0009765625,ok\n";
+      "precision,n_cols,magnitude,part,error.value [],range.words [text],exponent_bits.value "
+      "[count],mantissa_bits.value [count],largest.value [],smallest_normal.value "
+      "[],epsilon.value []\n"
+      "fp16,1024,1,mean,0.002,fits,,,,,\n"
+      "fp16,1024,1,variance,,overflows,,,,,\n"
+      "fp32,1024,1,mean,0.0000003,fits,,,,,\n"
+      "fp32,1024,1,variance,0.000001,fits,,,,,\n"
+      "fp16,1024,1,,,,5,10,65504,0.00006103515625,0.0009765625\n";
   EXPECT_EQ(
       cells_of(rendered({figures}, "norm_sensitivity")),
       (Rows{
+          {"n_cols", "magnitude", "mean, fp16", "mean, fp32", "variance, fp32"},
+          {"1024", "1", "2.0e-03", "3.0e-07", "1.0e-06"},
           {"n_cols", "magnitude", "mean, fp16", "mean, fp32", "variance, fp16", "variance, fp32"},
-          {"1024", "1", "2.0e-03", "3.0e-07", "overflow", "1.0e-06"},
+          {"1024", "1", "fits", "fits", "overflows", "fits"},
           {"precision", "exponent bits", "mantissa bits", "largest", "smallest normal", "epsilon"},
           {"fp16", "5", "10", "6.550e+04", "6.104e-05", "9.766e-04"}}));
 }
@@ -107,7 +110,7 @@ TEST_F(ShippedLayout, NormSensitivity) {
 // 4 · 4 · 512 · 2560 byte = 20 MiB.
 TEST_F(ShippedLayout, ResidualStream) {
   EXPECT_EQ(
-      cells_of(rendered({"model,batch,seq_len,d_model,part,tensor_size.value [MiB]\n"
+      cells_of(rendered({"model,batch,seq_len,model.d_model,part,tensor_size.value [MiB]\n"
                          "2.7B,4,512,2560,residual_stream,20\n"},
                         "residual_stream")),
       (Rows{{"model", "batch", "seq_len", "d_model", "4 · batch · seq_len · d_model", "allocated"},
@@ -214,7 +217,7 @@ TEST_F(ShippedLayout, FullySharded) {
 TEST_F(ShippedLayout, StateAccounting) {
   const std::string report =
       rendered({"model,batch,parameters.value [],saved_for_backward.value [GiB]\n"
-                "xxl,,219848638464,\nxxl,1,,512\nxxl,2,,1024\n"},
+                "xxl,1,219848638464,512\nxxl,2,219848638464,1024\n"},
                "state_accounting");
   EXPECT_NE(report.find("xxl: 219,848,638,464 parameters;"), std::string::npos) << report;
   EXPECT_NE(report.find("16 byte each, 3,517.58 GB in all: 44 GPUs of 80 GB."), std::string::npos)

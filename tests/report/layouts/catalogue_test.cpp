@@ -1,63 +1,57 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <set>
 
 #include "base/text.h"
+#include "catalogue_page.h"
+#include "rendering.h"
 #include "source_root.h"
 #include "yaml/document.h"
 
-// docs/catalogue.md names the experiment and the layout of every deliverable.
+// docs/catalogue.md is made of docs/catalogue.yaml and the kept runs.
 namespace assay::report {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace testing_support;
 
-std::string page() {
-  const auto text = read_file((source_root / "docs/catalogue.md").string());
-  if (!text) ADD_FAILURE() << text.error().text();
-  return text ? *text : "";
+const std::vector<CatalogueSection>& sections() {
+  static const auto read = [] {
+    auto all = read_catalogue(source_root / "docs/catalogue.yaml");
+    if (!all) ADD_FAILURE() << all.error().text();
+    return all ? *all : std::vector<CatalogueSection>();
+  }();
+  return read;
 }
 
-struct Link {
-  std::string file, heading;  // "#heading" is optional
-};
-
-std::vector<Link> links_of(const std::string& text) {
-  static const std::regex link("\\]\\(([^)#]*)(#[^)]*)?\\)");
-  std::vector<Link> links;
-  for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
-    links.push_back({(*at)[1], (*at)[2]});
+std::vector<CatalogueRow> rows() {
+  std::vector<CatalogueRow> all;
+  for (const CatalogueSection& section : sections()) {
+    all.insert(all.end(), section.rows.begin(), section.rows.end());
   }
-  return links;
+  return all;
 }
 
-fs::path file_of(const Link& link) { return (source_root / "docs" / link.file).lexically_normal(); }
-
-// An experiment is a mapping, a layout a list of blocks.
-bool is_layout(const Link& link) {
-  return link.file.ends_with(".yaml") && link.file.find("experiments/") == std::string::npos;
-}
-
-// GitHub's anchor of a heading.
-std::set<std::string> headings_of(const fs::path& file) {
-  std::set<std::string> headings;
-  for (const std::string& line : split(*read_file(file.string()), '\n')) {
-    const std::size_t start = line.find_first_not_of('#');
-    if (start == 0 || start == std::string::npos || line[start] != ' ') continue;
-    std::string name = "#";
-    for (const char c : line.substr(start + 1)) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (c == ' ') name += '-';
-      if (std::isalnum(byte) != 0 || c == '-' || c == '_') {
-        name += static_cast<char>(std::tolower(byte));
-      }
-    }
-    headings.insert(name);
+TEST(Documentation, TheCatalogueIsWhatItsDataAndTheKeptRunsGive) {
+  const auto kept = kept_runs(source_root / "reports");
+  ASSERT_TRUE(kept) << kept.error().text();
+  const std::string made = catalogue_page(source_root, sections(), *kept);
+  const std::string file = (source_root / "docs/catalogue.md").string();
+  if (std::getenv("ASSAY_WRITE_DOCS") != nullptr) {
+    ASSERT_TRUE(write_file(file, made));
+    return;
   }
-  return headings;
+  const auto text = read_file(file);
+  ASSERT_TRUE(text) << text.error().text();
+  const auto expected = split(*text, '\n'), lines = split(made, '\n');
+  for (std::size_t i = 0; i < std::min(expected.size(), lines.size()); ++i) {
+    EXPECT_EQ(lines[i], expected[i]) << "docs/catalogue.md:" << i + 1 << ": run tools/docs";
+  }
+  EXPECT_EQ(lines.size(), expected.size()) << "run tools/docs";
 }
 
 TEST(Catalogue, HasARowForEveryDeliverable) {
@@ -74,54 +68,123 @@ TEST(Catalogue, HasARowForEveryDeliverable) {
                                                                         {'J', 5}}) {
     for (int i = 1; i <= count; ++i) expected.push_back(section + std::to_string(i));
   }
-  static const std::regex row("^\\| ([A-J][0-9]+) \\|");
-  for (const std::string& line : split(page(), '\n')) {
-    std::smatch found;
-    if (std::regex_search(line, found, row)) present.push_back(found[1]);
+  EXPECT_EQ(expected.size(), 62u);
+  for (const CatalogueRow& row : rows()) {
+    if (!row.id.empty()) present.push_back(row.id);
   }
   EXPECT_EQ(present, expected);
 }
 
-// Rows that a report cannot show: a profiler's picture, and a derivation.
-const std::set<std::string> without_layout{"B8", "F4"};
-
-TEST(Catalogue, NamesALayoutForEveryRow) {
-  static const std::regex row("^\\| ([A-J][0-9]+) \\|[^|]*\\|([^|]*)\\|");
-  for (const std::string& line : split(page(), '\n')) {
-    std::smatch found;
-    if (!std::regex_search(line, found, row) || without_layout.contains(found[1])) continue;
-    const auto links = links_of(found[2]);
-    EXPECT_TRUE(std::any_of(links.begin(), links.end(), is_layout)) << line;
-  }
-}
-
-TEST(Catalogue, LinksLeadSomewhere) {
-  const auto links = links_of(page());
-  EXPECT_GT(links.size(), 100u);
-  for (const Link& link : links) {
-    EXPECT_TRUE(fs::exists(file_of(link))) << link.file;
-    if (!link.heading.empty() && fs::exists(file_of(link))) {
-      EXPECT_EQ(headings_of(file_of(link)).count(link.heading), 1u) << link.file << link.heading;
-    }
-    if (is_layout(link)) {
-      const auto layout = yaml::parse_file(file_of(link).string());
-      EXPECT_TRUE(layout && layout->is_sequence()) << link.file;
-    }
+TEST(Catalogue, HasALayoutATestAndNeedsForEveryRow) {
+  for (const CatalogueRow& row : rows()) {
+    EXPECT_FALSE(row.golden.empty() && row.tests.empty()) << row.id;
+    if (row.id.empty() || row.id == "F4") continue;  // a derivation
+    EXPECT_FALSE(row.layouts.empty()) << row.id;
+    EXPECT_FALSE(row.needs.empty()) << row.id;
   }
 }
 
 TEST(Catalogue, NamesEveryLayoutAndEveryGoldenTable) {
-  std::set<fs::path> linked;
-  for (const Link& link : links_of(page())) linked.insert(file_of(link));
-  for (const auto& entry : fs::directory_iterator(source_root / "configs/layouts")) {
-    EXPECT_EQ(linked.count(entry.path().lexically_normal()), 1u) << entry.path();
+  std::set<std::string> layouts, golden, shipped, folders;
+  for (const CatalogueRow& row : rows()) {
+    layouts.insert(row.layouts.begin(), row.layouts.end());
+    golden.insert(row.golden.begin(), row.golden.end());
+  }
+  for (const auto& [name, path] : yaml::documents_below(source_root / "configs/layouts")) {
+    shipped.insert(name);
   }
   for (const auto& entry : fs::directory_iterator(source_root / "tests/golden")) {
-    if (!entry.is_directory()) continue;
-    EXPECT_EQ(linked.count(entry.path().lexically_normal()), 1u) << entry.path();
-    const fs::path own = entry.path() / "layout.yaml";
-    EXPECT_TRUE(!fs::exists(own) || linked.count(own.lexically_normal()) == 1) << own;
+    if (entry.is_directory()) folders.insert(entry.path().filename());
   }
+  EXPECT_EQ(layouts, shipped);
+  EXPECT_EQ(golden, folders);
+}
+
+TEST(Catalogue, LinksLeadSomewhere) {
+  const auto page = read_file((source_root / "docs/catalogue.md").string());
+  ASSERT_TRUE(page) << page.error().text();
+  static const std::regex link("\\]\\(([^)#]*)(#[^)]*)?\\)");
+  std::size_t count = 0;
+  for (std::sregex_iterator at(page->begin(), page->end(), link), end; at != end; ++at, ++count) {
+    EXPECT_TRUE(fs::exists(source_root / "docs" / (*at)[1].str())) << (*at)[1];
+  }
+  EXPECT_GT(count, 150u);
+}
+
+// Two sizes and two passes are asked for.
+CatalogueRow two_by_two() {
+  CatalogueRow row;
+  row.needs = {{{{"metric", {{"time"}}},
+                 {"model", {{"small"}, {"xl", "xl-2026"}}},
+                 {"pass", {{"forward"}, {"backward"}}}},
+                1}};
+  return row;
+}
+
+KeptRun kept_as(const std::string& experiment, const std::string& csv,
+                const std::string& cpu = "A") {
+  auto run = std::make_shared<store::Run>(run_of(csv));
+  run->info.first.machine = {{"cpu", cpu}};
+  return {"box", experiment, run,
+          std::make_shared<const Records>(std::vector<Source>{Source(run.get())})};
+}
+
+std::vector<std::string> names_of(const Coverage& coverage) {
+  std::vector<std::string> names;
+  for (const KeptRun* run : coverage.runs) names.push_back(run->experiment);
+  return names;
+}
+
+using Words = std::vector<std::string>;
+
+TEST(CatalogueCoverage, NamesTheValuesWithoutAResult) {
+  const std::vector<KeptRun> kept = {
+      kept_as("a",
+              "model,pass,time.mean [s]\nsmall,forward,1\nsmall,backward,1\nxl-2026,forward,1\n"
+              "medium,forward,1\nmedium,backward,1\n")};
+  const Coverage coverage = coverage_of(two_by_two(), kept);
+  EXPECT_EQ(coverage.needed, 4u);
+  EXPECT_EQ(coverage.found, 3u);
+  EXPECT_EQ(coverage.missing, (Words{"model xl or xl-2026 × pass backward"}));
+  EXPECT_EQ(coverage_of(two_by_two(), {kept_as("b",
+                                               "model,pass,time.mean [s]\n"
+                                               "small,forward,1\nsmall,backward,1\n")})
+                .missing,
+            (Words{"model xl or xl-2026"}));
+}
+
+TEST(CatalogueCoverage, CountsOutOfMemoryButNoOtherFailure) {
+  const Coverage coverage = coverage_of(
+      two_by_two(), {kept_as("a",
+                             "model,pass,time.mean [s],outcome\nsmall,forward,1,ok\n"
+                             "small,backward,1,ok\nxl,forward,,oom\nxl,backward,,crashed\n")});
+  EXPECT_EQ(coverage.found, 3u);
+  EXPECT_EQ(coverage.out_of_memory, 1u);
+  EXPECT_EQ(coverage.missing, (Words{"model xl or xl-2026 × pass backward"}));
+}
+
+TEST(CatalogueCoverage, TakesTheNamedExperimentFirstAndNoRunWithoutNeed) {
+  const char* const all =
+      "model,pass,time.mean [s]\nsmall,forward,1\nsmall,backward,1\nxl,forward,1\nxl,backward,1\n";
+  const char* const half = "model,pass,time.mean [s]\nsmall,forward,1\nsmall,backward,1\n";
+  CatalogueRow row = two_by_two();
+  EXPECT_EQ(names_of(coverage_of(row, {kept_as("half", half), kept_as("all", all)})),
+            (Words{"all"}));
+  row.experiments = {"half"};
+  EXPECT_EQ(names_of(coverage_of(row, {kept_as("half", half), kept_as("all", all)})),
+            (Words{"half", "all"}));
+}
+
+TEST(CatalogueCoverage, AsksForTwoKindsOfMachine) {
+  const char* const all =
+      "model,pass,time.mean [s]\nsmall,forward,1\nsmall,backward,1\nxl,forward,1\nxl,backward,1\n";
+  CatalogueRow row = two_by_two();
+  row.needs.front().machines = 2;
+  EXPECT_EQ(coverage_of(row, {kept_as("a", all), kept_as("b", all)}).missing,
+            (Words{"a second machine"}));
+  const auto both = coverage_of(row, {kept_as("a", all), kept_as("b", all, "B")});
+  EXPECT_EQ(both.missing, Words());
+  EXPECT_EQ(names_of(both), (Words{"a", "b"}));
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ std::string objections_to(const std::string& text) {
 TEST(ReportSchema, AcceptsEveryLayoutAndExperiment) {
   std::size_t count = 0;
   for (const char* folder : {"configs/layouts", "experiments"}) {
-    for (const auto& entry : fs::directory_iterator(source_root / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(source_root / folder)) {
+      if (!entry.is_regular_file()) continue;
       const auto node = yaml::parse_file(entry.path().string());
       ASSERT_TRUE(node) << node.error().text();
       const yaml::Node* report = node->is_mapping() ? node->find("report") : &*node;

@@ -277,6 +277,18 @@ TEST_F(Layouts, StandForTheirBlocks) {
   EXPECT_EQ(*text, "## Times\n\n| model   |   s |\n|:--------|----:|\n| xl      |   2 |\n");
 }
 
+TEST_F(Layouts, AreFoundByNameInAnyFolder) {
+  std::filesystem::create_directories(folder_ / "models" / "more");
+  write("models/more/times", "- table:\n    columns: {s: {metric: time, unit: s}}\n");
+  const auto text = rendered(two_models, "- layout: {name: times, where: {model: xl}}\n");
+  ASSERT_TRUE(text) << text.error().text();
+  EXPECT_EQ(*text, "|   s |\n|----:|\n|   2 |\n");
+  const auto by_path = rendered(two_models, "- layout: models/more/times\n");
+  ASSERT_FALSE(by_path);
+  EXPECT_NE(by_path.error().text().find("known: times"), std::string::npos)
+      << by_path.error().text();
+}
+
 TEST_F(Layouts, MistakesInsideNameTheirFile) {
   write("times", "- table:\n    rows: [model]\n    columns: {s: {metric: tiem, unit: s}}\n");
   const auto text = rendered(two_models, "- layout: times\n");
