@@ -52,9 +52,9 @@ TEST_F(InstalledTest, AProjectOfItsOwnIsFoundBuiltAndChecked) {
   succeed(folder_.path(), {program.string(), "list"});
   succeed(project, {ASSAY_CMAKE, "--install", "build"});
   // What a compiled option would be built from.
-  for (const char* file :
-       {"lib/assay/plugins/workload/my_load.build.json", "share/assay/plugins/workload/my_load/my_load.cpp",
-        "share/assay/plugins/device/reduce.cuh"}) {
+  for (const char* file : {"lib/assay/plugins/workload/my_load.build.json",
+                           "share/assay/plugins/workload/my_load/my_load.cpp",
+                           "share/assay/plugins/device/reduce.cuh"}) {
     EXPECT_TRUE(std::filesystem::exists(prefix() / file)) << file;
   }
   const auto listed = run::capture({{program.string(), "show", "workload/my_load"}, {}, false});

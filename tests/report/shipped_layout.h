@@ -33,7 +33,8 @@ class ShippedLayout : public testing::Test {
     for (const store::Run& run : runs) inputs.sources.emplace_back(&run);
     inputs.with_context = false;
     inputs.folder = folder_;
-    inputs.spec = *yaml::parse_file(yaml::documents_below(ASSAY_SOURCE_DIR "/configs/layouts").at(layout));
+    inputs.spec =
+        *yaml::parse_file(yaml::documents_below(ASSAY_SOURCE_DIR "/configs/layouts").at(layout));
     const auto document = build(inputs);
     return document ? *to_markdown(*document) : "ERROR " + document.error().text();
   }

@@ -211,9 +211,9 @@ void print_suite(const Context& context, const PlannedSuite& suite, const WallTi
     }
     const run::Surroundings around = {context.catalogue, plans[i].experiment, machine,
                                       context.catalogue.uses_cuda()};
-    Planner(context.installation, around, plans[i].plan, allow_external,
-            [&](std::size_t index) { return note_on_shared(work, plans, i, index); })
-        .print();
+    Planner(context.installation, around, plans[i].plan, allow_external, [&](std::size_t index) {
+      return note_on_shared(work, plans, i, index);
+    }).print();
     print_out("\n");
   }
   print_out("{}", outlook_of(suite, work, times).text(suite.suite.name));

@@ -197,7 +197,8 @@ TEST_F(Plots, IntervalsOfSamplesAreBootstrapped) {
 // The figures of writeup 004's collectives (tests/golden/G5): a picture for each transport.
 TEST_F(Plots, OfCollectivesAreOneATransport) {
   const auto csv = read_file(ASSAY_SOURCE_DIR "/tests/golden/G5/data.csv");
-  const auto layout = read_file(ASSAY_SOURCE_DIR "/configs/layouts/collectives/collective_times.yaml");
+  const auto layout =
+      read_file(ASSAY_SOURCE_DIR "/configs/layouts/collectives/collective_times.yaml");
   ASSERT_TRUE(csv && layout);
   const std::string text = rendered(*csv, *layout);
   if (text.find("gnuplot is not") != std::string::npos) GTEST_SKIP() << "gnuplot is not installed";
