@@ -38,7 +38,7 @@ std::map<int, TileCase> tile_cases(const fs::path& folder) {
   for (const auto& line : exported(folder)) {
     if (!line.contains("case") || !line["case"].contains("attention.tile")) continue;
     cases[line["case"]["attention.tile"]] = {line.value("outcome", ""), line.value("reason", ""),
-                                             line.value("build", "")};
+                                             line["provenance"].value("build", "")};
   }
   return cases;
 }
