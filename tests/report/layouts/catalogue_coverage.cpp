@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "catalogue_page.h"
+#include "report/spec/spec.h"
 #include "store/records/identity.h"
 
 namespace assay::report::testing_support {
