@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "build_folder.h"
 #include "conformance/check.h"
 #include "worker/process/plugin_loader.h"
 
@@ -18,12 +19,6 @@ struct Registered {
 
 inline void PrintTo(const Registered& plugin, std::ostream* stream) {
   *stream << plugin.kind << "/" << plugin.name;
-}
-
-// ASSAY_BUILD_DIR in the environment names a copy on another machine.
-inline std::string build_folder() {
-  const char* moved = std::getenv("ASSAY_BUILD_DIR");
-  return moved == nullptr ? ASSAY_BUILD_DIR : moved;
 }
 
 // Registrations of every library under build/…/plugins.

@@ -10,15 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "build_folder.h"
 #include "model/textbook_ops.h"
 
 namespace assay::test {
-
-// Build folder of the plugins. ASSAY_BUILD_DIR in the environment names a copy on another machine.
-inline std::string build_folder() {
-  const char* moved = std::getenv("ASSAY_BUILD_DIR");
-  return moved == nullptr ? ASSAY_BUILD_DIR : moved;
-}
 
 // The registration of that name in a library, which stays loaded.
 inline const PluginEntry& entry_in(const std::string& file, const std::string& name) {
