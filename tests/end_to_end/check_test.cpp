@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"compile/ignores_limit", "optimizer", "a norm above the limit",
               "first moment is off by "},
         Fault{"compile/assumes_joined", "products", "q, k and v (fewer heads), weights apart",
-              "product 2 is off by "},
+              "product 3 is off by "},
         Fault{"precision/promises", "dtype", "x [16, 32], weight [48, 32]",
               "comes out in fp32, but the policy says bf16"},
         Fault{"workload/accumulates", "isolation", "forward with every parameter small",

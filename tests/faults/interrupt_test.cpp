@@ -188,6 +188,10 @@ TEST_F(Interrupt, OfASuite) {
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_EQ(reported(resumed.errors).size(), trial_.stored().cases.size() - 3);
   EXPECT_THAT(trial_.folder().read("results/interrupts-1/report.md"), HasSubstr("## 3. a"));
+  trial_.record("SIGINT once, in the second of a suite's three chapters", "exit code 1",
+                "the case is finished, the document names the chapters that are not measured, and "
+                "`--resume` runs the rest",
+                "3 of 3 ok, then all");
 }
 
 TEST_F(Interrupt, Once) { once(SIGINT, "SIGINT (Ctrl-C)"); }
