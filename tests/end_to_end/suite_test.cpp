@@ -169,5 +169,32 @@ TEST(SuiteTest, MeasuresASharedCaseOnceAndWritesOneDocument) {
   EXPECT_THAT(stored.errors, HasSubstr("run pair-1: 1 case"));
 }
 
+// Two of its chapters, the second by resuming: all of them take minutes.
+TEST(SuiteTest, TheWriteupIsMeasuredChapterByChapterOnACpu) {
+  const Folder folder;
+  const std::string file = ASSAY_SOURCE_DIR "/experiments/writeup.yaml";
+  const std::vector<std::string> quickly = {"--set", "measure.samples=2", "--set",
+                                            "measure.warmup=1"};
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.end(), quickly.begin(), quickly.end());
+    return assay(folder.path(), words);
+  };
+  const Ended first = run({"run", file, "--only", "quickstart", "--set", "device=cpu"});
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  const Ended second =
+      run({"run", file, "--resume", "--only", "mixed_precision", "--set", "device=cpu"});
+  ASSERT_EQ(second.exit_code, 0) << second.errors;
+
+  const auto report = folder.path() / "results/writeup-1/report.md";
+  const std::string page = folder.read("results/writeup-1/report.md");
+  EXPECT_THAT(page,
+              ::testing::StartsWith("# What a language model's training step costs, and why"));
+  EXPECT_GE(check_links(report, page), 10u);
+  EXPECT_THAT(page, HasSubstr("\n## Contents\n"));
+  EXPECT_THAT(page, HasSubstr("- **norm_layer**: "));
+  EXPECT_THAT(page, Not(HasSubstr("Not made")));
+  EXPECT_THAT(page, HasSubstr("\n## Appendix: environment and marks\n"));
+}
+
 }  // namespace
 }  // namespace assay::test
