@@ -182,7 +182,8 @@ TEST(CatalogueCoverage, AsksForTwoKindsOfMachine) {
   row.needs.front().machines = 2;
   EXPECT_EQ(coverage_of(row, {kept_as("a", all), kept_as("b", all)}).missing,
             (Words{"a second machine"}));
-  const auto both = coverage_of(row, {kept_as("a", all), kept_as("b", all, "B")});
+  const std::vector<KeptRun> kept = {kept_as("a", all), kept_as("b", all, "B")};
+  const auto both = coverage_of(row, kept);  // names runs of `kept`
   EXPECT_EQ(both.missing, Words());
   EXPECT_EQ(names_of(both), (Words{"a", "b"}));
 }
