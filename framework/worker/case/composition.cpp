@@ -27,22 +27,17 @@ const PluginEntry& entry_of(PluginLoader& loader, const std::string& kind, const
   throw PluginFailure({Outcome::error, entry.error().text()});
 }
 
-PluginDescription description_of(const PluginEntry& entry) {
-  PluginDescription description;
-  throw_unless_ok(entry.describe(description));
-  return description;
-}
-
 // A case does not hold these at their defaults; plugins read them all the same.
-void add_left_out(const PluginEntry& entry, Options& options) {
-  for (const ParameterInfo& info : description_of(entry).parameters) {
+void add_left_out(const PluginDescription& description, Options& options) {
+  for (const ParameterInfo& info : description.parameters) {
     if (info.left_out_at_default) options.try_emplace(info.name, info.default_value);
   }
 }
 
 template <class BoundaryOfKind>
-std::unique_ptr<BoundaryOfKind> make(const PluginEntry& entry, Options options) {
-  add_left_out(entry, options);
+std::unique_ptr<BoundaryOfKind> make(const PluginLoader& loader, const PluginEntry& entry,
+                                     Options options) {
+  add_left_out(loader.description(entry), options);
   std::unique_ptr<Boundary> made;
   throw_unless_ok(entry.create(options, made));
   return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
@@ -54,7 +49,7 @@ std::unique_ptr<BoundaryOfKind> make(PluginLoader& loader, const store::Paramete
   const std::string name = store::text_of(parameters, kind);
   if (name.empty()) return nullptr;
   const Options options = options_of(parameters, kind);
-  return make<BoundaryOfKind>(entry_of(loader, kind, name, options), options);
+  return make<BoundaryOfKind>(loader, entry_of(loader, kind, name, options), options);
 }
 
 void load_libraries(PluginLoader& loader, const std::vector<std::string>& files) {
@@ -89,11 +84,11 @@ std::unique_ptr<ObserverBoundary> make_observer(PluginLoader& loader,
                                                 const store::Parameters& parameters,
                                                 const std::string& name) {
   const Options options = options_of(parameters, name);
-  return make<ObserverBoundary>(entry_of(loader, "observer", name, options), options);
+  return make<ObserverBoundary>(loader, entry_of(loader, "observer", name, options), options);
 }
 
 std::vector<MetricInfo> observer_metrics(PluginLoader& loader, const std::string& name) {
-  return description_of(entry_of(loader, "observer", name, {})).workload.metrics;
+  return loader.description(entry_of(loader, "observer", name, {})).workload.metrics;
 }
 
 std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseRequest& request,
@@ -108,17 +103,17 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
   composition->compile = make<CompileBoundary>(loader, parameters, "compile");
   const PluginEntry& workload = entry_of(loader, "workload", store::text_of(parameters, "workload"),
                                          workload_parameters(parameters));
-  composition->workload = make<WorkloadBoundary>(workload, {});
-  WorkloadInfo declared = description_of(workload).workload;
-  composition->metrics = std::move(declared.metrics);
-  composition->unclocked = std::move(declared.unclocked);
+  const PluginDescription& description = loader.description(workload);
+  composition->workload = make<WorkloadBoundary>(loader, workload, {});
+  composition->metrics = description.workload.metrics;
+  composition->unclocked = description.workload.unclocked;
   if (store::truth_of(parameters, "measure.phases", false)) {
     composition->tracer = measure::Tracer::make(device);
   }
 
   CaseContext& context = composition->context;
   context.parameters = workload_parameters(parameters);
-  add_left_out(workload, context.parameters);
+  add_left_out(description, context.parameters);
   for (const auto& [name, fields] : request.presets) context.presets[name] = fields;
   context.device = device;
   context.group = mesh.world();

@@ -124,7 +124,7 @@ Result<const PluginEntry*> PluginLoader::find(std::string_view kind, std::string
     for (std::size_t i = 0; i < loaded.library->entry_count; ++i) {
       const PluginEntry& entry = loaded.library->entries[i];
       if (kind != entry.kind || name != entry.name) continue;
-      const auto values = built_with(loaded, i);
+      const auto values = built_with(loaded, entry);
       if (!values) return tl::unexpected(values.error());
       if (fits(**values, options)) return &entry;
       others.push_back(
@@ -141,16 +141,25 @@ Result<const PluginEntry*> PluginLoader::find(std::string_view kind, std::string
               "compiled_parameter()");
 }
 
+const PluginDescription& PluginLoader::description(const PluginEntry& entry) const {
+  for (const Loaded& loaded : loaded_) {
+    const auto known = loaded.described.find(&entry);
+    if (known != loaded.described.end()) return known->second.description;
+  }
+  throw std::logic_error(
+      fmt::format("{} '{}' was not found by this loader", entry.kind, entry.name));
+}
+
 Result<const catalogue::CompiledValues*> PluginLoader::built_with(Loaded& loaded,
-                                                                  std::size_t place) {
-  const auto known = loaded.built_with.find(place);
-  if (known != loaded.built_with.end()) return &known->second;
-  const PluginEntry& entry = loaded.library->entries[place];
-  PluginDescription description;
-  if (const Status status = entry.describe(description); !status.ok()) {
+                                                                  const PluginEntry& entry) {
+  const auto known = loaded.described.find(&entry);
+  if (known != loaded.described.end()) return &known->second.built_with;
+  Described described;
+  if (const Status status = entry.describe(described.description); !status.ok()) {
     return refuse_description(loaded.file, entry, status);
   }
-  return &(loaded.built_with[place] = catalogue::built_with(description.parameters));
+  described.built_with = catalogue::built_with(described.description.parameters);
+  return &(loaded.described[&entry] = std::move(described)).built_with;
 }
 
 Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library,

@@ -32,14 +32,21 @@ class PluginLoader {
   Result<const PluginEntry*> find(std::string_view kind, std::string_view name,
                                   const Options& options = {});
 
+  // What a registration of find() says of itself, which is asked once.
+  const PluginDescription& description(const PluginEntry& entry) const;
+
  private:
+  struct Described {
+    PluginDescription description;
+    catalogue::CompiledValues built_with;
+  };
   struct Loaded {
     std::filesystem::path file;
     const PluginLibrary* library;
-    // What the library says of its entries; by place, once asked for.
-    std::map<std::size_t, catalogue::CompiledValues> built_with = {};
+    std::map<const PluginEntry*, Described> described = {};  // once asked for
   };
-  Result<const catalogue::CompiledValues*> built_with(Loaded& loaded, std::size_t place);
+  static Result<const catalogue::CompiledValues*> built_with(Loaded& loaded,
+                                                             const PluginEntry& entry);
 
   std::vector<Loaded> loaded_;
 };
