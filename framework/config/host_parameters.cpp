@@ -51,7 +51,7 @@ ParameterInfo observe_parameter() {
 
 ParameterInfo artefact_limit_parameter() {
   ParameterInfo info = integer_parameter(
-      "measure.artefact_limit", std::int64_t{256} << 20, 0, 1e12,
+      "measure.artefact_limit", artefact_limit_bytes, 0, 1e12,
       "Bytes that the files a case leaves on one rank may have together, such as 256 MiB.");
   info.type = ParameterType::size;
   info.unit = "byte";

@@ -14,6 +14,9 @@ inline constexpr std::string_view observe_setting = "observe";
 // The parameters of every workload. "auto" is resolved when a case runs.
 const std::vector<ParameterInfo>& host_parameters();
 
+// measure.artefact_limit, unless a case sets it.
+inline constexpr std::int64_t artefact_limit_bytes = std::int64_t{256} << 20;
+
 // The unit of a real parameter that also takes a percentage: "5 %" for 0.05.
 inline constexpr std::string_view share_unit = "share";
 

@@ -5,14 +5,16 @@
 #include <string_view>
 #include <vector>
 
+#include "store/records/intake.h"
+
 namespace assay::report {
 
 // Metrics of time, in s from a common origin. sample_time holds the times of the values of another
 // series with the same case, pass, part and rank. span_start and span_end hold the two ends of
 // spans; their part names the stream or the phase.
 inline constexpr std::string_view sample_time = "sample_time";
-inline constexpr std::string_view span_start = "span_start";
-inline constexpr std::string_view span_end = "span_end";
+inline constexpr std::string_view span_start = store::span_start_metric;
+inline constexpr std::string_view span_end = store::span_end_metric;
 
 struct Span {
   double start = 0;

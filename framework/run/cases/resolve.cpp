@@ -28,7 +28,7 @@ class Resolver {
     case_.fresh_workers = isolation != "shared";
     case_.pass_by_pass = isolation == "pass";
     case_.request.artefact_limit_bytes =
-        store::integer_of(parameters_, "measure.artefact_limit", std::int64_t{256} << 20);
+        store::integer_of(parameters_, "measure.artefact_limit", config::artefact_limit_bytes);
     add_presets();
     case_.skipped = reason_to_skip();
   }

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/text.h"
+#include "base/utf8.h"
 #include "store/records/artefacts.h"
 
 namespace assay::store {
@@ -19,19 +19,6 @@ constexpr std::size_t most_values = 1'100'000;
 constexpr std::size_t most_artefacts = 1'000;
 constexpr std::size_t most_sentences = 20;
 constexpr std::size_t shown_bytes = 60;
-
-// Bytes of the code point at the beginning of `text`; 0: not UTF-8.
-std::size_t code_point_bytes(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  std::size_t bytes = 0;
-  if (lead < 0x80) bytes = 1;
-  if (lead >= 0xc2 && lead < 0xe0) bytes = 2;
-  if (lead >= 0xe0 && lead < 0xf0) bytes = 3;
-  if (lead >= 0xf0 && lead < 0xf5) bytes = 4;
-  if (bytes == 0 || bytes > text.size()) return 0;
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-  return std::all_of(text.begin() + 1, text.begin() + bytes, continues) ? bytes : 0;
-}
 
 // A name for a sentence: short, without what controls a terminal.
 std::string shown(std::string_view name) {
@@ -50,7 +37,7 @@ std::string what_is_wrong_with_name(std::string_view name) {
     const auto first = static_cast<unsigned char>(name[0]);
     if (first == '\n' || first == '\r') return "with a line break";
     if (first < 0x20 || first == 0x7f) return "with a control character";
-    bytes = code_point_bytes(name);
+    bytes = utf8_sequence(name);
     if (bytes == 0) return "that is not UTF-8";
   }
   return {};

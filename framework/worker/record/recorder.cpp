@@ -11,26 +11,23 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "measure/host_time.h"
+#include "store/records/artefacts.h"
+#include "store/records/intake.h"
 
 namespace assay::worker {
 
 namespace {
-
-constexpr std::size_t longest_text = 1024;
 
 [[noreturn]] void refuse(std::string reason) {
   throw PluginFailure({Outcome::error, std::move(reason)});
 }
 
 void check_text(std::string_view what, std::string_view text) {
-  if (text.size() > longest_text) {
+  if (text.size() > store::longest_name) {
     refuse(fmt::format("{} of {} bytes is recorded; at most {} are taken: '{}…'", what, text.size(),
-                       longest_text, valid_utf8(text.substr(0, 60))));
+                       store::longest_name, valid_utf8(text.substr(0, 60))));
   }
-  const bool plain = std::none_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
-  if (!plain || valid_utf8(text) != text) {
+  if (!store::is_one_line(text)) {
     refuse(
         fmt::format("{} is recorded that is not one line of UTF-8: '{}'", what, valid_utf8(text)));
   }
@@ -43,10 +40,7 @@ void check_finite(std::string_view what, std::string_view part, double value) {
 }
 
 void check_file_name(std::string_view name) {
-  constexpr std::string_view allowed =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  const bool fits = !name.empty() && name.size() <= 128 && name.front() != '.' &&
-                    name.find_first_not_of(allowed) == std::string_view::npos;
+  const bool fits = store::is_artefact_name(name) && name.size() <= 128 && name.front() != '.';
   if (!fits) {
     refuse(fmt::format("an artefact cannot be called '{}': use letters, digits, '.', '-' and '_'",
                        valid_utf8(name.substr(0, 200))));
@@ -160,8 +154,8 @@ Status CaseRecorder::span(std::string_view part, std::string_view lane, double s
       series.unit = "s";
       series.samples.push_back(value);
     };
-    add("span_start", start_s);
-    add("span_end", start_s + duration_s);
+    add(store::span_start_metric, start_s);
+    add(store::span_end_metric, start_s + duration_s);
   });
 }
 
