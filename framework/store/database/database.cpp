@@ -78,7 +78,12 @@ tl::unexpected<Error> unknown_run(SQLite::Database& database, const std::string&
 
 Database::Database(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 Database::Database(Database&&) noexcept = default;
-Database& Database::operator=(Database&&) noexcept = default;
+Database& Database::operator=(Database&& other) noexcept {
+  case_writer_.reset();
+  connection_ = std::move(other.connection_);
+  case_writer_ = std::move(other.case_writer_);
+  return *this;
+}
 Database::~Database() = default;
 
 Result<Database> Database::open(const std::filesystem::path& path, Access access) {
@@ -175,10 +180,16 @@ Result<void> Database::describe_build(const std::string& run, const std::string&
 }
 
 Result<void> Database::record_case(const std::string& run, const CaseResult& result) {
-  return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
-    CaseWriter(database).replace(run_id, result);
-    return {};
-  });
+  std::unique_ptr<CaseWriter> writer = std::move(case_writer_);
+  auto recorded =
+      write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
+        if (writer == nullptr) writer = std::make_unique<CaseWriter>(database);
+        writer->replace(run_id, result);
+        return {};
+      });
+  // After a failure the next case prepares its statements anew.
+  if (recorded) case_writer_ = std::move(writer);
+  return recorded;
 }
 
 Result<void> Database::arrange_cases(const std::string& run,

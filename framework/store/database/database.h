@@ -35,6 +35,7 @@ struct RecordedCase {
   std::set<Outcome> of_passes;
 };
 
+class CaseWriter;
 class Connection;
 
 // The results of all runs, in one SQLite file. Every writing method is one transaction: a process
@@ -109,6 +110,7 @@ class Database {
   Result<void> write_to_run(const std::string& run, const Body& body);
 
   std::unique_ptr<Connection> connection_;
+  std::unique_ptr<CaseWriter> case_writer_;  // its statements live in the connection
 };
 
 }  // namespace assay::store

@@ -142,8 +142,9 @@ Taken take(json& from, double& into) {
 
 Taken take(json& from, std::string& into) {
   if (!from.is_string()) return Taken::nothing;
-  into = from.get<std::string>();
-  return into.empty() ? Taken::some : Taken::all;
+  if (from.get_ref<const std::string&>().empty()) return Taken::some;
+  into = std::move(from.get_ref<std::string&>());
+  return Taken::all;
 }
 
 Taken take(json& from, Value& into) {
@@ -187,6 +188,7 @@ Taken take(json& from, Facts& into) {
   if (!from.is_object()) return Taken::nothing;
   const bool empty = from.empty();
   each_field<Facts>([&](const auto& field) {
+    if (from.empty()) return;
     const auto found = from.find(field.name);
     if (found == from.end()) return;
     if (take(*found, into.*field.member) == Taken::all) from.erase(found);
@@ -243,12 +245,24 @@ json json_of(const std::optional<T>& value) {
   return value ? json_of(*value) : json();
 }
 
+template <class Member>
+bool is_missing(const Member& member) {
+  if constexpr (requires { member.has_value(); }) {
+    return !member.has_value();
+  } else if constexpr (requires { member.empty(); }) {
+    return member.empty();
+  } else {
+    return false;
+  }
+}
+
 template <Described Facts>
 json json_of(const Facts& facts) {
   json object = json::object();
   each_field<Facts>([&](const auto& field) {
     const auto& member = facts.*field.member;
     constexpr bool is_optional = requires { member.has_value(); };
+    if (is_missing(member)) return;
     json value = json_of(member);
     const bool is_empty = value.is_null() || (!is_optional && (value.empty() || value == ""));
     if (!is_empty) object[field.name] = std::move(value);
