@@ -19,6 +19,8 @@ namespace assay::wire {
 inline constexpr const char* control_variable = "ASSAY_CONTROL";  // "address:port" of the host
 // Rank 0's descriptor of the socket bound to MASTER_PORT.
 inline constexpr const char* rendezvous_variable = "ASSAY_RENDEZVOUS";
+// Set, to its name, where a profiler starts the worker.
+inline constexpr const char* under_variable = "ASSAY_UNDER";
 inline constexpr const char* token_variable = "ASSAY_TOKEN";  // proves that the worker is ours
 
 // Worker → host, first.

@@ -51,6 +51,9 @@ Usage run_usage() {
       "such as 'outcome == oom'")("only",
                                   po::value<std::vector<std::string>>()->value_name("CHAPTER"),
                                   "measure only this chapter of a suite; may be repeated")(
+      "under", po::value<std::string>()->value_name("nsys|ncu"),
+      "start each case's workers under Nsight Systems or Nsight Compute and keep their report as a "
+      "file of the case; times are not kept")(
       "experiment-file", po::value<std::vector<std::string>>()->value_name("FILE"),
       "an experiment; the same as the argument");
   usage.positions.add("experiment-file", -1);
@@ -150,6 +153,11 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
     request.chapters = invocation.suite->chapter_plans();
     request.suite = invocation.suite->record;
     tell_outlook(context, values, *invocation.suite, *resume, *database);
+  }
+  if (values.count("under") > 0) {
+    auto tool = run::ProfilingTool::find(text_or(values, "under", ""));
+    if (!tool) return tl::unexpected(tool.error());
+    request.under = std::move(*tool);
   }
   Progress progress(::isatty(STDERR_FILENO) != 0);
   auto end = run::run_experiment(request, *database, progress);

@@ -62,7 +62,7 @@ class WorkersMember final : public Member {
 
   CaseEnd end() override {
     if (!group_) return not_started(failed_to_start_);
-    CaseEnd end = group_->end();
+    CaseEnd end = group_->end(resources_.interrupt);
     end.facts.versions = group_->versions();
     give_back(*std::exchange(group_, std::nullopt), end);
     return end;
@@ -109,7 +109,7 @@ class ProgramMember final : public Member {
     if (!group) return not_started(group.error().text());
     group->begin(request, resolved_.time_limit_s);
     work(*group);
-    CaseEnd end = group->end();
+    CaseEnd end = group->end(resources_.interrupt);
     checked_with_ = group->versions();
     if (!takes_turns_) give_back(std::move(*group), end);
     return end;

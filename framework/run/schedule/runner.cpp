@@ -10,8 +10,10 @@
 #include "run/interleave/interleave_member.h"
 #include "run/interleave/pass_by_pass.h"
 #include "run/schedule/artefacts.h"
+#include "run/schedule/changed_files.h"
 #include "run/schedule/health_policy.h"
 #include "run/schedule/provenance.h"
+#include "run/schedule/under_tool.h"
 #include "store/records/identity.h"
 
 namespace assay::run {
@@ -27,9 +29,10 @@ class Run {
         machine_(watched_machine_.machine()),
         build_(request.installation),
         work_(work_of(request, machine_)),
-        pool_(request.installation, interrupt_) {}
+        pool_(request.installation, interrupt_, tool()) {}
 
   Result<RunEnd> run() {
+    if (auto fits = check_under(tool(), work_); !fits) return tl::unexpected(fits.error());
     // Before the first case, so that no compiler works beside a measurement.
     build_compiled();
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
@@ -51,6 +54,8 @@ class Run {
   }
 
  private:
+  const ProfilingTool* tool() const { return request_.under ? &*request_.under : nullptr; }
+
   void build_compiled() {
     const auto needs = work_.compiled_needs();
     if (!needs.empty() && request_.build_compiled) {
@@ -97,6 +102,9 @@ class Run {
   Result<void> resume() {
     end_.run = *request_.resume;
     if (auto claimed = claim(); !claimed) return claimed;
+    const auto info = database_.run_info(end_.run);
+    if (!info) return tl::unexpected(info.error());
+    if (auto same = check_begun_under(tool(), *info); !same) return same;
     const auto recorded = database_.recorded_cases(end_.run);
     if (!recorded) return tl::unexpected(recorded.error());
     select(*recorded);
@@ -137,6 +145,7 @@ class Run {
     nlohmann::json provenance =
         collect_provenance(request_.installation, request_.catalogue, request_.experiment,
                            request_.plugins, request_.allow_external);
+    if (tool() != nullptr) provenance["under"] = tool()->name();
     if (work_.of_suite()) {
       provenance["suite"] = store::to_json(work_.described(request_.suite, request_.chapters));
     }
@@ -144,7 +153,14 @@ class Run {
             to_json(machine_), std::move(provenance)};
   }
 
-  ResolvedCase resolved_case(std::size_t index) const { return work_.resolved(index); }
+  ResolvedCase resolved_case(std::size_t index) const {
+    ResolvedCase resolved = work_.resolved(index);
+    if (tool() != nullptr && resolved.external != nullptr && !resolved.skipped) {
+      resolved.skipped =
+          fmt::format("{} starts workers only, not external variants", tool()->name());
+    }
+    return resolved;
+  }
 
   bool stopping() {
     interrupt_.update();
@@ -184,33 +200,14 @@ class Run {
     pool_.clear();
   }
 
-  // The times may be of either build. The stored result gets a third build's identity, so that
-  // `--resume` measures the case again with whichever build is there then.
-  void refuse_changed_files(OpenCase& open, CaseEnd& end) {
-    if (end.outcome == Outcome::skipped) return;
-    const auto files = build_.files(open.resolved);
-    if (files == open.files) return;
-    open.build = build_.describe(open.files);
-    open.build["changed_to"] = build_.describe(files)["files"];
-    open.result.build = sha256_hex(open.result.build + BuildIdentity::identity(files));
-    const std::string otherwise =
-        end.outcome == Outcome::ok
-            ? ""
-            : fmt::format("; it had ended as {}: {}", to_text(end.outcome), end.reason);
-    end.series.clear();
-    end.outcome = Outcome::error;
-    end.reason =
-        fmt::format("{} changed while the case was measured; `--resume` measures it again{}",
-                    join(changed_between(open.files, files), " and "), otherwise);
-  }
-
   bool is_left(std::size_t index) const {
     return selection_.wants(index) && !measured_.contains(index);
   }
 
   Result<void> finish_case(OpenCase& open, CaseEnd end) {
     store::CaseResult& result = open.result;
-    refuse_changed_files(open, end);
+    refuse_changed_files(build_, open.resolved, open.files, open.build, result.build, end);
+    if (request_.under) drop_measured(*request_.under, end);
     complete_passes(open.resolved.request.passes, end);
     if (open.resolved.external != nullptr && end.outcome != Outcome::skipped) {
       end.facts.permission = request_.allow_external ? "--allow-external" : trusted_variable;
@@ -327,7 +324,7 @@ class Run {
     } else {
       note_why_apart(group, end);
     }
-    open.result.wall_s += ended.worked_s;
+    if (tool() == nullptr) open.result.wall_s += ended.worked_s;
     open.watched.end(std::move(end), group.processes - processes_of(open.resolved));
     if (const auto next = open.watched.next_try(); next && !stopping()) {
       observer_.case_doing(*next);

@@ -14,6 +14,7 @@
 #include "run/process/installation.h"
 #include "run/schedule/selection.h"
 #include "run/schedule/work.h"
+#include "run/workers/profiling_tool.h"
 #include "store/database/database.h"
 
 namespace assay::run {
@@ -42,13 +43,14 @@ struct RunRequest {
   const catalogue::Catalogue& catalogue;
   const config::Experiment& experiment;
   const config::Plan& plan;
-  std::filesystem::path results;          // has a folder for each run
-  std::vector<std::string> overrides;     // as given, for the record
-  std::optional<std::string> resume;      // the run to complete
-  bool allow_external = false;            // overrides ASSAY_TRUSTED (run/external/permission.h)
-  Again again = {};                       // what a resumed run measures anew
-  std::vector<std::string> plugins = {};  // files named with --plugin, for the record
-  BuildCompiled build_compiled = {};      // empty: cases that ask for it are skipped
+  std::filesystem::path results;            // has a folder for each run
+  std::vector<std::string> overrides;       // as given, for the record
+  std::optional<std::string> resume;        // the run to complete
+  bool allow_external = false;              // overrides ASSAY_TRUSTED (run/external/permission.h)
+  Again again = {};                         // what a resumed run measures anew
+  std::vector<std::string> plugins = {};    // files named with --plugin, for the record
+  BuildCompiled build_compiled = {};        // empty: cases that ask for it are skipped
+  std::optional<ProfilingTool> under = {};  // starts the workers; nothing measured is kept
   // Of a suite, in place of the plan; `experiment` then has its name, title and text.
   std::vector<ChapterPlan> chapters = {};
   store::SuiteRecord suite = {};  // its chapters and texts, for the record

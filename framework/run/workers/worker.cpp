@@ -95,6 +95,16 @@ std::string Worker::last_lines() const {
   return join(lines, " | ");
 }
 
+std::string Worker::last_words(const std::string& reason) const {
+  if (reason.find("device-side assert") != std::string::npos) {
+    for (const std::string& line : split(output(), '\n')) {
+      if (line.find("Assertion `") != std::string::npos) return ": " + line;
+    }
+  }
+  const std::string last = last_lines();
+  return last.empty() ? "" : "; it printed: " + last;
+}
+
 Status Worker::death(const std::string& who, const OutOfMemoryKills& kills) {
   const ProcessEnd end = process.wait();
   read_output();

@@ -44,6 +44,8 @@ class Worker {
   std::string output() const;
   // The last lines of output() in one, for a reason; "" where it printed nothing.
   std::string last_lines() const;
+  // The end of a reason: the line of a failed device-side assertion, else the last lines printed.
+  std::string last_words(const std::string& reason) const;
 
   // How its process ended; waits for that. kills: counted since its case began.
   Status death(const std::string& who, const OutOfMemoryKills& kills);

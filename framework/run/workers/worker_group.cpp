@@ -12,6 +12,7 @@
 #include "run/workers/accept_workers.h"
 #include "run/workers/case_marks.h"
 #include "run/workers/rank_verdict.h"
+#include "run/workers/tool_reports.h"
 
 namespace assay::run {
 
@@ -35,17 +36,6 @@ int milliseconds_until(std::chrono::steady_clock::time_point moment) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 1000));
 }
 
-// The end of a reason: the line of a failed device-side assertion, else the last lines printed.
-std::string last_words(const Worker& worker, const std::string& reason) {
-  if (reason.find("device-side assert") != std::string::npos) {
-    for (const std::string& line : split(worker.output(), '\n')) {
-      if (line.find("Assertion `") != std::string::npos) return ": " + line;
-    }
-  }
-  const std::string last = worker.last_lines();
-  return last.empty() ? "" : "; it printed: " + last;
-}
-
 }  // namespace
 
 const store::Series* CaseEnd::find(const std::string& pass, const std::string& metric) const {
@@ -57,7 +47,7 @@ const store::Series* CaseEnd::find(const std::string& pass, const std::string& m
 }
 
 Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size,
-                                       Interrupt* interrupt) {
+                                       Interrupt* interrupt, const ProfilingTool* tool) {
   auto listener = wire::Listener::on_loopback();
   // Rank 0 inherits the socket, which keeps the port reserved.
   const auto rendezvous = wire::bind_port();
@@ -69,6 +59,7 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
   WorkerGroup group;
   group.memory_guard_ = *memory_guard;
   group.left_in_ = std::make_shared<TemporaryFolder>("artefacts");
+  group.tool_ = tool;
   for (int rank = 0; rank < world_size; ++rank) {
     Process::Command command;
     command.arguments = {installation.executable.string(), "worker", "serve"};
@@ -83,6 +74,9 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
       const int socket = rendezvous->socket.number();
       command.passed.push_back(socket);
       command.environment[wire::rendezvous_variable] = std::to_string(socket);
+    }
+    if (tool != nullptr) {
+      put_under(*tool, group.left_in_->path(), static_cast<std::size_t>(rank), command);
     }
     auto worker = Worker::start(std::move(command));
     if (!worker) return tl::unexpected(worker.error());
@@ -263,7 +257,7 @@ void WorkerGroup::store_output(std::size_t failed) {
   }
   const Outcome outcome = case_.end.outcome;
   if (outcome != Outcome::error && outcome != Outcome::oom && outcome != Outcome::wrong) return;
-  const std::string last = last_words(workers_[failed], case_.end.reason);
+  const std::string last = workers_[failed].last_words(case_.end.reason);
   if (last.empty()) return;
   case_.end.reason += last;
   const std::string& reason = workers_[failed].status.reason;
@@ -330,12 +324,12 @@ void WorkerGroup::conclude() {
   bool spoiled = false;
   for (const Worker& worker : workers_) spoiled = add_marks(worker.facts, end.facts) || spoiled;
   end.facts.left_behind.clear();  // the marks say it
-  if (!end.artefacts.empty()) end.left_in.push_back(left_in_);
   end.reusable = end.outcome == Outcome::ok && !spoiled && !case_.observed;
 }
 
 void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   case_ = {.ordinal = request.ordinal,
+           .first_pass = request.passes.empty() ? "" : request.passes.front(),
            .time_limit_s = time_limit_s,
            .observed = !request.observers.empty(),
            .artefact_folder = artefact_folder(),
@@ -387,8 +381,13 @@ std::optional<wire::TurnWanted> WorkerGroup::work(Interrupt& interrupt,
   return all_wait ? workers_.front().wanted : std::nullopt;
 }
 
-CaseEnd WorkerGroup::end() {
-  if (!case_.end.interrupted) conclude();
+CaseEnd WorkerGroup::end(Interrupt& interrupt) {
+  if (case_.end.interrupted) return std::move(case_.end);
+  conclude();
+  if (tool_ != nullptr) {
+    take_tool_reports(*tool_, left_in_->path(), case_.first_pass, workers_, interrupt, case_.end);
+  }
+  if (!case_.end.artefacts.empty()) case_.end.left_in.push_back(left_in_);
   return std::move(case_.end);
 }
 

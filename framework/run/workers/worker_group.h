@@ -11,6 +11,7 @@
 #include "run/process/installation.h"
 #include "run/process/interrupt.h"
 #include "run/process/temporary_folder.h"
+#include "run/workers/profiling_tool.h"
 #include "run/workers/worker.h"
 #include "wire/messages.h"
 
@@ -37,9 +38,11 @@ struct CaseEnd {
 // Worker processes, one a rank, that serve case after case together.
 class WorkerGroup {
  public:
-  // interrupt: stops the start as well; may be null.
+  // interrupt: stops the start as well; may be null. tool: what starts the workers, which then
+  // end with their first case; may be null, and outlives the group.
   static Result<WorkerGroup> start(const Installation& installation, int world_size,
-                                   Interrupt* interrupt = nullptr);
+                                   Interrupt* interrupt = nullptr,
+                                   const ProfilingTool* tool = nullptr);
 
   WorkerGroup(WorkerGroup&&) = default;
   WorkerGroup& operator=(WorkerGroup&&) = default;
@@ -58,7 +61,8 @@ class WorkerGroup {
   // listener: told of rank 0's activity.
   std::optional<wire::TurnWanted> work(Interrupt& interrupt, const ActivityListener& listener);
   void give(const wire::Turn& turn);
-  CaseEnd end();
+  // interrupt: ends the wait for a tool's report.
+  CaseEnd end(Interrupt& interrupt);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -85,6 +89,7 @@ class WorkerGroup {
 
   struct Case {
     std::int64_t ordinal = 0;
+    std::string first_pass;
     double time_limit_s = 0;
     double worked_s = 0;
     bool after_failure = false;
@@ -99,6 +104,7 @@ class WorkerGroup {
   MemoryGuard memory_guard_{std::nullopt};
   OutOfMemoryKills kills_;
   std::shared_ptr<TemporaryFolder> left_in_;
+  const ProfilingTool* tool_ = nullptr;
   int cases_ = 0;  // begun
   Case case_;
 };

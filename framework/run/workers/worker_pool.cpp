@@ -10,7 +10,7 @@ Result<WorkerGroup> WorkerPool::take(int world_size, bool fresh) {
     return group.world_size() == world_size;
   });
   if (fresh || idle == groups_.end())
-    return WorkerGroup::start(installation_, world_size, &interrupt_);
+    return WorkerGroup::start(installation_, world_size, &interrupt_, tool_);
   WorkerGroup group = std::move(*idle);
   groups_.erase(idle);
   return group;
