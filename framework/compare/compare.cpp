@@ -16,13 +16,15 @@
 namespace assay::compare {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Verdict>, 8> verdicts{{
+constexpr std::array<std::pair<std::string_view, Verdict>, 10> verdicts{{
     {"faster", Verdict::faster},
     {"slower", Verdict::slower},
     {"lower", Verdict::lower},
     {"higher", Verdict::higher},
     {"same", Verdict::same},
     {"changed", Verdict::changed},
+    {"added", Verdict::added},
+    {"gone", Verdict::gone},
     {"inconclusive", Verdict::inconclusive},
     {"not-compared", Verdict::not_compared},
 }};
@@ -159,6 +161,20 @@ std::string problem_of(const Samples& a, const Samples& b) {
   return join(problems, "; ");
 }
 
+// Whether the cases measured other parts of this pass, and not this one.
+bool lacks_only_this_part(const Cases& cases, const Place& place, const std::string& metric) {
+  if (cases.empty() || place.part.empty()) return false;
+  return std::all_of(cases.begin(), cases.end(), [&](const store::CaseResult* result) {
+    bool other = false, here = false;
+    for (const store::Series& series : result->series) {
+      if (series.metric != metric || series.pass != place.pass) continue;
+      here = here || series.part == place.part;
+      other = other || series.outcome == Outcome::ok;
+    }
+    return other && !here && result->outcome == Outcome::ok;
+  });
+}
+
 Criteria criteria_for(const store::Parameters& parameters, const Question& question) {
   Criteria criteria = question.criteria;
   const bool on_cpu = store::text_of(parameters, "device") == "cpu";
@@ -187,7 +203,12 @@ Row compare_at(const CasePair& pair, const Place& place, const Question& questio
                    {statistics::not_a_number, statistics::not_a_number},
                    statistics::not_a_number,
                    {}};
-  if (!row.reason.empty()) return row;
+  const bool in_a = a.problem.empty(), in_b = b.problem.empty();
+  if (in_a != in_b && lacks_only_this_part(in_a ? pair.b : pair.a, place, question.metric)) {
+    row.verdict = in_a ? Verdict::gone : Verdict::added;
+    row.reason.clear();
+  }
+  if (!row.reason.empty() || in_a != in_b) return row;
   if (!a.words.empty()) {
     row.verdict = a.words == b.words ? Verdict::same : Verdict::changed;
     return row;
@@ -271,7 +292,7 @@ std::vector<std::string> cautions_of(const Side& a, const Side& b,
                                      const std::vector<Row>& rows) {
   std::vector<std::string> cautions;
   const bool judged = std::any_of(rows.begin(), rows.end(), [](const Row& row) {
-    return row.verdict != Verdict::not_compared && row.a.words.empty() && !is_counted(row.unit);
+    return row.judged() && !is_counted(row.unit);
   });
   for (std::string& caution :
        std::array{judged ? caution_of_single_runs(pairs, question) : std::string(),

@@ -35,8 +35,20 @@ struct Question {
 };
 
 // B against A. Lower times and higher rates (a unit per second) are faster; other metrics are lower
-// or higher. Words are the same or changed.
-enum class Verdict { faster, slower, lower, higher, same, changed, inconclusive, not_compared };
+// or higher. Words are the same or changed. A part, such as a kernel, of a pass that both sides
+// measured is added where only B has it, gone where only A has it.
+enum class Verdict {
+  faster,
+  slower,
+  lower,
+  higher,
+  same,
+  changed,
+  added,
+  gone,
+  inconclusive,
+  not_compared
+};
 
 std::string_view to_text(Verdict verdict);
 std::optional<Verdict> verdict_from(std::string_view text);
@@ -54,6 +66,12 @@ struct Figures {
 };
 
 struct Row {
+  // Whether numbers of both sides were compared.
+  bool judged() const {
+    return verdict != Verdict::not_compared && verdict != Verdict::added &&
+           verdict != Verdict::gone && a.words.empty();
+  }
+
   store::Parameters parameters;  // of A's case; of B's if only B has it
   std::string pass;              // "" if neither side has the metric for this case
   std::string part;

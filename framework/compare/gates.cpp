@@ -56,8 +56,7 @@ std::string undecided_line(const Gate& gate, const Comparison& comparison) {
 // Whether any compared result can have the verdict: a time is never `higher`.
 bool can_be_met(const Gate& gate, const Comparison& comparison) {
   return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const Row& row) {
-    return row.verdict != Verdict::not_compared && row.a.words.empty() &&
-           relation_meant(gate.verdict, row.unit);
+    return row.judged() && relation_meant(gate.verdict, row.unit);
   });
 }
 
@@ -93,7 +92,7 @@ bool meets(const Row& row, const Gate& gate) {
 }
 
 bool is_undecided(const Row& row, const Gate& gate, const Criteria& criteria) {
-  const bool judged = row.verdict != Verdict::not_compared && row.a.words.empty();
+  const bool judged = row.judged();
   if (!judged || !has_direction(gate) || meets(row, gate)) return false;
   const auto direction = relation_meant(gate.verdict, row.unit);
   if (!direction) return false;

@@ -362,6 +362,28 @@ TEST(Compare, WordsAreTheSameOrChanged) {
   EXPECT_EQ(to_json(comparison)["results"][1]["b"]["words"], "fp32, bf16");
 }
 
+TEST(Compare, KernelsOfTwoProfilesAreAddedGoneOrChanged) {
+  Question question = of_samples();
+  question.metric = "kernel_calls";
+  const std::string header = "seq_len,pass,part,kernel_calls.samples [count]\n";
+  const Comparison comparison = compared(
+      header + "1,forward,gemm,[24]\n1,forward,softmax,[12]\n1,forward,copy,[2]\n",
+      header + "1,forward,gemm,[24]\n1,forward,flash,[12]\n1,forward,copy,[4]\n", question);
+  EXPECT_EQ(verdicts(comparison), "same, gone, higher, added");
+  EXPECT_EQ(comparison.rows[1].part, "softmax");
+  EXPECT_EQ(comparison.rows[3].part, "flash");
+  EXPECT_TRUE(comparison.rows[3].reason.empty());
+}
+
+TEST(Compare, APassThatOneSideDidNotMeasureIsNotGonePartByPart) {
+  Question question = of_samples();
+  question.metric = "kernel_calls";
+  const std::string header = "seq_len,pass,part,kernel_calls.samples [count]\n";
+  EXPECT_EQ(verdicts(compared(header + "1,forward,gemm,[24]\n1,backward,gemm,[24]\n",
+                              header + "1,forward,gemm,[24]\n", question)),
+            "same, not-compared");
+}
+
 TEST(Compare, AMetricOfWordsHereAndOfNumbersThereIsNotCompared) {
   Question question = of_samples();
   question.metric = "x";
