@@ -45,8 +45,13 @@ std::vector<std::string> ProfilingTool::command(const fs::path& folder) const {
     return {"nsys",          "profile",         "--output=" + report, "--force-overwrite=true",
             "--sample=none", "--cpuctxsw=none", "--trace=cuda,nvtx"};
   }
-  return {"ncu",   "--export", report, "--force-overwrite", "--target-processes=application-only",
-          "--nvtx"};
+  return {"ncu",
+          "--export",
+          report,
+          "--force-overwrite",
+          "--target-processes=application-only",
+          "--nvtx",
+          "--nvtx-include=samples"};
 }
 
 }  // namespace assay::run

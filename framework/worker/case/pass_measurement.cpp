@@ -3,12 +3,14 @@
 #include <assay/reference.h>
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "measure/clock.h"
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "measure/memory.h"
+#include "measure/samples_range.h"
 #include "timing/sampling.h"
 #include "worker/case/output_check.h"
 #include "worker/case/pass_phases.h"
@@ -246,7 +248,9 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   timing::Hooks hooks = hooks_among(context);
   if (what.await_turn) interleave(hooks, stopwatch, what, settings);
   what.freed.await_cleared();
+  std::optional<measure::SamplesRange> range(std::in_place);
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
+  range.reset();
   clock->settle();
   outputs.look(program(clock->last()));
   look_at_further_calls(
