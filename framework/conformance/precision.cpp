@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "conformance/operation.h"
 #include "conformance/tiny_model.h"
@@ -19,6 +20,9 @@ namespace {
 
 // Two tokens overflow fp16 at the usual 65536.
 constexpr double loss_scale = 1024;
+// No gradient of a model is so small that this leaves it within fp16, or fp32.
+constexpr double overflowing_scale = 0x1p126;
+constexpr int training_steps = 5;
 // Gradients of projections into a softmax are small differences of large numbers.
 constexpr double model_gradient_allowance = 10;
 
@@ -65,8 +69,16 @@ CheckVerdict consistent(const Shared<PrecisionBoundary>& plugin) {
     if (policy.loss_scaling && policy.compute() != at::kHalf) {
       return "loss is scaled without fp16: other types do not underflow";
     }
+    if (policy.loss_scaling && policy.loss_scale_growth_interval < 1) {
+      return fmt::format("the loss scale grows after {} steps and should after at least 1",
+                         policy.loss_scale_growth_interval);
+    }
+    if (policy.fp32_master && !narrow(policy.parameters)) {
+      return "parameters in " + dtype_text(policy.parameters) + " need no master copy in fp32";
+    }
     if (again.parameters != policy.parameters || again.autocast != policy.autocast ||
-        again.tf32 != policy.tf32 || again.loss_scaling != policy.loss_scaling) {
+        again.tf32 != policy.tf32 || again.loss_scaling != policy.loss_scaling ||
+        again.fp32_master != policy.fp32_master) {
       return "two calls of policy() give different policies";
     }
     return {};
@@ -165,6 +177,73 @@ CheckVerdict model_agrees(const Shared<PrecisionBoundary>& plugin, const std::st
   return verdict;
 }
 
+at::Tensor loss_of(TinyModel& model) {
+  model.before("train_step");
+  model.run("train_step");
+  for (const NamedTensor& output : model.outputs("train_step")) {
+    if (output.name == "loss") return output.tensor.to(at::kDouble).clone();
+  }
+  throw std::logic_error("a train step left no loss");
+}
+
+// Compares how far the loss falls over some steps with the same steps in float64.
+CheckVerdict training_agrees(const Shared<PrecisionBoundary>& plugin) {
+  const InForce in_force(plugin);
+  CaseContext context = textbook_context(plugin.device());
+  context.ops = in_force.ops();
+  context.precision = in_force.policy();
+  context.precision.initial_loss_scale = loss_scale;
+  CaseContext wide = textbook_context(plugin.device());
+  wide.precision.parameters = at::kDouble;
+  TinyModel tested(context);
+  TinyModel reference(wide);
+  reference.restart_from(tested);
+  const at::Tensor first = loss_of(tested), first_reference = loss_of(reference);
+  Verification verification;
+  for (int step = 1; step < training_steps; ++step) {
+    reference::compare(verification, fmt::format("the loss's fall after step {}", step),
+                       first - loss_of(tested), first_reference - loss_of(reference),
+                       model_gradient_allowance * reference::tolerance(context.precision));
+  }
+  CheckVerdict verdict{verification.error, verification.tolerance, {}, {}};
+  if (!(verdict.error <= verdict.tolerance)) {
+    verdict.complaint = fmt::format("{} is off by {:.2g}, more than {:.2g}", verification.worst,
+                                    verdict.error, verdict.tolerance);
+  }
+  return verdict;
+}
+
+std::vector<at::Tensor> parameters_after_step(TinyModel& model) {
+  std::vector<at::Tensor> parameters;
+  for (const NamedTensor& output : model.outputs("train_step")) {
+    if (output.name.starts_with("parameter.")) parameters.push_back(output.tensor.clone());
+  }
+  return parameters;
+}
+
+CheckVerdict overflow_is_skipped(const Shared<PrecisionBoundary>& plugin) {
+  const InForce in_force(plugin);
+  if (!in_force.policy().loss_scaling) throw Unsupported("it scales no loss");
+  CaseContext context = textbook_context(plugin.device());
+  context.ops = in_force.ops();
+  context.precision = in_force.policy();
+  TinyModel model(context);
+  context.precision.initial_loss_scale = overflowing_scale;
+  TinyModel overflowing(context);
+  overflowing.restart_from(model);
+  loss_of(overflowing);
+  const auto after = parameters_after_step(overflowing);
+  model.before("train_step");
+  const auto before = parameters_after_step(model);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!after[i].equal(before[i]))
+      return {.complaint = "a step that overflows changes parameters"};
+  }
+  if (overflowing.skipped_steps() == 1) return {};
+  return {.complaint = fmt::format("one step overflows, and {} are counted as skipped",
+                                   overflowing.skipped_steps())};
+}
+
 }  // namespace
 
 std::vector<Check> precision_checks(const Subject& subject) {
@@ -191,7 +270,15 @@ std::vector<Check> precision_checks(const Subject& subject) {
            "Matrix products come out in the policy's dtype.",
            {{text(shapes[4]), [plugin] { return product_dtype(plugin); }}}},
           std::move(products),
-          std::move(model)};
+          std::move(model),
+          {"training",
+           "The loss falls as it does in float64.",
+           {{fmt::format("{} steps: {}", training_steps, tiny_model_text),
+             [plugin] { return training_agrees(plugin); }}}},
+          {"overflow",
+           "Under loss scaling a step that overflows changes nothing and is counted.",
+           {{fmt::format("one step: {}", tiny_model_text),
+             [plugin] { return overflow_is_skipped(plugin); }}}}};
 }
 
 }  // namespace assay::conformance

@@ -88,7 +88,8 @@ std::vector<NamedTensor> TinyModel::outputs(const std::string& pass) {
   for (const auto& [name, tensor] : model_.parameters()) {
     const auto& gradient = tensor.grad();
     if (gradient.defined()) {
-      outputs.push_back({"grad." + name, scale == 1 ? gradient : gradient / scale});
+      // In fp32: what scaling saved from underflow would be lost again in fp16.
+      outputs.push_back({"grad." + name, scale == 1 ? gradient : gradient.to(at::kFloat) / scale});
     }
     if (pass == "train_step") outputs.push_back({"parameter." + name, tensor.detach()});
   }

@@ -27,6 +27,7 @@ class TinyModel final : public Program {
 
   void draw_tokens(std::uint64_t seed);
   void scale_parameters(double factor);
+  std::int64_t skipped_steps() const { return state_.skipped_steps(); }
   // Copies the other's parameters and resets all training state.
   void restart_from(const TinyModel& other);
 

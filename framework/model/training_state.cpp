@@ -18,7 +18,6 @@ namespace {
 
 constexpr double scale_growth = 2;
 constexpr double scale_backoff = 0.5;
-constexpr std::int64_t scale_growth_interval = 2000;
 
 // Keeps autograd on the calling thread: the communication variant is called from the thread that
 // attached it, and no time is spent on autograd's own threads.
@@ -63,7 +62,11 @@ struct ReadyHook final : torch::autograd::PostAccumulateGradHook {
 
 TrainingState::TrainingState(std::vector<at::Tensor> parameters, const PrecisionPolicy& policy,
                              CommunicationHandle communication, AdamWSettings settings)
-    : parameters_(std::move(parameters)), communication_(communication), settings_(settings) {
+    : parameters_(std::move(parameters)),
+      communication_(communication),
+      settings_(settings),
+      wants_masters_(policy.fp32_master),
+      growth_interval_(policy.loss_scale_growth_interval) {
   std::optional<std::vector<Slice>> named;
   if (communication_) {
     keeps_gradients_ = communication_.traits().keeps_gradients;
@@ -81,6 +84,7 @@ TrainingState::TrainingState(std::vector<at::Tensor> parameters, const Precision
   scale_ = at::full({1}, initial_scale_, options.dtype(at::kFloat));
   growth_tracker_ = at::zeros({1}, options.dtype(at::kInt));
   found_inf_ = at::zeros({1}, options.dtype(at::kFloat));
+  skipped_ = at::zeros({1}, options.dtype(at::kFloat));
 }
 
 at::Device TrainingState::device() const { return parameters_.front().device(); }
@@ -118,7 +122,10 @@ void TrainingState::backward(const at::Tensor& loss) {
 void TrainingState::make_moments() {
   if (!steps_.empty()) return;
   for (const Slice& slice : slices_) {
-    const auto value = slice.values.detach();
+    const bool narrow = slice.values.element_size() < 4;
+    masters_.push_back(wants_masters_ && narrow ? slice.values.detach().to(at::kFloat)
+                                                : at::Tensor());
+    const auto value = masters_.back().defined() ? masters_.back() : slice.values.detach();
     first_moments_.push_back(at::zeros_like(value));
     second_moments_.push_back(at::zeros_like(value));
     steps_.push_back(at::zeros({}, value.options().dtype(at::kFloat)));
@@ -155,9 +162,16 @@ void TrainingState::keep_copies(const std::vector<at::Tensor>& copies) {
   for (Slice& slice : slices_) slice.low_precision = copies[slice.pieces.front().parameter];
 }
 
-void TrainingState::step(const Ops& ops) {
-  const at::NoGradGuard no_grad;
-  make_moments();
+// Frees the narrow gradient as soon as there is a wide one, unless it is the variant's.
+at::Tensor TrainingState::gradient_of(std::size_t slice) {
+  at::Tensor& gradient = slices_[slice].values.mutable_grad();
+  if (!masters_[slice].defined()) return gradient;
+  at::Tensor wide = gradient.to(at::kFloat);
+  if (!keeps_gradients_) gradient = wide;
+  return wide;
+}
+
+OptimizerInputs TrainingState::optimizer_inputs() {
   OptimizerInputs in;
   in.learning_rate = settings_.learning_rate;
   in.beta1 = settings_.beta1;
@@ -166,27 +180,60 @@ void TrainingState::step(const Ops& ops) {
   in.weight_decay = settings_.weight_decay;
   in.max_grad_norm = settings_.max_grad_norm;
   for (std::size_t i = 0; i < slices_.size(); ++i) {
-    const auto& values = slices_[i].values;
-    if (!values.grad().defined()) continue;
-    in.parameters.push_back(values);
-    in.gradients.push_back(values.grad());
+    const Slice& slice = slices_[i];
+    if (!slice.values.grad().defined()) continue;
+    const at::Tensor& master = masters_[i];
+    in.parameters.push_back(master.defined() ? master : slice.values);
+    in.gradients.push_back(gradient_of(i));
     in.first_moments.push_back(first_moments_[i]);
     in.second_moments.push_back(second_moments_[i]);
     in.steps.push_back(steps_[i]);
-    if (keeps_copies_) in.low_precision.push_back(slices_[i].low_precision);
+    if (keeps_copies_ || wants_masters_) {
+      in.low_precision.push_back(master.defined() ? slice.values.detach() : slice.low_precision);
+    }
   }
+  return in;
+}
+
+// What a variant keeps is unscaled as its wide copies were.
+void TrainingState::unscale_kept(const std::vector<at::Tensor>& wide) const {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    const at::Tensor& kept = slices_[i].values.grad();
+    if (!kept.defined()) continue;
+    if (masters_[i].defined()) kept.copy_(wide[next]);
+    ++next;
+  }
+}
+
+// Of slices whose place among the optimizer's copies their own values have.
+void TrainingState::refresh_kept_copies() const {
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    const Slice& slice = slices_[i];
+    if (masters_[i].defined() && slice.low_precision.defined()) {
+      slice.low_precision.copy_(slice.values);
+    }
+  }
+}
+
+void TrainingState::step(const Ops& ops) {
+  const at::NoGradGuard no_grad;
+  make_moments();
+  OptimizerInputs in = optimizer_inputs();
   // A rank without a slice takes part in what the others agree on.
   if (in.parameters.empty() && !is_sharded_) return;
   if (scale_.defined()) {
     unscale(in.gradients);
     in.found_inf = found_inf_;
+    if (keeps_gradients_ && wants_masters_) unscale_kept(in.gradients);
   }
   if (in.max_grad_norm > 0 && is_sharded_) in.grad_norm = gradient_norm();
   if (!in.parameters.empty()) ops.optimizer(in);
-  if (scale_.defined()) {
-    at::_amp_update_scale_(scale_, growth_tracker_, found_inf_, scale_growth, scale_backoff,
-                           scale_growth_interval);
-  }
+  if (keeps_copies_ && wants_masters_) refresh_kept_copies();
+  if (!scale_.defined()) return;
+  skipped_.add_(found_inf_);
+  at::_amp_update_scale_(scale_, growth_tracker_, found_inf_, scale_growth, scale_backoff,
+                         growth_interval_);
 }
 
 void TrainingState::reset() {
@@ -194,9 +241,17 @@ void TrainingState::reset() {
   for (auto* tensors : {&first_moments_, &second_moments_, &steps_}) {
     for (auto& tensor : *tensors) tensor.zero_();
   }
+  for (std::size_t i = 0; i < masters_.size(); ++i) {
+    if (masters_[i].defined()) masters_[i].copy_(slices_[i].values);
+  }
   if (!scale_.defined()) return;
   scale_.fill_(initial_scale_);
   growth_tracker_.zero_();
+  skipped_.zero_();
+}
+
+std::int64_t TrainingState::skipped_steps() const {
+  return skipped_.defined() ? skipped_.to(at::kLong).item<std::int64_t>() : 0;
 }
 
 double TrainingState::loss_scale() const { return scale_.defined() ? scale_.item<double>() : 1; }

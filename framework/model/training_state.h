@@ -18,8 +18,9 @@ struct AdamWSettings {
   double max_grad_norm = 0;  // 0: no limit
 };
 
-// Training state beside the parameters: gradients, moments, step counts and loss scale. Nothing but
-// loss_scale() waits for the device, so a CUDA graph can capture a whole step.
+// Training state beside the parameters: gradients, moments, step counts, fp32 master copies and
+// loss scale. Nothing but loss_scale() and skipped_steps() waits for the device, so a CUDA graph
+// can capture a whole step.
 class TrainingState {
  public:
   // Updates the slices that an attached communication variant names, without one all parameters.
@@ -36,15 +37,18 @@ class TrainingState {
   void clear_gradients();
   // Runs autograd from loss · loss scale on the calling thread.
   void backward(const at::Tensor& loss);
-  // Allocates moments and step counts, once. Otherwise step() does so, inside the timed region.
+  // Allocates moments, step counts and master copies, once. Otherwise step() does so, inside the
+  // timed region.
   void make_moments();
   // Unscales the gradients, applies ops.optimizer to the slices that have one, and adapts the loss
-  // scale: doubled after 2000 good steps, halved after an overflow on any rank.
+  // scale: doubled after the policy's number of good steps, halved after an overflow on any rank.
+  // Gradients of slices with a master copy are made fp32 first, one after the other.
   void step(const Ops& ops);
   // Norm of all gradients over all ranks' slices, a float scalar on their device. All ranks call it
   // together.
   at::Tensor gradient_norm() const;
-  // Resets moments, step counts and loss scale in place.
+  // Resets moments, step counts, loss scale and skipped steps, and master copies to the parameters'
+  // values, in place.
   void reset();
 
   // Copies of the parameters in another dtype, one a parameter, undefined where there is none: each
@@ -53,11 +57,18 @@ class TrainingState {
 
   // 1 without loss scaling. Waits for the device.
   double loss_scale() const;
+  // Steps since the beginning, or reset(), that an overflow has skipped. Waits for the device.
+  std::int64_t skipped_steps() const;
   // What this rank updates, frozen slices left out.
   const std::vector<Slice>& slices() const { return slices_; }
 
  private:
   void unscale(const std::vector<at::Tensor>& gradients);
+  // In the dtype of what is updated.
+  at::Tensor gradient_of(std::size_t slice);
+  OptimizerInputs optimizer_inputs();
+  void unscale_kept(const std::vector<at::Tensor>& wide) const;
+  void refresh_kept_copies() const;
   at::Device device() const;
 
   std::vector<at::Tensor> parameters_;
@@ -68,13 +79,17 @@ class TrainingState {
   AdamWSettings settings_;
   bool keeps_copies_ = false;
   bool hooked_ = false;
+  bool wants_masters_;
+  std::vector<at::Tensor> masters_;  // by slice; undefined where the slice itself is updated
   std::vector<at::Tensor> first_moments_;
   std::vector<at::Tensor> second_moments_;
   std::vector<at::Tensor> steps_;
   double initial_scale_ = 1;
+  std::int64_t growth_interval_;
   at::Tensor scale_;  // undefined without loss scaling; [1] float
   at::Tensor growth_tracker_;
   at::Tensor found_inf_;
+  at::Tensor skipped_;  // [1] float
 };
 
 }  // namespace assay::model

@@ -188,7 +188,9 @@ std::optional<std::string> ceiling_meant(std::string_view asked, std::string_vie
   if (asked == "auto" && count == "bus_bytes" && is_collective(pass)) return std::string(pass);
   if (asked == "auto" && count.ends_with("bytes")) return "copy";
   for (const char* name : {"precision", "dtype"}) {
-    const std::string dtype = store::text_of(of_case, name);
+    // "bf16_master" multiplies in bf16.
+    const std::string named = store::text_of(of_case, name);
+    const std::string dtype = named.substr(0, named.find('_'));
     if (std::find(std::begin(ceiling_dtypes), std::end(ceiling_dtypes), dtype) !=
         std::end(ceiling_dtypes)) {
       return "matmul_" + dtype;

@@ -30,7 +30,7 @@ std::optional<double> MemoryEstimator::evaluate(std::string_view kind, const Par
     }
     if (name == "element_size") {
       const std::string precision = to_text(parameters("precision"));
-      return std::int64_t{precision == "bf16" || precision == "fp16" ? 2 : 4};
+      return std::int64_t{precision.starts_with("bf16") || precision.starts_with("fp16") ? 2 : 4};
     }
     if (Value own = parameters(name); own.index() != 0) return own;
     if (Value field = preset_field(parameters, name); field.index() != 0) return field;

@@ -138,11 +138,12 @@ std::vector<NamedTensor> ModelProgram::results() const {
   return results;
 }
 
-// A train step leaves its gradients unscaled.
+// A train step leaves its gradients unscaled. In fp32: what scaling saved from underflow would be
+// lost again in fp16.
 NamedTensor ModelProgram::unscaled(const std::string& name, const at::Tensor& gradient,
                                    const std::string& pass) const {
   const double scale = pass == "train_step" ? 1 : state_.loss_scale();
-  return {"grad." + name, scale == 1 ? gradient : gradient / scale};
+  return {"grad." + name, scale == 1 ? gradient : gradient.to(at::kFloat) / scale};
 }
 
 std::vector<NamedTensor> ModelProgram::outputs(const std::string& pass) {
@@ -190,8 +191,11 @@ std::vector<Count> ModelProgram::counts(const std::string& pass) {
   return counts;
 }
 
-void ModelProgram::record(const std::string&, Recorder& recorder) {
+void ModelProgram::record(const std::string& pass, Recorder& recorder) {
   if (communication_) communication_.record(recorder);
+  if (pass != "train_step" || !precision_.loss_scaling) return;
+  recorder.sample("skipped_steps", "", static_cast<double>(state_.skipped_steps()));
+  recorder.sample("loss_scale", "", state_.loss_scale());
 }
 
 void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {

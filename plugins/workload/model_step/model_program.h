@@ -32,7 +32,8 @@ class ModelProgram final : public Program {
   std::vector<NamedTensor> outputs(const std::string& pass) override;
   // "parameters", "flops" of the pass's matrix products, and what the last run sent, by collective.
   std::vector<Count> counts(const std::string& pass) override;
-  // Leaves what the communication variant records.
+  // Leaves what the communication variant records and, after train steps under loss scaling, how
+  // many of them were skipped and the scale.
   void record(const std::string& pass, Recorder& recorder) override;
 
   // All ranks call these together. The second is outputs() with every rank's gradients whole.
@@ -40,6 +41,7 @@ class ModelProgram final : public Program {
   std::vector<NamedTensor> whole_outputs(const std::string& pass);
   // Copies these parameters, in the model's order, in place and resets all training state.
   void restart_from(const std::vector<NamedTensor>& parameters);
+  std::int64_t skipped_steps() const { return state_.skipped_steps(); }
   // Copies these tokens and targets, [batch, seq_len] int64, in place.
   void use_batch(const at::Tensor& tokens, const at::Tensor& targets);
 

@@ -1,6 +1,6 @@
 #include <assay/workload.h>
 
-#include "model_program.h"
+#include "against_fp32.h"
 #include "verify.h"
 
 namespace assay::model_step {
@@ -20,12 +20,17 @@ class ModelStep final : public Workload {
         left_out_at_default(real_parameter(
             "max_grad_norm", 0, 0, 1e30,
             "The optimizer scales all gradients down to this norm where it is larger; 0: never.")),
+        left_out_at_default(
+            integer_parameter("compared_steps", 50, 1, 100000,
+                              "Training steps of the pass against_fp32, all on the case's batch.")),
     };
   }
 
   static WorkloadInfo info() {
     WorkloadInfo info;
-    info.passes = {"inference", "forward", "backward", "forward_backward", "train_step"};
+    info.passes = {"inference",        "forward",    "backward",
+                   "forward_backward", "train_step", against_fp32_pass};
+    info.unclocked = {against_fp32_pass};
     info.default_passes = {"forward", "backward"};
     info.uses = {"attention", "norm", "precision", "communication", "compile"};
     info.metrics = {
@@ -40,7 +45,11 @@ class ModelStep final : public Workload {
          "Bytes of the whole tensors that were sent, by collective.",
          "input of all_reduce, reduce, broadcast, reduce_scatter, scatter, send and all_to_all; "
          "output of all_gather, gather and receive"},
+        {"skipped_steps", "count", Direction::lower_is_better,
+         "Training steps of the case, warm-up included, that an overflow skipped."},
+        {"loss_scale", "", Direction::neither, "Factor of the loss after the last training step."},
     };
+    for (MetricInfo& metric : against_fp32_metrics()) info.metrics.push_back(std::move(metric));
     info.default_clock = "wall";
     return info;
   }
@@ -68,10 +77,11 @@ class ModelStep final : public Workload {
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {
-    return std::make_unique<ModelProgram>(context, config(context), shape(context));
+    return std::make_unique<ComparedProgram>(context, config(context), shape(context));
   }
 
   Verification verify(const CaseContext& context, const std::string& pass) override {
+    if (pass == against_fp32_pass) return {};  // it compares by itself
     return verify_model(context, config(context), shape(context), pass);
   }
 
@@ -106,4 +116,5 @@ class ModelStep final : public Workload {
 
 ASSAY_PLUGIN(assay::model_step::ModelStep, "model_step",
              "One step of a decoder-only transformer: inference computes the logits alone; the "
-             "other passes add the loss and record the graph.")
+             "other timed passes add the loss and record the graph; against_fp32 trains beside the "
+             "same model in fp32.")
