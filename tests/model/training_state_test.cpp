@@ -62,8 +62,9 @@ TEST(TrainingState, UpdatesParametersThatHaveAGradient) {
 // Two ranks' worth of one flat buffer: this rank updates its first three elements.
 class HalfOfEverything final : public Communication {
  public:
-  explicit HalfOfEverything(double others) : others_(others) {
-    own_.mutable_grad() = at::zeros({3}, at::kFloat);
+  explicit HalfOfEverything(double others, at::ScalarType dtype)
+      : others_(others), own_(at::tensor({1.0, 2.0, 3.0}, at::kFloat).to(dtype)) {
+    own_.mutable_grad() = at::zeros({3}, dtype);
   }
 
   void attach(const TrainedModel&, const Mesh&, TraceHandle) override {}
@@ -85,13 +86,13 @@ class HalfOfEverything final : public Communication {
 
  private:
   double others_;
-  at::Tensor own_ = at::tensor({1.0, 2.0, 3.0}, at::kFloat);
+  at::Tensor own_;
   at::Tensor frozen_ = at::ones({4}, at::kFloat);
 };
 
 struct Sharded {
   explicit Sharded(double others, PrecisionPolicy policy = {})
-      : shards(std::make_shared<HalfOfEverything>(others)),
+      : shards(std::make_shared<HalfOfEverything>(others, policy.parameters)),
         guard(shards),
         state(two_parameters(), policy, &guard) {}
 
@@ -189,12 +190,28 @@ TEST(LossScaling, AnOverflowHalvesTheScaleAndChangesNothing) {
   state.step(textbook_ops());
   EXPECT_TRUE(parameters[0].equal(before));
   EXPECT_EQ(state.loss_scale(), 512);
+  EXPECT_EQ(state.skipped_steps(), 1);
 
   state.clear_gradients();
   state.backward(square_loss(parameters));
   state.step(textbook_ops());
   EXPECT_FALSE(parameters[0].equal(before));
   EXPECT_EQ(state.loss_scale(), 512);
+  EXPECT_EQ(state.skipped_steps(), 1);
+  state.reset();
+  EXPECT_EQ(state.skipped_steps(), 0);
+}
+
+TEST(LossScaling, TheScaleGrowsAfterThePolicysNumberOfGoodSteps) {
+  const auto parameters = two_parameters();
+  PrecisionPolicy policy = scaled(8);
+  policy.loss_scale_growth_interval = 3;
+  TrainingState state(parameters, policy);
+  Recorder recorder;
+  state.backward(square_loss(parameters));
+  for (int i = 0; i < 5; ++i) state.step(recorder.ops());
+  EXPECT_EQ(state.loss_scale(), 16);
+  EXPECT_EQ(state.skipped_steps(), 0);
 }
 
 TEST(LossScaling, AnOverflowOnAnotherRankSkipsTheStepHere) {
@@ -254,6 +271,81 @@ TEST(TrainingState, ResetTrainsAsIfNew) {
   state.reset();
   EXPECT_EQ(state.loss_scale(), 64);
   EXPECT_TRUE(step(1).equal(first));
+}
+
+PrecisionPolicy bf16_weights(bool master) {
+  PrecisionPolicy policy;
+  policy.parameters = at::kBFloat16;
+  policy.fp32_master = master;
+  return policy;
+}
+
+// An update of 0.001 is less than half of 2⁻⁸, the distance from 1 to the bf16 below it.
+TEST(MasterCopies, KeepUpdatesThatTheParametersLose) {
+  for (const bool master : {false, true}) {
+    const auto parameter = at::ones({1}, at::kBFloat16).requires_grad_();
+    TrainingState state({parameter}, bf16_weights(master), nullptr,
+                        {.learning_rate = 1e-3, .weight_decay = 0});
+    for (int i = 0; i < 50; ++i) {
+      state.clear_gradients();
+      state.backward(parameter.sum());
+      state.step(textbook_ops());
+    }
+    // 50 updates of the learning rate, since the gradient is always 1; bf16's spacing is 2⁻⁸ there.
+    EXPECT_NEAR(parameter.item<double>(), master ? 0.95 : 1, master ? 0.002 : 0);
+  }
+}
+
+TEST(MasterCopies, AreUpdatedWithGradientsInFp32AndRounded) {
+  const auto parameter = at::tensor({1.0, 2.0}, at::kFloat).to(at::kBFloat16).requires_grad_();
+  const auto wide = at::tensor({3.0}, at::kFloat).requires_grad_();
+  TrainingState state({parameter, wide}, bf16_weights(true));
+  state.backward((parameter * 3).sum().to(at::kFloat) + wide.sum());
+  Recorder recorder;
+  state.step(recorder.ops());
+  const OptimizerInputs& in = recorder.calls.at(0);
+  EXPECT_TRUE(in.parameters[0].equal(at::tensor({1.0, 2.0}, at::kFloat)));
+  EXPECT_TRUE(in.gradients[0].equal(at::tensor({3.0, 3.0}, at::kFloat)));
+  EXPECT_EQ(in.first_moments[0].scalar_type(), at::kFloat);
+  EXPECT_EQ(in.low_precision[0].const_data_ptr(), parameter.const_data_ptr());
+  EXPECT_TRUE(in.parameters[1].is_same(wide)) << "it is fp32 already";
+  EXPECT_FALSE(in.low_precision[1].defined());
+}
+
+TEST(MasterCopies, OfSlicesLeaveGradientsWhereTheVariantKeepsThem) {
+  PrecisionPolicy policy = bf16_weights(true);
+  policy.loss_scaling = true;
+  policy.initial_loss_scale = 64;
+  Sharded sharded(0, policy);
+  const auto own = sharded.shards->own();
+  own.mutable_grad().fill_(64);
+  const void* place = own.grad().const_data_ptr();
+  sharded.state.step(textbook_ops());
+  EXPECT_EQ(own.grad().const_data_ptr(), place);
+  EXPECT_TRUE(own.grad().equal(at::ones({3}, at::kBFloat16)));
+  EXPECT_TRUE(sharded.shards->low_precision.equal(own));
+  // One update of 0.001 is within half of the spacing; eight are not.
+  EXPECT_EQ(own[2].item<double>(), 3);
+  for (int i = 0; i < 9; ++i) {
+    own.mutable_grad().fill_(64);
+    sharded.state.step(textbook_ops());
+  }
+  EXPECT_LT(own[2].item<double>(), 3);
+}
+
+TEST(MasterCopies, BeginAgainFromTheParametersAfterAReset) {
+  const auto parameter = at::ones({1}, at::kBFloat16).requires_grad_();
+  TrainingState state({parameter}, bf16_weights(true));
+  Recorder recorder;
+  state.backward(parameter.sum());
+  state.step(textbook_ops());
+  {
+    const at::NoGradGuard no_grad;
+    at::Tensor(parameter).fill_(4);
+  }
+  state.reset();
+  state.step(recorder.ops());
+  EXPECT_EQ(recorder.calls.at(0).parameters[0].item<double>(), 4);
 }
 
 TEST(TrainingState, TellsEachReadyGradientOnTheCallingThread) {

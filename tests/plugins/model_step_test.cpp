@@ -47,7 +47,10 @@ INSTANTIATE_TEST_SUITE_P(Cpu, ModelStepVerification,
                                          Composition{"swiglu", "naive", "rmsnorm", "bf16"},
                                          Composition{"swiglu", "flash", "layernorm", "bf16"},
                                          Composition{"gelu", "flash", "rmsnorm", "bf16"},
-                                         Composition{"swiglu", "naive", "rmsnorm", "fp16"}),
+                                         Composition{"swiglu", "naive", "rmsnorm", "fp16"},
+                                         Composition{"gelu", "math", "rmsnorm", "bf16_master"},
+                                         Composition{"swiglu", "naive", "layernorm",
+                                                     "fp16_master"}),
                          composition_name);
 
 TEST(ModelStepVerification, AcceptsFewerHeadsOfKAndVAndALimitOfTheGradients) {

@@ -46,10 +46,17 @@ INSTANTIATE_TEST_SUITE_P(
         Registered{"norm", "rmsnorm_libtorch", "rmsnorm_libtorch"},
         Registered{"norm", "layernorm", "layernorm"}, Registered{"precision", "libtorch", "fp32"},
         Registered{"precision", "libtorch", "tf32"}, Registered{"precision", "libtorch", "bf16"},
-        Registered{"precision", "libtorch", "fp16"}, Registered{"communication", "none", "none"},
-        Registered{"communication", "naive", "naive"}, Registered{"compile", "eager", "eager"},
-        Registered{"compile", "cuda_graph", "cuda_graph"},
+        Registered{"precision", "libtorch", "fp16"},
+        Registered{"precision", "libtorch", "bf16_master"},
+        Registered{"precision", "libtorch", "bf16_alone"},
+        Registered{"precision", "libtorch", "fp16_master"},
+        Registered{"communication", "none", "none"}, Registered{"communication", "naive", "naive"},
+        Registered{"compile", "eager", "eager"}, Registered{"compile", "cuda_graph", "cuda_graph"},
         Registered{"workload", "model_step", "model_step"},
+        Registered{"workload", "accumulation", "accumulation"},
+        Registered{"workload", "number_formats", "number_formats"},
+        Registered{"workload", "norm_sensitivity", "norm_sensitivity"},
+        Registered{"workload", "dtype_trace", "dtype_trace"},
         Registered{"workload", "attention", "attention"}, Registered{"workload", "norm", "norm"}),
     registered_name);
 
@@ -68,6 +75,25 @@ TEST(Precision, PoliciesAreWhatTheirNamesSay) {
   EXPECT_TRUE(policy("fp16").loss_scaling);
   for (const char* name : {"fp32", "tf32", "bf16", "fp16"}) {
     EXPECT_EQ(policy(name).parameters, at::kFloat);
+    EXPECT_FALSE(policy(name).fp32_master);
+  }
+  EXPECT_EQ(policy("bf16_master").parameters, at::kBFloat16);
+  EXPECT_TRUE(policy("bf16_master").fp32_master);
+  EXPECT_EQ(policy("bf16_alone").parameters, at::kBFloat16);
+  EXPECT_FALSE(policy("bf16_alone").fp32_master);
+  EXPECT_EQ(policy("fp16_master").parameters, at::kHalf);
+  EXPECT_TRUE(policy("fp16_master").fp32_master);
+  EXPECT_TRUE(policy("fp16_master").loss_scaling);
+}
+
+TEST(Precision, LossScalingBeginsAndGrowsAsTheOptionsSay) {
+  for (const char* name : {"fp16", "fp16_master"}) {
+    PrecisionPolicy found;
+    const Options options = {{"initial_scale", 256.0}, {"growth_interval", test::integer(7)}};
+    throw_unless_ok(
+        test::load<PrecisionBoundary>("precision", "libtorch", name, options)->policy(found));
+    EXPECT_EQ(found.initial_loss_scale, 256);
+    EXPECT_EQ(found.loss_scale_growth_interval, 7);
   }
 }
 

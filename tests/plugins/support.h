@@ -119,7 +119,8 @@ inline void set_model(CaseContext& context, const std::string& architecture, std
                         {"architecture", architecture},
                         {"batch", batch},
                         {"seq_len", seq_len},
-                        {"max_grad_norm", 0.0}};
+                        {"max_grad_norm", 0.0},
+                        {"compared_steps", std::int64_t{50}}};
   context.presets["model"] = {{"d_model", d_model},
                               {"d_ff", d_ff},
                               {"layers", layers},

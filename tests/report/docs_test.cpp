@@ -265,8 +265,8 @@ Vocabulary everything_a_workload_has() {
                 "tensor_parallel",
                 "parallelism",
                 "means"};
-  known.passes = {"inference",        "forward",    "backward",
-                  "forward_backward", "train_step", "all_reduce"};
+  known.passes = {"inference",  "forward",    "backward",    "forward_backward",
+                  "train_step", "all_reduce", "against_fp32"};
   for (const auto& [name, unit] : std::map<std::string, std::string>{{"time", "s"},
                                                                      {"total_time", "s"},
                                                                      {"memory_before", "byte"},
@@ -276,7 +276,9 @@ Vocabulary everything_a_workload_has() {
                                                                      {"parameters", "count"},
                                                                      {"calls", "count"},
                                                                      {"share", ""},
-                                                                     {"bus_bytes", "byte"}}) {
+                                                                     {"bus_bytes", "byte"},
+                                                                     {"bits", "count"},
+                                                                     {"compared_skips", "count"}}) {
     known.metrics.push_back({name, unit, Direction::neither, ""});
   }
   // Metrics of planned workloads.
@@ -294,13 +296,15 @@ Vocabulary everything_a_workload_has() {
       {"token", {"bound_batch"}},
       {"",
        {"result", "error", "exponent_bits", "mantissa_bits", "largest", "smallest_normal",
-        "epsilon"}}};
+        "epsilon", "dynamic_range", "precision_digits", "smallest_subnormal", "largest_squared",
+        "eps_error", "last_loss", "last_loss_error", "loss_error", "first_gradient_error",
+        "gradient_error"}}};
   for (const auto& [unit, names] : by_unit) {
     for (const std::string& name : names) {
       known.metrics.push_back({name, unit, Direction::neither, ""});
     }
   }
-  for (const char* name : {"dtype", "range"}) {
+  for (const char* name : {"dtype", "range", "taken", "eps_range"}) {
     known.metrics.push_back({name, "", Direction::neither, "", {}, MetricKind::text});
   }
   return known;

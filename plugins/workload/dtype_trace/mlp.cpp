@@ -46,7 +46,7 @@ class Mlp final : public Network {
     }
     state_->backward(loss_);
     for (const at::Tensor& parameter : parameters()) {
-      observed.see("gradients", parameter.grad(), taken(policy_, /*inside=*/false));
+      observed.see("gradients", parameter.grad(), "in the backward");
     }
     Ops ops = ops_;
     ops.optimizer = [&, update = ops_.optimizer](const OptimizerInputs& in) {

@@ -57,12 +57,12 @@ void observe_rest(Ops& ops, const std::shared_ptr<Trace>& trace) {
     return trace->see("embedding output", call(tokens, table));
   };
   ops.norm = [trace, call = ops.norm](const NormInputs& in) {
-    return trace->see("layer norm output", call(in));
+    return trace->see("norm output", call(in));
   };
   ops.add_norm = [trace, call = ops.add_norm](at::Tensor residual, NormInputs in) {
     auto [sum, normed] = call(std::move(residual), std::move(in));
     trace->see("residual stream", sum);
-    return std::pair(sum, trace->see("layer norm output", normed));
+    return std::pair(sum, trace->see("norm output", normed));
   };
   ops.rope = [trace, call = ops.rope](const at::Tensor& x, const at::Tensor& cos,
                                       const at::Tensor& sin) {
@@ -115,6 +115,7 @@ class TracedTransformer final : public Network {
     const at::Tensor logits = forward();
     trace_->where = taken(policy_, /*inside=*/false);
     if (policy_.autocast) trace_->see("loss outside autocast", model_.loss(logits, targets_));
+    trace_->where = "in the backward";
     state_.backward(loss_);
     for (const at::Tensor& parameter : model_.parameter_tensors()) {
       trace_->see("gradients", parameter.grad());

@@ -86,6 +86,12 @@ class SensitivityProgram final : public Program {
     found_ = statistics(x_, eps_);
   }
 
+  std::vector<NamedTensor> outputs(const std::string&) override {
+    std::vector<NamedTensor> outputs = {{"x", x_}};
+    for (const auto& [name, member] : parts) outputs.push_back({name, found_.*member});
+    return outputs;
+  }
+
   void record(const std::string&, Recorder& recorder) override {
     const Statistics right = statistics(x_.to(at::kDouble), eps_);
     for (const auto& [name, member] : parts) record(recorder, name, found_.*member, right.*member);

@@ -74,15 +74,16 @@ TEST_F(ShippedLayout, Operators) {
 
 TEST_F(ShippedLayout, DtypeTrace) {
   const std::string report =
-      rendered({"precision,part,dtype.words [text],element_size.value [byte]\n"
-                "fp16,parameters,torch.float32,4\nfp16,fc1 output,torch.float16,2\n"
-                "bf16,fc1 output,torch.bfloat16,2\n"},
+      rendered({"precision,part,dtype.words [text],element_size.value [byte],taken.words [text]\n"
+                "fp16,parameters,torch.float32,4,stored\n"
+                "fp16,fc1 output,torch.float16,2,inside autocast\n"
+                "bf16,fc1 output,torch.bfloat16,2,inside autocast\n"},
                "dtype_trace");
-  EXPECT_EQ(cells_of(report), (Rows{{"Tensor", "Dtype", "Bytes"},
-                                    {"parameters", "torch.float32", "4"},
-                                    {"fc1 output", "torch.float16", "2"},
-                                    {"Tensor", "Dtype", "Bytes"},
-                                    {"fc1 output", "torch.bfloat16", "2"}}));
+  EXPECT_EQ(cells_of(report), (Rows{{"Tensor", "Dtype", "Bytes", "Taken"},
+                                    {"parameters", "torch.float32", "4", "stored"},
+                                    {"fc1 output", "torch.float16", "2", "inside autocast"},
+                                    {"Tensor", "Dtype", "Bytes", "Taken"},
+                                    {"fc1 output", "torch.bfloat16", "2", "inside autocast"}}));
 }
 
 // fp16: 5 exponent bits, largest (2 − 2⁻¹⁰) · 2¹⁵ = 65504, smallest normal 2⁻¹⁴, epsilon 2⁻¹⁰.
@@ -90,21 +91,58 @@ TEST_F(ShippedLayout, NormSensitivity) {
   const char* const figures =
       "precision,n_cols,magnitude,part,error.value [],range.words [text],exponent_bits.value "
       "[count],mantissa_bits.value [count],largest.value [],smallest_normal.value "
-      "[],epsilon.value []\n"
-      "fp16,1024,1,mean,0.002,fits,,,,,\n"
-      "fp16,1024,1,variance,,overflows,,,,,\n"
-      "fp32,1024,1,mean,0.0000003,fits,,,,,\n"
-      "fp32,1024,1,variance,0.000001,fits,,,,,\n"
-      "fp16,1024,1,,,,5,10,65504,0.00006103515625,0.0009765625\n";
+      "[],epsilon.value [],largest_squared.value [],eps_error.value []\n"
+      "fp16,1024,1,mean,0.002,fits,,,,,,,\n"
+      "fp16,1024,1,variance,,overflows,,,,,,,\n"
+      "fp32,1024,1,mean,0.0000003,fits,,,,,,,\n"
+      "fp32,1024,1,variance,0.000001,fits,,,,,,,\n"
+      "fp16,1024,1,,,,5,10,65504,0.00006103515625,0.0009765625,255.875,0.00136\n";
   EXPECT_EQ(
       cells_of(rendered({figures}, "norm_sensitivity")),
-      (Rows{
-          {"n_cols", "magnitude", "mean, fp16", "mean, fp32", "variance, fp32"},
-          {"1024", "1", "2.0e-03", "3.0e-07", "1.0e-06"},
-          {"n_cols", "magnitude", "mean, fp16", "mean, fp32", "variance, fp16", "variance, fp32"},
-          {"1024", "1", "fits", "fits", "overflows", "fits"},
-          {"precision", "exponent bits", "mantissa bits", "largest", "smallest normal", "epsilon"},
-          {"fp16", "5", "10", "6.550e+04", "6.104e-05", "9.766e-04"}}));
+      (Rows{{"n_cols", "magnitude", "mean, fp16", "mean, fp32", "variance, fp32"},
+            {"1024", "1", "2.0e-03", "3.0e-07", "1.0e-06"},
+            {"n_cols", "magnitude", "mean, fp16", "mean, fp32", "variance, fp16", "variance, fp32"},
+            {"1024", "1", "fits", "fits", "overflows", "fits"},
+            {"precision", "exponent bits", "mantissa bits", "largest", "smallest normal", "epsilon",
+             "largest with finite square", "error of eps 1e-5"},
+            {"fp16", "5", "10", "6.550e+04", "6.104e-05", "9.766e-04", "255.875", "1.4e-03"}}));
+}
+
+TEST_F(ShippedLayout, NumberFormats) {
+  EXPECT_EQ(
+      cells_of(rendered(
+          {"part,bits.value [count],exponent_bits.value [count],mantissa_bits.value [count],"
+           "dynamic_range.value [],precision_digits.value [],largest.value [],"
+           "smallest_normal.value [],smallest_subnormal.value [],epsilon.value [],"
+           "largest_squared.value [],eps_range.words [text],eps_error.value []\n"
+           "fp16,16,5,10,9.0308,3.3113,65504,0.00006103515625,5.9604644775390625e-8,0.0009765625,"
+           "255.875,subnormal,0.00136\n"},
+          "number_formats")),
+      (Rows{{"Format", "bits", "exponent bits", "mantissa bits", "decades", "digits", "largest",
+             "smallest normal", "smallest subnormal", "epsilon", "largest with finite square",
+             "eps 1e-5", "error of eps"},
+            {"fp16", "16", "5", "10", "9.0", "3.3", "6.55e+04", "6.104e-05", "5.960e-08",
+             "9.766e-04", "255.875", "subnormal", "1.4e-03"}}));
+}
+
+// 20 ms against 10 ms: twice as fast.
+TEST_F(ShippedLayout, PrecisionPolicies) {
+  EXPECT_EQ(cells_of(rendered(
+                {"model,precision,pass,time.samples [ms],peak_memory.value [MiB]\n"
+                 "small,fp32,train_step,20 20 20,4000\nsmall,bf16,train_step,10 10 10,3000\n",
+                 "model,precision,pass,last_loss.value [],last_loss_error.value [],"
+                 "loss_error.samples [],first_gradient_error.value [],gradient_error.samples [],"
+                 "compared_skips.value [count]\n"
+                 "small,fp32,against_fp32,2.5,0.0000001,0.0000001 0.0000001,0.000001,0.000001 "
+                 "0.000001,0\n"
+                 "small,bf16,against_fp32,2.51,0.004,0.001 0.008,0.002,0.002 0.01 0.03,3\n"},
+                "precision_policies")),
+            (Rows{{"Precision", "Step", "Speed", "Peak", "Loss", "Loss error", "largest",
+                   "Gradient error, first step", "median of all", "Skipped"},
+                  {"fp32", "20.00", "1.00x", "4000.0", "2.5000", "1.0e-07", "1.0e-07", "1.0e-06",
+                   "1.0e-06", "0"},
+                  {"bf16", "10.00", "2.00x", "3000.0", "2.5100", "4.0e-03", "8.0e-03", "2.0e-03",
+                   "1.0e-02", "3"}}));
 }
 
 // 4 · 4 · 512 · 2560 byte = 20 MiB.
