@@ -257,6 +257,15 @@ TEST(CeilingsOfRuns, WhatFailedOrHasNoCountIsNone) {
                   .empty());
 }
 
+TEST(Share, APrecisionsProductsAreOfTheDtypeBeforeItsUnderscore) {
+  const auto meant = [](const char* precision) {
+    return ceiling_meant("matmul", "flops", "train_step", {{"precision", std::string(precision)}});
+  };
+  EXPECT_EQ(meant("bf16_master"), "matmul_bf16");
+  EXPECT_EQ(meant("fp16_master"), "matmul_fp16");
+  EXPECT_EQ(meant("mine_bf16"), std::nullopt);
+}
+
 TEST(Share, OfTheCeilingOfTheCasesPrecision) {
   // 2 TFLOP/s of 4, 10 GB/s of 40.
   EXPECT_EQ(

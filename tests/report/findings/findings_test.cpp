@@ -270,6 +270,24 @@ TEST(Speedup, NothingWhenMostDifferencesAreNoise) {
             nothing);
 }
 
+TEST(Drift, TheRangeOverCasesAndTheSkippedSteps) {
+  EXPECT_EQ(markdown("model,precision,pass,loss_error.samples [],last_loss_error.samples [],"
+                     "first_gradient_error.samples [],compared_skips.samples [count]\n"
+                     "small,fp16,against_fp32,0.001 0.003 0.002,0.002,0.0005,1\n"
+                     "large,fp16,against_fp32,0.001 0.003 0.008,0.008,0.0005,1\n"
+                     "small,fp32,against_fp32,0 0 0.0000001,0.0000001,0.0000002,0\n",
+                     "- findings: [drift]"),
+            "- **drift, fp16**: after 3 training steps the loss is 0.2 % to 0.8 % off fp32's (2 "
+            "cases); the first gradients are 0.05 % off; 2 of 6 steps were skipped.\n"
+            "- **drift, fp32**: after 3 training steps the loss is 1e-05 % off fp32's; the first "
+            "gradients are 2e-05 % off.\n");
+}
+
+TEST(Drift, NothingWithoutAComparison) {
+  EXPECT_EQ(markdown("precision,pass,time.mean [ms]\nbf16,train_step,2\n", "- findings: [drift]"),
+            nothing);
+}
+
 TEST(Failures, WhichAndWhy) {
   EXPECT_EQ(markdown("seq_len,attention,pass,time.mean [ms],outcome,reason\n"
                      "128,naive,forward,1,,\n128,flash,forward,1,,\n"
