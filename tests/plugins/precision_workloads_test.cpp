@@ -232,6 +232,19 @@ TEST(AgainstFp32, Fp32ItselfDiffersByRoundingAlone) {
   for (const double error : found.samples("gradient_error")) EXPECT_LT(error, 1e-3);
 }
 
+TEST(AgainstFp32, BeginsAgainAfterOtherSteps) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "swiglu", 2, 16);
+  tested.context.parameters["compared_steps"] = test::integer(2);
+  const auto program = test::build(tested);
+  for (int step = 0; step < 3; ++step) {
+    throw_unless_ok(program->before("train_step"));
+    throw_unless_ok(program->run("train_step"));
+  }
+  const test::Recorded found("model_step", *program, "against_fp32");
+  for (const double error : found.samples("loss_error")) EXPECT_LT(error, 1e-5);
+}
+
 // A step of 0.001 is lost on a weight of 1, and rounded coarsely on others, without a copy in fp32.
 TEST(AgainstFp32, AMasterCopyKeepsTrainingNearFp32) {
   const auto with =
