@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -71,7 +72,7 @@ TEST(ShippedExperiments, AreReadAndExpanded) {
     EXPECT_NE(experiment->title, experiment->name) << "a title of its own";
     const auto plan = expand(*experiment);
     ASSERT_TRUE(plan) << plan.error().text();
-    EXPECT_GE(plan->size(), 2u);
+    EXPECT_GE(plan->size(), 1u);
   }
 }
 
@@ -206,8 +207,12 @@ TEST(Schema, OfAFileTakesSuitesAndExperiments) {
 TEST(Schema, DescribesWhatAnEditorShows) {
   const nlohmann::json schema = experiment_schema(test_environment());
   EXPECT_EQ(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-  const nlohmann::json& attention = schema["allOf"][0];
-  EXPECT_EQ(attention["if"]["properties"]["workload"]["const"], "attention");
+  const nlohmann::json& workloads = schema["allOf"];
+  const auto found = std::ranges::find_if(workloads, [](const nlohmann::json& one) {
+    return one["if"]["properties"]["workload"]["const"] == "attention";
+  });
+  ASSERT_NE(found, workloads.end());
+  const nlohmann::json& attention = *found;
   const nlohmann::json& axes = attention["then"]["properties"]["matrix"]["properties"];
   EXPECT_EQ(axes["batch"]["description"], "Sequences.");
   EXPECT_NE(axes["attention"]["description"].get<std::string>().find("tiled: What tiled is."),

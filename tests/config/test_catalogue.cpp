@@ -45,10 +45,17 @@ PluginInfo model_step() {
                integer_parameter("batch", 4, 1, 65536, "Sequences."),
                integer_parameter("seq_len", 256, 1, 1 << 20, "Tokens.")});
   workload.uses = {"attention", "norm", "precision", "communication", "compile"};
-  workload.passes = {"inference", "forward", "backward", "forward_backward", "train_step"};
+  workload.passes = {"inference",        "forward",    "backward",
+                     "forward_backward", "train_step", "against_fp32"};
   workload.default_passes = {"forward", "backward"};
+  workload.unclocked = {"against_fp32"};
   workload.metrics = {{"parameters", "count", Direction::neither, "Parameters.", {}},
-                      {"flops", "FLOP", Direction::neither, "Operations.", {}}};
+                      {"flops", "FLOP", Direction::neither, "Operations.", {}},
+                      {"compared_skips", "count", Direction::neither, "Steps.", {}}};
+  for (const char* name :
+       {"last_loss", "last_loss_error", "loss_error", "first_gradient_error", "gradient_error"}) {
+    workload.metrics.push_back({name, "", Direction::neither, "A figure.", {}});
+  }
   workload.default_clock = "wall";
   return workload;
 }
@@ -124,6 +131,49 @@ std::vector<PluginInfo> ceilings() {
   return all;
 }
 
+PluginInfo study(std::string name, std::string pass, std::vector<ParameterInfo> parameters,
+                 const std::vector<std::string>& numbers, const std::vector<std::string>& words) {
+  PluginInfo workload = variant("workload", std::move(name), std::move(parameters));
+  workload.passes = workload.default_passes = workload.unclocked = {std::move(pass)};
+  for (const std::string& metric : numbers) {
+    const char* unit = metric.ends_with("bits") ? "count" : metric == "element_size" ? "byte" : "";
+    workload.metrics.push_back({metric, unit, Direction::neither, "A figure.", {}});
+  }
+  for (const std::string& metric : words) {
+    workload.metrics.push_back({metric, "", Direction::neither, "Words.", {}, MetricKind::text});
+  }
+  return workload;
+}
+
+// The workloads of section C of the catalogue.
+std::vector<PluginInfo> precision_studies() {
+  const std::vector<std::string> of_format = {
+      "bits",     "exponent_bits",   "mantissa_bits",      "dynamic_range", "precision_digits",
+      "largest",  "smallest_normal", "smallest_subnormal", "epsilon",       "largest_squared",
+      "eps_error"};
+  std::vector<std::string> of_norm = of_format;
+  of_norm.push_back("error");
+  std::vector<PluginInfo> all = {
+      study("accumulation", "sum",
+            {integer_parameter("terms", 1000, 1, 1e7, "Terms."),
+             real_parameter("addend", 0.01, 0, 1e3, "Each.")},
+            {"result", "error"}, {}),
+      study("number_formats", "properties", {}, of_format, {"eps_range"}),
+      study("norm_sensitivity", "statistics",
+            {integer_parameter("n_cols", 1024, 1, 1 << 20, "Elements."),
+             integer_parameter("rows", 64, 1, 1 << 20, "Rows."),
+             real_parameter("magnitude", 1, 1e-30, 1e30, "Size.")},
+            of_norm, {"range", "eps_range"}),
+      study("dtype_trace", "step",
+            {choice_parameter("network", "mlp", {"mlp", "transformer"}, "Which."),
+             config_parameter("model", "toy", "models", "Sizes.", sizes()),
+             choice_parameter("architecture", "swiglu", {"swiglu", "gelu"}, "Which.")},
+            {"element_size"}, {"dtype", "taken"})};
+  all[2].uses = {"precision"};
+  all[3].uses = {"attention", "norm", "precision"};
+  return all;
+}
+
 std::vector<PluginInfo> plugins() {
   ParameterInfo needed = integer_parameter("block_m", 0, 1, 64, "Rows of a tile.");
   needed.default_value = {};
@@ -151,12 +201,16 @@ std::vector<PluginInfo> plugins() {
       variant("precision", "tf32"),
       variant("precision", "bf16"),
       variant("precision", "fp16"),
+      variant("precision", "bf16_master"),
+      variant("precision", "bf16_alone"),
+      variant("precision", "fp16_master"),
       variant("communication", "none"),
       variant("communication", "naive"),
       variant("compile", "eager"),
       variant("compile", "cuda_graph"),
   };
   for (PluginInfo& one : ceilings()) plugins.push_back(std::move(one));
+  for (PluginInfo& one : precision_studies()) plugins.push_back(std::move(one));
   for (const char* name : {"torch_eager", "torch_compile", "torch_compile_reduce_overhead"}) {
     PluginInfo external = variant("compile", name);
     external.command = {"python3", "torch_model.py"};

@@ -132,13 +132,13 @@ std::string captured_name(const testing::TestParamInfo<Captured>& tested) {
   return tested.param.architecture + "_" + tested.param.precision + "_" + tested.param.attention;
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, GpuCapture,
-                         testing::Values(Captured{"swiglu", "fp32", "naive"},
-                                         Captured{"gelu", "fp32", "efficient"},
-                                         Captured{"swiglu", "bf16", "flash"},
-                                         Captured{"gelu", "bf16", "cudnn"},
-                                         Captured{"swiglu", "fp16", "naive"}),
-                         captured_name);
+INSTANTIATE_TEST_SUITE_P(
+    Both, GpuCapture,
+    testing::Values(Captured{"swiglu", "fp32", "naive"}, Captured{"gelu", "fp32", "efficient"},
+                    Captured{"swiglu", "bf16", "flash"}, Captured{"gelu", "bf16", "cudnn"},
+                    Captured{"swiglu", "fp16", "naive"}, Captured{"swiglu", "bf16_master", "naive"},
+                    Captured{"gelu", "fp16_master", "naive"}),
+    captured_name);
 
 TEST_F(Gpu, ACaptureThatFailsLeavesTheDeviceUsable) {
   auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32", "cuda_graph"}, cuda);
