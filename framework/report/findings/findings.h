@@ -61,8 +61,8 @@ std::vector<std::string> noise_findings(const Records& records, const RecordIds&
 // Then the observers that have not seen a pass, and why.
 std::vector<std::string> observer_findings(const Records& records, const RecordIds& ids);
 
-// For each precision: how far the pass against_fp32 ends and begins from fp32, the least and the most
-// of its cases, and how many of its steps an overflow skipped.
+// For each precision: how far the pass against_fp32 ends and begins from fp32, the least and the
+// most of its cases, and how many of its steps an overflow skipped.
 std::vector<std::string> drift_findings(const Records& records, const RecordIds& ids);
 
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
