@@ -1,5 +1,7 @@
 #include "model/counted_backend.h"
 
+#include <assay/range.h>
+
 #include <chrono>
 #include <thread>
 
@@ -123,6 +125,7 @@ CountedBackend::CountedBackend(c10::intrusive_ptr<c10d::Backend> backend, std::s
 
 WorkPointer CountedBackend::counted(const char* collective, const Tensors& payload,
                                     const std::function<WorkPointer()>& call) {
+  const Range range("communication");
   if (traffic_) traffic_->add(collective, bytes_of(payload));
   if (payload.empty()) return call();
   if (coalescing_) {

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
+#include <assay/range.h>
 #include <c10/util/accumulate.h>
 
 #include <cmath>
@@ -169,10 +170,12 @@ at::Tensor Transformer::mix(const Block& block, at::Tensor x) const {
 }
 
 at::Tensor Transformer::attend(const Block& block, at::Tensor x) const {
+  const Range range("attention");
   return ops_.linear(mix(block, std::move(x)), block.o);
 }
 
 at::Tensor Transformer::feed_forward(const Block& block, at::Tensor x) const {
+  const Range range("feed_forward");
   if (config_.architecture == Architecture::gelu) {
     return ops_.linear(ops_.gelu(ops_.linear(x, block.gate_up.gate)), block.down);
   }
@@ -180,10 +183,27 @@ at::Tensor Transformer::feed_forward(const Block& block, at::Tensor x) const {
   return ops_.linear(ops_.swiglu(made.gate, made.up), block.down);
 }
 
-at::Tensor Transformer::forward(const at::Tensor& tokens) const {
-  hooks_.enter(0, {});
+at::Tensor Transformer::embed(const at::Tensor& tokens) const {
+  const Range range("embedding");
   at::Tensor residual = ops_.embedding(tokens, embedding_);
   if (positions_.defined()) residual = residual + positions_.narrow(0, 0, tokens.size(1));
+  return residual;
+}
+
+at::Tensor Transformer::project(const at::Tensor& normed) const {
+  const Range range("head");
+  return ops_.linear(normed, head_);
+}
+
+std::pair<at::Tensor, at::Tensor> Transformer::add_norm(at::Tensor residual, at::Tensor x,
+                                                        const NormWeights& weights) const {
+  const Range range("norm");
+  return ops_.add_norm(std::move(residual), norm_inputs(std::move(x), weights));
+}
+
+at::Tensor Transformer::forward(const at::Tensor& tokens) const {
+  hooks_.enter(0, {});
+  at::Tensor residual = embed(tokens);
   hooks_.leave(0, {&residual});
 
   // Values are moved on, not kept: memory freed early is reused while it is still in the L2 cache.
@@ -192,26 +212,30 @@ at::Tensor Transformer::forward(const at::Tensor& tokens) const {
   int number = 1;
   for (const Block& block : blocks_) {
     hooks_.enter(number, {&residual, &pending});
-    if (pending.defined()) {
-      std::tie(residual, normed) =
-          ops_.add_norm(std::move(residual), norm_inputs(std::move(pending), block.norm1));
-    } else {
-      normed = ops_.norm(norm_inputs(residual, block.norm1));
+    {
+      const Range range("block", number - 1);
+      if (pending.defined()) {
+        std::tie(residual, normed) = add_norm(std::move(residual), std::move(pending), block.norm1);
+      } else {
+        const Range norm("norm");
+        normed = ops_.norm(norm_inputs(residual, block.norm1));
+      }
+      at::Tensor attended = attend(block, std::move(normed));
+      std::tie(residual, normed) = add_norm(std::move(residual), std::move(attended), block.norm2);
+      pending = feed_forward(block, std::move(normed));
     }
-    std::tie(residual, normed) = ops_.add_norm(
-        std::move(residual), norm_inputs(attend(block, std::move(normed)), block.norm2));
-    pending = feed_forward(block, std::move(normed));
     hooks_.leave(number, {&residual, &pending});
     ++number;
   }
   hooks_.enter(number, {&residual, &pending});
-  normed = ops_.add_norm(std::move(residual), norm_inputs(std::move(pending), final_norm_)).second;
-  at::Tensor logits = ops_.linear(normed, head_);
+  normed = add_norm(std::move(residual), std::move(pending), final_norm_).second;
+  at::Tensor logits = project(normed);
   hooks_.leave(number, {&logits});
   return logits;
 }
 
 at::Tensor Transformer::loss(const at::Tensor& logits, const at::Tensor& targets) const {
+  const Range range("loss");
   return ops_.loss(logits.flatten(0, 1), targets.flatten());
 }
 

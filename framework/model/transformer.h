@@ -5,6 +5,7 @@
 
 #include <assay/workload.h>
 
+#include <utility>
 #include <vector>
 
 #include "model/block_hooks.h"
@@ -59,6 +60,11 @@ class Transformer {
   at::Tensor mix(const Block& block, at::Tensor x) const;
   at::Tensor attend(const Block& block, at::Tensor x) const;
   at::Tensor feed_forward(const Block& block, at::Tensor x) const;
+  at::Tensor embed(const at::Tensor& tokens) const;
+  // The logits of the last norm's output.
+  at::Tensor project(const at::Tensor& normed) const;
+  std::pair<at::Tensor, at::Tensor> add_norm(at::Tensor residual, at::Tensor x,
+                                             const NormWeights& weights) const;
 
   ModelConfig config_;
   Ops ops_;

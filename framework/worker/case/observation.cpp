@@ -1,5 +1,6 @@
 #include "worker/case/observation.h"
 
+#include <assay/range.h>
 #include <fmt/format.h>
 
 #include <optional>
@@ -16,6 +17,10 @@ namespace assay::worker {
 
 namespace {
 
+// What an observer sees within this range belongs to the timed step: neither its preparation nor
+// the clock's own work.
+constexpr const char* step_range = "assay.step";
+
 // Unlike a clock's it launches nothing beside the step: an observer would see it.
 double step_s(const measure::Call& call, const at::Device& device,
               [[maybe_unused]] const std::string& clock) {
@@ -24,14 +29,20 @@ double step_s(const measure::Call& call, const at::Device& device,
 #if ASSAY_WITH_CUDA
   if (observed_clock(clock) == "cuda_event") {
     measure::EventPair events;
-    events.around(call.run);
-    measure::synchronize(device);
+    {
+      const Range range(step_range);
+      events.around(call.run);
+      measure::synchronize(device);
+    }
     return events.start.elapsed_time(events.stop) * 1e-3;
   }
 #endif
   const double begin_s = measure::host_now_s();
-  call.run();
-  measure::synchronize(device);
+  {
+    const Range range(step_range);
+    call.run();
+    measure::synchronize(device);
+  }
   return measure::host_now_s() - begin_s;
 }
 

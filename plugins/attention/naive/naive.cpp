@@ -2,6 +2,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <assay/attention.h>
+#include <assay/range.h>
 
 #include <limits>
 #include <map>
@@ -18,12 +19,7 @@ class Naive final : public assay::Attention {
 
   at::Tensor forward(const assay::AttentionInputs& in) override {
     const bool grouped = in.q.size(1) != in.k.size(1);
-    const auto q = in.q * in.scale;
-    auto scores = at::matmul(grouped ? by_group(in, q) : q, in.k.transpose(-2, -1));
-    if (in.causal || in.window > 0) {
-      scores.masked_fill_(hidden(in), -std::numeric_limits<double>::infinity());
-    }
-    const auto out = at::matmul(softmax(in, scores), in.v);
+    const auto out = values(softmax(in, scores(in, grouped)), in.v);
     return grouped ? out.reshape(in.q.sizes()) : out;
   }
 
@@ -36,8 +32,28 @@ class Naive final : public assay::Attention {
   }
 
  private:
+  at::Tensor scores(const assay::AttentionInputs& in, bool grouped) {
+    const auto q = in.q * in.scale;
+    at::Tensor scores;
+    {
+      const assay::Range range("scores");
+      scores = at::matmul(grouped ? by_group(in, q) : q, in.k.transpose(-2, -1));
+    }
+    if (in.causal || in.window > 0) {
+      const assay::Range range("mask");
+      scores.masked_fill_(hidden(in), -std::numeric_limits<double>::infinity());
+    }
+    return scores;
+  }
+
+  static at::Tensor values(const at::Tensor& probabilities, const at::Tensor& v) {
+    const assay::Range range("values");
+    return at::matmul(probabilities, v);
+  }
+
   // A query that sees no key gives 0, where a plain softmax gives NaN.
   static at::Tensor softmax(const assay::AttentionInputs& in, const at::Tensor& scores) {
+    const assay::Range range("softmax");
     const bool some_see_nothing = (in.causal || in.window > 0) && in.q.size(2) > in.k.size(2);
     return some_see_nothing ? at::_safe_softmax(scores, -1) : at::softmax(scores, -1);
   }

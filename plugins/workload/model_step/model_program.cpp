@@ -1,6 +1,7 @@
 #include "model_program.h"
 
 #include <ATen/core/grad_mode.h>
+#include <assay/range.h>
 
 #include "model/autocast.h"
 #include "model/random.h"
@@ -73,6 +74,7 @@ void ModelProgram::before(const std::string& pass) {
 void ModelProgram::run(const std::string& pass) {
   if (pass == "inference") {
     const TraceScope phase = trace_.phase("forward");
+    const Range range("forward");
     const at::NoGradGuard no_grad;
     const model::Autocast autocast(device_, precision_.autocast);
     logits_ = model_.forward(tokens_);
@@ -91,6 +93,7 @@ void ModelProgram::run(const std::string& pass) {
 }
 
 void ModelProgram::forward(bool keep_logits) {
+  const Range range("forward");
   const model::Autocast autocast(device_, precision_.autocast);
   const at::Tensor logits = model_.forward(tokens_);
   if (keep_logits || keep_logits_) logits_ = logits.detach();
@@ -100,13 +103,16 @@ void ModelProgram::forward(bool keep_logits) {
 void ModelProgram::backward() {
   {
     const TraceScope phase = trace_.phase("backward");
+    const Range range("backward");
     if (communication_) communication_.backward_begins(loss_);
     hooks_.backward_begins();
     state_.backward(loss_);
     hooks_.backward_ended();
   }
+  if (!communication_) return;
   const TraceScope phase = communication_phase();
-  if (communication_) communication_.backward_finished();
+  const Range range("communication");
+  communication_.backward_finished();
 }
 
 void ModelProgram::forward_backward() {
@@ -121,10 +127,13 @@ void ModelProgram::train_step() {
   forward_backward();
   {
     const TraceScope phase = trace_.phase("optimizer");
+    const Range range("optimizer");
     state_.step(ops_);
   }
+  if (!communication_) return;
   const TraceScope phase = communication_phase();
-  if (communication_) communication_.after_step();
+  const Range range("communication");
+  communication_.after_step();
 }
 
 TraceScope ModelProgram::communication_phase() const {
