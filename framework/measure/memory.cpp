@@ -80,6 +80,14 @@ CpuMemoryScope::~CpuMemoryScope() {
   c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
 }
 
+CpuMemoryPause::CpuMemoryPause() : paused_(c10::ThreadLocalDebugInfo::current()) {
+  c10::ThreadLocalDebugInfo::_forceCurrentDebugInfo(nullptr);
+}
+
+CpuMemoryPause::~CpuMemoryPause() {
+  c10::ThreadLocalDebugInfo::_forceCurrentDebugInfo(std::move(paused_));
+}
+
 std::int64_t allocated_bytes(const c10::Device& device) {
 #if ASSAY_WITH_CUDA
   if (device.is_cuda()) return cuda_allocated(getDeviceStats(device.index())).current;

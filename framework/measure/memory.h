@@ -4,6 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+
+namespace c10 {
+class ThreadLocalDebugInfo;
+}
 
 namespace assay::measure {
 
@@ -24,6 +29,19 @@ class CpuMemoryScope {
   ~CpuMemoryScope();
   CpuMemoryScope(const CpuMemoryScope&) = delete;
   CpuMemoryScope& operator=(const CpuMemoryScope&) = delete;
+};
+
+// While one lives, nobody counts this thread's allocations: the place in LibTorch that a
+// CpuMemoryScope takes is a profiler's. What was counted before is of no use afterwards.
+class CpuMemoryPause {
+ public:
+  CpuMemoryPause();
+  ~CpuMemoryPause();
+  CpuMemoryPause(const CpuMemoryPause&) = delete;
+  CpuMemoryPause& operator=(const CpuMemoryPause&) = delete;
+
+ private:
+  std::shared_ptr<c10::ThreadLocalDebugInfo> paused_;
 };
 
 // Bytes allocated on the device now.

@@ -18,6 +18,7 @@ nlohmann-json3-dev
 libvalijson-dev
 libexpected-dev
 libmd-dev
+zlib1g-dev
 libgloo-dev
 libgtest-dev
 libgmock-dev

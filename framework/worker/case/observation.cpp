@@ -7,6 +7,7 @@
 
 #include "measure/device.h"
 #include "measure/host_time.h"
+#include "measure/memory.h"
 #include "worker/case/prepared_pass.h"
 
 #if ASSAY_WITH_CUDA
@@ -101,6 +102,7 @@ std::string observed_clock(const std::string& clock) {
 }
 
 Status observe_pass(ObserverBoundary& observer, const PassToObserve& what) {
+  const measure::CpuMemoryPause pause;
   Observed observed(what);
   return observer.observe(observed, what.recorder);
 }

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "events.h"
+
+namespace assay::kernels {
+
+// Paths of ranges, such as backward;block 3;attention, each once.
+class Paths {
+ public:
+  static constexpr int none = 0;
+
+  Paths() : nodes_{{none, ""}} {}
+  int child(int parent, const std::string& name);
+  // `path` below `base`, without its first range, the phase in which it lay.
+  int below(int base, int path);
+  std::vector<std::string> names(int path) const;
+  std::string text(int path) const;  // joined with ';'
+
+ private:
+  struct Node {
+    int parent;
+    std::string name;
+  };
+  std::vector<Node> nodes_;
+  std::map<std::pair<int, std::string>, int> children_;
+};
+
+// The nesting of host events and the ranges that each belongs to. Those below a backward node
+// belong to the range in which autograd made the node, found by its sequence number, and to the
+// ranges around the node. Those of a thread without ranges belong to what the program's thread was
+// in at the time.
+struct HostTree {
+  explicit HostTree(const std::vector<HostEvent>& events);
+
+  const std::vector<HostEvent>& events;
+  std::vector<int> order;              // indices by begin; callers before callees
+  std::vector<int> parent;             // -1: none
+  std::vector<int> path;               // of paths; a range's includes itself
+  std::vector<Nanoseconds> exclusive;  // without callees
+  Paths paths;
+
+  // The innermost event of the program's thread at that moment; -1: none.
+  int innermost_at(Nanoseconds time) const;
+  // -1: none.
+  int of_id(std::uint64_t id) const;
+
+ private:
+  using Made = std::unordered_map<std::uint64_t, std::vector<std::pair<std::int64_t, int>>>;
+
+  void nest();
+  void find_paths();
+  int base_of(int event) const;
+  int path_of(int event, const Made& made);
+
+  std::uint64_t program_thread_ = 0;
+  std::vector<int> program_order_;  // of the program's thread
+  std::unordered_map<std::uint64_t, int> by_id_;
+};
+
+}  // namespace assay::kernels
