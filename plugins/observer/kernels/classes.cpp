@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <numeric>
 
 namespace assay::kernels {
 
@@ -228,32 +227,6 @@ std::string lower(std::string_view text) {
   return made;
 }
 
-double product(const std::vector<std::int64_t>& sizes, std::size_t skipped = 0) {
-  double size = 1;
-  for (std::size_t i = 0; i + skipped < sizes.size(); ++i) size *= static_cast<double>(sizes[i]);
-  return size;
-}
-
-// 2 · batch · m · k · n of [batch, m, k] × [batch, k, n], or without a batch.
-double of_product(const std::vector<std::vector<std::int64_t>>& shapes, std::size_t first) {
-  if (shapes.size() < first + 2 || shapes[first].empty() || shapes[first + 1].empty()) return 0;
-  return 2 * product(shapes[first]) * static_cast<double>(shapes[first + 1].back());
-}
-
-// An element of the broadcast result.
-double of_elements(const std::vector<std::vector<std::int64_t>>& shapes) {
-  std::vector<std::int64_t> result;
-  for (const auto& shape : shapes) {
-    if (shape.size() > result.size())
-      result.insert(result.begin(), shape.size() - result.size(), 1);
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      auto& size = result[result.size() - shape.size() + i];
-      size = std::max(size, shape[i]);
-    }
-  }
-  return shapes.empty() ? 0 : product(result);
-}
-
 }  // namespace
 
 const std::vector<std::string>& classes() {
@@ -313,88 +286,5 @@ std::optional<std::string_view> class_of_kernel(std::string_view name, DeviceEve
 }
 
 bool communicates(std::string_view class_name) { return class_name == "communication"; }
-
-double flops_of(std::string_view name, const std::vector<std::vector<std::int64_t>>& shapes) {
-  if (shapes.empty()) return 0;
-  if (name == "aten::mm" || name == "aten::bmm") return of_product(shapes, 0);
-  if (name == "aten::addmm" || name == "aten::baddbmm") return of_product(shapes, 1);
-  if (name == "aten::_addmm_activation") return of_product(shapes, 1);
-  if (name == "aten::mv") return 2 * product(shapes.front());
-  if (name == "aten::dot") return 2 * product(shapes.front());
-  if (name == "aten::_softmax" || name == "aten::_log_softmax") return 5 * product(shapes.front());
-  if (name.starts_with("aten::_softmax_backward") ||
-      name.starts_with("aten::_log_softmax_backward")) {
-    return 4 * product(shapes.front());
-  }
-  // Lists of tensors come without their sizes.
-  const auto found = class_of_operator(name);
-  if (found == "elementwise" && !contains_one(name, {"_foreach_", "_fused_", "_amp_"})) {
-    return of_elements(shapes);
-  }
-  return 0;
-}
-
-namespace {
-
-// From `open`, just behind it, to its partner.
-std::size_t closing(std::string_view text, std::size_t open, char opener, char closer) {
-  int depth = 1;
-  for (std::size_t i = open; i < text.size(); ++i) {
-    if (text[i] == opener) ++depth;
-    if (text[i] == closer && --depth == 0) return i;
-  }
-  return text.size();
-}
-
-// Where "_128x64" or "tilesize128x128" begins; the end where there is none.
-std::size_t tile(std::string_view name) {
-  const auto digit = [&](std::size_t i) {
-    return i < name.size() && std::isdigit(static_cast<unsigned char>(name[i]));
-  };
-  for (std::size_t i = 1; i < name.size(); ++i) {
-    if (name[i] != 'x' || !digit(i - 1) || !digit(i + 1)) continue;
-    std::size_t begin = i;
-    while (begin > 0 && digit(begin - 1)) --begin;
-    constexpr std::string_view word = "tilesize";
-    if (name.substr(0, begin).ends_with(word)) begin -= word.size();
-    return begin;
-  }
-  return name.size();
-}
-
-}  // namespace
-
-std::string family_of(std::string_view kernel) {
-  if (kernel.starts_with("void ")) kernel.remove_prefix(5);
-  // cutlass::Kernel2<name> says what it is inside.
-  if (kernel.starts_with("cutlass::Kernel")) {
-    const std::size_t open = kernel.find('<');
-    if (open != std::string_view::npos) {
-      return family_of(kernel.substr(open + 1, closing(kernel, open + 1, '<', '>') - open - 1));
-    }
-  }
-  std::string plain;
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    if (kernel.substr(i).starts_with("(anonymous namespace)")) {
-      i += 20;
-      continue;
-    }
-    if (kernel[i] == '(') break;
-    if (kernel[i] == '<') {
-      i = closing(kernel, i + 1, '<', '>');
-      continue;
-    }
-    plain += kernel[i];
-  }
-  // A demangled function may begin with its result's type.
-  if (const auto space = plain.rfind(' ');
-      space != std::string::npos && kernel.find("::") != std::string_view::npos) {
-    plain = plain.substr(space + 1);
-  }
-  if (const auto at = plain.rfind("::"); at != std::string::npos) plain = plain.substr(at + 2);
-  std::string_view family = std::string_view(plain).substr(0, tile(plain));
-  while (family.ends_with('_') && family.size() > 1) family.remove_suffix(1);
-  return family.empty() ? std::string(kernel) : std::string(family);
-}
 
 }  // namespace assay::kernels

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "classes.h"
+#include "flops.h"
 
 namespace assay::kernels {
 

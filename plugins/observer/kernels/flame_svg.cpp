@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "flame_script.h"
@@ -20,15 +21,12 @@ constexpr double character_width = 6.6;
 struct Branch {
   std::string name;
   double s = 0;  // with callees
-  std::vector<std::unique_ptr<Branch>> callees;
+  std::map<std::string, std::unique_ptr<Branch>> callees;
 
   Branch& callee(const std::string& wanted) {
-    for (const auto& each : callees) {
-      if (each->name == wanted) return *each;
-    }
-    callees.push_back(std::make_unique<Branch>());
-    callees.back()->name = wanted;
-    return *callees.back();
+    std::unique_ptr<Branch>& found = callees[wanted];
+    if (!found) found = std::make_unique<Branch>(Branch{wanted});
+    return *found;
   }
 };
 
@@ -41,9 +39,9 @@ struct Frame {
 
 void lay_out(const Branch& branch, double whole, double x, int depth, std::vector<Frame>& frames) {
   frames.push_back({&branch, x, branch.s / whole, depth});
-  for (const auto& each : branch.callees) {
-    lay_out(*each, whole, x, depth + 1, frames);
-    x += each->s / whole;
+  for (const auto& [name, callee] : branch.callees) {
+    lay_out(*callee, whole, x, depth + 1, frames);
+    x += callee->s / whole;
   }
 }
 

@@ -13,6 +13,10 @@ bool is_mark(const HostEvent& event) {
 
 }  // namespace
 
+bool is_engine_call(std::string_view name) {
+  return name.starts_with("autograd::engine::evaluate_function");
+}
+
 int Paths::child(int parent, const std::string& name) {
   const auto [at, added] = children_.try_emplace({parent, name}, static_cast<int>(nodes_.size()));
   if (added) nodes_.push_back({parent, name});
@@ -120,9 +124,11 @@ int HostTree::path_of(int index, const Made& made) {
     return is_mark(event) ? base : paths.child(base, event.name);
   }
   if (event.kind != HostEvent::Kind::backward || event.sequence < 0) return base;
+  // Within another node its path is already this one's.
   const int caller = parent[static_cast<std::size_t>(index)];
-  if (caller >= 0 && events[static_cast<std::size_t>(caller)].kind == HostEvent::Kind::backward) {
-    return base;
+  if (caller >= 0) {
+    const HostEvent& around = events[static_cast<std::size_t>(caller)];
+    if (around.kind == HostEvent::Kind::backward && !is_engine_call(around.name)) return base;
   }
   const auto thread = made.find(event.forward_thread);
   if (thread == made.end()) return base;
@@ -133,12 +139,22 @@ int HostTree::path_of(int index, const Made& made) {
   return paths.below(base, path[static_cast<std::size_t>((after - 1)->second)]);
 }
 
+// The engine's call around a node adds up what the node made.
+void HostTree::lend_path_to_engine(int node) {
+  const int caller = parent[static_cast<std::size_t>(node)];
+  if (caller < 0 || events[static_cast<std::size_t>(node)].kind != HostEvent::Kind::backward)
+    return;
+  if (!is_engine_call(events[static_cast<std::size_t>(caller)].name)) return;
+  path[static_cast<std::size_t>(caller)] = path[static_cast<std::size_t>(node)];
+}
+
 void HostTree::find_paths() {
   path.assign(events.size(), Paths::none);
   Made made;
   for (const int index : order) {
     const HostEvent& event = events[static_cast<std::size_t>(index)];
     path[static_cast<std::size_t>(index)] = path_of(index, made);
+    lend_path_to_engine(index);
     if (event.kind == HostEvent::Kind::backward || event.sequence < 0) continue;
     auto& numbers = made[event.thread];
     if (numbers.empty() || numbers.back().first <= event.sequence) {

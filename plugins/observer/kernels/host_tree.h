@@ -32,6 +32,9 @@ class Paths {
   std::map<std::pair<int, std::string>, int> children_;
 };
 
+// Autograd's own call around a backward node.
+bool is_engine_call(std::string_view name);
+
 // The nesting of host events and the ranges that each belongs to. Those below a backward node
 // belong to the range in which autograd made the node, found by its sequence number, and to the
 // ranges around the node. Those of a thread without ranges belong to what the program's thread was
@@ -56,6 +59,7 @@ struct HostTree {
 
   void nest();
   void find_paths();
+  void lend_path_to_engine(int node);
   int base_of(int event) const;
   int path_of(int event, const Made& made);
 

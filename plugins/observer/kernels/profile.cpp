@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "classes.h"
+#include "families.h"
 #include "host_tree.h"
 
 namespace assay::kernels {
@@ -208,7 +209,7 @@ class Analysis {
     std::vector<std::string_view> names;
     for (; at >= 0; at = tree_.parent[static_cast<std::size_t>(at)]) {
       if (host(at).kind == HostEvent::Kind::range) break;
-      names.push_back(host(at).name);
+      if (!is_engine_call(host(at).name)) names.push_back(host(at).name);
     }
     std::ranges::reverse(names);
     return names;
@@ -253,9 +254,10 @@ class Analysis {
       if (event.kind == HostEvent::Kind::range) {
         if (event.name == step_range || event.name == call_range) continue;
         ++ranges_[without_number(event.name)].entered;
-      } else if (event.flops > 0) {
+      } else if (event.flops > 0 && !within_its_like(static_cast<int>(i))) {
         for (const std::string& label : labels_of(tree_.path[i]))
           ranges_[label].flops += event.flops;
+        flops_by_class_[class_of(static_cast<int>(i))] += event.flops;
         flops_ += event.flops;
       }
     }
@@ -271,7 +273,8 @@ class Analysis {
     std::ranges::stable_sort(profile_.kernels, std::greater(), &Kernel::s);
     for (const std::string& name : classes()) {
       const Sum& sum = classes_[name];
-      profile_.classes.push_back({name, per_step(sum.calls), seconds_per_step(sum.time)});
+      profile_.classes.push_back(
+          {name, per_step(sum.calls), seconds_per_step(sum.time), per_step(flops_by_class_[name])});
     }
     for (const auto& [name, range] : ranges_) {
       profile_.ranges.push_back({name, per_step(range.entered), seconds_per_step(range.work.time),
@@ -339,6 +342,7 @@ class Analysis {
   std::map<int, Nanoseconds> by_path_;
   std::map<std::string, Nanoseconds> stacks_;
   Nanoseconds work_ = 0;
+  std::map<std::string_view, double> flops_by_class_;
   double flops_ = 0;
   Profile profile_;
 };

@@ -17,10 +17,11 @@ struct Kernel {
   double s = 0;
 };
 
-struct Share {
+struct OfClass {
   std::string name;
   double calls = 0;
   double s = 0;
+  double flops = 0;
 };
 
 struct Operator {
@@ -58,10 +59,10 @@ struct Profile {
   bool on_device = false;
   bool cut = false;  // the last step is seen in part
   std::vector<StepTimes> steps;
-  double work_s = 0;            // of all kernels
-  double flops = 0;             // of all operators
-  std::vector<Kernel> kernels;  // these by time, longest first
-  std::vector<Share> classes;   // all of classes(), in their order
+  double work_s = 0;             // of all kernels
+  double flops = 0;              // of all operators
+  std::vector<Kernel> kernels;   // these by time, longest first
+  std::vector<OfClass> classes;  // all of classes(), in their order
   std::vector<RangeTotal> ranges;
   std::vector<Operator> operators;
   std::vector<StackTotal> range_stacks;  // frames are ranges

@@ -81,10 +81,11 @@ void record_kernels(const Profile& profile, Recorder& recorder) {
 }
 
 void record_classes(const Profile& profile, Recorder& recorder) {
-  for (const Share& row : profile.classes) {
+  for (const OfClass& row : profile.classes) {
     recorder.sample("class_time", row.name, row.s);
     recorder.sample("class_calls", row.name, row.calls);
     recorder.sample("class_share", row.name, share(row.s, profile));
+    recorder.sample("class_flops", row.name, row.flops);
   }
 }
 
@@ -95,10 +96,8 @@ void record_ranges(const Profile& profile, Recorder& recorder) {
     recorder.sample("range_share", part, share(range.s, profile));
     if (range.calls > 0) recorder.sample("range_calls", part, range.calls);
     recorder.sample("range_flops", part, range.flops);
-    if (range.s > 0) recorder.sample("range_rate", part, range.flops / range.s);
   }
   recorder.sample("counted_flops", "", profile.flops);
-  if (profile.work_s > 0) recorder.sample("range_rate", "", profile.flops / profile.work_s);
 }
 
 void record_operators(const Profile& profile, Recorder& recorder) {
@@ -170,12 +169,12 @@ std::vector<MetricInfo> profile_metrics() {
       {"class_time", "s", lower, "Of a class of kernels in a step."},
       {"class_calls", "count", neither, "Kernels of a class in a step."},
       {"class_share", "", neither, "Of a class in the sum of all kernels' times."},
+      {"class_flops", "FLOP", neither, "Of the operators of a class, from their shapes."},
       {"range_time", "s", lower, "Of the kernels below a range, those of its backward included."},
       {"range_share", "", neither, "Of a range in the sum of all kernels' times."},
       {"range_calls", "count", neither, "Times that a step enters a range."},
       {"range_flops", "FLOP", neither,
        "Of the operators below a range: matrix products, softmax and elementwise arithmetic."},
-      {"range_rate", "FLOP/s", higher, "range_flops over range_time."},
       {"counted_flops", "FLOP", neither, "range_flops of the whole step."},
       {"calls", "count", neither, "Calls of an operator in a step."},
       {"self_cpu_time", "s", lower, "Of an operator on the host, without its callees."},
