@@ -60,6 +60,24 @@ PluginInfo model_step() {
   return workload;
 }
 
+PluginInfo kernels() {
+  PluginInfo observer = variant("observer", "kernels");
+  const auto add = [&](const char* unit, std::vector<const char*> names,
+                       MetricKind kind = MetricKind::number) {
+    for (const char* name : names) {
+      observer.metrics.push_back({name, unit, Direction::neither, "A figure.", {}, kind});
+    }
+  };
+  add("s", {"profiled_time", "host_time", "busy_time", "idle_time", "profiled_work", "kernel_time",
+            "top_kernel_time", "range_time", "self_cpu_time", "cpu_time", "self_device_time",
+            "device_time", "stack_time"});
+  add("count", {"kernel_calls", "top_kernel_calls", "range_calls", "calls"});
+  add("FLOP", {"range_flops"});
+  add("", {"kernel_share", "top_kernel_share", "top_family_share", "class_share", "range_share"});
+  add("", {"top_kernel", "launch_bound"}, MetricKind::text);
+  return observer;
+}
+
 PluginInfo attention() {
   PluginInfo workload = variant("workload", "attention",
                                 {integer_parameter("batch", 8, 1, 65536, "Sequences."),
@@ -209,6 +227,7 @@ std::vector<PluginInfo> plugins() {
       variant("compile", "eager"),
       variant("compile", "cuda_graph"),
   };
+  plugins.push_back(kernels());
   for (PluginInfo& one : ceilings()) plugins.push_back(std::move(one));
   for (PluginInfo& one : precision_studies()) plugins.push_back(std::move(one));
   for (const char* name : {"torch_eager", "torch_compile", "torch_compile_reduce_overhead"}) {

@@ -304,7 +304,21 @@ Vocabulary everything_a_workload_has() {
       known.metrics.push_back({name, unit, Direction::neither, ""});
     }
   }
-  for (const char* name : {"dtype", "range", "taken", "eps_range"}) {
+  // Of the observer of kernels.
+  const std::map<std::string, std::vector<std::string>> profiled = {
+      {"s",
+       {"busy_time", "host_time", "idle_time", "profiled_work", "kernel_time", "range_time",
+        "stack_time"}},
+      {"count", {"kernel_calls", "range_calls"}},
+      {"FLOP", {"range_flops"}},
+      {"", {"kernel_share", "family_share", "class_share", "range_share"}}};
+  for (const auto& [unit, names] : profiled) {
+    for (const std::string& name : names) {
+      known.metrics.push_back({name, unit, Direction::neither, ""});
+    }
+  }
+  for (const char* name :
+       {"dtype", "range", "taken", "eps_range", "kernel_family", "launch_bound"}) {
     known.metrics.push_back({name, "", Direction::neither, "", {}, MetricKind::text});
   }
   return known;

@@ -239,7 +239,8 @@ ReportSpec default_spec(const Records& records) {
   std::ranges::move(recorded, std::back_inserter(spec.blocks));
   spec.blocks.push_back(HeadingSpec{2, "Findings"});
   FindingsSpec findings;
-  for (const char* kind : {"speedup", "scaling", "warmup", "noise", "observers", "failures"}) {
+  for (const char* kind :
+       {"speedup", "scaling", "warmup", "noise", "observers", "kernels", "failures"}) {
     FindingSpec finding;
     finding.kind = kind;
     findings.findings.push_back(std::move(finding));

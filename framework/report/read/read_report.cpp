@@ -52,6 +52,7 @@ constexpr std::pair<const char*, const char*> finding_kinds[] = {
     {"noise", "Times with a large spread."},
     {"observers", "What observing costs: the time of a step under an observer over its own."},
     {"drift", "How far training in a precision is from fp32: what the pass against_fp32 has left."},
+    {"kernels", "Which kernels lead, and how the profiler's times differ from the timer's."},
     {"failures", "Where results are missing, and why."}};
 
 std::vector<std::string> kind_names() {

@@ -68,6 +68,14 @@ void record_kernels(const Profile& profile, Recorder& recorder) {
     kernels[at->second].calls += kernel.calls;
     kernels[at->second].s += kernel.s;
   }
+  if (!kernels.empty()) {
+    const Kernel& top = kernels.front();
+    recorder.word("top_kernel", "", top.name);
+    recorder.sample("top_kernel_time", "", top.s);
+    recorder.sample("top_kernel_share", "", share(top.s, profile));
+    recorder.sample("top_kernel_calls", "", top.calls);
+    recorder.sample("top_family_share", "", share(families.at(top.family), profile));
+  }
   for (const Kernel& kernel : kernels) {
     recorder.sample("kernel_time", kernel.name, kernel.s);
     recorder.sample("kernel_calls", kernel.name, kernel.calls);
@@ -166,6 +174,11 @@ std::vector<MetricInfo> profile_metrics() {
        {},
        MetricKind::text},
       {"family_share", "", neither, "Of all kernels of a kernel's family."},
+      {"top_kernel", "", neither, "The kernel with the most time.", {}, MetricKind::text},
+      {"top_kernel_time", "s", neither, "Its time in a step."},
+      {"top_kernel_share", "", neither, "Its share in the sum of all kernels' times."},
+      {"top_kernel_calls", "count", neither, "Its calls in a step."},
+      {"top_family_share", "", neither, "The share of its whole family."},
       {"class_time", "s", lower, "Of a class of kernels in a step."},
       {"class_calls", "count", neither, "Kernels of a class in a step."},
       {"class_share", "", neither, "Of a class in the sum of all kernels' times."},

@@ -8,30 +8,35 @@ using testing_support::cells_of;
 using testing_support::Rows;
 
 TEST_F(ShippedLayout, ProfilerAndTimer) {
-  EXPECT_EQ(cells_of(rendered({"model,seq_len,pass,time.mean [ms],profiled_time.value [ms]\n"
-                               "small,128,forward,20,15\nsmall,128,backward,40,39\n"},
+  EXPECT_EQ(cells_of(rendered({"model,seq_len,pass,time.mean [ms],profiled_time.value "
+                               "[ms],busy_time.value [ms],host_time.value [ms]\n"
+                               "small,128,forward,20,15,12,18\nsmall,128,backward,40,39,38,41\n"},
                               "profiler_and_timer")),
-            (Rows{{"model", "seq_len", "timer_ms", "profiler_ms", "profiler / timer"},
-                  {"small", "128", "20", "15", "0.75"}}));
+            (Rows{{"model", "seq_len", "timer_ms", "profiler_ms", "device_ms", "cpu_ms",
+                   "10 steps (ms)", "profiler / timer"},
+                  {"small", "128", "20", "15", "12", "18", "150.0", "0.75"}}));
 }
 
 const char* const kernels =
-    "pass,part,time.value [ms],share.value [%],calls.value []\n"
-    "forward,gemm_a,6,60,24\nforward,softmax,4,40,12\n"
-    "forward_backward,gemm_b,9,30,48\nforward_backward,gemm_a,21,70,72\n";
+    "pass,part,kernel_time.value [ms],kernel_share.value [%],kernel_calls.value "
+    "[],kernel_family.words [text],family_share.value [%]\n"
+    "forward,gemm_a,6,60,24,gemm,60\nforward,softmax,4,40,12,softmax,40\n"
+    "forward_backward,gemm_b,9,30,48,gemm,100\nforward_backward,gemm_a,21,70,72,gemm,100\n";
 
 // The same kernel leads in both passes.
 TEST_F(ShippedLayout, TopKernel) {
   const std::string report = rendered({kernels}, "top_kernel");
-  EXPECT_EQ(cells_of(report), (Rows{{"Name", "Time", "Share", "Calls"},
-                                    {"gemm_a", "6.00 ms", "60.0%", "24"},
-                                    {"Name", "Time", "Share", "Calls"},
-                                    {"gemm_a", "21.0 ms", "70.0%", "72"}}));
+  const std::vector<std::string> header = {"Name",  "Time",   "Share",
+                                           "Calls", "Family", "Family's share"};
+  EXPECT_EQ(cells_of(report), (Rows{header,
+                                    {"gemm_a", "6.00 ms", "60.0%", "24", "gemm", "60.0%"},
+                                    header,
+                                    {"gemm_a", "21.0 ms", "70.0%", "72", "gemm", "100.0%"}}));
   EXPECT_NE(report.find("### forward_backward\n"), std::string::npos);
 }
 
 const char* const classes =
-    "pass,part,share.value [%]\n"
+    "pass,part,class_share.value [%]\n"
     "inference,gemm,80\ninference,softmax,15\ninference,elementwise,5\n"
     "train_step,gemm,60\ntrain_step,softmax,10\ntrain_step,elementwise,30\n";
 
@@ -50,15 +55,36 @@ TEST_F(ShippedLayout, MatmulShare) {
                   {"elementwise", "5.0", "30.0", "+25.0"}}));
 }
 
-// 30 of 60 + 60 µs, 5 of 2 · 400 FLOPs.
+// Two calls each: 30 of 60 + 60 µs, 5 of 2 · 400 FLOPs.
 TEST_F(ShippedLayout, AttentionRanges) {
-  EXPECT_EQ(cells_of(rendered({"seq_len,pass,part,time.value [us],flops.value [FLOP]\n"
-                               "256,forward,scores,60,400\n256,forward,softmax,30,5\n"
-                               "256,forward,values,60,400\n"},
+  EXPECT_EQ(cells_of(rendered({"seq_len,pass,part,range_time.value [us],range_flops.value "
+                               "[FLOP],range_calls.value []\n"
+                               "256,forward,scores,60,400,2\n256,forward,softmax,30,5,2\n"
+                               "256,forward,values,60,400,2\n"},
                               "attention_ranges")),
-            (Rows{{"seq_len", "q kᵀ (µs)", "softmax (µs)", "p v (µs)", "ratio of times",
-                   "ratio of FLOPs"},
-                  {"256", "60", "30", "60", "0.250", "0.006"}}));
+            (Rows{{"seq_len", "calls", "q kᵀ (µs)", "softmax (µs)", "p v (µs)", "q kᵀ (ms)",
+                   "softmax (ms)", "p v (ms)", "ratio of times", "ratio of FLOPs"},
+                  {"256", "2", "30", "15", "30", "0.060", "0.030", "0.060", "0.250", "0.006"}}));
+}
+
+// Two norms of 3 µs and a softmax of 4 µs, of 20 µs.
+TEST_F(ShippedLayout, NormAndSoftmax) {
+  EXPECT_EQ(cells_of(rendered({"pass,part,range_time.value [us],range_calls.value "
+                               "[],profiled_work.value [us]\n"
+                               "train_step,norm,6,2,\ntrain_step,softmax,4,1,\ntrain_step,,,,20\n"},
+                              "norm_and_softmax")),
+            (Rows{{"norms", "a norm (µs)", "a norm (%)", "all norms (%)", "softmaxes",
+                   "a softmax (µs)", "a softmax (%)", "all softmaxes (%)"},
+                  {"2", "3.0", "15.000", "30.00", "1", "4.0", "20.000", "20.00"}}));
+}
+
+TEST_F(ShippedLayout, RangesHaveWhatTheyAchieve) {
+  EXPECT_EQ(cells_of(rendered({"pass,part,range_time.value [ms],range_flops.value "
+                               "[GFLOP],range_calls.value [],range_share.value [%]\n"
+                               "forward,scores,2,6,12,25\n"},
+                              "ranges")),
+            (Rows{{"range", "calls", "time", "share", "gflop", "TFLOP/s"},
+                  {"scores", "12", "2.00 ms", "25.0%", "6.000", "3.000"}}));
 }
 
 TEST_F(ShippedLayout, Operators) {
