@@ -8,7 +8,7 @@ namespace assay::kernels {
 
 // Operators and ranges that are kept at most, of all steps together: what comes after the limit is
 // not seen, nor its kernels.
-constexpr std::int64_t most_operators = 300'000;
+constexpr std::int64_t most_operators = 200'000;
 
 // Takes as many steps of the pass as it allows, under LibTorch's profiler (Kineto). Stops asking
 // for steps where the next one would exceed the limit. Throws what the pass throws; the profiler is
