@@ -65,8 +65,8 @@ std::vector<std::string> observer_findings(const Records& records, const RecordI
 // most of its cases, and how many of its steps an overflow skipped.
 std::vector<std::string> drift_findings(const Records& records, const RecordIds& ids);
 // Of profiled passes: the kernel with the most time, by pass and precision; whether the optimizer
-// changes it; the profiler's time beside the timer's, with the idle time that explains a difference;
-// kernels without a class from 1 % on.
+// changes it; the profiler's time beside the timer's, with the idle time that explains a
+// difference; kernels without a class from 1 % on.
 std::vector<std::string> kernel_findings(const Records& records, const RecordIds& ids);
 
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
