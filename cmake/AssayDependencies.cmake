@@ -9,6 +9,7 @@ if(fmt_VERSION VERSION_LESS 9 OR NOT fmt_VERSION VERSION_LESS 10)
   set(ASSAY_FMT fmt::fmt-header-only)  # otherwise framework/base/fmt_library.cpp
 endif()
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(tl-expected REQUIRED)
 
 # SQLiteCpp's own target pulls in the shared libsqlite3: name the archives.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/context.h"
+#include "store/exchange/gzip.h"
 #include "store/exchange/import.h"
 #include "store/records/suite.h"
 
@@ -30,7 +31,8 @@ bool same_machine(const nlohmann::json& a, const nlohmann::json& b) {
 }
 
 Result<store::Run> named_run(store::Database& database, const std::string& name) {
-  if (name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".csv")) {
+  const std::string plain = store::plain_name(name).string();
+  if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson") || plain.ends_with(".csv")) {
     return store::import_file(name);
   }
   const auto known = run_name(database, name);

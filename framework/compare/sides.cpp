@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "store/exchange/gzip.h"
 #include "store/exchange/import.h"
 #include "store/records/identity.h"
 
@@ -15,7 +16,8 @@ namespace assay::compare {
 namespace {
 
 bool is_file(std::string_view item) {
-  return item.ends_with(".jsonl") || item.ends_with(".ndjson") || item.ends_with(".csv");
+  const std::string name = store::plain_name(item).string();
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".csv");
 }
 
 class Reader {

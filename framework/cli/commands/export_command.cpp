@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <sstream>
 
 #include "base/output.h"
 #include "base/text.h"
@@ -11,6 +12,7 @@
 #include "run/workers/worker.h"
 #include "store/exchange/artefact_files.h"
 #include "store/exchange/export.h"
+#include "store/exchange/gzip.h"
 
 namespace assay::cli {
 
@@ -25,8 +27,9 @@ Usage export_usage() {
               po::options_description("Options"),
               {}};
   add_results_option(usage.options);
-  usage.options.add_options()("output", po::value<std::string>()->value_name("FILE"),
-                              "where to write (default: standard output)")(
+  usage.options.add_options()(
+      "output", po::value<std::string>()->value_name("FILE"),
+      "where to write (default: standard output); packed if it ends in .gz")(
       "metric", po::value<std::vector<std::string>>()->value_name("NAME"),
       "write only this metric, such as time; may be repeated (default: all)")(
       "format", po::value<std::string>()->value_name("jsonl|csv"),
@@ -58,6 +61,18 @@ Result<void> write(const store::Run& run, const std::string& format, std::ostrea
   return format == "csv" ? store::export_csv(run, stream) : store::export_json_lines(run, stream);
 }
 
+Result<void> write_file_of(const store::Run& run, const std::string& format,
+                           const std::string& output) {
+  std::ofstream stream(output, std::ios::binary);
+  if (!stream) return fail(ExitCode::results_unreadable, output + " cannot be written");
+  if (!output.ends_with(".gz")) return write(run, format, stream);
+  std::ostringstream text;
+  if (const auto written = write(run, format, text); !written) return written;
+  stream << store::gzip(text.str());
+  if (!stream.flush()) return fail(ExitCode::results_unreadable, output + " cannot be written");
+  return {};
+}
+
 }  // namespace
 
 Result<ExitCode> export_command(const Arguments& arguments) {
@@ -65,8 +80,8 @@ Result<ExitCode> export_command(const Arguments& arguments) {
   if (!values) return tl::unexpected(values.error());
   if (!*values) return ExitCode::ok;
   const std::string output = text_or(**values, "output", "");
-  const std::string format =
-      text_or(**values, "format", output.ends_with(".csv") ? "csv" : "jsonl");
+  const std::string format = text_or(
+      **values, "format", store::plain_name(output).extension() == ".csv" ? "csv" : "jsonl");
   if (format != "csv" && format != "jsonl") {
     return fail(ExitCode::bad_input, fmt::format("unknown format '{}'", format),
                 "known: jsonl, csv");
@@ -84,9 +99,7 @@ Result<ExitCode> export_command(const Arguments& arguments) {
     const auto written = write(*run, format, std::cout);
     return written ? Result<ExitCode>(ExitCode::ok) : tl::unexpected(written.error());
   }
-  std::ofstream stream(output, std::ios::binary);
-  if (!stream) return fail(ExitCode::results_unreadable, output + " cannot be written");
-  if (const auto written = write(*run, format, stream); !written) {
+  if (const auto written = write_file_of(*run, format, output); !written) {
     return tl::unexpected(written.error());
   }
   print_out("{}: {} cases of {}\n", output, run->cases.size(), *name);

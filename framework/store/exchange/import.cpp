@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "store/exchange/gzip.h"
 #include "store/exchange/import_formats.h"
 
 namespace assay::store {
@@ -95,7 +96,13 @@ void drop_computed_statistics(std::map<std::string, double>& statistics) {
 Result<Run> import_file(const std::filesystem::path& path, const ImportOptions& options) {
   const Result<std::string> text = read_limited(path, options.file_bytes);
   if (!text) return tl::unexpected(text.error());
-  return import_text(*text, path.string(), options);
+  if (!is_gzip(*text)) return import_text(*text, path.string(), options);
+  Result<std::string> unpacked = gunzip(*text, options.file_bytes);
+  if (!unpacked) {
+    const Diagnostic& why = unpacked.error().diagnostics.front();
+    return fail_at({path.string()}, why.message, why.hint);
+  }
+  return import_text(*unpacked, plain_name(path).string(), options);
 }
 
 Result<Run> import_text(std::string_view text, const std::string& file_name,

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "store/exchange/gzip.h"
 #include "store/exchange/import.h"
 #include "yaml/document.h"
 
@@ -219,7 +220,7 @@ Result<std::vector<CatalogueSection>> read_catalogue(const fs::path& file) {
 Result<std::vector<KeptRun>> kept_runs(const fs::path& reports) {
   std::map<fs::path, KeptRun> sorted;
   for (const auto& entry : fs::recursive_directory_iterator(reports)) {
-    if (entry.path().filename() != "results.jsonl") continue;
+    if (store::plain_name(entry.path()).filename() != "results.jsonl") continue;
     auto run = store::import_file(entry.path());
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = entry.path().parent_path();

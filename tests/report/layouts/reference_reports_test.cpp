@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "report/page/report.h"
 #include "source_root.h"
+#include "store/exchange/gzip.h"
 #include "store/exchange/import.h"
 
 namespace assay::report {
@@ -29,7 +30,7 @@ TEST(ReferenceReports, AreWhatTheirResultsGive) {
   const fs::path folder = fs::temp_directory_path() / ("assay_kept_" + std::to_string(::getpid()));
   std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(source_root / "reports")) {
-    if (entry.path().filename() != "results.jsonl") continue;
+    if (store::plain_name(entry.path()).filename() != "results.jsonl") continue;
     ++count;
     const auto run = store::import_file(entry.path());
     ASSERT_TRUE(run) << run.error().text();
