@@ -21,6 +21,7 @@ const std::filesystem::path framework = std::filesystem::path(ASSAY_SOURCE_DIR) 
 const Rooms worker_rooms = {
     {"sdk/assay/detail", {}},
     {"model", {"base"}},
+    {"accounting", {"model"}},
     {"reference", {"model"}},
     {"measure", {"model", "store/records"}},
     {"conformance", {"reference", "measure", "catalogue", "expression", "wire", "worker/record"}},
