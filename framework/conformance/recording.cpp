@@ -10,13 +10,27 @@
 
 namespace assay::conformance {
 
+namespace {
+
+// A base unit, or a rate of two.
+bool is_base_unit(const std::string& unit) {
+  static const std::set<std::string> units = {"s",     "byte", "FLOP", "count",
+                                              "token", "J",    "W",    "Hz"};
+  const std::size_t slash = unit.find('/');
+  if (slash == std::string::npos) return units.contains(unit);
+  return units.contains(unit.substr(0, slash)) && units.contains(unit.substr(slash + 1));
+}
+
+}  // namespace
+
 std::string wrong_in_metrics(const std::vector<MetricInfo>& metrics) {
-  static const std::set<std::string> units = {"s", "byte", "FLOP", "count", ""};
   std::set<std::string> names;
   for (const MetricInfo& metric : metrics) {
-    if (!units.contains(metric.unit)) {
-      return fmt::format("metric '{}' is in '{}': base units are s, byte, FLOP, count and none",
-                         metric.name, metric.unit);
+    if (!metric.unit.empty() && !is_base_unit(metric.unit)) {
+      return fmt::format(
+          "metric '{}' is in '{}': base units are s, byte, FLOP, count, token, J, W, Hz, a rate of "
+          "two such as byte/s, and none",
+          metric.name, metric.unit);
     }
     if (metric.kind == MetricKind::text && !metric.unit.empty()) {
       return fmt::format("metric '{}' is text in '{}': text has no unit", metric.name, metric.unit);

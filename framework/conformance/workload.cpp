@@ -33,10 +33,24 @@ Value small_value(const ParameterInfo& parameter) {
   return std::min(*number, std::max(least, small));
 }
 
-Options small_preset(const ParameterInfo& parameter) {
-  if (parameter.config_folder != "models") {
-    throw Unsupported("the suite has no small file of configs/" + parameter.config_folder);
+// Of another folder's files: each field's default, or the least that it may be.
+Options smallest_fields(const ParameterInfo& parameter) {
+  Options fields;
+  for (const ParameterInfo& field : parameter.fields) {
+    if (field.default_value.index() != 0) {
+      fields[field.name] = field.default_value;
+    } else if (field.minimum) {
+      fields[field.name] = *field.minimum;
+    } else {
+      throw Unsupported("the suite has no small '" + field.name + "' of configs/" +
+                        parameter.config_folder);
+    }
   }
+  return fields;
+}
+
+Options small_preset(const ParameterInfo& parameter) {
+  if (parameter.config_folder != "models") return smallest_fields(parameter);
   return {{"d_model", std::int64_t{32}},
           {"d_ff", std::int64_t{48}},
           {"layers", std::int64_t{2}},
@@ -51,7 +65,7 @@ CaseContext small_case(const Subject& subject, const PluginDescription& descript
       throw Unsupported("parameter '" + parameter.name + "' has no default");
     }
     context.parameters[parameter.name] = small_value(parameter);
-    if (!parameter.config_folder.empty()) {
+    if (!parameter.config_folder.empty() && to_text(parameter.default_value) != "") {
       context.presets[parameter.name] = small_preset(parameter);
     }
   }

@@ -57,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
         Registered{"workload", "number_formats", "number_formats"},
         Registered{"workload", "norm_sensitivity", "norm_sensitivity"},
         Registered{"workload", "dtype_trace", "dtype_trace"},
+        Registered{"workload", "accounting", "accounting"},
         Registered{"workload", "attention", "attention"}, Registered{"workload", "norm", "norm"}),
     registered_name);
 

@@ -180,7 +180,9 @@ std::optional<Value> ValueChecker::check(const std::string& name, const yaml::No
                      checked.error().hint);
     return std::nullopt;
   }
-  if (info.type == ParameterType::config && !read_config(name, node.text, info, node.where)) {
+  // An empty name, where it is the default, is no config.
+  if (info.type == ParameterType::config && !node.text.empty() &&
+      !read_config(name, node.text, info, node.where)) {
     return std::nullopt;
   }
   return std::move(*checked);
@@ -189,7 +191,8 @@ std::optional<Value> ValueChecker::check(const std::string& name, const yaml::No
 void ValueChecker::check_default(const std::string& name, const ParameterInfo& info,
                                  const SourceLocation& where) {
   if (info.type != ParameterType::config) return;
-  if (const auto* value = std::get_if<std::string>(&info.default_value)) {
+  const auto* value = std::get_if<std::string>(&info.default_value);
+  if (value != nullptr && !value->empty()) {
     read_config(name, *value, info, where);
   }
 }

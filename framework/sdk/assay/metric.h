@@ -10,7 +10,8 @@ enum class MetricKind { number, text };
 
 enum class Direction { lower_is_better, higher_is_better, neither };
 
-// Base units only: s, byte, FLOP, count, or "" for a ratio and for text.
+// Base units only: s, byte, FLOP, count, token, J, W, Hz, a rate of two such as byte/s, or "" for a
+// ratio and for text.
 struct MetricInfo {
   std::string name;
   std::string unit;

@@ -7,6 +7,7 @@
 #include "model/shards.h"
 #include "model/training_state.h"
 #include "model/transformer.h"
+#include "predictions.h"
 
 namespace assay::model_step {
 
@@ -32,8 +33,8 @@ class ModelProgram final : public Program {
   std::vector<NamedTensor> outputs(const std::string& pass) override;
   // "parameters", "flops" of the pass's matrix products, and what the last run sent, by collective.
   std::vector<Count> counts(const std::string& pass) override;
-  // Leaves what the communication variant records and, after train steps under loss scaling, how
-  // many of them were skipped and the scale.
+  // Leaves what the communication variant records, on one rank the predictions and, after train
+  // steps under loss scaling, how many of them were skipped and the scale.
   void record(const std::string& pass, Recorder& recorder) override;
 
   // All ranks call these together. The second is outputs() with every rank's gradients whole.
@@ -59,6 +60,8 @@ class ModelProgram final : public Program {
                        const std::string& pass) const;
 
   CommunicationHandle communication_;
+  Predictions predictions_;
+  bool alone_ = true;  // on one rank
   bool gradients_travel_ = false;
   std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   TraceHandle trace_;

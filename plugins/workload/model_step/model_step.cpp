@@ -23,6 +23,7 @@ class ModelStep final : public Workload {
         left_out_at_default(
             integer_parameter("compared_steps", 50, 1, 100000,
                               "Training steps of the pass against_fp32, all on the case's batch.")),
+        Predictions::accelerator(),
     };
   }
 
@@ -50,6 +51,7 @@ class ModelStep final : public Workload {
         {"loss_scale", "", Direction::neither, "Factor of the loss after the last training step."},
     };
     for (MetricInfo& metric : against_fp32_metrics()) info.metrics.push_back(std::move(metric));
+    for (const MetricInfo& predicted : Predictions::metrics()) info.metrics.push_back(predicted);
     info.default_clock = "wall";
     return info;
   }

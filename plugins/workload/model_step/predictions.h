@@ -1,0 +1,35 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <optional>
+
+#include "accounting/machine.h"
+#include "accounting/saved.h"
+
+namespace assay::model_step {
+
+// What a pass needs by the accounting's formulas, to stand beside what is measured.
+class Predictions {
+ public:
+  Predictions(const CaseContext& context, const model::ModelConfig& config,
+              const accounting::Batch& batch);
+
+  // "predicted_memory" of the pass's peak and "predicted_flops" of its matrix products, both by
+  // part, and "predicted_time" by the roofline of the case's accelerator, if it names one.
+  void record(const std::string& pass, Recorder& recorder) const;
+
+  static std::vector<MetricInfo> metrics();
+  static ParameterInfo accelerator();
+
+ private:
+  void record_time(const std::string& pass, Recorder& recorder) const;
+
+  accounting::Model model_;
+  accounting::Batch batch_;
+  accounting::Computing computing_;
+  std::string precision_;
+  std::optional<accounting::Machine> machine_;
+};
+
+}  // namespace assay::model_step
