@@ -32,7 +32,7 @@ ParameterInfo quantity(std::string name, ParameterType type, Value default_value
 std::vector<ParameterInfo> sizes() {
   std::vector<ParameterInfo> fields;
   for (const char* name : {"d_model", "d_ff", "layers", "heads", "vocab_size"}) {
-    fields.push_back(quantity(name, ParameterType::integer, {}, 1, 65536));
+    fields.push_back(quantity(name, ParameterType::integer, {}, 1, 1 << 24));
   }
   return fields;
 }
@@ -43,7 +43,8 @@ PluginInfo model_step() {
               {config_parameter("model", "small", "models", "Sizes.", sizes()),
                choice_parameter("architecture", "swiglu", {"swiglu", "gelu"}, "Which."),
                integer_parameter("batch", 4, 1, 65536, "Sequences."),
-               integer_parameter("seq_len", 256, 1, 1 << 20, "Tokens.")});
+               integer_parameter("seq_len", 256, 1, 1 << 20, "Tokens."),
+               left_out_at_default(config_parameter("accelerator", "", "machines", "Which."))});
   workload.uses = {"attention", "norm", "precision", "communication", "compile"};
   workload.passes = {"inference",        "forward",    "backward",
                      "forward_backward", "train_step", "against_fp32"};
@@ -76,6 +77,34 @@ PluginInfo kernels() {
   add("", {"kernel_share", "top_kernel_share", "top_family_share", "class_share", "range_share"});
   add("", {"top_kernel", "launch_bound"}, MetricKind::text);
   return observer;
+}
+
+PluginInfo accounting() {
+  const auto number = [](const char* name) {
+    return integer_parameter(name, 1, 1, 1 << 20, "A number.");
+  };
+  const auto word = [](const char* name) {
+    ParameterInfo info;
+    info.name = name;
+    info.type = ParameterType::text;
+    info.default_value = std::string("plain");
+    info.description = "A word.";
+    return info;
+  };
+  PluginInfo workload = variant(
+      "workload", "accounting",
+      {config_parameter("model", "small", "models", "Sizes.", sizes()),
+       config_parameter("accelerator", "h100", "machines", "Which."), word("architecture"),
+       word("question"), word("means"), word("parallelism"), number("batch"), number("seq_len"),
+       number("devices"), number("shards"), number("tensor_parallel"), number("data_axes"),
+       number("tensor_axes"), real_parameter("given_flops", 0, 0, 1e18, "FLOP/s."),
+       real_parameter("given_bandwidth", 0, 0, 1e18, "Bytes a second.")});
+  workload.uses = {"attention", "norm", "precision"};
+  workload.passes = {"account"};
+  workload.default_passes = workload.passes;
+  workload.unclocked = workload.passes;
+  workload.default_clock = "wall";
+  return workload;
 }
 
 PluginInfo attention() {
@@ -196,6 +225,7 @@ std::vector<PluginInfo> plugins() {
   ParameterInfo needed = integer_parameter("block_m", 0, 1, 64, "Rows of a tile.");
   needed.default_value = {};
   std::vector<PluginInfo> plugins = {
+      accounting(),
       model_step(),
       attention(),
       norm(),

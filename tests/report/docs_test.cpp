@@ -285,13 +285,13 @@ Vocabulary everything_a_workload_has() {
   const std::map<std::string, std::vector<std::string>> by_unit = {
       {"s",
        {"profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
-        "call_overhead", "bound_time"}},
+        "call_overhead", "bound_time", "predicted_time"}},
       {"byte",
        {"bytes", "element_size", "tensor_size", "allocation_size", "predicted_memory",
         "saved_for_backward", "gradient_size", "best_bucket_size", "state_memory",
         "communication_volume", "device_memory"}},
       {"byte/s", {"bandwidth", "link_bandwidth"}},
-      {"FLOP", {"flops"}},
+      {"FLOP", {"flops", "predicted_flops"}},
       {"FLOP/s", {"peak_flops"}},
       {"token", {"bound_batch"}},
       {"",
@@ -317,8 +317,8 @@ Vocabulary everything_a_workload_has() {
       known.metrics.push_back({name, unit, Direction::neither, ""});
     }
   }
-  for (const char* name :
-       {"dtype", "range", "taken", "eps_range", "kernel_family", "launch_bound"}) {
+  for (const char* name : {"dtype", "range", "taken", "eps_range", "kernel_family", "launch_bound",
+                           "formula", "substitution", "unit", "source"}) {
     known.metrics.push_back({name, "", Direction::neither, "", {}, MetricKind::text});
   }
   return known;

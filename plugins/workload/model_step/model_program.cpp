@@ -29,7 +29,6 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
     : communication_(context.communication),
       predictions_(context, config,
                    {static_cast<double>(shape.batch), static_cast<double>(shape.seq_len)}),
-      alone_(context.group.size <= 1),
       trace_(context.trace),
       ops_(context.ops),
       precision_(context.precision),
@@ -204,7 +203,7 @@ std::vector<Count> ModelProgram::counts(const std::string& pass) {
 }
 
 void ModelProgram::record(const std::string& pass, Recorder& recorder) {
-  if (alone_) predictions_.record(pass, recorder);
+  predictions_.record(pass, recorder);
   if (communication_) communication_.record(recorder);
   if (pass != "train_step" || !precision_.loss_scaling) return;
   recorder.sample("skipped_steps", "", static_cast<double>(state_.skipped_steps()));

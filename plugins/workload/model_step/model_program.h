@@ -61,7 +61,6 @@ class ModelProgram final : public Program {
 
   CommunicationHandle communication_;
   Predictions predictions_;
-  bool alone_ = true;  // on one rank
   bool gradients_travel_ = false;
   std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   TraceHandle trace_;

@@ -1,10 +1,16 @@
 #include "predictions.h"
 
+#include <algorithm>
+#include <array>
+
 #include "accounting/roofline.h"
 
 namespace assay::model_step {
 
 namespace {
+
+constexpr std::array predicted_passes = {"inference", "forward", "backward", "forward_backward",
+                                         "train_step"};
 
 // The name of a kind's variant; "" where the case has none.
 std::string variant_of(const CaseContext& context, const char* kind) {
@@ -18,6 +24,7 @@ Predictions::Predictions(const CaseContext& context, const model::ModelConfig& c
                          const accounting::Batch& batch)
     : model_(accounting::counted_model(config)),
       batch_(batch),
+      predicts_(context.group.size <= 1 && context.precision.parameters == at::kFloat),
       computing_{.mixed = context.precision.autocast.has_value(),
                  .attention = variant_of(context, "attention"),
                  .norm = variant_of(context, "norm"),
@@ -30,6 +37,7 @@ Predictions::Predictions(const CaseContext& context, const model::ModelConfig& c
 }
 
 void Predictions::record(const std::string& pass, Recorder& recorder) const {
+  if (!predicts_ || std::ranges::count(predicted_passes, pass) == 0) return;
   for (const auto& each : accounting::peak_by_part(model_, batch_, computing_, pass)) {
     recorder.sample("predicted_memory", each.name == "peak" ? "" : each.name, each.value);
   }

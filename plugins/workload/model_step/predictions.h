@@ -16,7 +16,8 @@ class Predictions {
               const accounting::Batch& batch);
 
   // "predicted_memory" of the pass's peak and "predicted_flops" of its matrix products, both by
-  // part, and "predicted_time" by the roofline of the case's accelerator, if it names one.
+  // part, and "predicted_time" by the roofline of the case's accelerator, if it names one. Nothing
+  // for several ranks, parameters in 16 bit and passes that are no part of a training step.
   void record(const std::string& pass, Recorder& recorder) const;
 
   static std::vector<MetricInfo> metrics();
@@ -27,6 +28,7 @@ class Predictions {
 
   accounting::Model model_;
   accounting::Batch batch_;
+  bool predicts_ = true;
   accounting::Computing computing_;
   std::string precision_;
   std::optional<accounting::Machine> machine_;
