@@ -81,7 +81,7 @@ stand_in "$bin/id" 'echo "$USER_ID"'
 everything='g++ git ca-certificates python3 python3-venv libboost1.81-dev libboost-filesystem1.81-dev
   libboost-program-options-dev libyaml-cpp-dev libsqlitecpp-dev libsqlite3-dev libfmt-dev
   nlohmann-json3-dev libvalijson-dev libexpected-dev libmd-dev libgloo-dev libgtest-dev libgmock-dev
-  libbenchmark-dev gnuplot-qt'
+  libbenchmark-dev zlib1g-dev gnuplot-qt'
 export LOG=$scratch/log
 
 # packages USER_ID INSTALLED: runs ensure_packages; sets said and code, logs apt-get's calls in LOG.
