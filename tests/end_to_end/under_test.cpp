@@ -109,6 +109,16 @@ TEST_F(Under, RefusesWhatTheToolCannotTake) {
   const Ended missing = run({"--under", "nsys"}, "PATH=/usr/bin:/bin");
   EXPECT_EQ(missing.exit_code, 3);
   EXPECT_NE(missing.errors.find("nsys is not in PATH"), std::string::npos) << missing.errors;
+  experiment_ = folder_.write("profiled.yaml",
+                              "experiment: profiled\n"
+                              "workload: copy\n"
+                              "fixed: {device: cpu, size: 1 MiB}\n"
+                              "observe: [kernels]\n");
+  const Ended profiled = run({"--under", "ncu"});
+  EXPECT_EQ(profiled.exit_code, 2);
+  EXPECT_NE(profiled.errors.find("--under ncu and `observe: kernels` both profile case 1"),
+            std::string::npos)
+      << profiled.errors;
 }
 
 }  // namespace
