@@ -157,7 +157,7 @@ TEST(TheWriteup, IsPlannedOnACpu) {
   const SuiteOutlook outlook =
       outlook_of(*suite, work, [](const auto&) { return std::map<std::string, double>(); });
   EXPECT_GE(outlook.chapters - outlook.left.size(), 8u);
-  EXPECT_LE(outlook.cases, 150u);
+  EXPECT_LE(outlook.cases, 250u) << "a third of them compute without a clock";
   for (std::size_t item = 0; item < work.size(); ++item) {
     if (!work.chosen(item)) continue;
     EXPECT_LE(store::integer_of(work.resolved(item).request.parameters, "measure.samples", 0), 20)

@@ -57,6 +57,9 @@ PluginInfo model_step() {
        {"last_loss", "last_loss_error", "loss_error", "first_gradient_error", "gradient_error"}) {
     workload.metrics.push_back({name, "", Direction::neither, "A figure.", {}});
   }
+  workload.metrics.push_back({"predicted_memory", "byte", Direction::neither, "A figure.", {}});
+  workload.metrics.push_back({"predicted_flops", "FLOP", Direction::neither, "A figure.", {}});
+  workload.metrics.push_back({"predicted_time", "s", Direction::neither, "A figure.", {}});
   workload.default_clock = "wall";
   return workload;
 }
@@ -73,7 +76,7 @@ PluginInfo kernels() {
             "top_kernel_time", "range_time", "self_cpu_time", "cpu_time", "self_device_time",
             "device_time", "stack_time"});
   add("count", {"kernel_calls", "top_kernel_calls", "range_calls", "calls"});
-  add("FLOP", {"range_flops"});
+  add("FLOP", {"range_flops", "class_flops", "counted_flops"});
   add("", {"kernel_share", "top_kernel_share", "top_family_share", "class_share", "range_share"});
   add("", {"top_kernel", "launch_bound"}, MetricKind::text);
   return observer;
@@ -104,6 +107,23 @@ PluginInfo accounting() {
   workload.default_passes = workload.passes;
   workload.unclocked = workload.passes;
   workload.default_clock = "wall";
+  const std::vector<std::pair<const char*, const char*>> numbers = {
+      {"parameters", "count"},      {"flops", "FLOP"},
+      {"state_memory", "byte"},     {"saved_for_backward", "byte"},
+      {"devices", "count"},         {"device_memory", "byte"},
+      {"least_shards", "count"},    {"communication_volume", "byte"},
+      {"step_time", "s"},           {"bound_batch", "token"},
+      {"bound_sequences", "count"}, {"bound_time", "s"},
+      {"ring_time", "s"},           {"largest_tensor", "count"},
+      {"link_bandwidth", "byte/s"}, {"peak_flops", "FLOP/s"},
+      {"meshes", "count"}};
+  for (const auto& [name, unit] : numbers) {
+    workload.metrics.push_back({name, unit, Direction::neither, "A figure.", {}});
+  }
+  for (const char* name : {"unit", "formula", "substitution", "result", "source", "best_mesh",
+                           "reason", "equation", "reference"}) {
+    workload.metrics.push_back({name, "", Direction::neither, "Words.", {}, MetricKind::text});
+  }
   return workload;
 }
 
