@@ -137,6 +137,9 @@ Quantities peak_by_part(const Model& model, const Batch& batch, const Computing&
     parts.push_back(quantity("optimizer", "byte", "2 * 4 * P", v, 8 * parameters));
   }
   parts.push_back({"activations", "byte", "at the peak", "", held.activations});
+  if (computing.workspace > 0) {
+    parts.push_back({"workspace", "byte", "of matrix products", "", computing.workspace});
+  }
   parts.push_back(sum("peak", parts));
   return parts;
 }

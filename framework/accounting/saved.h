@@ -12,6 +12,7 @@ struct Computing {
   std::string attention = "math";  // a variant's name; those unknown count as fused
   std::string norm = "rmsnorm";    // a variant's name; those unknown count as fused
   bool on_cpu = false;             // whose autocast leaves a softmax in 16 bit
+  double workspace = 0;            // bytes that the library of matrix products keeps
 };
 
 // Bytes of the tensors that one block saves for its backward, by part: "norms", "inputs of
@@ -39,9 +40,10 @@ Quantities saved_by_block(const Model& model, const Batch& batch, const Computin
 Quantities saved_by_part(const Model& model, const Batch& batch, const Computing& computing);
 
 // What a step of model_step holds where it holds most, in bytes: "parameters", "gradients",
-// "optimizer", "activations" (all that is saved, copied or on its way) and "peak", their sum. A
-// step without its optimizer has no moments. The most is held in the last attention, by the
-// loss, where the backward begins, in the last or the first block, or at the end.
+// "optimizer", "activations" (all that is saved, copied or on its way), "workspace", where there is
+// one, and "peak", their sum. A step without its optimizer has no moments. The most is held in the
+// last attention, by the loss, where the backward begins, in the last or the first block, or at the
+// end.
 //
 // pass: "forward", "backward", "forward_backward" or "train_step"; another one has no quantities.
 Quantities peak_by_part(const Model& model, const Batch& batch, const Computing& computing,

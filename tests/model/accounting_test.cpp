@@ -88,6 +88,14 @@ TEST(Accounting, SavesWhatABlockOfSwigluSaves) {
             4 * elements + 2 * 128 * 32 * 8);
 }
 
+TEST(Accounting, CountsTheWorkspaceOfMatrixProducts) {
+  const Quantities without = peak_by_part(sample("swiglu"), {4, 128}, {}, "forward");
+  const Quantities with = peak_by_part(sample("swiglu"), {4, 128}, {.workspace = 1e6}, "forward");
+  EXPECT_EQ(value_of(with, "workspace"), 1e6);
+  EXPECT_EQ(value_of(with, "peak"), value_of(without, "peak") + 1e6);
+  EXPECT_THROW(value_of(without, "workspace"), std::out_of_range);
+}
+
 // A batch of 4096 tokens: A / 2 = 4096 · 8,773,632 = 35,936,796,672; 95 GB leave 59,063,203,328 for
 // (3,517,578,215,424 + 35,936,796,672) / N: N > 60.165.
 TEST(Accounting, FindsTheFewestShards) {

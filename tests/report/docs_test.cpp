@@ -310,7 +310,7 @@ Vocabulary everything_a_workload_has() {
        {"busy_time", "host_time", "idle_time", "profiled_work", "kernel_time", "range_time",
         "stack_time"}},
       {"count", {"kernel_calls", "range_calls"}},
-      {"FLOP", {"range_flops"}},
+      {"FLOP", {"range_flops", "class_flops", "counted_flops"}},
       {"", {"kernel_share", "family_share", "class_share", "range_share"}}};
   for (const auto& [unit, names] : profiled) {
     for (const std::string& name : names) {

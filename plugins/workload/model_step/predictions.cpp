@@ -1,5 +1,9 @@
 #include "predictions.h"
 
+#ifdef ASSAY_WITH_CUDA
+#include <ATen/cuda/CUDAContextLight.h>
+#endif
+
 #include <algorithm>
 #include <array>
 
@@ -18,6 +22,15 @@ std::string variant_of(const CaseContext& context, const char* kind) {
   return found == context.parameters.end() ? "" : to_text(found->second);
 }
 
+// Bytes of cuBLAS's workspace, which LibTorch takes from its own allocator.
+double workspace_on(const at::Device& device) {
+#ifdef ASSAY_WITH_CUDA
+  if (device.is_cuda()) return static_cast<double>(at::cuda::getChosenWorkspaceSize());
+#endif
+  static_cast<void>(device);
+  return 0;
+}
+
 }  // namespace
 
 Predictions::Predictions(const CaseContext& context, const model::ModelConfig& config,
@@ -28,7 +41,8 @@ Predictions::Predictions(const CaseContext& context, const model::ModelConfig& c
       computing_{.mixed = context.precision.autocast.has_value(),
                  .attention = variant_of(context, "attention"),
                  .norm = variant_of(context, "norm"),
-                 .on_cpu = context.device.is_cpu()},
+                 .on_cpu = context.device.is_cpu(),
+                 .workspace = workspace_on(context.device)},
       precision_(computing_.mixed         ? "bf16"
                  : context.precision.tf32 ? "tf32"
                                           : "fp32") {
