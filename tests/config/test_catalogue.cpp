@@ -37,6 +37,13 @@ std::vector<ParameterInfo> sizes() {
   return fields;
 }
 
+void add_metrics(PluginInfo& plugin, const char* unit, const std::vector<std::string>& names,
+                 MetricKind kind = MetricKind::number) {
+  for (const std::string& name : names) {
+    plugin.metrics.push_back({name, unit, Direction::neither, "What it records.", {}, kind});
+  }
+}
+
 PluginInfo model_step() {
   PluginInfo workload =
       variant("workload", "model_step",
@@ -53,32 +60,28 @@ PluginInfo model_step() {
   workload.metrics = {{"parameters", "count", Direction::neither, "Parameters.", {}},
                       {"flops", "FLOP", Direction::neither, "Operations.", {}},
                       {"compared_skips", "count", Direction::neither, "Steps.", {}}};
-  for (const char* name :
-       {"last_loss", "last_loss_error", "loss_error", "first_gradient_error", "gradient_error"}) {
-    workload.metrics.push_back({name, "", Direction::neither, "A figure.", {}});
-  }
-  workload.metrics.push_back({"predicted_memory", "byte", Direction::neither, "A figure.", {}});
-  workload.metrics.push_back({"predicted_flops", "FLOP", Direction::neither, "A figure.", {}});
-  workload.metrics.push_back({"predicted_time", "s", Direction::neither, "A figure.", {}});
+  add_metrics(
+      workload, "",
+      {"last_loss", "last_loss_error", "loss_error", "first_gradient_error", "gradient_error"});
+  add_metrics(workload, "byte", {"predicted_memory"});
+  add_metrics(workload, "FLOP", {"predicted_flops"});
+  add_metrics(workload, "s", {"predicted_time"});
   workload.default_clock = "wall";
   return workload;
 }
 
 PluginInfo kernels() {
   PluginInfo observer = variant("observer", "kernels");
-  const auto add = [&](const char* unit, std::vector<const char*> names,
-                       MetricKind kind = MetricKind::number) {
-    for (const char* name : names) {
-      observer.metrics.push_back({name, unit, Direction::neither, "A figure.", {}, kind});
-    }
-  };
-  add("s", {"profiled_time", "host_time", "busy_time", "idle_time", "profiled_work", "kernel_time",
-            "top_kernel_time", "range_time", "self_cpu_time", "cpu_time", "self_device_time",
-            "device_time", "stack_time"});
-  add("count", {"kernel_calls", "top_kernel_calls", "range_calls", "calls"});
-  add("FLOP", {"range_flops", "class_flops", "counted_flops"});
-  add("", {"kernel_share", "top_kernel_share", "top_family_share", "class_share", "range_share"});
-  add("", {"top_kernel", "launch_bound"}, MetricKind::text);
+  add_metrics(observer, "s",
+              {"profiled_time", "host_time", "busy_time", "idle_time", "profiled_work",
+               "kernel_time", "top_kernel_time", "range_time", "self_cpu_time", "cpu_time",
+               "self_device_time", "device_time", "stack_time"});
+  add_metrics(observer, "count", {"kernel_calls", "top_kernel_calls", "range_calls", "calls"});
+  add_metrics(observer, "FLOP", {"range_flops", "class_flops", "counted_flops"});
+  add_metrics(
+      observer, "",
+      {"kernel_share", "top_kernel_share", "top_family_share", "class_share", "range_share"});
+  add_metrics(observer, "", {"top_kernel", "launch_bound"}, MetricKind::text);
   return observer;
 }
 
@@ -107,23 +110,20 @@ PluginInfo accounting() {
   workload.default_passes = workload.passes;
   workload.unclocked = workload.passes;
   workload.default_clock = "wall";
-  const std::vector<std::pair<const char*, const char*>> numbers = {
-      {"parameters", "count"},      {"flops", "FLOP"},
-      {"state_memory", "byte"},     {"saved_for_backward", "byte"},
-      {"devices", "count"},         {"device_memory", "byte"},
-      {"least_shards", "count"},    {"communication_volume", "byte"},
-      {"step_time", "s"},           {"bound_batch", "token"},
-      {"bound_sequences", "count"}, {"bound_time", "s"},
-      {"ring_time", "s"},           {"largest_tensor", "count"},
-      {"link_bandwidth", "byte/s"}, {"peak_flops", "FLOP/s"},
-      {"meshes", "count"}};
-  for (const auto& [name, unit] : numbers) {
-    workload.metrics.push_back({name, unit, Direction::neither, "A figure.", {}});
-  }
-  for (const char* name : {"unit", "formula", "substitution", "result", "source", "best_mesh",
-                           "reason", "equation", "reference"}) {
-    workload.metrics.push_back({name, "", Direction::neither, "Words.", {}, MetricKind::text});
-  }
+  add_metrics(
+      workload, "count",
+      {"parameters", "devices", "least_shards", "bound_sequences", "largest_tensor", "meshes"});
+  add_metrics(workload, "FLOP", {"flops"});
+  add_metrics(workload, "FLOP/s", {"peak_flops"});
+  add_metrics(workload, "byte",
+              {"state_memory", "saved_for_backward", "device_memory", "communication_volume"});
+  add_metrics(workload, "byte/s", {"link_bandwidth"});
+  add_metrics(workload, "s", {"step_time", "bound_time", "ring_time"});
+  add_metrics(workload, "token", {"bound_batch"});
+  add_metrics(workload, "",
+              {"unit", "formula", "substitution", "result", "source", "best_mesh", "reason",
+               "equation", "reference"},
+              MetricKind::text);
   return workload;
 }
 
@@ -206,9 +206,7 @@ PluginInfo study(std::string name, std::string pass, std::vector<ParameterInfo> 
     const char* unit = metric.ends_with("bits") ? "count" : metric == "element_size" ? "byte" : "";
     workload.metrics.push_back({metric, unit, Direction::neither, "A figure.", {}});
   }
-  for (const std::string& metric : words) {
-    workload.metrics.push_back({metric, "", Direction::neither, "Words.", {}, MetricKind::text});
-  }
+  add_metrics(workload, "", words, MetricKind::text);
   return workload;
 }
 

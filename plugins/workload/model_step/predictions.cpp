@@ -25,10 +25,11 @@ std::string variant_of(const CaseContext& context, const char* kind) {
 // Bytes of cuBLAS's workspace, which LibTorch takes from its own allocator.
 double workspace_on(const at::Device& device) {
 #ifdef ASSAY_WITH_CUDA
-  if (device.is_cuda()) return static_cast<double>(at::cuda::getChosenWorkspaceSize());
-#endif
+  return device.is_cuda() ? static_cast<double>(at::cuda::getChosenWorkspaceSize()) : 0;
+#else
   static_cast<void>(device);
   return 0;
+#endif
 }
 
 }  // namespace
