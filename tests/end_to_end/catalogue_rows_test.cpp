@@ -89,7 +89,7 @@ const Row rows[] = {
     {"D1", "memory_timeline", "timeline-1.svg"},
     {"D2", "peak_memory", "full step"},
     {"D3", "residual_stream", "4.00 KiB"},
-    {"D4", "largest_allocations", "aten::mm at blocks.2"},
+    {"D4", "largest_allocations", "8.00 MiB"},
     {"D5", "training_state", "0.01"},
     {"D6", "checkpointing", "24.00 MiB"},
     {"H1", "ddp_blocks", "d_model: 64, num_layers: 2"},

@@ -120,7 +120,9 @@ inline void set_model(CaseContext& context, const std::string& architecture, std
                         {"batch", batch},
                         {"seq_len", seq_len},
                         {"max_grad_norm", 0.0},
-                        {"compared_steps", std::int64_t{50}}};
+                        {"compared_steps", std::int64_t{50}},
+                        {"checkpoint_every", std::int64_t{0}},
+                        {"predict", false}};
   context.presets["model"] = {{"d_model", d_model},
                               {"d_ff", d_ff},
                               {"layers", layers},

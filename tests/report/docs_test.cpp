@@ -287,9 +287,9 @@ Vocabulary everything_a_workload_has() {
        {"profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
         "call_overhead", "bound_time", "predicted_time"}},
       {"byte",
-       {"bytes", "element_size", "tensor_size", "allocation_size", "predicted_memory",
-        "saved_for_backward", "gradient_size", "best_bucket_size", "state_memory",
-        "communication_volume", "device_memory"}},
+       {"bytes", "element_size", "tensor_size", "allocation_size", "allocation_sum",
+        "predicted_memory", "saved_for_backward", "gradient_size", "best_bucket_size",
+        "state_memory", "communication_volume", "device_memory"}},
       {"byte/s", {"bandwidth", "link_bandwidth"}},
       {"FLOP", {"flops", "predicted_flops"}},
       {"FLOP/s", {"peak_flops"}},
@@ -304,12 +304,12 @@ Vocabulary everything_a_workload_has() {
       known.metrics.push_back({name, unit, Direction::neither, ""});
     }
   }
-  // Of the observer of kernels.
+  // Of the observers.
   const std::map<std::string, std::vector<std::string>> profiled = {
       {"s",
        {"busy_time", "host_time", "idle_time", "profiled_work", "kernel_time", "range_time",
         "stack_time"}},
-      {"count", {"kernel_calls", "range_calls"}},
+      {"count", {"kernel_calls", "range_calls", "allocation_count"}},
       {"FLOP", {"range_flops", "class_flops", "counted_flops"}},
       {"", {"kernel_share", "family_share", "class_share", "range_share"}}};
   for (const auto& [unit, names] : profiled) {

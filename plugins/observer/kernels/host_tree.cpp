@@ -17,33 +17,6 @@ bool is_engine_call(std::string_view name) {
   return name.starts_with("autograd::engine::evaluate_function");
 }
 
-int Paths::child(int parent, const std::string& name) {
-  const auto [at, added] = children_.try_emplace({parent, name}, static_cast<int>(nodes_.size()));
-  if (added) nodes_.push_back({parent, name});
-  return at->second;
-}
-
-std::vector<std::string> Paths::names(int path) const {
-  std::vector<std::string> names;
-  for (int at = path; at != none; at = nodes_[static_cast<std::size_t>(at)].parent) {
-    names.push_back(nodes_[static_cast<std::size_t>(at)].name);
-  }
-  std::ranges::reverse(names);
-  return names;
-}
-
-std::string Paths::text(int path) const {
-  std::string text;
-  for (const std::string& name : names(path)) text += (text.empty() ? "" : ";") + name;
-  return text;
-}
-
-int Paths::below(int base, int path) {
-  const std::vector<std::string> added = names(path);
-  for (std::size_t i = 1; i < added.size(); ++i) base = child(base, added[i]);
-  return base;
-}
-
 HostTree::HostTree(const std::vector<HostEvent>& host) : events(host) {
   order.resize(events.size());
   std::iota(order.begin(), order.end(), 0);

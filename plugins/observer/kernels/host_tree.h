@@ -1,36 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "events.h"
+#include "paths.h"
 
 namespace assay::kernels {
-
-// Paths of ranges, such as backward;block 3;attention, each once.
-class Paths {
- public:
-  static constexpr int none = 0;
-
-  Paths() : nodes_{{none, ""}} {}
-  int child(int parent, const std::string& name);
-  // `path` below `base`, without its first range, the phase in which it lay.
-  int below(int base, int path);
-  std::vector<std::string> names(int path) const;
-  std::string text(int path) const;  // joined with ';'
-
- private:
-  struct Node {
-    int parent;
-    std::string name;
-  };
-  std::vector<Node> nodes_;
-  std::map<std::pair<int, std::string>, int> children_;
-};
 
 // Autograd's own call around a backward node.
 bool is_engine_call(std::string_view name);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -348,14 +347,6 @@ class Analysis {
 };
 
 }  // namespace
-
-std::string without_number(const std::string& range) {
-  const std::size_t space = range.rfind(' ');
-  if (space == std::string::npos || space + 1 == range.size()) return range;
-  const bool number = std::all_of(range.begin() + static_cast<std::ptrdiff_t>(space) + 1,
-                                  range.end(), [](unsigned char c) { return std::isdigit(c); });
-  return number ? range.substr(0, space) : range;
-}
 
 Profile profile_of(const Events& events, const ProfileSettings& settings) {
   return Analysis(events, settings).profile();

@@ -79,7 +79,4 @@ struct ProfileSettings {
 
 Profile profile_of(const Events& events, const ProfileSettings& settings = {});
 
-// "block" of "block 3".
-std::string without_number(const std::string& range);
-
 }  // namespace assay::kernels

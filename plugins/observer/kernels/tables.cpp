@@ -2,28 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
+
+#include "paths.h"
 
 namespace assay::kernels {
 
 namespace {
 
 constexpr std::size_t most_kernels = 1000, most_operators_shown = 1000, most_range_stacks = 4000;
-constexpr std::size_t longest_part = 1000;  // a part has at most 1024 bytes
 constexpr const char* others = "(others)";
 // From this share of the span on that the device waits for the host.
 constexpr double launch_bound_share = 0.1;
-
-// One line, cut between characters. Different kernels may become one by that: they are summed.
-std::string part_of(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  if (text.size() <= longest_part) return text;
-  std::size_t end = longest_part;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return text.substr(0, end) + "…";
-}
 
 void record_times(const Profile& profile, Recorder& recorder) {
   double host_s = 0, span_s = 0;

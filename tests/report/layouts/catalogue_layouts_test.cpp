@@ -1,4 +1,6 @@
 // Layouts of the catalogue's rows without a workload, over small imported figures computed by hand.
+#include <fmt/format.h>
+
 #include "shipped_layout.h"
 
 namespace assay::report {
@@ -183,14 +185,17 @@ TEST_F(ShippedLayout, ResidualStream) {
 
 // Ten of eleven are shown, the largest first.
 TEST_F(ShippedLayout, LargestAllocations) {
-  std::string figures = "part,allocation_size.value [MiB]\n";
+  std::string figures =
+      "part,allocation_size.value [MiB],allocation_count.value,allocation_sum.value [MiB]\n";
   for (int i = 1; i <= 11; ++i) {
-    figures += "aten::mm at blocks." + std::to_string(i) + "," + std::to_string(i) + "\n";
+    figures += fmt::format("aten::mm at blocks.{0},{0},3,{1}\n", i, 3 * i);
   }
   const Rows rows = cells_of(rendered({figures}, "largest_allocations"));
   ASSERT_EQ(rows.size(), 11u);
-  EXPECT_EQ(rows[1], (std::vector<std::string>{"11.00 MiB", "aten::mm at blocks.11"}));
-  EXPECT_EQ(rows[10], (std::vector<std::string>{"2.00 MiB", "aten::mm at blocks.2"}));
+  EXPECT_EQ(rows[1],
+            (std::vector<std::string>{"11.00 MiB", "3", "33.00 MiB", "aten::mm at blocks.11"}));
+  EXPECT_EQ(rows[10],
+            (std::vector<std::string>{"2.00 MiB", "3", "6.00 MiB", "aten::mm at blocks.2"}));
 }
 
 // 2 + 2 + 4 + 3 = 11 GiB, 10 % more than 10.

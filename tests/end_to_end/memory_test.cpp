@@ -1,0 +1,108 @@
+// observe: memory through host and worker: what a model's step leaves, and steps that go wrong.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "program.h"
+#include "store/database/database.h"
+
+namespace assay::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+store::CaseResult case_of(const Folder& folder) {
+  auto database =
+      store::Database::open(folder.path() / "results" / "assay.db", store::Access::read_only);
+  auto cases = std::move(database->load_run(**database->latest_run())->cases);
+  EXPECT_THAT(cases, SizeIs(1));
+  return std::move(cases.front());
+}
+
+const store::Series* series_of(const store::CaseResult& result, const std::string& metric,
+                               const std::string& part = "") {
+  for (const store::Series& series : result.series) {
+    if (series.metric == metric && series.part == part) return &series;
+  }
+  return nullptr;
+}
+
+TEST(Memory, OfAModelsStepIsStoredAndDrawn) {
+  const Folder folder;
+  const std::string experiment = folder.write("e.yaml",
+                                              "experiment: m\n"
+                                              "workload: model_step\n"
+                                              "fixed: {model: toy, batch: 1, seq_len: 16}\n"
+                                              "measure: {passes: [train_step], warmup: 1, "
+                                              "samples: 2, observed_steps: 4}\n"
+                                              "observe: [memory]\n"
+                                              "report:\n"
+                                              "  - layout: memory_timeline\n"
+                                              "  - layout: largest_allocations\n");
+  const Ended ended = assay(folder.path(), {"run", experiment});
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  const store::CaseResult result = case_of(folder);
+  EXPECT_THAT(series_of(result, "observed_time", "memory")->samples, SizeIs(4));
+  const auto& peaks = series_of(result, "memory_peak", "backward")->samples;
+  EXPECT_THAT(peaks, AllOf(SizeIs(3), Each(peaks.front()))) << "of the steps after the first";
+  EXPECT_THAT(series_of(result, "span_start", "optimizer")->samples, SizeIs(4));
+  EXPECT_EQ(series_of(result, "sample_time")->samples.size(),
+            series_of(result, "allocated_memory")->samples.size());
+  EXPECT_EQ(series_of(result, "memory_seen")->words.front(), "4 steps");
+  ASSERT_THAT(result.artefacts, SizeIs(2));
+  EXPECT_EQ(result.artefacts.front().name, "snapshot.pickle");
+  const std::string picture = folder.read("results/m-1/timeline-1.csv");
+  EXPECT_THAT(picture, HasSubstr("\noptimizer,"));
+  EXPECT_THAT(picture, HasSubstr("\nallocated,"));
+}
+
+struct Expected {
+  Outcome outcome;
+  std::string reason;
+  std::string seen;  // "": nothing was left
+};
+
+TEST(Memory, OfAStepThatGoesWrongKeepsTheTimesAndSaysWhy) {
+  const std::map<std::string, Expected> modes = {
+      {"crashes", {Outcome::crashed, "SIGSEGV", ""}},
+      {"hangs", {Outcome::timeout, "", ""}},
+      {"exhausts", {Outcome::oom, "", "2 steps; 1152921504606846976 bytes were not to be had"}},
+      {"throws", {Outcome::error, "does not like it", "2 steps"}},
+      {"floods", {Outcome::ok, "", "2 steps, the last in part"}}};
+  for (const auto& [mode, expected] : modes) {
+    const Folder folder;
+    const std::string experiment = folder.write(
+        "e.yaml", "experiment: m\nworkload: observed_faults\nfixed: {mode: " + mode +
+                      "}\nmeasure: {samples: 3, warmup: 1, timeout: 4 s, artefact_limit: 64 MiB}\n"
+                      "observe: [memory]\n");
+    const Ended ended =
+        assay(folder.path(), {"run", experiment, "--plugin", fixture("observed_faults")});
+    EXPECT_EQ(ended.exit_code, expected.outcome == Outcome::ok ? 0 : 1) << mode << ended.errors;
+    const store::CaseResult result = case_of(folder);
+    EXPECT_EQ(result.outcome, expected.outcome) << mode << ": " << result.reason;
+    EXPECT_THAT(result.reason, HasSubstr(expected.reason)) << mode;
+    const store::Series* time = series_of(result, "time");
+    ASSERT_NE(time, nullptr) << mode;
+    EXPECT_EQ(time->outcome, Outcome::ok) << mode;
+    EXPECT_THAT(time->samples, SizeIs(3)) << mode;
+    const store::Series* seen = series_of(result, "memory_seen");
+    ASSERT_EQ(seen == nullptr, expected.seen.empty()) << mode;
+    if (seen == nullptr) continue;
+    EXPECT_THAT(seen->words.front(), HasSubstr(expected.seen)) << mode;
+    EXPECT_EQ(series_of(result, "memory_peak", "forward")->samples.back(),
+              mode == "floods" ? 4096 + 7 * 4 : 4096)
+        << mode;
+    EXPECT_THAT(result.artefacts, SizeIs(2)) << mode;
+    for (const store::Artefact& file : result.artefacts) {
+      EXPECT_LT(file.bytes, std::int64_t{40} << 20) << mode;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::test
