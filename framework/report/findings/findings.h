@@ -69,6 +69,11 @@ std::vector<std::string> drift_findings(const Records& records, const RecordIds&
 // difference; kernels without a class from 1 % on.
 std::vector<std::string> kernel_findings(const Records& records, const RecordIds& ids);
 
+// Of peak_memory: how it grows with seq_len by pass and precision, and the exponent of what grows;
+// what 16 bit saves by model, and what autocast's copies add to inference; which training steps a
+// card of 16, 24, 40 or 80 GB would hold.
+std::vector<std::string> memory_findings(const Records& records, const RecordIds& ids);
+
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
 
 // The end of a sentence about figures with marks: " (2 of 5 pairs busy or wide)", or "".

@@ -53,6 +53,8 @@ constexpr std::pair<const char*, const char*> finding_kinds[] = {
     {"observers", "What observing costs: the time of a step under an observer over its own."},
     {"drift", "How far training in a precision is from fp32: what the pass against_fp32 has left."},
     {"kernels", "Which kernels lead, and how the profiler's times differ from the timer's."},
+    {"memory",
+     "How peaks grow with the context, what 16 bit saves, what would fit on other cards."},
     {"failures", "Where results are missing, and why."}};
 
 std::vector<std::string> kind_names() {
