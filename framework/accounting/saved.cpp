@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace assay::accounting {
 
 namespace {
@@ -11,16 +14,18 @@ bool is_unfused(const std::string& attention) {
 }
 
 Values shape_values(const Model& m, const Batch& batch, const Computing& computing) {
-  return {{"T", batch.tokens()},
-          {"B", batch.sequences},
-          {"S", batch.seq_len},
-          {"d", m.d},
-          {"f", m.f},
-          {"k", m.d_kv},
-          {"H", m.heads},
-          {"V", m.vocab},
-          {"L", m.layers},
-          {"e", computing.mixed ? 2.0 : 4.0}};
+  return {
+      {"T", batch.tokens()},
+      {"B", batch.sequences},
+      {"S", batch.seq_len},
+      {"d", m.d},
+      {"f", m.f},
+      {"k", m.d_kv},
+      {"H", m.heads},
+      {"V", m.vocab},
+      {"L", m.layers},
+      {"G", computing.checkpoint_every > 0 ? std::ceil(m.layers / computing.checkpoint_every) : 0},
+      {"e", computing.mixed ? 2.0 : 4.0}};
 }
 
 // Bytes of one norm with T rows: what it keeps beside its output.
@@ -107,7 +112,17 @@ Quantities saved_by_block(const Model& model, const Batch& batch, const Computin
   return SavedParts(model, batch, computing).block();
 }
 
-Quantities saved_by_part(const Model& m, const Batch& batch, const Computing& computing) {
+namespace {
+
+// Of all blocks, by part.
+Quantities saved_by_blocks(const Model& m, const Batch& batch, const Computing& computing) {
+  if (computing.checkpoint_every > 0) {
+    const double groups = std::ceil(m.layers / computing.checkpoint_every);
+    const double e = computing.mixed ? 2 : 4;
+    return {quantity("checkpoints", "byte", "4 * G * T * d + e * (G - 1) * T * d",
+                     shape_values(m, batch, computing),
+                     (4 * groups + e * (groups - 1)) * batch.tokens() * m.d)};
+  }
   Quantities parts = saved_by_block(m, batch, computing);
   parts.pop_back();
   for (Quantity& part : parts) {
@@ -115,6 +130,13 @@ Quantities saved_by_part(const Model& m, const Batch& batch, const Computing& co
     part.substitution = fmt::format("{:.0f} * ({})", m.layers, part.substitution);
     part.value *= m.layers;
   }
+  return parts;
+}
+
+}  // namespace
+
+Quantities saved_by_part(const Model& m, const Batch& batch, const Computing& computing) {
+  Quantities parts = saved_by_blocks(m, batch, computing);
   if (m.family != Family::ffn) {
     const Values v = shape_values(m, batch, computing);
     const double t = batch.tokens();
@@ -126,6 +148,39 @@ Quantities saved_by_part(const Model& m, const Batch& batch, const Computing& co
   }
   parts.push_back(sum("saved for backward", parts));
   return parts;
+}
+
+Quantity copies_by_autocast(const Model& m, const Computing& computing) {
+  if (!computing.mixed || m.family == Family::ffn) {
+    return quantity("autocast's copies", "byte", "0", {}, 0);
+  }
+  const Quantities parameters = parameters_by_part(m);
+  const double matrices = value_of(parameters, "attention") + value_of(parameters, "feed-forward");
+  const Values v = {{"V", m.vocab}, {"d", m.d}, {"M", matrices}};
+  if (computing.checkpoint_every > 0) {
+    return quantity("autocast's copies", "byte", "2 * V * d", v, 2 * m.vocab * m.d);
+  }
+  return quantity("autocast's copies", "byte", "2 * (M + V * d)", v,
+                  2 * (matrices + m.vocab * m.d));
+}
+
+std::string activation_formula(const Model& model, const Computing& computing) {
+  const double copies = copies_by_autocast(model, computing).value;
+  const auto saved = [&](double sequences, double tokens) {
+    return saved_by_part(model, {sequences, tokens}, computing).back().value;
+  };
+  // Of B * (a * S + b * S^2) + c * S: what one more sequence adds at one and at two tokens, and
+  // what is left.
+  const double one = saved(2, 1) - saved(1, 1);
+  const double two = saved(2, 2) - saved(1, 2);
+  const double square = (two - 2 * one) / 2;
+  const double linear = one - square;
+  const double shared = saved(1, 1) - one;
+  std::string text = square == 0 ? fmt::format("B * S * {:.0f}", linear)
+                                 : fmt::format("B * ({:.0f} * S + {:.0f} * S^2)", linear, square);
+  if (shared != 0) text += fmt::format(" + {:.0f} * S", shared);
+  if (copies != 0) text += fmt::format(" + {:.0f}", copies);
+  return text;
 }
 
 }  // namespace assay::accounting

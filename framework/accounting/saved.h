@@ -13,6 +13,7 @@ struct Computing {
   std::string norm = "rmsnorm";    // a variant's name; those unknown count as fused
   bool on_cpu = false;             // whose autocast leaves a softmax in 16 bit
   double workspace = 0;            // bytes that the library of matrix products keeps
+  int checkpoint_every = 0;        // blocks between two checkpoints; 0: everything is kept
 };
 
 // Bytes of the tensors that one block saves for its backward, by part: "norms", "inputs of
@@ -25,8 +26,7 @@ struct Computing {
 //                          up, each keep a 16-bit copy of their own
 //   q, k, v                as attention multiplies them: in fp32 for math, e bytes for others
 //   probabilities          B · H · S²: in fp32 for math; naive also keeps autocast's copy (on a CPU
-//   that alone); fused
-//                          ones keep a log-sum-exp a row instead
+//                          that alone); fused ones keep a log-sum-exp a row instead
 //   attention's output     the input of the output projection
 //   feed-forward           swiglu: gate, up, silu(gate) and their product; gelu: both sides of the
 //                          activation
@@ -36,16 +36,27 @@ struct Computing {
 Quantities saved_by_block(const Model& model, const Batch& batch, const Computing& computing);
 
 // The same of all blocks, by part, with what lies outside them: "last norm and head's input",
-// "log-probabilities" of the loss (fp32), and "saved for backward", the sum.
+// "log-probabilities" of the loss (fp32), and "saved for backward", the sum. With checkpoints the
+// blocks' parts are "checkpoints" instead: the residual stream in fp32 and what the block before
+// adds to it, in e bytes, where each group of blocks begins.
 Quantities saved_by_part(const Model& model, const Batch& batch, const Computing& computing);
+
+// Bytes of the 16-bit copies that autocast makes of the matrices and that autograd saves with them;
+// 0 in fp32. With checkpoints those of the blocks are made again.
+Quantity copies_by_autocast(const Model& model, const Computing& computing);
+
+// What is saved for a backward, copies included, over B sequences of S tokens, in the language of
+// expressions: "B * (a * S + b * S^2) + c * S + d", in bytes, without terms that are 0.
+std::string activation_formula(const Model& model, const Computing& computing);
 
 // What a step of model_step holds where it holds most, in bytes: "parameters", "gradients",
 // "optimizer", "activations" (all that is saved, copied or on its way), "workspace", where there is
 // one, and "peak", their sum. A step without its optimizer has no moments. The most is held in the
-// last attention, by the loss, where the backward begins, in the last or the first block, or at the
+// last attention, by the loss, where the backward begins, in the backward of a block, or at the
 // end.
 //
-// pass: "forward", "backward", "forward_backward" or "train_step"; another one has no quantities.
+// pass: "inference", "forward", "backward", "forward_backward" or "train_step"; another one has no
+// quantities.
 Quantities peak_by_part(const Model& model, const Batch& batch, const Computing& computing,
                         const std::string& pass);
 

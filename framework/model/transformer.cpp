@@ -8,9 +8,11 @@
 #include <assay/range.h>
 #include <c10/util/accumulate.h>
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
+#include "model/checkpoint.h"
 #include "model/random.h"
 #include "model/textbook_ops.h"
 
@@ -201,36 +203,63 @@ std::pair<at::Tensor, at::Tensor> Transformer::add_norm(at::Tensor residual, at:
   return ops_.add_norm(std::move(residual), norm_inputs(std::move(x), weights));
 }
 
+// Values are moved on, not kept: memory freed early is reused while it is still in the L2 cache.
+void Transformer::run_block(int index, Stream& stream) const {
+  const Block& block = blocks_[static_cast<std::size_t>(index)];
+  const Range range("block", index);
+  auto& [residual, pending] = stream;
+  at::Tensor normed;
+  if (pending.defined()) {
+    std::tie(residual, normed) = add_norm(std::move(residual), std::move(pending), block.norm1);
+  } else {
+    const Range norm("norm");
+    normed = ops_.norm(norm_inputs(residual, block.norm1));
+  }
+  at::Tensor attended = attend(block, std::move(normed));
+  std::tie(residual, normed) = add_norm(std::move(residual), std::move(attended), block.norm2);
+  pending = feed_forward(block, std::move(normed));
+}
+
+void Transformer::run_checkpoint(int first, int end, Stream& stream) const {
+  const auto part = [this, first, end](std::vector<at::Tensor> inputs, bool again) {
+    Stream inner{std::move(inputs[0]), std::move(inputs[1])};
+    if (again) hooks_.before_again(first + 1);
+    for (int i = first; i < end; ++i) run_block(i, inner);
+    if (again) hooks_.after_again(first + 1);
+    return std::vector<at::Tensor>{std::move(inner.residual), std::move(inner.pending)};
+  };
+  auto made = checkpointed({std::move(stream.residual), std::move(stream.pending)}, part);
+  stream = {std::move(made[0]), std::move(made[1])};
+}
+
+void Transformer::run_blocks(Stream& stream) const {
+  const int blocks = static_cast<int>(blocks_.size());
+  const bool checkpoints = checkpoint_every_ > 0 && at::GradMode::is_enabled();
+  const int together = checkpoints ? checkpoint_every_ : 1;
+  TORCH_CHECK_VALUE(!hooks_ || together == 1, "hooks around blocks need checkpoints of one layer");
+  for (int first = 0; first < blocks; first += together) {
+    const int end = std::min(first + together, blocks);
+    hooks_.enter(first + 1, {&stream.residual, &stream.pending});
+    if (checkpoints) {
+      run_checkpoint(first, end, stream);
+    } else {
+      run_block(first, stream);
+    }
+    hooks_.leave(end, {&stream.residual, &stream.pending});
+  }
+}
+
 at::Tensor Transformer::forward(const at::Tensor& tokens) const {
   hooks_.enter(0, {});
-  at::Tensor residual = embed(tokens);
-  hooks_.leave(0, {&residual});
-
-  // Values are moved on, not kept: memory freed early is reused while it is still in the L2 cache.
-  at::Tensor normed;
-  at::Tensor pending;  // what the last block adds; it joins the residual with the next norm
-  int number = 1;
-  for (const Block& block : blocks_) {
-    hooks_.enter(number, {&residual, &pending});
-    {
-      const Range range("block", number - 1);
-      if (pending.defined()) {
-        std::tie(residual, normed) = add_norm(std::move(residual), std::move(pending), block.norm1);
-      } else {
-        const Range norm("norm");
-        normed = ops_.norm(norm_inputs(residual, block.norm1));
-      }
-      at::Tensor attended = attend(block, std::move(normed));
-      std::tie(residual, normed) = add_norm(std::move(residual), std::move(attended), block.norm2);
-      pending = feed_forward(block, std::move(normed));
-    }
-    hooks_.leave(number, {&residual, &pending});
-    ++number;
-  }
-  hooks_.enter(number, {&residual, &pending});
-  normed = add_norm(std::move(residual), std::move(pending), final_norm_).second;
+  Stream stream{embed(tokens), {}};
+  hooks_.leave(0, {&stream.residual});
+  run_blocks(stream);
+  const int head = static_cast<int>(blocks_.size()) + 1;
+  hooks_.enter(head, {&stream.residual, &stream.pending});
+  at::Tensor normed =
+      add_norm(std::move(stream.residual), std::move(stream.pending), final_norm_).second;
   at::Tensor logits = project(normed);
-  hooks_.leave(number, {&logits});
+  hooks_.leave(head, {&logits});
   return logits;
 }
 

@@ -23,6 +23,10 @@ class Transformer {
 
   // Blocks: the embedding, each of the layers, the head with the final norm. None: no cost.
   void set_hooks(BlockHooks hooks) { hooks_ = std::move(hooks); }
+  // Keeps for the backward only what enters each group of so many layers, and computes a group
+  // again in its backward; 0: keeps everything. Hooks need groups of one layer. A graph must not
+  // outlive the model.
+  void set_checkpoint_every(int layers) { checkpoint_every_ = layers; }
 
   // tokens: [batch, seq] int64, seq ≤ context → logits [batch, seq, vocab_size] in the dtype of the
   // head's product.
@@ -52,6 +56,12 @@ class Transformer {
     at::Tensor down;
   };
 
+  // What one block hands to the next.
+  struct Stream {
+    at::Tensor residual;
+    at::Tensor pending;  // what the last block adds; it joins the residual with the next norm
+  };
+
   void make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed);
   void make_rope_tables(at::Device device, at::ScalarType dtype);
   void name_parameters();
@@ -65,10 +75,15 @@ class Transformer {
   at::Tensor project(const at::Tensor& normed) const;
   std::pair<at::Tensor, at::Tensor> add_norm(at::Tensor residual, at::Tensor x,
                                              const NormWeights& weights) const;
+  void run_block(int index, Stream& stream) const;
+  // Those from `first` to before `end`, as one checkpoint.
+  void run_checkpoint(int first, int end, Stream& stream) const;
+  void run_blocks(Stream& stream) const;
 
   ModelConfig config_;
   Ops ops_;
   BlockHooks hooks_;
+  int checkpoint_every_ = 0;
   std::vector<NamedTensor> parameters_;
   at::Tensor embedding_;
   at::Tensor positions_;  // gelu only

@@ -6,6 +6,7 @@
 #include "accounting/bounds.h"
 #include "accounting/mesh_search.h"
 #include "accounting/roofline.h"
+#include "accounting/saved.h"
 #include "expression/expression.h"
 
 // Expected values are worked out by hand in the comments, from the model's shapes.
@@ -21,6 +22,16 @@ Model xxl() { return counted_model(sizes(16384, 53248, 126, 128, 10000), "ffn", 
 
 Model sample(const std::string& architecture, std::int64_t context = 128) {
   return counted_model(sizes(768, 3072, 12, 12, 10000), architecture, context);
+}
+
+// Of an expression without names; NaN where it is none.
+double evaluated(const std::string& text) {
+  const auto expression = Expression::compile(text);
+  if (!expression || !expression->names().empty()) return NAN;
+  const auto value = expression->evaluate(std::vector<Value>{});
+  if (!value) return NAN;
+  const auto* real = std::get_if<double>(&*value);
+  return real != nullptr ? *real : static_cast<double>(std::get<std::int64_t>(*value));
 }
 
 Machine h100() {
@@ -94,6 +105,47 @@ TEST(Accounting, CountsTheWorkspaceOfMatrixProducts) {
   EXPECT_EQ(value_of(with, "workspace"), 1e6);
   EXPECT_EQ(value_of(with, "peak"), value_of(without, "peak") + 1e6);
   EXPECT_THROW(value_of(without, "workspace"), std::out_of_range);
+}
+
+// Twelve blocks in groups of five: three checkpoints of the residual (4 T d) and two of what the
+// block before adds, then the last norm, the head's input and the log-probabilities.
+TEST(Accounting, SavesCheckpointsInsteadOfBlocks) {
+  const double residual = 4 * 98'304;
+  const double ends = 4 * (2 * 98'304 + 128) + residual + 4.0 * 128 * 10'000;
+  const Quantities saved = saved_by_part(sample("swiglu"), {1, 128}, {.checkpoint_every = 5});
+  EXPECT_EQ(value_of(saved, "checkpoints"), 3 * residual + 2 * residual);
+  EXPECT_EQ(value_of(saved, "saved for backward"), 5 * residual + ends);
+}
+
+// The matrices of twelve blocks, 4 · 768² + 3 · 768 · 3072 each, and the head's, in two bytes.
+TEST(Accounting, CountsAutocastsCopies) {
+  const double block = 4.0 * 768 * 768 + 3.0 * 768 * 3072, head = 768.0 * 10'000;
+  EXPECT_EQ(copies_by_autocast(sample("swiglu"), {.mixed = true}).value, 2 * (12 * block + head));
+  EXPECT_EQ(copies_by_autocast(sample("swiglu"), {.mixed = true, .checkpoint_every = 1}).value,
+            2 * head);
+  EXPECT_EQ(copies_by_autocast(sample("swiglu"), {}).value, 0);
+}
+
+// The formula in words is evaluated anew, far from where it was read off.
+TEST(Accounting, WritesTheActivationsAsAFormulaInBatchAndContext) {
+  for (const char* architecture : {"swiglu", "gelu"}) {
+    for (const char* attention : {"math", "flash"}) {
+      for (const bool mixed : {false, true}) {
+        for (const int every : {0, 4}) {
+          const Computing by{.mixed = mixed, .attention = attention, .checkpoint_every = every};
+          const std::string text = activation_formula(sample(architecture), by);
+          for (const auto& [sequences, tokens] : {std::pair(3.0, 128.0), std::pair(16.0, 1024.0)}) {
+            const double expected =
+                saved_by_part(sample(architecture), {sequences, tokens}, by).back().value +
+                copies_by_autocast(sample(architecture), by).value;
+            EXPECT_DOUBLE_EQ(evaluated(substituted(text, {{"B", sequences}, {"S", tokens}})),
+                             expected)
+                << text;
+          }
+        }
+      }
+    }
+  }
 }
 
 // A batch of 4096 tokens: A / 2 = 4096 · 8,773,632 = 35,936,796,672; 95 GB leave 59,063,203,328 for
@@ -217,8 +269,10 @@ TEST(Accounting, WorkingsGiveTheirResults) {
     for (const bool mixed : {false, true}) {
       for (const char* attention : {"math", "naive", "flash"}) {
         all.push_back(saved_by_part(model, batch, {.mixed = mixed, .attention = attention}));
+        all.push_back({copies_by_autocast(model, {.mixed = mixed})});
       }
     }
+    all.push_back(saved_by_part(model, batch, {.checkpoint_every = 5}));
     all.push_back(flops_by_part(model, batch));
     all.push_back(parameters_by_part(model));
     all.push_back(sent_by_device(model, batch, mesh));
@@ -232,15 +286,7 @@ TEST(Accounting, WorkingsGiveTheirResults) {
   }
   for (const Quantities& quantities : all) {
     for (const Quantity& each : quantities) {
-      const auto expression = Expression::compile(each.substitution);
-      ASSERT_TRUE(expression) << each.name << ": " << each.substitution;
-      ASSERT_TRUE(expression->names().empty()) << each.substitution;
-      const auto value = expression->evaluate(std::vector<Value>{});
-      ASSERT_TRUE(value) << each.substitution;
-      const auto* real = std::get_if<double>(&*value);
-      const double found =
-          real != nullptr ? *real : static_cast<double>(std::get<std::int64_t>(*value));
-      EXPECT_NEAR(found, each.value, 1e-6 * std::fabs(each.value))
+      EXPECT_NEAR(evaluated(each.substitution), each.value, 1e-6 * std::fabs(each.value))
           << each.name << ": " << each.substitution;
     }
   }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <map>
 
 #include "measure/memory.h"
@@ -120,22 +122,28 @@ TEST(AccountingWorkload, DrawsItsSearch) {
 
 struct Predicted {
   std::string architecture, attention, precision, pass;
+  std::int64_t batch = 2, seq_len = 256, checkpoint_every = 0, layers = 4;
 };
+
+test::Case predicting(const Predicted& step) {
+  test::Case made = test::make_case(
+      {.workload = "model_step", .attention = step.attention, .precision = step.precision});
+  test::set_model(made.context, step.architecture, step.batch, step.seq_len, 64, 256, step.layers,
+                  2);
+  made.context.parameters["attention"] = step.attention;
+  made.context.parameters["norm"] = std::string("rmsnorm");
+  made.context.parameters["predict"] = true;
+  made.context.parameters["checkpoint_every"] = step.checkpoint_every;
+  return made;
+}
 
 class PredictedMemory : public testing::TestWithParam<Predicted> {};
 
 // What the allocator counts in a pass, against what the program predicts of it.
 TEST_P(PredictedMemory, IsThePeakThatIsMeasured) {
-  const auto& [architecture, attention, precision, pass] = GetParam();
+  const std::string& pass = GetParam().pass;
   const measure::CpuMemoryScope counted;
-  const auto tested = [&] {
-    test::Case made =
-        test::make_case({.workload = "model_step", .attention = attention, .precision = precision});
-    test::set_model(made.context, architecture, 2, 256, 64, 256, 4, 2);
-    made.context.parameters["attention"] = attention;
-    made.context.parameters["norm"] = std::string("rmsnorm");
-    return made;
-  }();
+  const test::Case tested = predicting(GetParam());
   const auto program = test::build(tested);
   measure::MemoryUse used;
   // The first call makes what later ones keep.
@@ -154,17 +162,50 @@ TEST_P(PredictedMemory, IsThePeakThatIsMeasured) {
   EXPECT_DOUBLE_EQ(parts, predicted);
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, PredictedMemory,
-                         testing::Values(Predicted{"swiglu", "math", "fp32", "forward"},
-                                         Predicted{"swiglu", "math", "fp32", "train_step"},
-                                         Predicted{"swiglu", "math", "bf16", "train_step"},
-                                         Predicted{"swiglu", "naive", "bf16", "train_step"},
-                                         Predicted{"gelu", "math", "fp32", "train_step"},
-                                         Predicted{"gelu", "naive", "fp32", "backward"}),
-                         [](const auto& tested) {
-                           return tested.param.architecture + "_" + tested.param.attention + "_" +
-                                  tested.param.precision + "_" + tested.param.pass;
-                         });
+std::string name_of(const testing::TestParamInfo<Predicted>& tested) {
+  const Predicted& of = tested.param;
+  return fmt::format("{}_{}_{}_{}_{}x{}_every{}", of.architecture, of.attention, of.precision,
+                     of.pass, of.batch, of.seq_len, of.checkpoint_every);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Steps, PredictedMemory,
+    testing::Values(Predicted{"swiglu", "math", "fp32", "forward"},
+                    Predicted{"swiglu", "math", "fp32", "train_step"},
+                    Predicted{"swiglu", "math", "bf16", "train_step"},
+                    Predicted{"swiglu", "naive", "bf16", "train_step"},
+                    Predicted{"gelu", "math", "fp32", "train_step"},
+                    Predicted{"gelu", "naive", "fp32", "backward"},
+                    Predicted{"swiglu", "naive", "fp32", "inference"},
+                    Predicted{"swiglu", "naive", "bf16", "inference"},
+                    Predicted{"gelu", "naive", "fp32", "inference"},
+                    Predicted{"swiglu", "math", "fp32", "inference"},
+                    Predicted{"swiglu", "naive", "fp32", "inference", 4, 32},
+                    Predicted{"swiglu", "naive", "fp32", "train_step", 2, 256, 1},
+                    Predicted{"swiglu", "naive", "fp32", "train_step", 2, 256, 2},
+                    Predicted{"swiglu", "naive", "fp32", "train_step", 2, 256, 3},
+                    Predicted{"gelu", "naive", "fp32", "train_step", 2, 256, 2},
+                    Predicted{"swiglu", "naive", "bf16", "train_step", 2, 256, 2},
+                    Predicted{"swiglu", "naive", "fp32", "train_step", 4, 64, 1},
+                    Predicted{"swiglu", "naive", "fp32", "forward", 2, 256, 1}),
+    name_of);
+
+// The table of the accounting's examples: both passes at each batch, context and architecture.
+std::vector<Predicted> examples() {
+  std::vector<Predicted> all;
+  for (const char* architecture : {"swiglu", "gelu"}) {
+    for (const std::int64_t batch : {1, 4}) {
+      for (const std::int64_t seq_len : {128, 512, 1024}) {
+        for (const char* pass : {"forward", "train_step"}) {
+          all.push_back({architecture, "math", "fp32", pass, batch, seq_len, 0, /*layers=*/2});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, PredictedMemory, testing::ValuesIn(examples()), name_of);
 
 }  // namespace
 }  // namespace assay

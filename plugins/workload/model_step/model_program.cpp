@@ -43,6 +43,16 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
       shards_(attach_communication(context)),
       state_(model_.parameter_tensors(), precision_, communication_, optimizer_settings(context)) {
   connect_communication();
+  set_checkpoints(static_cast<int>(integer_option(context.parameters, "checkpoint_every")));
+}
+
+void ModelProgram::set_checkpoints(int every) {
+  if (hooks_ && every > 1) {
+    throw Unsupported(
+        "the communication variant acts around each block, and checkpoints of several blocks "
+        "compute them again together: checkpoint_every may be 0 or 1");
+  }
+  model_.set_checkpoint_every(every);
 }
 
 // The communication variant sees the parameters first and says which slices this rank owns.

@@ -53,6 +53,7 @@ class ModelProgram final : public Program {
   void train_step();
   model::Shards attach_communication(const CaseContext& context);
   void connect_communication();
+  void set_checkpoints(int every);
   // Where gradients do not travel there is no such phase.
   TraceScope communication_phase() const;
   std::vector<NamedTensor> results() const;

@@ -23,6 +23,11 @@ class ModelStep final : public Workload {
         left_out_at_default(
             integer_parameter("compared_steps", 50, 1, 100000,
                               "Training steps of the pass against_fp32, all on the case's batch.")),
+        left_out_at_default(integer_parameter(
+            "checkpoint_every", 0, 0, 4096,
+            "Blocks between two checkpoints of activations: the backward computes each group of so "
+            "many blocks again from what enters it; 0: everything is kept.")),
+        Predictions::predict(),
         Predictions::accelerator(),
     };
   }

@@ -38,12 +38,15 @@ Predictions::Predictions(const CaseContext& context, const model::ModelConfig& c
                          const accounting::Batch& batch)
     : model_(accounting::counted_model(config)),
       batch_(batch),
-      predicts_(context.group.size <= 1 && context.precision.parameters == at::kFloat),
+      predicts_(boolean_option(context.parameters, "predict") && context.group.size <= 1 &&
+                context.precision.parameters == at::kFloat),
       computing_{.mixed = context.precision.autocast.has_value(),
                  .attention = variant_of(context, "attention"),
                  .norm = variant_of(context, "norm"),
                  .on_cpu = context.device.is_cpu(),
-                 .workspace = workspace_on(context.device)},
+                 .workspace = workspace_on(context.device),
+                 .checkpoint_every =
+                     static_cast<int>(integer_option(context.parameters, "checkpoint_every"))},
       precision_(computing_.mixed         ? "bf16"
                  : context.precision.tf32 ? "tf32"
                                           : "fp32") {
@@ -56,6 +59,7 @@ void Predictions::record(const std::string& pass, Recorder& recorder) const {
   for (const auto& each : accounting::peak_by_part(model_, batch_, computing_, pass)) {
     recorder.sample("predicted_memory", each.name == "peak" ? "" : each.name, each.value);
   }
+  if (pass != "inference") record_saved(recorder);
   const double forwards = accounting::forwards_of(pass);
   for (const auto& each : accounting::flops_by_part(model_, batch_)) {
     if (each.name == "backward" || each.name == "step") continue;
@@ -63,6 +67,19 @@ void Predictions::record(const std::string& pass, Recorder& recorder) const {
                     forwards * each.value);
   }
   record_time(pass, recorder);
+}
+
+void Predictions::record_saved(Recorder& recorder) const {
+  const accounting::Quantity copies = accounting::copies_by_autocast(model_, computing_);
+  for (const auto& each : accounting::saved_by_part(model_, batch_, computing_)) {
+    if (each.name == "saved for backward") {
+      recorder.sample("predicted_saved", "", each.value + copies.value);
+    } else {
+      recorder.sample("predicted_saved", each.name, each.value);
+    }
+  }
+  if (copies.value > 0) recorder.sample("predicted_saved", copies.name, copies.value);
+  recorder.word("activation_formula", "", accounting::activation_formula(model_, computing_));
 }
 
 void Predictions::record_time(const std::string& pass, Recorder& recorder) const {
@@ -77,6 +94,14 @@ std::vector<MetricInfo> Predictions::metrics() {
   return {
       {"predicted_memory", "byte", Direction::neither,
        "The pass's peak of allocated memory by the accounting's formulas, also by what holds it."},
+      {"predicted_saved", "byte", Direction::neither,
+       "What the pass keeps for a backward by the accounting's formulas, also by part."},
+      {"activation_formula",
+       "",
+       Direction::neither,
+       "predicted_saved in bytes, over B sequences of S tokens.",
+       {},
+       MetricKind::text},
       {"predicted_flops", "FLOP", Direction::neither,
        "Operations of the pass's matrix products by part, of attention over whole matrices.",
        "scores and values: 2 * batch * seq_len^2 * d_model * layers each, in a forward"},
@@ -84,6 +109,13 @@ std::vector<MetricInfo> Predictions::metrics() {
        "The pass's least time by the accelerator's roofline, also by part.",
        "max(flops / peak, bytes / bandwidth) + 28 * parameters / bandwidth of the optimizer"},
   };
+}
+
+ParameterInfo Predictions::predict() {
+  return left_out_at_default(boolean_parameter(
+      "predict", false,
+      "Whether each pass also records what the accounting's formulas say of its memory, operations "
+      "and, with an accelerator, time."));
 }
 
 ParameterInfo Predictions::accelerator() {

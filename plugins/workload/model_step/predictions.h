@@ -15,15 +15,19 @@ class Predictions {
   Predictions(const CaseContext& context, const model::ModelConfig& config,
               const accounting::Batch& batch);
 
-  // "predicted_memory" of the pass's peak and "predicted_flops" of its matrix products, both by
-  // part, and "predicted_time" by the roofline of the case's accelerator, if it names one. Nothing
-  // for several ranks, parameters in 16 bit and passes that are no part of a training step.
+  // "predicted_memory" of the pass's peak, "predicted_saved" of what it keeps for a backward and
+  // "predicted_flops" of its matrix products, each by part, "activation_formula", and
+  // "predicted_time" by the roofline of the case's accelerator, if it names one. Nothing unless the
+  // case asks, for several ranks, parameters in 16 bit and passes that are no part of a training
+  // step.
   void record(const std::string& pass, Recorder& recorder) const;
 
   static std::vector<MetricInfo> metrics();
+  static ParameterInfo predict();
   static ParameterInfo accelerator();
 
  private:
+  void record_saved(Recorder& recorder) const;
   void record_time(const std::string& pass, Recorder& recorder) const;
 
   accounting::Model model_;
