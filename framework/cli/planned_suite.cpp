@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "config/matrix.h"
 #include "config/read/diagnostics.h"
 #include "expression/expression.h"
 #include "run/cases/machine.h"
@@ -139,6 +140,7 @@ class SuitePlanner {
     if (!report.is_null()) record.report = yaml::to_flow(report);
     record.overrides = for_the_record(override);
     record.presets = experiment->experiment.presets;
+    record.left_out = config::values_left_out(experiment->experiment);
     if (record.left.empty()) planned.chapters.back().planned = std::move(*experiment);
     planned.record.chapters.push_back(std::move(record));
     return {};

@@ -338,4 +338,17 @@ Result<Plan> expand(const Experiment& experiment) {
   return Expander(experiment).run();
 }
 
+std::map<std::string, Value> values_left_out(const Experiment& experiment) {
+  std::map<std::string, Value> values;
+  for (const LeftOut& left_out : experiment.left_out) {
+    const auto names_it = [&](const Axis& axis) {
+      return std::ranges::count(axis.names, left_out.name) > 0;
+    };
+    if (left_out.kind.empty() && std::ranges::any_of(experiment.matrix, names_it)) {
+      values.emplace(left_out.name, left_out.defaults.at(""));
+    }
+  }
+  return values;
+}
+
 }  // namespace assay::config

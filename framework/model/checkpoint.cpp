@@ -2,6 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
+#include <assay/range.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/saved_variable.h>
@@ -99,7 +100,10 @@ class CheckpointNode final : public torch::autograd::Node {
 
 std::vector<at::Tensor> checkpointed(std::vector<at::Tensor> inputs, PartOfForward part) {
   if (!at::GradMode::is_enabled()) return part(std::move(inputs), /*again=*/false);
-  const auto node = std::make_shared<CheckpointNode>(inputs, part);
+  const auto node = [&] {
+    const Range range("checkpoint");
+    return std::make_shared<CheckpointNode>(inputs, part);
+  }();
   Tensors outputs;
   {
     const at::NoGradGuard no_graph;

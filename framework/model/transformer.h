@@ -28,6 +28,9 @@ class Transformer {
   // outlive the model.
   void set_checkpoint_every(int layers) { checkpoint_every_ = layers; }
 
+  // tokens: [batch, seq] int64 → the residual stream that enters the first block,
+  // [batch, seq, d_model].
+  at::Tensor embed(const at::Tensor& tokens) const;
   // tokens: [batch, seq] int64, seq ≤ context → logits [batch, seq, vocab_size] in the dtype of the
   // head's product.
   at::Tensor forward(const at::Tensor& tokens) const;
@@ -70,7 +73,6 @@ class Transformer {
   at::Tensor mix(const Block& block, at::Tensor x) const;
   at::Tensor attend(const Block& block, at::Tensor x) const;
   at::Tensor feed_forward(const Block& block, at::Tensor x) const;
-  at::Tensor embed(const at::Tensor& tokens) const;
   // The logits of the last norm's output.
   at::Tensor project(const at::Tensor& normed) const;
   std::pair<at::Tensor, at::Tensor> add_norm(at::Tensor residual, at::Tensor x,

@@ -123,7 +123,9 @@ TEST(Checkpoint, HoldsInputsAloneAndFreesThem) {
         measure::observe_memory(at::kCPU, [&] { torch::autograd::backward({y}, {gradient}); });
     y.reset();
     // Beside its beginning: the four outputs of a part, and gradients.
-    if (checkpoints) EXPECT_LE(use.peak_bytes - use.before_bytes, 8 * one);
+    if (checkpoints) {
+      EXPECT_LE(use.peak_bytes - use.before_bytes, 8 * one);
+    }
     x.mutable_grad().reset();
     EXPECT_LE(measure::allocated_bytes(at::kCPU) - before, one) << "the gradient given to it";
   }

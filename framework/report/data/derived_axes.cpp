@@ -3,6 +3,9 @@
 #include <cmath>
 #include <optional>
 
+#include "base/json.h"
+#include "store/records/json.h"
+
 namespace assay::report {
 namespace {
 
@@ -91,6 +94,20 @@ std::map<std::string, Value> FieldsOfSessions::of(const store::CaseResult& resul
   const auto session = static_cast<std::size_t>(result.session);
   return session < sessions_.size() ? sessions_[session].of(result.parameters)
                                     : std::map<std::string, Value>();
+}
+
+LeftOutOfSessions::LeftOutOfSessions(const store::RunInfo& info) {
+  const auto add = [&](const store::Session& session) {
+    auto read = store::parameters_from_json(member_of(session.provenance, "left_out"));
+    sessions_.push_back(read ? std::move(*read) : store::Parameters());
+  };
+  add(info.first);
+  for (const store::Session& session : info.sessions) add(session);
+}
+
+store::Parameters LeftOutOfSessions::of(const store::CaseResult& result) const {
+  const auto session = static_cast<std::size_t>(result.session);
+  return session < sessions_.size() ? sessions_[session] : store::Parameters();
 }
 
 std::map<std::string, Value> counts_of(const store::CaseResult& result) {

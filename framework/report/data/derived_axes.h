@@ -38,6 +38,17 @@ class FieldsOfSessions {
   std::vector<PresetFields> sessions_;  // by CaseResult::session
 };
 
+// What a run's cases lack of its matrix's axes because it is a default, as in each session.
+class LeftOutOfSessions {
+ public:
+  explicit LeftOutOfSessions(const store::RunInfo& info);
+
+  store::Parameters of(const store::CaseResult& result) const;
+
+ private:
+  std::vector<store::Parameters> sessions_;  // by CaseResult::session
+};
+
 // The metrics in "count", of no part: the value that the case has in all passes and ranks,
 // monostate where they differ.
 std::map<std::string, Value> counts_of(const store::CaseResult& result);

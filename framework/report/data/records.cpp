@@ -134,15 +134,18 @@ void Records::add_source(std::size_t number) {
   }
   if (passes.empty()) passes.emplace_back();
   const FieldsOfSessions fields(run.info);
+  const LeftOutOfSessions left_out(run.info);
 
   std::uint32_t case_number = records_.empty() ? 0 : records_.back().case_number + 1;
   for (const store::CaseResult& result : run.cases) {
     std::vector<std::uint32_t> codes(axes_.size(), 0);
     codes[source_axis] = intern(source_axis, Value(static_cast<std::int64_t>(number)));
     codes[run_axis] = intern(run_axis, Value(run.info.name));
+    store::Parameters parameters = left_out.of(result);
+    for (const auto& [name, value] : result.parameters) parameters[name] = value;
     for (std::size_t axis = std::size(series_axes); axis < first_derived_; ++axis) {
-      const auto found = result.parameters.find(axes_[axis].name);
-      if (found != result.parameters.end()) codes[axis] = intern(axis, found->second);
+      const auto found = parameters.find(axes_[axis].name);
+      if (found != parameters.end()) codes[axis] = intern(axis, found->second);
     }
     set_derived(fields.of(result), codes);
     set_derived(counts_of(result), codes);

@@ -15,7 +15,7 @@
 namespace assay::report {
 namespace {
 
-constexpr double flat_within = 0.05;  // of the least peak
+constexpr double flat_within = 0.05;  // of the first peak
 constexpr double least_growth = 2;    // of the context, for a sentence about it
 constexpr std::size_t points_of_an_exponent = 3;
 constexpr std::string_view half_precisions[] = {"bf16", "fp16"};
@@ -47,6 +47,8 @@ struct Growth {
   std::uint32_t record = 0;
   std::vector<std::pair<double, double>> points;  // seq_len, bytes
   double factor() const { return points.back().second / points.front().second; }
+  double change() const { return std::abs(factor() - 1); }
+  bool is_flat() const { return change() < flat_within; }
 };
 
 std::vector<Growth> growths(const Records& records, const std::vector<Figure>& peaks,
@@ -103,22 +105,21 @@ std::string growth_sentence(const Records& records, const std::vector<Growth>& a
   std::vector<double> factors, exponents;
   for (const Growth& growth : all) {
     factors.push_back(growth.factor());
-    if (growth.factor() < 1 + flat_within) continue;
+    if (growth.is_flat()) continue;
     if (const auto exponent = exponent_of(growth)) exponents.push_back(*exponent);
   }
   const auto& points = all.front().points;
   const std::string span =
       fmt::format("from {:g} to {:g}", points.front().first, points.back().first);
-  const double most = *std::ranges::max_element(factors);
+  const double most = std::ranges::max_element(all, {}, &Growth::change)->change();
   const std::string cases = all.size() == 1 ? "" : fmt::format(" in {} cases", all.size());
-  if (most < 1 + flat_within) {
+  if (most < flat_within) {
     return fmt::format("**memory over {}**: {}: flat, within {:.1f} % {}{}.", axis, subject,
-                       100 * (most - 1), span, cases);
+                       100 * most, span, cases);
   }
   std::string text = fmt::format("**memory over {}**: {}: the peak is {} times as large {}{}", axis,
                                  subject, range_text(factors, "{:.2f}"), span, cases);
-  const auto flat =
-      std::ranges::count_if(factors, [](double factor) { return factor < 1 + flat_within; });
+  const auto flat = std::ranges::count_if(all, &Growth::is_flat);
   if (flat > 0) text += fmt::format(", flat in {} of them", flat);
   if (!exponents.empty()) {
     text += fmt::format("; what grows does so as {}^{}", axis, range_text(exponents, "{:.2f}"));

@@ -8,7 +8,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "config/matrix.h"
 #include "run/process/environment.h"
+#include "store/records/json.h"
 
 extern char** environ;
 
@@ -42,6 +44,8 @@ nlohmann::json collect_provenance(const Installation& installation,
                                {"environment_shortened", std::move(environment.shortened)},
                                {"experiment_sha256", sha256_hex(experiment.text)}};
   if (!experiment.presets.empty()) provenance["presets"] = experiment.presets;
+  const store::Parameters left_out = config::values_left_out(experiment);
+  if (!left_out.empty()) provenance["left_out"] = store::to_json(left_out);
   if (!plugins.empty()) provenance["plugins"] = plugins;
   if (allow_external) provenance["allow_external"] = true;
   return provenance;

@@ -64,7 +64,9 @@ struct Session {
   std::string experiment_file;
   std::vector<std::string> overrides;  // --set, --filter and --case, as given
   nlohmann::json machine;              // host, cpu, gpus, driver, memory
-  nlohmann::json provenance;           // versions, git commit, environment, presets
+  // Versions, git commit, environment, presets, and by name what cases lack of the matrix's axes
+  // because it is a default (left_out).
+  nlohmann::json provenance;
 
   bool operator==(const Session&) const = default;
 };

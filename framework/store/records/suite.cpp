@@ -26,6 +26,7 @@ json chapter_to_json(const ChapterRecord& chapter) {
           {"report", chapter.report},
           {"overrides", chapter.overrides},
           {"presets", chapter.presets},
+          {"left_out", to_json(chapter.left_out)},
           {"passes", chapter.passes},
           {"left", chapter.left},
           {"cases", chapter.cases},
@@ -51,6 +52,7 @@ Result<ChapterRecord> chapter_from_json(const json& from) {
   fields.text("report", chapter.report);
   fields.texts("overrides", chapter.overrides);
   fields.any("presets", chapter.presets);
+  fields.object("left_out", parameters_from_json, chapter.left_out);
   fields.texts("passes", chapter.passes);
   fields.text("left", chapter.left);
   fields.texts("cases", chapter.cases);
@@ -140,9 +142,11 @@ void make_session_of(const ChapterRecord& chapter, Session& session) {
   if (!session.provenance.is_object()) return;
   session.provenance.erase(provenance_field);
   session.provenance.erase("presets");
+  session.provenance.erase("left_out");
   if (chapter.presets.is_object() && !chapter.presets.empty()) {
     session.provenance["presets"] = chapter.presets;
   }
+  if (!chapter.left_out.empty()) session.provenance["left_out"] = to_json(chapter.left_out);
 }
 
 }  // namespace

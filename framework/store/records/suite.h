@@ -28,6 +28,7 @@ struct ChapterRecord {
   std::string report;                  // YAML in place of the experiment's report; "": that one
   std::vector<std::string> overrides;  // "--set …", "--filter …"
   nlohmann::json presets;              // as in a session's provenance
+  Parameters left_out;                 // likewise
   std::vector<std::string> passes;
   std::string left;                // why it was not measured; "": it was to be
   std::vector<std::string> cases;  // keys, in the order of its plan

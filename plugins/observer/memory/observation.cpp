@@ -342,11 +342,8 @@ void Observation::traced(Event::Action action, std::uint64_t address, Bytes size
   event.reserved = level_.reserved;
   if (action == Event::Action::segment) event.reserved += size;
   if (action == Event::Action::segment_free) event.reserved -= size;
-  if (const auto lying = live_.find(address); lying != live_.end()) {
-    event.origin = lying->second.origin;
-  } else {
-    event.origin = place().origin;
-  }
+  const auto lying = live_.find(address);
+  event.origin = lying != live_.end() ? lying->second.origin : place().origin;
   moved(event);
 }
 

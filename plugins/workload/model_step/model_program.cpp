@@ -214,10 +214,19 @@ std::vector<Count> ModelProgram::counts(const std::string& pass) {
 
 void ModelProgram::record(const std::string& pass, Recorder& recorder) {
   predictions_.record(pass, recorder);
+  if (predictions_.predicts()) record_residual_stream(recorder);
   if (communication_) communication_.record(recorder);
   if (pass != "train_step" || !precision_.loss_scaling) return;
   recorder.sample("skipped_steps", "", static_cast<double>(state_.skipped_steps()));
   recorder.sample("loss_scale", "", state_.loss_scale());
+}
+
+// As the allocator was asked for it, outside of what is timed.
+void ModelProgram::record_residual_stream(Recorder& recorder) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor residual = model_.embed(tokens_);
+  recorder.sample("tensor_size", "residual_stream",
+                  static_cast<double>(residual.storage().nbytes()));
 }
 
 void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {

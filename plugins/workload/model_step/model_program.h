@@ -54,6 +54,7 @@ class ModelProgram final : public Program {
   model::Shards attach_communication(const CaseContext& context);
   void connect_communication();
   void set_checkpoints(int every);
+  void record_residual_stream(Recorder& recorder) const;
   // Where gradients do not travel there is no such phase.
   TraceScope communication_phase() const;
   std::vector<NamedTensor> results() const;

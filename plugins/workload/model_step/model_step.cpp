@@ -45,6 +45,9 @@ class ModelStep final : public Workload {
          "Operations of the pass's matrix products, a multiply-add counted as two.",
          "forward: 2 * batch * seq_len * (matrix elements, head included) + 2 * d_model * layers * "
          "batch * seq_len * (seq_len + 1); backward: twice that"},
+        {"tensor_size", "byte", Direction::neither,
+         "Of a tensor as it was allocated: residual_stream, which enters the first block. Recorded "
+         "with predict."},
         {"sent_calls", "count", Direction::neither,
          "Collectives that a rank joined, by collective."},
         {"sent_bytes", "byte", Direction::neither,

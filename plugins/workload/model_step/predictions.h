@@ -22,6 +22,9 @@ class Predictions {
   // step.
   void record(const std::string& pass, Recorder& recorder) const;
 
+  // Whether it records anything.
+  bool predicts() const { return predicts_; }
+
   static std::vector<MetricInfo> metrics();
   static ParameterInfo predict();
   static ParameterInfo accelerator();

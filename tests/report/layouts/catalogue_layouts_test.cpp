@@ -206,7 +206,7 @@ TEST_F(ShippedLayout, TrainingState) {
                     "[GiB],peak_memory.value [GiB]\n"
                     "small,4,128,train_step,parameters,2,\nsmall,4,128,train_step,gradients,2,\n"
                     "small,4,128,train_step,optimizer,4,\n"
-                    "small,4,128,train_step,activations,3,\nsmall,4,128,train_step,,,10\n"},
+                    "small,4,128,train_step,activations,3,\nsmall,4,128,train_step,,11,10\n"},
                    "training_state")),
       (Rows{{"model", "batch", "seq_len", "parameters", "gradients", "optimizer", "activations",
              "predicted", "measured", "error"},
@@ -217,12 +217,13 @@ TEST_F(ShippedLayout, Checkpointing) {
   const std::string report =
       rendered({"model,checkpoint_every,pass,part,saved_for_backward.value [MiB],time.mean "
                 "[ms],peak_memory.value [GiB]\n"
-                "small,,backward,aten::mm,8,,\nsmall,,backward,aten::softmax,24,,\n"
+                "small,1,backward,aten::mm,8,,\nsmall,1,backward,aten::softmax,24,,\n"
+                "small,4,backward,aten::mm,2,,\n"
                 "small,1,train_step,,,40,2\nsmall,4,train_step,,,32,4\n"},
                "checkpointing");
-  EXPECT_EQ(
-      cells_of(report),
-      (Rows{{"operator", "saved"}, {"aten::softmax", "24.00 MiB"}, {"aten::mm", "8.00 MiB"}}));
+  EXPECT_EQ(cells_of(report), (Rows{{"operator", "every 1", "every 4"},
+                                    {"aten::mm", "8.00 MiB", "2.00 MiB"},
+                                    {"aten::softmax", "24.00 MiB", ""}}));
   EXPECT_EQ(data("plot-1"),
             "checkpoint_every,line,train_step peak_memory [GiB],low,high\n1,small,2,2,2\n"
             "4,small,4,4,4\n");

@@ -1,4 +1,4 @@
-// observe: memory through host and worker: what a model's step leaves, and steps that go wrong.
+// observe: memory through host and worker: what a model's step leaves.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,49 +59,6 @@ TEST(Memory, OfAModelsStepIsStoredAndDrawn) {
   const std::string picture = folder.read("results/m-1/timeline-1.csv");
   EXPECT_THAT(picture, HasSubstr("\noptimizer,"));
   EXPECT_THAT(picture, HasSubstr("\nallocated,"));
-}
-
-struct Expected {
-  Outcome outcome;
-  std::string reason;
-  std::string seen;  // "": nothing was left
-};
-
-TEST(Memory, OfAStepThatGoesWrongKeepsTheTimesAndSaysWhy) {
-  const std::map<std::string, Expected> modes = {
-      {"crashes", {Outcome::crashed, "SIGSEGV", ""}},
-      {"hangs", {Outcome::timeout, "", ""}},
-      {"exhausts", {Outcome::oom, "", "2 steps; 1152921504606846976 bytes were not to be had"}},
-      {"throws", {Outcome::error, "does not like it", "2 steps"}},
-      {"floods", {Outcome::ok, "", "2 steps, the last in part"}}};
-  for (const auto& [mode, expected] : modes) {
-    const Folder folder;
-    const std::string experiment = folder.write(
-        "e.yaml", "experiment: m\nworkload: observed_faults\nfixed: {mode: " + mode +
-                      "}\nmeasure: {samples: 3, warmup: 1, timeout: 4 s, artefact_limit: 64 MiB}\n"
-                      "observe: [memory]\n");
-    const Ended ended =
-        assay(folder.path(), {"run", experiment, "--plugin", fixture("observed_faults")});
-    EXPECT_EQ(ended.exit_code, expected.outcome == Outcome::ok ? 0 : 1) << mode << ended.errors;
-    const store::CaseResult result = case_of(folder);
-    EXPECT_EQ(result.outcome, expected.outcome) << mode << ": " << result.reason;
-    EXPECT_THAT(result.reason, HasSubstr(expected.reason)) << mode;
-    const store::Series* time = series_of(result, "time");
-    ASSERT_NE(time, nullptr) << mode;
-    EXPECT_EQ(time->outcome, Outcome::ok) << mode;
-    EXPECT_THAT(time->samples, SizeIs(3)) << mode;
-    const store::Series* seen = series_of(result, "memory_seen");
-    ASSERT_EQ(seen == nullptr, expected.seen.empty()) << mode;
-    if (seen == nullptr) continue;
-    EXPECT_THAT(seen->words.front(), HasSubstr(expected.seen)) << mode;
-    EXPECT_EQ(series_of(result, "memory_peak", "forward")->samples.back(),
-              mode == "floods" ? 4096 + 7 * 4 : 4096)
-        << mode;
-    EXPECT_THAT(result.artefacts, SizeIs(2)) << mode;
-    for (const store::Artefact& file : result.artefacts) {
-      EXPECT_LT(file.bytes, std::int64_t{40} << 20) << mode;
-    }
-  }
 }
 
 }  // namespace

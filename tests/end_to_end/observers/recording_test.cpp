@@ -129,6 +129,17 @@ TEST(Recording, LeavesTheKeyOfACaseWithoutNewSettings) {
   EXPECT_THAT(only_case(folder).key_text, HasSubstr("later=4"));
 }
 
+TEST(Recording, AReportShowsADefaultThatTheKeyLeavesOut) {
+  const Folder folder;
+  const Ended ended = record(folder,
+                             "measure: {passes: [plan]}\nmatrix: {later: [3, 4]}\n"
+                             "report: [{table: {rows: [later], columns: {ran: {axis: pass}}}}]\n");
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  const std::string report = folder.read("results/r-1/report.md");
+  EXPECT_THAT(report, HasSubstr("|       3 | plan")) << report;
+  EXPECT_THAT(report, HasSubstr("|       4 | plan")) << report;
+}
+
 TEST(Recording, ObserversLookAfterAllPassesAreTimed) {
   const Folder folder;
   const Ended ended = record(folder,
