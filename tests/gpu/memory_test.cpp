@@ -59,6 +59,28 @@ class TwoPhases final : public ObservedPassBoundary {
   at::Tensor weights_, kept_;
 };
 
+// A forward whose graph is kept after the observation.
+class KeepsItsGraph final : public ObservedPassBoundary {
+ public:
+  const std::string& pass() const noexcept override { return pass_; }
+  at::Device device() const noexcept override { return cuda; }
+  int rank() const noexcept override { return 0; }
+  int steps() const noexcept override { return 1; }
+  Status build() noexcept override {
+    return guarded([&] { x_ = at::ones({1024}, at::device(cuda)).requires_grad_(); });
+  }
+  Status step() noexcept override {
+    return guarded([&] {
+      const Range step("assay.step");
+      y_ = x_ * x_ * x_;
+    });
+  }
+
+ private:
+  std::string pass_ = "forward";
+  at::Tensor x_, y_;
+};
+
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -106,6 +128,18 @@ TEST_F(MemoryOnTheDevice, PhasesHaveTheirPeaksAndTheDeviceMore) {
     EXPECT_GE(phase.reserved_peak[0], phase.peak[0]);
     EXPECT_GT(phase.device[0], phase.reserved_floor[0]) << "the context too";
   }
+}
+
+TEST_F(MemoryOnTheDevice, WhatComesAfterAnObservationIsNotReportedToIt) {
+  KeepsItsGraph watched;
+  bool over = false;
+  const auto seen = memory::collect(ObservedPass(watched), [&] {
+    EXPECT_FALSE(over);
+    return seconds();
+  });
+  EXPECT_EQ(seen.failure, nullptr);
+  over = true;
+  const auto later = at::ones({mebibyte}, at::device(cuda).dtype(at::kByte));
 }
 
 // Each allocation and free once, in this order, with the segments between.

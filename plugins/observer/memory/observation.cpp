@@ -292,8 +292,8 @@ std::int64_t Observation::freed_unseen(std::uint64_t address) const {
 void Observation::reportMemoryUsage(void* place_of, std::int64_t size, std::size_t allocated,
                                     std::size_t reserved, c10::Device device) {
   if (device.type() != device_.type() || (device_.is_cuda() && device != device_)) return;
-  if (size == 0) return;
   const std::lock_guard lock(mutex_);
+  if (taken_ || size == 0) return;
   const auto address = reinterpret_cast<std::uint64_t>(place_of);
   Event event;
   event.address = address;
@@ -319,8 +319,8 @@ void Observation::reportMemoryUsage(void* place_of, std::int64_t size, std::size
 
 void Observation::reportOutOfMemory(std::int64_t size, std::size_t, std::size_t,
                                     c10::Device device) {
-  if (device.type() != device_.type()) return;
   const std::lock_guard lock(mutex_);
+  if (taken_ || device.type() != device_.type()) return;
   Event event;
   event.action = Event::Action::out_of_memory;
   event.size = size;
@@ -333,6 +333,7 @@ void Observation::reportOutOfMemory(std::int64_t size, std::size_t, std::size_t,
 void Observation::traced(Event::Action action, std::uint64_t address, Bytes size,
                          std::uint64_t stream) {
   const std::lock_guard lock(mutex_);
+  if (taken_) return;
   Event event;
   event.action = action;
   event.address = address;
@@ -393,6 +394,7 @@ History Observation::take() {
   const std::lock_guard lock(mutex_);
   end_phase();
   end_phase(true);
+  taken_ = true;
   return std::move(history_);
 }
 

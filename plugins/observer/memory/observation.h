@@ -121,6 +121,8 @@ class Observation final : public c10::MemoryReportingInfoBase,
   std::unordered_map<const void*, Kept> kept_;
   Bytes kept_bytes_ = 0;
   bool saved_taken_ = false;  // in this step
+  // The whole; what is kept for a backward may outlive it, and the sources do not.
+  bool taken_ = false;
 };
 
 }  // namespace assay::memory
