@@ -11,36 +11,31 @@
 #include <cstring>
 
 #include "base/json.h"
+#include "base/text.h"
+#include "wire/sockets.h"
 
 namespace assay::wire {
 
 namespace {
 
-tl::unexpected<Error> system_failure(const std::string& what) {
-  return fail(ExitCode::machine_lacks, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  return address;
+// A worker's or an agent's socket: short messages leave at once, and a machine that is gone shows.
+Channel channel_over(Descriptor socket) {
+  const auto set = [&](int level, int option, int value) {
+    ::setsockopt(socket.number(), level, option, &value, sizeof value);
+  };
+  constexpr int probes = 3;
+  constexpr int probe_every_s = 2;
+  constexpr auto silence_s = static_cast<int>(silence_limit.count());
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, silence_s - probes * probe_every_s);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, probe_every_s);
+  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, silence_s * 1000);
+  return Channel(std::move(socket));
 }
 
 }  // namespace
-
-Result<BoundPort> bind_port() {
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.open()) return system_failure("cannot make a socket");
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  if (::bind(socket.number(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return system_failure("cannot bind a port on the loopback interface");
-  }
-  return BoundPort{std::move(socket), static_cast<int>(ntohs(address.sin_port))};
-}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this != &other) {
@@ -82,6 +77,14 @@ Result<std::optional<nlohmann::json>> Channel::receive() {
   }
 }
 
+std::string Channel::own_host() const {
+  sockaddr_in address = {};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  char text[INET_ADDRSTRLEN] = {};
+  return ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) == nullptr ? "" : text;
+}
+
 Result<bool> Channel::read_available() {
   char buffer[65536];
   const ssize_t count = ::recv(socket_.number(), buffer, sizeof buffer, 0);
@@ -112,44 +115,42 @@ Result<std::optional<nlohmann::json>> Channel::next() {
   return std::optional(std::move(*message));
 }
 
-Result<Listener> Listener::on_loopback() {
-  auto bound = bind_port();
+Result<Listener> Listener::on(const std::string& host, int port) {
+  auto bound = bind_port(host, port);
   if (!bound) return tl::unexpected(bound.error());
   Listener listener;
   listener.socket_ = std::move(bound->socket);
+  listener.host_ = host;
   listener.port_ = bound->port;
-  if (::listen(listener.socket_.number(), SOMAXCONN) != 0) return system_failure("cannot listen");
+  if (::listen(listener.socket_.number(), SOMAXCONN) != 0) {
+    return system_failure(fmt::format("cannot listen at {}:{}", host, listener.port_));
+  }
   return listener;
 }
 
-std::string Listener::address() const { return fmt::format("127.0.0.1:{}", port_); }
+std::string Listener::address() const {
+  if (host_ != "0.0.0.0") return fmt::format("{}:{}", host_, port_);
+  std::string all;
+  for (const std::string& host : own_hosts()) {
+    all += fmt::format("{}{}:{}", all.empty() ? "" : ",", host, port_);
+  }
+  return all;
+}
 
 Result<Channel> Listener::accept() {
   Descriptor socket(::accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket.open()) return system_failure("cannot accept a worker's connection");
-  const int on = 1;
-  ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return Channel(std::move(socket));
+  return channel_over(std::move(socket));
 }
 
-Result<Channel> connect(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  sockaddr_in remote = {};
-  remote.sin_family = AF_INET;
-  if (colon == std::string::npos ||
-      ::inet_pton(AF_INET, address.substr(0, colon).c_str(), &remote.sin_addr) != 1) {
-    return fail(ExitCode::bad_input, fmt::format("'{}' is not an address of a host", address),
-                "an address is written 127.0.0.1:4000");
+Result<Channel> connect(const std::string& addresses, std::chrono::milliseconds wait) {
+  Result<Channel> last = fail(ExitCode::bad_input, "no address of a host was given");
+  for (const std::string& address : split(addresses, ',')) {
+    auto socket = connected_socket(address, wait);
+    if (socket) return channel_over(std::move(*socket));
+    last = tl::unexpected(std::move(socket.error()));
   }
-  remote.sin_port = htons(static_cast<std::uint16_t>(std::atoi(address.c_str() + colon + 1)));
-  Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.open()) return system_failure("cannot make a socket");
-  if (::connect(socket.number(), reinterpret_cast<sockaddr*>(&remote), sizeof remote) != 0) {
-    return system_failure("cannot reach the host at " + address);
-  }
-  const int on = 1;
-  ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return Channel(std::move(socket));
+  return last;
 }
 
 }  // namespace assay::wire

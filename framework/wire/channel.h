@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 
@@ -39,6 +40,8 @@ class Channel {
   bool open() const { return socket_.open(); }
   int descriptor() const { return socket_.number(); }
   void close() { socket_.close(); }
+  // The IPv4 address of this end, "10.0.0.2"; "" where the system does not say.
+  std::string own_host() const;
 
   // Blocks until the system has the whole message.
   Result<void> send(const nlohmann::json& message);
@@ -55,27 +58,42 @@ class Channel {
   std::string received_;
 };
 
+// Connections, once made, end with an error where the other machine has not answered for so long:
+// it has lost power or its link.
+inline constexpr std::chrono::seconds silence_limit(12);
+
 class Listener {
  public:
-  static Result<Listener> on_loopback();
+  static Result<Listener> on_loopback() { return on("127.0.0.1", 0); }
+  // host: an IPv4 address or a name of this machine; "0.0.0.0": all its addresses. port: 0 takes a
+  // free one. ExitCode::machine_lacks where the port is taken or the address another machine's.
+  static Result<Listener> on(const std::string& host, int port);
 
-  std::string address() const;  // "127.0.0.1:port"
+  // "127.0.0.1:port"; of a listener on all addresses each of them, as connect() takes them.
+  std::string address() const;
+  int port() const { return port_; }
   int descriptor() const { return socket_.number(); }
   Result<Channel> accept();
 
  private:
   Descriptor socket_;
+  std::string host_;
   int port_ = 0;
 };
 
-Result<Channel> connect(const std::string& address);
+// Connects to the first of "host:port,host:port,…" that answers within the time.
+Result<Channel> connect(const std::string& addresses,
+                        std::chrono::milliseconds wait = std::chrono::seconds(10));
 
-// A TCP port on the loopback interface, reserved for the ranks' rendezvous while the socket is
-// open. Nobody listens on it yet.
+// A TCP port reserved for the ranks' rendezvous while the socket is open. Nobody listens on it yet.
 struct BoundPort {
   Descriptor socket;
   int port = 0;
 };
-Result<BoundPort> bind_port();
+// As Listener::on(). Errors name the address.
+Result<BoundPort> bind_port(const std::string& host = "127.0.0.1", int port = 0);
+
+// The IPv4 addresses of this machine's interfaces that are up, the loopback's last.
+std::vector<std::string> own_hosts();
 
 }  // namespace assay::wire

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "run/launch/local_rank.h"
 #include "run/workers/case_marks.h"
 
 namespace assay::run {
@@ -35,12 +36,14 @@ TEST(WorkerTest, TheLastLinesOfACaseAreItsOwn) {
 }
 
 TEST(WorkerTest, ItsCauseOfDeathIsTold) {
-  auto worker = Worker::start(
+  auto started = LocalRank::start(
       {.arguments = {"sh", "-c", "read never; kill -SEGV $$"}, .standard_input = true});
-  ASSERT_TRUE(worker);
-  std::string("the stack overflowed").copy(worker->page()->cause, 100);
-  worker->process.input().close();
-  EXPECT_EQ(worker->death("rank 1", OutOfMemoryKills()).reason,
+  ASSERT_TRUE(started);
+  auto rank = std::make_unique<LocalRank>(std::move(*started));
+  std::string("the stack overflowed").copy(rank->page()->cause, 100);
+  rank->input().close();
+  Worker worker(std::move(rank));
+  EXPECT_EQ(worker.death("rank 1", OutOfMemoryKills()).reason,
             "rank 1 ended with signal 11 (SIGSEGV: Segmentation fault), the stack overflowed");
 }
 

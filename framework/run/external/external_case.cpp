@@ -130,7 +130,7 @@ bool ExternalProgram::must_stop(const Interrupt& interrupt, Clock::time_point li
 }
 
 void ExternalProgram::report_crash(const ProcessEnd& how) {
-  if (auto reason = how.out_of_memory("the program", kills_)) {
+  if (auto reason = how.out_of_memory("the program", kills_.any())) {
     return answers_.cut_short(Outcome::oom, std::move(*reason));
   }
   const auto lines = split(std::string(trim(errors_)), '\n');

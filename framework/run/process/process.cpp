@@ -107,9 +107,8 @@ std::string ProcessEnd::text() const {
                          : fmt::format("signal {} (SIG{}: {})", number, name, ::strsignal(number));
 }
 
-std::optional<std::string> ProcessEnd::out_of_memory(const std::string& who,
-                                                     const OutOfMemoryKills& kills) const {
-  if (!signalled || number != SIGKILL || !kills.any()) return std::nullopt;
+std::optional<std::string> ProcessEnd::out_of_memory(const std::string& who, bool by_system) const {
+  if (!signalled || number != SIGKILL || !by_system) return std::nullopt;
   return fmt::format("host memory ran out: the system ended {} with SIGKILL; it held {} at most",
                      who, human_size(peak_memory_bytes));
 }

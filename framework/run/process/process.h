@@ -25,9 +25,9 @@ struct ProcessEnd {
   std::int64_t peak_memory_bytes = 0;  // 0: unknown
   // "exit code 3", "signal 11 (SIGSEGV: Segmentation fault)".
   std::string text() const;
-  // The reason, where the system ended it for lack of memory; kills: counted while it ran.
-  std::optional<std::string> out_of_memory(const std::string& who,
-                                           const OutOfMemoryKills& kills) const;
+  // The reason, where the system ended it for lack of memory; by_system: it ended some process of
+  // the machine meanwhile.
+  std::optional<std::string> out_of_memory(const std::string& who, bool by_system) const;
 };
 
 // A child process, started without a shell in a process group of its own, with its standard output

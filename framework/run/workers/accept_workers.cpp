@@ -7,6 +7,7 @@
 
 #include "base/clock_duration.h"
 #include "base/text.h"
+#include "run/launch/rank_process.h"
 #include "run/process/host_memory.h"
 #include "run/process/loading.h"
 
@@ -32,7 +33,7 @@ class Acceptance {
     while (missing()) {
       if (Clock::now() > limit) {
         return fail(ExitCode::machine_lacks,
-                    fmt::format("the workers did not start within {}",
+                    fmt::format("{} did not start within {}", missing_in_words(),
                                 human_duration(bounds->time.count())),
                     fmt::format("{}='10 min' gives a slow machine longer", load_timeout_variable));
       }
@@ -56,6 +57,14 @@ class Acceptance {
                        [](const Worker& worker) { return !worker.channel.open(); });
   }
 
+  std::string missing_in_words() const {
+    std::vector<std::size_t> ranks;
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+      if (!workers_[rank].channel.open()) ranks.push_back(rank);
+    }
+    return workers_.size() > 1 ? ranks_in_words(ranks) : "the worker";
+  }
+
   void wait() {
     std::vector<pollfd> watched = {{listener_.descriptor(), POLLIN, 0}};
     if (interrupt_ != nullptr) watched.push_back({interrupt_->descriptor(), POLLIN, 0});
@@ -63,8 +72,7 @@ class Acceptance {
       watched.push_back({channel.descriptor(), POLLIN, 0});
     }
     for (Worker& worker : workers_) {
-      watched.push_back({worker.process.end_descriptor(), POLLIN, 0});
-      worker.process.watch_streams(watched);
+      worker.process->watch(watched);
     }
     ::poll(watched.data(), watched.size(), 1000);
   }
@@ -110,7 +118,7 @@ class Acceptance {
   Result<void> look_for_deaths() {
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
       Worker& worker = workers_[rank];
-      if (worker.channel.open() || !worker.process.ended()) continue;
+      if (worker.channel.open() || !worker.process->ended()) continue;
       const std::string who = rank_name(rank, workers_.size());
       return fail(ExitCode::machine_lacks,
                   "a worker could not start: " + worker.death(who, kills_).reason,

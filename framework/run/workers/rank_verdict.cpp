@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "run/launch/rank_process.h"
 
 namespace assay::run {
 
@@ -27,12 +28,6 @@ bool all_agree(const std::vector<RankEnd>& ranks, const Status& status) {
     return rank.done && rank.status.outcome == status.outcome &&
            rank.status.reason == status.reason;
   });
-}
-
-std::string in_words(const std::vector<std::size_t>& ranks) {
-  std::vector<std::string> numbers;
-  for (const std::size_t rank : ranks) numbers.push_back(std::to_string(rank));
-  return (ranks.size() == 1 ? "rank " : "ranks ") + join(numbers, ", ");
 }
 
 // The ranks that are not done and have begun fewer collectives than another rank.
@@ -59,9 +54,9 @@ RankVerdict late_verdict(const std::vector<RankEnd>& ranks, double time_limit_s)
   const bool known = !missing.empty();
   if (known) late = missing;
   const RankEnd& first = ranks[late.front()];
-  std::string reason =
-      fmt::format("{} did not finish within {}", ranks.size() > 1 ? in_words(late) : "the case",
-                  human_duration(time_limit_s));
+  std::string reason = fmt::format("{} did not finish within {}",
+                                   ranks.size() > 1 ? ranks_in_words(late) : "the case",
+                                   human_duration(time_limit_s));
   if (known) {
     reason += fmt::format(": it has begun {} collectives, others {}", first.collectives.value_or(0),
                           most_collectives);

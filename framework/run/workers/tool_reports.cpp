@@ -18,10 +18,9 @@ fs::path tool_folder(const fs::path& folder, std::size_t rank) {
 
 void await_end(Worker& worker, Interrupt& interrupt) {
   const auto limit = Clock::now() + longest_writing;
-  while (!worker.process.ended() && Clock::now() < limit && !interrupt.stop_now()) {
-    std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0},
-                                   {worker.process.end_descriptor(), POLLIN, 0}};
-    worker.process.watch_streams(watched);
+  while (!worker.process->ended() && Clock::now() < limit && !interrupt.stop_now()) {
+    std::vector<pollfd> watched = {{interrupt.descriptor(), POLLIN, 0}};
+    worker.process->watch(watched);
     ::poll(watched.data(), watched.size(), 1000);
     interrupt.update();
     worker.read_output();

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "run/launch/local_rank.h"
 
 namespace assay::run {
 
@@ -42,17 +43,9 @@ std::string printable(std::string_view text) {
 }
 
 Result<Worker> Worker::start(Process::Command command) {
-  auto shared = wire::SharedStatus::make();
-  if (!shared) return tl::unexpected(shared.error());
-  Worker worker;
-  worker.status_page_ = std::move(*shared);
-  const int page = worker.status_page_.descriptor();
-  command.passed.push_back(page);
-  command.environment[wire::status_variable] = std::to_string(page);
-  auto process = Process::start(command);
+  auto process = LocalRank::start(std::move(command));
   if (!process) return tl::unexpected(process.error());
-  worker.process = std::move(*process);
-  return worker;
+  return Worker(std::make_unique<LocalRank>(std::move(*process)));
 }
 
 void Worker::begin_case() {
@@ -71,15 +64,8 @@ void Worker::finish(Status with) {
   done_at_ = Clock::now();
 }
 
-std::optional<std::int64_t> Worker::collectives() const {
-  const wire::StatusPage* shared = page();
-  const bool answered =
-      shared != nullptr && shared->asked != 0 && shared->answered == shared->asked;
-  return answered ? std::optional(shared->collectives.load()) : std::nullopt;
-}
-
 void Worker::read_output() {
-  process.read_streams(output_);
+  process->read_output(output_);
   keep_tail(output_);
 }
 
@@ -106,11 +92,17 @@ std::string Worker::last_words(const std::string& reason) const {
 }
 
 Status Worker::death(const std::string& who, const OutOfMemoryKills& kills) {
-  const ProcessEnd end = process.wait();
+  const ProcessEnd end = process->wait();
   read_output();
-  if (auto reason = end.out_of_memory(who, kills)) return {Outcome::oom, std::move(*reason)};
+  if (const std::string why = process->out_of_reach(); !why.empty()) {
+    return {Outcome::crashed, fmt::format("{} is out of reach: {}", who, why)};
+  }
+  if (std::string why = process->stopped(); !why.empty()) return {Outcome::oom, std::move(why)};
+  if (auto reason = end.out_of_memory(who, process->ended_by_system(kills))) {
+    return {Outcome::oom, std::move(*reason)};
+  }
   std::string reason = fmt::format("{} ended with {}", who, end.text());
-  if (const std::string cause = printable(status_page_.cause()); end.signalled && !cause.empty()) {
+  if (const std::string cause = printable(process->cause()); end.signalled && !cause.empty()) {
     reason += ", " + cause;
   }
   if (const std::string last = last_lines(); !last.empty()) reason += ": " + last;

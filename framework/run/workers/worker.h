@@ -1,27 +1,27 @@
 #pragma once
 
-// run/workers starts worker processes, talks to them and ends them. It depends on run/process.
+// run/workers starts worker processes, talks to them and ends them. It depends on run/launch.
 // Start here, then read worker_group.h: all ranks of a case.
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "run/process/host_memory.h"
-#include "run/process/process.h"
+#include "run/launch/rank_process.h"
 #include "store/records/intake.h"
 #include "wire/messages.h"
-#include "wire/status_page.h"
 
 namespace assay::run {
 
 // One rank's worker process, as its host sees it.
 class Worker {
  public:
-  // Returns a worker that has not connected yet.
+  // Returns a worker of this machine that has not connected yet.
   static Result<Worker> start(Process::Command command);
+  explicit Worker(std::unique_ptr<RankProcess> started) : process(std::move(started)) {}
 
-  Process process;
+  std::unique_ptr<RankProcess> process;  // never null
   wire::Channel channel;
   bool done = false;                       // with the case
   Status status;                           // where done
@@ -54,12 +54,7 @@ class Worker {
   bool hung_up() const { return hung_up_.has_value(); }
   bool silent_for(std::chrono::milliseconds time) const;
 
-  wire::StatusPage* page() const { return status_page_.page(); }
-  // Collectives it had begun when last asked; empty where it has not answered.
-  std::optional<std::int64_t> collectives() const;
-
  private:
-  wire::SharedStatus status_page_;
   std::string output_;
   std::chrono::steady_clock::time_point done_at_;
   std::optional<std::chrono::steady_clock::time_point> hung_up_;

@@ -1,7 +1,6 @@
 #include "run/workers/worker_group.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <map>
@@ -89,13 +88,13 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
 }
 
 WorkerGroup::~WorkerGroup() {
-  for (Worker& worker : workers_) worker.process.kill_soon();
+  for (Worker& worker : workers_) worker.process->kill_soon();
 }
 
 bool WorkerGroup::alive() {
   return std::none_of(workers_.begin(), workers_.end(), [](Worker& worker) {
     // Between cases a worker sends nothing: a readable channel has been closed.
-    return worker.process.ended() || readable(worker.channel.descriptor());
+    return worker.process->ended() || readable(worker.channel.descriptor());
   });
 }
 
@@ -153,12 +152,12 @@ void WorkerGroup::take(Worker& worker, const nlohmann::json& message) {
 void WorkerGroup::look_for_death(std::size_t rank) {
   Worker& worker = workers_[rank];
   if (worker.done) return;
-  if (worker.process.ended()) {
+  if (worker.process->ended()) {
     Status death = worker.death(name_of(rank), kills_);
     return worker.fail(death.outcome, std::move(death.reason));
   }
   if (!worker.silent_for(end_grace)) return;
-  if (worker.process.is_ending()) {
+  if (worker.process->is_ending()) {
     if (!worker.silent_for(longest_ending)) return;
     return worker.fail(Outcome::crashed,
                        fmt::format("{} closed its connection and is still exiting after {} s",
@@ -183,14 +182,14 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
     if (worker.hung_up()) limit_ms = std::min(limit_ms, 50);
     if (!worker.done) {
       watched.push_back({worker.hung_up() ? -1 : worker.channel.descriptor(), POLLIN, 0});
-      watched.push_back({worker.process.end_descriptor(), POLLIN, 0});
     }
-    worker.process.watch_streams(watched);
+    worker.process->watch(watched);
   }
   ::poll(watched.data(), watched.size(), limit_ms);
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     workers_[rank].read_output();
-    const bool ended = !workers_[rank].done && workers_[rank].process.ended();
+    // Also of one that is done, whose end would otherwise stay readable.
+    const bool ended = workers_[rank].process->ended() && !workers_[rank].done;
     // Messages sent before the end count.
     if (!workers_[rank].done && !workers_[rank].hung_up()) take_messages(rank, listener);
     if (ended || workers_[rank].hung_up()) look_for_death(rank);
@@ -200,12 +199,18 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
 void WorkerGroup::guard_memory() {
   if (Clock::now() < case_.next_look) return;
   std::vector<pid_t> subreapers;
-  for (const Worker& worker : workers_) subreapers.push_back(worker.process.subreaper());
+  for (const Worker& worker : workers_) {
+    if (const auto pid = worker.process->subreaper()) subreapers.push_back(*pid);
+  }
+  if (subreapers.size() < workers_.size()) {  // their agents look
+    case_.next_look = Clock::time_point::max();
+    return;
+  }
   const MemoryGuard::Look look = memory_guard_.look(subreapers);
   case_.next_look = Clock::now() + milliseconds(look.next_ms);
   Worker& largest = workers_[look.largest];
   if (!look.stop || largest.done) return;
-  largest.process.kill();
+  largest.process->kill();
   largest.fail(Outcome::oom, *look.stop);
 }
 
@@ -213,13 +218,10 @@ void WorkerGroup::guard_memory() {
 void WorkerGroup::ask_for_status() {
   const auto limit = Clock::now() + answer_grace;
   for (Worker& worker : workers_) {
-    if (worker.done || worker.page() == nullptr || worker.process.ended()) continue;
-    worker.page()->asked = worker.page()->answered + 1;
-    ::kill(worker.process.pid(), wire::question_signal());
+    if (!worker.done) worker.process->ask();
   }
   const auto owes = [](const Worker& worker) {
-    return !worker.done && worker.page() != nullptr &&
-           worker.page()->answered != worker.page()->asked;
+    return !worker.done && !worker.process->answered();
   };
   while (any(owes) && Clock::now() < limit) ::poll(nullptr, 0, 5);
 }
@@ -302,11 +304,12 @@ void WorkerGroup::conclude() {
                     !any([](const Worker& worker) { return worker.failed(); });
   if (late && workers_.size() > 1) ask_for_status();
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+    workers_[rank].process->await_output();
     workers_[rank].read_output();
     const Worker& worker = workers_[rank];
     merge_facts(rank);
     take_artefacts(rank);
-    ranks.push_back({worker.done, worker.status, worker.done_at(), worker.collectives(),
+    ranks.push_back({worker.done, worker.status, worker.done_at(), worker.process->collectives(),
                      worker.activity, worker.last_lines()});
   }
   RankVerdict verdict = verdict_of(ranks, case_.time_limit_s);

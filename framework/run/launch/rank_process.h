@@ -1,0 +1,64 @@
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/process/process.h"
+
+namespace assay::run {
+
+// A rank's worker process as its host sees it, on this machine or on another. The destructor ends
+// it and all that it has started.
+class RankProcess {
+ public:
+  virtual ~RankProcess() = default;
+
+  // Adds the descriptors that are readable when it has ended or printed.
+  virtual void watch(std::vector<pollfd>& watched) const = 0;
+  // Appends what it has printed; never blocks.
+  virtual void read_output(std::string& printed) = 0;
+  // Waits until what it has printed before can be read.
+  virtual void await_output() = 0;
+
+  virtual bool ended() = 0;  // never blocks
+  virtual ProcessEnd wait() = 0;
+  // Whether the system is taking it down.
+  virtual bool is_ending() const = 0;
+  // Why it is out of the host's reach: "node n2 has not answered for 12 s"; "" while it is not.
+  virtual std::string out_of_reach() const { return {}; }
+  // Once it has ended: why its node ended it; whether the system did for lack of memory, where
+  // `kills` were counted on this machine; what its status page says of a signal.
+  virtual std::string stopped() const { return {}; }
+  virtual bool ended_by_system(const OutOfMemoryKills& kills) const { return kills.any(); }
+  virtual std::string cause() const = 0;
+
+  // Begins to end it without waiting, so that several can end side by side.
+  virtual void kill_soon() = 0;
+  virtual void kill() = 0;
+
+  // Asks its status page; answered() holds once the answer is there. Collectives it had begun when
+  // last asked; empty where it has not answered.
+  virtual void ask() = 0;
+  virtual bool answered() = 0;
+  virtual std::optional<std::int64_t> collectives() const = 0;
+
+  // The folder on its node for the files that cases leave; "": the host's own, which it shares.
+  virtual std::string folder() const { return {}; }
+  // Copies a file from below folder() to this machine.
+  virtual Result<void> take_file(const std::string& file, const std::filesystem::path& to);
+  // Its node's CLOCK_MONOTONIC less this machine's.
+  virtual double clock_ahead_s() const { return 0; }
+
+  // The process on this machine under which it runs; nothing where another watches its memory.
+  virtual std::optional<pid_t> subreaper() const { return std::nullopt; }
+};
+
+// "rank 2", "ranks 2, 3".
+std::string ranks_in_words(const std::vector<std::size_t>& ranks);
+
+}  // namespace assay::run
