@@ -35,6 +35,14 @@ Channel channel_over(Descriptor socket) {
   return Channel(std::move(socket));
 }
 
+std::string host_of(int socket, int (*which)(int, sockaddr*, socklen_t*)) {
+  sockaddr_in address = {};
+  socklen_t size = sizeof address;
+  if (which(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  char text[INET_ADDRSTRLEN] = {};
+  return ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) == nullptr ? "" : text;
+}
+
 }  // namespace
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -77,13 +85,8 @@ Result<std::optional<nlohmann::json>> Channel::receive() {
   }
 }
 
-std::string Channel::own_host() const {
-  sockaddr_in address = {};
-  socklen_t size = sizeof address;
-  if (::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  char text[INET_ADDRSTRLEN] = {};
-  return ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) == nullptr ? "" : text;
-}
+std::string Channel::own_host() const { return host_of(socket_.number(), ::getsockname); }
+std::string Channel::peer_host() const { return host_of(socket_.number(), ::getpeername); }
 
 Result<bool> Channel::read_available() {
   char buffer[65536];

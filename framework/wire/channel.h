@@ -40,8 +40,9 @@ class Channel {
   bool open() const { return socket_.open(); }
   int descriptor() const { return socket_.number(); }
   void close() { socket_.close(); }
-  // The IPv4 address of this end, "10.0.0.2"; "" where the system does not say.
+  // The IPv4 addresses of this end and the other, "10.0.0.2"; "" where the system does not say.
   std::string own_host() const;
+  std::string peer_host() const;
 
   // Blocks until the system has the whole message.
   Result<void> send(const nlohmann::json& message);

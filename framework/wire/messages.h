@@ -21,6 +21,8 @@ inline constexpr const char* control_variable = "ASSAY_CONTROL";  // "address:po
 inline constexpr const char* rendezvous_variable = "ASSAY_RENDEZVOUS";
 // Set, to its name, where a profiler starts the worker.
 inline constexpr const char* under_variable = "ASSAY_UNDER";
+// The address at which other ranks reach this one; unset: the loopback's.
+inline constexpr const char* address_variable = "ASSAY_ADDRESS";
 inline constexpr const char* token_variable = "ASSAY_TOKEN";  // proves that the worker is ours
 
 // Worker → host, first.

@@ -6,14 +6,17 @@
 #include <set>
 
 #include "base/output.h"
+#include "base/text.h"
 #include "cli/command_line.h"
 #include "cli/commands/commands.h"
+#include "cli/launching.h"
 #include "cli/run_invocation.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
 #include "cli/suite_outlook.h"
 #include "run/cases/machine.h"
 #include "run/plugins/compiled_options.h"
+#include "run/schedule/launch.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {
@@ -36,6 +39,7 @@ Usage run_usage() {
   add_experiment_options(usage.options);
   add_results_option(usage.options);
   add_external_option(usage.options);
+  add_launch_options(usage.options);
   usage.options.add_options()(
       "resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
       "complete a run (default: the experiment's newest): measure cases without a result and those "
@@ -89,6 +93,8 @@ std::string resuming(const po::variables_map& values, const RunInvocation& invoc
     words.insert(words.end(), {"--plugin", file});
   }
   if (values["allow-external"].as<bool>()) words.emplace_back("--allow-external");
+  const auto launch = launch_words(values);
+  words.insert(words.end(), launch.begin(), launch.end());
   return shell_command(words);
 }
 
@@ -159,6 +165,9 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
     if (!tool) return tl::unexpected(tool.error());
     request.under = std::move(*tool);
   }
+  auto launch = launch_request(values, context.installation);
+  if (!launch) return tl::unexpected(launch.error());
+  request.launch = std::move(*launch);
   Progress progress(::isatty(STDERR_FILENO) != 0);
   auto end = run::run_experiment(request, *database, progress);
   if (!end) {
@@ -235,6 +244,50 @@ Result<std::vector<RunInvocation>> all_invocations(const Context& context,
   return all;
 }
 
+// The arguments without --write-script.
+std::vector<std::string> without_script(const Arguments& arguments) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--write-script") {
+      ++i;
+    } else if (!arguments[i].starts_with("--write-script=")) {
+      words.push_back(arguments[i]);
+    }
+  }
+  return words;
+}
+
+// Writes the batch file that runs the same command in an allocation which fits its cases.
+Result<ExitCode> write_script(const Context& context, const po::variables_map& values,
+                              const std::vector<RunInvocation>& all, const Arguments& arguments) {
+  const auto launch = launch_request(values, context.installation);
+  if (!launch) return tl::unexpected(launch.error());
+  if (!*launch) return ExitCode::bad_input;
+  const run::Machine machine = run::probe_machine();
+  run::LaunchSize needed;
+  for (const RunInvocation& invocation : all) {
+    const bool external = values["allow-external"].as<bool>();
+    const run::LaunchSize size =
+        run::needed_size(invocation.suite ? run::Work(context.catalogue, machine, external,
+                                                      invocation.suite->chapter_plans())
+                                          : run::Work(context.catalogue, machine, external,
+                                                      invocation.experiment, invocation.plan));
+    needed.nodes = std::max(needed.nodes, size.nodes);
+    needed.ranks_per_node = std::max(needed.ranks_per_node, size.ranks_per_node);
+  }
+  const auto size = run::size_of(**launch, needed, run::own_variables());
+  if (!size) return tl::unexpected(size.error());
+  std::vector<std::string> command = {context.installation.executable.string(), "run"};
+  const auto rest = without_script(arguments);
+  command.insert(command.end(), rest.begin(), rest.end());
+  const auto script = run::batch_script(**launch, *size, shell_command(command));
+  if (!script) return tl::unexpected(script.error());
+  const std::string file = text_or(values, "write-script", "");
+  if (auto written = write_file(file, *script); !written) return tl::unexpected(written.error());
+  print_out("batch file: {}\n", file);
+  return ExitCode::ok;
+}
+
 }  // namespace
 
 Result<ExitCode> run_command(const Arguments& arguments) {
@@ -248,6 +301,9 @@ Result<ExitCode> run_command(const Arguments& arguments) {
   if (!context) return tl::unexpected(context.error());
   const auto all = all_invocations(*context, **values);
   if (!all) return tl::unexpected(all.error());
+  if ((*values)->count("write-script") > 0) {
+    return write_script(*context, **values, *all, arguments);
+  }
   ExitCode code = ExitCode::ok;
   std::vector<Finished> unprinted;
   const auto print_all = [&] {

@@ -1,27 +1,58 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <iostream>
+
 #include "base/output.h"
 #include "base/shared_library.h"
 #include "cli/commands/commands.h"
+#include "run/launch/rank_agent.h"
 #include "run/process/installation.h"
+#include "wire/messages.h"
 
 namespace assay::cli {
 
 namespace {
 
 Usage worker_usage() {
-  return {
-      "worker",
-      "ROLE …",
-      "Runs what needs LibTorch: one rank of a case, the catalogue of plugins, or a conformance\n"
-      "suite. assay starts it and controls it over a connection.",
-      "assay worker serve",
-      po::options_description("Options"),
-      {}};
+  return {"worker",
+          "[ROLE …]",
+          "Runs the ranks that a host asks for, as a launch engine starts it: torchrun, mpirun or "
+          "srun,\n"
+          "whose variables tell its place. ASSAY_CONTROL and ASSAY_TOKEN name the host, which\n"
+          "`assay run --launcher wait` prints; with --stdin they are the first two lines of its "
+          "input.\n"
+          "With a role it runs what needs LibTorch: one rank of a case, the catalogue of plugins, "
+          "or a\n"
+          "conformance suite. assay starts it so.",
+          "torchrun --nproc-per-node 2 --no-python assay worker",
+          po::options_description("Options"),
+          {}};
 }
 
 }  // namespace
+
+Result<ExitCode> serve_host(const run::Installation& installation, bool from_input) {
+  const auto variables = run::own_variables();
+  run::HostPlace host{variables(wire::control_variable).value_or(""),
+                      variables(wire::token_variable).value_or("")};
+  if (from_input) {
+    std::getline(std::cin, host.control);
+    std::getline(std::cin, host.token);
+  }
+  if (host.control.empty() || host.token.empty()) {
+    return fail(ExitCode::bad_input,
+                fmt::format("no host is named: {} and {} are not set", wire::control_variable,
+                            wire::token_variable),
+                "`assay run FILE --launcher wait` prints them");
+  }
+  const auto place = run::place_by_engine(variables);
+  if (!place) return tl::unexpected(place.error());
+  if (auto served = run::serve_agent(installation, *place, host); !served) {
+    return tl::unexpected(served.error());
+  }
+  return ExitCode::ok;
+}
 
 // Only this command loads LibTorch; the others start in milliseconds without it.
 Result<ExitCode> worker_command(const Arguments& arguments) {
@@ -31,6 +62,9 @@ Result<ExitCode> worker_command(const Arguments& arguments) {
   }
   const auto installation = run::find_installation();
   if (!installation) return tl::unexpected(installation.error());
+  if (arguments.empty() || arguments == Arguments{"--stdin"}) {
+    return serve_host(*installation, !arguments.empty());
+  }
   std::error_code error;
   boost::dll::shared_library library(
       installation->worker_library.string(),

@@ -47,6 +47,8 @@ void Progress::run_started(const std::string& run, std::size_t cases, std::size_
   say(fmt::format("run {}: {} {}{}\n", run, cases, cases == 1 ? "case" : "cases", done));
 }
 
+void Progress::told(const std::string& what) { say(what); }
+
 void Progress::case_started(std::size_t, const std::string& description) {
   description_ = description;
   draw("starting");

@@ -15,6 +15,7 @@ class Progress final : public run::Observer {
   explicit Progress(bool terminal) : terminal_(terminal) {}
 
   void run_started(const std::string& run, std::size_t cases, std::size_t already_done) override;
+  void told(const std::string& what) override;
   void case_started(std::size_t index, const std::string& description) override;
   void case_doing(const std::string& what) override;
   void case_finished(const store::CaseResult& result) override;

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace assay::run {
@@ -69,6 +70,30 @@ nlohmann::json to_json(const Machine& machine) {
           {"cores", machine.cores},   {"memory_bytes", machine.memory_bytes},
           {"system", machine.system}, {"gpu_driver", machine.gpu_driver},
           {"gpus", std::move(gpus)},  {"health", not_watched(machine)}};
+}
+
+Machine machine_from_json(const nlohmann::json& json) {
+  Machine machine;
+  FieldReader fields(json, "a machine");
+  fields.text("host", machine.host);
+  fields.text("cpu", machine.cpu);
+  fields.integer("cores", machine.cores);
+  fields.integer("memory_bytes", machine.memory_bytes);
+  fields.text("system", machine.system);
+  fields.text("gpu_driver", machine.gpu_driver);
+  for (const nlohmann::json& one : member_of(json, "gpus")) {
+    Gpu gpu;
+    FieldReader of_gpu(one, "a GPU");
+    of_gpu.text("name", gpu.name);
+    of_gpu.integer("memory_bytes", gpu.memory_bytes);
+    of_gpu.text("compute_capability", gpu.compute_capability);
+    of_gpu.text("uuid", gpu.uuid);
+    machine.gpus.push_back(std::move(gpu));
+  }
+  const nlohmann::json& watched = member_of(json, "health");
+  machine.gpu_problem = string_at(watched, "gpu");
+  machine.cpu_problem = string_at(watched, "cpu");
+  return machine;
 }
 
 }  // namespace assay::run

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +25,15 @@ struct Machine {
   std::vector<Gpu> gpus;
   std::string gpu_problem;  // why no GPU is seen; "" where one is
   std::string cpu_problem;  // why the load of the cores is unknown; "" where it is known
+  // Of ranks that a launch engine has started: why its nodes have no place for a case's. Empty: all
+  // ranks are of this machine.
+  std::function<std::optional<std::string>(int world_size, int nodes, bool on_cuda)> no_place = {};
 };
 
 Machine probe_machine(const health::GpuSource& gpus, const health::CpuSource& cpus);
 Machine probe_machine();
 nlohmann::json to_json(const Machine& machine);
+// Leaves empty what the JSON lacks.
+Machine machine_from_json(const nlohmann::json& json);
 
 }  // namespace assay::run

@@ -131,7 +131,9 @@ class Resolver {
     const auto gpus = static_cast<std::int64_t>(around_.machine.gpus.size());
     if (on_cuda() && !around_.cuda_build) return "this build of assay has no CUDA";
     if (on_cuda() && gpus == 0) return "no GPU: " + around_.machine.gpu_problem;
-    if (on_cuda() && world_size > gpus) {
+    const std::int64_t nodes = store::integer_of(parameters_, "nodes", 1);
+    const auto& no_place = around_.machine.no_place;
+    if (!no_place && on_cuda() && world_size > gpus) {
       return fmt::format("world_size {} needs {} GPUs, this machine has {}", world_size, world_size,
                          gpus);
     }
@@ -140,8 +142,12 @@ class Resolver {
     if (world_size > 1 && store::text_of(parameters_, "backend") == "none") {
       return "several ranks need a backend, gloo or nccl";
     }
-    if (store::integer_of(parameters_, "nodes", 1) > 1) {
-      return "more than one node needs a launcher";
+    if (!no_place && nodes > 1) return "more than one node needs a launcher (--launcher)";
+    if (no_place) {
+      if (auto why = no_place(static_cast<int>(world_size), static_cast<int>(nodes), on_cuda())) {
+        return why;
+      }
+      if (case_.external != nullptr) return "external programs are run by --launcher local alone";
     }
     return without_library_;
   }

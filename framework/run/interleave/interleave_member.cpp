@@ -13,14 +13,20 @@ namespace {
 
 using Wanted = std::optional<wire::TurnWanted>;
 
+WorkerPool::Wanted ranks_of(const ResolvedCase& resolved) {
+  const store::Parameters& parameters = resolved.request.parameters;
+  return {world_size_of(resolved), static_cast<int>(store::integer_of(parameters, "nodes", 1)),
+          store::text_of(parameters, "device") == "cuda"};
+}
+
 class Member : public InterleaveMember {
  public:
   Member(const ResolvedCase& resolved, const InterleaveResources& resources, bool takes_turns)
       : resolved_(resolved), resources_(resources), takes_turns_(takes_turns) {}
 
  protected:
-  Result<WorkerGroup> take_workers(int world_size) const {
-    return resources_.pool.take(world_size, resolved_.fresh_workers);
+  Result<WorkerGroup> take_workers(const WorkerPool::Wanted& wanted) const {
+    return resources_.pool.take(wanted, resolved_.fresh_workers);
   }
   void give_back(WorkerGroup group, const CaseEnd& end) const {
     if (end.reusable && !resolved_.fresh_workers) resources_.pool.add(std::move(group));
@@ -43,7 +49,7 @@ class WorkersMember final : public Member {
   using Member::Member;
 
   Wanted start() override {
-    auto group = take_workers(world_size_of(resolved_));
+    auto group = take_workers(ranks_of(resolved_));
     if (!group) {
       failed_to_start_ = group.error().text();
       return {};
@@ -105,7 +111,7 @@ class ProgramMember final : public Member {
  private:
   // Beside other members the worker ends once it has answered, for its memory.
   CaseEnd check(const wire::CaseRequest& request) {
-    auto group = take_workers(1);
+    auto group = take_workers({});
     if (!group) return not_started(group.error().text());
     group->begin(request, resolved_.time_limit_s);
     work(*group);
@@ -162,13 +168,13 @@ std::unique_ptr<InterleaveMember> make_member(const ResolvedCase& resolved,
 InterleaveMembers make_interleave_members(const std::vector<const ResolvedCase*>& cases,
                                           const InterleaveResources& resources) {
   InterleaveMembers members;
-  std::vector<int> world_sizes;
+  std::vector<WorkerPool::Wanted> reused;
   for (const ResolvedCase* resolved : cases) {
     members.push_back(make_member(*resolved, resources, cases.size() > 1));
     const bool reuses = resolved->external == nullptr && !resolved->fresh_workers;
-    if (reuses) world_sizes.push_back(world_size_of(*resolved));
+    if (reuses) reused.push_back(ranks_of(*resolved));
   }
-  resources.pool.keep_for(std::move(world_sizes));
+  resources.pool.keep_for(std::move(reused));
   return members;
 }
 

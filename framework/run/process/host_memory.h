@@ -52,6 +52,10 @@ class MemoryGuard {
   // The limit of the environment; ExitCode::bad_input where it cannot be read.
   static Result<MemoryGuard> from_environment();
   explicit MemoryGuard(std::optional<std::int64_t> limit_bytes) : limit_bytes_(limit_bytes) {}
+  // Of one of so many that share the limit.
+  MemoryGuard shared_by(int several) const {
+    return MemoryGuard(limit_bytes_ ? std::optional(*limit_bytes_ / several) : std::nullopt);
+  }
 
   struct Look {
     std::optional<std::string> stop;  // why the workers must be stopped

@@ -12,6 +12,7 @@
 #include "run/schedule/artefacts.h"
 #include "run/schedule/changed_files.h"
 #include "run/schedule/health_policy.h"
+#include "run/schedule/launch.h"
 #include "run/schedule/provenance.h"
 #include "run/schedule/under_tool.h"
 #include "store/records/identity.h"
@@ -22,14 +23,20 @@ namespace {
 
 class Run {
  public:
-  Run(const RunRequest& request, store::Database& database, Observer& observer)
+  // launched: outlives this.
+  Run(const RunRequest& request, store::Database& database, Observer& observer,
+      Interrupt& interrupt, WatchedMachine& watched_machine, const Launched& launched)
       : request_(request),
         database_(database),
         observer_(observer),
-        machine_(watched_machine_.machine()),
+        interrupt_(interrupt),
+        watched_machine_(watched_machine),
+        launched_(launched),
         build_(request.installation),
-        work_(work_of(request, machine_)),
-        pool_(request.installation, interrupt_, tool()) {}
+        work_(work_of(request, launched.machine)),
+        pool_(request.installation, interrupt_, tool()) {
+    if (launched.job != nullptr) pool_.use(*launched.job);
+  }
 
   Result<RunEnd> run() {
     if (auto fits = check_under(tool(), work_); !fits) return tl::unexpected(fits.error());
@@ -68,13 +75,6 @@ class Run {
     if (auto begun = request_.resume ? resume() : begin_anew(); !begun) return begun;
     observer_.run_started(end_.run, total(), selection_.done);
     return {};
-  }
-
-  static Work work_of(const RunRequest& request, const Machine& machine) {
-    if (request.chapters.empty()) {
-      return {request.catalogue, machine, request.allow_external, request.experiment, request.plan};
-    }
-    return {request.catalogue, machine, request.allow_external, request.chapters};
   }
 
   std::size_t total() const { return work_.count_chosen() - selection_.repeats; }
@@ -150,7 +150,7 @@ class Run {
       provenance["suite"] = store::to_json(work_.described(request_.suite, request_.chapters));
     }
     return {request_.experiment.text, request_.experiment.file, request_.overrides,
-            to_json(machine_), std::move(provenance)};
+            machine_of_session(launched_), std::move(provenance)};
   }
 
   ResolvedCase resolved_case(std::size_t index) const {
@@ -206,6 +206,7 @@ class Run {
 
   Result<void> finish_case(OpenCase& open, CaseEnd end) {
     store::CaseResult& result = open.result;
+    mark_simulated_nodes(launched_, open.resolved, end);
     refuse_changed_files(build_, open.resolved, open.files, open.build, result.build, end);
     if (request_.under) drop_measured(*request_.under, end);
     complete_passes(open.resolved.request.passes, end);
@@ -241,15 +242,8 @@ class Run {
     if (done) return done;
     std::size_t stored = selection_.done;
     for (const auto& [outcome, count] : end_.outcomes) stored += count;
-    Error error = std::move(done.error());
-    error.diagnostics.push_back(
-        {{},
-         fmt::format(
-             "the run {} ends here: {} of {} cases are stored, the result of case {} is not",
-             end_.run, stored, total(), result.ordinal + 1),
-         fmt::format("`--resume {}` measures the rest once the database can be written",
-                     end_.run)});
-    return tl::unexpected(std::move(error));
+    return tl::unexpected(
+        ends_here(std::move(done.error()), end_.run, stored, total(), result.ordinal));
   }
 
   struct Group {
@@ -372,10 +366,9 @@ class Run {
   const RunRequest& request_;
   store::Database& database_;
   Observer& observer_;
-  // Ahead of the machine: the GPU's driver starts threads, which inherit the blocked signals.
-  Interrupt interrupt_{[this] { observer_.interrupted(); }};
-  WatchedMachine watched_machine_;
-  const Machine& machine_;
+  Interrupt& interrupt_;
+  WatchedMachine& watched_machine_;
+  const Launched& launched_;
   CompiledLibraries compiled_;
   BuildIdentity build_;
   Work work_;
@@ -393,7 +386,12 @@ class Run {
 
 Result<RunEnd> run_experiment(const RunRequest& request, store::Database& database,
                               Observer& observer) {
-  return Run(request, database, observer).run();
+  // Ahead of the machine: the GPU's driver starts threads, which inherit the blocked signals.
+  Interrupt interrupt([&] { observer.interrupted(); });
+  WatchedMachine machine;
+  const auto launched = launch(request, machine.machine(), interrupt, observer);
+  if (!launched) return tl::unexpected(launched.error());
+  return Run(request, database, observer, interrupt, machine, *launched).run();
 }
 
 }  // namespace assay::run

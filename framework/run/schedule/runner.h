@@ -11,6 +11,7 @@
 
 #include "config/experiment.h"
 #include "run/cases/resolve.h"
+#include "run/launch/job.h"
 #include "run/process/installation.h"
 #include "run/schedule/selection.h"
 #include "run/schedule/work.h"
@@ -24,6 +25,8 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void run_started(const std::string& run, std::size_t cases, std::size_t already_done) = 0;
+  // What a user must know before the first case, such as where ranks are awaited.
+  virtual void told(const std::string&) {}
   // The following calls are about this case. Cases that take turns all start before the first of
   // them ends; each is announced again just before it finishes.
   virtual void case_started(std::size_t index, const std::string& description) = 0;
@@ -43,14 +46,15 @@ struct RunRequest {
   const catalogue::Catalogue& catalogue;
   const config::Experiment& experiment;
   const config::Plan& plan;
-  std::filesystem::path results;            // has a folder for each run
-  std::vector<std::string> overrides;       // as given, for the record
-  std::optional<std::string> resume;        // the run to complete
-  bool allow_external = false;              // overrides ASSAY_TRUSTED (run/external/permission.h)
-  Again again = {};                         // what a resumed run measures anew
-  std::vector<std::string> plugins = {};    // files named with --plugin, for the record
-  BuildCompiled build_compiled = {};        // empty: cases that ask for it are skipped
-  std::optional<ProfilingTool> under = {};  // starts the workers; nothing measured is kept
+  std::filesystem::path results;             // has a folder for each run
+  std::vector<std::string> overrides;        // as given, for the record
+  std::optional<std::string> resume;         // the run to complete
+  bool allow_external = false;               // overrides ASSAY_TRUSTED (run/external/permission.h)
+  Again again = {};                          // what a resumed run measures anew
+  std::vector<std::string> plugins = {};     // files named with --plugin, for the record
+  BuildCompiled build_compiled = {};         // empty: cases that ask for it are skipped
+  std::optional<ProfilingTool> under = {};   // starts the workers; nothing measured is kept
+  std::optional<LaunchRequest> launch = {};  // starts the ranks; empty: this host does
   // Of a suite, in place of the plan; `experiment` then has its name, title and text.
   std::vector<ChapterPlan> chapters = {};
   store::SuiteRecord suite = {};  // its chapters and texts, for the record

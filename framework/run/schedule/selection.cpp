@@ -111,4 +111,14 @@ Result<config::Plan> narrow_plan(const config::Plan& plan,
   return narrowed;
 }
 
+Error ends_here(Error error, const std::string& run, std::size_t stored, std::size_t total,
+                std::int64_t ordinal) {
+  error.diagnostics.push_back(
+      {{},
+       fmt::format("the run {} ends here: {} of {} cases are stored, the result of case {} is not",
+                   run, stored, total, ordinal + 1),
+       fmt::format("`--resume {}` measures the rest once the database can be written", run)});
+  return error;
+}
+
 }  // namespace assay::run

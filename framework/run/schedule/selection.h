@@ -50,4 +50,8 @@ bool may_repeat(const config::Plan& plan);
 Result<config::Plan> narrow_plan(const config::Plan& plan,
                                  const std::vector<const store::CaseResult*>& results);
 
+// The error with which a run ends where a case cannot be stored: what is kept, and what then.
+Error ends_here(Error error, const std::string& run, std::size_t stored, std::size_t total,
+                std::int64_t ordinal);
+
 }  // namespace assay::run

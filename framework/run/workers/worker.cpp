@@ -58,6 +58,15 @@ void Worker::begin_case() {
   activity.clear();
 }
 
+wire::CaseRequest Worker::own(wire::CaseRequest request) const {
+  request.begin_s += process->clock_ahead_s();
+  const std::filesystem::path folder = process->folder();
+  if (folder.empty()) return request;
+  request.artefact_folder =
+      (folder / std::filesystem::path(request.artefact_folder).filename()).string();
+  return request;
+}
+
 void Worker::finish(Status with) {
   done = true;
   status = std::move(with);

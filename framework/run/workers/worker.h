@@ -34,6 +34,8 @@ class Worker {
   bool working() const { return !done && !wanted; }
   bool failed() const { return done && !status.ok(); }
   void begin_case();
+  // The request with the folder and the time base of its node.
+  wire::CaseRequest own(wire::CaseRequest request) const;
   void finish(Status with);
   void fail(Outcome outcome, std::string reason) { finish({outcome, std::move(reason)}); }
   std::chrono::steady_clock::time_point done_at() const { return done_at_; }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "base/clock_duration.h"
 #include "base/text.h"
@@ -36,14 +34,6 @@ int milliseconds_until(std::chrono::steady_clock::time_point moment) {
 }
 
 }  // namespace
-
-const store::Series* CaseEnd::find(const std::string& pass, const std::string& metric) const {
-  const auto found =
-      std::find_if(series.begin(), series.end(), [&](const store::Series& candidate) {
-        return candidate.pass == pass && candidate.metric == metric;
-      });
-  return found == series.end() ? nullptr : &*found;
-}
 
 Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int world_size,
                                        Interrupt* interrupt, const ProfilingTool* tool) {
@@ -82,6 +72,22 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
     group.workers_.push_back(std::move(*worker));
   }
   auto versions = accept_workers(*listener, token, group.workers_, interrupt);
+  if (!versions) return tl::unexpected(versions.error());
+  group.versions_ = std::move(*versions);
+  return group;
+}
+
+Result<WorkerGroup> WorkerGroup::start_on(RankJob& job, std::vector<Seat> seats,
+                                          Interrupt* interrupt) {
+  const std::string token = random_token();
+  auto ranks = job.start_workers(seats, token);
+  if (!ranks) return tl::unexpected(ranks.error());
+  WorkerGroup group;
+  group.left_in_ = std::make_shared<TemporaryFolder>("artefacts");
+  group.job_ = &job;
+  group.seats_ = std::move(seats);
+  for (auto& rank : *ranks) group.workers_.emplace_back(std::move(rank));
+  auto versions = accept_workers(job.listener(), token, group.workers_, interrupt);
   if (!versions) return tl::unexpected(versions.error());
   group.versions_ = std::move(*versions);
   return group;
@@ -232,7 +238,16 @@ void WorkerGroup::take_artefacts(std::size_t rank) {
   }
   for (store::Artefact& artefact : store::sound_artefacts(
            std::move(workers_[rank].artefacts), static_cast<int>(rank), case_.end.facts.left_out)) {
-    artefact.file = fmt::format("{}/{}/{}", case_.artefact_folder, rank, artefact.file);
+    const std::string name = artefact.file;
+    artefact.file = fmt::format("{}/{}/{}", case_.artefact_folder, rank, name);
+    const std::string folder = std::filesystem::path(case_.artefact_folder).filename();
+    const auto taken = workers_[rank].process->take_file(
+        fmt::format("{}/{}/{}", folder, rank, name), artefact.file);
+    if (!taken) {
+      case_.end.facts.left_out.push_back(
+          fmt::format("the file '{}' of rank {}: {}", artefact.name, rank, taken.error().text()));
+      continue;
+    }
     case_.end.artefacts.push_back(std::move(artefact));
   }
   workers_[rank].artefacts.clear();
@@ -268,35 +283,6 @@ void WorkerGroup::store_output(std::size_t failed) {
   }
 }
 
-// Drops the failures of ranks that only missed the failed one.
-void WorkerGroup::drop_echoes(std::size_t rank) {
-  std::erase_if(case_.end.series, [&](const store::Series& series) {
-    return series.outcome != Outcome::ok && series.rank != static_cast<int>(rank);
-  });
-  // The case's reason names the rank.
-  for (store::Series& series : case_.end.series) {
-    if (series.outcome != Outcome::ok && case_.end.reason.ends_with(": " + series.reason)) {
-      series.reason = case_.end.reason;
-    }
-  }
-}
-
-// Drops the times of passes that not every rank has reported.
-void WorkerGroup::drop_incomplete_passes() {
-  std::vector<store::Series>& all = case_.end.series;
-  std::map<std::string, std::set<int>> reported;
-  for (const store::Series& series : all) {
-    if (series.metric == "time" && series.outcome == Outcome::ok) {
-      reported[series.pass].insert(series.rank);
-    }
-  }
-  std::erase_if(all, [&](const store::Series& series) {
-    const auto ranks = reported.find(series.pass);
-    return series.outcome == Outcome::ok && ranks != reported.end() &&
-           ranks->second.size() < workers_.size();
-  });
-}
-
 void WorkerGroup::conclude() {
   CaseEnd& end = case_.end;
   std::vector<RankEnd> ranks;
@@ -317,8 +303,8 @@ void WorkerGroup::conclude() {
   end.reason = std::move(verdict.status.reason);
   store_output(verdict.rank);
   if (end.outcome != Outcome::ok && workers_.size() > 1) {
-    drop_echoes(verdict.rank);
-    drop_incomplete_passes();
+    drop_echoes(end, verdict.rank);
+    drop_incomplete_passes(end, workers_.size());
   }
   std::ranges::move(store::drop_bad_spans(end.series), std::back_inserter(end.facts.left_out));
   for (const Worker& worker : workers_) {
@@ -342,10 +328,20 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
     workers_[rank].begin_case();
     workers_[rank].intake = store::SeriesIntake(static_cast<int>(rank));
   }
+  if (job_ != nullptr && refuse_other_files(request)) return;
   wire::CaseRequest sent = request;
   sent.artefact_folder = case_.artefact_folder;
   sent.begin_s = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-  send_to_all(wire::to_json(sent));
+  for (Worker& worker : workers_) {
+    if (!worker.channel.send(wire::to_json(worker.own(sent)))) worker.hang_up();
+  }
+}
+
+bool WorkerGroup::refuse_other_files(const wire::CaseRequest& request) {
+  const std::string why = job_->other_files(seats_, request.plugin_files);
+  if (why.empty()) return false;
+  for (Worker& worker : workers_) worker.fail(Outcome::error, why);
+  return true;
 }
 
 std::string WorkerGroup::artefact_folder() {

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "run/launch/job.h"
 #include "run/process/host_memory.h"
 #include "run/process/installation.h"
 #include "run/process/interrupt.h"
 #include "run/process/temporary_folder.h"
+#include "run/workers/case_end.h"
 #include "run/workers/profiling_tool.h"
 #include "run/workers/worker.h"
 #include "wire/messages.h"
@@ -19,21 +21,6 @@ namespace assay::run {
 
 // Receives the current activity: "verifying", a pass.
 using ActivityListener = std::function<void(const std::string&)>;
-
-// How a case ended for all of its ranks.
-struct CaseEnd {
-  Outcome outcome = Outcome::ok;
-  std::string reason;
-  std::vector<store::Series> series;
-  bool reusable = false;     // the workers may take another case
-  bool interrupted = false;  // stopped by the user: not a result
-  store::CaseFacts facts;
-  std::vector<store::Artefact> artefacts;  // `file` is a path below one of `left_in`
-  std::vector<std::shared_ptr<TemporaryFolder>> left_in;
-
-  // nullptr where it has no such series.
-  const store::Series* find(const std::string& pass, const std::string& metric) const;
-};
 
 // Worker processes, one a rank, that serve case after case together.
 class WorkerGroup {
@@ -44,11 +31,16 @@ class WorkerGroup {
                                    Interrupt* interrupt = nullptr,
                                    const ProfilingTool* tool = nullptr);
 
+  // On seats of a launch, which outlives the group.
+  static Result<WorkerGroup> start_on(RankJob& job, std::vector<Seat> seats,
+                                      Interrupt* interrupt = nullptr);
+
   WorkerGroup(WorkerGroup&&) = default;
   WorkerGroup& operator=(WorkerGroup&&) = default;
   ~WorkerGroup();
 
   int world_size() const { return static_cast<int>(workers_.size()); }
+  const std::vector<Seat>& seats() const { return seats_; }  // none on this machine alone
   const store::Parameters& versions() const { return versions_; }
   // Whether all processes still run. Call between cases.
   bool alive();
@@ -69,6 +61,8 @@ class WorkerGroup {
 
   WorkerGroup() = default;
 
+  // Nothing is measured where a node has other files than this host.
+  bool refuse_other_files(const wire::CaseRequest& request);
   std::string name_of(std::size_t rank) const { return rank_name(rank, workers_.size()); }
   void send_to_all(const nlohmann::json& message);
   void wait_and_read(const Interrupt& interrupt, int limit_ms, const ActivityListener& listener);
@@ -83,8 +77,6 @@ class WorkerGroup {
   void take_artefacts(std::size_t rank);
   void merge_facts(std::size_t rank);
   void store_output(std::size_t failed);
-  void drop_echoes(std::size_t rank);
-  void drop_incomplete_passes();
   bool any(bool (*is_so)(const Worker&)) const;
 
   struct Case {
@@ -105,6 +97,8 @@ class WorkerGroup {
   OutOfMemoryKills kills_;
   std::shared_ptr<TemporaryFolder> left_in_;
   const ProfilingTool* tool_ = nullptr;
+  RankJob* job_ = nullptr;  // null on this machine alone
+  std::vector<Seat> seats_;
   int cases_ = 0;  // begun
   Case case_;
 };

@@ -9,20 +9,30 @@ namespace assay::run {
 // Idle worker groups.
 class WorkerPool {
  public:
+  // The ranks of a case.
+  struct Wanted {
+    int world_size = 1;
+    int nodes = 1;
+    bool on_cuda = false;
+    bool operator==(const Wanted&) const = default;
+  };
+
   // tool: starts each worker, which then serves one case; may be null.
   WorkerPool(const Installation& installation, Interrupt& interrupt,
              const ProfilingTool* tool = nullptr)
       : installation_(installation), interrupt_(interrupt), tool_(tool) {}
 
-  // An idle group of that many ranks unless `fresh`, else a new one.
-  Result<WorkerGroup> take(int world_size, bool fresh);
+  // From now on the ranks of a launch, which outlives the pool.
+  void use(RankJob& job) { job_ = &job; }
+  // An idle group for the case unless `fresh`, else a new one.
+  Result<WorkerGroup> take(const Wanted& wanted, bool fresh);
   // Ends it where workers serve one case.
   void add(WorkerGroup group) {
     if (tool_ == nullptr) groups_.push_back(std::move(group));
   }
   bool empty() const { return groups_.empty(); }
-  // Ends the groups that cases with these numbers of ranks cannot use.
-  void keep_for(std::vector<int> world_sizes);
+  // Ends the groups that cases with these ranks cannot use.
+  void keep_for(std::vector<Wanted> cases);
   void clear() { groups_.clear(); }
   const Installation& installation() const { return installation_; }
 
@@ -30,6 +40,9 @@ class WorkerPool {
   const Installation& installation_;
   Interrupt& interrupt_;
   const ProfilingTool* tool_;
+  bool fits(const WorkerGroup& group, const Wanted& wanted) const;
+
+  RankJob* job_ = nullptr;
   std::vector<WorkerGroup> groups_;
 };
 

@@ -58,7 +58,7 @@ class CaseRun {
     device_ = device_of(request_.parameters, placement_);
     measure::use_device(*device_);
     if (device_->is_cpu()) {
-      share_cores(placement_.world_size);
+      share_cores(placement_.local_world_size);
       cpu_memory_.emplace();
     }
     freed_.emplace(*device_);

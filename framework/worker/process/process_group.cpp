@@ -52,6 +52,8 @@ Placement placement_from_environment() {
   placement.rank = integer_variable("RANK", 0);
   placement.world_size = integer_variable("WORLD_SIZE", 1);
   placement.local_rank = integer_variable("LOCAL_RANK", placement.rank);
+  placement.local_world_size = integer_variable("LOCAL_WORLD_SIZE", placement.world_size);
+  if (const char* host = std::getenv(wire::address_variable)) placement.own_host = host;
   if (const char* host = std::getenv("MASTER_ADDR")) placement.rendezvous_host = host;
   placement.rendezvous_port = integer_variable("MASTER_PORT", 0);
   if (const int socket = integer_variable(wire::rendezvous_variable, -1); socket >= 0) {
@@ -133,7 +135,8 @@ Group ProcessGroups::make(const std::string& prefix, const std::vector<int>& ran
     auto store = c10::make_intrusive<c10d::PrefixStore>(prefix, store_);
     if (backend == "nccl" && !device.is_cuda()) throw Unsupported("NCCL needs CUDA devices");
     made = backend == "nccl" ? make_nccl(store, group.rank, group.size)
-                             : measure::make_gloo(store, group.rank, group.size, collective_limit);
+                             : measure::make_gloo(store, group.rank, group.size, collective_limit,
+                                                  placement_.own_host);
   }
   group.backend = made;
   return group;

@@ -21,6 +21,8 @@ struct Placement {
   int rank = 0;
   int world_size = 1;
   int local_rank = 0;
+  int local_world_size = 1;            // ranks on this node
+  std::string own_host = "127.0.0.1";  // at which other ranks reach this one
   std::string rendezvous_host = "127.0.0.1";
   int rendezvous_port = 0;
   std::optional<int> rendezvous_socket;  // already bound to that port; the host gives it to rank 0

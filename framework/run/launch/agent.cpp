@@ -1,0 +1,210 @@
+#include "run/launch/agent.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "run/launch/base64.h"
+#include "wire/messages.h"
+
+namespace assay::run {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+double now_s() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+std::string Agent::name() const { return fmt::format("rank {} on {}", place_.rank, place_.node); }
+
+void Agent::lose(std::string why) {
+  if (lost_.empty()) lost_ = std::move(why);
+  channel_.close();
+}
+
+void Agent::update() {
+  while (lost_.empty() && readable(channel_.descriptor())) {
+    const auto alive = channel_.read_available();
+    if (!alive) {
+      lose(fmt::format("{} has not answered for {} s", place_.node, wire::silence_limit.count()));
+      break;
+    }
+    for (;;) {
+      auto message = channel_.next();
+      if (!message) lose("it sent what is no message: " + message.error().text());
+      if (!message || !*message) break;
+      take(**message);
+    }
+    if (!*alive) lose(fmt::format("its agent on {} has ended", place_.node));
+  }
+}
+
+void Agent::take(const nlohmann::json& message) {
+  const std::string type = wire::message_type(message);
+  const auto known = [&](int worker) -> Told* {
+    const auto found = workers_.find(worker);
+    return found == workers_.end() ? nullptr : &found->second;
+  };
+  if (type == "answer") {
+    answers_[message.value("call", 0)] = message;
+  } else if (type == "printed") {
+    const auto printed = wire::worker_printed_from_json(message);
+    Told* worker = printed ? known(printed->worker) : nullptr;
+    if (worker != nullptr) worker->printed += printed->text;
+  } else if (type == "ended") {
+    auto ended = wire::worker_ended_from_json(message);
+    Told* worker = ended ? known(ended->worker) : nullptr;
+    if (worker != nullptr) worker->end = std::move(*ended);
+  } else if (type == "asked") {
+    const auto asked = wire::asked_from_json(message);
+    Told* worker = asked ? known(asked->worker) : nullptr;
+    if (worker == nullptr) return;
+    worker->answered = asked->question;
+    worker->collectives = asked->collectives;
+  }
+}
+
+bool Agent::await(const std::function<bool()>& holds, milliseconds limit) {
+  const auto end = Clock::now() + limit;
+  for (update(); !holds(); update()) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+    if (!lost_.empty() || left.count() <= 0) return false;
+    static_cast<void>(readable(channel_.descriptor(), static_cast<int>(left.count())));
+  }
+  return true;
+}
+
+void Agent::send(const nlohmann::json& message) {
+  if (!lost_.empty()) return;
+  if (const auto sent = channel_.send(message); !sent) {
+    lose(fmt::format("its connection to {} broke", place_.node));
+  }
+}
+
+int Agent::ask(const char* what, nlohmann::json with) {
+  with["type"] = "call";
+  with["call"] = ++calls_;
+  with["what"] = what;
+  send(with);
+  return calls_;
+}
+
+Result<nlohmann::json> Agent::answer(int call, milliseconds limit) {
+  if (!await([&] { return answers_.contains(call); }, limit)) {
+    return fail(ExitCode::machine_lacks,
+                lost_.empty()
+                    ? fmt::format("{} did not answer within {}", name(),
+                                  human_duration(static_cast<double>(limit.count()) / 1000))
+                    : fmt::format("{} is out of reach: {}", name(), lost_));
+  }
+  nlohmann::json answer = std::move(answers_.extract(call).mapped());
+  const std::string problem = string_at(answer, "problem");
+  if (problem.empty()) return answer;
+  return fail(ExitCode::machine_lacks, name() + " " + problem);
+}
+
+// The shortest of several round trips bounds the difference best.
+void Agent::compare_clocks(const std::string& own_boot_id) {
+  if (place_.boot_id == own_boot_id) return;
+  constexpr int trips = 8;
+  double shortest_s = 1e9;
+  for (int trip = 0; trip < trips; ++trip) {
+    const double asked_s = now_s();
+    const auto said = asked("clock", nlohmann::json::object());
+    const double answered_s = now_s();
+    if (!said || answered_s - asked_s >= shortest_s) continue;
+    shortest_s = answered_s - asked_s;
+    clock_ahead_s_ = said->value("now_s", 0.0) - (asked_s + answered_s) / 2;
+  }
+}
+
+int Agent::start(wire::StartWorker start) {
+  start.worker = ++started_;
+  workers_[start.worker] = {};
+  send(wire::to_json(start));
+  return start.worker;
+}
+
+AgentRank::~AgentRank() {
+  kill_soon();
+  agent_->forget(worker_);
+}
+
+void AgentRank::watch(std::vector<pollfd>& watched) const {
+  watched.push_back({agent_->descriptor(), POLLIN, 0});
+}
+
+void AgentRank::read_output(std::string& printed) {
+  agent_->update();
+  printed += std::exchange(told().printed, {});
+}
+
+void AgentRank::await_output() {
+  if (ended()) return;
+  ask();
+  constexpr milliseconds patience(2000);
+  agent_->await([this] { return told().answered == told().question || told().end; }, patience);
+}
+
+bool AgentRank::ended() {
+  agent_->update();
+  return told().end.has_value() || !agent_->lost().empty();
+}
+
+ProcessEnd AgentRank::wait() {
+  agent_->await([this] { return told().end.has_value(); }, std::chrono::seconds(30));
+  if (!told().end) return {true, SIGKILL, 0};
+  return {told().end->signalled, told().end->number, told().end->peak_memory_bytes};
+}
+
+std::string AgentRank::out_of_reach() const { return told().end ? "" : agent_->lost(); }
+std::string AgentRank::stopped() const { return told().end ? told().end->stopped : ""; }
+bool AgentRank::ended_by_system(const OutOfMemoryKills&) const {
+  return told().end && told().end->out_of_memory;
+}
+std::string AgentRank::cause() const { return told().end ? told().end->cause : ""; }
+
+void AgentRank::kill_soon() {
+  if (!told().end) agent_->send({{"type", "kill"}, {"worker", worker_}});
+}
+
+void AgentRank::kill() {
+  kill_soon();
+  agent_->await([this] { return told().end.has_value(); }, std::chrono::seconds(30));
+}
+
+void AgentRank::ask() {
+  told().collectives = -1;
+  agent_->send(wire::to_json(wire::Asked{worker_, ++told().question}));
+}
+
+bool AgentRank::answered() { return ended() || told().answered == told().question; }
+
+std::optional<std::int64_t> AgentRank::collectives() const {
+  const bool known = told().answered == told().question && told().collectives >= 0;
+  return known ? std::optional(told().collectives) : std::nullopt;
+}
+
+Result<void> AgentRank::take_file(const std::string& file, const std::filesystem::path& to) {
+  std::string content;
+  for (std::int64_t total = 1; static_cast<std::int64_t>(content.size()) < total;) {
+    const auto part = agent_->asked("fetch", {{"file", file}, {"offset", content.size()}},
+                                    std::chrono::minutes(1));
+    if (!part) return tl::unexpected(part.error());
+    total = part->value("total", std::int64_t{0});
+    const auto bytes = from_base64(string_at(*part, "bytes"));
+    const bool goes_on = bytes && (!bytes->empty() || total == 0);
+    if (!goes_on) return fail(ExitCode::machine_lacks, "its agent sent no bytes of the file");
+    content += *bytes;
+  }
+  std::error_code problem;
+  std::filesystem::create_directories(to.parent_path(), problem);
+  return write_file(to.string(), content);
+}
+
+}  // namespace assay::run

@@ -1,0 +1,287 @@
+#include "run/launch/job.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+#include <algorithm>
+
+#include <charconv>
+#include <cstdlib>
+
+#include "base/text.h"
+#include "run/launch/gathering.h"
+#include "run/launch/node.h"
+#include "wire/messages.h"
+
+namespace assay::run {
+
+namespace {
+
+Result<int> of_allocation(const std::string& name, const Variables& variables) {
+  if (name.empty()) return 0;
+  const auto text = variables(name.c_str());
+  if (!text) return 0;
+  int value = 0;
+  const char* end = text->data() + text->size();
+  if (std::from_chars(text->data(), end, value).ptr == end && value > 0) return value;
+  return fail(ExitCode::bad_input, fmt::format("{}: '{}' is no number of at least 1", name, *text));
+}
+
+std::map<std::string, std::string> names_of(const LaunchRequest& request, const LaunchSize& size) {
+  return {{"ranks", std::to_string(size.ranks())},
+          {"nodes", std::to_string(size.nodes)},
+          {"ranks_per_node", std::to_string(size.ranks_per_node)},
+          {"ranks_per_machine",
+           std::to_string(request.simulate_nodes ? size.ranks() : size.ranks_per_node)},
+          {"hosts", join(request.hosts, ",")}};
+}
+
+Result<Process> start_command(const LaunchRequest& request,
+                              const std::map<std::string, std::string>& names,
+                              const std::string& control, const std::string& token) {
+  Process::Command command;
+  auto words = command_of(request.launcher, names, own_variables());
+  if (!words) return tl::unexpected(words.error());
+  command.arguments = std::move(*words);
+  command.standard_input = request.launcher.secret_by_input;
+  if (!command.standard_input) {
+    command.environment = {{wire::control_variable, control}, {wire::token_variable, token}};
+  }
+  auto process = Process::start(command);
+  if (!process || !command.standard_input) return process;
+  const std::string lines = control + "\n" + token + "\n";
+  static_cast<void>(!::write(process->input().number(), lines.data(), lines.size()));
+  process->input().close();
+  return process;
+}
+
+Result<std::vector<Process>> start_commands(const Installation& installation,
+                                            const LaunchRequest& request, const LaunchSize& size,
+                                            const std::string& control, const std::string& token) {
+  std::vector<Process> commands;
+  if (request.launcher.command.empty()) return commands;
+  auto names = names_of(request, size);
+  names["assay"] = installation.executable.string();
+  names["assay_prefix"] = installation.executable.parent_path().parent_path().string();
+  const int count = request.launcher.each_rank ? size.ranks() : 1;
+  for (int rank = 0; rank < count; ++rank) {
+    const int node = rank / size.ranks_per_node;
+    names["rank"] = std::to_string(rank);
+    names["local_rank"] = std::to_string(rank % size.ranks_per_node);
+    names["node"] = std::to_string(node);
+    if (static_cast<std::size_t>(node) < request.hosts.size()) {
+      names["host"] = request.hosts[static_cast<std::size_t>(node)];
+    }
+    auto process = start_command(request, names, control, token);
+    if (!process) return tl::unexpected(process.error());
+    commands.push_back(std::move(*process));
+  }
+  return commands;
+}
+
+Result<wire::Listener> listen_at(const std::string& control) {
+  const std::size_t colon = control.rfind(':');
+  const std::string host = control.empty() ? "0.0.0.0" : control.substr(0, colon);
+  int port = 0;
+  if (colon != std::string::npos) {
+    const char* end = control.data() + control.size();
+    if (std::from_chars(control.data() + colon + 1, end, port).ptr != end || port < 0 ||
+        port > 65535) {
+      return fail(ExitCode::bad_input, fmt::format("--control: '{}' is no address", control),
+                  "write an address of this machine, such as 10.0.0.1 or 10.0.0.1:4000");
+    }
+  }
+  auto listener = wire::Listener::on(host, port);
+  if (listener) return listener;
+  return fail(listener.error().exit_code, "--control: " + listener.error().text(),
+              "name an address of this machine and a free port, or no port");
+}
+
+// Of those that start the ranks themselves the user gives both sides the same.
+std::string token_of_job() {
+  const char* given = std::getenv(wire::token_variable);
+  return given == nullptr || *given == '\0' ? random_token() : given;
+}
+
+}  // namespace
+
+Result<LaunchSize> size_of(const LaunchRequest& request, const LaunchSize& needed,
+                           const Variables& variables) {
+  const auto nodes = of_allocation(request.launcher.nodes, variables);
+  if (!nodes) return tl::unexpected(nodes.error());
+  const auto ranks = of_allocation(request.launcher.ranks, variables);
+  if (!ranks) return tl::unexpected(ranks.error());
+  LaunchSize size = needed;
+  const int hosts = static_cast<int>(request.hosts.size());
+  const int there = *nodes > 0 ? *nodes : hosts;
+  if (there > 0) size.nodes = std::min(size.nodes, there);
+  if (request.nodes > 0) size.nodes = request.nodes;
+  if (*ranks > 0 && *nodes > 0) {
+    size.ranks_per_node = std::min(size.ranks_per_node, std::max(1, *ranks / *nodes));
+  }
+  if (request.ranks_per_node > 0) size.ranks_per_node = request.ranks_per_node;
+  return size;
+}
+
+Result<std::string> batch_script(const LaunchRequest& request, const LaunchSize& size,
+                                 const std::string& command) {
+  if (request.launcher.script.empty()) {
+    return fail(ExitCode::bad_input,
+                fmt::format("the launcher {} has no batch script", request.launcher.name),
+                "--launcher slurm has one; a launcher's file gives it as `script`");
+  }
+  auto names = names_of(request, size);
+  names["command"] = command;
+  return filled_in(request.launcher.script, names, own_variables());
+}
+
+Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation,
+                                                const LaunchRequest& request,
+                                                const LaunchSize& size, Interrupt* interrupt,
+                                                const Tell& tell) {
+  const Launcher& launcher = request.launcher;
+  if (!launcher.allocated.empty() && !own_variables()(launcher.allocated.c_str())) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("--launcher {} works within an allocation: {} is not set",
+                            launcher.name, launcher.allocated),
+                "--write-script FILE writes the batch file that runs this command in one");
+  }
+  auto listener = listen_at(request.control);
+  if (!listener) return tl::unexpected(listener.error());
+  std::unique_ptr<RankJob> job(new RankJob);
+  job->listener_ = std::move(*listener);
+  const std::string token = token_of_job();
+  const std::string control = job->listener_.address();
+  auto commands = start_commands(installation, request, size, control, token);
+  if (!commands) return tl::unexpected(commands.error());
+  job->commands_ = std::move(*commands);
+  const bool waits = launcher.command.empty();
+  if (waits) {
+    const bool known = std::getenv(wire::token_variable) != nullptr;
+    tell(
+        fmt::format("waiting for ranks; let the launch engine start `assay worker` with\n"
+                    "  {}={} {}={}\n",
+                    wire::control_variable, control, wire::token_variable,
+                    known ? "(as it is set here)" : token));
+  }
+  auto agents = gather(job->listener_, token, waits ? 0 : size.ranks(), job->commands_, interrupt);
+  if (!agents) return tl::unexpected(agents.error());
+  job->agents_ = std::move(*agents);
+  for (const auto& agent : job->agents_) job->places_.push_back(agent->place());
+  if (auto checked = job->check(installation, request); !checked) {
+    return tl::unexpected(checked.error());
+  }
+  return job;
+}
+
+Result<void> RankJob::check(const Installation& installation, const LaunchRequest& request) {
+  const std::string own = hashes_.of(installation.worker_library.string());
+  for (const auto& agent : agents_) {
+    if (agent->place().worker_sha256 != own) {
+      return fail(ExitCode::machine_lacks,
+                  fmt::format("{} has another build of assay: its {} has the SHA-256 {:.12}, this "
+                              "host's {:.12}",
+                              agent->name(), installation.worker_library.filename().string(),
+                              agent->place().worker_sha256.empty() ? "(no file)"
+                                                                   : agent->place().worker_sha256,
+                              own),
+                  "install the same build at the same path on every node");
+    }
+  }
+  auto nodes = nodes_of(places_, {request.nodes, request.simulate_nodes});
+  if (!nodes) return tl::unexpected(nodes.error());
+  nodes_ = std::move(*nodes);
+  const std::string own_boot_id = this_node().boot_id;
+  for (const auto& agent : agents_) agent->compare_clocks(own_boot_id);
+  return {};
+}
+
+std::string RankJob::lost() {
+  for (const auto& agent : agents_) {
+    agent->update();
+    if (!agent->lost().empty()) {
+      return fmt::format("{} is out of reach: {}", agent->name(), agent->lost());
+    }
+  }
+  return {};
+}
+
+// Rank 0 binds a port; each other rank tries whether it reaches the machine there.
+Result<RankJob::Rendezvous> RankJob::meet(const std::vector<Seat>& seats) {
+  Agent& first = *agents_[seats.front().rank];
+  const wire::Join& place = first.place();
+  const bool named = place.address != first.peer_address();
+  const auto bound =
+      first.asked("bind", {{"host", named ? "0.0.0.0" : place.address}, {"port", place.port}});
+  if (!bound) return tl::unexpected(bound.error());
+  Rendezvous found{place.address, bound->value("port", 0)};
+  const std::string probe = fmt::format("{}:{}", found.host, bound->value("probe", 0));
+  std::vector<std::pair<Agent*, int>> calls;
+  for (const Seat& seat : seats) {
+    Agent& agent = *agents_[seat.rank];
+    calls.emplace_back(&agent, agent.ask("reach", {{"address", probe}}));
+  }
+  for (const auto& [agent, call] : calls) {
+    if (const auto reached = agent->answer(call, std::chrono::seconds(20)); !reached) {
+      return fail(ExitCode::machine_lacks,
+                  fmt::format("the rendezvous at rank {} cannot be reached: {}", seats.front().rank,
+                              reached.error().text()),
+                  "MASTER_ADDR, where it is set, must name rank 0's machine for all");
+    }
+  }
+  return found;
+}
+
+Result<std::vector<std::unique_ptr<RankProcess>>> RankJob::start_workers(
+    const std::vector<Seat>& seats, const std::string& token) {
+  if (const std::string why = lost(); !why.empty()) return fail(ExitCode::machine_lacks, why);
+  Rendezvous rendezvous;
+  if (seats.size() > 1) {
+    auto met = meet(seats);
+    if (!met) return tl::unexpected(met.error());
+    rendezvous = std::move(*met);
+  }
+  std::vector<std::unique_ptr<RankProcess>> ranks;
+  for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+    const Seat& seat = seats[rank];
+    const auto& agent = agents_[seat.rank];
+    wire::StartWorker start;
+    start.environment = {
+        {wire::control_variable, fmt::format("{}:{}", agent->host_address(), listener_.port())},
+        {wire::token_variable, token},
+        {wire::address_variable, agent->peer_address()},
+        {"RANK", std::to_string(rank)},
+        {"LOCAL_RANK", std::to_string(seat.device)},
+        {"LOCAL_WORLD_SIZE", std::to_string(seat.local_ranks)},
+        {"WORLD_SIZE", std::to_string(seats.size())},
+        {"MASTER_ADDR", rendezvous.host},
+        {"MASTER_PORT", std::to_string(rendezvous.port)}};
+    start.at_rendezvous = rank == 0 && seats.size() > 1;
+    start.share = seat.local_ranks;
+    ranks.push_back(std::make_unique<AgentRank>(agent, agent->start(std::move(start))));
+  }
+  return ranks;
+}
+
+std::string RankJob::other_files(const std::vector<Seat>& seats,
+                                 const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    const std::string own = hashes_.of(file);
+    std::vector<std::pair<Agent*, int>> calls;
+    for (const Seat& seat : seats) {
+      Agent& agent = *agents_[seat.rank];
+      calls.emplace_back(&agent, agent.ask("hash", {{"file", file}}));
+    }
+    for (const auto& [agent, call] : calls) {
+      const auto said = agent->answer(call, std::chrono::minutes(1));
+      if (!said) return said.error().text();
+      const std::string theirs = string_at(*said, "sha256");
+      if (theirs == own) continue;
+      return fmt::format("{} {} of '{}'; every rank needs the host's, at the same path",
+                         agent->name(), theirs.empty() ? "has no copy" : "has another build", file);
+    }
+  }
+  return {};
+}
+
+}  // namespace assay::run

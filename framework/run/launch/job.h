@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/launch/agent.h"
+#include "run/launch/file_hashes.h"
+#include "run/launch/launcher.h"
+#include "run/launch/nodes.h"
+#include "run/process/installation.h"
+#include "run/process/interrupt.h"
+
+namespace assay::run {
+
+struct LaunchRequest {
+  Launcher launcher;
+  int nodes = 0;                   // 0: as many as the cases need, or the allocation has
+  int ranks_per_node = 0;          // the same
+  std::vector<std::string> hosts;  // for {host}: one a node
+  std::string control;             // "address[:port]" of this host; "": all its addresses
+  bool simulate_nodes = false;
+};
+
+// How many ranks a launch has on how many nodes.
+struct LaunchSize {
+  int nodes = 1;
+  int ranks_per_node = 1;
+  int ranks() const { return nodes * ranks_per_node; }
+};
+
+// The size for cases that need `needed`: what was asked for, or the allocation has, else what they
+// need. Errors: a variable of the allocation is no number.
+Result<LaunchSize> size_of(const LaunchRequest& request, const LaunchSize& needed,
+                           const Variables& variables);
+
+// The batch script that runs `command`, from the launcher's template. Errors: it has none.
+Result<std::string> batch_script(const LaunchRequest& request, const LaunchSize& size,
+                                 const std::string& command);
+
+// Ranks that a launch engine has started, each with its agent.
+class RankJob {
+ public:
+  // tell: hears what a user must know meanwhile, such as the address at which to join.
+  using Tell = std::function<void(const std::string&)>;
+
+  // Starts the ranks, or waits for those that others start, and checks that the world is whole, of
+  // one size, of one build and on the nodes that were asked for. Errors name the ranks that are
+  // missing or wrong; the launcher's last words follow.
+  static Result<std::unique_ptr<RankJob>> start(const Installation& installation,
+                                                const LaunchRequest& request,
+                                                const LaunchSize& size, Interrupt* interrupt,
+                                                const Tell& tell);
+
+  const LaunchNodes& nodes() const { return nodes_; }
+  const std::vector<wire::Join>& places() const { return places_; }
+  const std::string& engine() const { return places_.front().engine; }
+  Seats seats(int world_size, int case_nodes, bool on_cuda) const {
+    return seats_for(places_, nodes_, world_size, case_nodes, on_cuda);
+  }
+
+  // Why a rank is lost since the start; "" while none is.
+  std::string lost();
+
+  // Starts a worker on each seat; they connect to listener(). Errors: a rank is lost, the
+  // rendezvous cannot be bound or reached.
+  Result<std::vector<std::unique_ptr<RankProcess>>> start_workers(const std::vector<Seat>& seats,
+                                                                  const std::string& token);
+  wire::Listener& listener() { return listener_; }
+  // Compares each file with that of the seats' nodes; "" where all are the same.
+  std::string other_files(const std::vector<Seat>& seats, const std::vector<std::string>& files);
+
+ private:
+  RankJob() = default;
+
+  struct Rendezvous {
+    std::string host;
+    int port = 0;
+  };
+  Result<Rendezvous> meet(const std::vector<Seat>& seats);
+  Result<void> check(const Installation& installation, const LaunchRequest& request);
+
+  wire::Listener listener_;
+  std::vector<Process> commands_;
+  std::vector<std::shared_ptr<Agent>> agents_;  // by rank
+  std::vector<wire::Join> places_;
+  LaunchNodes nodes_;
+  FileHashes hashes_;
+};
+
+}  // namespace assay::run

@@ -1,0 +1,236 @@
+#include "run/launch/rank_agent.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <list>
+#include <thread>
+
+#include "base/files_below.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "run/cases/machine.h"
+#include "run/launch/agent_worker.h"
+#include "run/launch/base64.h"
+#include "run/launch/file_hashes.h"
+#include "run/launch/node.h"
+#include "run/process/loading.h"
+#include "run/process/temporary_folder.h"
+#include "wire/messages.h"
+
+namespace assay::run {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t part_bytes = 8u << 20;  // of a file, in one message
+
+nlohmann::json problem(std::string words) { return {{"problem", std::move(words)}}; }
+
+class RankAgent {
+ public:
+  RankAgent(const Installation& installation, const EnginePlace& place, wire::Channel host)
+      : installation_(installation), place_(place), host_(std::move(host)) {}
+
+  Result<void> run(const std::string& token) {
+    const auto guard = MemoryGuard::from_environment();
+    if (!guard) return tl::unexpected(guard.error());
+    if (auto sent = host_.send(wire::to_json(join(token))); !sent) return sent;
+    while (true) {
+      wait();
+      if (readable(host_.descriptor())) {
+        const auto alive = host_.read_available();
+        for (;;) {
+          const auto message = host_.next();
+          if (!message) return tl::unexpected(message.error());
+          if (!*message) break;
+          take(**message);
+        }
+        if (!alive || !*alive) return farewell();  // the workers end with this object
+      }
+      for (AgentWorker& worker : workers_) worker.tell(host_);
+      workers_.remove_if([](const AgentWorker& worker) { return worker.over(); });
+    }
+  }
+
+ private:
+  wire::Join join(const std::string& token) {
+    const Machine machine = probe_machine();
+    const NodeIdentity node = this_node();
+    wire::Join join;
+    join.token = token;
+    join.engine = place_.engine;
+    join.rank = place_.rank;
+    join.size = place_.size;
+    join.local_rank = place_.local_rank;
+    join.node = place_.node.empty() ? machine.host : place_.node;
+    join.boot_id = node.boot_id;
+    join.network = node.network;
+    join.address =
+        place_.master_host.empty() || place_.rank != 0 ? host_.own_host() : place_.master_host;
+    join.port = place_.rank == 0 ? place_.master_port : 0;
+    join.pid = static_cast<int>(::getpid());
+    join.folder = folder_.path().string();
+    join.worker_sha256 = hashes_.of(installation_.worker_library.string());
+    join.machine = to_json(machine);
+    for (const Gpu& gpu : machine.gpus) join.gpus.push_back(gpu.uuid);
+    return join;
+  }
+
+  void wait() {
+    std::vector<pollfd> watched = {{host_.descriptor(), POLLIN, 0}};
+    int limit_ms = -1;
+    for (AgentWorker& worker : workers_) {
+      const int next_ms = worker.guard_memory();
+      if (next_ms >= 0 && (limit_ms < 0 || next_ms < limit_ms)) limit_ms = next_ms;
+      worker.watch(watched);
+    }
+    ::poll(watched.data(), watched.size(), limit_ms);
+  }
+
+  void take(const nlohmann::json& message) {
+    welcome_ = true;
+    const std::string type = wire::message_type(message);
+    if (type == "start") {
+      if (const auto start = wire::start_worker_from_json(message)) begin(*start);
+    } else if (type == "kill") {
+      if (AgentWorker* worker = find(message.value("worker", 0))) worker->kill();
+    } else if (type == "asked") {
+      const auto asked = wire::asked_from_json(message);
+      if (!asked) return;
+      if (AgentWorker* worker = find(asked->worker)) worker->ask(*asked);
+    } else if (type == "call") {
+      nlohmann::json answer = answer_to(string_at(message, "what"), message);
+      answer["type"] = "answer";
+      answer["call"] = message.value("call", 0);
+      static_cast<void>(host_.send(answer));
+    }
+  }
+
+  Result<void> farewell() const {
+    if (welcome_) return {};
+    return fail(ExitCode::machine_lacks,
+                fmt::format("the host turned rank {} of {} away", place_.rank, place_.size),
+                fmt::format("the host says why; without a word, {} is not the host's",
+                            wire::token_variable));
+  }
+
+  AgentWorker* find(int number) {
+    for (AgentWorker& worker : workers_) {
+      if (worker.number() == number) return &worker;
+    }
+    return nullptr;
+  }
+
+  void begin(const wire::StartWorker& start) {
+    Process::Command command;
+    command.arguments = {installation_.executable.string(), "worker", "serve"};
+    command.environment = start.environment;
+    if (start.at_rendezvous && rendezvous_.open()) {
+      command.passed.push_back(rendezvous_.number());
+      command.environment[wire::rendezvous_variable] = std::to_string(rendezvous_.number());
+    }
+    auto guard = MemoryGuard::from_environment();
+    auto worker =
+        AgentWorker::start(start.worker, std::move(command), guard->shared_by(start.share));
+    probe_ = {};
+    if (start.at_rendezvous) rendezvous_.close();
+    if (worker) {
+      workers_.push_back(std::move(*worker));
+      return;
+    }
+    static_cast<void>(
+        host_.send(wire::to_json(wire::WorkerPrinted{start.worker, worker.error().text()})));
+    static_cast<void>(
+        host_.send(wire::to_json(wire::WorkerEnded{.worker = start.worker, .number = 127})));
+  }
+
+  nlohmann::json answer_to(const std::string& what, const nlohmann::json& message) {
+    if (what == "clock") {
+      return {{"now_s", std::chrono::duration<double>(Clock::now().time_since_epoch()).count()}};
+    }
+    if (what == "bind") return bind(string_at(message, "host"), message.value("port", 0));
+    if (what == "reach") return reach(string_at(message, "address"));
+    if (what == "hash") return hash(string_at(message, "file"));
+    if (what == "fetch") return fetch(string_at(message, "file"), message.value("offset", 0));
+    return problem("does not know the call '" + what + "'; is it of another build?");
+  }
+
+  // A second socket, which listens, lets the other ranks try whether they reach this one.
+  nlohmann::json bind(const std::string& host, int port) {
+    auto bound = wire::bind_port(host, port);
+    if (!bound) return problem(bound.error().text());
+    auto listener = wire::Listener::on(host, 0);
+    if (!listener) return problem(listener.error().text());
+    rendezvous_ = std::move(bound->socket);
+    probe_ = std::move(*listener);
+    return {{"port", bound->port}, {"probe", probe_.port()}};
+  }
+
+  static nlohmann::json reach(const std::string& address) {
+    const auto channel = wire::connect(address);
+    return channel ? nlohmann::json::object() : problem(channel.error().text());
+  }
+
+  nlohmann::json hash(const std::string& file) { return {{"sha256", hashes_.of(file)}}; }
+
+  // Copies the file first: what a plugin has left may be a link, a pipe or still written to.
+  nlohmann::json fetch(const std::string& file, std::int64_t offset) {
+    const std::filesystem::path copy = folder_.path() / "fetched";
+    if (offset == 0) {
+      const auto digest = digest_below(folder_.path(), file, INT64_MAX);
+      if (!digest) return problem(digest.error().text());
+      if (auto copied = copy_from_below(folder_.path(), file, *digest, copy); !copied) {
+        return problem(copied.error().text());
+      }
+    }
+    std::error_code missing;
+    const auto total = std::filesystem::file_size(copy, missing);
+    std::ifstream stream(copy, std::ios::binary);
+    stream.seekg(offset);
+    std::string bytes(part_bytes, '\0');
+    stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
+    return {{"total", total}, {"bytes", to_base64(bytes)}};
+  }
+
+  const Installation& installation_;
+  const EnginePlace& place_;
+  wire::Channel host_;
+  bool welcome_ = false;
+  const TemporaryFolder folder_{"rank"};
+  FileHashes hashes_;
+  wire::Descriptor rendezvous_;
+  wire::Listener probe_;
+  std::list<AgentWorker> workers_;
+};
+
+}  // namespace
+
+Result<void> serve_agent(const Installation& installation, const EnginePlace& place,
+                         const HostPlace& host) {
+  const auto bounds = bounds_of_loading();
+  if (!bounds) return tl::unexpected(bounds.error());
+  const auto limit = Clock::now() + bounds->time;
+  while (true) {
+    auto channel = wire::connect(host.control, std::chrono::seconds(5));
+    if (channel) return RankAgent(installation, place, std::move(*channel)).run(host.token);
+    if (channel.error().exit_code == ExitCode::bad_input) return tl::unexpected(channel.error());
+    if (Clock::now() > limit) {
+      return fail(ExitCode::machine_lacks,
+                  fmt::format("rank {} of {} waited {} for its host: {}", place.rank, place.size,
+                              human_duration(bounds->time.count()), channel.error().text()),
+                  "`assay run --launcher wait` says at which address it waits; is it reachable "
+                  "from here?");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+}  // namespace assay::run
