@@ -82,15 +82,16 @@ TEST_F(LaunchTest, NodesThatAreOneAreRefusedAndDeclaredOnesAreMarked) {
 // Two nodes that are one machine: Slurm calls them n1 and n2.
 TEST_F(LaunchTest, FourRanksOnTwoNodesOfSlurm) {
   write_experiment("  - {culprit: 0, world_size: 2}\n  - {culprit: 1, world_size: 4, nodes: 2}\n");
-  const std::vector<std::string> cluster = {"sh",
-                                            ASSAY_SOURCE_DIR "/tests/end_to_end/slurm_cluster.sh",
-                                            (folder_.path() / "slurm").string()};
-  const Ended refused = run({"--launcher", "slurm"}, cluster);
+  const auto cluster = [&](const char* name) -> std::vector<std::string> {
+    return {"sh", ASSAY_SOURCE_DIR "/tests/end_to_end/slurm_cluster.sh",
+            (folder_.path() / name).string()};
+  };
+  const Ended refused = run({"--launcher", "slurm"}, cluster("one"));
   constexpr int cannot = 77;
   if (refused.exit_code == cannot) GTEST_SKIP() << refused.output << refused.errors;
   EXPECT_EQ(refused.exit_code, 3) << refused.output << refused.errors;
   EXPECT_THAT(refused.errors, HasSubstr("2 nodes (n1, n2) are 1 machine"));
-  const Ended ended = run({"--launcher", "slurm", "--simulate-nodes"}, cluster);
+  const Ended ended = run({"--launcher", "slurm", "--simulate-nodes"}, cluster("two"));
   EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
   EXPECT_THAT(ended.output, HasSubstr("outcomes: 2 ok"));
   EXPECT_THAT(ended.output, HasSubstr("† simulated nodes (1 cell"));

@@ -53,11 +53,11 @@ NodeName=n[1-2] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((base + 1))-$((bas
 PartitionName=all Nodes=n[1-2] Default=YES MaxTime=10 State=UP
 CONF
 export SLURM_CONF="$folder/slurm.conf"
-slurmctld && slurmd -N n1 && slurmd -N n2 || { cat "$folder"/*.log; exit 77; }
+slurmctld && slurmd -N n1 && slurmd -N n2 || { tail -n 3 "$folder"/*.log; exit 77; }
 waited=0
 until [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; do
   waited=$((waited + 1))
-  [ $waited -lt 200 ] || { echo "the nodes do not come up:" && sinfo && cat "$folder"/*.log && exit 77; }
+  [ $waited -lt 200 ] || { echo "the nodes do not come up:" && sinfo && tail -n 3 "$folder"/*.log && exit 77; }
   sleep 0.05
 done
 cd "$OLDPWD" || exit 1
