@@ -8,6 +8,7 @@
 
 #include "exported.h"
 #include "program.h"
+#include "two_nodes.h"
 
 namespace assay::test {
 namespace {
@@ -97,6 +98,19 @@ TEST_F(LaunchTest, FourRanksOnTwoNodesOfSlurm) {
   EXPECT_THAT(ended.output, HasSubstr("† simulated nodes (1 cell"));
 }
 
+TEST_F(LaunchTest, TwoNetworkNamespacesStandForTwoNodes) {
+  const TwoNodes nodes;
+  if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
+  write_experiment("  - {culprit: 0, world_size: 2, nodes: 2}\n");
+  folder_.write("nodes.yaml", nodes.launcher());
+  std::vector<std::string> options = nodes.options();
+  options.insert(options.end(), {"--launcher", "./nodes.yaml"});
+  const Ended ended = run(options, nodes.on_first());
+  EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
+  EXPECT_THAT(ended.output, HasSubstr("outcomes: 1 ok"));
+  EXPECT_THAT(ended.output, HasSubstr("(network namespaces)"));
+}
+
 // The reverse: somebody else starts the ranks, and the host waits for them.
 TEST_F(LaunchTest, TheHostWaitsForRanksThatOthersStart) {
   write_experiment("  - {culprit: 0, world_size: 2}\n");
@@ -113,56 +127,6 @@ TEST_F(LaunchTest, TheHostWaitsForRanksThatOthersStart) {
   EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
   EXPECT_THAT(ended.errors, HasSubstr("ASSAY_CONTROL=127.0.0.1:" + port));
   EXPECT_THAT(ended.errors, Not(HasSubstr("secret")));
-}
-
-TEST_F(LaunchTest, RanksOfWorldsOfTwoSizesAreRefused) {
-  write_experiment("  - {culprit: 0, world_size: 2}\n");
-  folder_.write("sizes.yaml",
-                "description: Ranks that disagree.\neach: rank\n"
-                "command: [env, \"RANK={rank}\", \"WORLD_SIZE=2{rank}\", \"{assay}\", worker]\n");
-  const Ended ended = run({"--launcher", "./sizes.yaml"});
-  EXPECT_EQ(ended.exit_code, 3) << ended.output;
-  EXPECT_THAT(ended.errors, HasSubstr("is of a world of 2"));
-  EXPECT_THAT(ended.errors, HasSubstr("this launch has 2"));
-}
-
-TEST_F(LaunchTest, APortThatIsTakenIsNamed) {
-  write_experiment("  - {culprit: 0, world_size: 2}\n");
-  folder_.write("port.yaml",
-                "description: A rendezvous at a port that the host itself holds.\neach: rank\n"
-                "command: [env, \"RANK={rank}\", \"WORLD_SIZE={ranks}\", MASTER_ADDR=127.0.0.1,\n"
-                "          \"MASTER_PORT={PORT}\", \"{assay}\", worker]\n");
-  const std::string port = std::to_string(20000 + ::getpid() % 10000);
-  const Ended ended =
-      run({"--launcher", "./port.yaml", "--control", "127.0.0.1:" + port}, {"env", "PORT=" + port});
-  EXPECT_EQ(ended.exit_code, 1) << ended.output << ended.errors;
-  EXPECT_THAT(ended.output, HasSubstr("cannot bind port " + port));
-  EXPECT_THAT(ended.output, HasSubstr("Address already in use"));
-}
-
-TEST_F(LaunchTest, AnUnreachableRendezvousIsNamed) {
-  write_experiment("  - {culprit: 0, world_size: 2}\n");
-  // An address that is set aside for documentation (RFC 5737): nobody has it.
-  folder_.write("far.yaml",
-                "description: A rendezvous that is nowhere.\neach: rank\n"
-                "command: [env, \"RANK={rank}\", \"WORLD_SIZE={ranks}\", MASTER_ADDR=192.0.2.1,\n"
-                "          \"{assay}\", worker]\n");
-  const Ended ended = run({"--launcher", "./far.yaml"});
-  EXPECT_EQ(ended.exit_code, 1) << ended.output << ended.errors;
-  EXPECT_THAT(ended.output, HasSubstr("the rendezvous at rank 0 cannot be reached"));
-  EXPECT_THAT(ended.output, HasSubstr("192.0.2.1"));
-}
-
-TEST_F(LaunchTest, RanksThatDoNotArriveAreNamed) {
-  write_experiment("  - {culprit: 0, world_size: 3}\n");
-  folder_.write(
-      "late.yaml",
-      "description: Of three ranks one arrives.\neach: rank\n"
-      "command: [sh, -c, \"test {rank} != 1 && exec sleep 1000; exec {assay} worker\"]\n");
-  folder_.write("run.sh", "RANK=1 WORLD_SIZE=3 ASSAY_LOAD_TIMEOUT='2 s' exec \"$@\"\n");
-  const Ended ended = run({"--launcher", "./late.yaml"}, {"sh", "run.sh"});
-  EXPECT_EQ(ended.exit_code, 3) << ended.output;
-  EXPECT_THAT(ended.errors, HasSubstr("of 3 ranks, ranks 0, 2 did not arrive within 2"));
 }
 
 TEST_F(LaunchTest, OutsideAnAllocationSlurmWritesItsScript) {

@@ -80,7 +80,7 @@ std::vector<RankFault> faults_of_other_ranks() {
 }
 
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
-                                  const RankFault& fault) {
+                                  const RankFault& fault, const std::string& launcher) {
   Trial trial(group);
   trial.folder().write(
       "ranks.yaml",
@@ -92,7 +92,13 @@ void expect_ends_the_case_for_all(const std::string& device, const std::string& 
                   "  - {{fault: {}, moment: {}, culprit: {}, measure.timeout: {}}}\n"
                   "  - {{fault: none, culprit: 1}}\n",
                   fault.ranks, device, fault.fault, fault.moment, fault.culprit, fault.timeout));
-  const End end = trial.run({"run", "ranks.yaml", "--plugin", test::fixture("hostile_ranks")});
+  std::vector<std::string> words = {"run", "ranks.yaml", "--plugin",
+                                    test::fixture("hostile_ranks")};
+  if (!launcher.empty()) {
+    trial.folder().write("launcher.yaml", launcher);
+    words.insert(words.end(), {"--launcher", "./launcher.yaml"});
+  }
+  const End end = trial.run(words);
   // The host and rank 0's store listen, so the search for leftovers had something to find.
   EXPECT_GE(end.listeners, 2u);
   const Struck struck{1, 3, fault.outcome, fault.reason, "", ""};

@@ -31,7 +31,8 @@ std::vector<RankFault> faults_of_other_ranks();
 
 // Runs good case, fault, good case on ranks of the device. Checks that the fault costs only its
 // case, ends it for all ranks within its limit and is reported everywhere (struck_case.h).
+// launcher: the text of a file of configs/launchers that starts the ranks; "": the host does.
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
-                                  const RankFault& fault);
+                                  const RankFault& fault, const std::string& launcher = "");
 
 }  // namespace assay::faults

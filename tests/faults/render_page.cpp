@@ -44,6 +44,8 @@ constexpr Table tables[] = {
     {"Plugins on a GPU", "Plugins on a GPU", "", ""},
     {"Ranks over Gloo", "Ranks over Gloo", "", ""},
     {"Ranks over NCCL", "Ranks over NCCL", "", ""},
+    {"Ranks that a launcher starts", "Ranks that a launcher starts", "",
+     "A node that disappears is a network namespace behind a veth pair.\n\n", whole},
     {"External programs", "External programs", "", ""},
     {"Libraries loaded where plugins are listed", "Plugins as they are loaded",
      ", where plugins are listed",

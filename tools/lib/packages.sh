@@ -75,6 +75,15 @@ install_packages() {
     die 3 "apt-get failed, see above; run it by hand: apt-get update && $command"
 }
 
+# Launch engines and network tools that tests skip without: installed where that needs no password.
+ensure_engines() {
+  local missing=() pair
+  for pair in mpirun:openmpi-bin slurmctld:slurm-wlm munged:munge ip:iproute2; do
+    PATH=$PATH:/usr/sbin command -v "${pair%:*}" >/dev/null 2>&1 || missing+=("${pair#*:}")
+  done
+  [ ${#missing[@]} = 0 ] || ! can_administrate || install_packages "${missing[*]}"
+}
+
 # ensure_program PROGRAM: installs a developer's tool from the package of the same name.
 ensure_program() {
   command -v "$1" >/dev/null 2>&1 || install_packages "$1"

@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "run/launch/gathering.h"
@@ -148,47 +149,49 @@ Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation
   }
   auto listener = listen_at(request.control);
   if (!listener) return tl::unexpected(listener.error());
-  std::unique_ptr<RankJob> job(new RankJob);
+  std::unique_ptr<RankJob> job(new RankJob(installation, request, size, interrupt));
   job->listener_ = std::move(*listener);
-  const std::string token = token_of_job();
-  const std::string control = job->listener_.address();
-  auto commands = start_commands(installation, request, size, control, token);
-  if (!commands) return tl::unexpected(commands.error());
-  job->commands_ = std::move(*commands);
-  const bool waits = launcher.command.empty();
-  if (waits) {
+  job->token_ = token_of_job();
+  if (launcher.command.empty()) {
     const bool known = std::getenv(wire::token_variable) != nullptr;
     tell(
         fmt::format("waiting for ranks; let the launch engine start `assay worker` with\n"
                     "  {}={} {}={}\n",
-                    wire::control_variable, control, wire::token_variable,
-                    known ? "(as it is set here)" : token));
+                    wire::control_variable, job->listener_.address(), wire::token_variable,
+                    known ? "(as it is set here)" : job->token_));
   }
-  auto agents = gather(job->listener_, token, waits ? 0 : size.ranks(), job->commands_, interrupt);
-  if (!agents) return tl::unexpected(agents.error());
-  job->agents_ = std::move(*agents);
-  for (const auto& agent : job->agents_) job->places_.push_back(agent->place());
-  if (auto checked = job->check(installation, request); !checked) {
-    return tl::unexpected(checked.error());
-  }
+  if (auto up = job->bring_up(); !up) return tl::unexpected(up.error());
   return job;
 }
 
-Result<void> RankJob::check(const Installation& installation, const LaunchRequest& request) {
-  const std::string own = hashes_.of(installation.worker_library.string());
+Result<void> RankJob::bring_up() {
+  auto commands = start_commands(installation_, request_, size_, listener_.address(), token_);
+  if (!commands) return tl::unexpected(commands.error());
+  commands_ = std::move(*commands);
+  const int ranks = request_.launcher.command.empty() ? 0 : size_.ranks();
+  auto agents = gather(listener_, token_, ranks, commands_, interrupt_);
+  if (!agents) return tl::unexpected(agents.error());
+  agents_ = std::move(*agents);
+  places_.clear();
+  for (const auto& agent : agents_) places_.push_back(agent->place());
+  return check();
+}
+
+Result<void> RankJob::check() {
+  const std::string own = hashes_.of(installation_.worker_library.string());
   for (const auto& agent : agents_) {
     if (agent->place().worker_sha256 != own) {
       return fail(ExitCode::machine_lacks,
                   fmt::format("{} has another build of assay: its {} has the SHA-256 {:.12}, this "
                               "host's {:.12}",
-                              agent->name(), installation.worker_library.filename().string(),
+                              agent->name(), installation_.worker_library.filename().string(),
                               agent->place().worker_sha256.empty() ? "(no file)"
                                                                    : agent->place().worker_sha256,
                               own),
                   "install the same build at the same path on every node");
     }
   }
-  auto nodes = nodes_of(places_, {request.nodes, request.simulate_nodes});
+  auto nodes = nodes_of(places_, {request_.nodes, request_.simulate_nodes});
   if (!nodes) return tl::unexpected(nodes.error());
   nodes_ = std::move(*nodes);
   const std::string own_boot_id = this_node().boot_id;
@@ -196,14 +199,32 @@ Result<void> RankJob::check(const Installation& installation, const LaunchReques
   return {};
 }
 
-std::string RankJob::lost() {
-  for (const auto& agent : agents_) {
-    agent->update();
-    if (!agent->lost().empty()) {
-      return fmt::format("{} is out of reach: {}", agent->name(), agent->lost());
+std::string RankJob::lost(const std::vector<Seat>& seats) {
+  for (const Seat& seat : seats) {
+    Agent& agent = *agents_[seat.rank];
+    agent.update();
+    if (!agent.lost().empty()) {
+      return fmt::format("{} is out of reach: {}", agent.name(), agent.lost());
     }
   }
   return {};
+}
+
+Result<void> RankJob::launch_again(const std::string& why) {
+  if (given_up_.empty() && request_.launcher.command.empty()) given_up_ = "nobody starts it again";
+  if (!given_up_.empty()) return fail(ExitCode::machine_lacks, why + "; " + given_up_);
+  commands_.clear();  // ends what is left of it
+  const auto before = nodes_.all.size();
+  const auto old = std::exchange(agents_, {});
+  auto up = bring_up();
+  if (up && nodes_.all.size() != before) {
+    up = fail(ExitCode::machine_lacks,
+              fmt::format("{} nodes came instead of {}", nodes_.all.size(), before));
+  }
+  if (up) return {};
+  agents_ = old;
+  given_up_ = "the launcher was run again, and failed: " + up.error().text();
+  return fail(ExitCode::machine_lacks, why + "; " + given_up_);
 }
 
 // Rank 0 binds a port; each other rank tries whether it reaches the machine there.
@@ -234,7 +255,9 @@ Result<RankJob::Rendezvous> RankJob::meet(const std::vector<Seat>& seats) {
 
 Result<std::vector<std::unique_ptr<RankProcess>>> RankJob::start_workers(
     const std::vector<Seat>& seats, const std::string& token) {
-  if (const std::string why = lost(); !why.empty()) return fail(ExitCode::machine_lacks, why);
+  if (const std::string why = lost(seats); !why.empty()) {
+    if (auto again = launch_again(why); !again) return tl::unexpected(again.error());
+  }
   Rendezvous rendezvous;
   if (seats.size() > 1) {
     auto met = meet(seats);

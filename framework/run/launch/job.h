@@ -49,7 +49,7 @@ class RankJob {
 
   // Starts the ranks, or waits for those that others start, and checks that the world is whole, of
   // one size, of one build and on the nodes that were asked for. Errors name the ranks that are
-  // missing or wrong; the launcher's last words follow.
+  // missing or wrong; the launcher's last words follow. The installation outlives the job.
   static Result<std::unique_ptr<RankJob>> start(const Installation& installation,
                                                 const LaunchRequest& request,
                                                 const LaunchSize& size, Interrupt* interrupt,
@@ -62,11 +62,9 @@ class RankJob {
     return seats_for(places_, nodes_, world_size, case_nodes, on_cuda);
   }
 
-  // Why a rank is lost since the start; "" while none is.
-  std::string lost();
-
-  // Starts a worker on each seat; they connect to listener(). Errors: a rank is lost, the
-  // rendezvous cannot be bound or reached.
+  // Starts a worker on each seat; they connect to listener(). Where a rank of the seats is lost,
+  // the launcher's command is run once more. Errors: that fails, now or before; the rendezvous
+  // cannot be bound or reached.
   Result<std::vector<std::unique_ptr<RankProcess>>> start_workers(const std::vector<Seat>& seats,
                                                                   const std::string& token);
   wire::Listener& listener() { return listener_; }
@@ -74,15 +72,27 @@ class RankJob {
   std::string other_files(const std::vector<Seat>& seats, const std::vector<std::string>& files);
 
  private:
-  RankJob() = default;
+  RankJob(const Installation& installation, const LaunchRequest& request, const LaunchSize& size,
+          Interrupt* interrupt)
+      : installation_(installation), request_(request), size_(size), interrupt_(interrupt) {}
 
+  Result<void> bring_up();
+  // Why a rank of the seats is lost; "" while none is.
+  std::string lost(const std::vector<Seat>& seats);
+  Result<void> launch_again(const std::string& why);
   struct Rendezvous {
     std::string host;
     int port = 0;
   };
   Result<Rendezvous> meet(const std::vector<Seat>& seats);
-  Result<void> check(const Installation& installation, const LaunchRequest& request);
+  Result<void> check();
 
+  const Installation& installation_;
+  const LaunchRequest request_;
+  const LaunchSize size_;
+  Interrupt* interrupt_;
+  std::string token_;
+  std::string given_up_;  // why the command is not run again
   wire::Listener listener_;
   std::vector<Process> commands_;
   std::vector<std::shared_ptr<Agent>> agents_;  // by rank
