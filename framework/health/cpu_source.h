@@ -10,9 +10,10 @@ namespace assay::health {
 class CpuSource : public Source {
  public:
   struct Settings {
-    std::string root;        // the folder of /proc and /sys; "" outside tests
-    std::vector<int> cores;  // numbers of the usable ones
-    int self = 0;            // pid
+    std::string root;            // the folder of /proc and /sys; "" outside tests
+    std::vector<int> cores;      // numbers of the usable ones
+    int self = 0;                // pid
+    std::vector<int> also = {};  // pids whose families count as ours
   };
   static Settings here();
 

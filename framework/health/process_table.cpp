@@ -53,12 +53,16 @@ bool ProcessTable::is_ending(int pid) const {
 
 bool ProcessTable::is_ours(int pid) const {
   for (int generation = 0; pid > 1 && generation < deepest; ++generation) {
-    if (pid == self_) return true;
+    if (is_root(pid)) return true;
     const auto found = stat(pid);
     if (!found) return false;
     pid = found->parent;
   }
-  return pid == self_;
+  return is_root(pid);
+}
+
+bool ProcessTable::is_root(int pid) const {
+  return std::find(roots_.begin(), roots_.end(), pid) != roots_.end();
 }
 
 std::string ProcessTable::name(int pid) const {
@@ -73,14 +77,14 @@ bool ProcessTable::sees_all() const {
 
 std::optional<double> ProcessTable::own_cpu_s(bool thorough) {
   if (!read_text(fmt::format("{0}/{1}/task/{1}/children", proc_, self_), 1)) return {};
-  std::set<int> found = {self_};
-  find_children(self_, thorough, found);
+  std::set<int> found(roots_.begin(), roots_.end());
+  for (const int root : roots_) find_children(root, thorough, found);
   known_.insert(found.begin(), found.end());
   double total = 0;
   for (auto pid = known_.begin(); pid != known_.end();) {
     // A stranger may have the number of an ended process.
     const auto process = stat(*pid);
-    const bool ours = process && (*pid == self_ || known_.contains(process->parent));
+    const bool ours = process && (is_root(*pid) || known_.contains(process->parent));
     if (ours) total += process->cpu_s;
     pid = ours ? std::next(pid) : known_.erase(pid);
   }
@@ -88,8 +92,8 @@ std::optional<double> ProcessTable::own_cpu_s(bool thorough) {
 }
 
 std::set<int> ProcessTable::family() const {
-  std::set<int> found = {self_};
-  find_children(self_, /*of_every_thread=*/true, found);
+  std::set<int> found(roots_.begin(), roots_.end());
+  for (const int root : roots_) find_children(root, /*of_every_thread=*/true, found);
   return found;
 }
 

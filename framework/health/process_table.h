@@ -3,6 +3,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace assay::health {
 
@@ -10,7 +12,11 @@ namespace assay::health {
 class ProcessTable {
  public:
   ProcessTable();  // of this process
-  ProcessTable(std::string proc, int self) : proc_(std::move(proc)), self_(self) {}
+  // also: processes of others whose families count as ours.
+  ProcessTable(std::string proc, int self, std::vector<int> also = {})
+      : proc_(std::move(proc)), self_(self), roots_(std::move(also)) {
+    roots_.push_back(self);
+  }
 
   bool exists(int pid) const;
   bool is_ours(int pid) const;
@@ -35,10 +41,12 @@ class ProcessTable {
     double cpu_s = 0;  // with that of its ended children
   };
   std::optional<Stat> stat(int pid) const;
+  bool is_root(int pid) const;
   void find_children(int pid, bool of_every_thread, std::set<int>& found) const;
 
   std::string proc_;
   int self_;
+  std::vector<int> roots_;  // self_ among them
   std::set<int> known_;
 };
 

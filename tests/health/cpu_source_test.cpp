@@ -165,6 +165,16 @@ TEST_F(ProcessTableTest, DescendantsAreOurs) {
   EXPECT_EQ(table_.name(999), "");
 }
 
+// Agents that a launch engine has started are nobody's descendants here.
+TEST_F(ProcessTableTest, TheFamiliesOfGivenProcessesAreOursToo) {
+  ProcessTable table(root_ + "/proc", 100, {200});
+  EXPECT_TRUE(table.is_ours(103));
+  EXPECT_TRUE(table.is_ours(201));
+  EXPECT_FALSE(table.is_ours(1));
+  EXPECT_TRUE(table.family().contains(201));
+  EXPECT_DOUBLE_EQ(table.own_cpu_s(true).value(), 15 + 2 * 999.99);
+}
+
 TEST_F(ProcessTableTest, AddsUpTheTimeOfDescendants) {
   EXPECT_DOUBLE_EQ(table_.own_cpu_s(true).value(), 15);
 }

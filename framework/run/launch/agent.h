@@ -21,6 +21,8 @@ class Agent {
       : channel_(std::move(channel)), place_(std::move(place)) {}
 
   const wire::Join& place() const { return place_; }
+  // As other nodes of the launch are not called.
+  void call_node(std::string name) { place_.node = std::move(name); }
   // "rank 1 on n2", by the launch's rank.
   std::string name() const;
   // The host's address at which the agent has reached it.

@@ -22,13 +22,15 @@ constexpr std::size_t most_waiting = 4096;  // as many ranks as a case may have
 class Gathering {
  public:
   Gathering(wire::Listener& listener, const std::string& token, int ranks,
-            std::vector<Process>& commands, Interrupt* interrupt)
+            std::vector<Process>& commands, Interrupt* interrupt,
+            std::vector<std::shared_ptr<Agent>> there)
       : listener_(listener),
         token_(token),
         size_(ranks),
         asked_(ranks),
         commands_(commands),
-        interrupt_(interrupt) {}
+        interrupt_(interrupt),
+        agents_(std::move(there)) {}
 
   Result<std::vector<std::shared_ptr<Agent>>> run() {
     const auto bounds = bounds_of_loading();
@@ -176,8 +178,9 @@ class Gathering {
 Result<std::vector<std::shared_ptr<Agent>>> gather(wire::Listener& listener,
                                                    const std::string& token, int ranks,
                                                    std::vector<Process>& commands,
-                                                   Interrupt* interrupt) {
-  return Gathering(listener, token, ranks, commands, interrupt).run();
+                                                   Interrupt* interrupt,
+                                                   std::vector<std::shared_ptr<Agent>> there) {
+  return Gathering(listener, token, ranks, commands, interrupt, std::move(there)).run();
 }
 
 }  // namespace assay::run

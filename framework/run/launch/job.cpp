@@ -56,16 +56,19 @@ Result<Process> start_command(const LaunchRequest& request,
   return process;
 }
 
-Result<std::vector<Process>> start_commands(const Installation& installation,
-                                            const LaunchRequest& request, const LaunchSize& size,
-                                            const std::string& control, const std::string& token) {
-  std::vector<Process> commands;
-  if (request.launcher.command.empty()) return commands;
+// commands: of each rank, where each has its own; those that do not run are started.
+Result<void> start_commands(const Installation& installation, const LaunchRequest& request,
+                            const LaunchSize& size, const std::string& control,
+                            const std::string& token, std::vector<Process>& commands) {
+  if (request.launcher.command.empty()) return {};
   auto names = names_of(request, size);
   names["assay"] = installation.executable.string();
   names["assay_prefix"] = installation.executable.parent_path().parent_path().string();
   const int count = request.launcher.each_rank ? size.ranks() : 1;
+  commands.resize(static_cast<std::size_t>(count));
   for (int rank = 0; rank < count; ++rank) {
+    Process& command = commands[static_cast<std::size_t>(rank)];
+    if (command.started()) continue;
     const int node = rank / size.ranks_per_node;
     names["rank"] = std::to_string(rank);
     names["local_rank"] = std::to_string(rank % size.ranks_per_node);
@@ -75,9 +78,9 @@ Result<std::vector<Process>> start_commands(const Installation& installation,
     }
     auto process = start_command(request, names, control, token);
     if (!process) return tl::unexpected(process.error());
-    commands.push_back(std::move(*process));
+    command = std::move(*process);
   }
-  return commands;
+  return {};
 }
 
 Result<wire::Listener> listen_at(const std::string& control) {
@@ -151,13 +154,14 @@ Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation
   if (!listener) return tl::unexpected(listener.error());
   std::unique_ptr<RankJob> job(new RankJob(installation, request, size, interrupt));
   job->listener_ = std::move(*listener);
+  job->control_ = job->listener_.address();
   job->token_ = token_of_job();
   if (launcher.command.empty()) {
     const bool known = std::getenv(wire::token_variable) != nullptr;
     tell(
         fmt::format("waiting for ranks; let the launch engine start `assay worker` with\n"
                     "  {}={} {}={}\n",
-                    wire::control_variable, job->listener_.address(), wire::token_variable,
+                    wire::control_variable, job->control_, wire::token_variable,
                     known ? "(as it is set here)" : job->token_));
   }
   if (auto up = job->bring_up(); !up) return tl::unexpected(up.error());
@@ -165,11 +169,10 @@ Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation
 }
 
 Result<void> RankJob::bring_up() {
-  auto commands = start_commands(installation_, request_, size_, listener_.address(), token_);
-  if (!commands) return tl::unexpected(commands.error());
-  commands_ = std::move(*commands);
+  auto started = start_commands(installation_, request_, size_, control_, token_, commands_);
+  if (!started) return started;
   const int ranks = request_.launcher.command.empty() ? 0 : size_.ranks();
-  auto agents = gather(listener_, token_, ranks, commands_, interrupt_);
+  auto agents = gather(listener_, token_, ranks, commands_, interrupt_, agents_);
   if (!agents) return tl::unexpected(agents.error());
   agents_ = std::move(*agents);
   places_.clear();
@@ -194,6 +197,9 @@ Result<void> RankJob::check() {
   auto nodes = nodes_of(places_, {request_.nodes, request_.simulate_nodes});
   if (!nodes) return tl::unexpected(nodes.error());
   nodes_ = std::move(*nodes);
+  for (const LaunchNode& node : nodes_.all) {
+    for (const std::size_t rank : node.ranks) agents_[rank]->call_node(node.name);
+  }
   const std::string own_boot_id = this_node().boot_id;
   for (const auto& agent : agents_) agent->compare_clocks(own_boot_id);
   return {};
@@ -210,19 +216,25 @@ std::string RankJob::lost(const std::vector<Seat>& seats) {
   return {};
 }
 
+// Runs again what has lost its ranks: the command of each of them, or the one of all.
 Result<void> RankJob::launch_again(const std::string& why) {
   if (given_up_.empty() && request_.launcher.command.empty()) given_up_ = "nobody starts it again";
   if (!given_up_.empty()) return fail(ExitCode::machine_lacks, why + "; " + given_up_);
-  commands_.clear();  // ends what is left of it
-  const auto before = nodes_.all.size();
-  const auto old = std::exchange(agents_, {});
+  const auto before = agents_;
+  const std::size_t nodes = nodes_.all.size();
+  for (std::size_t rank = 0; rank < agents_.size(); ++rank) {
+    const bool each = request_.launcher.each_rank;
+    if (each && agents_[rank]->lost().empty()) continue;
+    commands_[each ? rank : 0] = {};  // ends what is left of it
+    agents_[rank] = nullptr;
+  }
   auto up = bring_up();
-  if (up && nodes_.all.size() != before) {
+  if (up && nodes_.all.size() != nodes) {
     up = fail(ExitCode::machine_lacks,
-              fmt::format("{} nodes came instead of {}", nodes_.all.size(), before));
+              fmt::format("{} nodes came instead of {}", nodes_.all.size(), nodes));
   }
   if (up) return {};
-  agents_ = old;
+  agents_ = before;
   given_up_ = "the launcher was run again, and failed: " + up.error().text();
   return fail(ExitCode::machine_lacks, why + "; " + given_up_);
 }

@@ -68,6 +68,7 @@ class RankJob {
   Result<std::vector<std::unique_ptr<RankProcess>>> start_workers(const std::vector<Seat>& seats,
                                                                   const std::string& token);
   wire::Listener& listener() { return listener_; }
+  Agent& agent(std::size_t rank) { return *agents_.at(rank); }
   // Compares each file with that of the seats' nodes; "" where all are the same.
   std::string other_files(const std::vector<Seat>& seats, const std::vector<std::string>& files);
 
@@ -91,6 +92,7 @@ class RankJob {
   const LaunchRequest request_;
   const LaunchSize size_;
   Interrupt* interrupt_;
+  std::string control_;  // where ranks find this host
   std::string token_;
   std::string given_up_;  // why the command is not run again
   wire::Listener listener_;

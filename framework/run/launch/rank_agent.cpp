@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <list>
+#include <memory>
 #include <thread>
 
 #include "base/files_below.h"
@@ -19,6 +20,7 @@
 #include "run/launch/base64.h"
 #include "run/launch/file_hashes.h"
 #include "run/launch/node.h"
+#include "run/launch/node_watch.h"
 #include "run/process/loading.h"
 #include "run/process/temporary_folder.h"
 #include "wire/messages.h"
@@ -157,6 +159,13 @@ class RankAgent {
     }
     if (what == "bind") return bind(string_at(message, "host"), message.value("port", 0));
     if (what == "reach") return reach(string_at(message, "address"));
+    if (what == "watch") {
+      if (watch_ == nullptr) {
+        watch_ = std::make_unique<NodeWatch>(message.value("agents", std::vector<int>()));
+      }
+      return watch_->begin(message);
+    }
+    if (what == "watched" && watch_ != nullptr) return watch_->end(message);
     if (what == "hash") return hash(string_at(message, "file"));
     if (what == "fetch") return fetch(string_at(message, "file"), message.value("offset", 0));
     return problem("does not know the call '" + what + "'; is it of another build?");
@@ -209,6 +218,7 @@ class RankAgent {
   wire::Descriptor rendezvous_;
   wire::Listener probe_;
   std::list<AgentWorker> workers_;
+  std::unique_ptr<NodeWatch> watch_;  // made when first asked for: opening NVML takes a while
 };
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 #include "base/text.h"
 #include "health/summary.h"
+#include "run/launch/node_watch.h"
 
 namespace assay::run {
 
@@ -17,24 +17,14 @@ int processes_of(const ResolvedCase& resolved) {
 
 health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cpus,
                        const char* threads) {
-  constexpr double cores_of_a_gpu_rank = 2;
   health::Needs needs;
   const int ranks = world_size_of(resolved);
+  const bool on_cuda = store::text_of(resolved.request.parameters, "device") == "cuda";
   needs.cores_there = cpus.cores();
-  const double granted = std::min(needs.cores_there, cpus.quota_cores());
-  if (store::text_of(resolved.request.parameters, "device") == "cuda") {
-    for (int device = 0; device < ranks; ++device) needs.devices.push_back(device);
-    needs.processes = processes_of(resolved);  // each may hold a context on any device
-    needs.cores = std::min(granted, cores_of_a_gpu_rank * ranks);
-    return needs;
-  }
-  needs.cores = granted;
-  const std::string_view text = threads == nullptr ? "" : threads;
-  int asked = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), asked);
-  if (error == std::errc() && asked > 0) {
-    needs.cores = std::min(granted, static_cast<double>(asked) * ranks);
-  }
+  needs.cores = cores_needed(ranks, on_cuda, cpus, threads);
+  if (!on_cuda) return needs;
+  for (int device = 0; device < ranks; ++device) needs.devices.push_back(device);
+  needs.processes = processes_of(resolved);  // each may hold a context on any device
   return needs;
 }
 
@@ -42,6 +32,7 @@ WatchedCase::WatchedCase(WatchedCase&& other) noexcept
     : watch_(other.watch_),
       needs_(std::move(other.needs_)),
       policy_(std::move(other.policy_)),
+      nodes_(std::move(other.nodes_)),
       ticket_(std::exchange(other.ticket_, std::nullopt)),
       tries_(std::move(other.tries_)),
       kept_(std::move(other.kept_)),
@@ -53,15 +44,17 @@ void WatchedCase::drop() {
 
 void WatchedCase::begin() {
   drop();
-  ticket_ = watch_.begin(needs_.devices);
+  if (nodes_) {
+    nodes_->begin();
+  } else {
+    ticket_ = watch_.begin(needs_.devices);
+  }
 }
 
 void WatchedCase::end(CaseEnd end, int others) {
-  const health::Observation seen = watch_.end(*std::exchange(ticket_, std::nullopt));
+  SeatWatch::Seen seen = nodes_ ? nodes_->end(others) : seen_here(others);
   if (end.interrupted) return;
-  health::Needs needs = needs_;
-  needs.processes += others;
-  Try tried = {std::move(end), health::to_json(seen), health::judge(seen, needs)};
+  Try tried = {std::move(end), std::move(seen.health), std::move(seen.marks)};
   const auto of_samples = health::judge_samples(tried.end.series);
   tried.marks.insert(tried.marks.end(), of_samples.begin(), of_samples.end());
   tries_.push_back(in_words(tried));
@@ -70,6 +63,13 @@ void WatchedCase::end(CaseEnd end, int others) {
   if (!better) return;
   kept_ = std::move(tried);
   kept_try_ = tries_.size();
+}
+
+SeatWatch::Seen WatchedCase::seen_here(int others) {
+  const health::Observation seen = watch_.end(*std::exchange(ticket_, std::nullopt));
+  health::Needs needs = needs_;
+  needs.processes += others;
+  return {health::to_json(seen), health::judge(seen, needs)};
 }
 
 std::optional<std::string> WatchedCase::next_try() const {
@@ -124,9 +124,16 @@ WatchedMachine::WatchedMachine()
       machine_(probe_machine(*gpus_, *cpus_)),
       watch_({gpus_, cpus_}) {}
 
-WatchedCase WatchedMachine::watch(const ResolvedCase& resolved) {
-  return {watch_, needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS")),
-          store::text_of(resolved.request.parameters, "measure.unhealthy")};
+WatchedCase WatchedMachine::watch(const ResolvedCase& resolved, RankJob* job) {
+  const store::Parameters& parameters = resolved.request.parameters;
+  std::string policy = store::text_of(parameters, "measure.unhealthy");
+  if (job == nullptr) {
+    return {watch_, needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS")), std::move(policy)};
+  }
+  const bool on_cuda = store::text_of(parameters, "device") == "cuda";
+  Seats seats = job->seats(world_size_of(resolved),
+                           static_cast<int>(store::integer_of(parameters, "nodes", 1)), on_cuda);
+  return {watch_, SeatWatch(*job, std::move(seats.all), on_cuda), std::move(policy)};
 }
 
 }  // namespace assay::run

@@ -9,6 +9,7 @@
 #include "health/judge.h"
 #include "health/watch.h"
 #include "run/cases/resolve.h"
+#include "run/launch/seat_watch.h"
 #include "run/workers/worker_group.h"
 
 namespace assay::run {
@@ -18,9 +19,7 @@ inline constexpr int most_tries = 3;
 // Processes of the case that may use a GPU: its ranks, or a program and the worker that checks it.
 int processes_of(const ResolvedCase& resolved);
 
-// What a case uses of the machine. On a GPU: two cores a rank, for the thread that launches and the
-// one that runs backward. On the CPU: as many cores as `threads` says (the text of OMP_NUM_THREADS;
-// nullptr: not set), else all that it may use.
+// What a case uses of the machine. threads: the text of OMP_NUM_THREADS; nullptr: not set.
 health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cpus,
                        const char* threads);
 
@@ -34,6 +33,9 @@ class WatchedCase {
  public:
   WatchedCase(health::Watch& watch, health::Needs needs, std::string policy)
       : watch_(watch), needs_(std::move(needs)), policy_(std::move(policy)) {}
+  // Of a case on the nodes of a launch; this machine is not watched then.
+  WatchedCase(health::Watch& watch, SeatWatch nodes, std::string policy)
+      : watch_(watch), policy_(std::move(policy)), nodes_(std::move(nodes)) {}
   WatchedCase(WatchedCase&& other) noexcept;
   ~WatchedCase() { drop(); }
 
@@ -58,10 +60,12 @@ class WatchedCase {
   static std::string in_words(const Try& tried);
   static std::map<std::string, std::string> discarded_by(const Try& tried);
   void drop();
+  SeatWatch::Seen seen_here(int others);
 
   health::Watch& watch_;
   health::Needs needs_;
   std::string policy_;
+  std::optional<SeatWatch> nodes_;
   std::optional<health::Watch::Ticket> ticket_;
   std::vector<std::string> tries_;  // in words
   std::optional<Try> kept_;
@@ -74,7 +78,8 @@ class WatchedMachine {
   WatchedMachine();
 
   const Machine& machine() const { return machine_; }
-  WatchedCase watch(const ResolvedCase& resolved);
+  // job: on whose nodes the case runs; null: on this machine.
+  WatchedCase watch(const ResolvedCase& resolved, RankJob* job = nullptr);
 
  private:
   std::shared_ptr<health::GpuSource> gpus_;

@@ -180,7 +180,7 @@ class Run {
   OpenCase open_case(std::size_t index) {
     ResolvedCase resolved = resolved_case(index);
     BuildIdentity::Files files = build_.files(resolved);
-    WatchedCase watched = watched_machine_.watch(resolved);
+    WatchedCase watched = watched_machine_.watch(resolved, launched_.job.get());
     OpenCase open = {
         .resolved = std::move(resolved), .files = std::move(files), .watched = std::move(watched)};
     open.result.ordinal = static_cast<std::int64_t>(index);

@@ -1,0 +1,80 @@
+#include "run/launch/seat_watch.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+
+namespace assay::run {
+
+namespace {
+
+constexpr std::chrono::seconds patience(30);  // opening NVML takes a while
+
+}  // namespace
+
+std::vector<int> SeatWatch::devices_of(std::size_t seat) const {
+  return on_cuda_ ? std::vector<int>{seats_[seat].device} : std::vector<int>{};
+}
+
+void SeatWatch::begin() {
+  open_.clear();
+  std::vector<std::pair<std::size_t, int>> calls;
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
+    if (!on_cuda_ && !is_first_of_node(seat)) continue;
+    std::vector<int> agents;
+    for (const std::size_t rank : job_.nodes().all[seats_[seat].node].ranks) {
+      agents.push_back(job_.places()[rank].pid);
+    }
+    calls.emplace_back(
+        seat, job_.agent(seats_[seat].rank)
+                  .ask("watch", {{"devices", devices_of(seat)}, {"agents", std::move(agents)}}));
+  }
+  for (const auto& [seat, call] : calls) {
+    const auto begun = job_.agent(seats_[seat].rank).answer(call, patience);
+    if (begun) open_.push_back({seat, begun->value("ticket", std::int64_t{0})});
+  }
+}
+
+SeatWatch::Seen SeatWatch::end(int others) {
+  std::vector<std::pair<std::size_t, int>> calls;
+  for (const Open& open : open_) {
+    const Seat& seat = seats_[open.seat];
+    calls.emplace_back(open.seat, job_.agent(seat.rank).ask(
+                                      "watched", {{"ticket", open.ticket},
+                                                  {"devices", devices_of(open.seat)},
+                                                  {"ranks", seat.local_ranks},
+                                                  {"processes", seat.local_ranks + others}}));
+  }
+  open_.clear();
+  Seen seen;
+  for (const auto& [seat, call] : calls) {
+    if (const auto answer = job_.agent(seats_[seat].rank).answer(call, patience)) {
+      take(seat, *answer, seen);
+    }
+  }
+  return seen;
+}
+
+// Of a node's cores the first rank's agent tells; its GPUs are put together under that.
+void SeatWatch::take(std::size_t seat, const nlohmann::json& answer, Seen& seen) const {
+  const std::string& node = job_.nodes().all[seats_[seat].node].name;
+  nlohmann::json& health =
+      seats_[seat].node == seats_[0].node ? seen.health : seen.health["nodes"][node];
+  nlohmann::json own = member_of(answer, "health");
+  for (nlohmann::json& gpu : own["gpus"]) gpu["device"] = seats_[seat].local_rank;
+  if (own["gpus"].is_null()) own.erase("gpus");
+  if (is_first_of_node(seat)) {
+    health.update(own);
+  } else if (own.contains("gpus")) {
+    for (const nlohmann::json& gpu : own["gpus"]) health["gpus"].push_back(gpu);
+  }
+  for (const nlohmann::json& one : member_of(answer, "marks")) {
+    const std::string mark = string_at(one, "mark");
+    const std::string reason = string_at(one, "reason");
+    if (mark == "busy" && !is_first_of_node(seat)) continue;
+    const bool several = seats_.back().node != seats_.front().node;
+    seen.marks.push_back({mark, "", several ? node + ": " + reason : reason});
+  }
+}
+
+}  // namespace assay::run

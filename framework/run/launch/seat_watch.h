@@ -1,0 +1,43 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "run/launch/job.h"
+#include "store/records/marks.h"
+
+namespace assay::run {
+
+// The watch over the nodes of one case: on each an agent reads the cores, and each rank's its GPU.
+class SeatWatch {
+ public:
+  struct Seen {
+    nlohmann::json health;  // of the first node; the others' in "nodes", by their names
+    std::vector<store::Mark> marks;
+  };
+
+  SeatWatch(RankJob& job, std::vector<Seat> seats, bool on_cuda)
+      : job_(job), seats_(std::move(seats)), on_cuda_(on_cuda) {}
+
+  void begin();
+  // others: processes of other cases beside this one's. What a lost agent saw is missing.
+  Seen end(int others);
+
+ private:
+  struct Open {
+    std::size_t seat = 0;
+    std::int64_t ticket = 0;
+  };
+  bool is_first_of_node(std::size_t seat) const {
+    return seat == 0 || seats_[seat - 1].node != seats_[seat].node;
+  }
+  std::vector<int> devices_of(std::size_t seat) const;
+  void take(std::size_t seat, const nlohmann::json& answer, Seen& seen) const;
+
+  RankJob& job_;
+  std::vector<Seat> seats_;
+  bool on_cuda_;
+  std::vector<Open> open_;
+};
+
+}  // namespace assay::run
