@@ -109,6 +109,16 @@ TEST_F(LaunchTest, TwoNetworkNamespacesStandForTwoNodes) {
   EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;
   EXPECT_THAT(ended.output, HasSubstr("outcomes: 1 ok"));
   EXPECT_THAT(ended.output, HasSubstr("(network namespaces)"));
+  // Machine and health are stored for each node.
+  const auto lines = exported(folder_.path());
+  ASSERT_FALSE(lines.empty());
+  const nlohmann::json& stored = lines.front()["machine"]["nodes"];
+  ASSERT_EQ(stored.size(), 2u) << lines.front()["machine"];
+  EXPECT_EQ(stored[1]["ranks"], nlohmann::json({1}));
+  EXPECT_TRUE(stored[1]["machine"].contains("cores"));
+  const nlohmann::json& health = lines.front()["provenance"]["case"]["context"]["health"];
+  EXPECT_TRUE(health.contains("readings")) << health;
+  EXPECT_TRUE(health["nodes"][stored[1]["name"]].contains("readings")) << health;
 }
 
 // The reverse: somebody else starts the ranks, and the host waits for them.

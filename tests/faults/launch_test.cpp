@@ -78,8 +78,12 @@ class LaunchFault : public ::testing::Test {
   std::vector<pid_t> agents(const Host& host) const {
     std::vector<pid_t> found;
     for (const pid_t member : host.family()) {
-      std::ifstream stream(fmt::format("/proc/{}/cmdline", member));
-      std::string line((std::istreambuf_iterator<char>(stream)), {});
+      const auto text = [&](const char* file) {
+        std::ifstream stream(fmt::format("/proc/{}/{}", member, file));
+        return std::string(std::istreambuf_iterator<char>(stream), {});
+      };
+      const std::string line = text("cmdline");
+      if (text("comm") != "assay\n") continue;  // subreapers have its command line
       if (line.ends_with(std::string("worker\0", 7))) found.push_back(member);
     }
     return found;
@@ -169,9 +173,9 @@ TEST_F(LaunchFault, TheRendezvousIsUnreachable) {
 // others for the next case.
 TEST_F(LaunchFault, AnAgentIsKilled) {
   write(
-      "  - {fault: none, culprit: 0, world_size: 2}\n"
+      "  - {fault: none, culprit: 8, world_size: 2}\n"
       "  - {fault: hang, moment: within, culprit: 1, world_size: 2}\n"
-      "  - {fault: none, culprit: 1, world_size: 2}\n");
+      "  - {fault: none, culprit: 9, world_size: 2}\n");
   const auto strikes = trial_.folder().path() / "struck";
   trial_.environment["HOSTILE_RANKS_STRIKE"] = strikes.string();
   Host host(trial_.command(words(by_hand)));
@@ -198,9 +202,9 @@ class LostNode : public LaunchFault {
   void SetUp() override {
     if (!nodes_.problem().empty()) GTEST_SKIP() << nodes_.problem();
     write(
-        "  - {fault: none, culprit: 0, world_size: 2, nodes: 2}\n"
+        "  - {fault: none, culprit: 8, world_size: 2, nodes: 2}\n"
         "  - {fault: hang, moment: within, culprit: 1, world_size: 2, nodes: 2}\n"
-        "  - {fault: none, culprit: 1, world_size: 1}\n");
+        "  - {fault: none, culprit: 9, world_size: 1}\n");
     strikes_ = trial_.folder().path() / "struck";
     trial_.environment["HOSTILE_RANKS_STRIKE"] = strikes_.string();
   }
@@ -243,14 +247,14 @@ TEST_F(LostNode, ItsProcessesAreKilled) {
         }
         ::kill(pids[1], SIGKILL);
       },
-      "^rank 1 (is out of reach: its agent on [^ ]+ has ended|ended with signal 9)",
+      "^rank 1 (is out of reach: its agent on .+ has ended|ended with signal 9)",
       "all processes on a node are killed within a collective",
       "rank 1 is out of reach: its agent has ended");
 }
 
 TEST_F(LaunchFault, TheHostIsKilled) {
   write(
-      "  - {fault: none, culprit: 0, world_size: 2}\n"
+      "  - {fault: none, culprit: 8, world_size: 2}\n"
       "  - {fault: hang, moment: within, culprit: 1, world_size: 2}\n");
   const auto strikes = trial_.folder().path() / "struck";
   trial_.environment["HOSTILE_RANKS_STRIKE"] = strikes.string();

@@ -31,7 +31,7 @@ std::optional<ProgressLine> progress_of(const std::string& errors, std::size_t p
   const std::size_t at = text.find(begin);
   if (at == std::string::npos) return {};
   const std::string rest = text.substr(at + begin.size());
-  static const std::regex head(R"([^\n]*?: ([a-z]+)((?:, [a-z]+)*) \([^)]*\)(?:: )?)");
+  static const std::regex head(R"([^\n]*?: ([a-z]+)((?:, [a-z ]+)*) \([^)]*\)(?:: )?)");
   std::smatch found;
   if (!std::regex_search(rest, found, head, std::regex_constants::match_continuous)) return {};
   ProgressLine line{found[1], {}, found.suffix()};
