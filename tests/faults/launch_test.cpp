@@ -37,11 +37,11 @@ TEST_P(LaunchedRank, EndsTheCaseForAllOfThem) {
 std::vector<RankFault> faults_of_launched_ranks() {
   std::vector<RankFault> chosen;
   for (const RankFault& fault : rank_faults()) {
-    const bool hangs_elsewhere = fault.fault == "hang" && fault.moment != "within";
-    if (fault.fault != "late" && !hangs_elsewhere) chosen.push_back(fault);
+    const bool dies = fault.fault == "kill" || fault.fault == "segfault";
+    if (dies || (fault.fault == "hang" && fault.moment == "within")) chosen.push_back(fault);
   }
   for (const RankFault& fault : faults_of_other_ranks()) {
-    if (fault.moment == "verifying") chosen.push_back(fault);
+    if (fault.moment == "verifying" && fault.culprit == 1) chosen.push_back(fault);
   }
   return chosen;
 }
