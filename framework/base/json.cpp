@@ -113,6 +113,10 @@ std::string string_at(const json& object, const char* name) {
   return member.is_string() ? member.get<std::string>() : std::string();
 }
 
+std::int64_t integer_at(const nlohmann::json& object, const char* name) {
+  return integer_from_json(member_of(object, name)).value_or(0);
+}
+
 std::string text_at(const json& object, const char* name) {
   const json& member = member_of(object, name);
   return member.is_string() || member.is_null() ? string_at(object, name) : member.dump();

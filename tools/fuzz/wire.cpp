@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "target.h"
+#include "wire/agent_messages.h"
 #include "wire/check_messages.h"
 #include "wire/messages.h"
 
@@ -53,6 +54,11 @@ void read_as_any(const nlohmann::json& message) {
   read_as(message, wire::check_suite_from_json);
   read_as(message, wire::check_begins_from_json);
   read_as(message, wire::check_result_from_json);
+  read_as(message, wire::join_from_json);
+  read_as(message, wire::start_worker_from_json);
+  read_as(message, wire::worker_printed_from_json);
+  read_as(message, wire::worker_ended_from_json);
+  read_as(message, wire::asked_from_json);
 }
 
 }  // namespace

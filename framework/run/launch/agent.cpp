@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "run/launch/base64.h"
 #include "wire/messages.h"
@@ -51,7 +52,7 @@ void Agent::take(const nlohmann::json& message) {
     return found == workers_.end() ? nullptr : &found->second;
   };
   if (type == "answer") {
-    answers_[message.value("call", 0)] = message;
+    answers_[static_cast<int>(integer_at(message, "call"))] = message;
   } else if (type == "printed") {
     const auto printed = wire::worker_printed_from_json(message);
     Told* worker = printed ? known(printed->worker) : nullptr;
@@ -119,7 +120,8 @@ void Agent::compare_clocks(const std::string& own_boot_id) {
     const double answered_s = now_s();
     if (!said || answered_s - asked_s >= shortest_s) continue;
     shortest_s = answered_s - asked_s;
-    clock_ahead_s_ = said->value("now_s", 0.0) - (asked_s + answered_s) / 2;
+    clock_ahead_s_ =
+        number_from_json(member_of(*said, "now_s")).value_or(0) - (asked_s + answered_s) / 2;
   }
 }
 
@@ -196,7 +198,7 @@ Result<void> AgentRank::take_file(const std::string& file, const std::filesystem
     const auto part = agent_->asked("fetch", {{"file", file}, {"offset", content.size()}},
                                     std::chrono::minutes(1));
     if (!part) return tl::unexpected(part.error());
-    total = part->value("total", std::int64_t{0});
+    total = integer_at(*part, "total");
     const auto bytes = from_base64(string_at(*part, "bytes"));
     const bool goes_on = bytes && (!bytes->empty() || total == 0);
     if (!goes_on) return fail(ExitCode::machine_lacks, "its agent sent no bytes of the file");

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "run/launch/gathering.h"
 #include "run/launch/node.h"
@@ -247,8 +248,9 @@ Result<RankJob::Rendezvous> RankJob::meet(const std::vector<Seat>& seats) {
   const auto bound =
       first.asked("bind", {{"host", named ? "0.0.0.0" : place.address}, {"port", place.port}});
   if (!bound) return tl::unexpected(bound.error());
-  Rendezvous found{place.address, bound->value("port", 0)};
-  const std::string probe = fmt::format("{}:{}", found.host, bound->value("probe", 0));
+  Rendezvous found{place.address, static_cast<int>(integer_at(*bound, "port"))};
+  const std::string probe =
+      fmt::format("{}:{}", found.host, static_cast<int>(integer_at(*bound, "probe")));
   std::vector<std::pair<Agent*, int>> calls;
   for (const Seat& seat : seats) {
     Agent& agent = *agents_[seat.rank];

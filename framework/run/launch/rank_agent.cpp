@@ -102,7 +102,8 @@ class RankAgent {
     if (type == "start") {
       if (const auto start = wire::start_worker_from_json(message)) begin(*start);
     } else if (type == "kill") {
-      if (AgentWorker* worker = find(message.value("worker", 0))) worker->kill();
+      if (AgentWorker* worker = find(static_cast<int>(integer_at(message, "worker"))))
+        worker->kill();
     } else if (type == "asked") {
       const auto asked = wire::asked_from_json(message);
       if (!asked) return;
@@ -110,7 +111,7 @@ class RankAgent {
     } else if (type == "call") {
       nlohmann::json answer = answer_to(string_at(message, "what"), message);
       answer["type"] = "answer";
-      answer["call"] = message.value("call", 0);
+      answer["call"] = static_cast<int>(integer_at(message, "call"));
       static_cast<void>(host_.send(answer));
     }
   }
@@ -157,7 +158,8 @@ class RankAgent {
     if (what == "clock") {
       return {{"now_s", std::chrono::duration<double>(Clock::now().time_since_epoch()).count()}};
     }
-    if (what == "bind") return bind(string_at(message, "host"), message.value("port", 0));
+    if (what == "bind")
+      return bind(string_at(message, "host"), static_cast<int>(integer_at(message, "port")));
     if (what == "reach") return reach(string_at(message, "address"));
     if (what == "watch") {
       if (watch_ == nullptr) {
@@ -167,7 +169,7 @@ class RankAgent {
     }
     if (what == "watched" && watch_ != nullptr) return watch_->end(message);
     if (what == "hash") return hash(string_at(message, "file"));
-    if (what == "fetch") return fetch(string_at(message, "file"), message.value("offset", 0));
+    if (what == "fetch") return fetch(string_at(message, "file"), integer_at(message, "offset"));
     return problem("does not know the call '" + what + "'; is it of another build?");
   }
 

@@ -31,7 +31,7 @@ void SeatWatch::begin() {
   }
   for (const auto& [seat, call] : calls) {
     const auto begun = job_.agent(seats_[seat].rank).answer(call, patience);
-    if (begun) open_.push_back({seat, begun->value("ticket", std::int64_t{0})});
+    if (begun) open_.push_back({seat, integer_at(*begun, "ticket")});
   }
 }
 
