@@ -51,6 +51,14 @@ TEST(StoreMarks, AreForWhatAClockHasTaken) {
               ElementsAre("throttled"));
 }
 
+TEST(StoreMarks, SimulatedNodesConcernAllThatTheyWereMeasuredOn) {
+  CaseResult result = marked_case();
+  result.facts.marks = {{"simulated nodes", "", "n1, n2 are parts of 1 machine"}};
+  for (const Series& one : result.series) {
+    EXPECT_THAT(words(marks_of(result, one)), ElementsAre("simulated nodes"));
+  }
+}
+
 TEST(StoreMarks, AnEndThatNoSeriesTellsOfIsForThoseThatAreOk) {
   CaseResult result = marked_case();
   EXPECT_FALSE(ended_after_measuring(result));

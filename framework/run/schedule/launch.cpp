@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/records/marks.h"
+
 namespace assay::run {
 
 Work work_of(const RunRequest& request, const Machine& machine) {
@@ -63,7 +65,7 @@ void mark_simulated_nodes(const Launched& launched, const ResolvedCase& resolved
   if (launched.job == nullptr || end.outcome == Outcome::skipped) return;
   if (store::integer_of(resolved.request.parameters, "nodes", 1) < 2) return;
   const std::string& why = launched.job->nodes().simulated;
-  if (!why.empty()) end.facts.marks.push_back({"simulated nodes", "", why});
+  if (!why.empty()) end.facts.marks.push_back({store::simulated_nodes, "", why});
 }
 
 }  // namespace assay::run

@@ -12,8 +12,12 @@ namespace assay::store {
 // after the case's outcome, tells of it.
 std::optional<Mark> ended_after_measuring(const CaseResult& result);
 
+// The mark of a case whose nodes are parts of one machine.
+inline constexpr const char* simulated_nodes = "simulated nodes";
+
 // The marks of this series. A mark of the case concerns all its series with a clock; a mark of a
-// pass concerns its series `time`; ended_after_measuring concerns all series that are ok.
+// pass concerns its series `time`; simulated_nodes concerns all series, ended_after_measuring all
+// that are ok.
 std::vector<Mark> marks_of(const CaseResult& result, const Series& series);
 
 // The mark for which `measure.unhealthy: discard` keeps a series out of reports and comparisons.
