@@ -71,6 +71,15 @@ void GpuSource::tell_owners(std::vector<GpuProcess>& processes) const {
   }
 }
 
+GpuPlace GpuSource::place_of(int device) const {
+  const Nvml::Index gpu = indices_.at(static_cast<std::size_t>(device));
+  GpuPlace place = {nvml_->pci_address(gpu), nvml_->nvlinks(gpu), {}};
+  for (const Nvml::Index other : indices_) {
+    place.ways.push_back(other == gpu ? "" : nvml_->link(gpu, other));
+  }
+  return place;
+}
+
 std::optional<double> GpuSource::power_limit_w(int device) const {
   return nvml_->power_limit_w(indices_.at(static_cast<std::size_t>(device)));
 }

@@ -15,6 +15,13 @@ struct Gpu {
   std::string uuid;                // "GPU-…"; "": unknown
 };
 
+// Where a GPU sits in its machine.
+struct GpuPlace {
+  std::string pci_address;        // "0000:1b:00.0"
+  int nvlinks = 0;                // that are up
+  std::vector<std::string> ways;  // to each device (Nvml::link()); "" to itself
+};
+
 // The GPUs that CUDA may use in this process's environment, through NVML.
 class GpuSource : public Source {
  public:
@@ -33,6 +40,7 @@ class GpuSource : public Source {
 
   const std::vector<Gpu>& gpus() const { return gpus_; }
   const std::string& driver() const { return driver_; }
+  GpuPlace place_of(int device) const;
   std::optional<double> power_limit_w(int device) const;
   std::optional<double> highest_sm_clock_hz(int device) const;
 

@@ -1,6 +1,9 @@
 #include "health/nvml.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 #include "base/shared_library.h"
 
@@ -19,6 +22,8 @@ constexpr unsigned gpu_temperature = 0;
 constexpr unsigned power_policy = 0;
 constexpr unsigned thermal_policy = 1;
 constexpr std::size_t text_size = 96;
+constexpr unsigned most_nvlinks = 18;
+constexpr int over_nvlink = 2;  // of the abilities between peers
 
 struct Memory {
   unsigned long long total, free, used;
@@ -28,6 +33,11 @@ struct Utilisation {
 };
 struct ViolationTime {
   unsigned long long reference_us, violation_ns;
+};
+struct PciInfo {
+  char legacy_address[16];
+  unsigned domain, bus, device, ids, subsystem_ids;
+  char address[32];
 };
 struct Process {
   unsigned pid;
@@ -63,6 +73,10 @@ struct Nvml::Functions {
          {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
     find(utilisation, {"nvmlDeviceGetUtilizationRates"});
     find(violation, {"nvmlDeviceGetViolationStatus"});
+    find(pci, {"nvmlDeviceGetPciInfo_v3"});
+    find(nvlink_state, {"nvmlDeviceGetNvLinkState"});
+    find(peer_status, {"nvmlDeviceGetP2PStatus"});
+    find(common_ancestor, {"nvmlDeviceGetTopologyCommonAncestor"});
     // Both have one layout; the first version's entries are shorter.
     find(processes,
          {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
@@ -98,6 +112,10 @@ struct Nvml::Functions {
   Status (*reasons)(Device, unsigned long long*) = nullptr;
   Status (*utilisation)(Device, Utilisation*) = nullptr;
   Status (*violation)(Device, unsigned, ViolationTime*) = nullptr;
+  Status (*pci)(Device, PciInfo*) = nullptr;
+  Status (*nvlink_state)(Device, unsigned, unsigned*) = nullptr;
+  Status (*peer_status)(Device, Device, int, int*) = nullptr;
+  Status (*common_ancestor)(Device, Device, int*) = nullptr;
   Status (*processes)(Device, unsigned*, Process*) = nullptr;
 };
 
@@ -193,6 +211,39 @@ std::optional<double> Nvml::power_limit_w(Index gpu) const {
 
 std::optional<double> Nvml::highest_sm_clock_hz(Index gpu) const {
   return ask(1e6, functions_->highest_clock, devices_.at(gpu), sm_clock);
+}
+
+std::string Nvml::pci_address(Index gpu) const {
+  PciInfo pci = {};
+  if (!functions_->pci || functions_->pci(devices_.at(gpu), &pci) != success) return {};
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
+}
+
+int Nvml::nvlinks(Index gpu) const {
+  int up = 0;
+  for (unsigned link = 0; functions_->nvlink_state && link < most_nvlinks; ++link) {
+    unsigned active = 0;
+    const bool known = functions_->nvlink_state(devices_.at(gpu), link, &active) == success;
+    up += known && active == 1 ? 1 : 0;
+  }
+  return up;
+}
+
+std::string Nvml::link(Index one, Index other) const {
+  const Functions& f = *functions_;
+  const Device from = devices_.at(one);
+  const Device to = devices_.at(other);
+  int status = -1;
+  if (f.peer_status && f.peer_status(from, to, over_nvlink, &status) == success && status == 0) {
+    return "NVLink";
+  }
+  int level = -1;
+  if (!f.common_ancestor || f.common_ancestor(from, to, &level) != success) return {};
+  // nvmlGpuTopologyLevel_t: the nearest ancestor in the tree of the machine's buses.
+  static const std::map<int, const char*> words = {{0, "PIX"},  {10, "PIX"},  {20, "PXB"},
+                                                   {30, "PHB"}, {40, "NODE"}, {50, "SYS"}};
+  const auto word = words.find(level);
+  return word == words.end() ? "" : word->second;
 }
 
 void Nvml::glance(Index gpu, GpuReading& reading) const {

@@ -35,6 +35,11 @@ class Nvml {
   std::string compute_capability(Index gpu) const;  // "9.0"
   std::optional<double> power_limit_w(Index gpu) const;
   std::optional<double> highest_sm_clock_hz(Index gpu) const;
+  std::string pci_address(Index gpu) const;  // "0000:1b:00.0"; "" where the driver does not say
+  int nvlinks(Index gpu) const;              // that are up
+  // How two GPUs reach each other: "NVLink", else over PCI Express in nvidia-smi's words, from near
+  // to far: "PIX", "PXB", "PHB", "NODE", "SYS"; "" where the driver does not say.
+  std::string link(Index one, Index other) const;
 
   // By the depths of health/source.h: a glance; an edge adds the energy; a thorough reading adds
   // how long the clocks were held down, and processes with NVML's names.

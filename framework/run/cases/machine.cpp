@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "run/cases/topology.h"
 
 namespace assay::run {
 
@@ -46,6 +47,7 @@ Machine probe_machine(const health::GpuSource& gpus, const health::CpuSource& cp
   machine.system += std::string(machine.system.empty() ? "" : ", ") + "Linux " + names.release;
   machine.gpu_driver = gpus.driver();
   machine.gpus = gpus.gpus();
+  machine.topology = probe_topology(gpus);
   machine.gpu_problem = gpus.problem();
   machine.cpu_problem = cpus.problem();
   return machine;
@@ -66,10 +68,11 @@ nlohmann::json to_json(const Machine& machine) {
                     {"compute_capability", gpu.compute_capability},
                     {"uuid", gpu.uuid}});
   }
-  return {{"host", machine.host},     {"cpu", machine.cpu},
-          {"cores", machine.cores},   {"memory_bytes", machine.memory_bytes},
-          {"system", machine.system}, {"gpu_driver", machine.gpu_driver},
-          {"gpus", std::move(gpus)},  {"health", not_watched(machine)}};
+  return {{"host", machine.host},          {"cpu", machine.cpu},
+          {"cores", machine.cores},        {"memory_bytes", machine.memory_bytes},
+          {"system", machine.system},      {"gpu_driver", machine.gpu_driver},
+          {"gpus", std::move(gpus)},       {"topology", machine.topology},
+          {"health", not_watched(machine)}};
 }
 
 Machine machine_from_json(const nlohmann::json& json) {
@@ -81,6 +84,7 @@ Machine machine_from_json(const nlohmann::json& json) {
   fields.integer("memory_bytes", machine.memory_bytes);
   fields.text("system", machine.system);
   fields.text("gpu_driver", machine.gpu_driver);
+  fields.any("topology", machine.topology);
   for (const nlohmann::json& one : member_of(json, "gpus")) {
     Gpu gpu;
     FieldReader of_gpu(one, "a GPU");

@@ -25,6 +25,7 @@ struct Machine {
   std::vector<Gpu> gpus;
   std::string gpu_problem;  // why no GPU is seen; "" where one is
   std::string cpu_problem;  // why the load of the cores is unknown; "" where it is known
+  nlohmann::json topology;  // probe_topology()
   // Of ranks that a launch engine has started: why its nodes have no place for a case's. Empty: all
   // ranks are of this machine.
   std::function<std::optional<std::string>(int world_size, int nodes, bool on_cuda)> no_place = {};

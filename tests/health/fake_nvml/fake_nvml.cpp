@@ -36,6 +36,11 @@ extern "C" {
 struct FakeMemory {
   unsigned long long total, free, used;
 };
+struct FakePci {
+  char legacy_address[16];
+  unsigned domain, bus, device, ids, subsystem_ids;
+  char address[32];
+};
 struct FakeUtilisation {
   unsigned gpu, memory;
 };
@@ -142,6 +147,26 @@ int nvmlDeviceGetUtilizationRates(void* device, FakeUtilisation* rates) {
 }
 int nvmlDeviceGetViolationStatus(void* device, unsigned policy, FakeViolation* time) {
   time->violation_ns = policy == 0 ? gpu(device).held_by_power_ns : gpu(device).held_by_heat_ns;
+  return ok;
+}
+int nvmlDeviceGetPciInfo_v3(void* device, FakePci* pci) {
+  pci->domain = 0;
+  pci->bus = gpu(device).pci_bus;
+  pci->device = 0;
+  return ok;
+}
+int nvmlDeviceGetNvLinkState(void* device, unsigned link, unsigned* active) {
+  if (link >= 18) return invalid_argument;
+  *active = link < gpu(device).nvlinks ? 1 : 0;
+  return ok;
+}
+int nvmlDeviceGetP2PStatus(void* one, void* other, int ability, int* status) {
+  const bool linked = gpu(one).nvlinks > 0 && gpu(other).nvlinks > 0;
+  *status = ability == 2 && linked ? 0 : 5;
+  return ok;
+}
+int nvmlDeviceGetTopologyCommonAncestor(void*, void*, int* level) {
+  *level = 50;
   return ok;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeProcess* list) {

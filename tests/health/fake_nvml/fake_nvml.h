@@ -15,6 +15,7 @@ struct FakeGpu {
   unsigned sm_mhz = 1980, memory_mhz = 2619, celsius = 41, milliwatts = 512345;
   unsigned long long millijoules = 1000, reasons = 0, held_by_power_ns = 0, held_by_heat_ns = 0;
   unsigned busy_percent = 87;
+  unsigned pci_bus = 0x1b, nvlinks = 0;  // GPUs with links reach each other over them
   std::vector<FakeProcess> processes;
 };
 
