@@ -15,4 +15,9 @@ inline std::chrono::steady_clock::duration clock_duration(double seconds) {
       std::chrono::duration<double>(bounded));
 }
 
+// Now, in seconds of the machine's CLOCK_MONOTONIC.
+inline double monotonic_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace assay

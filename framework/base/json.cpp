@@ -113,8 +113,13 @@ std::string string_at(const json& object, const char* name) {
   return member.is_string() ? member.get<std::string>() : std::string();
 }
 
-std::int64_t integer_at(const nlohmann::json& object, const char* name) {
-  return integer_from_json(member_of(object, name)).value_or(0);
+std::vector<int> integers_at(const json& object, const char* name) {
+  std::vector<int> numbers;
+  for (const json& item : member_of(object, name)) {
+    const auto number = integer_from_json(item);
+    if (number && std::in_range<int>(*number)) numbers.push_back(static_cast<int>(*number));
+  }
+  return numbers;
 }
 
 std::string text_at(const json& object, const char* name) {

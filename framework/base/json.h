@@ -38,8 +38,14 @@ Result<Value> value_from_json(const nlohmann::json& json);
 const nlohmann::json& member_of(const nlohmann::json& object, const char* name);
 std::string string_at(const nlohmann::json& object, const char* name);
 std::string text_at(const nlohmann::json& object, const char* name);
-// 0 without such a member, and where it is no whole number.
-std::int64_t integer_at(const nlohmann::json& object, const char* name);
+// 0 without such a member, and where it is no whole number of that type.
+template <class Integer = std::int64_t>
+Integer integer_at(const nlohmann::json& object, const char* name) {
+  const auto number = integer_from_json(member_of(object, name));
+  return number && std::in_range<Integer>(*number) ? static_cast<Integer>(*number) : 0;
+}
+// The whole numbers of a list; none without such a member.
+std::vector<int> integers_at(const nlohmann::json& object, const char* name);
 
 // Reads fields of a JSON object and collects all mistakes in one Error. Other fields are ignored. A
 // missing field leaves its target unchanged; it is a mistake only for Needs::every_field.

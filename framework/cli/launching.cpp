@@ -8,7 +8,18 @@ namespace assay::cli {
 
 namespace {
 
-constexpr const char* with_values[] = {"launcher", "nodes", "ranks-per-node", "hosts", "control"};
+constexpr const char* of_a_launch[] = {"nodes", "ranks-per-node", "hosts", "control"};
+
+std::string text_of(const po::variables_map& values, const char* option) {
+  const auto& value = values[option].value();
+  return value.type() == typeid(int) ? std::to_string(values[option].as<int>())
+                                     : values[option].as<std::string>();
+}
+
+tl::unexpected<Error> needs_a_launcher(const char* option) {
+  return fail(ExitCode::bad_input, fmt::format("--{} needs a --launcher other than local", option),
+              "give --launcher mpi, slurm, ssh or wait");
+}
 
 }  // namespace
 
@@ -34,12 +45,11 @@ Result<std::optional<run::LaunchRequest>> launch_request(const po::variables_map
                                                          const run::Installation& installation) {
   const std::string name = text_or(values, "launcher", "local");
   if (name == "local") {
-    for (const char* option : {"nodes", "ranks-per-node", "hosts", "control", "write-script"}) {
-      if (values.count(option) == 0) continue;
-      return fail(ExitCode::bad_input,
-                  fmt::format("--{} needs a --launcher other than local", option),
-                  "give --launcher mpi, slurm, ssh or wait");
+    for (const char* option : of_a_launch) {
+      if (values.count(option) > 0) return needs_a_launcher(option);
     }
+    if (values.count("write-script") > 0) return needs_a_launcher("write-script");
+    if (values["simulate-nodes"].as<bool>()) return needs_a_launcher("simulate-nodes");
     return std::nullopt;
   }
   run::LaunchRequest request;
@@ -50,9 +60,9 @@ Result<std::optional<run::LaunchRequest>> launch_request(const po::variables_map
        {std::pair{"nodes", &request.nodes}, std::pair{"ranks-per-node", &request.ranks_per_node}}) {
     if (values.count(option) == 0) continue;
     *into = values[option].as<int>();
-    if (*into < 1 || *into > 4096) {
+    if (*into < 1 || *into > run::most_ranks) {
       return fail(ExitCode::bad_input,
-                  fmt::format("--{}: {} is not within 1 to 4096", option, *into));
+                  fmt::format("--{}: {} is not within 1 to {}", option, *into, run::most_ranks));
     }
   }
   if (values.count("hosts") > 0) request.hosts = split(text_or(values, "hosts", ""), ',');
@@ -67,13 +77,12 @@ Result<std::optional<run::LaunchRequest>> launch_request(const po::variables_map
 
 std::vector<std::string> launch_words(const po::variables_map& values) {
   std::vector<std::string> words;
-  for (const char* option : with_values) {
-    if (values.count(option) == 0) continue;
-    const bool number = values[option].value().type() == typeid(int);
-    words.insert(words.end(),
-                 {fmt::format("--{}", option), number ? std::to_string(values[option].as<int>())
-                                                      : values[option].as<std::string>()});
-  }
+  const auto add = [&](const char* option) {
+    if (values.count(option) == 0) return;
+    words.insert(words.end(), {fmt::format("--{}", option), text_of(values, option)});
+  };
+  add("launcher");
+  for (const char* option : of_a_launch) add(option);
   if (values["simulate-nodes"].as<bool>()) words.emplace_back("--simulate-nodes");
   return words;
 }

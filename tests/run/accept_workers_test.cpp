@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 
 namespace assay::run {
 namespace {
@@ -59,6 +60,16 @@ TEST_F(AcceptWorkersTest, TheUserCanStopIt) {
   const auto versions = accepted(&interrupt);
   ASSERT_FALSE(versions);
   EXPECT_THAT(versions.error().text(), HasSubstr("stopped by the user"));
+}
+
+TEST_F(AcceptWorkersTest, ThoseThatDoNotArriveInTimeAreNamed) {
+  for (int rank = 0; rank < 3; ++rank) add_worker("exec sleep 1000");
+  const auto second = connection("secret", 1);
+  ::setenv("ASSAY_LOAD_TIMEOUT", "1 s", 1);
+  const auto versions = accepted();
+  ::unsetenv("ASSAY_LOAD_TIMEOUT");
+  ASSERT_FALSE(versions);
+  EXPECT_THAT(versions.error().text(), HasSubstr("ranks 0, 2 did not start within 1"));
 }
 
 TEST_F(AcceptWorkersTest, TwoOfTheSameRankAreRefused) {

@@ -30,8 +30,6 @@ Usage worker_usage() {
           {}};
 }
 
-}  // namespace
-
 Result<ExitCode> serve_host(const run::Installation& installation, bool from_input) {
   const auto variables = run::own_variables();
   run::HostPlace host{variables(wire::control_variable).value_or(""),
@@ -53,6 +51,8 @@ Result<ExitCode> serve_host(const run::Installation& installation, bool from_inp
   }
   return ExitCode::ok;
 }
+
+}  // namespace
 
 // Only this command loads LibTorch; the others start in milliseconds without it.
 Result<ExitCode> worker_command(const Arguments& arguments) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/clock_duration.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "run/launch/base64.h"
@@ -17,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-double now_s() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+constexpr std::chrono::seconds end_patience(30);  // with the end of a worker that was killed
 
 }  // namespace
 
@@ -52,7 +53,7 @@ void Agent::take(const nlohmann::json& message) {
     return found == workers_.end() ? nullptr : &found->second;
   };
   if (type == "answer") {
-    answers_[static_cast<int>(integer_at(message, "call"))] = message;
+    answers_[integer_at<int>(message, "call")] = message;
   } else if (type == "printed") {
     const auto printed = wire::worker_printed_from_json(message);
     Told* worker = printed ? known(printed->worker) : nullptr;
@@ -115,9 +116,9 @@ void Agent::compare_clocks(const std::string& own_boot_id) {
   constexpr int trips = 8;
   double shortest_s = 1e9;
   for (int trip = 0; trip < trips; ++trip) {
-    const double asked_s = now_s();
+    const double asked_s = monotonic_s();
     const auto said = asked("clock", nlohmann::json::object());
-    const double answered_s = now_s();
+    const double answered_s = monotonic_s();
     if (!said || answered_s - asked_s >= shortest_s) continue;
     shortest_s = answered_s - asked_s;
     clock_ahead_s_ =
@@ -149,8 +150,8 @@ void AgentRank::read_output(std::string& printed) {
 void AgentRank::await_output() {
   if (ended()) return;
   ask();
-  constexpr milliseconds patience(2000);
-  agent_->await([this] { return told().answered == told().question || told().end; }, patience);
+  constexpr milliseconds soon(2000);
+  agent_->await([this] { return told().answered == told().question || told().end; }, soon);
 }
 
 bool AgentRank::ended() {
@@ -159,7 +160,7 @@ bool AgentRank::ended() {
 }
 
 ProcessEnd AgentRank::wait() {
-  agent_->await([this] { return told().end.has_value(); }, std::chrono::seconds(30));
+  agent_->await([this] { return told().end.has_value(); }, end_patience);
   if (!told().end) return {true, SIGKILL, 0};
   return {told().end->signalled, told().end->number, told().end->peak_memory_bytes};
 }
@@ -177,7 +178,7 @@ void AgentRank::kill_soon() {
 
 void AgentRank::kill() {
   kill_soon();
-  agent_->await([this] { return told().end.has_value(); }, std::chrono::seconds(30));
+  agent_->await([this] { return told().end.has_value(); }, end_patience);
 }
 
 void AgentRank::ask() {
@@ -195,8 +196,8 @@ std::optional<std::int64_t> AgentRank::collectives() const {
 Result<void> AgentRank::take_file(const std::string& file, const std::filesystem::path& to) {
   std::string content;
   for (std::int64_t total = 1; static_cast<std::int64_t>(content.size()) < total;) {
-    const auto part = agent_->asked("fetch", {{"file", file}, {"offset", content.size()}},
-                                    std::chrono::minutes(1));
+    const auto part =
+        agent_->asked("fetch", {{"file", file}, {"offset", content.size()}}, long_patience);
     if (!part) return tl::unexpected(part.error());
     total = integer_at(*part, "total");
     const auto bytes = from_base64(string_at(*part, "bytes"));

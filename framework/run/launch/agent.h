@@ -13,6 +13,11 @@
 
 namespace assay::run {
 
+// How long the host waits for an answer: a rank that tries to connect gives up well before that.
+inline constexpr std::chrono::seconds patience(20);
+// For what takes a while: reading a large file, opening NVML.
+inline constexpr std::chrono::seconds long_patience(60);
+
 // The host's side of an agent, which runs one rank's workers on its node. All calls are of one
 // thread.
 class Agent {
@@ -43,7 +48,7 @@ class Agent {
   int ask(const char* what, nlohmann::json with = nlohmann::json::object());
   Result<nlohmann::json> answer(int call, std::chrono::milliseconds limit);
   Result<nlohmann::json> asked(const char* what, nlohmann::json with,
-                               std::chrono::milliseconds limit = std::chrono::seconds(20)) {
+                               std::chrono::milliseconds limit = patience) {
     return answer(ask(what, std::move(with)), limit);
   }
 

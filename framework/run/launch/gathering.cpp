@@ -8,6 +8,7 @@
 
 #include "base/clock_duration.h"
 #include "base/text.h"
+#include "run/launch/launch_request.h"
 #include "run/process/loading.h"
 #include "wire/messages.h"
 
@@ -16,8 +17,6 @@ namespace assay::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::size_t most_waiting = 4096;  // as many ranks as a case may have
 
 class Gathering {
  public:
@@ -38,10 +37,10 @@ class Gathering {
     const auto limit = Clock::now() + clock_duration(bounds->time.count());
     while (size_ == 0 || !missing().empty()) {
       if (Clock::now() > limit) {
-        return failure(fmt::format("{} did not arrive within {}", missing_in_words(),
-                                   human_duration(bounds->time.count())),
-                       fmt::format("{}='10 min' gives slow ones longer; the host waits at {}",
-                                   load_timeout_variable, listener_.address()));
+        return failure(
+            fmt::format("{} within {}", late_in_words(), human_duration(bounds->time.count())),
+            fmt::format("{}='10 min' gives slow ones longer; the host waits at {}",
+                        load_timeout_variable, listener_.address()));
       }
       if (interrupt_ != nullptr) {
         interrupt_->update();
@@ -67,9 +66,10 @@ class Gathering {
     return ranks;
   }
 
-  std::string missing_in_words() const {
-    if (size_ == 0) return "no rank";
-    return fmt::format("of {}, {}", counted(static_cast<std::size_t>(size_), "rank", "ranks"),
+  std::string late_in_words() const {
+    if (size_ == 0) return "no rank has arrived";
+    return fmt::format("of {}, {} did not arrive",
+                       counted(static_cast<std::size_t>(size_), "rank", "ranks"),
                        ranks_in_words(missing()));
   }
 
@@ -99,7 +99,8 @@ class Gathering {
     while (readable(listener_.descriptor())) {
       auto channel = listener_.accept();
       if (!channel) return tl::unexpected(channel.error());
-      if (waiting_.size() < most_waiting) waiting_.push_back(std::move(*channel));
+      if (waiting_.size() < static_cast<std::size_t>(most_ranks))
+        waiting_.push_back(std::move(*channel));
     }
     for (auto channel = waiting_.begin(); channel != waiting_.end();) {
       if (!readable(channel->descriptor())) {

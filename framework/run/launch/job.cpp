@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <unistd.h>
-#include <algorithm>
 
 #include <charconv>
 #include <cstdlib>
@@ -18,25 +17,6 @@
 namespace assay::run {
 
 namespace {
-
-Result<int> of_allocation(const std::string& name, const Variables& variables) {
-  if (name.empty()) return 0;
-  const auto text = variables(name.c_str());
-  if (!text) return 0;
-  int value = 0;
-  const char* end = text->data() + text->size();
-  if (std::from_chars(text->data(), end, value).ptr == end && value > 0) return value;
-  return fail(ExitCode::bad_input, fmt::format("{}: '{}' is no number of at least 1", name, *text));
-}
-
-std::map<std::string, std::string> names_of(const LaunchRequest& request, const LaunchSize& size) {
-  return {{"ranks", std::to_string(size.ranks())},
-          {"nodes", std::to_string(size.nodes)},
-          {"ranks_per_node", std::to_string(size.ranks_per_node)},
-          {"ranks_per_machine",
-           std::to_string(request.simulate_nodes ? size.ranks() : size.ranks_per_node)},
-          {"hosts", join(request.hosts, ",")}};
-}
 
 Result<Process> start_command(const LaunchRequest& request,
                               const std::map<std::string, std::string>& names,
@@ -109,36 +89,6 @@ std::string token_of_job() {
 }
 
 }  // namespace
-
-Result<LaunchSize> size_of(const LaunchRequest& request, const LaunchSize& needed,
-                           const Variables& variables) {
-  const auto nodes = of_allocation(request.launcher.nodes, variables);
-  if (!nodes) return tl::unexpected(nodes.error());
-  const auto ranks = of_allocation(request.launcher.ranks, variables);
-  if (!ranks) return tl::unexpected(ranks.error());
-  LaunchSize size = needed;
-  const int hosts = static_cast<int>(request.hosts.size());
-  const int there = *nodes > 0 ? *nodes : hosts;
-  if (there > 0) size.nodes = std::min(size.nodes, there);
-  if (request.nodes > 0) size.nodes = request.nodes;
-  if (*ranks > 0 && *nodes > 0) {
-    size.ranks_per_node = std::min(size.ranks_per_node, std::max(1, *ranks / *nodes));
-  }
-  if (request.ranks_per_node > 0) size.ranks_per_node = request.ranks_per_node;
-  return size;
-}
-
-Result<std::string> batch_script(const LaunchRequest& request, const LaunchSize& size,
-                                 const std::string& command) {
-  if (request.launcher.script.empty()) {
-    return fail(ExitCode::bad_input,
-                fmt::format("the launcher {} has no batch script", request.launcher.name),
-                "--launcher slurm has one; a launcher's file gives it as `script`");
-  }
-  auto names = names_of(request, size);
-  names["command"] = command;
-  return filled_in(request.launcher.script, names, own_variables());
-}
 
 Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation,
                                                 const LaunchRequest& request,
@@ -248,16 +198,15 @@ Result<RankJob::Rendezvous> RankJob::meet(const std::vector<Seat>& seats) {
   const auto bound =
       first.asked("bind", {{"host", named ? "0.0.0.0" : place.address}, {"port", place.port}});
   if (!bound) return tl::unexpected(bound.error());
-  Rendezvous found{place.address, static_cast<int>(integer_at(*bound, "port"))};
-  const std::string probe =
-      fmt::format("{}:{}", found.host, static_cast<int>(integer_at(*bound, "probe")));
+  Rendezvous found{place.address, integer_at<int>(*bound, "port")};
+  const std::string probe = fmt::format("{}:{}", found.host, integer_at<int>(*bound, "probe"));
   std::vector<std::pair<Agent*, int>> calls;
   for (const Seat& seat : seats) {
     Agent& agent = *agents_[seat.rank];
     calls.emplace_back(&agent, agent.ask("reach", {{"address", probe}}));
   }
   for (const auto& [agent, call] : calls) {
-    if (const auto reached = agent->answer(call, std::chrono::seconds(20)); !reached) {
+    if (const auto reached = agent->answer(call, patience); !reached) {
       return fail(ExitCode::machine_lacks,
                   fmt::format("the rendezvous at rank {} cannot be reached: {}", seats.front().rank,
                               reached.error().text()),
@@ -310,7 +259,7 @@ std::string RankJob::other_files(const std::vector<Seat>& seats,
       calls.emplace_back(&agent, agent.ask("hash", {{"file", file}}));
     }
     for (const auto& [agent, call] : calls) {
-      const auto said = agent->answer(call, std::chrono::minutes(1));
+      const auto said = agent->answer(call, long_patience);
       if (!said) return said.error().text();
       const std::string theirs = string_at(*said, "sha256");
       if (theirs == own) continue;

@@ -9,37 +9,12 @@
 
 #include "run/launch/agent.h"
 #include "run/launch/file_hashes.h"
-#include "run/launch/launcher.h"
+#include "run/launch/launch_request.h"
 #include "run/launch/nodes.h"
 #include "run/process/installation.h"
 #include "run/process/interrupt.h"
 
 namespace assay::run {
-
-struct LaunchRequest {
-  Launcher launcher;
-  int nodes = 0;                   // 0: as many as the cases need, or the allocation has
-  int ranks_per_node = 0;          // the same
-  std::vector<std::string> hosts;  // for {host}: one a node
-  std::string control;             // "address[:port]" of this host; "": all its addresses
-  bool simulate_nodes = false;
-};
-
-// How many ranks a launch has on how many nodes.
-struct LaunchSize {
-  int nodes = 1;
-  int ranks_per_node = 1;
-  int ranks() const { return nodes * ranks_per_node; }
-};
-
-// The size for cases that need `needed`: what was asked for, or the allocation has, else what they
-// need. Errors: a variable of the allocation is no number.
-Result<LaunchSize> size_of(const LaunchRequest& request, const LaunchSize& needed,
-                           const Variables& variables);
-
-// The batch script that runs `command`, from the launcher's template. Errors: it has none.
-Result<std::string> batch_script(const LaunchRequest& request, const LaunchSize& size,
-                                 const std::string& command);
 
 // Ranks that a launch engine has started, each with its agent.
 class RankJob {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/json.h"
 #include "health/gpu_source.h"
 #include "health/summary.h"
 
@@ -43,16 +44,16 @@ NodeWatch::NodeWatch(std::shared_ptr<health::CpuSource> cpus, std::vector<int> a
     : cpus_(std::move(cpus)), watch_({gpus_for(agents, health::CpuSource::here().self), cpus_}) {}
 
 nlohmann::json NodeWatch::begin(const nlohmann::json& call) {
-  return {{"ticket", watch_.begin(call.value("devices", std::vector<int>()))}};
+  return {{"ticket", watch_.begin(integers_at(call, "devices"))}};
 }
 
 nlohmann::json NodeWatch::end(const nlohmann::json& call) {
-  const health::Observation seen = watch_.end(call.value("ticket", health::Watch::Ticket{0}));
+  const health::Observation seen = watch_.end(integer_at<health::Watch::Ticket>(call, "ticket"));
   health::Needs needs;
-  needs.devices = call.value("devices", std::vector<int>());
-  needs.processes = call.value("processes", 1);
+  needs.devices = integers_at(call, "devices");
+  needs.processes = integer_at<int>(call, "processes");
   needs.cores_there = cpus_->cores();
-  needs.cores = cores_needed(call.value("ranks", 1), !needs.devices.empty(), *cpus_,
+  needs.cores = cores_needed(integer_at<int>(call, "ranks"), !needs.devices.empty(), *cpus_,
                              std::getenv("OMP_NUM_THREADS"));
   nlohmann::json marks = nlohmann::json::array();
   for (const store::Mark& mark : health::judge(seen, needs)) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/clock_duration.h"
 #include "base/files_below.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -102,8 +103,7 @@ class RankAgent {
     if (type == "start") {
       if (const auto start = wire::start_worker_from_json(message)) begin(*start);
     } else if (type == "kill") {
-      if (AgentWorker* worker = find(static_cast<int>(integer_at(message, "worker"))))
-        worker->kill();
+      if (AgentWorker* worker = find(integer_at<int>(message, "worker"))) worker->kill();
     } else if (type == "asked") {
       const auto asked = wire::asked_from_json(message);
       if (!asked) return;
@@ -111,7 +111,7 @@ class RankAgent {
     } else if (type == "call") {
       nlohmann::json answer = answer_to(string_at(message, "what"), message);
       answer["type"] = "answer";
-      answer["call"] = static_cast<int>(integer_at(message, "call"));
+      answer["call"] = integer_at<int>(message, "call");
       static_cast<void>(host_.send(answer));
     }
   }
@@ -156,14 +156,13 @@ class RankAgent {
 
   nlohmann::json answer_to(const std::string& what, const nlohmann::json& message) {
     if (what == "clock") {
-      return {{"now_s", std::chrono::duration<double>(Clock::now().time_since_epoch()).count()}};
+      return {{"now_s", monotonic_s()}};
     }
-    if (what == "bind")
-      return bind(string_at(message, "host"), static_cast<int>(integer_at(message, "port")));
+    if (what == "bind") return bind(string_at(message, "host"), integer_at<int>(message, "port"));
     if (what == "reach") return reach(string_at(message, "address"));
     if (what == "watch") {
       if (watch_ == nullptr) {
-        watch_ = std::make_unique<NodeWatch>(message.value("agents", std::vector<int>()));
+        watch_ = std::make_unique<NodeWatch>(integers_at(message, "agents"));
       }
       return watch_->begin(message);
     }

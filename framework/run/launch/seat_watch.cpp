@@ -8,7 +8,19 @@ namespace assay::run {
 
 namespace {
 
-constexpr std::chrono::seconds patience(30);  // opening NVML takes a while
+// What an agent tells of its node, with the rank's number for its GPU.
+nlohmann::json health_told(const nlohmann::json& answer, int device) {
+  nlohmann::json health = member_of(answer, "health");
+  if (!health.is_object()) return nlohmann::json::object();
+  const nlohmann::json gpus = member_of(health, "gpus");
+  health.erase("gpus");
+  for (nlohmann::json gpu : gpus) {
+    if (!gpu.is_object()) continue;
+    gpu["device"] = device;
+    health["gpus"].push_back(std::move(gpu));
+  }
+  return health;
+}
 
 }  // namespace
 
@@ -30,7 +42,7 @@ void SeatWatch::begin() {
                   .ask("watch", {{"devices", devices_of(seat)}, {"agents", std::move(agents)}}));
   }
   for (const auto& [seat, call] : calls) {
-    const auto begun = job_.agent(seats_[seat].rank).answer(call, patience);
+    const auto begun = job_.agent(seats_[seat].rank).answer(call, long_patience);
     if (begun) open_.push_back({seat, integer_at(*begun, "ticket")});
   }
 }
@@ -48,7 +60,7 @@ SeatWatch::Seen SeatWatch::end(int others) {
   open_.clear();
   Seen seen;
   for (const auto& [seat, call] : calls) {
-    if (const auto answer = job_.agent(seats_[seat].rank).answer(call, patience)) {
+    if (const auto answer = job_.agent(seats_[seat].rank).answer(call, long_patience)) {
       take(seat, *answer, seen);
     }
   }
@@ -60,13 +72,11 @@ void SeatWatch::take(std::size_t seat, const nlohmann::json& answer, Seen& seen)
   const std::string& node = job_.nodes().all[seats_[seat].node].name;
   nlohmann::json& health =
       seats_[seat].node == seats_[0].node ? seen.health : seen.health["nodes"][node];
-  nlohmann::json own = member_of(answer, "health");
-  for (nlohmann::json& gpu : own["gpus"]) gpu["device"] = seats_[seat].local_rank;
-  if (own["gpus"].is_null()) own.erase("gpus");
+  const nlohmann::json own = health_told(answer, seats_[seat].local_rank);
   if (is_first_of_node(seat)) {
     health.update(own);
-  } else if (own.contains("gpus")) {
-    for (const nlohmann::json& gpu : own["gpus"]) health["gpus"].push_back(gpu);
+  } else {
+    for (const nlohmann::json& gpu : member_of(own, "gpus")) health["gpus"].push_back(gpu);
   }
   for (const nlohmann::json& one : member_of(answer, "marks")) {
     const std::string mark = string_at(one, "mark");

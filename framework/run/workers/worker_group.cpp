@@ -331,7 +331,7 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   if (job_ != nullptr && refuse_other_files(request)) return;
   wire::CaseRequest sent = request;
   sent.artefact_folder = case_.artefact_folder;
-  sent.begin_s = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  sent.begin_s = monotonic_s();
   for (Worker& worker : workers_) {
     if (!worker.channel.send(wire::to_json(worker.own(sent)))) worker.hang_up();
   }
