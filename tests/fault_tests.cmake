@@ -5,7 +5,7 @@ target_sources(test_faults PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/folder
   ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/two_nodes.cpp)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/faults/cache)
 add_dependencies(test_faults assay assay_worker ${plugin_targets}
-  hostile_attention hostile_load hostile_ranks faulty_system)
+  hostile_attention hostile_load hostile_ranks hostile_step faulty_system)
 if(TARGET hostile_gpu)
   add_dependencies(test_faults hostile_gpu)
 endif()

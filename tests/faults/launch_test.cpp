@@ -116,6 +116,17 @@ TEST_F(LaunchFault, ARankThatDoesNotArrive) {
                  "of 2 ranks, rank 1 did not arrive within 5 s");
 }
 
+TEST_F(LaunchFault, NoRankArrives) {
+  trial_.environment["ASSAY_LOAD_TIMEOUT"] = "2 s";
+  write("  - {fault: none, world_size: 2}\n");
+  const End end = trial_.run(
+      {"run", "ranks.yaml", "--plugin", test::fixture("hostile_ranks"), "--launcher", "wait"});
+  EXPECT_EQ(end.exit_code, 3) << end.output << end.errors;
+  EXPECT_THAT(end.errors, ContainsRegex("no rank has arrived within 2(\\.0)? s"));
+  trial_.record("nobody starts the ranks that are waited for; loading may take 2 s", "exit code 3",
+                "no rank has arrived within 2 s", "nothing was run");
+}
+
 TEST_F(LaunchFault, TheLauncherFails) {
   expect_refused("the launcher's command ends with exit code 7",
                  "description: x\ncommand: [sh, -c, \"echo no such partition; exit 7\"]\n",
@@ -167,6 +178,48 @@ TEST_F(LaunchFault, TheRendezvousIsUnreachable) {
   ASSERT_TRUE(result);
   trial_.record("MASTER_ADDR names an address that nobody has", "`crashed`",
                 "the rendezvous at rank 0 cannot be reached", "1 of 1 ok");
+}
+
+// Rank 0 sees another file in the place of this one, as on a node with another build.
+std::string with_another(const std::string& file) {
+  return "description: x\neach: rank\n"
+         "command: [unshare, -m, sh, -c, \"echo other >other && mount --bind other " +
+         file + " && RANK={rank} WORLD_SIZE={ranks} LOCAL_RANK={rank} exec {assay} worker\"]\n";
+}
+
+TEST_F(LaunchFault, ARankHasAnotherBuild) {
+  if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
+  expect_refused("rank 0 has another worker library",
+                 with_another(ASSAY_BUILD_DIR "/lib/libassay_worker.so"),
+                 "rank [01] on [^ ]+ has another build of assay: its libassay_worker\\.so has the "
+                 "SHA-256 [0-9a-f]{12}, this host's [0-9a-f]{12}",
+                 "rank 0 has another build of assay");
+}
+
+TEST_F(LaunchFault, ARankHasAnotherPlugin) {
+  if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
+  const std::string plugin = test::fixture("hostile_attention");
+  trial_.folder().write("ranks.yaml",
+                        "experiment: ranks\nworkload: attention\n"
+                        "fixed: {batch: 1, heads: 1, d_head: 8, device: cpu}\n"
+                        "measure: {passes: [forward], warmup: 1, samples: 2, timeout: 2 min}\n"
+                        "include:\n"
+                        "  - {attention: naive, seq_len: 8}\n"
+                        "  - {attention: hostile, seq_len: 8}\n"
+                        "  - {attention: naive, seq_len: 16}\n");
+  const End end = trial_.run(words(with_another(plugin), {"--plugin", plugin}));
+  const Struck struck{1,
+                      3,
+                      "error",
+                      "^rank 0 on [^ ]+ has another build of '" + plugin +
+                          "'; every rank needs the host's, at the same path$",
+                      "",
+                      "",
+                      true};
+  const auto result = expect_told_everywhere(trial_, end, struck);
+  ASSERT_TRUE(result);
+  trial_.record("rank 0 has another build of a plugin", "`error`",
+                "rank 0 has another build of the plugin", "2 of 2 ok");
 }
 
 // The agent of rank 1 is killed while the ranks are within a collective; the launcher brings up

@@ -79,21 +79,24 @@ std::vector<RankFault> faults_of_other_ranks() {
           dies("after", 1, 3),     hangs("within", 2, 3)};
 }
 
-void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
-                                  const RankFault& fault, const std::string& launcher) {
+std::vector<RankFault> faults_of_a_step() {
+  const auto dies = [](const std::string& phase, const std::string& done) {
+    return RankFault{"kill", phase, "is killed " + done, "crashed", killed(1), "3 min"};
+  };
+  return {dies("forward", "in a step's forward"), dies("backward", "in a step's backward"),
+          dies("exchange", "as a step's gradients are summed"),
+          dies("optimizer", "in a step's optimizer")};
+}
+
+namespace {
+
+// Runs the experiment, whose second case of three is the fault's.
+void expect_ends_the_second_case(const std::string& group, const RankFault& fault,
+                                 const std::string& experiment, const char* plugin,
+                                 const std::string& launcher) {
   Trial trial(group);
-  trial.folder().write(
-      "ranks.yaml",
-      fmt::format("experiment: ranks\nworkload: hostile_ranks\n"
-                  "fixed: {{world_size: {}, device: {}}}\n"
-                  "measure: {{warmup: 2, samples: 3, timeout: 3 min}}\n"
-                  "include:\n"
-                  "  - {{fault: none, culprit: 0}}\n"
-                  "  - {{fault: {}, moment: {}, culprit: {}, measure.timeout: {}}}\n"
-                  "  - {{fault: none, culprit: 1}}\n",
-                  fault.ranks, device, fault.fault, fault.moment, fault.culprit, fault.timeout));
-  std::vector<std::string> words = {"run", "ranks.yaml", "--plugin",
-                                    test::fixture("hostile_ranks")};
+  trial.folder().write("ranks.yaml", experiment);
+  std::vector<std::string> words = {"run", "ranks.yaml", "--plugin", test::fixture(plugin)};
   if (!launcher.empty()) {
     trial.folder().write("launcher.yaml", launcher);
     words.insert(words.end(), {"--launcher", "./launcher.yaml"});
@@ -113,6 +116,36 @@ void expect_ends_the_case_for_all(const std::string& device, const std::string& 
     EXPECT_LT(result->wall_s, 60);
   }
   record_struck(trial, who(fault) + " " + fault.done, *result, struck);
+}
+
+}  // namespace
+
+void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
+                                  const RankFault& fault, const std::string& launcher) {
+  const std::string experiment = fmt::format(
+      "experiment: ranks\nworkload: hostile_ranks\n"
+      "fixed: {{world_size: {}, device: {}}}\n"
+      "measure: {{warmup: 2, samples: 3, timeout: 3 min}}\n"
+      "include:\n"
+      "  - {{fault: none, culprit: 0}}\n"
+      "  - {{fault: {}, moment: {}, culprit: {}, measure.timeout: {}}}\n"
+      "  - {{fault: none, culprit: 1}}\n",
+      fault.ranks, device, fault.fault, fault.moment, fault.culprit, fault.timeout);
+  expect_ends_the_second_case(group, fault, experiment, "hostile_ranks", launcher);
+}
+
+void expect_ends_the_step_for_all(const std::string& group, const RankFault& fault,
+                                  const std::string& launcher) {
+  const std::string experiment = fmt::format(
+      "experiment: ranks\nworkload: model_step\n"
+      "fixed: {{model: toy, batch: 2, device: cpu, world_size: {}}}\n"
+      "measure: {{passes: [train_step], warmup: 1, samples: 2, timeout: 3 min}}\n"
+      "include:\n"
+      "  - {{communication: hostile_step, seq_len: 8}}\n"
+      "  - {{communication: {{hostile_step: {{culprit: {}, phase: {}}}}}, seq_len: 8}}\n"
+      "  - {{communication: hostile_step, seq_len: 16}}\n",
+      fault.ranks, fault.culprit, fault.moment);
+  expect_ends_the_second_case(group, fault, experiment, "hostile_step", launcher);
 }
 
 }  // namespace assay::faults

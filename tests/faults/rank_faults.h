@@ -29,10 +29,16 @@ std::vector<RankFault> rank_faults();
 // verification, without a collective.
 std::vector<RankFault> faults_of_other_ranks();
 
+// The culprit of two ranks dies in each phase of a training step.
+std::vector<RankFault> faults_of_a_step();
+
 // Runs good case, fault, good case on ranks of the device. Checks that the fault costs only its
 // case, ends it for all ranks within its limit and is reported everywhere (struck_case.h).
 // launcher: the text of a file of configs/launchers that starts the ranks; "": the host does.
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
                                   const RankFault& fault, const std::string& launcher = "");
+// The same for a fault of a training step on the CPU; its moment is the phase.
+void expect_ends_the_step_for_all(const std::string& group, const RankFault& fault,
+                                  const std::string& launcher = "");
 
 }  // namespace assay::faults

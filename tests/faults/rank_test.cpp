@@ -18,5 +18,14 @@ INSTANTIATE_TEST_SUITE_P(Faults, Rank, ::testing::ValuesIn(rank_faults()),
 INSTANTIATE_TEST_SUITE_P(OfOthers, Rank, ::testing::ValuesIn(faults_of_other_ranks()),
                          [](const auto& tested) { return tested.param.name(); });
 
+class RankInAStep : public ::testing::TestWithParam<RankFault> {};
+
+TEST_P(RankInAStep, EndsTheCaseForAllOfThem) {
+  expect_ends_the_step_for_all("Ranks over Gloo", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, RankInAStep, ::testing::ValuesIn(faults_of_a_step()),
+                         [](const auto& tested) { return tested.param.name(); });
+
 }  // namespace
 }  // namespace assay::faults
