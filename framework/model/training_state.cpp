@@ -112,6 +112,7 @@ void TrainingState::clear_gradients() {
     return;
   }
   for (auto& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
+  for (const Slice& slice : slices_) slice.values.mutable_grad() = at::Tensor();
 }
 
 void TrainingState::backward(const at::Tensor& loss) {
@@ -130,6 +131,20 @@ void TrainingState::make_moments() {
     second_moments_.push_back(at::zeros_like(value));
     steps_.push_back(at::zeros({}, value.options().dtype(at::kFloat)));
   }
+}
+
+void TrainingState::drop_moments() {
+  for (auto* tensors : {&masters_, &first_moments_, &second_moments_, &steps_}) tensors->clear();
+}
+
+std::vector<at::Tensor> TrainingState::optimizer_state() const {
+  std::vector<at::Tensor> state;
+  for (const auto* tensors : {&masters_, &first_moments_, &second_moments_, &steps_}) {
+    for (const at::Tensor& tensor : *tensors) {
+      if (tensor.defined()) state.push_back(tensor);
+    }
+  }
+  return state;
 }
 
 void TrainingState::unscale(const std::vector<at::Tensor>& gradients) {
@@ -162,11 +177,14 @@ void TrainingState::keep_copies(const std::vector<at::Tensor>& copies) {
   for (Slice& slice : slices_) slice.low_precision = copies[slice.pieces.front().parameter];
 }
 
-// Frees the narrow gradient as soon as there is a wide one, unless it is the variant's.
+// Frees a gradient of another dtype as soon as there is a converted one, unless it is the
+// variant's.
 at::Tensor TrainingState::gradient_of(std::size_t slice) {
-  at::Tensor& gradient = slices_[slice].values.mutable_grad();
-  if (!masters_[slice].defined()) return gradient;
-  at::Tensor wide = gradient.to(at::kFloat);
+  const at::Tensor& values = slices_[slice].values;
+  at::Tensor& gradient = values.mutable_grad();
+  const at::Tensor& updated = masters_[slice].defined() ? masters_[slice] : values;
+  if (gradient.scalar_type() == updated.scalar_type()) return gradient;
+  at::Tensor wide = gradient.to(updated.scalar_type());
   if (!keeps_gradients_) gradient = wide;
   return wide;
 }
@@ -201,7 +219,7 @@ void TrainingState::unscale_kept(const std::vector<at::Tensor>& wide) const {
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     const at::Tensor& kept = slices_[i].values.grad();
     if (!kept.defined()) continue;
-    if (masters_[i].defined()) kept.copy_(wide[next]);
+    if (!wide[next].is_same(kept)) kept.copy_(wide[next]);
     ++next;
   }
 }
@@ -225,7 +243,7 @@ void TrainingState::step(const Ops& ops) {
   if (scale_.defined()) {
     unscale(in.gradients);
     in.found_inf = found_inf_;
-    if (keeps_gradients_ && wants_masters_) unscale_kept(in.gradients);
+    if (keeps_gradients_) unscale_kept(in.gradients);
   }
   if (in.max_grad_norm > 0 && is_sharded_) in.grad_norm = gradient_norm();
   if (!in.parameters.empty()) ops.optimizer(in);

@@ -40,9 +40,13 @@ class TrainingState {
   // Allocates moments, step counts and master copies, once. Otherwise step() does so, inside the
   // timed region.
   void make_moments();
+  // Frees them again, their values with them. Not once a step was captured.
+  void drop_moments();
+  // Moments, step counts and master copies, if they have been made.
+  std::vector<at::Tensor> optimizer_state() const;
   // Unscales the gradients, applies ops.optimizer to the slices that have one, and adapts the loss
   // scale: doubled after the policy's number of good steps, halved after an overflow on any rank.
-  // Gradients of slices with a master copy are made fp32 first, one after the other.
+  // Gradients in another dtype than what is updated are converted first, one after the other.
   void step(const Ops& ops);
   // Norm of all gradients over all ranks' slices, a float scalar on their device. All ranks call it
   // together.

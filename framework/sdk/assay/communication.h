@@ -107,7 +107,7 @@ class Communication {
 
   // Only where keeps_gradients() is true: gradients live in the variant's buffers, whose views stay
   // the parameters' and the slices' grad() from step to step. Makes them 0. Otherwise the
-  // parameters' gradients are dropped.
+  // parameters' and the slices' gradients are dropped.
   virtual void clear_gradients() {}
 
   // Records more than what was sent, which is counted by itself. The workload's metrics apply.
