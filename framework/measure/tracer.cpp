@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -64,7 +65,10 @@ class TracerOf final : public Tracer {
 
   void take(Takes takes) override {
     takes_ = takes;
-    spans_.clear();
+    {
+      const std::lock_guard lock(spans_mutex_);
+      spans_.clear();
+    }
     if (takes != Takes::spans) return;
     synchronize(device_);
     base_.note();
@@ -76,7 +80,10 @@ class TracerOf final : public Tracer {
     order_.clear();
     used_.clear();
     open_ = nullptr;
-    spans_.clear();
+    {
+      const std::lock_guard lock(spans_mutex_);
+      spans_.clear();
+    }
     memory_.clear();
     problem_.clear();
   }
@@ -93,6 +100,7 @@ class TracerOf final : public Tracer {
     std::int64_t id = ignored;
     if (takes_ != Takes::spans) return id;
     noting([&] {
+      const std::lock_guard lock(spans_mutex_);
       if (spans_.size() == most_spans) {
         return wrong(fmt::format("it has more than {} spans", most_spans));
       }
@@ -107,6 +115,7 @@ class TracerOf final : public Tracer {
     if (id == ignored) return;
     noting([&] {
       if (id > 0) return end_phase();
+      const std::lock_guard lock(spans_mutex_);
       // A span of an earlier call may end in this one.
       if (static_cast<std::size_t>(-id) > spans_.size()) return;
       Stretch& span = spans_[static_cast<std::size_t>(-id - 1)];
@@ -133,6 +142,7 @@ class TracerOf final : public Tracer {
     check();
     std::vector<TracedSpan> spans;
     for (const Stretch* phase : last_call()) spans.push_back(traced(*phase));
+    const std::lock_guard lock(spans_mutex_);
     for (const Stretch& span : spans_) {
       if (!span.ended) throw std::runtime_error(fmt::format("the span '{}' has no end", span.part));
       spans.push_back(traced(span));
@@ -237,6 +247,7 @@ class TracerOf final : public Tracer {
   std::uint64_t capture_ = 0;
   Stretch* open_ = nullptr;
   std::vector<PhaseMemory> memory_;
+  mutable std::mutex spans_mutex_;
   std::deque<Stretch> spans_;
   Moment base_{};
   double base_s_ = 0;

@@ -29,7 +29,8 @@ struct TracedSpan {
 };
 
 // Notes the phases and spans of a program's calls: on a GPU by events on the current stream, which
-// become part of a captured step and are then taken by each replay; on a CPU by the host's clock.
+// become part of a captured step and are then taken by each replay; on a CPU by the host's clock,
+// where another thread may end a span.
 // The readers throw std::runtime_error for phases that overlap or did not end and for more than
 // 10,000 phases or 1,000,000 spans in a call.
 class Tracer : public TraceBoundary {

@@ -2,6 +2,7 @@
 
 #include <assay/range.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -35,13 +36,12 @@ Tensors flattened(const TensorLists& lists) {
 
 }  // namespace
 
-// Work on a CPU's tensors. Gloo's thread lets go of it a moment after it is done; if that were the
-// last to hold the tensors, they would be freed on a thread whose memory nobody counts.
-class CountedBackend::HostWork final : public c10d::Work {
+// Work that hands everything on, and notes as a span how long the caller waits for it: the host on
+// a CPU, the current stream on a GPU.
+class CountedBackend::SpannedWork : public c10d::Work {
  public:
-  HostWork(WorkPointer work, TraceScope scope, std::shared_ptr<Lent> lent)
-      : work_(std::move(work)), scope_(std::move(scope)), lent_(std::move(lent)) {}
-  ~HostWork() override { lent_->keep(std::move(work_)); }
+  SpannedWork(WorkPointer work, TraceHandle trace, std::string lane)
+      : work_(std::move(work)), trace_(trace), lane_(std::move(lane)) {}
 
   bool isCompleted() override { return work_->isCompleted(); }
   bool isSuccess() const override { return work_->isSuccess(); }
@@ -49,13 +49,12 @@ class CountedBackend::HostWork final : public c10d::Work {
   int sourceRank() const override { return work_->sourceRank(); }
   std::vector<at::Tensor> result() override { return work_->result(); }
   void synchronize() override {
+    const TraceScope waiting = wait_span();
     work_->synchronize();
-    scope_.end();
   }
   bool wait(std::chrono::milliseconds timeout) override {
-    const bool done = work_->wait(timeout);
-    scope_.end();
-    return done;
+    const TraceScope waiting = wait_span();
+    return work_->wait(timeout);
   }
   void abort() override { work_->abort(); }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return work_->getFuture(); }
@@ -65,9 +64,58 @@ class CountedBackend::HostWork final : public c10d::Work {
   float getDuration() const override { return work_->getDuration(); }
   std::uint64_t getSequencenumber() const override { return work_->getSequencenumber(); }
 
- private:
+ protected:
   WorkPointer work_;
-  TraceScope scope_;  // ends when the work is waited for
+
+ private:
+  TraceScope wait_span() const {
+    return trace_.takes_spans() ? trace_.span("wait", lane_ + waits_lane) : TraceScope();
+  }
+
+  TraceHandle trace_;
+  std::string lane_;
+};
+
+// The span of a collective on the host, which ends when it is done or waited for.
+struct CountedBackend::HostSpan {
+  explicit HostSpan(TraceScope begun) : scope(std::move(begun)) {}
+  void end() {
+    const std::lock_guard lock(mutex);
+    scope.end();
+  }
+  std::mutex mutex;
+  TraceScope scope;
+};
+
+// Work on a CPU's tensors. Gloo's thread lets go of it a moment after it is done; if that were the
+// last to hold the tensors, they would be freed on a thread whose memory nobody counts.
+class CountedBackend::HostWork final : public SpannedWork {
+ public:
+  HostWork(WorkPointer work, TraceHandle trace, const std::string& lane,
+           std::shared_ptr<HostSpan> span, std::shared_ptr<Lent> lent)
+      : SpannedWork(std::move(work), trace, lane), span_(std::move(span)), lent_(std::move(lent)) {
+    if (!span_) return;
+    // Not every work has a future; its span ends when it is waited for.
+    static_cast<void>(guarded([&] {
+      if (const auto future = work_->getFuture()) {
+        future->addCallback([span = span_](c10::ivalue::Future&) { span->end(); });
+      }
+    }));
+  }
+  ~HostWork() override { lent_->keep(std::move(work_)); }
+
+  void synchronize() override {
+    SpannedWork::synchronize();
+    if (span_) span_->end();
+  }
+  bool wait(std::chrono::milliseconds timeout) override {
+    const bool done = SpannedWork::wait(timeout);
+    if (span_) span_->end();
+    return done;
+  }
+
+ private:
+  std::shared_ptr<HostSpan> span_;  // null where no spans are taken
   std::shared_ptr<Lent> lent_;
 };
 
@@ -102,10 +150,21 @@ WorkPointer spanned_on_device(TraceHandle trace, const std::string& collective,
 
 }  // namespace
 
+// The last to hold them frees them: that shall be this thread, however late the other one is.
+CountedBackend::Lent::~Lent() {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const auto is_held = [](const WorkPointer& work) { return work.use_count() > 1; };
+  while (std::any_of(works.begin(), works.end(), is_held) &&
+         std::chrono::steady_clock::now() < patience) {
+    std::this_thread::yield();
+  }
+}
+
 void CountedBackend::Lent::keep(WorkPointer work) {
-  // Usually a few microseconds.
+  // Usually a few microseconds, unless nobody has waited for it.
+  const bool is_done = work->isCompleted();
   const auto patience = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
-  while (work.use_count() > 1 && std::chrono::steady_clock::now() < patience) {
+  while (is_done && work.use_count() > 1 && std::chrono::steady_clock::now() < patience) {
     std::this_thread::yield();
   }
   const std::lock_guard lock(mutex);
@@ -147,15 +206,18 @@ WorkPointer CountedBackend::spanned(const std::string& collective, const at::Ten
         followers_.emplace(device, c10::cuda::getStreamFromPool(false, device).unwrap());
       }
       const c10::cuda::CUDAStream follower(followers_.at(device));
-      return spanned_on_device(trace_, collective, lane_, follower, call);
+      WorkPointer work = spanned_on_device(trace_, collective, lane_, follower, call);
+      if (!work) return work;
+      return c10::make_intrusive<SpannedWork>(std::move(work), trace_, lane_);
     }
 #endif
     return call();
   }
-  TraceScope scope = takes_spans ? trace_.span(collective, lane_) : TraceScope();
+  std::shared_ptr<HostSpan> span;
+  if (takes_spans) span = std::make_shared<HostSpan>(trace_.span(collective, lane_));
   WorkPointer work = call();
   if (!work) return work;
-  return c10::make_intrusive<HostWork>(std::move(work), std::move(scope), lent_);
+  return c10::make_intrusive<HostWork>(std::move(work), trace_, lane_, std::move(span), lent_);
 }
 
 void CountedBackend::startCoalescing() {

@@ -79,10 +79,13 @@ class CountedBackend final : public c10d::Backend {
   void abort() override { backend_->abort(); }
 
  private:
+  class SpannedWork;
   class HostWork;
+  struct HostSpan;
 
   // Works that another thread still holds; freed by a later one of this backend.
   struct Lent {
+    ~Lent();
     void keep(WorkPointer work);
     std::mutex mutex;
     std::vector<WorkPointer> works;

@@ -7,7 +7,9 @@ namespace {
 
 class NotedWork final : public c10d::Work {
  public:
-  explicit NotedWork(std::string& events) : events_(events) {}
+  NotedWork(std::string& events, c10::intrusive_ptr<c10::ivalue::Future> future)
+      : events_(events), future_(std::move(future)) {}
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   bool wait(std::chrono::milliseconds) override {
     events_ += "done ";
     return true;
@@ -15,6 +17,7 @@ class NotedWork final : public c10d::Work {
 
  private:
   std::string& events_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
 class TwoRanks final : public c10d::Backend {
@@ -31,10 +34,12 @@ class TwoRanks final : public c10d::Backend {
     return launched();
   }
 
+  c10::intrusive_ptr<c10::ivalue::Future> future;  // of every work
+
  private:
   Work launched() {
     events_ += "launched ";
-    return c10::make_intrusive<NotedWork>(events_);
+    return c10::make_intrusive<NotedWork>(events_, future);
   }
   std::string& events_;
 };
@@ -94,9 +99,25 @@ TEST(CountedMesh, ACollectiveIsASpanUntilItIsWaitedFor) {
     const auto work = mesh.world().backend->allreduce(tensors);
     events += "other ";
     work->wait();
-    EXPECT_EQ(events,
-              takes_spans ? "all_reduce@world launched other done end " : "launched other done ");
+    EXPECT_EQ(events, takes_spans ? "all_reduce@world launched other wait@world waits done end end "
+                                  : "launched other done ");
   }
+}
+
+// A collective that another thread finishes while the caller does something else.
+TEST(CountedMesh, ASpanEndsWhenTheCollectiveIsDoneIfNobodyWaitsYet) {
+  std::string events;
+  NotedTrace trace(events, /*takes_spans=*/true);
+  const auto ranks = c10::make_intrusive<TwoRanks>(events);
+  const auto done = c10::make_intrusive<c10::ivalue::Future>(c10::NoneType::get());
+  ranks->future = done;
+  const Mesh mesh = counted(Mesh({0, 2, ranks}), std::make_shared<Traffic>(), &trace);
+  std::vector<at::Tensor> tensors = {at::ones({6}, at::kFloat)};
+  const auto work = mesh.world().backend->allreduce(tensors);
+  done->markCompleted();
+  events += "other ";
+  work->wait();
+  EXPECT_EQ(events, "all_reduce@world launched end other wait@world waits done end ");
 }
 
 TEST(CountedMesh, OneRankHasNoBackend) {

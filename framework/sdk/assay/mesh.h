@@ -103,8 +103,9 @@ class Traffic {
 };
 
 // The same groups; their collectives are counted in `traffic` and are spans of `trace`, whose part
-// is the collective and whose lane is the group. On a GPU a span is what the device takes, on a CPU
-// it lasts until the collective is waited for.
+// is the collective and whose lane is the group. Spans "wait" in the lane "<group> waits" are what
+// the caller waits for them: its stream on a GPU, the host on a CPU.
+inline constexpr const char* waits_lane = " waits";  // behind the group's name
 Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace = {});
 
 }  // namespace assay

@@ -88,7 +88,8 @@ class [[nodiscard]] TraceScope {
 };
 
 // Names what a step does at the moment. Begin and end are taken on the current stream, or by the
-// host's clock on a CPU. Costs a test of a pointer while nothing is traced. One thread at a time.
+// host's clock on a CPU. Costs a test of a pointer while nothing is traced. One thread at a time,
+// but that a span on a CPU may end on another one.
 class TraceHandle {
  public:
   TraceHandle(TraceBoundary* boundary = nullptr) : boundary_(boundary) {}
