@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "measure/device.h"
+#include "worker/case/overlap.h"
 
 namespace assay::worker {
 
@@ -85,7 +86,9 @@ void trace_pass(const std::string& pass, const measure::Call& call, const at::De
   call_once(measure::Tracer::Takes::memory);
   add_memory(pass, times, tracer.memory(), series);
   call_once(measure::Tracer::Takes::spans);
-  for (const measure::TracedSpan& span : tracer.spans()) {
+  const std::vector<measure::TracedSpan> spans = tracer.spans();
+  add_overlap(pass, spans, series);
+  for (const measure::TracedSpan& span : spans) {
     throw_unless_ok(
         recorder.span(span.part, span.lane, span.start_s - recorder.begin_s(), span.duration_s));
   }
