@@ -4,6 +4,8 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/text.h"
 #include "measure/device.h"
@@ -25,6 +27,8 @@ constexpr std::int64_t least_tensor_bytes = mebibyte;
 constexpr std::int64_t least_other_bytes = 4 * mebibyte;
 // Ordinary heap growth of a call, such as a container or a log.
 constexpr std::int64_t least_call_bytes = 64 << 10;
+constexpr std::chrono::milliseconds settling_patience(1000);
+constexpr std::chrono::milliseconds settling_pause(20);
 
 std::int64_t heap_bytes() {
   const struct mallinfo2 info = ::mallinfo2();
@@ -74,7 +78,17 @@ void MemoryFloor::observe(const std::function<void()>& call) {
   left_by_a_call_.outside = std::max(left_by_a_call_.outside, after.outside - before.outside);
 }
 
+// Threads of Gloo and NCCL let go of what they have sent a moment after it was waited for.
 store::MemoryFacts MemoryFloor::settle() const {
+  const auto until = std::chrono::steady_clock::now() + settling_patience;
+  while (true) {
+    store::MemoryFacts found = compare();
+    if (found.leak.empty() || std::chrono::steady_clock::now() >= until) return found;
+    std::this_thread::sleep_for(settling_pause);
+  }
+}
+
+store::MemoryFacts MemoryFloor::compare() const {
   clear_workspaces(device_);
   const HeldMemory after = held_memory(device_);
   store::MemoryFacts found = {floor_.tensors, after.tensors, ""};

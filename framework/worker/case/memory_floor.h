@@ -30,10 +30,12 @@ class MemoryFloor {
 
   // Call after the case is released. Host memory outside of tensors and GPU memory outside of
   // LibTorch count as leaked only where a single call left some: libraries keep what they load and
-  // warm up.
+  // warm up. What other threads still hold has a second to come back.
   store::MemoryFacts settle() const;
 
  private:
+  store::MemoryFacts compare() const;
+
   c10::Device device_;
   HeldMemory floor_;
   HeldMemory left_by_a_call_;
