@@ -1,0 +1,94 @@
+#pragma once
+
+#include <ATen/core/grad_mode.h>
+#include <assay/communication.h>
+
+#include <utility>
+#include <vector>
+
+// What variants share: their collectives, each for any number of ranks.
+namespace assay::communication {
+
+// Collectives that are under way, and the sums among them that must still become means.
+class InFlight {
+ public:
+  explicit InFlight(Group group) : group_(std::move(group)) {}
+
+  const Group& group() const { return group_; }
+
+  // In place. One rank has the mean already.
+  void start_mean(at::Tensor tensor) {
+    if (group_.size == 1) return;
+    c10d::AllreduceOptions options;
+    options.reduceOp = mean_or_sum();
+    std::vector<at::Tensor> tensors = {tensor};
+    works_.push_back(group_.backend->allreduce(tensors, options));
+    to_divide_.push_back(std::move(tensor));
+  }
+  // own: this rank's slice of the mean of `whole`, which must outlive finish().
+  void start_mean_slice(at::Tensor own, at::Tensor whole) {
+    if (group_.size == 1) {
+      own.copy_(whole);
+      return;
+    }
+    c10d::ReduceScatterOptions options;
+    options.reduceOp = mean_or_sum();
+    works_.push_back(group_.backend->_reduce_scatter_base(own, whole, options));
+    to_divide_.push_back(std::move(own));
+  }
+  // whole: every rank's `own`, one after the other.
+  void start_gather(at::Tensor whole, at::Tensor own) {
+    if (group_.size == 1) {
+      if (whole.const_data_ptr() != own.const_data_ptr()) whole.copy_(own);
+      return;
+    }
+    works_.push_back(group_.backend->_allgather_base(whole, own));
+  }
+  void start_broadcast(at::Tensor tensor, int root) {
+    if (group_.size == 1) return;
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    std::vector<at::Tensor> tensors = {std::move(tensor)};
+    works_.push_back(group_.backend->broadcast(tensors, options));
+  }
+
+  // On a GPU the current stream waits, not the host.
+  void finish() {
+    for (const auto& work : std::exchange(works_, {})) {
+      if (work) work->wait();
+    }
+    for (at::Tensor& sum : std::exchange(to_divide_, {})) {
+      if (!backend_averages()) sum.div_(group_.size);
+    }
+  }
+
+ private:
+  // Gloo only adds.
+  bool backend_averages() const { return group_.backend->getBackendName() == "nccl"; }
+  c10d::ReduceOp mean_or_sum() const {
+    return backend_averages() ? c10d::ReduceOp::AVG : c10d::ReduceOp::SUM;
+  }
+
+  Group group_;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works_;
+  std::vector<at::Tensor> to_divide_;
+};
+
+// Gives every rank rank 0's parameters.
+inline void start_from_rank_zero(const TrainedModel& model, const Group& group) {
+  const at::NoGradGuard no_grad;
+  InFlight broadcasts(group);
+  for (const ModelParameter& parameter : model.parameters) {
+    broadcasts.start_broadcast(parameter.tensor.detach(), 0);
+  }
+  broadcasts.finish();
+}
+
+// In place, over all ranks.
+inline void sum_over(const Group& group, const at::Tensor& value) {
+  if (group.size == 1) return;
+  std::vector<at::Tensor> values = {value};
+  group.backend->allreduce(values)->wait();
+}
+
+}  // namespace assay::communication
