@@ -1,0 +1,163 @@
+#include <assay/communication.h>
+#include <assay/flat_buffer.h>
+
+#include <map>
+#include <optional>
+
+#include "communication/parts/collectives.h"
+#include "communication/parts/flat_parameters.h"
+#include "communication/parts/ready_order.h"
+
+namespace {
+
+using assay::FlatBuffer;
+using assay::Slice;
+using assay::communication::InFlight;
+using assay::communication::Item;
+using assay::communication::ReadyOrder;
+
+// Gradients that travel together. The optimizer reads them where they were received.
+struct Bucket {
+  Item parameters;
+  std::vector<at::Tensor> tensors;
+  FlatBuffer gradients;
+};
+
+// Gradients in buckets, in the order in which they become ready: one all-reduce a bucket, beside
+// the rest of the backward. Each gradient is written once, into its bucket. Where the model
+// computes in 16 bit that is the cast to fp32, which autocast would do: the model's parameters are
+// then 16-bit copies of the fp32 ones that the optimizer updates.
+class Bucketed final : public assay::Communication {
+ public:
+  static std::vector<assay::ParameterInfo> options() {
+    assay::ParameterInfo size;
+    size.name = "bucket_size";
+    size.type = assay::ParameterType::size;
+    size.default_value = std::int64_t{25'000'000};
+    size.description = "A bucket is sent as soon as its gradients have so many bytes.";
+    size.unit = "byte";
+    size.minimum = 1;
+    return {size, assay::communication::gradients_option()};
+  }
+  explicit Bucketed(const assay::Options& options)
+      : bucket_bytes_(assay::integer_option(options, "bucket_size")),
+        gradients_(assay::text_option(options, "gradients")) {}
+
+  void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
+              assay::TraceHandle) override {
+    reductions_.emplace(mesh.world());
+    assay::communication::start_from_rank_zero(model, reductions_->group());
+    std::vector<std::size_t> trained;
+    for (const auto& parameter : model.parameters) {
+      if (parameter.tensor.requires_grad()) trained.push_back(parameters_.size());
+      parameters_.push_back(parameter.tensor);
+      updated_.push_back(parameter.tensor);
+      dtypes_.push_back(
+          assay::communication::gradient_dtype(gradients_, parameter.tensor.scalar_type()));
+    }
+    compute_in_low_precision(model);
+    order_.emplace(std::move(trained), parameters_.size());
+    arrange();
+  }
+
+  void backward_begins(const at::Tensor&) override {
+    if (is_outdated_) arrange();
+    order_->begin();
+  }
+  void gradient_ready(std::size_t parameter) override { order_->ready(parameter); }
+  void backward_finished() override {
+    const at::NoGradGuard no_grad;
+    is_outdated_ = order_->finish(reductions_->group(), parameters_.front().device());
+    reductions_->finish();
+  }
+
+  std::optional<std::vector<Slice>> slices() override {
+    if (low_precision_.empty()) return {};
+    return slices_;
+  }
+
+  bool wants_gradient_ready() const override { return true; }
+  bool capturable() const override { return true; }
+
+ private:
+  // In the order of the model: what lies side by side in it (assay::joined) still does.
+  void compute_in_low_precision(const assay::TrainedModel& model) {
+    const at::NoGradGuard no_grad;
+    std::map<at::ScalarType, std::vector<std::size_t>> narrower;
+    for (std::size_t i = 0; i < model.parameters.size(); ++i) {
+      const auto& parameter = model.parameters[i];
+      slices_.push_back(assay::communication::replicated_slice(parameter, i));
+      if (parameter.tensor.requires_grad() && parameter.compute != parameter.tensor.scalar_type()) {
+        narrower[parameter.compute].push_back(i);
+      }
+    }
+    for (const auto& [dtype, indices] : narrower) {
+      std::vector<at::Tensor> tensors;
+      for (const std::size_t i : indices) tensors.push_back(parameters_[i]);
+      const auto options = tensors.front().options().requires_grad(false).dtype(dtype);
+      const FlatBuffer buffer(assay::communication::sizes_of(tensors), 1, options);
+      for (std::size_t k = 0; k < indices.size(); ++k) {
+        Slice& slice = slices_[indices[k]];
+        slice.values = tensors[k].detach();
+        slice.low_precision = buffer.part(k);
+        slice.low_precision.copy_(slice.values);
+        tensors[k].set_data(buffer.part(k));
+        updated_[indices[k]] = slice.values;
+      }
+      low_precision_.push_back(buffer);
+    }
+  }
+
+  // Fills buckets in the order of the parameters.
+  void arrange() {
+    is_outdated_ = false;
+    buckets_.clear();
+    std::int64_t bytes = 0;
+    for (const std::size_t parameter : order_->parameters()) {
+      const bool is_full = bytes >= bucket_bytes_;
+      if (buckets_.empty() || is_full ||
+          dtypes_[buckets_.back().parameters.front()] != dtypes_[parameter]) {
+        buckets_.emplace_back();
+        bytes = 0;
+      }
+      buckets_.back().parameters.push_back(parameter);
+      buckets_.back().tensors.push_back(parameters_[parameter]);
+      bytes += parameters_[parameter].numel() *
+               static_cast<std::int64_t>(c10::elementSize(dtypes_[parameter]));
+    }
+    std::vector<Item> items;
+    for (const Bucket& bucket : buckets_) items.push_back(bucket.parameters);
+    order_->arrange(std::move(items), [this](std::size_t item) { launch(buckets_[item]); });
+  }
+
+  void launch(Bucket& bucket) {
+    const at::NoGradGuard no_grad;
+    if (bucket.gradients.elements() == 0) {
+      const auto options = bucket.tensors.front().options().requires_grad(false).dtype(
+          dtypes_[bucket.parameters.front()]);
+      bucket.gradients = FlatBuffer(assay::communication::sizes_of(bucket.tensors), 1, options);
+    }
+    assay::communication::move_gradients(bucket.tensors, bucket.gradients);
+    for (std::size_t k = 0; k < bucket.parameters.size(); ++k) {
+      updated_[bucket.parameters[k]].mutable_grad() = bucket.gradients.part(k);
+    }
+    reductions_->start_mean(bucket.gradients.values());
+  }
+
+  std::int64_t bucket_bytes_;
+  std::string gradients_;
+  std::vector<at::Tensor> parameters_;  // the model's
+  std::vector<at::Tensor> updated_;     // the same, or the fp32 values that it has copies of
+  std::vector<at::ScalarType> dtypes_;  // of the gradients as they travel
+  std::vector<FlatBuffer> low_precision_;
+  std::vector<Slice> slices_;
+  std::vector<Bucket> buckets_;
+  bool is_outdated_ = false;  // the ranks have agreed on another order
+  std::optional<InFlight> reductions_;
+  std::optional<ReadyOrder> order_;
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(Bucketed, "bucketed",
+             "Gradients in buckets, each sent with one all-reduce as soon as it is complete.")
