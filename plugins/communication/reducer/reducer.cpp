@@ -1,0 +1,88 @@
+#include <assay/communication.h>
+
+#include <memory>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "communication/parts/collectives.h"
+
+namespace {
+
+using c10d::ProcessGroup;
+
+// LibTorch's own Reducer, which PyTorch's DistributedDataParallel drives: here as it does with
+// `static_graph=True` and `gradient_as_bucket_view=True`, its fastest setting. The first backward
+// counts gradients and reduces them all at its end; then the buckets are made anew in the order in
+// which gradients became ready. It knows no work of one rank.
+class Reducer final : public assay::Communication {
+ public:
+  static std::vector<assay::ParameterInfo> options() {
+    assay::ParameterInfo size;
+    size.name = "bucket_size";
+    size.type = assay::ParameterType::size;
+    size.default_value = std::int64_t{c10d::kDefaultBucketBytesCap};
+    size.description = "Largest bucket; the first one has at most 1 MiB.";
+    size.unit = "byte";
+    size.minimum = 1;
+    return {size};
+  }
+  explicit Reducer(const assay::Options& options)
+      : bucket_bytes_(assay::integer_option(options, "bucket_size")) {}
+
+  void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
+              assay::TraceHandle) override {
+    const assay::Group group = mesh.world();
+    assay::communication::start_from_rank_zero(model, group);
+    if (group.size == 1) return;
+    std::vector<at::Tensor> trained;
+    std::unordered_map<std::size_t, std::string> names;
+    for (const auto& parameter : model.parameters) {
+      if (!parameter.tensor.requires_grad()) continue;
+      names[trained.size()] = parameter.name;
+      trained.push_back(parameter.tensor);
+    }
+    if (trained.empty()) return;
+    const std::vector<bool> sparse(trained.size(), false);
+    const auto first = std::min<std::int64_t>(c10d::kDefaultFirstBucketBytes, bucket_bytes_);
+    auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
+        trained, {static_cast<std::size_t>(first), static_cast<std::size_t>(bucket_bytes_)},
+        sparse));
+    std::reverse(buckets.begin(), buckets.end());
+    reducer_ = std::make_unique<c10d::Reducer>(
+        trained, std::move(buckets), process_group(group, trained.front().device().type()), sparse,
+        bucket_bytes_, /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
+        std::move(names), first, /*skip_all_reduce_unused_params=*/false,
+        /*use_python_reducer=*/false, std::vector<std::int64_t>());
+    reducer_->set_static_graph();
+  }
+
+  void backward_begins(const at::Tensor&) override {
+    if (!reducer_) return;
+    reducer_->rebuild_buckets();
+    reducer_->prepare_for_backward({});
+  }
+  void backward_finished() override {
+    if (!reducer_ || !std::exchange(is_first_, false)) return;
+    reducer_->delay_all_reduce();
+  }
+
+ private:
+  // The Reducer asks for a process group, which hands collectives on to the backend of a device.
+  static c10::intrusive_ptr<ProcessGroup> process_group(const assay::Group& group,
+                                                        c10::DeviceType device) {
+    auto made = c10::make_intrusive<ProcessGroup>(group.rank, group.size);
+    const auto type = group.backend->getBackendName() == "nccl" ? ProcessGroup::BackendType::NCCL
+                                                                : ProcessGroup::BackendType::GLOO;
+    made->setBackend(device, type, group.backend);
+    made->setDefaultBackend(type);
+    return made;
+  }
+
+  std::int64_t bucket_bytes_;
+  std::unique_ptr<c10d::Reducer> reducer_;
+  bool is_first_ = true;
+};
+
+}  // namespace
+
+ASSAY_PLUGIN(Reducer, "reducer", "LibTorch's c10d Reducer, as DistributedDataParallel drives it.")
