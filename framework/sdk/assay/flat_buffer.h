@@ -64,6 +64,15 @@ class FlatBuffer {
     return pieces;
   }
 
+  // Makes what lies between the parts 0 again, after restore().
+  void clear_padding() const {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const std::int64_t end = parts_[i].first + parts_[i].count;
+      const std::int64_t next = i + 1 < parts_.size() ? parts_[i + 1].first : elements();
+      if (next > end) values_.narrow(0, end, next - end).zero_();
+    }
+  }
+
   // Gives the memory back. Views remain and may be read again after restore(), whose values are
   // undefined. Freed memory goes back to the stream on which it was allocated: wait for other
   // streams first.
