@@ -1,5 +1,8 @@
+#include <assay/memory.h>
 #include <assay/plugin.h>
 #include <fmt/format.h>
+
+#include "measure/memory.h"
 
 namespace assay {
 
@@ -34,5 +37,11 @@ bool boolean_option(const Options& options, std::string_view name) {
 std::string text_option(const Options& options, std::string_view name) {
   return option<std::string>(options, name);
 }
+
+std::int64_t allocated_memory(const c10::Device& device) {
+  return measure::allocated_bytes(device);
+}
+std::int64_t peak_memory(const c10::Device& device) { return measure::peak_bytes(device); }
+void reset_peak_memory(const c10::Device& device) { measure::reset_peak(device); }
 
 }  // namespace assay

@@ -122,7 +122,8 @@ inline void set_model(CaseContext& context, const std::string& architecture, std
                         {"max_grad_norm", 0.0},
                         {"compared_steps", std::int64_t{50}},
                         {"checkpoint_every", std::int64_t{0}},
-                        {"predict", false}};
+                        {"predict", false},
+                        {"record_memory", false}};
   context.presets["model"] = {{"d_model", d_model},
                               {"d_ff", d_ff},
                               {"layers", layers},

@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <assay/range.h>
 
+#include <utility>
+
 #include "model/autocast.h"
 #include "model/random.h"
 #include "model/trained_model.h"
@@ -26,8 +28,7 @@ model::AdamWSettings optimizer_settings(const CaseContext& context) {
 
 ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig& config,
                            const Shape& shape, bool keep_logits)
-    : communication_(context.communication),
-      predictions_(context, config,
+    : predictions_(context, config,
                    {static_cast<double>(shape.batch), static_cast<double>(shape.seq_len)}),
       trace_(context.trace),
       ops_(context.ops),
@@ -35,19 +36,24 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
       device_(context.device),
       shape_(shape),
       keep_logits_(keep_logits),
+      records_memory_(boolean_option(context.parameters, "record_memory")),
       tokens_(model::random_tokens({shape.batch, shape.seq_len}, config.vocab_size, device_,
                                    data_seed(context, 0))),
       targets_(model::random_tokens({shape.batch, shape.seq_len}, config.vocab_size, device_,
                                     data_seed(context, 1))),
       model_(config, context.ops, device_, precision_.parameters, context.seed),
-      shards_(attach_communication(context)),
-      state_(model_.parameter_tensors(), precision_, communication_, optimizer_settings(context)) {
-  connect_communication();
+      step_(model::trained_model(model_, precision_), context, optimizer_settings(context)) {
+  model_.set_hooks(step_.hooks());
   set_checkpoints(static_cast<int>(integer_option(context.parameters, "checkpoint_every")));
+  const auto compile = context.parameters.find("compile");
+  if (records_memory_ && compile != context.parameters.end() &&
+      to_text(compile->second) != "eager") {
+    throw Unsupported("record_memory makes the optimizer's state anew: it needs compile: eager");
+  }
 }
 
 void ModelProgram::set_checkpoints(int every) {
-  if (hooks_ && every > 1) {
+  if (step_.hooks() && every > 1) {
     throw Unsupported(
         "the communication variant acts around each block, and checkpoints of several blocks "
         "compute them again together: checkpoint_every may be 0 or 1");
@@ -55,32 +61,13 @@ void ModelProgram::set_checkpoints(int every) {
   model_.set_checkpoint_every(every);
 }
 
-// The communication variant sees the parameters first and says which slices this rank owns.
-model::Shards ModelProgram::attach_communication(const CaseContext& context) {
-  TrainedModel trained = model::trained_model(model_, precision_);
-  if (communication_) {
-    communication_.attach(trained, counted(context.mesh, traffic_, trace_), trace_);
-    gradients_travel_ = context.group.size > 1 && communication_.traits().synchronizes;
-    hooks_ = model::BlockHooks::of(communication_, trained);
-    model_.set_hooks(hooks_);
-  }
-  return {std::move(trained), communication_, context.group};
-}
-
-void ModelProgram::connect_communication() {
-  if (!communication_ || !communication_.traits().wants_gradient_ready) return;
-  state_.on_gradient_ready([communication = communication_](std::size_t parameter) {
-    communication.gradient_ready(parameter);
-  });
-}
-
 void ModelProgram::before(const std::string& pass) {
   loss_ = at::Tensor();
   logits_ = at::Tensor();
-  state_.clear_gradients();
+  step_.clear();
   if (pass == "backward") forward();
-  if (pass == "train_step") state_.make_moments();
-  traffic_->clear();
+  if (pass == "train_step") step_.make_moments();
+  step_.forget_sent();
 }
 
 void ModelProgram::run(const std::string& pass) {
@@ -94,11 +81,12 @@ void ModelProgram::run(const std::string& pass) {
     const TraceScope phase = trace_.phase("forward");
     forward(/*keep_logits=*/true);
   } else if (pass == "backward") {
-    backward();
+    step_.backward(loss_);
   } else if (pass == "forward_backward") {
     forward_backward();
   } else if (pass == "train_step") {
-    train_step();
+    forward_backward();
+    step_.optimize(ops_);
   } else {
     throw std::invalid_argument("model_step has no pass '" + pass + "'");
   }
@@ -112,44 +100,12 @@ void ModelProgram::forward(bool keep_logits) {
   loss_ = model_.loss(logits, targets_);
 }
 
-void ModelProgram::backward() {
-  {
-    const TraceScope phase = trace_.phase("backward");
-    const Range range("backward");
-    if (communication_) communication_.backward_begins(loss_);
-    hooks_.backward_begins();
-    state_.backward(loss_);
-    hooks_.backward_ended();
-  }
-  if (!communication_) return;
-  const TraceScope phase = communication_phase();
-  const Range range("communication");
-  communication_.backward_finished();
-}
-
 void ModelProgram::forward_backward() {
   {
     const TraceScope phase = trace_.phase("forward");
     forward();
   }
-  backward();
-}
-
-void ModelProgram::train_step() {
-  forward_backward();
-  {
-    const TraceScope phase = trace_.phase("optimizer");
-    const Range range("optimizer");
-    state_.step(ops_);
-  }
-  if (!communication_) return;
-  const TraceScope phase = communication_phase();
-  const Range range("communication");
-  communication_.after_step();
-}
-
-TraceScope ModelProgram::communication_phase() const {
-  return gradients_travel_ ? trace_.phase("communication") : TraceScope();
+  step_.backward(loss_);
 }
 
 std::vector<NamedTensor> ModelProgram::results() const {
@@ -159,44 +115,20 @@ std::vector<NamedTensor> ModelProgram::results() const {
   return results;
 }
 
-// A train step leaves its gradients unscaled. In fp32: what scaling saved from underflow would be
-// lost again in fp16.
-NamedTensor ModelProgram::unscaled(const std::string& name, const at::Tensor& gradient,
-                                   const std::string& pass) const {
-  const double scale = pass == "train_step" ? 1 : state_.loss_scale();
-  return {"grad." + name, scale == 1 ? gradient : gradient.to(at::kFloat) / scale};
-}
-
 std::vector<NamedTensor> ModelProgram::outputs(const std::string& pass) {
   std::vector<NamedTensor> outputs = results();
-  for (const Slice& slice : state_.slices()) {
-    const auto& gradient = slice.values.grad();
-    if (!gradient.defined()) continue;
-    const std::string name = shards_.are_whole()
-                                 ? model_.parameters()[slice.pieces.front().parameter].name
-                                 : slice.buffer;
-    outputs.push_back(unscaled(name, gradient, pass));
+  for (NamedTensor& gradient : step_.gradients(/*optimized=*/pass == "train_step")) {
+    outputs.push_back(std::move(gradient));
   }
   return outputs;
 }
 
 std::vector<NamedTensor> ModelProgram::whole_outputs(const std::string& pass) {
   std::vector<NamedTensor> outputs = results();
-  const std::vector<at::Tensor> gradients = shards_.gather_gradients();
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].defined()) continue;
-    outputs.push_back(unscaled(model_.parameters()[i].name, gradients[i], pass));
+  for (NamedTensor& gradient : step_.whole_gradients(/*optimized=*/pass == "train_step")) {
+    outputs.push_back(std::move(gradient));
   }
   return outputs;
-}
-
-std::vector<NamedTensor> ModelProgram::whole_parameters() const {
-  const std::vector<at::Tensor> values = shards_.gather_parameters();
-  std::vector<NamedTensor> parameters;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    parameters.push_back({model_.parameters()[i].name, values[i]});
-  }
-  return parameters;
 }
 
 std::vector<Count> ModelProgram::counts(const std::string& pass) {
@@ -205,20 +137,26 @@ std::vector<Count> ModelProgram::counts(const std::string& pass) {
   std::vector<Count> counts = {
       {"parameters", "", static_cast<double>(model::count_parameters(config))},
       {"flops", "", forwards * model::forward_flops(config, shape_.batch, shape_.seq_len)}};
-  for (const Sent& sent : traffic_->sent()) {
-    counts.push_back({"sent_calls", sent.collective, static_cast<double>(sent.calls)});
-    counts.push_back({"sent_bytes", sent.collective, static_cast<double>(sent.bytes)});
-  }
+  for (Count& sent : step_.sent()) counts.push_back(std::move(sent));
   return counts;
 }
 
 void ModelProgram::record(const std::string& pass, Recorder& recorder) {
   predictions_.record(pass, recorder);
   if (predictions_.predicts()) record_residual_stream(recorder);
-  if (communication_) communication_.record(recorder);
-  if (pass != "train_step" || !precision_.loss_scaling) return;
-  recorder.sample("skipped_steps", "", static_cast<double>(state_.skipped_steps()));
-  recorder.sample("loss_scale", "", state_.loss_scale());
+  if (const auto communication = step_.communication()) communication.record(recorder);
+  if (pass != "train_step") return;
+  if (records_memory_) {
+    loss_ = logits_ = at::Tensor();
+    const auto loss = [this] {
+      forward();
+      return std::exchange(loss_, at::Tensor());
+    };
+    step_.record_memory(recorder, loss, ops_);
+  }
+  if (!precision_.loss_scaling) return;
+  recorder.sample("skipped_steps", "", static_cast<double>(step_.state().skipped_steps()));
+  recorder.sample("loss_scale", "", step_.state().loss_scale());
 }
 
 // As the allocator was asked for it, outside of what is timed.
@@ -227,13 +165,6 @@ void ModelProgram::record_residual_stream(Recorder& recorder) const {
   const at::Tensor residual = model_.embed(tokens_);
   recorder.sample("tensor_size", "residual_stream",
                   static_cast<double>(residual.storage().nbytes()));
-}
-
-void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {
-  std::vector<at::Tensor> values;
-  for (const auto& parameter : parameters) values.push_back(parameter.tensor);
-  shards_.load(values);
-  state_.reset();
 }
 
 void ModelProgram::use_batch(const at::Tensor& tokens, const at::Tensor& targets) {

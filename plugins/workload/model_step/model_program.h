@@ -4,8 +4,7 @@
 
 #include <memory>
 
-#include "model/shards.h"
-#include "model/training_state.h"
+#include "model/training_step.h"
 #include "model/transformer.h"
 #include "predictions.h"
 
@@ -38,45 +37,33 @@ class ModelProgram final : public Program {
   void record(const std::string& pass, Recorder& recorder) override;
 
   // All ranks call these together. The second is outputs() with every rank's gradients whole.
-  std::vector<NamedTensor> whole_parameters() const;
+  std::vector<NamedTensor> whole_parameters() const { return step_.whole_parameters(); }
   std::vector<NamedTensor> whole_outputs(const std::string& pass);
   // Copies these parameters, in the model's order, in place and resets all training state.
-  void restart_from(const std::vector<NamedTensor>& parameters);
-  std::int64_t skipped_steps() const { return state_.skipped_steps(); }
+  void restart_from(const std::vector<NamedTensor>& parameters) { step_.restart_from(parameters); }
+  std::int64_t skipped_steps() const { return step_.state().skipped_steps(); }
   // Copies these tokens and targets, [batch, seq_len] int64, in place.
   void use_batch(const at::Tensor& tokens, const at::Tensor& targets);
 
  private:
   void forward(bool keep_logits = false);
-  void backward();
   void forward_backward();
-  void train_step();
-  model::Shards attach_communication(const CaseContext& context);
-  void connect_communication();
   void set_checkpoints(int every);
   void record_residual_stream(Recorder& recorder) const;
-  // Where gradients do not travel there is no such phase.
-  TraceScope communication_phase() const;
   std::vector<NamedTensor> results() const;
-  NamedTensor unscaled(const std::string& name, const at::Tensor& gradient,
-                       const std::string& pass) const;
 
-  CommunicationHandle communication_;
   Predictions predictions_;
-  bool gradients_travel_ = false;
-  std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   TraceHandle trace_;
   Ops ops_;
   PrecisionPolicy precision_;
   at::Device device_;
   Shape shape_;
   bool keep_logits_;
+  bool records_memory_;
   at::Tensor tokens_;   // [batch, seq_len]
   at::Tensor targets_;  // [batch, seq_len]
   model::Transformer model_;
-  model::BlockHooks hooks_;
-  model::Shards shards_;
-  model::TrainingState state_;
+  model::TrainingStep step_;
   at::Tensor logits_;
   at::Tensor loss_;
 };

@@ -29,6 +29,10 @@ class ModelStep final : public Workload {
             "many blocks again from what enters it; 0: everything is kept.")),
         Predictions::predict(),
         Predictions::accelerator(),
+        left_out_at_default(boolean_parameter(
+            "record_memory", false,
+            "Makes one more training step for the memory of each rank at three moments, its "
+            "state and what it sends, measured and predicted.")),
     };
   }
 
@@ -48,16 +52,14 @@ class ModelStep final : public Workload {
         {"tensor_size", "byte", Direction::neither,
          "Of a tensor as it was allocated: residual_stream, which enters the first block. Recorded "
          "with predict."},
-        {"sent_calls", "count", Direction::neither,
-         "Collectives that a rank joined, by collective."},
-        {"sent_bytes", "byte", Direction::neither,
-         "Bytes of the whole tensors that were sent, by collective.",
-         "input of all_reduce, reduce, broadcast, reduce_scatter, scatter, send and all_to_all; "
-         "output of all_gather, gather and receive"},
         {"skipped_steps", "count", Direction::lower_is_better,
          "Training steps of the case, warm-up included, that an overflow skipped."},
         {"loss_scale", "", Direction::neither, "Factor of the loss after the last training step."},
     };
+    for (MetricInfo& sent : model::TrainingStep::metrics()) info.metrics.push_back(std::move(sent));
+    for (MetricInfo& memory : model::TrainingStep::memory_metrics()) {
+      info.metrics.push_back(std::move(memory));
+    }
     for (MetricInfo& metric : against_fp32_metrics()) info.metrics.push_back(std::move(metric));
     for (const MetricInfo& predicted : Predictions::metrics()) info.metrics.push_back(predicted);
     info.default_clock = "wall";

@@ -1,6 +1,5 @@
 #include "verify.h"
 
-#include <ATen/core/grad_mode.h>
 #include <assay/communication.h>
 #include <assay/compile.h>
 #include <assay/reference.h>
@@ -10,6 +9,7 @@
 #include <stdexcept>
 
 #include "exchanged_model.h"
+#include "model/mean_of_ranks.h"
 #include "model/operation_program.h"
 #include "model/safetensors.h"
 
@@ -43,27 +43,6 @@ model::ModelConfig reduced(model::ModelConfig config, bool on_cpu) {
   config.vocab_size = std::min(config.vocab_size, largest_vocabulary);
   return config;
 }
-
-// Data parallelism by definition: every gradient is the mean over the ranks.
-class MeanOfRanks final : public Communication {
- public:
-  void attach(const TrainedModel& model, const Mesh& mesh, TraceHandle) override {
-    for (const auto& parameter : model.parameters) parameters_.push_back(parameter.tensor);
-    group_ = mesh.world();
-  }
-  void backward_finished() override {
-    const at::NoGradGuard no_grad;
-    for (at::Tensor& parameter : parameters_) {
-      std::vector<at::Tensor> gradients = {parameter.mutable_grad()};
-      group_.backend->allreduce(gradients)->wait();
-      gradients.front().div_(group_.size);
-    }
-  }
-
- private:
-  std::vector<at::Tensor> parameters_;
-  Group group_;
-};
 
 bool gradients_travel(const CaseContext& context) {
   return context.communication && context.group.size > 1 &&
@@ -177,7 +156,7 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
   const reference::PoisonedMemory poisoned(context.device, poisoned_bytes);
   Subject subject(context, small, small_shape, pass);
   CaseContext plain = reference_context(context, context.ops.norm_has_bias);
-  detail::CommunicationGuard mean(std::make_unique<MeanOfRanks>());
+  detail::CommunicationGuard mean(std::make_unique<model::MeanOfRanks>());
   if (gradients_travel(context)) plain.communication = &mean;
   ModelProgram reference(plain, small, small_shape, /*keep_logits=*/true);
   reference.restart_from(subject.initial());

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "model/block_hooks.h"
+#include "model/shards.h"
+#include "model/training_state.h"
+
+namespace assay::model {
+
+// A rank's training step of any model: the backward, the optimizer, and the calls of the case's
+// communication variant around them, each in its phase. Without a variant ranks train apart.
+class TrainingStep {
+ public:
+  // Attaches the variant, which may give the parameters other memory.
+  TrainingStep(TrainedModel model, const CaseContext& context, AdamWSettings settings = {});
+
+  // For the model's forward.
+  const BlockHooks& hooks() const { return hooks_; }
+
+  // Drops the gradients.
+  void clear() { state_.clear_gradients(); }
+  // What the ranks send from now on is the step's.
+  void forget_sent() { traffic_->clear(); }
+  // Otherwise the first optimize() allocates the optimizer's state.
+  void make_moments() { state_.make_moments(); }
+  void backward(const at::Tensor& loss);
+  void optimize(const Ops& ops);
+
+  // "grad.<parameter>" of what this rank updates, or of slices "grad.<buffer>". Loss scaling is
+  // undone, unless the optimizer has done so.
+  std::vector<NamedTensor> gradients(bool optimized) const;
+  // All ranks call these together. Parameters and gradients in their own shapes.
+  std::vector<NamedTensor> whole_gradients(bool optimized) const;
+  std::vector<NamedTensor> whole_parameters() const;
+  // Copies these parameters, in the model's order, in place and resets all training state.
+  void restart_from(const std::vector<NamedTensor>& parameters);
+
+  // "sent_calls" and "sent_bytes" of the last step, by collective.
+  std::vector<Count> sent() const;
+  static std::vector<MetricInfo> metrics();
+
+  // Makes one more step and records, of this rank: "peak_memory" until the model was built, until
+  // the optimizer and until the end of its first step (which makes its state), "state_memory" of
+  // parameters, gradients and optimizer, and "communication_volume"; the last two also as the
+  // accounting predicts them. forward: gives the loss. All ranks call it
+  // together.
+  void record_memory(Recorder& recorder, const std::function<at::Tensor()>& forward,
+                     const Ops& ops);
+  static std::vector<MetricInfo> memory_metrics();
+
+  CommunicationHandle communication() const { return communication_; }
+  const TrainingState& state() const { return state_; }
+  const TrainedModel& model() const { return model_; }
+
+ private:
+  Shards attach(const CaseContext& context);
+  // Where gradients do not travel there is no such phase.
+  TraceScope communication_phase() const;
+  NamedTensor unscaled(const std::string& name, const at::Tensor& gradient, bool optimized) const;
+
+  void record_state(Recorder& recorder) const;
+  void record_volume(Recorder& recorder) const;
+
+  TrainedModel model_;
+  Group group_;
+  std::string variant_;
+  bool reshards_ = false;  // of `fsdp`
+  CommunicationHandle communication_;
+  TraceHandle trace_;
+  bool gradients_travel_ = false;
+  std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
+  BlockHooks hooks_;
+  Shards shards_;
+  TrainingState state_;
+};
+
+}  // namespace assay::model
