@@ -1,0 +1,125 @@
+#include "toy_program.h"
+
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
+
+#include <cmath>
+
+#include "model/autocast.h"
+#include "model/random.h"
+
+namespace assay::toy_mlp {
+
+namespace {
+
+// Ranks share parameters, but not their examples.
+std::uint64_t data_seed(const CaseContext& context) {
+  return context.seed + 1 + static_cast<std::uint64_t>(context.group.rank);
+}
+
+}  // namespace
+
+ToyProgram::ToyProgram(const CaseContext& context, const Shape& shape)
+    : trace_(context.trace),
+      ops_(context.ops),
+      precision_(context.precision),
+      shape_(shape),
+      x_(at::randn({shape.batch, features}, model::seeded_generator(at::kCPU, data_seed(context)),
+                   at::TensorOptions(at::kFloat))
+             .to(context.device, context.precision.parameters)),
+      targets_(model::random_tokens({shape.batch}, classes, context.device, data_seed(context))),
+      model_(make_model(context, shape)),
+      step_(model_, context) {}
+
+// Drawn in fp32 on the CPU, so that every precision and device has the same ones.
+TrainedModel ToyProgram::make_model(const CaseContext& context, const Shape& shape) {
+  const auto generator = model::seeded_generator(at::kCPU, context.seed);
+  const PrecisionPolicy& policy = context.precision;
+  TrainedModel model;
+  const auto add = [&](const char* name, std::int64_t rows, std::int64_t columns) {
+    const at::Tensor drawn = at::randn({rows, columns}, generator, at::TensorOptions(at::kFloat)) /
+                             std::sqrt(static_cast<double>(columns));
+    const at::Tensor weight = drawn.to(context.device, policy.parameters).requires_grad_();
+    model.blocks.push_back({name, {model.parameters.size()}});
+    model.parameters.push_back(
+        {std::string(name) + ".weight", weight, policy.autocast.value_or(policy.parameters)});
+  };
+  add("fc1", shape.width, features);
+  add("fc2", shape.width, shape.width);
+  add("fc3", classes, shape.width);
+  return model;
+}
+
+void ToyProgram::before(const std::string& pass) {
+  loss_ = at::Tensor();
+  step_.clear();
+  if (pass == "backward") forward();
+  if (pass == "train_step") step_.make_moments();
+  step_.forget_sent();
+}
+
+void ToyProgram::run(const std::string& pass) {
+  if (pass != "backward") {
+    const TraceScope phase = trace_.phase("forward");
+    forward();
+  }
+  if (pass != "forward") step_.backward(loss_);
+  if (pass == "train_step") step_.optimize(ops_);
+}
+
+void ToyProgram::forward() {
+  const model::Autocast autocast(x_.device(), precision_.autocast);
+  at::Tensor x = x_;
+  const int last = static_cast<int>(model_.blocks.size()) - 1;
+  for (int block = 0; block <= last; ++block) {
+    if (block == 0) {
+      step_.hooks().enter(block, {});
+    } else {
+      step_.hooks().enter(block, {&x});
+    }
+    x = at::linear(x, model_.parameters[static_cast<std::size_t>(block)].tensor);
+    if (block < last) x = at::relu(x);
+    step_.hooks().leave(block, {&x});
+  }
+  loss_ = at::cross_entropy_loss(x, targets_);
+}
+
+std::vector<NamedTensor> ToyProgram::outputs(const std::string& pass) {
+  std::vector<NamedTensor> outputs = {{"loss", loss_.detach()}};
+  for (NamedTensor& gradient : step_.gradients(/*optimized=*/pass == "train_step")) {
+    outputs.push_back(std::move(gradient));
+  }
+  return outputs;
+}
+
+std::vector<NamedTensor> ToyProgram::whole_outputs(const std::string& pass) {
+  std::vector<NamedTensor> outputs = {{"loss", loss_.detach()}};
+  for (NamedTensor& gradient : step_.whole_gradients(/*optimized=*/pass == "train_step")) {
+    outputs.push_back(std::move(gradient));
+  }
+  return outputs;
+}
+
+std::vector<Count> ToyProgram::counts(const std::string& pass) {
+  double parameters = 0;
+  for (const ModelParameter& parameter : model_.parameters) {
+    parameters += static_cast<double>(parameter.tensor.numel());
+  }
+  // The first matrix needs no gradient of its input.
+  const double forward = 2 * static_cast<double>(shape_.batch) * parameters;
+  const double backward =
+      2 * forward - 2 * static_cast<double>(shape_.batch * shape_.width * features);
+  std::vector<Count> counts = {
+      {"parameters", "", parameters},
+      {"flops", "", (pass == "backward" ? 0 : forward) + (pass == "forward" ? 0 : backward)}};
+  for (Count& sent : step_.sent()) counts.push_back(std::move(sent));
+  return counts;
+}
+
+void ToyProgram::record(const std::string&, Recorder& recorder) {
+  if (const auto communication = step_.communication()) communication.record(recorder);
+}
+
+}  // namespace assay::toy_mlp

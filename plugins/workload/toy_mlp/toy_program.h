@@ -1,0 +1,51 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <vector>
+
+#include "model/training_step.h"
+
+namespace assay::toy_mlp {
+
+struct Shape {
+  std::int64_t width = 0;
+  std::int64_t batch = 0;  // on each rank
+};
+
+constexpr std::int64_t features = 10;
+constexpr std::int64_t classes = 5;
+
+// features → width → width → classes with ReLU between and cross-entropy behind. A block a matrix.
+class ToyProgram final : public Program {
+ public:
+  ToyProgram(const CaseContext& context, const Shape& shape);
+
+  void before(const std::string& pass) override;
+  void run(const std::string& pass) override;
+  // "loss" and, after a backward, "grad.<parameter>".
+  std::vector<NamedTensor> outputs(const std::string& pass) override;
+  std::vector<Count> counts(const std::string& pass) override;
+  void record(const std::string& pass, Recorder& recorder) override;
+
+  // All ranks call these together.
+  std::vector<NamedTensor> whole_outputs(const std::string& pass);
+  std::vector<NamedTensor> whole_parameters() const { return step_.whole_parameters(); }
+  void restart_from(const std::vector<NamedTensor>& parameters) { step_.restart_from(parameters); }
+
+ private:
+  static TrainedModel make_model(const CaseContext& context, const Shape& shape);
+  void forward();
+
+  TraceHandle trace_;
+  Ops ops_;
+  PrecisionPolicy precision_;
+  Shape shape_;
+  at::Tensor x_;        // [batch, features]
+  at::Tensor targets_;  // [batch]
+  TrainedModel model_;
+  model::TrainingStep step_;
+  at::Tensor loss_;
+};
+
+}  // namespace assay::toy_mlp
