@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "plugins/support.h"
+#include "plugins/trained_together.h"
 #include "worker/process/process_group.h"
 
 #ifdef ASSAY_TEST_KERNELS
@@ -112,6 +113,44 @@ TEST(GpuCommunication, NaiveStartsFromRankZeroAndAveragesEveryGradientOverNccl) 
     EXPECT_TRUE(seen.second_grad.equal(at::full({3, 5}, 4.F)));
   }
 }
+
+// Ten steps of each variant, with all its streams, against one GPU with the whole batch.
+test::TrainedRank train_on_gpu(const test::TrainingSetup& setup, worker::Placement placement,
+                               int rank, Meeting& meeting) {
+  test::TrainedRank trained;
+  std::unique_ptr<CommunicationBoundary> variant;
+  trained.status = guarded([&] { variant = test::make_variant(setup); });
+  if (!meeting.all_come(trained.status)) return trained;
+  const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(rank));
+  trained.status = guarded([&] {
+    const c10::cuda::CUDAGuard guard(device);
+    placement.rank = placement.local_rank = rank;
+    worker::ProcessGroups groups(placement);
+    trained.parameters =
+        test::train(setup, variant.get(), groups.get("nccl", device), rank, rank + 1, device);
+    for (at::Tensor& parameter : trained.parameters) parameter = parameter.cpu();
+  });
+  return trained;
+}
+
+class TrainedTogetherOnGpus : public testing::TestWithParam<test::TrainingSetup> {};
+
+TEST_P(TrainedTogetherOnGpus, IsAsOneProcessOnTheWholeBatch) {
+  if (at::getNumGPUs() < ranks) {
+    GTEST_SKIP() << "NCCL's ranks need a GPU each: this machine has " << at::getNumGPUs();
+  }
+  const test::TrainingSetup& setup = GetParam();
+  const auto expected = test::train(setup, nullptr, Group(), 0, ranks, at::Device(at::kCUDA, 0));
+  const worker::Placement placement = meeting_place();
+  Meeting meeting;
+  std::vector<test::TrainedRank> trained(ranks);
+  std::thread other([&] { trained[1] = train_on_gpu(setup, placement, 1, meeting); });
+  trained[0] = train_on_gpu(setup, placement, 0, meeting);
+  other.join();
+  test::expect_trained(trained, expected, setup.tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(, TrainedTogetherOnGpus, testing::ValuesIn(test::training_setups()));
 
 }  // namespace
 }  // namespace assay
