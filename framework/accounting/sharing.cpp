@@ -1,35 +1,12 @@
 #include "accounting/sharing.h"
 
-#include <algorithm>
-#include <array>
-
 namespace assay::accounting {
 
 namespace {
 
 constexpr const char* zero_paper = "Rajbhandari et al. 2020, sections 5 and 7";
-constexpr std::array replicated = {"naive", "flat", "overlap", "bucketed", "reducer"};
 
 }  // namespace
-
-Sharing sharing_of(const std::string& variant, bool reshards) {
-  Sharing sharing;
-  if (std::ranges::count(replicated, variant) > 0) {
-    sharing.gradient_rounds = 2;
-    sharing.copies = variant == "bucketed";
-  } else if (variant == "sharded_optimizer") {
-    sharing = {.moments = true, .gradient_rounds = 2, .parameter_rounds = 1};
-  } else if (variant == "zero1") {
-    sharing = {.moments = true, .copies = true, .gradient_rounds = 1, .parameter_rounds = 1};
-  } else if (variant == "fsdp") {
-    sharing = {.parameters = true,
-               .gradients = true,
-               .moments = true,
-               .gradient_rounds = 1,
-               .parameter_rounds = reshards ? 2.0 : 1.0};
-  }
-  return sharing;
-}
 
 Quantities rank_state(double parameters, double narrow, double ranks, const Sharing& sharing) {
   const Values values = {{"P", parameters}, {"M", narrow}, {"n", ranks}};
@@ -39,7 +16,8 @@ Quantities rank_state(double parameters, double narrow, double ranks, const Shar
                     bytes * parameters / (is_shared ? ranks : 1), zero_paper);
   };
   Quantities state = {divided("parameters", 4, "4", sharing.parameters),
-                      divided("gradients", 4, "4", sharing.gradients),
+                      divided("gradients", sharing.gradient_bytes,
+                              sharing.gradient_bytes == 2 ? "2" : "4", sharing.gradients),
                       divided("optimizer", 8, "8", sharing.moments)};
   if (sharing.copies && narrow > 0) {
     // Where only a slice is updated, what is computed in 16 bit is whole in 16 bit alone.
@@ -58,17 +36,18 @@ Quantity rank_volume(double parameters, double narrow, double ranks, const Shari
   // Whole parameters are broadcast in their own dtype.
   const bool gathers_narrow = sharing.copies || sharing.parameters;
   const double gathered = gathers_narrow ? 4 * (parameters - narrow) + 2 * narrow : 4 * parameters;
-  return quantity(
-      "volume", "byte",
-      gathers_narrow ? "(n - 1) / n * (G * 4 * P + W * (4 * (P - M) + 2 * M))"
-                     : "(n - 1) / n * (G + W) * 4 * P",
-      {{"P", parameters},
-       {"M", narrow},
-       {"n", ranks},
-       {"G", sharing.gradient_rounds},
-       {"W", sharing.parameter_rounds}},
-      share * (sharing.gradient_rounds * 4 * parameters + sharing.parameter_rounds * gathered),
-      zero_paper);
+  return quantity("volume", "byte",
+                  gathers_narrow ? "(n - 1) / n * (G * B * P + W * (4 * (P - M) + 2 * M))"
+                                 : "(n - 1) / n * (G * B + W * 4) * P",
+                  {{"P", parameters},
+                   {"M", narrow},
+                   {"n", ranks},
+                   {"G", sharing.gradient_rounds},
+                   {"B", sharing.gradient_bytes},
+                   {"W", sharing.parameter_rounds}},
+                  share * (sharing.gradient_rounds * sharing.gradient_bytes * parameters +
+                           sharing.parameter_rounds * gathered),
+                  zero_paper);
 }
 
 double ring_bytes(const std::string& collective, double bytes, double ranks) {

@@ -2,6 +2,7 @@
 
 #include <assay/memory.h>
 
+#include <optional>
 #include <set>
 
 #include "accounting/sharing.h"
@@ -59,14 +60,13 @@ void TrainingStep::record_memory(Recorder& recorder, const std::function<at::Ten
   Held gradients;
   for (const ModelParameter& parameter : model_.parameters) gradients.add(parameter.tensor.grad());
   for (const Slice& slice : state_.slices()) gradients.add(slice.values.grad());
-  recorder.sample("state_memory", "gradients", gradients.bytes());
   optimize(ops);
   moment("after_step");
-  record_state(recorder);
+  record_state(recorder, gradients.bytes());
   record_volume(recorder);
 }
 
-void TrainingStep::record_state(Recorder& recorder) const {
+void TrainingStep::record_state(Recorder& recorder, double gradient_bytes) const {
   Held parameters;
   for (const ModelParameter& parameter : model_.parameters) parameters.add(parameter.tensor);
   for (const Slice& slice : state_.slices()) {
@@ -75,11 +75,15 @@ void TrainingStep::record_state(Recorder& recorder) const {
   }
   Held optimizer;
   for (const at::Tensor& tensor : state_.optimizer_state()) optimizer.add(tensor);
+  recorder.sample("state_memory", "", parameters.bytes() + gradient_bytes + optimizer.bytes());
   recorder.sample("state_memory", "parameters", parameters.bytes());
+  recorder.sample("state_memory", "gradients", gradient_bytes);
   recorder.sample("state_memory", "optimizer", optimizer.bytes());
+  const auto sharing = communication_ ? communication_.sharing() : std::optional<Sharing>();
+  if (!sharing) return;
   const Counted counted = count(model_);
-  for (const auto& each : accounting::rank_state(counted.parameters, counted.narrow, group_.size,
-                                                 accounting::sharing_of(variant_, reshards_))) {
+  for (const auto& each :
+       accounting::rank_state(counted.parameters, counted.narrow, group_.size, *sharing)) {
     recorder.sample("predicted_state_memory", each.name == "state" ? "" : each.name, each.value);
   }
 }
@@ -91,11 +95,12 @@ void TrainingStep::record_volume(Recorder& recorder) const {
         accounting::ring_bytes(sent.collective, static_cast<double>(sent.bytes), group_.size);
   }
   recorder.sample("communication_volume", "measured", measured);
+  const auto sharing = communication_ ? communication_.sharing() : std::optional<Sharing>();
+  if (!sharing) return;
   const Counted counted = count(model_);
-  recorder.sample("communication_volume", "counted",
-                  accounting::rank_volume(counted.parameters, counted.narrow, group_.size,
-                                          accounting::sharing_of(variant_, reshards_))
-                      .value);
+  const auto volume =
+      accounting::rank_volume(counted.parameters, counted.narrow, group_.size, *sharing);
+  recorder.sample("communication_volume", "counted", volume.value);
 }
 
 std::vector<MetricInfo> TrainingStep::memory_metrics() {
@@ -104,7 +109,7 @@ std::vector<MetricInfo> TrainingStep::memory_metrics() {
            "Most memory of this rank until a moment of one more step: after_init, before_step (the "
            "optimizer's), after_step."},
           {"state_memory", "byte", lower,
-           "Memory that holds a rank's parameters, gradients and optimizer state."},
+           "Memory that holds a rank's parameters, gradients and optimizer state, also as a sum."},
           {"predicted_state_memory", "byte", Direction::neither,
            "The same by the variant's definition, also as a sum.",
            "4 bytes a parameter, 4 a gradient, 8 of moments, divided by the ranks where they are "

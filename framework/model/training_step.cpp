@@ -23,12 +23,7 @@ TrainingStep::TrainingStep(TrainedModel model, const CaseContext& context, AdamW
       trace_(context.trace),
       shards_(attach(context)),
       state_(tensors_of(model_), context.precision, communication_, settings) {
-  if (!communication_) return;
-  const auto variant = context.parameters.find("communication");
-  if (variant != context.parameters.end()) variant_ = to_text(variant->second);
-  const auto option = context.parameters.find("communication.reshard_after_forward");
-  reshards_ = option != context.parameters.end() && std::get<bool>(option->second);
-  if (!communication_.traits().wants_gradient_ready) return;
+  if (!communication_ || !communication_.traits().wants_gradient_ready) return;
   state_.on_gradient_ready([communication = communication_](std::size_t parameter) {
     communication.gradient_ready(parameter);
   });

@@ -63,13 +63,11 @@ class TrainingStep {
   TraceScope communication_phase() const;
   NamedTensor unscaled(const std::string& name, const at::Tensor& gradient, bool optimized) const;
 
-  void record_state(Recorder& recorder) const;
+  void record_state(Recorder& recorder, double gradient_bytes) const;
   void record_volume(Recorder& recorder) const;
 
   TrainedModel model_;
   Group group_;
-  std::string variant_;
-  bool reshards_ = false;  // of `fsdp`
   CommunicationHandle communication_;
   TraceHandle trace_;
   bool gradients_travel_ = false;

@@ -190,6 +190,71 @@ TEST(RunTest, ShardedRanksTrainAsOneProcess) {
   EXPECT_GT(blocks.at("reduce_scatter"), 0);
 }
 
+// What is held and sent is counted from tensors and calls, what is predicted follows from the
+// variant's definition. Slices are padded, and step counts are moments' too.
+TEST(RunTest, RanksHoldAndSendWhatTheirWayOfSharingSays) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "sharing.yaml",
+      "experiment: sharing\nworkload: model_step\n"
+      "matrix: {communication: [naive, bucketed, sharded_optimizer, zero1, "
+      "{fsdp: {reshard_after_forward: [true, false]}}], precision: [fp32, bf16]}\n"
+      "fixed: {model: toy, batch: 1, seq_len: 16, device: cpu, world_size: 2, record_memory: "
+      "true}\n"
+      "measure: {passes: [train_step], warmup: 1, samples: 2, timeout: 100 s}\n");
+  const Ended ended = assay(folder.path(), {"run", file});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  std::map<std::string, std::map<std::string, double>> values;  // by case
+  for (const auto& line : exported(folder.path(), "latest")) {
+    if (line["rank"] != 0 || line["samples"].empty()) continue;
+    const std::string key = line["case"].dump();
+    values[key][line["metric"].get<std::string>() + "/" + line["part"].get<std::string>()] =
+        line["samples"][0];
+  }
+  ASSERT_EQ(values.size(), 12u);
+  for (const auto& [key, of_case] : values) {
+    SCOPED_TRACE(key);
+    const double parameters = 4 * of_case.at("parameters/");
+    for (const char* part : {"", "parameters", "gradients", "optimizer"}) {
+      const std::string name(part);
+      EXPECT_NEAR(of_case.at("state_memory/" + name), of_case.at("predicted_state_memory/" + name),
+                  0.01 * parameters)
+          << part;
+    }
+    EXPECT_NEAR(of_case.at("communication_volume/measured"),
+                of_case.at("communication_volume/counted"), 0.01 * parameters);
+    EXPECT_LE(of_case.at("peak_memory/after_init"), of_case.at("peak_memory/before_step"));
+    EXPECT_GE(of_case.at("peak_memory/after_step"), of_case.at("state_memory/"));
+  }
+}
+
+// A collective that is waited for where it is launched hides nothing; one that is launched in the
+// backward is under way longer than it is waited for.
+TEST(RunTest, TimesOfCollectivesTellWhatIsHidden) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "hidden.yaml",
+      "experiment: hidden\nworkload: model_step\nmatrix: {communication: [naive, bucketed]}\n"
+      "fixed: {model: toy, batch: 1, seq_len: 16, device: cpu, world_size: 2}\n"
+      "measure: {passes: [train_step], warmup: 1, samples: 2, phases: true, timeout: 100 s}\n");
+  const Ended ended = assay(folder.path(), {"run", file});
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  std::map<std::string, std::map<std::string, double>> values;  // by variant
+  for (const auto& line : exported(folder.path(), "latest")) {
+    if (line["rank"] != 0 || line["part"] != "world") continue;
+    values[line["case"]["communication"]][line["metric"]] = line["samples"][0];
+  }
+  for (const char* variant : {"naive", "bucketed"}) {
+    const auto& of = values[variant];
+    const double hidden = of.at("hidden_communication");
+    EXPECT_GE(hidden, 0);
+    EXPECT_LE(hidden, 1);
+    EXPECT_NEAR(hidden,
+                std::max(0.0, 1 - of.at("exposed_communication") / of.at("communication_time")),
+                1e-9);
+  }
+}
+
 TEST(RunTest, ResumeRunsOnlyWhatIsMissing) {
   const Folder folder;
   const std::string file = folder.write("toy.yaml", toy_model);

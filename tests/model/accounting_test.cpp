@@ -7,6 +7,7 @@
 #include "accounting/mesh_search.h"
 #include "accounting/roofline.h"
 #include "accounting/saved.h"
+#include "accounting/sharing.h"
 #include "expression/expression.h"
 
 // Expected values are worked out by hand in the comments, from the model's shapes.
@@ -258,6 +259,33 @@ TEST(Accounting, SearchTriesEveryMeshAndTakesTheFastestThatFits) {
 }
 
 // The text of a working and its value come from two places: the text is computed again.
+// 1000 parameters, 800 of them computed in 16 bit, on four ranks.
+TEST(Accounting, RanksHoldTheirShareOfWhatIsSharded) {
+  const auto of = [](const Sharing& sharing, const char* name) {
+    return value_of(rank_state(1000, 800, 4, sharing), name);
+  };
+  EXPECT_EQ(of({}, "state"), 16'000);
+  EXPECT_EQ(of({.copies = true}, "parameters"), 5600);
+  const Sharing optimizer = {.moments = true, .copies = true};
+  EXPECT_EQ(of(optimizer, "parameters"), 4 * 200 + 800 + 1600);
+  EXPECT_EQ(of(optimizer, "gradients"), 4000);
+  EXPECT_EQ(of(optimizer, "optimizer"), 2000);
+  const Sharing all = {.parameters = true, .gradients = true, .moments = true, .gradient_bytes = 2};
+  EXPECT_EQ(of(all, "state"), 1000 + 500 + 2000);
+}
+
+TEST(Accounting, RanksSendTheirShareOncePerRound) {
+  const auto of = [](const Sharing& sharing) { return rank_volume(1000, 800, 4, sharing).value; };
+  EXPECT_EQ(of({}), 0);
+  EXPECT_EQ(of({.gradient_rounds = 2}), 6000);
+  EXPECT_EQ(of({.gradient_bytes = 2, .gradient_rounds = 2}), 3000);
+  EXPECT_EQ(of({.moments = true, .gradient_rounds = 2, .parameter_rounds = 1}), 9000);
+  // 3000 of gradients; twice 3/4 of 800 bytes in fp32 and 1600 in 16 bit.
+  EXPECT_EQ(of({.parameters = true, .gradient_rounds = 1, .parameter_rounds = 2}), 6600);
+  EXPECT_EQ(ring_bytes("all_reduce", 100, 4), 150);
+  EXPECT_EQ(ring_bytes("all_gather", 100, 4), 75);
+}
+
 TEST(Accounting, WorkingsGiveTheirResults) {
   const Batch batch{4, 512};
   const Mesh mesh{.data = 2, .tensor = 2, .pipeline = 2, .zero = 3, .microbatches = 2};
@@ -279,6 +307,10 @@ TEST(Accounting, WorkingsGiveTheirResults) {
     all.push_back(step_time(model, batch, mesh, h100()));
     all.push_back(roofline_time(model, batch, {.mixed = true}, h100(), "bf16", "train_step"));
   }
+  const Sharing sharing = {.moments = true, .copies = true, .gradient_rounds = 1};
+  all.push_back(rank_state(1000, 800, 4, sharing));
+  all.push_back(rank_state(1000, 800, 4, {.copies = true}));
+  all.push_back({rank_volume(1000, 800, 4, sharing), rank_volume(1000, 800, 4, {})});
   for (const std::string& way : ways()) all.push_back(bounds_of_way(way, question(), 5000));
   for (const std::string& each : means()) {
     const Means found = with_means(each, question(), 8192);

@@ -64,6 +64,12 @@ std::vector<std::string> observer_findings(const Records& records, const RecordI
 // For each precision: how far the pass against_fp32 ends and begins from fp32, the least and the
 // most of its cases, and how many of its steps an overflow skipped.
 std::vector<std::string> drift_findings(const Records& records, const RecordIds& ids);
+
+// For each case but its bucket size: overhead o and bandwidth w of the all-reduces, from T = o · n
+// + s / w by least squares over at least three sizes, where n calls reduce s bytes in T; the bucket
+// sqrt(s · o · w) at which overheads and the last bucket's transfer balance; and the fastest one.
+std::vector<std::string> bucket_findings(const Records& records, const RecordIds& ids);
+
 // Of profiled passes: the kernel with the most time, by pass and precision; whether the optimizer
 // changes it; the profiler's time beside the timer's, with the idle time that explains a
 // difference; kernels without a class from 1 % on.

@@ -18,6 +18,7 @@ Result<std::vector<Section>> findings_sections(const Records& records, const Fin
     if (finding.kind == "noise") sentences = noise_findings(records, *ids);
     if (finding.kind == "observers") sentences = observer_findings(records, *ids);
     if (finding.kind == "drift") sentences = drift_findings(records, *ids);
+    if (finding.kind == "buckets") sentences = bucket_findings(records, *ids);
     if (finding.kind == "kernels") sentences = kernel_findings(records, *ids);
     if (finding.kind == "memory") sentences = memory_findings(records, *ids);
     if (finding.kind == "failures") sentences = failure_findings(records, *ids);

@@ -52,6 +52,9 @@ constexpr std::pair<const char*, const char*> finding_kinds[] = {
     {"noise", "Times with a large spread."},
     {"observers", "What observing costs: the time of a step under an observer over its own."},
     {"drift", "How far training in a precision is from fp32: what the pass against_fp32 has left."},
+    {"buckets",
+     "What a call and a byte of bucketed gradients cost, and the best bucket by that beside the "
+     "fastest."},
     {"kernels", "Which kernels lead, and how the profiler's times differ from the timer's."},
     {"memory",
      "How peaks grow with the context, what 16 bit saves, what would fit on other cards."},

@@ -51,6 +51,19 @@ struct Slice {
   at::Tensor low_precision = {};
 };
 
+// What a variant divides by the ranks and sends, by its definition. Of what is sent, a round is
+// every rank's share of all bytes once around a ring: an all-reduce takes two, reduce-scatter,
+// all-gather and broadcast one.
+struct Sharing {
+  bool parameters = false;  // each rank holds its share of them alone
+  bool gradients = false;
+  bool moments = false;
+  bool copies = false;        // the model computes with 16-bit copies of what the optimizer updates
+  double gradient_bytes = 4;  // of an element, as it is summed and kept
+  double gradient_rounds = 0;
+  double parameter_rounds = 0;
+};
+
 // How gradients travel between ranks, and where parameters, gradients and moments live.
 //
 // One step, on the training thread: clear_gradients; before_forward and after_forward around each
@@ -112,6 +125,8 @@ class Communication {
 
   // Records more than what was sent, which is counted by itself. The workload's metrics apply.
   virtual void record(Recorder&) {}
+  // For predictions beside what is measured. Nothing: none are made.
+  virtual std::optional<Sharing> sharing() { return {}; }
 
   // These are constant. A variant that wants no hooks gets none, at no cost.
   virtual bool wants_blocks() const { return false; }
@@ -155,6 +170,7 @@ class CommunicationHandle {
   void after_step() const;
   void clear_gradients() const;
   void record(Recorder& recorder) const;
+  std::optional<Sharing> sharing() const;
   CommunicationTraits traits() const;
 
  private:

@@ -76,6 +76,10 @@ class Bucketed final : public assay::Communication {
     return slices_;
   }
 
+  std::optional<assay::Sharing> sharing() override {
+    return {
+        {.copies = true, .gradient_bytes = gradients_ == "bf16" ? 2.0 : 4.0, .gradient_rounds = 2}};
+  }
   bool wants_gradient_ready() const override { return true; }
   bool capturable() const override { return true; }
 

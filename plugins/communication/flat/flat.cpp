@@ -44,6 +44,7 @@ class Flat final : public assay::Communication {
     reductions.finish();
   }
 
+  std::optional<assay::Sharing> sharing() override { return {{.gradient_rounds = 2}}; }
   bool capturable() const override { return true; }
 
  private:

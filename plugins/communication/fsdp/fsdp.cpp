@@ -111,6 +111,21 @@ class Fsdp final : public assay::Communication {
   }
   void after_step() override { release_all(); }
 
+  // The last unit's backward follows its forward, so that it is gathered once.
+  std::optional<assay::Sharing> sharing() override {
+    double all = 0, last = 0;
+    for (const auto& unit : units_) {
+      last = 0;
+      for (const Shard& shard : unit->shards()) last += static_cast<double>(shard.whole.elements());
+      all += last;
+    }
+    return {{.parameters = true,
+             .gradients = true,
+             .moments = true,
+             .gradient_bytes = gradients_ == "bf16" ? 2.0 : 4.0,
+             .gradient_rounds = 1,
+             .parameter_rounds = reshards_ ? 2 - last / all : 1}};
+  }
   bool wants_blocks() const override { return true; }
   bool capturable() const override { return true; }
 

@@ -19,6 +19,7 @@ class Overlap final : public assay::Communication {
   void gradient_ready(std::size_t parameter) override { means_->ready(parameter); }
   void backward_finished() override { means_->finish(); }
 
+  std::optional<assay::Sharing> sharing() override { return {{.gradient_rounds = 2}}; }
   bool wants_gradient_ready() const override { return true; }
   bool capturable() const override { return true; }
 

@@ -25,10 +25,11 @@ class InFlight {
     works_.push_back(group_.backend->allreduce(tensors, options));
     to_divide_.push_back(std::move(tensor));
   }
-  // own: this rank's slice of the mean of `whole`, which must outlive finish().
+  // own: this rank's slice of the mean of `whole`, which must outlive finish(). It may be that
+  // slice of `whole`.
   void start_mean_slice(at::Tensor own, at::Tensor whole) {
     if (group_.size == 1) {
-      own.copy_(whole);
+      if (whole.const_data_ptr() != own.const_data_ptr()) own.copy_(whole);
       return;
     }
     c10d::ReduceScatterOptions options;

@@ -66,6 +66,8 @@ class Reducer final : public assay::Communication {
     reducer_->delay_all_reduce();
   }
 
+  std::optional<assay::Sharing> sharing() override { return {{.gradient_rounds = 2}}; }
+
  private:
   // The Reducer asks for a process group, which hands collectives on to the backend of a device.
   static c10::intrusive_ptr<ProcessGroup> process_group(const assay::Group& group,

@@ -50,6 +50,9 @@ class ShardedOptimizer final : public assay::Communication {
     broadcasts.finish();
   }
 
+  std::optional<assay::Sharing> sharing() override {
+    return {{.moments = true, .gradient_rounds = 2, .parameter_rounds = 1}};
+  }
   bool wants_gradient_ready() const override { return true; }
   bool capturable() const override { return true; }
 

@@ -27,7 +27,7 @@ struct Bucket {
   FlatBuffer values;  // in the dtype that the model computes in
   FlatBuffer gradients;
   at::Tensor own;           // what the optimizer updates: a slice of `values` or wider
-  at::Tensor own_gradient;  // where the mean is received
+  at::Tensor own_gradient;  // where the mean is received: a slice of `gradients`
 };
 
 // Optimizer state in flat shards, the first stage of ZeRO (Rajbhandari et al. 2020): gradients are
@@ -89,6 +89,13 @@ class Zero1 final : public assay::Communication {
     flying_->finish();
   }
 
+  std::optional<assay::Sharing> sharing() override {
+    return {{.moments = true,
+             .copies = true,
+             .gradient_bytes = gradients_ == "bf16" ? 2.0 : 4.0,
+             .gradient_rounds = 1,
+             .parameter_rounds = 1}};
+  }
   bool wants_gradient_ready() const override { return true; }
   bool capturable() const override { return true; }
 
@@ -152,7 +159,7 @@ class Zero1 final : public assay::Communication {
     const auto gradient_options =
         options.dtype(assay::communication::gradient_dtype(gradients_, own_dtype));
     bucket.gradients = FlatBuffer(sizes, group.size, gradient_options);
-    bucket.own_gradient = at::zeros({bucket.gradients.slice_elements()}, gradient_options);
+    bucket.own_gradient = bucket.gradients.slice(group.rank);
     slices_.push_back({.values = bucket.own,
                        .pieces = bucket.values.pieces(group.rank, bucket.parameters),
                        .buffer = bucket.name,

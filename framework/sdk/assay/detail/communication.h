@@ -20,6 +20,7 @@ class CommunicationBoundary : public Boundary {
   virtual Status after_step() noexcept = 0;
   virtual Status clear_gradients() noexcept = 0;
   virtual Status record(RecorderBoundary& recorder) noexcept = 0;
+  virtual Status sharing(std::optional<Sharing>& sharing) noexcept = 0;
   virtual Status traits(CommunicationTraits& traits) noexcept = 0;
 };
 
@@ -71,6 +72,9 @@ class CommunicationGuard final : public Guard<Communication, CommunicationBounda
       plugin_->record(records);
     });
   }
+  Status sharing(std::optional<Sharing>& sharing) noexcept override {
+    return guarded([&] { sharing = plugin_->sharing(); });
+  }
   Status traits(CommunicationTraits& traits) noexcept override {
     return guarded([&] {
       traits = {plugin_->wants_blocks(), plugin_->wants_gradient_ready(),
@@ -120,6 +124,11 @@ inline void CommunicationHandle::clear_gradients() const {
 }
 inline void CommunicationHandle::record(Recorder& recorder) const {
   throw_unless_ok(boundary_->record(recorder.boundary()));
+}
+inline std::optional<Sharing> CommunicationHandle::sharing() const {
+  std::optional<Sharing> sharing;
+  throw_unless_ok(boundary_->sharing(sharing));
+  return sharing;
 }
 inline CommunicationTraits CommunicationHandle::traits() const {
   CommunicationTraits traits;
