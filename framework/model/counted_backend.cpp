@@ -215,7 +215,10 @@ WorkPointer CountedBackend::spanned(const std::string& collective, const at::Ten
   }
   std::shared_ptr<HostSpan> span;
   if (takes_spans) span = std::make_shared<HostSpan>(trace_.span(collective, lane_));
+  // A CPU that launches does nothing else meanwhile.
+  TraceScope launching = takes_spans ? trace_.span("launch", lane_ + waits_lane) : TraceScope();
   WorkPointer work = call();
+  launching.end();
   if (!work) return work;
   return c10::make_intrusive<HostWork>(std::move(work), trace_, lane_, std::move(span), lent_);
 }

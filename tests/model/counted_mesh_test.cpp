@@ -99,8 +99,10 @@ TEST(CountedMesh, ACollectiveIsASpanUntilItIsWaitedFor) {
     const auto work = mesh.world().backend->allreduce(tensors);
     events += "other ";
     work->wait();
-    EXPECT_EQ(events, takes_spans ? "all_reduce@world launched other wait@world waits done end end "
-                                  : "launched other done ");
+    EXPECT_EQ(events, takes_spans
+                          ? "all_reduce@world launch@world waits launched end other wait@world "
+                            "waits done end end "
+                          : "launched other done ");
   }
 }
 
@@ -117,7 +119,9 @@ TEST(CountedMesh, ASpanEndsWhenTheCollectiveIsDoneIfNobodyWaitsYet) {
   done->markCompleted();
   events += "other ";
   work->wait();
-  EXPECT_EQ(events, "all_reduce@world launched end other wait@world waits done end ");
+  EXPECT_EQ(events,
+            "all_reduce@world launch@world waits launched end end other "
+            "wait@world waits done end ");
 }
 
 TEST(CountedMesh, OneRankHasNoBackend) {

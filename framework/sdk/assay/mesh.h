@@ -103,8 +103,8 @@ class Traffic {
 };
 
 // The same groups; their collectives are counted in `traffic` and are spans of `trace`, whose part
-// is the collective and whose lane is the group. Spans "wait" in the lane "<group> waits" are what
-// the caller waits for them: its stream on a GPU, the host on a CPU.
+// is the collective and whose lane is the group. Spans in the lane "<group> waits" are how long the
+// caller does nothing else: "wait", its stream on a GPU and the host on a CPU, and there "launch".
 inline constexpr const char* waits_lane = " waits";  // behind the group's name
 Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace = {});
 
