@@ -10,6 +10,7 @@
 #include "model/random.h"
 #include "model/shards.h"
 #include "model/trained_model.h"
+#include "model/training_state.h"
 #include "plugins/support.h"
 
 namespace assay::test {
