@@ -22,6 +22,9 @@ class CallRotation {
   void flush() {
     if (timed_.flush) timed_.flush();
   }
+  void align() {
+    if (timed_.align) timed_.align();
+  }
   const std::vector<Call>& calls() const { return timed_.calls; }
   std::size_t last() const { return last_; }
 

@@ -19,6 +19,8 @@ namespace assay::measure {
 struct Call {
   std::function<void()> before;
   std::function<void()> run;
+  // So many calls with nothing in between, to their end. Empty: the clock makes them one by one.
+  std::function<void(int calls)> in_a_row = {};
 };
 
 // The same call of one or more programs, in rotation, and the cache flush ahead of each.
@@ -28,6 +30,9 @@ struct TimedCalls {
   // Whether one reading may time a batch of calls. False where other ranks take part in the calls:
   // ranks may decide differently.
   bool may_be_batched = true;
+  // Enqueues what lets all ranks begin at once, directly ahead of a reading between events; may be
+  // empty. `wall` takes its ranks as they come.
+  std::function<void()> align = {};
 
   bool nothing_between() const { return may_be_batched && calls.size() == 1 && !flush; }
 };

@@ -171,19 +171,26 @@ class CudaEventClock final : public Clock {
   EventTimer::Timed between_events(std::function<void()> enqueue) {
     return {[this, enqueue = std::move(enqueue)] { events_.around(enqueue); }, events_};
   }
+  EventTimer::Timed aligned(std::function<void()> enqueue) {
+    return {[this, enqueue = std::move(enqueue)] {
+              rotation_.align();
+              events_.around(enqueue);
+            },
+            events_};
+  }
 
   double one_s() {
     const double begin_s = host_now_s();
     const auto& run = rotation_.next();
     batches_.saw_ahead(host_now_s() - begin_s);
-    return timer_.time(between_events(run));
+    return timer_.time(aligned(run));
   }
 
   double batch_s(int n) {
     const auto batch = [this, n] {
       for (int i = 0; i < n; ++i) rotation_.next()();
     };
-    return timer_.time(between_events(batch), n);
+    return timer_.time(aligned(batch), n);
   }
 
   Batches batches_;

@@ -34,7 +34,10 @@ struct Reading {
 class Sampling {
  public:
   Sampling(Stopwatch& stopwatch, const SamplingSettings& settings, const Hooks& hooks)
-      : stopwatch_(stopwatch), settings_(settings), hooks_(hooks) {
+      : stopwatch_(stopwatch),
+        settings_(settings),
+        hooks_(hooks),
+        batch_(std::max(1, settings.samples_in_reading)) {
     if (settings_.target > 0) {
       shortest_s_ = std::max(shortest_s_, settings_.resolution_s / settings_.target);
     }
@@ -83,7 +86,7 @@ class Sampling {
 
   // Returns true where the next readings make more calls than this one.
   bool enlarges_batch(const Reading& reading) {
-    if (shortest_s_ <= 0) return false;
+    if (shortest_s_ <= 0 || settings_.samples_in_reading > 0) return false;
     const double agreed = worst(wanted_batch(reading));
     if (agreed <= batch_) return false;
     batch_ = static_cast<int>(agreed);
@@ -145,7 +148,7 @@ class Sampling {
   Taken taken_;
   std::size_t readings_ = 0;
   double shortest_s_ = settings_.shortest_reading_s;
-  int batch_ = 1;  // samples in one reading, of calls_per_sample calls each
+  int batch_;  // samples in one reading, of calls_per_sample calls each
   double spent_s_ = 0;
   int looked_at_ = 0;  // number of samples at the last look
 };

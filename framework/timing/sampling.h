@@ -36,7 +36,10 @@ struct SamplingSettings {
   double max_time_s = 10;
   // The clock's step. Half of it widens the median's interval.
   double resolution_s = 0;
-  // Shorter readings get more calls; 0: none do. With a target it is >= resolution_s / target.
+  // Samples of which each reading takes the mean. 0: one, and more where that is too short.
+  int samples_in_reading = 0;
+  // Shorter readings get more calls, unless samples_in_reading says how many; 0: none do. With a
+  // target it is >= resolution_s / target.
   double shortest_reading_s = 0;
 };
 

@@ -49,6 +49,21 @@ TEST(WallClock, CallsTakeTurnsBetweenProgramsEachBehindItsOwnBeforeAndAFlush) {
   EXPECT_THAT(journal.take(), ElementsAre("before b", "run b"));
 }
 
+TEST(WallClock, CallsInARowAreMadeByTheProgramBehindOneBefore) {
+  Journal journal;
+  Call call{journal.entry("before"), journal.entry("run")};
+  std::vector<int> rows;
+  call.in_a_row = [&](int calls) {
+    rows.push_back(calls);
+    spin(0.002);
+  };
+  const auto clock = make_clock("wall", cpu, {{call}, journal.entry("flush")});
+  EXPECT_GE(clock->sample(20), 0.002);
+  clock->sample(1);
+  EXPECT_THAT(rows, ElementsAre(20, 1));
+  EXPECT_THAT(journal.take(), ElementsAre("before", "flush", "before", "flush"));
+}
+
 TEST(WallClock, PreparingCallsEveryFurtherProgramOnce) {
   Journal journal;
   const auto clock = make_clock("wall", cpu,

@@ -49,6 +49,17 @@ TEST(Samples, AreSumsOfTheCallsAskedFor) {
   EXPECT_DOUBLE_EQ(taken.samples_s[1], 1);
 }
 
+// A program that says how many calls it makes in a row gets no more of them, however short.
+TEST(Samples, AreMeansOfTheCallsInARow) {
+  FakeStopwatch stopwatch(constant(0.001));
+  const Taken taken =
+      take(stopwatch, {.samples = 3, .samples_in_reading = 20, .shortest_reading_s = 1});
+  EXPECT_EQ(stopwatch.calls_of_reading, (std::vector<int>{20, 20, 20}));
+  EXPECT_EQ(taken.calls_in_reading, 20);
+  ASSERT_EQ(taken.samples_s.size(), 3u);
+  for (const double sample_s : taken.samples_s) EXPECT_NEAR(sample_s, 0.001, 1e-12);
+}
+
 TEST(Samples, AFailureEndsThem) {
   int calls = 0;
   FakeStopwatch stopwatch([&]() -> double {

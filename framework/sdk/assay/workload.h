@@ -48,6 +48,15 @@ class Program {
   virtual void before(const std::string& /*pass*/) {}
   // The timed region. The clock waits for asynchronous work on the current stream.
   virtual void run(const std::string& pass) = 0;
+  // Above 0: the clock `wall` asks for so many calls in a row at a time, and a sample is their time
+  // divided by their number. For calls whose rate is the question. The same on all ranks, and for
+  // every call of the pass.
+  virtual int calls_in_a_row(const std::string& /*pass*/) { return 0; }
+  // So many calls of the pass with nothing in between, and returns once all of them have finished.
+  // Only where calls_in_a_row() is above 0.
+  virtual void run_in_a_row(const std::string& pass, int calls) {
+    for (int i = 0; i < calls; ++i) run(pass);
+  }
   // What the last call left, for verification: "loss", "out", "grad.<name>".
   virtual std::vector<NamedTensor> outputs(const std::string& /*pass*/) { return {}; }
   virtual std::vector<Count> counts(const std::string& /*pass*/) { return {}; }

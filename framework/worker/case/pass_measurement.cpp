@@ -1,5 +1,6 @@
 #include "worker/case/pass_measurement.h"
 
+#include <ATen/ops/zeros.h>
 #include <assay/reference.h>
 #include <algorithm>
 #include <functional>
@@ -97,6 +98,36 @@ class PassStopwatch final : public timing::Stopwatch {
   double prepared_s_ = 0;
 };
 
+// Ranks that arrive at a collective at different times would be timed by the last one's arrival. An
+// all-reduce ahead of the first event, on the device itself, lets them begin within its own width.
+std::function<void()> alignment_on_device(const CaseContext& context) {
+  if (context.group.size == 1 || context.group.backend->getBackendName() != "nccl") return {};
+  return [backend = context.group.backend,
+          one = std::vector<at::Tensor>{at::zeros({1}, context.device)}]() mutable {
+    c10d::AllreduceOptions options;
+    options.asyncOp = false;  // on the current stream
+    if (const auto work = backend->allreduce(one, options)) work->wait();
+  };
+}
+
+// Calls of one reading that the program makes itself; 0: the clock makes them one by one.
+int calls_in_a_row(ProgramBoundary& program, const std::string& pass) {
+  int calls = 0;
+  throw_unless_ok(program.calls_in_a_row(pass, calls));
+  return calls;
+}
+
+measure::Call timed_call(const GuardedStep& step, measure::Tracer* tracer, ProgramBoundary& program,
+                         const std::string& pass) {
+  measure::Call call = call_of(step, tracer);
+  if (calls_in_a_row(program, pass) > 0) {
+    call.in_a_row = [&program, pass](int calls) {
+      throw_unless_ok(program.run_in_a_row(pass, calls));
+    };
+  }
+  return call;
+}
+
 timing::Hooks hooks_among(const CaseContext& context) {
   timing::Hooks hooks;
   if (context.group.size == 1) return hooks;
@@ -122,11 +153,14 @@ void interleave(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeas
 
 store::SamplingFacts facts_of(const timing::Taken& taken, const timing::SamplingSettings& settings,
                               const measure::Clock& clock, const CaseCaches& caches) {
+  // Calls in a row are not grouped for being short.
+  const int in_reading =
+      settings.samples_in_reading > 0 ? settings.calls_per_sample : taken.calls_in_reading;
   store::SamplingFacts facts = {.clock = clock.name(),
                                 .warmup = settings.warmup,
                                 .samples = std::ssize(taken.samples_s),
                                 .calls_per_sample = settings.calls_per_sample,
-                                .grouped_calls = taken.calls_in_reading,
+                                .grouped_calls = in_reading,
                                 .resolution_s = settings.resolution_s,
                                 .too_short = taken.too_short,
                                 .stopped_by = std::string(timing::to_text(taken.stopped_by)),
@@ -223,9 +257,13 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   Rotation rotation(what.caches.more_programs(what.bytes, context.group, what.build_another),
                     what.pass);
   measure::Tracer* const tracer = what.composition.tracer.get();
-  measure::TimedCalls timed{{call_of(step, tracer)}, what.caches.flush(), context.group.size == 1};
+  measure::TimedCalls timed{{timed_call(step, tracer, what.program, what.pass)},
+                            what.caches.flush(),
+                            context.group.size == 1};
+  timed.align = alignment_on_device(context);
   for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
-    timed.calls.push_back(call_of(rotation.steps()[i], rotation.tracer(i)));
+    timed.calls.push_back(
+        timed_call(rotation.steps()[i], rotation.tracer(i), rotation.program(i), what.pass));
   }
   const auto program = [&](std::size_t i) -> ProgramBoundary& {
     return i == 0 ? what.program : rotation.program(i - 1);
@@ -234,7 +272,10 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
   const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
                                          context.device, std::move(timed));
-  const timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
+  timing::SamplingSettings settings = sampling_settings(what.parameters, *clock);
+  if (clock->name() == "wall" && settings.warmup > 0) {
+    settings.samples_in_reading = calls_in_a_row(what.program, what.pass);
+  }
   std::function<void()> after_sample;
   if (tracer != nullptr) {
     after_sample = [&] {

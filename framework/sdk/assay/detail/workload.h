@@ -8,6 +8,8 @@ class ProgramBoundary : public Boundary {
  public:
   virtual Status before(const std::string& pass) noexcept = 0;
   virtual Status run(const std::string& pass) noexcept = 0;
+  virtual Status calls_in_a_row(const std::string& pass, int& calls) noexcept = 0;
+  virtual Status run_in_a_row(const std::string& pass, int calls) noexcept = 0;
   virtual Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept = 0;
   virtual Status counts(const std::string& pass, std::vector<Count>& counts) noexcept = 0;
   virtual Status record(const std::string& pass, RecorderBoundary& recorder) noexcept = 0;
@@ -34,6 +36,12 @@ class ProgramGuard final : public Guard<Program, ProgramBoundary> {
   }
   Status run(const std::string& pass) noexcept override {
     return guarded([&] { plugin_->run(pass); });
+  }
+  Status calls_in_a_row(const std::string& pass, int& calls) noexcept override {
+    return guarded([&] { calls = plugin_->calls_in_a_row(pass); });
+  }
+  Status run_in_a_row(const std::string& pass, int calls) noexcept override {
+    return guarded([&] { plugin_->run_in_a_row(pass, calls); });
   }
   Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept override {
     return guarded([&] { tensors = plugin_->outputs(pass); });
