@@ -38,6 +38,7 @@ Summary summarise(std::span<const double> samples) {
   summary.median = percentile(sorted, 50);
   summary.p5 = percentile(sorted, 5);
   summary.p95 = percentile(sorted, 95);
+  summary.p99 = percentile(sorted, 99);
   summary.q1 = percentile(sorted, 25);
   summary.q3 = percentile(sorted, 75);
   summary.iqr = summary.q3 - summary.q1;

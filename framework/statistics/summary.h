@@ -17,6 +17,7 @@ struct Summary {
   double median = not_a_number;
   double p5 = not_a_number;
   double p95 = not_a_number;
+  double p99 = not_a_number;
   double q1 = not_a_number;
   double q3 = not_a_number;
   double iqr = not_a_number;  // interquartile range, q3 − q1

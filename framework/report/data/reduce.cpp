@@ -84,6 +84,8 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
       return summary.p5;
     case Statistic::p95:
       return summary.p95;
+    case Statistic::p99:
+      return summary.p99;
     case Statistic::iqr:
       return summary.iqr;
     case Statistic::ci_low:

@@ -5,7 +5,7 @@
 namespace assay::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Statistic>, 18> statistics{{
+constexpr std::array<std::pair<std::string_view, Statistic>, 19> statistics{{
     {"mean", Statistic::mean},
     {"std", Statistic::std},
     {"std_population", Statistic::std_population},
@@ -14,6 +14,7 @@ constexpr std::array<std::pair<std::string_view, Statistic>, 18> statistics{{
     {"max", Statistic::max},
     {"p5", Statistic::p5},
     {"p95", Statistic::p95},
+    {"p99", Statistic::p99},
     {"iqr", Statistic::iqr},
     {"ci_low", Statistic::ci_low},
     {"ci_high", Statistic::ci_high},

@@ -16,6 +16,7 @@ enum class Statistic {
   max,
   p5,
   p95,
+  p99,
   iqr,
   ci_low,  // the 95 % confidence interval of the mean
   ci_high,

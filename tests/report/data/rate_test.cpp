@@ -55,6 +55,18 @@ TEST(Rate, TurnsTheOrderOfTimesRound) {
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: n}"), "2");
 }
 
+// A hundredth from the end of 1 to 101 ms lies 100 ms; rates have no such statistic.
+TEST(Statistics, HaveThe99thPercentile) {
+  std::string samples;
+  for (int ms = 1; ms <= 101; ++ms) samples += std::to_string(ms) + " ";
+  const std::string csv = "size,pass,time.samples [ms]\n1,send," + samples + "\n";
+  EXPECT_THAT(testing_support::markdown(
+                  csv,
+                  "- table: {rows: [size], columns: {p99: {metric: time, stat: p99, unit: "
+                  "ms}}}"),
+              ::testing::HasSubstr("|      1 |   100 |"));
+}
+
 // 3 and 1.5 lie 0.75 from their mean.
 TEST(Rate, SpreadIsThatOfTheSamplesRates) {
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: std_population, unit: TFLOP/s}"), "0.75");
