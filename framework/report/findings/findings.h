@@ -80,6 +80,10 @@ std::vector<std::string> kernel_findings(const Records& records, const RecordIds
 // card of 16, 24, 40 or 80 GB would hold.
 std::vector<std::string> memory_findings(const Records& records, const RecordIds& ids);
 
+// What lies between the GPUs, and where they, and the cores that ranks may use, are: of each
+// machine that the results are from, as far as its run knows.
+std::vector<std::string> topology_findings(const Records& records, const RecordIds& ids);
+
 std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
 
 // The end of a sentence about figures with marks: " (2 of 5 pairs busy or wide)", or "".

@@ -21,6 +21,7 @@ Result<std::vector<Section>> findings_sections(const Records& records, const Fin
     if (finding.kind == "buckets") sentences = bucket_findings(records, *ids);
     if (finding.kind == "kernels") sentences = kernel_findings(records, *ids);
     if (finding.kind == "memory") sentences = memory_findings(records, *ids);
+    if (finding.kind == "topology") sentences = topology_findings(records, *ids);
     if (finding.kind == "failures") sentences = failure_findings(records, *ids);
     list.items.insert(list.items.end(), sentences.begin(), sentences.end());
   }

@@ -58,6 +58,7 @@ constexpr std::pair<const char*, const char*> finding_kinds[] = {
     {"kernels", "Which kernels lead, and how the profiler's times differ from the timer's."},
     {"memory",
      "How peaks grow with the context, what 16 bit saves, what would fit on other cards."},
+    {"topology", "What lies between the GPUs, and where they and the ranks' cores are."},
     {"failures", "Where results are missing, and why."}};
 
 std::vector<std::string> kind_names() {
