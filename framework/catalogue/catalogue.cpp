@@ -54,6 +54,14 @@ const std::vector<MetricInfo>& common_metrics() {
        "Time of the first call of a pass in its case, with module loading, autotuning, and the "
        "preparation and capture by the compile variant and the clock.",
        {}},
+      {"startup_time",
+       "s",
+       Direction::lower_is_better,
+       "What a case spends until its first call has ended, by stage: process, rendezvous, "
+       "communicator, building, first call. With measure.isolation alone.",
+       {}},
+      {"total_time", "s", Direction::lower_is_better,
+       "From the start of a rank's process until its first call has ended.", "sum of startup_time"},
       {"memory_before",
        "byte",
        Direction::lower_is_better,

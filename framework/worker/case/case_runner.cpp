@@ -14,6 +14,7 @@
 #include "worker/case/memory_floor.h"
 #include "worker/case/observation.h"
 #include "worker/case/pass_measurement.h"
+#include "worker/case/startup.h"
 #include "worker/case/verification.h"
 #include "worker/process/guards.h"
 
@@ -34,7 +35,10 @@ class CaseRun {
  public:
   CaseRun(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
           const wire::CaseRequest& request, const CaseSink& sink)
-      : loader_(loader), groups_(groups), placement_(placement), request_(request), sink_(sink) {}
+      : loader_(loader), groups_(groups), placement_(placement), request_(request), sink_(sink) {
+    const std::string isolation = store::text_of(request.parameters, "measure.isolation");
+    if (isolation == "case" || isolation == "pass") startup_.emplace();
+  }
 
   Status run() {
     const Status built = guarded([&] { build(); });
@@ -66,7 +70,13 @@ class CaseRun {
     sink_.progress("building");
     const std::string backend = store::text_of(request_.parameters, "backend");
     const Mesh mesh = groups_.mesh(backend.empty() ? "none" : backend, *device_);
-    Guards::watch(mesh.world().backend.get());
+    const Group world = mesh.world();
+    Guards::watch(world.backend.get());
+    stage_ended("rendezvous");
+    if (startup_ && world.size > 1) {
+      barrier(world);  // NCCL makes its communicator in the first collective
+      stage_ended("communicator");
+    }
     composition_ = compose(loader_, request_, *device_, mesh);
     recorder_.emplace(request_.begin_s, artefact_folder(),
                       RecordingLimits{.artefact_bytes = request_.artefact_limit_bytes});
@@ -98,6 +108,7 @@ class CaseRun {
     std::unique_ptr<ProgramBoundary> program;
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(context, program));
+    stage_ended("building");
     for (const std::string& pass : request_.passes) {
       if (unclocked(pass)) continue;
       sink_.progress("first call of " + pass);
@@ -105,12 +116,27 @@ class CaseRun {
         first_calls_s_[pass] = take_first_call(*composition_, *program, pass, request_.parameters);
       });
       bytes_.called = std::max(bytes_.called, measure::allocated_bytes(*device_) - before_bytes);
-      if (status.ok()) continue;
-      if (placement_.world_size > 1) throw_unless_ok(status);  // others may wait for this one
+      if (status.ok()) {
+        report_startup(pass);
+        continue;
+      }
+      throw_if_others_wait(status);
       failed_[pass] = status;
     }
     program.reset();
     measure::empty_cache(*device_);
+  }
+
+  void stage_ended(const char* stage) {
+    if (startup_) startup_->ended(stage);
+  }
+
+  // Once, with the pass that was called first.
+  void report_startup(const std::string& pass) {
+    if (!startup_) return;
+    startup_->ended("first call");
+    for (store::Series& series : startup_->series(pass)) send(std::move(series));
+    startup_.reset();
   }
 
   void time_passes() {
@@ -410,6 +436,7 @@ class CaseRun {
   const Placement& placement_;
   const wire::CaseRequest& request_;
   const CaseSink& sink_;
+  std::optional<Startup> startup_;
   std::optional<at::Device> device_;
   std::optional<measure::CpuMemoryScope> cpu_memory_;
   std::optional<measure::FreedMemory> freed_;
