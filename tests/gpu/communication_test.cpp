@@ -2,16 +2,13 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <latch>
-#include <stdexcept>
 #include <thread>
 
+#include "meeting_place.h"
 #include "plugins/support.h"
 #include "plugins/trained_together.h"
 #include "worker/process/process_group.h"
@@ -23,25 +20,6 @@ namespace assay {
 namespace {
 
 constexpr int ranks = 2;
-
-// Bound to a free port of this machine; rank 0 listens on it.
-worker::Placement meeting_place() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const int bound = ::socket(AF_INET, SOCK_STREAM, 0);
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(bound, generic, size) != 0 || ::getsockname(bound, generic, &size) != 0) {
-    ::close(bound);
-    throw std::runtime_error("no port is free");
-  }
-  worker::Placement placement;
-  placement.world_size = ranks;
-  placement.rendezvous_port = ntohs(address.sin_port);
-  placement.rendezvous_socket = bound;
-  return placement;
-}
 
 struct Trained {
   Status status;
@@ -97,7 +75,7 @@ TEST(GpuCommunication, NaiveStartsFromRankZeroAndAveragesEveryGradientOverNccl) 
   if (at::getNumGPUs() < ranks) {
     GTEST_SKIP() << "NCCL's ranks need a GPU each: this machine has " << at::getNumGPUs();
   }
-  const worker::Placement placement = meeting_place();
+  const worker::Placement placement = test::meeting_place(ranks);
   Meeting meeting;
   std::array<Trained, ranks> trained;
   std::thread other([&] { trained[1] = train(placement, 1, meeting); });
@@ -141,7 +119,7 @@ TEST_P(TrainedTogetherOnGpus, IsAsOneProcessOnTheWholeBatch) {
   }
   const test::TrainingSetup& setup = GetParam();
   const auto expected = test::train(setup, nullptr, Group(), 0, ranks, at::Device(at::kCUDA, 0));
-  const worker::Placement placement = meeting_place();
+  const worker::Placement placement = test::meeting_place(ranks);
   Meeting meeting;
   std::vector<test::TrainedRank> trained(ranks);
   std::thread other([&] { trained[1] = train_on_gpu(setup, placement, 1, meeting); });

@@ -1,13 +1,9 @@
 #include <ATen/Context.h>
 #include <ATen/ops/equal.h>
 
-#include <functional>
 #include <map>
-#include <thread>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "expression/expression.h"
-#include "measure/gloo.h"
 #include "support.h"
 
 namespace assay {
@@ -127,87 +123,6 @@ TEST(LaunchWorkload, ACpuLaunchesNoKernels) {
   const Status status = tested.workload->build(tested.context, program);
   EXPECT_EQ(status.outcome, Outcome::unsupported);
   EXPECT_EQ(status.reason, "a CPU launches no kernels");
-}
-
-// Calls `rank` on each of several threads, with a group over Gloo.
-void on_ranks(int size, const std::function<void(const Group&)>& rank) {
-  const auto store = c10::make_intrusive<c10d::HashStore>();
-  std::vector<std::thread> threads;
-  std::vector<std::string> complaints(static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        rank({i, size, measure::make_gloo(store, i, size, std::chrono::seconds(30))});
-      } catch (const std::exception& error) {
-        complaints[static_cast<std::size_t>(i)] = error.what();
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  for (const auto& complaint : complaints) EXPECT_EQ(complaint, "");
-}
-
-const std::vector<std::string> collectives = {"all_reduce", "all_gather", "reduce_scatter",
-                                              "broadcast"};
-
-TEST(CollectiveWorkload, EveryRankHasWhatItShould) {
-  for (const int size : {2, 3}) {
-    on_ranks(size, [](const Group& group) {
-      auto tested = case_of("collective", {{"size", test::integer(1000)}});
-      tested.context.group = group;
-      for (const auto& pass : collectives) {
-        const auto verification = test::verify(tested, pass);
-        EXPECT_TRUE(verification.checked);
-        EXPECT_EQ(verification.error, 0) << pass << " on rank " << group.rank;
-      }
-    });
-  }
-}
-
-// Rank r's element i is r + i: of 2 ranks and 4 elements, by hand.
-TEST(CollectiveWorkload, LeavesTheSameAtEveryCall) {
-  const std::map<std::string, std::vector<std::vector<float>>> expected = {
-      {"all_reduce", {{1, 3, 5, 7}, {1, 3, 5, 7}}},
-      {"all_gather", {{0, 1, 3, 4}, {0, 1, 3, 4}}},
-      {"reduce_scatter", {{1, 3}, {5, 7}}},
-      {"broadcast", {{0, 1, 2, 3}, {0, 1, 2, 3}}},
-  };
-  on_ranks(2, [&](const Group& group) {
-    auto tested = case_of("collective", {{"size", test::integer(16)}});
-    tested.context.group = group;
-    const auto program = test::build(tested);
-    for (const auto& pass : collectives) {
-      for (int call = 0; call < 2; ++call) {
-        const auto out = test::call_once(tested, *program, pass).at(0).tensor;
-        const std::vector<float> values(out.data_ptr<float>(), out.data_ptr<float>() + out.numel());
-        EXPECT_EQ(values, expected.at(pass)[static_cast<std::size_t>(group.rank)]) << pass;
-      }
-    }
-  });
-}
-
-// Of 3 ranks and 1000 bytes: 83 elements each, 996 bytes in all; by 2 · 2/3, 2/3, 2/3 and 1.
-TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
-  const std::map<std::string, double> bus = {
-      {"all_reduce", 1328}, {"all_gather", 664}, {"reduce_scatter", 664}, {"broadcast", 996}};
-  on_ranks(3, [&](const Group& group) {
-    auto tested = case_of("collective", {{"size", test::integer(1000)}});
-    tested.context.group = group;
-    const auto program = test::build(tested);
-    for (const auto& [pass, bytes] : bus) {
-      const auto counted = counts(*program, pass);
-      EXPECT_EQ(counted.at("bytes"), 996) << pass;
-      EXPECT_NEAR(counted.at("bus_bytes"), bytes, 1e-9) << pass;
-    }
-  });
-}
-
-TEST(CollectiveWorkload, OneRankIsTooFew) {
-  const auto tested = case_of("collective", {{"size", test::integer(1000)}});
-  std::unique_ptr<ProgramBoundary> program;
-  const Status status = tested.workload->build(tested.context, program);
-  EXPECT_EQ(status.outcome, Outcome::unsupported);
-  EXPECT_EQ(status.reason, "a collective needs two ranks or more (world_size)");
 }
 
 TEST(CeilingWorkloads, UnknownPassIsAnError) {

@@ -1,182 +1,129 @@
-#include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <assay/reference.h>
 #include <assay/workload.h>
+#include <fmt/format.h>
 
-#include <functional>
-#include <map>
-#include <stdexcept>
-
-#include "model/operation_program.h"
+#include "workload/collective/lone.h"
+#include "workload/collective/program.h"
 
 namespace assay {
 
 namespace {
 
-constexpr std::int64_t element_size = sizeof(float);
-
-// Element i of rank r is r + i mod this: sums are exact in fp32 up to 5000 ranks.
-constexpr std::int64_t values = 97;
-
-// One collective over the ranks. A case's size is that of the whole: the result of an all-gather on
-// a rank, a rank's input to a reduce-scatter.
-struct Collective {
-  // Bus bandwidth / (size / time) for n ranks; derived in nccl-tests, doc/PERFORMANCE.md.
-  double (*bus_factor)(double n);
-  const char* formula;  // the same for people
-};
-
-const std::map<std::string, Collective>& collectives() {
-  static const auto shared = [](double n) { return (n - 1) / n; };
-  static const std::map<std::string, Collective> all = {
-      {"all_reduce", {[](double n) { return 2 * shared(n); }, "2 * (n - 1) / n"}},
-      {"all_gather", {shared, "(n - 1) / n"}},
-      {"reduce_scatter", {shared, "(n - 1) / n"}},
-      {"broadcast", {[](double) { return 1.0; }, "1"}},
-  };
-  return all;
+std::vector<std::string> all_passes() {
+  std::vector<std::string> names;
+  for (const auto& operation : collective::operations()) names.push_back(operation.name);
+  return names;
 }
 
-// Elements of the whole: a multiple of the number of ranks, at least one each.
-std::int64_t elements_of(const CaseContext& context) {
-  const std::int64_t ranks = context.group.size;
-  const std::int64_t each = integer_option(context.parameters, "size") / element_size / ranks;
-  return std::max<std::int64_t>(each, 1) * ranks;
+// "all_reduce: size * 2 * (n - 1) / n; …"
+std::string bus_formulas() {
+  std::string text;
+  for (const auto& operation : collective::operations()) {
+    text += fmt::format("{}: size * {}; ", operation.name, operation.formula);
+  }
+  return text + "n = world_size";
 }
 
-at::TensorOptions floats_on(at::Device device) {
-  return at::TensorOptions().dtype(at::kFloat).device(device);
-}
-
-// Elements [first, first + count) of rank r's whole.
-at::Tensor drawn(const CaseContext& context, int rank, std::int64_t first, std::int64_t count) {
-  return (at::arange(first, first + count,
-                     at::TensorOptions().dtype(at::kLong).device(context.device))
-              .remainder(values) +
-          rank)
-      .to(at::kFloat);
-}
-
-class CollectiveProgram final : public Program {
- public:
-  explicit CollectiveProgram(const CaseContext& context)
-      : group_(context.group), elements_(elements_of(context)) {
-    if (!group_.backend) throw Unsupported("a collective needs two ranks or more (world_size)");
-    share_ = elements_ / group_.size;
-    whole_in_ = drawn(context, group_.rank, 0, elements_);
-    whole_ = at::empty_like(whole_in_);
-    part_ = drawn(context, group_.rank, group_.rank * share_, share_);
-    part_in_ = part_.clone();
-  }
-
-  // Restores the inputs that the last call changed.
-  void before(const std::string& pass) override {
-    whole_.copy_(whole_in_);
-    part_.copy_(part_in_);
-    if (pass == "all_gather") whole_.zero_();
-    if (pass == "reduce_scatter") part_.zero_();
-    if (pass == "broadcast" && group_.rank != 0) whole_.zero_();
-  }
-
-  void run(const std::string& pass) override {
-    std::vector<at::Tensor> whole = {whole_};
-    if (pass == "all_reduce") {
-      group_.backend->allreduce(whole)->wait();
-    } else if (pass == "all_gather") {
-      group_.backend->_allgather_base(whole_, part_)->wait();
-    } else if (pass == "reduce_scatter") {
-      group_.backend->_reduce_scatter_base(part_, whole_)->wait();
-    } else if (pass == "broadcast") {
-      group_.backend->broadcast(whole)->wait();
-    } else {
-      throw std::invalid_argument("collective has no pass '" + pass + "'");
-    }
-  }
-
-  std::vector<NamedTensor> outputs(const std::string& pass) override {
-    return {{"out", pass == "reduce_scatter" ? part_ : whole_}};
-  }
-
-  std::vector<Count> counts(const std::string& pass) override {
-    const double bytes = static_cast<double>(elements_ * element_size);
-    const double ranks = group_.size;
-    return {{"bytes", "", bytes},
-            {"bus_bytes", "", bytes * collectives().at(pass).bus_factor(ranks)}};
-  }
-
- private:
-  Group group_;
-  std::int64_t elements_;
-  std::int64_t share_ = 0;  // elements of one rank's part
-  at::Tensor whole_;        // [elements]
-  at::Tensor part_;         // [share]
-  at::Tensor whole_in_, part_in_;
-};
-
-at::Tensor expected(const CaseContext& context, const std::string& pass) {
-  const Group& group = context.group;
-  const auto elements = elements_of(context);
-  const auto share = elements / group.size;
-  const double ranks = group.size;
-  const auto sum = [&](std::int64_t first, std::int64_t count) {
-    return drawn(context, 0, first, count) * ranks + ranks * (ranks - 1) / 2;
-  };
-  if (pass == "all_reduce") return sum(0, elements);
-  if (pass == "reduce_scatter") return sum(group.rank * share, share);
-  if (pass == "broadcast") return drawn(context, 0, 0, elements);
-  auto gathered = at::empty({elements}, floats_on(context.device));
-  for (int rank = 0; rank < group.size; ++rank) {
-    gathered.narrow(0, rank * share, share).copy_(drawn(context, rank, rank * share, share));
-  }
-  return gathered;
+ParameterInfo bytes_parameter(std::string name, std::int64_t value, std::int64_t least,
+                              std::string description) {
+  ParameterInfo parameter;
+  parameter.name = std::move(name);
+  parameter.type = ParameterType::size;
+  parameter.default_value = value;
+  parameter.description = std::move(description);
+  parameter.unit = "byte";
+  parameter.minimum = static_cast<double>(least);
+  parameter.maximum = static_cast<double>(std::int64_t{1} << 40);
+  return parameter;
 }
 
 class CollectiveWorkload final : public Workload {
  public:
   static std::vector<ParameterInfo> options() {
-    ParameterInfo size;
-    size.name = "size";
-    size.type = ParameterType::size;
-    size.default_value = std::int64_t{1} << 20;
-    size.description =
-        "Bytes of the whole, in fp32: the data reduced or sent, or an all-gather's result. Rounded "
-        "down to equal shares of the ranks.";
-    size.unit = "byte";
-    size.minimum = element_size;
-    size.maximum = static_cast<double>(std::int64_t{1} << 40);
-    return {size};
+    return {
+        bytes_parameter("size", std::int64_t{1} << 20, 4,
+                        "Bytes of the whole: the data reduced or sent, an all-gather's result, a "
+                        "rank's input to a reduce-scatter or all-to-all. Rounded down to equal "
+                        "shares of the ranks where they share it."),
+        // Cases name these two also at their defaults: results without them timed something else,
+        // the ranks' arrival.
+        choice_parameter(
+            "placement", "auto", {"auto", "in_place", "out_of_place"},
+            "Whether a call writes over its input. auto: as c10d does, in place for all_reduce, "
+            "broadcast and reduce, and out of place for the others."),
+        choice_parameter("layer", "c10d", {"c10d", "c10d_async", "nccl"},
+                         "Who is called: c10d on the caller's stream, as torch.distributed does by "
+                         "default; c10d "
+                         "on NCCL's stream, as overlapped training does; or NCCL's own functions."),
+        left_out_at_default(
+            choice_parameter("dtype", "fp32", {"fp32", "fp16", "bf16"}, "Dtype of the elements.")),
+        left_out_at_default(integer_parameter(
+            "calls", 20, 0, 100'000,
+            "Calls in a row, whose mean is one sample (-n of nccl-tests). 0: each call is timed "
+            "alone, from a barrier on.")),
+        left_out_at_default(integer_parameter("lone_calls", 200, 0, 100'000,
+                                              "Further calls, each from a common start, for "
+                                              "latency and skew; at least 5, and no more "
+                                              "than take a second. 0: none.")),
+        left_out_at_default(bytes_parameter(
+            "span", 0, 0,
+            "Bytes of the buffers through which the calls of a row move on, as nccl-tests does "
+            "below the largest size of its sweep. Up to `size`: all use the same.")),
+    };
   }
 
   static WorkloadInfo info() {
     WorkloadInfo info;
-    info.passes = {"all_reduce", "all_gather", "reduce_scatter", "broadcast"};
+    info.passes = all_passes();
     info.default_passes = {"all_reduce"};
     info.metrics = {
         {"bytes", "byte", Direction::neither,
          "Size of the whole; divided by time, the algorithm's bandwidth.", "size"},
         {"bus_bytes", "byte", Direction::neither,
          "Bytes that must cross each rank's wire; divided by time, the bus bandwidth.",
-         "all_reduce: size * 2 * (n - 1) / n; all_gather, reduce_scatter: size * (n - 1) / n; "
-         "broadcast: size; n = world_size"},
+         bus_formulas()},
     };
-    info.default_clock = "cuda_event";
+    for (MetricInfo& metric : collective::lone_metrics()) info.metrics.push_back(std::move(metric));
     return info;
   }
 
-  static std::string memory_estimate() { return "2 * size + 2 * size / world_size"; }
+  static std::string memory_estimate() {
+    return "if(placement == in_place, 1, 2) * if(span > size, span, size)";
+  }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {
-    return std::make_unique<CollectiveProgram>(context);
+    return std::make_unique<collective::CollectiveProgram>(
+        context, collective::settings_of(context), layer(context));
   }
 
-  // Checks every element on every rank. All ranks must verify together.
+  // Checks every element on every rank, in a call of its own. All ranks must verify together.
   Verification verify(const CaseContext& context, const std::string& pass) override {
-    CollectiveProgram program(context);
-    const auto outputs = reference::call_once(context, program, pass);
+    collective::Settings settings = collective::settings_of(context);
+    settings.calls_in_a_row = 0;
+    settings.span_bytes = 0;
+    collective::CollectiveProgram program(context, settings, layer(context));
+    program.before(pass);
+    program.run(pass);
     Verification verification;
-    reference::compare(verification, "out", outputs.at(0).tensor, expected(context, pass), 0);
+    program.compare(pass, verification);
     return verification;
   }
+
+ private:
+  // A communicator is costly to make, so that the case's programs share it.
+  std::shared_ptr<collective::Layer> layer(const CaseContext& context) {
+    if (layer_) return layer_;
+    if (!context.group.backend) {
+      throw Unsupported("a collective needs two ranks or more (world_size)");
+    }
+    const std::string name = text_option(context.parameters, "layer");
+    layer_ = name == "nccl"
+                 ? collective::nccl_layer(context.group, context.device)
+                 : collective::c10d_layer(context.group, context.device, name == "c10d_async");
+    return layer_;
+  }
+
+  std::shared_ptr<collective::Layer> layer_;
 };
 
 }  // namespace
@@ -184,4 +131,4 @@ class CollectiveWorkload final : public Workload {
 }  // namespace assay
 
 ASSAY_PLUGIN(assay::CollectiveWorkload, "collective",
-             "One collective over the ranks, by the case's backend: NCCL or Gloo through c10d.")
+             "One collective over the ranks: by c10d over NCCL or Gloo, or NCCL itself.")

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <assay/record.h>
+
+#include <string>
+#include <vector>
+
+#include "workload/collective/calls.h"
+
+namespace assay::collective {
+
+inline constexpr const char* lone_metric = "lone_time";
+inline constexpr const char* launch_metric = "launch_time";
+inline constexpr const char* start_skew_metric = "start_skew";
+inline constexpr const char* end_skew_metric = "end_skew";
+inline constexpr const char* skew_error_metric = "skew_error";
+
+std::vector<MetricInfo> lone_metrics();
+
+// Makes `most` calls one at a time, fewer where they would take more than a second, each from a
+// common start of the ranks, and records on every rank how long each took there and what the host
+// spent on launching it; on rank 0 how far apart the ranks began and ended. All ranks call it
+// together. docs/communication.md says how the start is made and how well the ranks' clocks agree.
+void record_lone_calls(Calls& calls, const Group& group, at::Device device, int most,
+                       Recorder& recorder);
+
+}  // namespace assay::collective
