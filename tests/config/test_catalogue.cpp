@@ -180,20 +180,32 @@ std::vector<PluginInfo> ceilings() {
       variant("workload", "launch",
               {integer_parameter("launches", 1000, 1, 1 << 20, "Launches."),
                choice_parameter("operation", "libtorch", {"kernel", "libtorch"}, "Which.")});
-  PluginInfo collective = variant("workload", "collective", {size});
+  ParameterInfo span = quantity("span", ParameterType::size, std::int64_t{0}, 0, 1e12);
+  PluginInfo collective = variant(
+      "workload", "collective",
+      {size, left_out_at_default(span),
+       choice_parameter("placement", "auto", {"auto", "in_place", "out_of_place"}, "Where."),
+       choice_parameter("layer", "c10d", {"c10d", "c10d_async", "nccl"}, "Who."),
+       left_out_at_default(choice_parameter("dtype", "fp32", {"fp32", "fp16", "bf16"}, "Dtype.")),
+       left_out_at_default(integer_parameter("calls", 20, 0, 100'000, "Calls.")),
+       left_out_at_default(integer_parameter("lone_calls", 200, 0, 100'000, "Lone ones."))});
   copy.passes = {"copy"};
   matmul.passes = {"matmul"};
   launch.passes = {"launch"};
-  collective.passes = {"all_reduce", "all_gather", "reduce_scatter", "broadcast"};
+  collective.passes = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                       "reduce",     "all_to_all", "send_recv"};
   copy.metrics = {{"bytes", "byte", Direction::neither, "Bytes.", {}}};
   matmul.metrics = {{"flops", "FLOP", Direction::neither, "Operations.", {}}};
   launch.metrics = {{"launches", "count", Direction::neither, "Launches.", {}}};
   collective.metrics = {{"bytes", "byte", Direction::neither, "Bytes.", {}},
                         {"bus_bytes", "byte", Direction::neither, "Bytes.", {}}};
+  for (const char* metric : {"lone_time", "launch_time", "start_skew", "end_skew", "skew_error"}) {
+    collective.metrics.push_back({metric, "s", Direction::lower_is_better, "Seconds.", {}});
+  }
   std::vector<PluginInfo> all = {copy, matmul, launch, collective};
   for (PluginInfo& one : all) {
     one.default_passes = {one.passes.front()};
-    one.default_clock = one.name == "launch" ? "wall" : "cuda_event";
+    one.default_clock = one.name == "launch" || one.name == "collective" ? "wall" : "cuda_event";
   }
   return all;
 }

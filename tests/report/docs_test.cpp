@@ -284,7 +284,8 @@ Vocabulary everything_a_workload_has() {
   // Metrics of planned workloads.
   const std::map<std::string, std::vector<std::string>> by_unit = {
       {"s",
-       {"profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
+       {"startup_time", "lone_time", "launch_time", "start_skew", "end_skew", "skew_error",
+        "profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
         "call_overhead", "bound_time", "predicted_time"}},
       {"byte",
        {"bytes", "element_size", "tensor_size", "allocation_size", "allocation_sum",
