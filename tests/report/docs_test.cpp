@@ -254,6 +254,8 @@ Vocabulary everything_a_workload_has() {
                 "device",
                 "world_size",
                 "nodes",
+                "layer",
+                "placement",
                 "size",
                 "repeat",
                 "workload",
