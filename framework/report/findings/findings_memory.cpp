@@ -75,11 +75,15 @@ double mean_of(const std::vector<double>& values) {
 }
 
 // k of peak = a + b · seq_len^k with a ≥ 0 by least squares over k, so that what does not grow,
-// such as parameters, does not hide how the rest does. Nothing of too few points.
+// such as parameters, does not hide how the rest does. Nothing of too few points, and where the
+// best k lies at an end of those tried: such a peak has a bend, no exponent.
 std::optional<double> exponent_of(const Growth& growth) {
   if (growth.points.size() < points_of_an_exponent) return std::nullopt;
-  double best = -1, least = HUGE_VAL;
-  for (double k = 0.5; k <= 3.0; k += 0.01) {
+  constexpr int first = 50, last = 300;  // hundredths of k
+  int best = -1;
+  double least = HUGE_VAL;
+  for (int tried = first; tried <= last; ++tried) {
+    const double k = tried / 100.0;
     std::vector<double> x, y;
     for (const auto& [seq_len, bytes] : growth.points) {
       x.push_back(std::pow(seq_len / growth.points.back().first, k));
@@ -94,10 +98,10 @@ std::optional<double> exponent_of(const Growth& growth) {
     }
     if (squares < least) {
       least = squares;
-      best = k;
+      best = tried;
     }
   }
-  return best < 0 ? std::nullopt : std::optional(best);
+  return best <= first || best == last ? std::nullopt : std::optional(best / 100.0);
 }
 
 std::string growth_sentence(const Records& records, const std::vector<Growth>& all,

@@ -75,9 +75,10 @@ std::vector<std::string> unseen_sentences(const Records& records, const RecordId
 
 std::string sentence_of(const Records& records, const ObservedPass& of,
                         const std::vector<Cost>& costs) {
-  const std::string what =
-      fmt::format("**observers**: under {} a {} takes", escape_cell(of.observer),
-                  of.pass.empty() ? "call" : escape_cell(of.pass));
+  const std::string pass = of.pass.empty() ? "call" : escape_cell(of.pass);
+  const bool vowel = std::string_view("aeio").find(pass.front()) != std::string_view::npos;
+  const std::string what = fmt::format("**observers**: under {} {} {} takes",
+                                       escape_cell(of.observer), vowel ? "an" : "a", pass);
   std::vector<double> ratios;
   for (const Cost& cost : costs) ratios.push_back(cost.ratio);
   double low = costs.front().low, high = costs.front().high;

@@ -5,8 +5,7 @@
 
 #include <map>
 
-#include "program.h"
-#include "store/database/database.h"
+#include "observers/stored.h"
 
 namespace assay::test {
 namespace {
@@ -15,22 +14,6 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-store::CaseResult case_of(const Folder& folder) {
-  auto database =
-      store::Database::open(folder.path() / "results" / "assay.db", store::Access::read_only);
-  auto cases = std::move(database->load_run(**database->latest_run())->cases);
-  EXPECT_THAT(cases, SizeIs(1));
-  return std::move(cases.front());
-}
-
-const store::Series* series_of(const store::CaseResult& result, const std::string& metric,
-                               const std::string& part = "") {
-  for (const store::Series& series : result.series) {
-    if (series.metric == metric && series.part == part) return &series;
-  }
-  return nullptr;
-}
 
 TEST(Memory, OfAModelsStepIsStoredAndDrawn) {
   const Folder folder;
@@ -46,7 +29,7 @@ TEST(Memory, OfAModelsStepIsStoredAndDrawn) {
                                               "  - layout: largest_allocations\n");
   const Ended ended = assay(folder.path(), {"run", experiment});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  const store::CaseResult result = case_of(folder);
+  const store::CaseResult result = stored_case(folder);
   EXPECT_THAT(series_of(result, "observed_time", "memory")->samples, SizeIs(4));
   const auto& peaks = series_of(result, "memory_peak", "backward")->samples;
   EXPECT_THAT(peaks, AllOf(SizeIs(3), Each(peaks.front()))) << "of the steps after the first";

@@ -3,30 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "program.h"
-#include "store/database/database.h"
+#include "observers/stored.h"
 
 namespace assay::test {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-store::CaseResult only_case(const Folder& folder) {
-  auto database =
-      store::Database::open(folder.path() / "results" / "assay.db", store::Access::read_only);
-  auto cases = std::move(database->load_run(**database->latest_run())->cases);
-  EXPECT_THAT(cases, SizeIs(1));
-  return std::move(cases.front());
-}
-
-const store::Series* series_of(const store::CaseResult& result, const std::string& metric,
-                               const std::string& part = "") {
-  for (const store::Series& series : result.series) {
-    if (series.metric == metric && series.part == part) return &series;
-  }
-  return nullptr;
-}
 
 // How the second observed step of the fixture observed_faults goes wrong.
 struct Fault {
@@ -51,7 +34,7 @@ class ObservedFault : public testing::TestWithParam<Fault> {
     const Ended ended =
         assay(folder_.path(), {"run", experiment, "--plugin", fixture("observed_faults")});
     EXPECT_EQ(ended.exit_code, fault.outcome == Outcome::ok ? 0 : 1) << ended.errors;
-    store::CaseResult result = only_case(folder_);
+    store::CaseResult result = stored_case(folder_);
     EXPECT_EQ(result.outcome, fault.outcome) << result.reason;
     EXPECT_THAT(result.reason, HasSubstr(fault.reason));
     const store::Series* time = series_of(result, "time");
@@ -94,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                           "2 steps; 1152921504606846976 bytes were not to be had"},
                     Fault{"throws", "60 s", Outcome::error, "does not like it", "2 steps"},
                     Fault{"floods", "60 s", Outcome::ok, "", "2 steps, the last in part"}),
-    [](const auto& info) { return std::string(info.param.mode); });
+    [](const auto& tested) { return std::string(tested.param.mode); });
 
 }  // namespace
 }  // namespace assay::test

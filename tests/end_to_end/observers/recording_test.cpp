@@ -10,8 +10,7 @@
 
 #include "base/text.h"
 #include "exported.h"
-#include "program.h"
-#include "store/database/database.h"
+#include "observers/stored.h"
 
 namespace assay::test {
 namespace {
@@ -27,18 +26,6 @@ Ended record(const Folder& folder, const std::string& more,
                                       fixture("recording")};
   command.insert(command.end(), words.begin(), words.end());
   return assay(folder.path(), command);
-}
-
-std::vector<store::CaseResult> stored(const Folder& folder) {
-  auto database =
-      store::Database::open(folder.path() / "results" / "assay.db", store::Access::read_only);
-  return std::move(database->load_run(**database->latest_run())->cases);
-}
-
-store::CaseResult only_case(const Folder& folder) {
-  auto cases = stored(folder);
-  EXPECT_EQ(cases.size(), 1u);
-  return std::move(cases.front());
 }
 
 const store::Series* find(const store::CaseResult& result, const std::string& pass,
@@ -59,7 +46,7 @@ TEST(Recording, KeepsSeriesWordsSpansAndFiles) {
   const Folder folder;
   const Ended ended = record(folder, "measure: {passes: [step], warmup: 1, samples: 3}\n");
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  const store::CaseResult result = only_case(folder);
+  const store::CaseResult result = stored_case(folder);
   EXPECT_THAT(samples(result, "step", "norm", "layer 2"), ElementsAre(1, 2));
   EXPECT_EQ(find(result, "step", "calls")->unit, "count");
   EXPECT_THAT(find(result, "step", "dtype", "layer 1")->words, ElementsAre("float32"));
@@ -84,7 +71,7 @@ TEST(Recording, RunsAPassWithoutAClockOnce) {
   const Folder folder;
   const Ended ended = record(folder, "measure: {passes: [plan], warmup: 3, samples: 5}\n");
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  const store::CaseResult result = only_case(folder);
+  const store::CaseResult result = stored_case(folder);
   EXPECT_THAT(samples(result, "plan", "calls"), ElementsAre(1));
   EXPECT_THAT(samples(result, "plan", "work"), ElementsAre(42));
   EXPECT_EQ(find(result, "plan", "time"), nullptr);
@@ -96,7 +83,7 @@ TEST(Recording, TakesThePhasesOfAStep) {
   const Ended ended =
       record(folder, "measure: {passes: [step], warmup: 1, samples: 4, phases: true}\n");
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  const store::CaseResult result = only_case(folder);
+  const store::CaseResult result = stored_case(folder);
   const auto total = samples(result, "step", "time");
   const auto first = samples(result, "step", "time", "first");
   const auto second = samples(result, "step", "time", "second");
@@ -122,11 +109,11 @@ TEST(Recording, TakesThePhasesOfAStep) {
 TEST(Recording, LeavesTheKeyOfACaseWithoutNewSettings) {
   const Folder folder;
   ASSERT_EQ(record(folder, "measure: {passes: [plan]}\nfixed: {later: 3}\n").exit_code, 0);
-  EXPECT_THAT(only_case(folder).key_text, ::testing::Not(HasSubstr("later")));
-  EXPECT_THAT(only_case(folder).key_text, ::testing::Not(HasSubstr("observe")));
-  EXPECT_THAT(only_case(folder).key_text, ::testing::Not(HasSubstr("phases")));
+  EXPECT_THAT(stored_case(folder).key_text, ::testing::Not(HasSubstr("later")));
+  EXPECT_THAT(stored_case(folder).key_text, ::testing::Not(HasSubstr("observe")));
+  EXPECT_THAT(stored_case(folder).key_text, ::testing::Not(HasSubstr("phases")));
   ASSERT_EQ(record(folder, "measure: {passes: [plan]}\nfixed: {later: 4}\n").exit_code, 0);
-  EXPECT_THAT(only_case(folder).key_text, HasSubstr("later=4"));
+  EXPECT_THAT(stored_case(folder).key_text, HasSubstr("later=4"));
 }
 
 TEST(Recording, AReportShowsADefaultThatTheKeyLeavesOut) {
@@ -147,7 +134,7 @@ TEST(Recording, ObserversLookAfterAllPassesAreTimed) {
                              "measure: {passes: [step], warmup: 1, samples: 2, observed_steps: 4}\n"
                              "observe: [counting, fresh_counting, refusing]\n");
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  const auto cases = stored(folder);
+  const auto cases = stored_cases(folder);
   ASSERT_EQ(cases.size(), 2u);
   for (const store::CaseResult& result : cases) {
     EXPECT_THAT(samples(result, "step", "seen", "warm"), ElementsAre(4));
@@ -182,7 +169,7 @@ TEST(Recording, GoneWrongIsSaidAndKeepsTheTimes) {
                                          "]}\nmeasure: {passes: [step], warmup: 1, samples: 2, "
                                          "artefact_limit: 1 MiB}\n");
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
-  const auto cases = stored(folder);
+  const auto cases = stored_cases(folder);
   ASSERT_EQ(cases.size(), sentences.size());
   for (const store::CaseResult& result : cases) {
     const std::string mode = store::text_of(result.parameters, "mode");
@@ -201,7 +188,7 @@ TEST(Recording, NestedPhasesAreNamedAndTheTotalStays) {
                              "fixed: {mode: nested_phases}\n"
                              "measure: {passes: [step], warmup: 1, samples: 2, phases: true}\n");
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
-  const store::CaseResult result = only_case(folder);
+  const store::CaseResult result = stored_case(folder);
   EXPECT_THAT(result.reason, HasSubstr("the phase 'inner' begins within 'outer'"));
   EXPECT_THAT(samples(result, "step", "time"), SizeIs(2));
 }
@@ -213,7 +200,7 @@ TEST(Recording, AnObserverThatCrashesOrIsGreedyCostsItsObservationAlone) {
     const Ended ended = record(
         folder, "measure: {passes: [step], warmup: 1, samples: 2}\nobserve: [" + observer + "]\n");
     EXPECT_EQ(ended.exit_code, 1) << ended.errors;
-    const store::CaseResult result = only_case(folder);
+    const store::CaseResult result = stored_case(folder);
     EXPECT_THAT(result.reason, HasSubstr(sentence));
     EXPECT_THAT(samples(result, "step", "time"), SizeIs(2));
     EXPECT_EQ(find(result, "step", "time")->outcome, Outcome::ok);
