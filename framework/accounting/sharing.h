@@ -14,8 +14,7 @@ Quantities rank_state(double parameters, double narrow, double ranks, const Shar
 // computed in.
 Quantity rank_volume(double parameters, double narrow, double ranks, const Sharing& sharing);
 
-// Bytes that a rank sends around a ring for a collective of so many bytes (mesh.h), as nccl-tests
-// counts them.
+// Bytes that a rank sends around a ring for a collective of so many bytes (mesh.h).
 double ring_bytes(const std::string& collective, double bytes, double ranks);
 
 }  // namespace assay::accounting

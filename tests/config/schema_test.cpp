@@ -10,6 +10,7 @@
 #include <valijson/validator.hpp>
 
 #include "base/text.h"
+#include "config/shipped_catalogue.h"
 #include "config/suite.h"
 #include "test_catalogue.h"
 #include "yaml/values.h"
@@ -66,7 +67,7 @@ std::vector<fs::path> shipped(bool suites = false) {
 TEST(ShippedExperiments, AreReadAndExpanded) {
   ASSERT_GE(shipped().size(), 6u);
   for (const fs::path& file : shipped()) {
-    const auto experiment = read_experiment(file.string(), test_environment());
+    const auto experiment = read_experiment(file.string(), shipped_environment());
     ASSERT_TRUE(experiment) << experiment.error().text();
     EXPECT_EQ(experiment->name, file.stem().string());
     EXPECT_NE(experiment->title, experiment->name) << "a title of its own";
@@ -79,7 +80,7 @@ TEST(ShippedExperiments, AreReadAndExpanded) {
 TEST(ShippedExperiments, SatisfyTheSchema) {
   const nlohmann::json schema = shipped_schema();
   for (const fs::path& file : shipped()) {
-    const auto experiment = read_experiment(file.string(), test_environment());
+    const auto experiment = read_experiment(file.string(), shipped_environment());
     ASSERT_TRUE(experiment) << experiment.error().text();
     EXPECT_EQ(objections(experiment->text, schema), "") << file;
     EXPECT_EQ(experiment->text.rfind("# yaml-language-server: $schema=../configs/"

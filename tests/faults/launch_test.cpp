@@ -243,7 +243,6 @@ TEST_F(LaunchFault, AnAgentIsKilled) {
                       "", "", true};
   const auto result = expect_told_everywhere(trial_, end, struck);
   ASSERT_TRUE(result);
-  EXPECT_LT(result->wall_s, 60);
   trial_.record("the agent of a rank is killed (signal 9) within a collective", "`crashed`",
                 "rank 1 is out of reach: its agent has ended", "2 of 2 ok");
 }
@@ -275,7 +274,6 @@ class LostNode : public LaunchFault {
     const Struck struck{1, 3, "crashed", reason, "", "", true};
     const auto result = expect_told_everywhere(trial_, end, struck);
     ASSERT_TRUE(result);
-    EXPECT_LT(result->wall_s, 60);
     trial_.record(done, "`crashed`", shown, "2 of 2 ok");
   }
 

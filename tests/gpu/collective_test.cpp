@@ -18,12 +18,12 @@
 namespace assay {
 namespace {
 
-constexpr int ranks = 2;
+constexpr int ranks_of_a_collective = 2;
 
 class GpuCollective : public testing::Test {
  protected:
   void SetUp() override {
-    if (at::getNumGPUs() < ranks) {
+    if (at::getNumGPUs() < ranks_of_a_collective) {
       GTEST_SKIP() << "NCCL's ranks need a GPU each: this machine has " << at::getNumGPUs();
     }
   }
@@ -31,10 +31,10 @@ class GpuCollective : public testing::Test {
   // Calls `rank` on a thread for each GPU.
   static void on_gpus(const std::string& backend,
                       const std::function<void(const Group&, at::Device)>& rank) {
-    const worker::Placement place = test::meeting_place(ranks);
-    std::vector<Status> ended(ranks);
+    const worker::Placement place = test::meeting_place(ranks_of_a_collective);
+    std::vector<Status> ended(ranks_of_a_collective);
     std::vector<std::thread> threads;
-    for (int i = 0; i < ranks; ++i) {
+    for (int i = 0; i < ranks_of_a_collective; ++i) {
       threads.emplace_back([&, i] {
         ended[static_cast<std::size_t>(i)] = guarded([&] {
           const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(i));

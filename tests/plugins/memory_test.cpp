@@ -247,6 +247,8 @@ struct Stepping final : ProgramBoundary {
   explicit Stepping(std::function<void()> run) : run_(std::move(run)) {}
   Status before(const std::string&) noexcept override { return {}; }
   Status run(const std::string&) noexcept override { return guarded(run_); }
+  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
+  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>&) noexcept override { return {}; }
   Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
   Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "base/text.h"
+#include "config/shipped_catalogue.h"
 #include "key_reference.h"
 #include "rendering.h"
 #include "source_root.h"
@@ -231,98 +232,45 @@ TEST(Documentation, NamesEveryKeyOfExperimentsAndSuites) {
   check_keys("docs/suites.md", testing_support::suite_reference());
 }
 
+// What the shipped plugins, the host and the presets have, and what planned workloads will.
 Vocabulary everything_a_workload_has() {
   Vocabulary known;
-  known.axes = {"model",
-                "seq_len",
-                "batch",
-                "heads",
-                "d_head",
-                "model.d_model",
+  known.axes = {"model.d_model",
                 "model.layers",
                 "model.heads",
                 "model.d_ff",
-                "n_cols",
                 "attention",
-                "attention.tile_size",
                 "norm",
                 "precision",
                 "compile",
                 "communication",
-                "communication.bucket_size",
                 "backend",
                 "device",
                 "world_size",
                 "nodes",
-                "layer",
-                "placement",
-                "size",
                 "repeat",
                 "workload",
-                "magnitude",
-                "terms",
+                "heads",
+                "size",
                 "addend",
-                "checkpoint_every",
-                "shards",
-                "tensor_parallel",
-                "parallelism",
-                "means"};
-  known.passes = {"inference",  "forward",    "backward",    "forward_backward",
-                  "train_step", "all_reduce", "against_fp32"};
-  for (const auto& [name, unit] : std::map<std::string, std::string>{{"time", "s"},
-                                                                     {"total_time", "s"},
-                                                                     {"memory_before", "byte"},
-                                                                     {"peak_memory", "byte"},
-                                                                     {"allocated_memory", "byte"},
-                                                                     {"reserved_memory", "byte"},
-                                                                     {"parameters", "count"},
-                                                                     {"calls", "count"},
-                                                                     {"share", ""},
-                                                                     {"bus_bytes", "byte"},
-                                                                     {"bits", "count"},
-                                                                     {"compared_skips", "count"}}) {
-    known.metrics.push_back({name, unit, Direction::neither, ""});
+                "attention.tile_size"};
+  known.metrics = catalogue::common_metrics();
+  for (const catalogue::PluginInfo& plugin : config::shipped_catalogue().plugins) {
+    const std::string before = plugin.kind == "workload" ? "" : plugin.kind + ".";
+    for (const ParameterInfo& info : plugin.parameters) known.axes.push_back(before + info.name);
+    known.metrics.insert(known.metrics.end(), plugin.metrics.begin(), plugin.metrics.end());
+    known.passes.insert(known.passes.end(), plugin.passes.begin(), plugin.passes.end());
   }
-  // Metrics of planned workloads.
-  const std::map<std::string, std::vector<std::string>> by_unit = {
-      {"s",
-       {"startup_time", "lone_time", "launch_time", "start_skew", "end_skew", "skew_error",
-        "profiled_time", "self_cpu_time", "cpu_time", "self_device_time", "device_time",
-        "call_overhead", "bound_time", "predicted_time"}},
-      {"byte",
-       {"bytes", "element_size", "tensor_size", "allocation_size", "allocation_sum",
-        "predicted_memory", "saved_for_backward", "gradient_size", "best_bucket_size",
-        "state_memory", "communication_volume", "device_memory"}},
+  const std::map<std::string, std::vector<std::string>> planned = {
+      {"s", {"call_overhead", "bound_time"}},
+      {"byte", {"gradient_size", "best_bucket_size"}},
       {"byte/s", {"bandwidth", "link_bandwidth"}},
-      {"FLOP", {"flops", "predicted_flops"}},
       {"FLOP/s", {"peak_flops"}},
-      {"token", {"bound_batch"}},
-      {"",
-       {"result", "error", "exponent_bits", "mantissa_bits", "largest", "smallest_normal",
-        "epsilon", "dynamic_range", "precision_digits", "smallest_subnormal", "largest_squared",
-        "eps_error", "last_loss", "last_loss_error", "loss_error", "first_gradient_error",
-        "gradient_error"}}};
-  for (const auto& [unit, names] : by_unit) {
+      {"token", {"bound_batch"}}};
+  for (const auto& [unit, names] : planned) {
     for (const std::string& name : names) {
       known.metrics.push_back({name, unit, Direction::neither, ""});
     }
-  }
-  // Of the observers.
-  const std::map<std::string, std::vector<std::string>> profiled = {
-      {"s",
-       {"busy_time", "host_time", "idle_time", "profiled_work", "kernel_time", "range_time",
-        "stack_time"}},
-      {"count", {"kernel_calls", "range_calls", "allocation_count"}},
-      {"FLOP", {"range_flops", "class_flops", "counted_flops"}},
-      {"", {"kernel_share", "family_share", "class_share", "range_share"}}};
-  for (const auto& [unit, names] : profiled) {
-    for (const std::string& name : names) {
-      known.metrics.push_back({name, unit, Direction::neither, ""});
-    }
-  }
-  for (const char* name : {"dtype", "range", "taken", "eps_range", "kernel_family", "launch_bound",
-                           "formula", "substitution", "unit", "source"}) {
-    known.metrics.push_back({name, "", Direction::neither, "", {}, MetricKind::text});
   }
   return known;
 }

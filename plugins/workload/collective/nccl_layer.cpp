@@ -87,7 +87,7 @@ struct Target {
   cudaStream_t stream;
 };
 
-using Call = ncclResult_t (*)(const Pointers&, const Target&);
+using Function = ncclResult_t (*)(const Pointers&, const Target&);
 
 ncclResult_t all_reduce(const Pointers& p, const Target& t) {
   return ncclAllReduce(p.in, p.out, t.count, t.type, ncclSum, t.communicator, t.stream);
@@ -144,8 +144,8 @@ ncclResult_t send_recv(const Pointers& p, const Target& t) {
   });
 }
 
-Call call_of(const std::string& name) {
-  constexpr std::pair<const char*, Call> all[] = {
+Function function_of(const std::string& name) {
+  constexpr std::pair<const char*, Function> all[] = {
       {"all_reduce", all_reduce}, {"all_gather", all_gather}, {"reduce_scatter", reduce_scatter},
       {"broadcast", broadcast},   {"reduce", reduce},         {"all_to_all", all_to_all},
       {"send_recv", send_recv}};
@@ -157,7 +157,7 @@ Call call_of(const std::string& name) {
 
 class NcclCalls final : public Calls {
  public:
-  NcclCalls(std::shared_ptr<Communicator> communicator, Call call, std::size_t count,
+  NcclCalls(std::shared_ptr<Communicator> communicator, Function call, std::size_t count,
             std::vector<Slot> slots)
       : communicator_(std::move(communicator)), call_(call), slots_(std::move(slots)) {
     for (const Slot& slot : slots_) {
@@ -198,7 +198,7 @@ class NcclCalls final : public Calls {
 
  private:
   std::shared_ptr<Communicator> communicator_;
-  Call call_;
+  Function call_;
   std::vector<Slot> slots_;
   std::vector<Pointers> pointers_;
   Target target_ = {};
@@ -213,7 +213,7 @@ class NcclLayer final : public Layer {
   std::unique_ptr<Calls> calls(const Operation& operation, const Shape& shape,
                                std::vector<Slot> slots) override {
     const std::int64_t count = operation.shares ? shape.share : shape.whole;
-    return std::make_unique<NcclCalls>(communicator_, call_of(operation.name),
+    return std::make_unique<NcclCalls>(communicator_, function_of(operation.name),
                                        static_cast<std::size_t>(count), std::move(slots));
   }
 

@@ -143,7 +143,8 @@ std::vector<Count> ModelProgram::counts(const std::string& pass) {
 
 void ModelProgram::record(const std::string& pass, Recorder& recorder) {
   predictions_.record(pass, recorder);
-  if (predictions_.predicts()) record_residual_stream(recorder);
+  // Between hooks parameters may lie elsewhere.
+  if (predictions_.predicts() && !step_.hooks()) record_residual_stream(recorder);
   if (const auto communication = step_.communication()) communication.record(recorder);
   if (pass != "train_step") return;
   if (records_memory_) {
