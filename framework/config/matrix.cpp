@@ -118,10 +118,29 @@ class Expander {
     for (const auto& entry : experiment_.include) {
       for (const auto& [name, value] : entry) column(name);
     }
+    const std::map<std::string, Value> unnamed = defaults_in_filters();
+    for (const auto& [name, value] : unnamed) column(name);
     base_.assign(plan_.columns().size(), 0);
-    for (const auto& [name, value] : experiment_.fixed) {
-      base_[column(name)] = plan_.intern(column(name), value);
+    for (const auto* values : {&experiment_.fixed, &unnamed}) {
+      for (const auto& [name, value] : *values) {
+        base_[column(name)] = plan_.intern(column(name), value);
+      }
     }
+  }
+
+  // What filters name and no case does, because it is left out at its default.
+  std::map<std::string, Value> defaults_in_filters() const {
+    std::map<std::string, Value> defaults;
+    for (const std::string& text : experiment_.filters) {
+      const auto expression = Expression::compile(text);
+      if (!expression) continue;  // compile_filters says so
+      for (const std::string& name : expression->names()) {
+        const auto left_out = std::ranges::find(experiment_.left_out, name, &LeftOut::name);
+        if (left_out == experiment_.left_out.end() || !left_out->kind.empty()) continue;
+        if (!plan_.column(name)) defaults.emplace(name, left_out->defaults.at(""));
+      }
+    }
+    return defaults;
   }
 
   std::vector<Condition> conditions_of(const std::string& option) const {

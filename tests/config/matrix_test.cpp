@@ -138,6 +138,13 @@ TEST(Filter, KeepsTheCasesItHoldsFor) {
   EXPECT_EQ(planned(text, {{}, {"attention != naive"}}).size(), 3u);
 }
 
+TEST(Filter, SeesTheDefaultOfWhatNoCaseNames) {
+  const std::string text = "{experiment: a, workload: attention}";
+  const Plan kept = planned(text, {{}, {"measure.observed_steps == 3"}});
+  EXPECT_EQ(cases(kept, {"measure.observed_steps"}), (Rows{""})) << "keys leave it out";
+  EXPECT_FALSE(expand(parsed(text, {{}, {"measure.observed_steps == 4"}})));
+}
+
 TEST(Filter, MayCompareModelsWithTheirNames) {
   const Plan plan = planned(
       "experiment: test\nworkload: model_step\nmatrix: {model: [small, 2.7B, 10B, xl-2026]}\n",
