@@ -73,7 +73,7 @@ TEST(Doctor, SaysThatACompilerIsGoneOrNeverWas) {
 TEST(Worker, SaysWhyItsLibraryCannotBeLoaded) {
   const Folder folder;
   const Ended ended =
-      program(folder.path(), {install_alone(folder, "no library at all\n"), "worker"});
+      program(folder.path(), {install_alone(folder, "no library at all\n"), "worker", "catalogue"});
   EXPECT_EQ(ended.exit_code, 3);
   EXPECT_THAT(ended.errors, HasSubstr("libassay_worker.so: "));
   EXPECT_THAT(ended.errors,

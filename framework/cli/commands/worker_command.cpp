@@ -25,7 +25,7 @@ Usage worker_usage() {
           "With a role it runs what needs LibTorch: one rank of a case, the catalogue of plugins, "
           "or a\n"
           "conformance suite. assay starts it so.",
-          "torchrun --nproc-per-node 2 --no-python assay worker",
+          "assay worker    # started by torchrun --no-python, mpirun or srun",
           po::options_description("Options"),
           {}};
 }
