@@ -5,7 +5,10 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <stdexcept>
 
 #include "model/autocast.h"
 #include "model/random.h"
@@ -13,6 +16,8 @@
 namespace assay::toy_mlp {
 
 namespace {
+
+constexpr std::array passes = {"forward", "backward", "forward_backward", "train_step"};
 
 // Ranks share parameters, but not their examples.
 std::uint64_t data_seed(const CaseContext& context) {
@@ -61,6 +66,9 @@ void ToyProgram::before(const std::string& pass) {
 }
 
 void ToyProgram::run(const std::string& pass) {
+  if (std::ranges::count(passes, pass) == 0) {
+    throw std::invalid_argument("toy_mlp has no pass '" + pass + "'");
+  }
   if (pass != "backward") {
     const TraceScope phase = trace_.phase("forward");
     forward();
