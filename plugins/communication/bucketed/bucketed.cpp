@@ -30,14 +30,10 @@ struct Bucket {
 class Bucketed final : public assay::Communication {
  public:
   static std::vector<assay::ParameterInfo> options() {
-    assay::ParameterInfo size;
-    size.name = "bucket_size";
-    size.type = assay::ParameterType::size;
-    size.default_value = std::int64_t{25'000'000};
-    size.description = "A bucket is sent as soon as its gradients have so many bytes.";
-    size.unit = "byte";
-    size.minimum = 1;
-    return {size, assay::communication::gradients_option()};
+    return {assay::communication::bucket_size_option(
+                assay::communication::default_bucket_bytes,
+                "A bucket is sent as soon as its gradients have so many bytes."),
+            assay::communication::gradients_option()};
   }
   explicit Bucketed(const assay::Options& options)
       : bucket_bytes_(assay::integer_option(options, "bucket_size")),

@@ -3,11 +3,26 @@
 #include <ATen/core/grad_mode.h>
 #include <assay/communication.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
 // What variants share: their collectives, each for any number of ranks.
 namespace assay::communication {
+
+constexpr std::int64_t default_bucket_bytes = 25'000'000;
+
+// "bucket_size" in bytes, at least 1.
+inline ParameterInfo bucket_size_option(std::int64_t default_bytes, std::string description) {
+  ParameterInfo info;
+  info.name = "bucket_size";
+  info.type = ParameterType::size;
+  info.default_value = default_bytes;
+  info.description = std::move(description);
+  info.unit = "byte";
+  info.minimum = 1;
+  return info;
+}
 
 // Collectives that are under way, and the sums among them that must still become means.
 class InFlight {

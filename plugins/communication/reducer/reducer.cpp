@@ -17,14 +17,8 @@ using c10d::ProcessGroup;
 class Reducer final : public assay::Communication {
  public:
   static std::vector<assay::ParameterInfo> options() {
-    assay::ParameterInfo size;
-    size.name = "bucket_size";
-    size.type = assay::ParameterType::size;
-    size.default_value = std::int64_t{c10d::kDefaultBucketBytesCap};
-    size.description = "Largest bucket; the first one has at most 1 MiB.";
-    size.unit = "byte";
-    size.minimum = 1;
-    return {size};
+    return {assay::communication::bucket_size_option(
+        c10d::kDefaultBucketBytesCap, "Largest bucket; the first one has at most 1 MiB.")};
   }
   explicit Reducer(const assay::Options& options)
       : bucket_bytes_(assay::integer_option(options, "bucket_size")) {}
