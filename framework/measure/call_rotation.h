@@ -25,6 +25,9 @@ class CallRotation {
   void align() {
     if (timed_.align) timed_.align();
   }
+  double worst_of_ranks(double value) const {
+    return timed_.worst_of_ranks ? timed_.worst_of_ranks(value) : value;
+  }
   const std::vector<Call>& calls() const { return timed_.calls; }
   std::size_t last() const { return last_; }
 

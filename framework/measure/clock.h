@@ -33,6 +33,9 @@ struct TimedCalls {
   // Enqueues what lets all ranks begin at once, directly ahead of a reading between events; may be
   // empty. `wall` takes its ranks as they come.
   std::function<void()> align = {};
+  // The largest of all ranks' values: how often a call is repeated must not differ between ranks
+  // that take part in it. Empty where there is one rank.
+  std::function<double(double)> worst_of_ranks = {};
 
   bool nothing_between() const { return may_be_batched && calls.size() == 1 && !flush; }
 };

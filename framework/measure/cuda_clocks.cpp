@@ -100,7 +100,8 @@ struct Observed {
   double outlived_s = 0;  // time the device went on after the current stream had finished
 };
 
-Observed observe(const Call& call) {
+Observed observe(const CallRotation& rotation) {
+  const Call& call = rotation.calls().front();
   call.before();
   c10::cuda::device_synchronize();
   Observed observed;
@@ -110,19 +111,19 @@ Observed observe(const Call& call) {
   c10::cuda::getCurrentCUDAStream().synchronize();
   const double finished_s = host_now_s();
   c10::cuda::device_synchronize();
-  observed.outlived_s = host_now_s() - finished_s;
+  observed.outlived_s = rotation.worst_of_ranks(host_now_s() - finished_s);
   return observed;
 }
 
 // Events and captures cover the current stream and what joins it. Refuses a call that leaves work
 // on another stream. Retries, since other processes may delay noticing the end.
-double checked_enqueue_s(const Call& call) {
+double checked_enqueue_s(const CallRotation& rotation) {
   constexpr double noticed_within_s = 50e-6;
   constexpr int tries = 5;
-  Observed observed = observe(call);
+  Observed observed = observe(rotation);
   double enqueue_s = observed.enqueue_s;
   for (int i = 1; i < tries && observed.outlived_s > noticed_within_s; ++i) {
-    observed = observe(call);
+    observed = observe(rotation);
     enqueue_s = std::min(enqueue_s, observed.enqueue_s);
   }
   if (observed.outlived_s > noticed_within_s) {
@@ -153,7 +154,7 @@ class CudaEventClock final : public Clock {
   }
 
   void prepare() override {
-    timer_.expect_enqueue_s(checked_enqueue_s(rotation_.calls().front()));
+    timer_.expect_enqueue_s(checked_enqueue_s(rotation_));
     for (std::size_t i = 1; i < rotation_.calls().size(); ++i) call(i);
     c10::cuda::device_synchronize();
   }
@@ -224,7 +225,7 @@ class CudaGraphClock final : public Clock {
   }
 
   void prepare() override {
-    const double enqueue_s = checked_enqueue_s(rotation_.calls().front());
+    const double enqueue_s = checked_enqueue_s(rotation_);
     const Status captured = guarded([&] { capture_all(); });
     if (!captured.ok() && means_not_capturable(captured.reason)) {
       throw Unsupported("the clock cuda_graph cannot capture this call: " + captured.reason);

@@ -261,6 +261,8 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
                             what.caches.flush(),
                             context.group.size == 1};
   timed.align = alignment_on_device(context);
+  timing::Hooks hooks = hooks_among(context);
+  timed.worst_of_ranks = hooks.worst_of_ranks;
   for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
     timed.calls.push_back(
         timed_call(rotation.steps()[i], rotation.tracer(i), rotation.program(i), what.pass));
@@ -286,7 +288,6 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   PassStopwatch stopwatch(
       *clock, *wall, rotation.steps().size() + 1, settings.warmup > 0,
       [&] { outputs.look(program(wall->last())); }, after_sample);
-  timing::Hooks hooks = hooks_among(context);
   if (what.await_turn) interleave(hooks, stopwatch, what, settings);
   what.freed.await_cleared();
   std::optional<measure::SamplesRange> range(std::in_place);
