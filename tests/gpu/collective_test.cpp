@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <thread>
 
-#include "meeting_place.h"
 #include "plugins/collective_case.h"
 #include "plugins/recorded.h"
+#include "ranks.h"
 
 #ifdef ASSAY_TEST_KERNELS
 #include <c10/cuda/CUDAGuard.h>
@@ -28,26 +27,15 @@ class GpuCollective : public testing::Test {
     }
   }
 
-  // Calls `rank` on a thread for each GPU.
+  // Calls `rank` in a process for each GPU.
   static void on_gpus(const std::string& backend,
                       const std::function<void(const Group&, at::Device)>& rank) {
-    const worker::Placement place = test::meeting_place(ranks_of_a_collective);
-    std::vector<Status> ended(ranks_of_a_collective);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < ranks_of_a_collective; ++i) {
-      threads.emplace_back([&, i] {
-        ended[static_cast<std::size_t>(i)] = guarded([&] {
-          const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(i));
-          const c10::cuda::CUDAGuard guard(device);
-          worker::Placement placement = place;
-          placement.rank = placement.local_rank = i;
-          worker::ProcessGroups groups(placement);
-          rank(groups.get(backend, device), device);
-        });
-      });
-    }
-    for (auto& thread : threads) thread.join();
-    for (const Status& status : ended) EXPECT_TRUE(status.ok()) << status.reason;
+    test::on_ranks_of_gpus(ranks_of_a_collective, [&](const worker::Placement& placement) {
+      const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(placement.rank));
+      const c10::cuda::CUDAGuard guard(device);
+      worker::ProcessGroups groups(placement);
+      rank(groups.get(backend, device), device);
+    });
   }
 };
 

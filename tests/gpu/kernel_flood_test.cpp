@@ -24,7 +24,7 @@ namespace assay {
 namespace {
 
 constexpr int launches = 1'000'000;
-constexpr double most_host_bytes = 2e9;
+constexpr double most_host_bytes = 3e9;
 constexpr std::int64_t most_trace_bytes = std::int64_t{16} << 20;
 
 class Flood final : public ObservedPassBoundary {

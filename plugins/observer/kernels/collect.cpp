@@ -1,16 +1,21 @@
 #include "collect.h"
 
+#include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <assay/range.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <kineto/ActivityType.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "classes.h"
 #include "flops.h"
@@ -41,7 +46,7 @@ class Session {
   ~Session() {
     if (!on_) return;
     try {
-      end();
+      profiler::disableProfiler();
     } catch (const std::exception&) {
       // The pass's own failure is on its way.
     }
@@ -49,7 +54,13 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  std::unique_ptr<profiler::ProfilerResult> end() {
+  // cut: the device is no longer recorded. LibTorch loses what was recorded of it unless a buffer
+  // is in use at the end, so that one more operation is.
+  std::unique_ptr<profiler::ProfilerResult> end(bool cut, const at::Device& device) {
+    if (cut && device.is_cuda()) {
+      profiler::toggleCollectionDynamic(true, {profiler::ActivityType::CUDA});
+      at::zeros({1}, device).cpu();
+    }
     on_ = false;
     return profiler::disableProfiler();
   }
@@ -67,6 +78,7 @@ struct Count final : c10::DebugInfoBase {
   const std::int64_t limit;
   const Activities activities;
   std::atomic<std::int64_t> seen = 0;
+  std::atomic<Nanoseconds> full = 0;  // when the records of the device took too much memory
 };
 
 // Stops the profiler at the limit, within a step too: that may launch any number of kernels.
@@ -90,6 +102,33 @@ class Counting {
  private:
   c10::DebugInfoGuard place_;
   at::CallbackHandle handle_;
+};
+
+// Kernels that no operator launches are not counted, but fill the host's memory: stops recording
+// the device when the process has grown by too much.
+class MemoryWatch {
+ public:
+  explicit MemoryWatch(std::shared_ptr<Count> count)
+      : watcher_([count = std::move(count), began = resident_bytes()](const std::stop_token& stop) {
+          while (!stop.stop_requested() && resident_bytes() - began < most_recorded_bytes) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          }
+          if (stop.stop_requested()) return;
+          count->full = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                            std::chrono::system_clock::now().time_since_epoch())
+                            .count();
+          profiler::toggleCollectionDynamic(false, {profiler::ActivityType::CUDA});
+        }) {}
+
+ private:
+  static std::int64_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::int64_t total = 0, resident = 0;
+    file >> total >> resident;
+    return resident * ::sysconf(_SC_PAGESIZE);
+  }
+
+  std::jthread watcher_;
 };
 
 HostEvent::Kind kind_of(const profiler::KinetoEvent& event, const std::string& name) {
@@ -158,6 +197,18 @@ void add(const profiler::KinetoEvent& event, Events& events) {
   }
 }
 
+// Begin of the last operator that was recorded, or of what filled the memory, whichever is first.
+Nanoseconds cut_of(const Events& events, const Count& count) {
+  Nanoseconds cut = 0;
+  if (count.seen >= count.limit) {
+    for (const HostEvent& event : events.host) {
+      if (event.kind != HostEvent::Kind::range) cut = std::max(cut, event.time.begin);
+    }
+  }
+  const Nanoseconds full = count.full;
+  return cut == 0 || (full != 0 && full < cut) ? full : cut;
+}
+
 }  // namespace
 
 Events collect(const ObservedPass& observed, std::int64_t limit) {
@@ -166,6 +217,8 @@ Events collect(const ObservedPass& observed, std::int64_t limit) {
   {
     const Counting counting(count);  // around the session: LibTorch keeps both on one stack
     Session session(count->activities);
+    std::optional<MemoryWatch> watch;
+    if (observed.device().is_cuda()) watch.emplace(count);
     for (int i = 0; i < observed.steps(); ++i) {
       const std::int64_t before = count->seen;
       {
@@ -173,19 +226,14 @@ Events collect(const ObservedPass& observed, std::int64_t limit) {
         observed.step();
       }
       const std::int64_t of_step = count->seen - before;
-      if (count->seen + of_step > limit) break;
+      if (count->full != 0 || count->seen + of_step > limit) break;
     }
-    result = session.end();
+    watch.reset();
+    result = session.end(count->full != 0 || count->seen >= limit, observed.device());
   }
   Events events;
   for (const profiler::KinetoEvent& event : result->events()) add(event, events);
-  if (count->seen >= limit) {
-    for (const HostEvent& event : events.host) {
-      if (event.kind != HostEvent::Kind::range) {
-        events.cut = std::max(events.cut, event.time.begin);
-      }
-    }
-  }
+  events.cut = cut_of(events, *count);
   return events;
 }
 

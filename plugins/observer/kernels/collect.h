@@ -9,6 +9,8 @@ namespace assay::kernels {
 // Operators and ranges that are kept at most, of all steps together: what comes after the limit is
 // not seen, nor its kernels.
 constexpr std::int64_t most_operators = 200'000;
+// Growth of the process at which the device is no longer recorded.
+constexpr std::int64_t most_recorded_bytes = std::int64_t{256} << 20;
 
 // Takes as many steps of the pass as it allows, under LibTorch's profiler (Kineto). Stops asking
 // for steps where the next one would exceed the limit. Throws what the pass throws; the profiler is
