@@ -105,12 +105,14 @@ class Counting {
 };
 
 // Kernels that no operator launches are not counted, but fill the host's memory: stops recording
-// the device when the process has grown by too much.
+// the device when the process has grown by more than its operators account for.
 class MemoryWatch {
  public:
   explicit MemoryWatch(std::shared_ptr<Count> count)
       : watcher_([count = std::move(count), began = resident_bytes()](const std::stop_token& stop) {
-          while (!stop.stop_requested() && resident_bytes() - began < most_recorded_bytes) {
+          while (!stop.stop_requested() &&
+                 resident_bytes() - began <
+                     most_recorded_bytes + count->seen * bytes_of_an_operator) {
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
           }
           if (stop.stop_requested()) return;
@@ -121,6 +123,8 @@ class MemoryWatch {
         }) {}
 
  private:
+  static constexpr std::int64_t bytes_of_an_operator = 1024;
+
   static std::int64_t resident_bytes() {
     std::ifstream file("/proc/self/statm");
     std::int64_t total = 0, resident = 0;

@@ -36,7 +36,7 @@ void record_times(const Profile& profile, Recorder& recorder) {
   recorder.sample("profiled_work", "", profile.work_s);
   if (profile.overlap) recorder.sample("overlap", "", *profile.overlap);
   recorder.word("seen", "",
-                profile.cut ? "a part of a step: it has too many operators to keep"
+                profile.cut ? "a part of a step: it has too many operators or kernels to keep"
                             : fmt::format("{} step{}", profile.steps.size(),
                                           profile.steps.size() == 1 ? "" : "s"));
 }
