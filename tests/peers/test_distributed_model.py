@@ -134,7 +134,7 @@ class Tool(unittest.TestCase):
     def test_says_that_a_peer_is_met(self):
         ended, lines = self.compare(seconds=1e-9)
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
-        self.assertRegex(ended.stdout, r"\| toy \| single \| [\d.]+ \| single \| 0\.000 .*\| yes \|")
+        self.assertRegex(ended.stdout, r"\| single \| [\d.]+ \| single \| 0\.000 .*\| yes \|")
         self.assertEqual([(line["side"], line["name"]) for line in lines],
                          [("torch", "single"), ("assay", "single")])
         self.assertEqual(lines[1]["ranks"][0]["peak_bytes"], 3 << 20)

@@ -11,8 +11,9 @@ fsdp        fully_shard (FSDP2) of each block and of what is left; under bf16 pa
             gathered and computed with in bf16, gradients reduced in fp32
 fsdp_kept   the same with reshard_after_forward=False
 
-A step is forward, loss, backward and AdamW(fused=True). Each is timed alone, as assay's clock `wall`
-does: a barrier, gradients dropped, the device idle, then from the host's start to the device's end.
+A step is forward, loss, backward and AdamW(fused=True). Each is timed alone, as assay's clock
+`wall` does: a barrier, gradients dropped, the device idle, then from the host's start to the
+device's end.
 """
 
 import contextlib
@@ -142,7 +143,7 @@ def timed_s(program, meet):
 
 
 def peak_of(program, meet):
-    """Bytes before one more step and at its peak; nothing on a CPU, which PyTorch does not count."""
+    """Bytes before one more step and at its peak. PyTorch counts none on a CPU."""
     meet()
     program.clear()
     if program.device.type != "cuda":
