@@ -135,16 +135,26 @@ std::string growth_sentence(const Records& records, const std::vector<Growth>& a
   return text + ".";
 }
 
+// In the order in which their names first come.
+template <class Value>
+using Groups = std::vector<std::pair<std::string, std::vector<Value>>>;
+
+template <class Value>
+std::vector<Value>& group_of(Groups<Value>& groups, const std::string& name) {
+  const auto named = [](const auto& group) { return group.first; };
+  const auto found = std::ranges::find(groups, name, named);
+  return found != groups.end() ? found->second
+                               : groups.emplace_back(name, std::vector<Value>()).second;
+}
+
 std::vector<std::string> growth_sentences(const Records& records,
                                           const std::vector<Figure>& peaks) {
   const auto axis = records.axis("seq_len");
   if (!axis || !is_numeric_axis(records, *axis)) return {};
-  std::vector<std::pair<std::string, std::vector<Growth>>> subjects;
+  Groups<Growth> subjects;
   for (Growth& growth : growths(records, peaks, *axis)) {
     const std::string subject = pass_and_precision(records, growth.record);
-    auto at = std::ranges::find(subjects, subject, [](const auto& each) { return each.first; });
-    if (at == subjects.end()) at = subjects.insert(at, {subject, {}});
-    at->second.push_back(std::move(growth));
+    group_of(subjects, subject).push_back(std::move(growth));
   }
   std::vector<std::string> sentences;
   for (const auto& [subject, all] : subjects) {
@@ -160,11 +170,9 @@ struct Pair {
 };
 
 std::string by_model(const std::vector<Pair>& pairs) {
-  std::vector<std::pair<std::string, std::vector<double>>> models;
+  Groups<double> models;
   for (const Pair& pair : pairs) {
-    auto at = std::ranges::find(models, pair.model, [](const auto& each) { return each.first; });
-    if (at == models.end()) at = models.insert(at, {pair.model, {}});
-    at->second.push_back(pair.half / pair.full);
+    group_of(models, pair.model).push_back(pair.half / pair.full);
   }
   std::vector<std::string> parts;
   for (const auto& [model, ratios] : models) {
@@ -213,15 +221,14 @@ std::vector<std::string> precision_sentences(const Records& records,
       full[rest_of(records, peak.record, {*axis})] = peak.mean;
     }
   }
-  std::vector<std::pair<std::string, std::vector<Pair>>> subjects;
+  Groups<Pair> subjects;
   for (const Figure& peak : peaks) {
     const std::string precision = text_at(records, peak.record, "precision");
     const auto other = full.find(rest_of(records, peak.record, {*axis}));
     if (!is_one_of(precision, half_precisions) || other == full.end()) continue;
     const std::string subject = pass_and_precision(records, peak.record);
-    auto at = std::ranges::find(subjects, subject, [](const auto& each) { return each.first; });
-    if (at == subjects.end()) at = subjects.insert(at, {subject, {}});
-    at->second.push_back({text_at(records, peak.record, "model"), other->second, peak.mean});
+    group_of(subjects, subject)
+        .push_back({text_at(records, peak.record, "model"), other->second, peak.mean});
   }
   std::vector<std::string> sentences;
   for (const auto& [subject, pairs] : subjects) {
@@ -265,13 +272,11 @@ std::string card_sentence(const Records& records, const std::vector<Figure>& pea
 }
 
 std::vector<std::string> card_sentences(const Records& records, const std::vector<Figure>& peaks) {
-  std::vector<std::pair<std::string, std::vector<Figure>>> subjects;
+  Groups<Figure> subjects;
   for (const Figure& peak : peaks) {
     if (text_at(records, peak.record, "pass") != "train_step") continue;
     const std::string subject = pass_and_precision(records, peak.record);
-    auto at = std::ranges::find(subjects, subject, [](const auto& each) { return each.first; });
-    if (at == subjects.end()) at = subjects.insert(at, {subject, {}});
-    at->second.push_back(peak);
+    group_of(subjects, subject).push_back(peak);
   }
   std::vector<std::string> sentences;
   for (const auto& [subject, own] : subjects) {
