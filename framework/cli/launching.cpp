@@ -8,7 +8,8 @@ namespace assay::cli {
 
 namespace {
 
-constexpr const char* of_a_launch[] = {"nodes", "ranks-per-node", "hosts", "control"};
+constexpr const char* of_a_launch[] = {"nodes", "ranks-per-node", "gpus-per-node", "hosts",
+                                       "control"};
 
 std::string text_of(const po::variables_map& values, const char* option) {
   const auto& value = values[option].value();
@@ -31,6 +32,8 @@ void add_launch_options(po::options_description& options) {
       "nodes", po::value<int>()->value_name("N"),
       "nodes of the launch (default: the allocation's, else as many as the cases need)")(
       "ranks-per-node", po::value<int>()->value_name("N"), "ranks on each of them (the same)")(
+      "gpus-per-node", po::value<int>()->value_name("N"),
+      "GPUs on each of them to ask slurm for (default: what the allocation gives)")(
       "hosts", po::value<std::string>()->value_name("A,B,…"),
       "the nodes' names, for launchers that ask for them")(
       "control", po::value<std::string>()->value_name("ADDRESS[:PORT]"),
@@ -57,7 +60,8 @@ Result<std::optional<run::LaunchRequest>> launch_request(const po::variables_map
   if (!launcher) return tl::unexpected(launcher.error());
   request.launcher = std::move(*launcher);
   for (const auto& [option, into] :
-       {std::pair{"nodes", &request.nodes}, std::pair{"ranks-per-node", &request.ranks_per_node}}) {
+       {std::pair{"nodes", &request.nodes}, std::pair{"ranks-per-node", &request.ranks_per_node},
+        std::pair{"gpus-per-node", &request.gpus_per_node}}) {
     if (values.count(option) == 0) continue;
     *into = values[option].as<int>();
     if (*into < 1 || *into > run::most_ranks) {

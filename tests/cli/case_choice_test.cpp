@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/command_line.h"
+#include "base/shell_command.h"
 #include "cli/show/case_page.h"
 #include "run/process/process.h"
 #include "store/sample_run.h"

@@ -7,16 +7,19 @@
 #include <fstream>
 #include <map>
 
+#include "base/text.h"
 #include "run/launch/base64.h"
 #include "run/launch/engine.h"
 #include "run/launch/job.h"
 #include "run/launch/nodes.h"
+#include "run/process/temporary_folder.h"
 
 namespace assay::run {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Variables variables(std::map<std::string, std::string> of) {
   return [of = std::move(of)](const char* name) {
@@ -185,6 +188,86 @@ TEST(LauncherTest, ACommandsGroupsNeedTheirValues) {
   EXPECT_THAT(lacks.error().text(), HasSubstr("environment variable IMAGE"));
   EXPECT_FALSE(filled_in("{rnks}", {{"ranks", "4"}}, variables({})));
   EXPECT_EQ(*filled_in("echo ${HOME} {ranks}", {{"ranks", "4"}}, variables({})), "echo ${HOME} 4");
+}
+
+TEST(LauncherTest, WordsForAShellElsewhereArriveWhole) {
+  const Launcher launcher = {.command = {{"printf", "%s|"}, {"{host}"}},
+                             .remote = {{"printf", "%s|"},
+                                        {"--left-out", "{hosts}"},
+                                        {"{assay}", "it's", "a \"b\" $HOME;", "RANK={rank}"}}};
+  const auto command = command_of(
+      launcher, {{"host", "n1"}, {"hosts", ""}, {"rank", "3"}, {"assay", "/my tools/assay"}},
+      variables({}));
+  ASSERT_TRUE(command) << command.error().text();
+  ASSERT_EQ(command->size(), 4u);
+  EXPECT_EQ((*command)[2], "n1");
+  const auto printed = capture({.arguments = {"sh", "-c", command->back()}});
+  ASSERT_TRUE(printed && printed->ok());
+  EXPECT_EQ(printed->output, "/my tools/assay|it's|a \"b\" $HOME;|RANK=3|");
+}
+
+TEST(LauncherTest, SshFindsTheProgramWhateverItsFolderIsCalled) {
+  const auto launcher = read_launcher(ASSAY_SOURCE_DIR "/configs", "ssh");
+  ASSERT_TRUE(launcher) << launcher.error().text();
+  const TemporaryFolder folder("it's $HOME \"or\" not");
+  const std::filesystem::path assay = folder.path() / "assay";
+  std::ofstream(assay) << "#!/bin/sh\necho $RANK of $WORLD_SIZE: \"$@\"\n";
+  std::filesystem::permissions(assay, std::filesystem::perms::owner_all);
+  const auto command = command_of(
+      *launcher,
+      {{"host", "n1"}, {"rank", "1"}, {"ranks", "2"}, {"local_rank", "0"}, {"assay", assay}},
+      variables({}));
+  ASSERT_TRUE(command) << command.error().text();
+  // What sshd does with its words.
+  const auto shell = capture({.arguments = {"sh", "-c", command->back()}});
+  ASSERT_TRUE(shell);
+  EXPECT_EQ(shell->output, "1 of 2: worker --stdin\n") << shell->errors;
+}
+
+TEST(LauncherTest, SrunBindsNoCoresAndAsksForGpusWhereTold) {
+  for (const char* name : {"slurm", "srun_container"}) {
+    LaunchRequest request;
+    request.launcher = std::move(*read_launcher(ASSAY_SOURCE_DIR "/configs", name));
+    const auto words = [&] {
+      auto names = names_of(request, {2, 8});
+      names.insert({{"assay", "assay"}, {"assay_prefix", "/opt"}});
+      const auto command =
+          command_of(request.launcher, names, variables({{"ASSAY_IMAGE", "image"}}));
+      return command ? join(*command, " ") : command.error().text();
+    };
+    EXPECT_THAT(words(), HasSubstr(" --cpu-bind=none "));
+    EXPECT_THAT(words(), Not(HasSubstr("gpus")));
+    request.gpus_per_node = 8;
+    EXPECT_THAT(words(), HasSubstr(" --gpus-per-node 8 "));
+  }
+}
+
+TEST(LauncherTest, ABatchScriptHasNoLineForWhatIsNotAskedFor) {
+  LaunchRequest request;
+  request.launcher = std::move(*read_launcher(ASSAY_SOURCE_DIR "/configs", "slurm"));
+  const auto without = batch_script(request, {2, 8}, "assay run");
+  ASSERT_TRUE(without) << without.error().text();
+  EXPECT_THAT(*without, Not(HasSubstr("gpus")));
+  EXPECT_THAT(*without, ::testing::EndsWith("--ntasks-per-node=8\nassay run\n"));
+  request.gpus_per_node = 4;
+  EXPECT_THAT(*batch_script(request, {2, 8}, "assay run"),
+              HasSubstr("\n#SBATCH --gpus-per-node=4\nassay run\n"));
+}
+
+TEST(LauncherTest, EveryNodeNeedsAHostOfItsOwnWhereTheLauncherNamesIt) {
+  LaunchRequest request;
+  request.launcher = std::move(*read_launcher(ASSAY_SOURCE_DIR "/configs", "ssh"));
+  const auto refused = [&] {
+    const auto fits = check_request(request, {2, 1});
+    return fits ? std::string() : fits.error().text();
+  };
+  EXPECT_THAT(refused(), HasSubstr("2 nodes and --hosts names none"));
+  request.hosts = {"a"};
+  EXPECT_THAT(refused(), HasSubstr("2 nodes and --hosts names 1"));
+  request.hosts = {"a", "b"};
+  EXPECT_EQ(refused(), "");
+  request.gpus_per_node = 1;
+  EXPECT_THAT(refused(), HasSubstr("cannot ask for GPUs"));
 }
 
 TEST(LauncherTest, EveryPresetOfThisTreeReads) {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/output.h"
+#include "base/shell_command.h"
 #include "base/text.h"
-#include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/launching.h"
 #include "cli/run_invocation.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/output.h"
+#include "base/shell_command.h"
 #include "base/text.h"
 #include "catalogue/compiled.h"
 #include "cli/case_choice.h"
-#include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
 #include "cli/repeat_case.h"

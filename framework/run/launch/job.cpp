@@ -50,13 +50,11 @@ Result<void> start_commands(const Installation& installation, const LaunchReques
   for (int rank = 0; rank < count; ++rank) {
     Process& command = commands[static_cast<std::size_t>(rank)];
     if (command.started()) continue;
-    const int node = rank / size.ranks_per_node;
+    const auto node = static_cast<std::size_t>(rank / size.ranks_per_node);
     names["rank"] = std::to_string(rank);
     names["local_rank"] = std::to_string(rank % size.ranks_per_node);
     names["node"] = std::to_string(node);
-    if (static_cast<std::size_t>(node) < request.hosts.size()) {
-      names["host"] = request.hosts[static_cast<std::size_t>(node)];
-    }
+    if (request.launcher.uses("host")) names["host"] = request.hosts.at(node);
     auto process = start_command(request, names, control, token);
     if (!process) return tl::unexpected(process.error());
     command = std::move(*process);
@@ -101,6 +99,7 @@ Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation
                             launcher.name, launcher.allocated),
                 "--write-script FILE writes the batch file that runs this command in one");
   }
+  if (auto fits = check_request(request, size); !fits) return tl::unexpected(fits.error());
   auto listener = listen_at(request.control);
   if (!listener) return tl::unexpected(listener.error());
   std::unique_ptr<RankJob> job(new RankJob(installation, request, size, interrupt));

@@ -15,6 +15,7 @@ struct LaunchRequest {
   Launcher launcher;
   int nodes = 0;                   // 0: as many as the cases need, or the allocation has
   int ranks_per_node = 0;          // the same
+  int gpus_per_node = 0;           // to ask the engine for; 0: none
   std::vector<std::string> hosts;  // for {host}: one a node
   std::string control;             // "address[:port]" of this host; "": all its addresses
   bool simulate_nodes = false;
@@ -32,7 +33,12 @@ struct LaunchSize {
 Result<LaunchSize> size_of(const LaunchRequest& request, const LaunchSize& needed,
                            const Variables& variables);
 
-// The batch script that runs `command`, from the launcher's template. Errors: it has none.
+// ExitCode::bad_input where the launcher names each node's host and not every node has one, or
+// where it cannot ask for the GPUs.
+Result<void> check_request(const LaunchRequest& request, const LaunchSize& size);
+
+// The batch script that runs `command`, from the launcher's template: lines with an empty
+// placeholder are left out, values of environment variables are quoted. Errors: it has none.
 Result<std::string> batch_script(const LaunchRequest& request, const LaunchSize& size,
                                  const std::string& command);
 

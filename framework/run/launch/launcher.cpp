@@ -6,6 +6,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "base/shell_command.h"
 #include "base/text.h"
 #include "config/presets.h"
 
@@ -22,6 +23,9 @@ class LauncherReader {
     if (error_.diagnostics.empty() && launcher_.each_rank && launcher_.command.empty()) {
       wrong(root, "`each: rank` needs a command");
     }
+    if (error_.diagnostics.empty() && !launcher_.remote.empty() && launcher_.command.empty()) {
+      wrong(root, "`remote` needs a command that takes it to another machine");
+    }
     if (error_.diagnostics.empty()) return {};
     return tl::unexpected(std::move(error_));
   }
@@ -36,16 +40,18 @@ class LauncherReader {
     if (name == "ranks") return text(value, launcher_.ranks);
     if (name == "each") return choice(value, "rank", "job", launcher_.each_rank);
     if (name == "secret") return choice(value, "input", "environment", launcher_.secret_by_input);
-    if (name == "command") {
-      for (const yaml::Node& group : value.one_or_more()) {
-        auto& words = launcher_.command.emplace_back();
-        for (const yaml::Node& word : group.one_or_more()) text(word, words.emplace_back());
-      }
-      return;
-    }
+    if (name == "command") return groups(value, launcher_.command);
+    if (name == "remote") return groups(value, launcher_.remote);
     wrong(key, fmt::format("a launcher has no key '{}'{}", name,
-                           suggestion(name, {"description", "command", "each", "secret",
+                           suggestion(name, {"description", "command", "remote", "each", "secret",
                                              "allocated", "nodes", "ranks", "script"})));
+  }
+
+  void groups(const yaml::Node& node, std::vector<std::vector<std::string>>& into) {
+    for (const yaml::Node& group : node.one_or_more()) {
+      auto& words = into.emplace_back();
+      for (const yaml::Node& word : group.one_or_more()) text(word, words.emplace_back());
+    }
   }
 
   void text(const yaml::Node& node, std::string& into) {
@@ -74,7 +80,35 @@ bool is_variable(const std::string& name) {
   });
 }
 
+Result<std::vector<std::string>> words_of(const std::vector<std::vector<std::string>>& groups,
+                                          const std::map<std::string, std::string>& names,
+                                          const Variables& variables) {
+  std::vector<std::string> all;
+  for (const std::vector<std::string>& group : groups) {
+    std::vector<std::string> words;
+    bool complete = true;
+    for (const std::string& word : group) {
+      auto filled = filled_in(word, names, variables);
+      if (!filled) return tl::unexpected(filled.error());
+      complete = complete && !filled->empty();
+      words.push_back(std::move(*filled));
+    }
+    if (complete) all.insert(all.end(), words.begin(), words.end());
+  }
+  return all;
+}
+
 }  // namespace
+
+bool Launcher::uses(const std::string& placeholder) const {
+  const std::string text = "{" + placeholder + "}";
+  const auto has = [&](const std::string& word) { return word.find(text) != std::string::npos; };
+  const auto have = [&](const std::vector<std::string>& group) {
+    return std::any_of(group.begin(), group.end(), has);
+  };
+  return std::any_of(command.begin(), command.end(), have) ||
+         std::any_of(remote.begin(), remote.end(), have) || has(script);
+}
 
 Result<Launcher> read_launcher(const std::filesystem::path& configs, const std::string& name) {
   const auto root = config::Presets(configs, std::filesystem::path()).read("launchers", name);
@@ -119,18 +153,11 @@ Result<std::string> filled_in(const std::string& text,
 Result<std::vector<std::string>> command_of(const Launcher& launcher,
                                             const std::map<std::string, std::string>& names,
                                             const Variables& variables) {
-  std::vector<std::string> command;
-  for (const std::vector<std::string>& group : launcher.command) {
-    std::vector<std::string> words;
-    bool complete = true;
-    for (const std::string& word : group) {
-      auto filled = filled_in(word, names, variables);
-      if (!filled) return tl::unexpected(filled.error());
-      complete = complete && !filled->empty();
-      words.push_back(std::move(*filled));
-    }
-    if (complete) command.insert(command.end(), words.begin(), words.end());
-  }
+  auto command = words_of(launcher.command, names, variables);
+  if (!command || launcher.remote.empty()) return command;
+  const auto remote = words_of(launcher.remote, names, variables);
+  if (!remote) return remote;
+  command->push_back(shell_command(*remote));
   return command;
 }
 

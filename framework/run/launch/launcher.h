@@ -18,6 +18,8 @@ struct Launcher {
   // The command that starts them, with placeholders; none: somebody else starts them. Words of one
   // group go together: a group of several is left out where a placeholder of it is empty.
   std::vector<std::vector<std::string>> command;
+  // Words for a shell elsewhere, as those of ssh: quoted and joined, they end the command as one.
+  std::vector<std::vector<std::string>> remote;
   bool each_rank = false;        // the command starts one rank, not all
   bool secret_by_input = false;  // address and token go to its standard input, as two lines
   // Environment variables that say whether there is an allocation, and what it has; "": none.
@@ -27,6 +29,8 @@ struct Launcher {
   std::string script;  // of a batch job, with placeholders; "": none
 
   bool local() const { return name == "local"; }
+  // Whether its command or its script has {placeholder}.
+  bool uses(const std::string& placeholder) const;
 };
 
 // Reads a preset, or a .yaml file by its path. Errors have places.

@@ -1,8 +1,8 @@
-#include "cli/command_line.h"
+#include "base/shell_command.h"
 
 #include "base/text.h"
 
-namespace assay::cli {
+namespace assay {
 
 namespace {
 
@@ -24,4 +24,4 @@ std::string shell_command(const std::vector<std::string>& words) {
   return join(parts, " ");
 }
 
-}  // namespace assay::cli
+}  // namespace assay
