@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/json.h"
@@ -20,19 +24,11 @@ namespace {
 
 // A worker's or an agent's socket: short messages leave at once, and a machine that is gone shows.
 Channel channel_over(Descriptor socket) {
-  const auto set = [&](int level, int option, int value) {
-    ::setsockopt(socket.number(), level, option, &value, sizeof value);
-  };
-  constexpr int probes = 3;
-  constexpr int probe_every_s = 2;
-  constexpr auto silence_s = static_cast<int>(silence_limit.count());
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, silence_s - probes * probe_every_s);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, probe_every_s);
-  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, silence_s * 1000);
-  return Channel(std::move(socket));
+  const int on = 1;
+  ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  Channel channel(std::move(socket));
+  channel.set_silence_limit(silence_limit().value_or(usual_silence));
+  return channel;
 }
 
 std::string host_of(int socket, int (*which)(int, sockaddr*, socklen_t*)) {
@@ -59,6 +55,46 @@ void Descriptor::close() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
 }
 
+Result<std::chrono::seconds> silence_limit() {
+  const char* given = std::getenv(silence_variable);
+  if (given == nullptr) return usual_silence;
+  const auto seconds = parse_duration(given);
+  if (seconds && *seconds >= 4 && *seconds <= 3600) {
+    return std::chrono::seconds(std::llround(*seconds));
+  }
+  return fail(ExitCode::bad_input,
+              fmt::format("{}: '{}' is no duration of 4 s to 1 h", silence_variable, given),
+              "write it as '30 s'");
+}
+
+// Not TCP_USER_TIMEOUT: it also ends a connection whose other side answers, but has no room for
+// more, as while a busy process does not read.
+void Channel::set_silence_limit(std::chrono::seconds limit) {
+  silence_limit_ = limit;
+  const auto set = [&](int level, int option, int value) {
+    ::setsockopt(socket_.number(), level, option, &value, sizeof value);
+  };
+  constexpr int probes = 3;
+  const auto whole_s = static_cast<int>(limit.count());
+  const int every_s = std::max(1, whole_s / 6);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, std::max(1, whole_s - probes * every_s));
+  set(IPPROTO_TCP, TCP_KEEPINTVL, every_s);
+  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
+}
+
+// While something is on the way, the system sends that again in place of keep-alive probes; where
+// it finds no way, or the other side has no room, it probes for one. A machine that is there
+// answers each probe, so that two in a row are never open; its answers become rare, though.
+bool Channel::silent() const {
+  tcp_info info = {};
+  socklen_t size = sizeof info;
+  if (::getsockopt(socket_.number(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  const bool sent_again = info.tcpi_unacked > 0 && info.tcpi_retransmits > 0;
+  return (sent_again || info.tcpi_probes > 1) &&
+         std::chrono::milliseconds(info.tcpi_last_ack_recv) > silence_limit_;
+}
+
 Result<void> Channel::send(const nlohmann::json& message) {
   const std::string body = dump(message);
   const std::uint32_t length = htonl(static_cast<std::uint32_t>(body.size()));
@@ -66,9 +102,14 @@ Result<void> Channel::send(const nlohmann::json& message) {
   frame += body;
   std::size_t sent = 0;
   while (sent < frame.size()) {
-    const ssize_t count =
-        ::send(socket_.number(), frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
+    const ssize_t count = ::send(socket_.number(), frame.data() + sent, frame.size() - sent,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      pollfd room = {socket_.number(), POLLOUT, 0};
+      if (::poll(&room, 1, 1000) != 0 || !silent()) continue;
+      errno = ETIMEDOUT;
+    }
     if (count <= 0) return system_failure("the connection between host and worker broke");
     sent += static_cast<std::size_t>(count);
   }
@@ -98,15 +139,14 @@ Result<bool> Channel::read_available() {
   return true;
 }
 
-Result<std::optional<nlohmann::json>> Channel::next() {
+Result<std::optional<nlohmann::json>> Channel::next(std::size_t limit_bytes) {
   std::uint32_t length = 0;
   if (received_.size() < sizeof length) return std::optional<nlohmann::json>();
   std::memcpy(&length, received_.data(), sizeof length);
   length = ntohl(length);
-  if (length > message_limit_bytes) {
-    return fail(
-        ExitCode::machine_lacks,
-        fmt::format("a message of {} bytes is over the limit of {}", length, message_limit_bytes));
+  if (length > limit_bytes) {
+    return fail(ExitCode::machine_lacks,
+                fmt::format("a message of {} bytes is over the limit of {}", length, limit_bytes));
   }
   if (received_.size() < sizeof length + length) return std::optional<nlohmann::json>();
   auto message = parse_json(std::string_view(received_).substr(sizeof length, length));

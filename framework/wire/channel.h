@@ -27,6 +27,13 @@ class Descriptor {
   int number_ = -1;
 };
 
+// How long another machine may leave unanswered what this one's system sends it before it counts as
+// gone: it has lost power or its link. A duration of 4 s to 1 h, such as "30 s".
+inline constexpr const char* silence_variable = "ASSAY_SILENCE_LIMIT";
+inline constexpr std::chrono::seconds usual_silence(12);
+// What the variable says. ExitCode::bad_input where it cannot be read.
+Result<std::chrono::seconds> silence_limit();
+
 // JSON messages over a stream socket, each framed by its length (4 bytes, network order). A frame
 // over the limit, of something else than JSON or nested deeper than 64 is an error and ends the
 // channel's use.
@@ -44,7 +51,15 @@ class Channel {
   std::string own_host() const;
   std::string peer_host() const;
 
-  // Blocks until the system has the whole message.
+  // The connection then ends with an error where nothing is on the way and the other machine has
+  // not answered for so long. It answers however busy the other process is.
+  void set_silence_limit(std::chrono::seconds limit);
+  std::chrono::seconds silence_limit() const { return silence_limit_; }
+  // Whether the other machine has left what is on the way to it unanswered for so long: the system
+  // would try on for a quarter of an hour. Ask once a second while waiting.
+  bool silent() const;
+
+  // Blocks until the system has the whole message, or the other machine is silent.
   Result<void> send(const nlohmann::json& message);
   // Blocks until a whole message is there; nullopt once the other side has closed.
   Result<std::optional<nlohmann::json>> receive();
@@ -52,17 +67,15 @@ class Channel {
   // For an event loop: reads without blocking, then next() returns whole messages. False once the
   // other side has closed.
   Result<bool> read_available();
-  Result<std::optional<nlohmann::json>> next();
+  Result<std::optional<nlohmann::json>> next(std::size_t limit_bytes = message_limit_bytes);
 
  private:
   Descriptor socket_;
+  std::chrono::seconds silence_limit_ = usual_silence;
   std::string received_;
 };
 
-// Connections, once made, end with an error where the other machine has not answered for so long:
-// it has lost power or its link.
-inline constexpr std::chrono::seconds silence_limit(12);
-
+// The connections that accept() and connect() return have the silence limit of this process.
 class Listener {
  public:
   static Result<Listener> on_loopback() { return on("127.0.0.1", 0); }

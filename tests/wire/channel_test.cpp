@@ -1,9 +1,22 @@
 #include "wire/channel.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
 #include <thread>
 
 namespace assay::wire {
@@ -74,6 +87,87 @@ TEST(ChannelTest, ConnectRefusesWhatIsNotAnAddressAndWhereNobodyListens) {
   const auto bound = bind_port();
   ASSERT_TRUE(bound);
   EXPECT_FALSE(connect("127.0.0.1:" + std::to_string(bound->port)));
+}
+
+tcp_info state_of(const Channel& channel) {
+  tcp_info info = {};
+  socklen_t size = sizeof info;
+  EXPECT_EQ(::getsockopt(channel.descriptor(), IPPROTO_TCP, TCP_INFO, &info, &size), 0);
+  return info;
+}
+
+// Asks every few milliseconds; false after 30 s.
+bool comes_true(const std::function<bool()>& holds) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    ::poll(nullptr, 0, 5);
+  }
+  return true;
+}
+
+TEST(ChannelTest, APeerThatReadsNothingForLongIsBusyAndNotGone) {
+  Pair pair = connected();
+  pair.worker.set_silence_limit(std::chrono::seconds(1));
+  const nlohmann::json large = {{"text", std::string(1'000'000, 'x')}};
+  constexpr int messages = 8;  // more than the system holds
+  std::atomic<bool> sent = true;
+  std::thread sender([&] {
+    for (int i = 0; i < messages; ++i) sent = sent && pair.worker.send(large).has_value();
+  });
+  // The system asks for room after 0.2, 0.4, 0.8 s and so on, and is answered.
+  EXPECT_TRUE(comes_true([&] { return !sent || state_of(pair.worker).tcpi_backoff >= 3; }));
+  EXPECT_FALSE(pair.worker.silent());
+  for (int i = 0; i < messages && sent; ++i) {
+    const auto message = pair.host.receive();
+    EXPECT_TRUE(message && *message && **message == large) << i;
+  }
+  pair.host.close();
+  sender.join();
+  EXPECT_TRUE(sent);
+}
+
+// Of the calling thread's network.
+bool set_loopback(bool up) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request = {};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = static_cast<short>(up ? IFF_UP : 0);
+  const bool set = ::ioctl(socket, SIOCSIFFLAGS, &request) == 0;
+  ::close(socket);
+  return set;
+}
+
+TEST(ChannelTest, AMachineThatIsGoneIsSilentAlsoWhileSomethingIsOnTheWayToIt) {
+  bool possible = false;
+  bool silent = false;
+  std::thread in_a_network_of_its_own([&] {
+    possible = ::unshare(CLONE_NEWNET) == 0 && set_loopback(true);
+    if (!possible) return;
+    Pair pair = connected();
+    pair.host.set_silence_limit(std::chrono::seconds(1));
+    EXPECT_TRUE(set_loopback(false));
+    EXPECT_TRUE(pair.host.send({{"n", 1}})) << "the system has it";
+    EXPECT_FALSE(pair.host.silent());
+    silent = comes_true([&] { return pair.host.silent(); });
+  });
+  in_a_network_of_its_own.join();
+  if (!possible) GTEST_SKIP() << "network namespaces need root";
+  EXPECT_TRUE(silent);
+}
+
+TEST(ChannelTest, TheSilenceLimitIsThatOfTheEnvironment) {
+  ::setenv(silence_variable, "30 s", 1);
+  const Pair pair = connected();
+  EXPECT_EQ(pair.host.silence_limit(), std::chrono::seconds(30));
+  for (const char* wrong : {"30", "1 s", "2 h"}) {
+    ::setenv(silence_variable, wrong, 1);
+    const auto refused = silence_limit();
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().text(), ::testing::HasSubstr(wrong));
+  }
+  ::unsetenv(silence_variable);
+  EXPECT_EQ(connected().worker.silence_limit(), usual_silence);
 }
 
 }  // namespace

@@ -22,7 +22,15 @@ constexpr std::chrono::seconds end_patience(30);  // with the end of a worker th
 
 }  // namespace
 
-std::string Agent::name() const { return fmt::format("rank {} on {}", place_.rank, place_.node); }
+std::string Agent::name() const { return fmt::format("rank {} on {}", place_.rank, node_); }
+
+std::string Agent::silence_in_words() const {
+  return fmt::format("{} has not answered for {} s", node_, channel_.silence_limit().count());
+}
+
+void Agent::welcome() {
+  send({{"type", "welcome"}, {"silence_s", channel_.silence_limit().count()}});
+}
 
 void Agent::lose(std::string why) {
   if (lost_.empty()) lost_ = std::move(why);
@@ -33,7 +41,7 @@ void Agent::update() {
   while (lost_.empty() && readable(channel_.descriptor())) {
     const auto alive = channel_.read_available();
     if (!alive) {
-      lose(fmt::format("{} has not answered for {} s", place_.node, wire::silence_limit.count()));
+      lose(silence_in_words());
       break;
     }
     for (;;) {
@@ -42,8 +50,9 @@ void Agent::update() {
       if (!message || !*message) break;
       take(**message);
     }
-    if (!*alive) lose(fmt::format("its agent on {} has ended", place_.node));
+    if (!*alive) lose(fmt::format("its agent on {} has ended", node_));
   }
+  if (lost_.empty() && channel_.silent()) lose(silence_in_words());
 }
 
 void Agent::take(const nlohmann::json& message) {
@@ -72,11 +81,13 @@ void Agent::take(const nlohmann::json& message) {
 }
 
 bool Agent::await(const std::function<bool()>& holds, milliseconds limit) {
+  constexpr milliseconds look_at_silence(1000);
   const auto end = Clock::now() + limit;
   for (update(); !holds(); update()) {
     const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
     if (!lost_.empty() || left.count() <= 0) return false;
-    static_cast<void>(readable(channel_.descriptor(), static_cast<int>(left.count())));
+    const auto wait = std::min(left, look_at_silence);
+    static_cast<void>(readable(channel_.descriptor(), static_cast<int>(wait.count())));
   }
   return true;
 }
@@ -84,7 +95,7 @@ bool Agent::await(const std::function<bool()>& holds, milliseconds limit) {
 void Agent::send(const nlohmann::json& message) {
   if (!lost_.empty()) return;
   if (const auto sent = channel_.send(message); !sent) {
-    lose(fmt::format("its connection to {} broke", place_.node));
+    lose(channel_.silent() ? silence_in_words() : fmt::format("its connection to {} broke", node_));
   }
 }
 

@@ -23,11 +23,13 @@ inline constexpr std::chrono::seconds long_patience(60);
 class Agent {
  public:
   Agent(wire::Channel channel, wire::Join place)
-      : channel_(std::move(channel)), place_(std::move(place)) {}
+      : channel_(std::move(channel)), place_(std::move(place)), node_(place_.node) {}
 
   const wire::Join& place() const { return place_; }
   // As other nodes of the launch are not called.
-  void call_node(std::string name) { place_.node = std::move(name); }
+  void call_node(std::string name) { node_ = std::move(name); }
+  // Tells it that it belongs to the launch.
+  void welcome();
   // "rank 1 on n2", by the launch's rank.
   std::string name() const;
   // The host's address at which the agent has reached it.
@@ -74,9 +76,11 @@ class Agent {
  private:
   void take(const nlohmann::json& message);
   void lose(std::string why);
+  std::string silence_in_words() const;
 
   wire::Channel channel_;
   wire::Join place_;
+  std::string node_;  // its node's name among those of the launch
   std::string lost_;
   double clock_ahead_s_ = 0;
   int calls_ = 0;

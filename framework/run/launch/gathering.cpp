@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <list>
 
 #include "base/clock_duration.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "run/launch/launch_request.h"
 #include "run/process/loading.h"
-#include "wire/messages.h"
+#include "wire/arrivals.h"
 
 namespace assay::run {
 
@@ -24,6 +23,7 @@ class Gathering {
             std::vector<Process>& commands, Interrupt* interrupt,
             std::vector<std::shared_ptr<Agent>> there)
       : listener_(listener),
+        arrivals_(listener),
         token_(token),
         size_(ranks),
         asked_(ranks),
@@ -51,7 +51,7 @@ class Gathering {
       wait();
       for (Process& command : commands_) command.read_streams(printed_);
       keep_tail(printed_);
-      if (auto taken = take_connections(); !taken) return tl::unexpected(taken.error());
+      if (auto taken = take_arrivals(); !taken) return tl::unexpected(taken.error());
       if (auto alive = look_for_ends(); !alive) return tl::unexpected(alive.error());
     }
     return std::move(agents_);
@@ -80,11 +80,9 @@ class Gathering {
   }
 
   void wait() {
-    std::vector<pollfd> watched = {{listener_.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> watched;
+    arrivals_.watch(watched);
     if (interrupt_ != nullptr) watched.push_back({interrupt_->descriptor(), POLLIN, 0});
-    for (const wire::Channel& channel : waiting_) {
-      watched.push_back({channel.descriptor(), POLLIN, 0});
-    }
     for (const auto& agent : agents_) {
       if (agent != nullptr) watched.push_back({agent->descriptor(), POLLIN, 0});
     }
@@ -95,28 +93,11 @@ class Gathering {
     ::poll(watched.data(), watched.size(), 1000);
   }
 
-  Result<void> take_connections() {
-    while (readable(listener_.descriptor())) {
-      auto channel = listener_.accept();
-      if (!channel) return tl::unexpected(channel.error());
-      if (waiting_.size() < static_cast<std::size_t>(most_ranks))
-        waiting_.push_back(std::move(*channel));
-    }
-    for (auto channel = waiting_.begin(); channel != waiting_.end();) {
-      if (!readable(channel->descriptor())) {
-        ++channel;
-        continue;
-      }
-      const auto alive = channel->read_available();
-      const auto message = channel->next();
-      if (message && *message) {
-        if (auto joined = join(std::move(*channel), **message); !joined) return joined;
-        channel = waiting_.erase(channel);
-      } else if (!message || !alive || !*alive) {
-        channel = waiting_.erase(channel);
-      } else {
-        ++channel;
-      }
+  Result<void> take_arrivals() {
+    auto arrived = arrivals_.take();
+    if (!arrived) return tl::unexpected(arrived.error());
+    for (auto& [channel, message] : *arrived) {
+      if (auto joined = join(std::move(channel), message); !joined) return joined;
     }
     return {};
   }
@@ -139,7 +120,7 @@ class Gathering {
                                  agents_[rank]->place().node, place->node));
     }
     agents_[rank] = std::make_shared<Agent>(std::move(channel), std::move(*place));
-    agents_[rank]->send({{"type", "welcome"}});
+    agents_[rank]->welcome();
     return {};
   }
 
@@ -164,12 +145,12 @@ class Gathering {
   }
 
   wire::Listener& listener_;
+  wire::Arrivals arrivals_;
   const std::string& token_;
   int size_;
   const int asked_;
   std::vector<Process>& commands_;
   Interrupt* interrupt_;
-  std::list<wire::Channel> waiting_;
   std::vector<std::shared_ptr<Agent>> agents_;
   std::string printed_;
 };

@@ -9,7 +9,8 @@
 
 namespace assay::run {
 
-// Waits until every rank of a launch has joined. Drops connections without the token.
+// Waits until every rank of a launch has joined. Drops connections without the token
+// (wire/arrivals.h).
 // commands: what started them, if anything; their last words explain a failure. ranks: 0 takes the
 // size from the first that joins. there: ranks that have joined before, by number. Errors: a
 // command ended, ranks are late, two are the same, one is of a world of another size, the user

@@ -99,6 +99,7 @@ Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation
                             launcher.name, launcher.allocated),
                 "--write-script FILE writes the batch file that runs this command in one");
   }
+  if (auto limit = wire::silence_limit(); !limit) return tl::unexpected(limit.error());
   if (auto fits = check_request(request, size); !fits) return tl::unexpected(fits.error());
   auto listener = listen_at(request.control);
   if (!listener) return tl::unexpected(listener.error());
@@ -226,6 +227,8 @@ Result<std::vector<std::unique_ptr<RankProcess>>> RankJob::start_workers(
     if (!met) return tl::unexpected(met.error());
     rendezvous = std::move(*met);
   }
+  const std::string silence =
+      fmt::format("{} s", wire::silence_limit().value_or(wire::usual_silence).count());
   std::vector<std::unique_ptr<RankProcess>> ranks;
   for (std::size_t rank = 0; rank < seats.size(); ++rank) {
     const Seat& seat = seats[rank];
@@ -235,6 +238,7 @@ Result<std::vector<std::unique_ptr<RankProcess>>> RankJob::start_workers(
         {wire::control_variable, fmt::format("{}:{}", agent->host_address(), listener_.port())},
         {wire::token_variable, token},
         {wire::address_variable, agent->peer_address()},
+        {wire::silence_variable, silence},
         {"RANK", std::to_string(rank)},
         {"LOCAL_RANK", std::to_string(seat.device)},
         {"LOCAL_WORLD_SIZE", std::to_string(seat.local_ranks)},

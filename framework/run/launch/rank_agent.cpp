@@ -38,10 +38,14 @@ nlohmann::json problem(std::string words) { return {{"problem", std::move(words)
 
 class RankAgent {
  public:
-  RankAgent(const Installation& installation, const EnginePlace& place, wire::Channel host)
-      : installation_(installation), place_(place), host_(std::move(host)) {}
+  // Looks at its machine first: the host does not wait long for what a connection has to say.
+  RankAgent(const Installation& installation, const EnginePlace& place)
+      : installation_(installation), place_(place) {
+    hashes_.of(installation_.worker_library.string());
+  }
 
-  Result<void> run(const std::string& token) {
+  Result<void> run(wire::Channel host, const std::string& token) {
+    host_ = std::move(host);
     const auto guard = MemoryGuard::from_environment();
     if (!guard) return tl::unexpected(guard.error());
     if (auto sent = host_.send(wire::to_json(join(token))); !sent) return sent;
@@ -57,6 +61,7 @@ class RankAgent {
         }
         if (!alive || !*alive) return farewell();  // the workers end with this object
       }
+      if (host_.silent()) return farewell();
       for (AgentWorker& worker : workers_) worker.tell(host_);
       workers_.remove_if([](const AgentWorker& worker) { return worker.over(); });
     }
@@ -64,7 +69,6 @@ class RankAgent {
 
  private:
   wire::Join join(const std::string& token) {
-    const Machine machine = probe_machine();
     const NodeIdentity node = this_node();
     wire::Join join;
     join.token = token;
@@ -72,7 +76,7 @@ class RankAgent {
     join.rank = place_.rank;
     join.size = place_.size;
     join.local_rank = place_.local_rank;
-    join.node = place_.node.empty() ? machine.host : place_.node;
+    join.node = place_.node.empty() ? machine_.host : place_.node;
     join.boot_id = node.boot_id;
     join.network = node.network;
     join.address =
@@ -81,17 +85,17 @@ class RankAgent {
     join.pid = static_cast<int>(::getpid());
     join.folder = folder_.path().string();
     join.worker_sha256 = hashes_.of(installation_.worker_library.string());
-    join.machine = to_json(machine);
-    for (const Gpu& gpu : machine.gpus) join.gpus.push_back(gpu.uuid);
+    join.machine = to_json(machine_);
+    for (const Gpu& gpu : machine_.gpus) join.gpus.push_back(gpu.uuid);
     return join;
   }
 
   void wait() {
     std::vector<pollfd> watched = {{host_.descriptor(), POLLIN, 0}};
-    int limit_ms = -1;
+    int limit_ms = 1000;  // to look whether the host is silent
     for (AgentWorker& worker : workers_) {
       const int next_ms = worker.guard_memory();
-      if (next_ms >= 0 && (limit_ms < 0 || next_ms < limit_ms)) limit_ms = next_ms;
+      if (next_ms >= 0) limit_ms = std::min(limit_ms, next_ms);
       worker.watch(watched);
     }
     ::poll(watched.data(), watched.size(), limit_ms);
@@ -100,7 +104,10 @@ class RankAgent {
   void take(const nlohmann::json& message) {
     welcome_ = true;
     const std::string type = wire::message_type(message);
-    if (type == "start") {
+    if (type == "welcome") {
+      const auto silence_s = integer_at(message, "silence_s");
+      if (silence_s > 0) host_.set_silence_limit(std::chrono::seconds(silence_s));
+    } else if (type == "start") {
       if (const auto start = wire::start_worker_from_json(message)) begin(*start);
     } else if (type == "kill") {
       if (AgentWorker* worker = find(integer_at<int>(message, "worker"))) worker->kill();
@@ -212,6 +219,7 @@ class RankAgent {
 
   const Installation& installation_;
   const EnginePlace& place_;
+  const Machine machine_ = probe_machine();
   wire::Channel host_;
   bool welcome_ = false;
   const TemporaryFolder folder_{"rank"};
@@ -229,9 +237,10 @@ Result<void> serve_agent(const Installation& installation, const EnginePlace& pl
   const auto bounds = bounds_of_loading();
   if (!bounds) return tl::unexpected(bounds.error());
   const auto limit = Clock::now() + bounds->time;
+  RankAgent agent(installation, place);
   while (true) {
     auto channel = wire::connect(host.control, std::chrono::seconds(5));
-    if (channel) return RankAgent(installation, place, std::move(*channel)).run(host.token);
+    if (channel) return agent.run(std::move(*channel), host.token);
     if (channel.error().exit_code == ExitCode::bad_input) return tl::unexpected(channel.error());
     if (Clock::now() > limit) {
       return fail(ExitCode::machine_lacks,

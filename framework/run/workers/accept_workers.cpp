@@ -10,6 +10,7 @@
 #include "run/launch/rank_process.h"
 #include "run/process/host_memory.h"
 #include "run/process/loading.h"
+#include "wire/arrivals.h"
 
 namespace assay::run {
 
@@ -17,14 +18,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// More unidentified connections than this at once are refused.
-constexpr std::size_t most_waiting = 256;
-
 class Acceptance {
  public:
   Acceptance(wire::Listener& listener, const std::string& token, std::vector<Worker>& workers,
              Interrupt* interrupt)
-      : listener_(listener), token_(token), workers_(workers), interrupt_(interrupt) {}
+      : arrivals_(listener), token_(token), workers_(workers), interrupt_(interrupt) {}
 
   Result<store::Parameters> run() {
     const auto bounds = bounds_of_loading();
@@ -45,7 +43,7 @@ class Acceptance {
       }
       wait();
       for (Worker& worker : workers_) worker.read_output();
-      if (auto taken = take_connections(); !taken) return tl::unexpected(taken.error());
+      if (auto taken = take_arrivals(); !taken) return tl::unexpected(taken.error());
       if (auto alive = look_for_deaths(); !alive) return tl::unexpected(alive.error());
     }
     return std::move(versions_);
@@ -66,38 +64,20 @@ class Acceptance {
   }
 
   void wait() {
-    std::vector<pollfd> watched = {{listener_.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> watched;
+    arrivals_.watch(watched);
     if (interrupt_ != nullptr) watched.push_back({interrupt_->descriptor(), POLLIN, 0});
-    for (const wire::Channel& channel : waiting_) {
-      watched.push_back({channel.descriptor(), POLLIN, 0});
-    }
     for (Worker& worker : workers_) {
       worker.process->watch(watched);
     }
     ::poll(watched.data(), watched.size(), 1000);
   }
 
-  Result<void> take_connections() {
-    while (readable(listener_.descriptor())) {
-      auto channel = listener_.accept();
-      if (!channel) return tl::unexpected(channel.error());
-      if (waiting_.size() < most_waiting) waiting_.push_back(std::move(*channel));
-    }
-    for (auto channel = waiting_.begin(); channel != waiting_.end();) {
-      if (!readable(channel->descriptor())) {
-        ++channel;
-        continue;
-      }
-      const auto alive = channel->read_available();
-      const auto message = channel->next();
-      if (message && *message) {
-        if (auto admitted = admit(std::move(*channel), **message); !admitted) return admitted;
-        channel = waiting_.erase(channel);
-      } else if (!message || !alive || !*alive) {
-        channel = waiting_.erase(channel);
-      } else {
-        ++channel;
-      }
+  Result<void> take_arrivals() {
+    auto arrived = arrivals_.take();
+    if (!arrived) return tl::unexpected(arrived.error());
+    for (auto& [channel, message] : *arrived) {
+      if (auto admitted = admit(std::move(channel), message); !admitted) return admitted;
     }
     return {};
   }
@@ -127,11 +107,10 @@ class Acceptance {
     return {};
   }
 
-  wire::Listener& listener_;
+  wire::Arrivals arrivals_;
   const std::string& token_;
   std::vector<Worker>& workers_;
   Interrupt* interrupt_;
-  std::vector<wire::Channel> waiting_;
   store::Parameters versions_;
   OutOfMemoryKills kills_;
 };

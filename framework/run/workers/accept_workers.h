@@ -8,7 +8,8 @@
 
 namespace assay::run {
 
-// Waits until every worker, one a rank, has connected and shown the token; drops other connections.
+// Waits until every worker, one a rank, has connected and shown the token; drops other connections
+// (wire/arrivals.h).
 // Returns the versions that rank 0 reports. interrupt may be null. Errors: a worker ended or was
 // late, the user stops the run.
 Result<store::Parameters> accept_workers(wire::Listener& listener, const std::string& token,
