@@ -72,7 +72,7 @@ CpuSource::Settings CpuSource::here() {
 
 CpuSource::CpuSource(Settings settings)
     : settings_(std::move(settings)),
-      processes_(settings_.root + "/proc", settings_.self, settings_.also),
+      processes_(settings_.root + "/proc", settings_.self),
       control_group_(find_control_group(settings_.root, settings_.self)),
       quota_cores_(find_quota()) {}
 

@@ -10,10 +10,9 @@ namespace assay::health {
 class CpuSource : public Source {
  public:
   struct Settings {
-    std::string root;            // the folder of /proc and /sys; "" outside tests
-    std::vector<int> cores;      // numbers of the usable ones
-    int self = 0;                // pid
-    std::vector<int> also = {};  // pids whose families count as ours
+    std::string root;        // the folder of /proc and /sys; "" outside tests
+    std::vector<int> cores;  // numbers of the usable ones
+    int self = 0;            // pid
   };
   static Settings here();
 
@@ -22,6 +21,9 @@ class CpuSource : public Source {
   void read(Depth depth, const std::vector<int>& devices, Reading& reading) override;
   std::string subject() const override { return "CPU"; }
   std::string problem() const override;
+
+  // Also the families of these processes, in place of those so far. Not while it is read.
+  void count_as_ours(std::vector<int> pids) { processes_.count_as_ours(std::move(pids)); }
 
   int cores() const { return static_cast<int>(settings_.cores.size()); }
   double quota_cores() const { return quota_cores_; }  // time of so many cores, at most

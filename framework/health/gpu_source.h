@@ -38,6 +38,9 @@ class GpuSource : public Source {
   std::string subject() const override { return "GPU"; }
   std::string problem() const override { return problem_; }
 
+  // As CpuSource::count_as_ours().
+  void count_as_ours(std::vector<int> pids) { processes_.count_as_ours(std::move(pids)); }
+
   const std::vector<Gpu>& gpus() const { return gpus_; }
   const std::string& driver() const { return driver_; }
   GpuPlace place_of(int device) const;

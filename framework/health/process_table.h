@@ -14,8 +14,14 @@ class ProcessTable {
   ProcessTable();  // of this process
   // also: processes of others whose families count as ours.
   ProcessTable(std::string proc, int self, std::vector<int> also = {})
-      : proc_(std::move(proc)), self_(self), roots_(std::move(also)) {
-    roots_.push_back(self);
+      : proc_(std::move(proc)), self_(self) {
+    count_as_ours(std::move(also));
+  }
+
+  // In place of the processes of others so far.
+  void count_as_ours(std::vector<int> also) {
+    roots_ = std::move(also);
+    roots_.push_back(self_);
   }
 
   bool exists(int pid) const;

@@ -119,6 +119,21 @@ Observation Watch::end(Ticket ticket) {
   return std::move(observation);
 }
 
+void Watch::drop(Ticket ticket) {
+  const std::lock_guard lock(mutex_);
+  open_.erase(ticket);
+}
+
+void Watch::change(const std::function<void()>& make) {
+  const std::lock_guard reading(reading_);
+  make();
+  const std::lock_guard lock(mutex_);
+  next_look_s_ = 0;
+  past_.clear();
+  processes_.clear();
+  last_end_ = {};
+}
+
 void Watch::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,11 @@ class Watch {
   using Ticket = std::uint64_t;
   Ticket begin(std::vector<int> devices);
   Observation end(Ticket ticket);
+  // Ends it without a reading.
+  void drop(Ticket ticket);
+
+  // Makes a change to the sources while none of them is read, and forgets what was read before.
+  void change(const std::function<void()>& make);
 
  private:
   struct Watched {

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -87,6 +88,15 @@ class LaunchFault : public ::testing::Test {
       if (line.ends_with(std::string("worker\0", 7))) found.push_back(member);
     }
     return found;
+  }
+
+  static bool has_process(const Host& host, const std::string& name) {
+    const auto family = host.family();
+    return std::any_of(family.begin(), family.end(), [&](pid_t member) {
+      std::ifstream stream(fmt::format("/proc/{}/comm", member));
+      std::string called;
+      return std::getline(stream, called) && called == name;
+    });
   }
 
   static std::string network_of(pid_t process) {
@@ -245,6 +255,47 @@ TEST_F(LaunchFault, AnAgentIsKilled) {
   ASSERT_TRUE(result);
   trial_.record("the agent of a rank is killed (signal 9) within a collective", "`crashed`",
                 "rank 1 is out of reach: its agent has ended", "2 of 2 ok");
+}
+
+// The launcher's command, run again for a rank that was lost, waits; so the user stops the run.
+TEST_F(LaunchFault, InterruptedWhileARankIsBroughtBack) {
+  write(
+      "  - {fault: none, culprit: 8, world_size: 2}\n"
+      "  - {fault: hang, moment: within, culprit: 1, world_size: 2}\n"
+      "  - {fault: none, culprit: 9, world_size: 2}\n");
+  const auto strikes = trial_.folder().path() / "struck";
+  trial_.environment["HOSTILE_RANKS_STRIKE"] = strikes.string();
+  const auto command = words(
+      "description: x\neach: rank\n"
+      "command: [sh, -c, \"test -e wait && exec sleep 1234; RANK={rank} WORLD_SIZE={ranks} "
+      "LOCAL_RANK={local_rank} exec {assay} worker\"]\n");
+  Host host(trial_.command(command));
+  ASSERT_TRUE(wait_until(100, [&] { return std::filesystem::exists(strikes) || !host.running(); }));
+  trial_.folder().write("wait", "");
+  const auto pids = agents(host);
+  ASSERT_EQ(pids.size(), 2u) << host.errors();
+  ::kill(pids[1], SIGKILL);
+  ASSERT_TRUE(wait_until(100, [&] { return has_process(host, "sleep") || !host.running(); }));
+  host.send(SIGINT);
+  const End end = host.wait(60);
+  EXPECT_EQ(host.left_behind(), "");
+  trial_.saw(end);
+  EXPECT_EQ(end.exit_code, 1) << end.errors;
+  EXPECT_THAT(end.output, HasSubstr("interrupted; `assay run"));
+  const auto cases = trial_.stored().cases;
+  ASSERT_EQ(cases.size(), 2u) << "the third is not stored";
+  EXPECT_EQ(cases[1].outcome, Outcome::crashed);
+
+  std::filesystem::remove(trial_.folder().path() / "wait");
+  auto resume = command;
+  resume.push_back("--resume");
+  const End resumed = trial_.run(resume);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_EQ(trial_.stored().cases.size(), 3u);
+  trial_.record(
+      "SIGINT while the launcher's command is run again for a lost rank", "exit code 1",
+      "it stops at once; the case that needs the rank is not stored, and `--resume` runs it",
+      "1 of 1 ok, then 2 of 2");
 }
 
 // What is left of the run once the second of two nodes has gone within a collective: the case that

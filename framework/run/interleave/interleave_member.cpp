@@ -31,10 +31,10 @@ class Member : public InterleaveMember {
   void give_back(WorkerGroup group, const CaseEnd& end) const {
     if (end.reusable && !resolved_.fresh_workers) resources_.pool.add(std::move(group));
   }
-  CaseEnd not_started(const std::string& reason) const {
+  CaseEnd not_started(const Error& error) const {
     return {.outcome = Outcome::crashed,
-            .reason = reason,
-            .interrupted = resources_.interrupt.stop_now()};
+            .reason = error.text(),
+            .interrupted = resources_.interrupt.stop_now() || is_stopped_by_user(error)};
   }
   // worker: a WorkerGroup or an ExternalProgram.
   Wanted work(auto& worker) const { return worker.work(resources_.interrupt, resources_.listener); }
@@ -51,7 +51,7 @@ class WorkersMember final : public Member {
   Wanted start() override {
     auto group = take_workers(ranks_of(resolved_));
     if (!group) {
-      failed_to_start_ = group.error().text();
+      failed_to_start_ = group.error();
       return {};
     }
     group_.emplace(std::move(*group));
@@ -78,7 +78,7 @@ class WorkersMember final : public Member {
 
  private:
   std::optional<WorkerGroup> group_;
-  std::string failed_to_start_;
+  Error failed_to_start_;
 };
 
 class ProgramMember final : public Member {
@@ -112,7 +112,7 @@ class ProgramMember final : public Member {
   // Beside other members the worker ends once it has answered, for its memory.
   CaseEnd check(const wire::CaseRequest& request) {
     auto group = take_workers({});
-    if (!group) return not_started(group.error().text());
+    if (!group) return not_started(group.error());
     group->begin(request, resolved_.time_limit_s);
     work(*group);
     CaseEnd end = group->end(resources_.interrupt);

@@ -45,7 +45,7 @@ class Gathering {
       if (interrupt_ != nullptr) {
         interrupt_->update();
         if (interrupt_->finish_case()) {
-          return fail(ExitCode::some_case_not_ok, "stopped by the user while the ranks arrived");
+          return stopped_by_user("the ranks arrived");
         }
       }
       wait();

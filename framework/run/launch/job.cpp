@@ -115,50 +115,52 @@ Result<std::unique_ptr<RankJob>> RankJob::start(const Installation& installation
                     wire::control_variable, job->control_, wire::token_variable,
                     known ? "(as it is set here)" : job->token_));
   }
-  if (auto up = job->bring_up(); !up) return tl::unexpected(up.error());
+  auto world = job->bring_up({});
+  if (!world) return tl::unexpected(world.error());
+  job->take(std::move(*world));
   return job;
 }
 
-Result<void> RankJob::bring_up() {
+Result<RankJob::World> RankJob::bring_up(std::vector<std::shared_ptr<Agent>> there) {
   auto started = start_commands(installation_, request_, size_, control_, token_, commands_);
-  if (!started) return started;
+  if (!started) return tl::unexpected(started.error());
   const int ranks = request_.launcher.command.empty() ? 0 : size_.ranks();
-  auto agents = gather(listener_, token_, ranks, commands_, interrupt_, agents_);
+  auto agents = gather(listener_, token_, ranks, commands_, interrupt_, std::move(there));
   if (!agents) return tl::unexpected(agents.error());
-  agents_ = std::move(*agents);
-  places_.clear();
-  for (const auto& agent : agents_) places_.push_back(agent->place());
-  return check();
+  return checked(std::move(*agents));
 }
 
-Result<void> RankJob::check() {
+Result<RankJob::World> RankJob::checked(std::vector<std::shared_ptr<Agent>> agents) {
+  World world{std::move(agents), {}, {}};
   const std::string own = hashes_.of(installation_.worker_library.string());
-  for (const auto& agent : agents_) {
-    if (agent->place().worker_sha256 != own) {
-      return fail(ExitCode::machine_lacks,
-                  fmt::format("{} has another build of assay: its {} has the SHA-256 {:.12}, this "
-                              "host's {:.12}",
-                              agent->name(), installation_.worker_library.filename().string(),
-                              agent->place().worker_sha256.empty() ? "(no file)"
-                                                                   : agent->place().worker_sha256,
-                              own),
-                  "install the same build at the same path on every node");
-    }
+  for (const auto& agent : world.agents) {
+    const wire::Join& place = world.places.emplace_back(agent->place());
+    if (place.worker_sha256 == own) continue;
+    return fail(ExitCode::machine_lacks,
+                fmt::format("{} has another build of assay: its {} has the SHA-256 {:.12}, this "
+                            "host's {:.12}",
+                            agent->name(), installation_.worker_library.filename().string(),
+                            place.worker_sha256.empty() ? "(no file)" : place.worker_sha256, own),
+                "install the same build at the same path on every node");
   }
-  auto nodes = nodes_of(places_, {request_.nodes, request_.simulate_nodes});
+  auto nodes = nodes_of(world.places, {request_.nodes, request_.simulate_nodes});
   if (!nodes) return tl::unexpected(nodes.error());
-  nodes_ = std::move(*nodes);
-  for (const LaunchNode& node : nodes_.all) {
-    for (const std::size_t rank : node.ranks) agents_[rank]->call_node(node.name);
+  world.nodes = std::move(*nodes);
+  return world;
+}
+
+void RankJob::take(World world) {
+  world_ = std::move(world);
+  for (const LaunchNode& node : world_.nodes.all) {
+    for (const std::size_t rank : node.ranks) world_.agents[rank]->call_node(node.name);
   }
   const std::string own_boot_id = this_node().boot_id;
-  for (const auto& agent : agents_) agent->compare_clocks(own_boot_id);
-  return {};
+  for (const auto& agent : world_.agents) agent->compare_clocks(own_boot_id);
 }
 
 std::string RankJob::lost(const std::vector<Seat>& seats) {
   for (const Seat& seat : seats) {
-    Agent& agent = *agents_[seat.rank];
+    Agent& agent = *world_.agents[seat.rank];
     agent.update();
     if (!agent.lost().empty()) {
       return fmt::format("{} is out of reach: {}", agent.name(), agent.lost());
@@ -167,32 +169,45 @@ std::string RankJob::lost(const std::vector<Seat>& seats) {
   return {};
 }
 
+Result<void> RankJob::bring_back(const std::vector<Seat>& seats) {
+  const std::string why = lost(seats);
+  return why.empty() ? Result<void>() : launch_again(why);
+}
+
 // Runs again what has lost its ranks: the command of each of them, or the one of all.
 Result<void> RankJob::launch_again(const std::string& why) {
   if (given_up_.empty() && request_.launcher.command.empty()) given_up_ = "nobody starts it again";
   if (!given_up_.empty()) return fail(ExitCode::machine_lacks, why + "; " + given_up_);
-  const auto before = agents_;
-  const std::size_t nodes = nodes_.all.size();
-  for (std::size_t rank = 0; rank < agents_.size(); ++rank) {
-    const bool each = request_.launcher.each_rank;
-    if (each && agents_[rank]->lost().empty()) continue;
-    commands_[each ? rank : 0] = {};  // ends what is left of it
-    agents_[rank] = nullptr;
+  const bool each = request_.launcher.each_rank;
+  auto there = world_.agents;
+  const auto end_what_is_not_there = [&] {
+    for (std::size_t rank = 0; rank < there.size(); ++rank) {
+      if (there[rank] == nullptr) commands_[each ? rank : 0] = {};
+    }
+  };
+  for (auto& agent : there) {
+    if (!each || !agent->lost().empty()) agent = nullptr;
   }
-  auto up = bring_up();
-  if (up && nodes_.all.size() != nodes) {
-    up = fail(ExitCode::machine_lacks,
-              fmt::format("{} nodes came instead of {}", nodes_.all.size(), nodes));
+  end_what_is_not_there();
+  auto world = bring_up(there);
+  if (world && world->nodes.all.size() != world_.nodes.all.size()) {
+    world = fail(ExitCode::machine_lacks,
+                 fmt::format("{} nodes came instead of {}", world->nodes.all.size(),
+                             world_.nodes.all.size()));
   }
-  if (up) return {};
-  agents_ = before;
-  given_up_ = "the launcher was run again, and failed: " + up.error().text();
+  if (world) {
+    take(std::move(*world));
+    return {};
+  }
+  end_what_is_not_there();
+  if (is_stopped_by_user(world.error())) return tl::unexpected(world.error());
+  given_up_ = "the launcher was run again, and failed: " + world.error().text();
   return fail(ExitCode::machine_lacks, why + "; " + given_up_);
 }
 
 // Rank 0 binds a port; each other rank tries whether it reaches the machine there.
 Result<RankJob::Rendezvous> RankJob::meet(const std::vector<Seat>& seats) {
-  Agent& first = *agents_[seats.front().rank];
+  Agent& first = *world_.agents[seats.front().rank];
   const wire::Join& place = first.place();
   const bool named = place.address != first.peer_address();
   const auto bound =
@@ -202,7 +217,7 @@ Result<RankJob::Rendezvous> RankJob::meet(const std::vector<Seat>& seats) {
   const std::string probe = fmt::format("{}:{}", found.host, integer_at<int>(*bound, "probe"));
   std::vector<std::pair<Agent*, int>> calls;
   for (const Seat& seat : seats) {
-    Agent& agent = *agents_[seat.rank];
+    Agent& agent = *world_.agents[seat.rank];
     calls.emplace_back(&agent, agent.ask("reach", {{"address", probe}}));
   }
   for (const auto& [agent, call] : calls) {
@@ -218,9 +233,7 @@ Result<RankJob::Rendezvous> RankJob::meet(const std::vector<Seat>& seats) {
 
 Result<std::vector<std::unique_ptr<RankProcess>>> RankJob::start_workers(
     const std::vector<Seat>& seats, const std::string& token) {
-  if (const std::string why = lost(seats); !why.empty()) {
-    if (auto again = launch_again(why); !again) return tl::unexpected(again.error());
-  }
+  if (auto back = bring_back(seats); !back) return tl::unexpected(back.error());
   Rendezvous rendezvous;
   if (seats.size() > 1) {
     auto met = meet(seats);
@@ -232,7 +245,7 @@ Result<std::vector<std::unique_ptr<RankProcess>>> RankJob::start_workers(
   std::vector<std::unique_ptr<RankProcess>> ranks;
   for (std::size_t rank = 0; rank < seats.size(); ++rank) {
     const Seat& seat = seats[rank];
-    const auto& agent = agents_[seat.rank];
+    const auto& agent = world_.agents[seat.rank];
     wire::StartWorker start;
     start.environment = {
         {wire::control_variable, fmt::format("{}:{}", agent->host_address(), listener_.port())},
@@ -258,7 +271,7 @@ std::string RankJob::other_files(const std::vector<Seat>& seats,
     const std::string own = hashes_.of(file);
     std::vector<std::pair<Agent*, int>> calls;
     for (const Seat& seat : seats) {
-      Agent& agent = *agents_[seat.rank];
+      Agent& agent = *world_.agents[seat.rank];
       calls.emplace_back(&agent, agent.ask("hash", {{"file", file}}));
     }
     for (const auto& [agent, call] : calls) {

@@ -30,20 +30,22 @@ class RankJob {
                                                 const LaunchSize& size, Interrupt* interrupt,
                                                 const Tell& tell);
 
-  const LaunchNodes& nodes() const { return nodes_; }
-  const std::vector<wire::Join>& places() const { return places_; }
-  const std::string& engine() const { return places_.front().engine; }
+  const LaunchNodes& nodes() const { return world_.nodes; }
+  const std::vector<wire::Join>& places() const { return world_.places; }
+  const std::string& engine() const { return places().front().engine; }
   Seats seats(int world_size, int case_nodes, bool on_cuda) const {
-    return seats_for(places_, nodes_, world_size, case_nodes, on_cuda);
+    return seats_for(world_.places, world_.nodes, world_size, case_nodes, on_cuda);
   }
 
-  // Starts a worker on each seat; they connect to listener(). Where a rank of the seats is lost,
-  // the launcher's command is run once more. Errors: that fails, now or before; the rendezvous
-  // cannot be bound or reached.
+  // Runs the launcher's command once more where a rank of the seats is lost. Errors: that fails,
+  // now or before, and the launch stays as it was; the user stops it.
+  Result<void> bring_back(const std::vector<Seat>& seats);
+  // Starts a worker on each seat, once lost ranks are back; they connect to listener(). Errors: as
+  // bring_back(); the rendezvous cannot be bound or reached.
   Result<std::vector<std::unique_ptr<RankProcess>>> start_workers(const std::vector<Seat>& seats,
                                                                   const std::string& token);
   wire::Listener& listener() { return listener_; }
-  Agent& agent(std::size_t rank) { return *agents_.at(rank); }
+  std::shared_ptr<Agent> agent(std::size_t rank) { return world_.agents.at(rank); }
   // Compares each file with that of the seats' nodes; "" where all are the same.
   std::string other_files(const std::vector<Seat>& seats, const std::vector<std::string>& files);
 
@@ -52,7 +54,16 @@ class RankJob {
           Interrupt* interrupt)
       : installation_(installation), request_(request), size_(size), interrupt_(interrupt) {}
 
-  Result<void> bring_up();
+  // The ranks of a launch that is whole.
+  struct World {
+    std::vector<std::shared_ptr<Agent>> agents;  // by rank
+    std::vector<wire::Join> places;
+    LaunchNodes nodes;
+  };
+  // there: ranks that need not be started, by number.
+  Result<World> bring_up(std::vector<std::shared_ptr<Agent>> there);
+  Result<World> checked(std::vector<std::shared_ptr<Agent>> agents);
+  void take(World world);
   // Why a rank of the seats is lost; "" while none is.
   std::string lost(const std::vector<Seat>& seats);
   Result<void> launch_again(const std::string& why);
@@ -61,7 +72,6 @@ class RankJob {
     int port = 0;
   };
   Result<Rendezvous> meet(const std::vector<Seat>& seats);
-  Result<void> check();
 
   const Installation& installation_;
   const LaunchRequest request_;
@@ -72,9 +82,7 @@ class RankJob {
   std::string given_up_;  // why the command is not run again
   wire::Listener listener_;
   std::vector<Process> commands_;
-  std::vector<std::shared_ptr<Agent>> agents_;  // by rank
-  std::vector<wire::Join> places_;
-  LaunchNodes nodes_;
+  World world_;
   FileHashes hashes_;
 };
 

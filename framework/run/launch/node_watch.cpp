@@ -6,26 +6,9 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "health/gpu_source.h"
 #include "health/summary.h"
 
 namespace assay::run {
-
-namespace {
-
-std::shared_ptr<health::CpuSource> cores_for(const std::vector<int>& agents) {
-  auto settings = health::CpuSource::here();
-  settings.also = agents;
-  return std::make_shared<health::CpuSource>(std::move(settings));
-}
-
-std::shared_ptr<health::GpuSource> gpus_for(const std::vector<int>& agents, int self) {
-  auto settings = health::GpuSource::here();
-  settings.processes = health::ProcessTable("/proc", self, agents);
-  return std::make_shared<health::GpuSource>(settings);
-}
-
-}  // namespace
 
 double cores_needed(int ranks, bool on_gpus, const health::CpuSource& cpus, const char* threads) {
   constexpr double cores_of_a_gpu_rank = 2;
@@ -38,17 +21,35 @@ double cores_needed(int ranks, bool on_gpus, const health::CpuSource& cpus, cons
   return std::min(granted, static_cast<double>(asked) * ranks);
 }
 
-NodeWatch::NodeWatch(std::vector<int> agents) : NodeWatch(cores_for(agents), agents) {}
+NodeWatch::NodeWatch()
+    : NodeWatch(std::make_shared<health::CpuSource>(health::CpuSource::here()),
+                std::make_shared<health::GpuSource>(health::GpuSource::here())) {}
 
-NodeWatch::NodeWatch(std::shared_ptr<health::CpuSource> cpus, std::vector<int> agents)
-    : cpus_(std::move(cpus)), watch_({gpus_for(agents, health::CpuSource::here().self), cpus_}) {}
+NodeWatch::NodeWatch(std::shared_ptr<health::CpuSource> cpus,
+                     std::shared_ptr<health::GpuSource> gpus)
+    : cpus_(std::move(cpus)), gpus_(std::move(gpus)), watch_({gpus_, cpus_}) {}
 
-nlohmann::json NodeWatch::begin(const nlohmann::json& call) {
-  return {{"ticket", watch_.begin(integers_at(call, "devices"))}};
+// Agents change where the launcher was run again.
+void NodeWatch::begin(const nlohmann::json& call) {
+  if (auto agents = integers_at(call, "agents"); agents != agents_) {
+    agents_ = std::move(agents);
+    watch_.change([this] {
+      cpus_->count_as_ours(agents_);
+      gpus_->count_as_ours(agents_);
+    });
+  }
+  open_[integer_at<int>(call, "call")] = watch_.begin(integers_at(call, "devices"));
+}
+
+void NodeWatch::drop(int number) {
+  const auto open = open_.extract(number);
+  if (!open.empty()) watch_.drop(open.mapped());
 }
 
 nlohmann::json NodeWatch::end(const nlohmann::json& call) {
-  const health::Observation seen = watch_.end(integer_at<health::Watch::Ticket>(call, "ticket"));
+  const auto open = open_.extract(integer_at<int>(call, "watch"));
+  if (open.empty()) return {{"problem", "watches nothing of that number"}};
+  const health::Observation seen = watch_.end(open.mapped());
   health::Needs needs;
   needs.devices = integers_at(call, "devices");
   needs.processes = integer_at<int>(call, "processes");

@@ -6,27 +6,34 @@
 #include <vector>
 
 #include "health/cpu_source.h"
+#include "health/gpu_source.h"
 #include "health/judge.h"
+#include "health/watch.h"
 
 namespace assay::run {
 
 // An agent's watch over its node's GPUs and cores, for its host.
 class NodeWatch {
  public:
-  // agents: pids of all the launch's agents on this node, whose families count as ours.
-  explicit NodeWatch(std::vector<int> agents);
+  // Of this machine. Opening NVML takes a while.
+  NodeWatch();
+  NodeWatch(std::shared_ptr<health::CpuSource> cpus, std::shared_ptr<health::GpuSource> gpus);
 
-  // The answers to the host's calls `watch` and `watched`:
-  // {"devices"} → {"ticket"};
-  // {"ticket", "devices", "ranks", "processes"} → {"health", "marks": [{"mark", "reason"}, …]}.
-  nlohmann::json begin(const nlohmann::json& call);
+  // Begins the watch that the call's number names: {"call", "devices", "agents"}. agents: pids of
+  // all the launch's agents on this node as of now, whose families count as ours.
+  void begin(const nlohmann::json& call);
+  // Ends the watch of that number: {"watch", "devices", "ranks", "processes"} →
+  // {"health", "marks": [{"mark", "reason"}, …]}.
   nlohmann::json end(const nlohmann::json& call);
+  // Ends it without a word.
+  void drop(int number);
 
  private:
-  explicit NodeWatch(std::shared_ptr<health::CpuSource> cpus, std::vector<int> agents);
-
   std::shared_ptr<health::CpuSource> cpus_;
+  std::shared_ptr<health::GpuSource> gpus_;
   health::Watch watch_;
+  std::vector<int> agents_;
+  std::map<int, health::Watch::Ticket> open_;  // by the numbers of their calls
 };
 
 // The cores that so many ranks need: two each on GPUs, for the thread that launches and the one

@@ -104,13 +104,16 @@ class RankAgent {
   void take(const nlohmann::json& message) {
     welcome_ = true;
     const std::string type = wire::message_type(message);
+    const int number = integer_at<int>(message, "worker");
     if (type == "welcome") {
       const auto silence_s = integer_at(message, "silence_s");
       if (silence_s > 0) host_.set_silence_limit(std::chrono::seconds(silence_s));
     } else if (type == "start") {
       if (const auto start = wire::start_worker_from_json(message)) begin(*start);
     } else if (type == "kill") {
-      if (AgentWorker* worker = find(integer_at<int>(message, "worker"))) worker->kill();
+      if (AgentWorker* worker = find(number)) worker->kill();
+    } else if (type == "unwatch") {
+      if (watch_ != nullptr) watch_->drop(integer_at<int>(message, "watch"));
     } else if (type == "asked") {
       const auto asked = wire::asked_from_json(message);
       if (!asked) return;
@@ -168,10 +171,9 @@ class RankAgent {
     if (what == "bind") return bind(string_at(message, "host"), integer_at<int>(message, "port"));
     if (what == "reach") return reach(string_at(message, "address"));
     if (what == "watch") {
-      if (watch_ == nullptr) {
-        watch_ = std::make_unique<NodeWatch>(integers_at(message, "agents"));
-      }
-      return watch_->begin(message);
+      if (watch_ == nullptr) watch_ = std::make_unique<NodeWatch>();
+      watch_->begin(message);
+      return nlohmann::json::object();
     }
     if (what == "watched" && watch_ != nullptr) return watch_->end(message);
     if (what == "hash") return hash(string_at(message, "file"));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/json.h"
 
 namespace assay::run {
@@ -29,39 +31,47 @@ std::vector<int> SeatWatch::devices_of(std::size_t seat) const {
 }
 
 void SeatWatch::begin() {
-  open_.clear();
-  std::vector<std::pair<std::size_t, int>> calls;
+  drop();
+  // The workers' start tells why a rank cannot be brought back.
+  static_cast<void>(job_.bring_back(seats_));
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     if (!on_cuda_ && !is_first_of_node(seat)) continue;
     std::vector<int> agents;
     for (const std::size_t rank : job_.nodes().all[seats_[seat].node].ranks) {
       agents.push_back(job_.places()[rank].pid);
     }
-    calls.emplace_back(
-        seat, job_.agent(seats_[seat].rank)
-                  .ask("watch", {{"devices", devices_of(seat)}, {"agents", std::move(agents)}}));
+    auto agent = job_.agent(seats_[seat].rank);
+    const int call =
+        agent->ask("watch", {{"devices", devices_of(seat)}, {"agents", std::move(agents)}});
+    open_.push_back({seat, std::move(agent), call});
   }
-  for (const auto& [seat, call] : calls) {
-    const auto begun = job_.agent(seats_[seat].rank).answer(call, long_patience);
-    if (begun) open_.push_back({seat, integer_at(*begun, "ticket")});
+  std::erase_if(open_, [](const Open& open) {
+    const bool begun = open.agent->answer(open.call, long_patience).has_value();
+    if (!begun) open.agent->send({{"type", "unwatch"}, {"watch", open.call}});
+    return !begun;
+  });
+}
+
+void SeatWatch::drop() {
+  for (const Open& open : open_) {
+    open.agent->send({{"type", "unwatch"}, {"watch", open.call}});
   }
+  open_.clear();
 }
 
 SeatWatch::Seen SeatWatch::end(int others) {
-  std::vector<std::pair<std::size_t, int>> calls;
-  for (const Open& open : open_) {
+  std::vector<Open> ended = std::exchange(open_, {});
+  for (Open& open : ended) {
     const Seat& seat = seats_[open.seat];
-    calls.emplace_back(open.seat, job_.agent(seat.rank).ask(
-                                      "watched", {{"ticket", open.ticket},
-                                                  {"devices", devices_of(open.seat)},
-                                                  {"ranks", seat.local_ranks},
-                                                  {"processes", seat.local_ranks + others}}));
+    open.call = open.agent->ask("watched", {{"watch", open.call},
+                                            {"devices", devices_of(open.seat)},
+                                            {"ranks", seat.local_ranks},
+                                            {"processes", seat.local_ranks + others}});
   }
-  open_.clear();
   Seen seen;
-  for (const auto& [seat, call] : calls) {
-    if (const auto answer = job_.agent(seats_[seat].rank).answer(call, long_patience)) {
-      take(seat, *answer, seen);
+  for (const Open& open : ended) {
+    if (const auto answer = open.agent->answer(open.call, long_patience)) {
+      take(open.seat, *answer, seen);
     }
   }
   return seen;

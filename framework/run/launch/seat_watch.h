@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -18,15 +19,21 @@ class SeatWatch {
 
   SeatWatch(RankJob& job, std::vector<Seat> seats, bool on_cuda)
       : job_(job), seats_(std::move(seats)), on_cuda_(on_cuda) {}
+  SeatWatch(SeatWatch&&) = default;
+  ~SeatWatch() { drop(); }
 
+  // Brings lost ranks of the seats back first (RankJob::bring_back()), and drops what is open.
   void begin();
   // others: processes of other cases beside this one's. What a lost agent saw is missing.
   Seen end(int others);
+  // Ends it without a word.
+  void drop();
 
  private:
   struct Open {
     std::size_t seat = 0;
-    std::int64_t ticket = 0;
+    std::shared_ptr<Agent> agent;  // which may have been replaced meanwhile
+    int call = 0;                  // that began it, and names it
   };
   bool is_first_of_node(std::size_t seat) const {
     return seat == 0 || seats_[seat - 1].node != seats_[seat].node;

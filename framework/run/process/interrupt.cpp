@@ -52,4 +52,13 @@ void Interrupt::update() {
   }
 }
 
+tl::unexpected<Error> stopped_by_user(const std::string& meanwhile) {
+  return fail(ExitCode::some_case_not_ok, "stopped by the user while " + meanwhile);
+}
+
+// No worker's or rank's failure to start has this exit code.
+bool is_stopped_by_user(const Error& error) {
+  return error.exit_code == ExitCode::some_case_not_ok;
+}
+
 }  // namespace assay::run

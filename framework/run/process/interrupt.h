@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <functional>
+#include <string>
 
 #include "wire/channel.h"
 
@@ -31,5 +32,9 @@ class Interrupt {
   std::function<void()> first_;
   int count_ = 0;
 };
+
+// The error of work that the user has stopped: "stopped by the user while the ranks arrived".
+tl::unexpected<Error> stopped_by_user(const std::string& meanwhile);
+bool is_stopped_by_user(const Error& error);
 
 }  // namespace assay::run

@@ -39,7 +39,7 @@ WatchedCase::WatchedCase(WatchedCase&& other) noexcept
       kept_try_(other.kept_try_) {}
 
 void WatchedCase::drop() {
-  if (const auto ticket = std::exchange(ticket_, std::nullopt)) watch_.end(*ticket);
+  if (const auto ticket = std::exchange(ticket_, std::nullopt)) watch_.drop(*ticket);
 }
 
 void WatchedCase::begin() {

@@ -65,7 +65,7 @@ class WatchedCase {
   health::Watch& watch_;
   health::Needs needs_;
   std::string policy_;
-  std::optional<SeatWatch> nodes_;
+  std::optional<SeatWatch> nodes_;  // drops its own watches
   std::optional<health::Watch::Ticket> ticket_;
   std::vector<std::string> tries_;  // in words
   std::optional<Try> kept_;

@@ -307,6 +307,7 @@ class Run {
   void member_ended(Group& group, std::size_t member, InterleaveEnd ended) {
     OpenCase& open = group.cases[member];
     CaseEnd& end = ended.end;
+    end_.interrupted = end_.interrupted || end.interrupted;
     if (group.in_turns() && (ended.beside_others || !pool_.empty()) && !end.interrupted) {
       if (std::string why = harm_by_others(end); !why.empty()) {
         group.harmed.emplace_back(member, std::move(why));

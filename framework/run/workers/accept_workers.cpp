@@ -38,7 +38,7 @@ class Acceptance {
       if (interrupt_ != nullptr) {
         interrupt_->update();
         if (interrupt_->stop_now()) {
-          return fail(ExitCode::some_case_not_ok, "stopped by the user while the workers started");
+          return stopped_by_user("the workers started");
         }
       }
       wait();
