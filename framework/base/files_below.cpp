@@ -117,6 +117,14 @@ bool write_whole(int fd, std::string_view bytes) {
 
 }  // namespace
 
+Result<std::int64_t> size_below(const std::filesystem::path& root, std::string_view file) {
+  const Result<OpenFile> source = open_below(root, file);
+  if (!source) return tl::unexpected(source.error());
+  struct stat status {};
+  if (::fstat(source->get(), &status) != 0) return unusable(root / file, in_words_of_errno(errno));
+  return static_cast<std::int64_t>(status.st_size);
+}
+
 Result<FileDigest> digest_below(const std::filesystem::path& root, std::string_view file,
                                 std::int64_t limit_bytes) {
   const Result<OpenFile> source = open_below(root, file);

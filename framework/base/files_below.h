@@ -14,6 +14,10 @@ struct FileDigest {
   std::string sha256;
 };
 
+// Of a file that others may have put there: its size, as of now. As digest_below(), but reads none
+// of it.
+Result<std::int64_t> size_below(const std::filesystem::path& root, std::string_view file);
+
 // Reads a file that others may have put there: follows no link below `root`, waits for no pipe, and
 // reads at most `limit_bytes`. file: names joined by '/'. Errors (ExitCode::bad_input) say why.
 Result<FileDigest> digest_below(const std::filesystem::path& root, std::string_view file,

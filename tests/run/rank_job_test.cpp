@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "run/launch/job.h"
@@ -14,6 +15,7 @@
 namespace assay::run {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds soon(60);
@@ -133,6 +135,65 @@ TEST_F(RankJobTest, AFailureToBringARankBackLeavesTheLaunchAsItWas) {
   // The rank that is left can still be used.
   EXPECT_TRUE(job_->bring_back({seats_[0]}));
   EXPECT_TRUE(job_->agent(0)->asked("clock", nlohmann::json::object()));
+}
+
+class AgentFilesTest : public RankJobTest {
+ protected:
+  void SetUp() override {
+    start_by_hand();
+    agent_ = job_->agent(0);
+  }
+  std::unique_ptr<AgentRank> worker() {
+    return std::make_unique<AgentRank>(agent_, agent_->start({}));
+  }
+  // What its first case leaves.
+  static fs::path leave(const AgentRank& worker, const std::string& name) {
+    const fs::path file = fs::path(*worker.folder()) / "0" / "0" / name;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << name;
+    return file;
+  }
+  // Once the agent has done what it was asked.
+  void let_it_do_all() { ASSERT_TRUE(agent_->asked("clock", nlohmann::json::object())); }
+
+  std::shared_ptr<Agent> agent_;
+};
+
+TEST_F(AgentFilesTest, WorkersHaveFoldersOfTheirOwnWhichEndWithThem) {
+  auto one = worker();
+  const auto other = worker();
+  const fs::path of_one = leave(*one, "one");
+  const fs::path of_other = leave(*other, "other");
+  const auto taken = one->take_file("0/0/one", in_folder("taken"), 100);
+  ASSERT_TRUE(taken) << taken.error().text();
+  EXPECT_EQ(*taken, 3);
+  std::string text;
+  std::ifstream(in_folder("taken")) >> text;
+  EXPECT_EQ(text, "one");
+  EXPECT_FALSE(one->take_file("0/0/other", in_folder("other"), 100));
+
+  one->remove_case(0);
+  let_it_do_all();
+  EXPECT_FALSE(fs::exists(of_one));
+  EXPECT_TRUE(fs::exists(of_other));
+
+  leave(*one, "later");
+  const fs::path folder = *one->folder();
+  one.reset();
+  let_it_do_all();
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_TRUE(fs::exists(of_other));
+}
+
+TEST_F(AgentFilesTest, AFileOverItsLimitIsNotCopied) {
+  const auto one = worker();
+  const fs::path huge = leave(*one, "huge");
+  constexpr std::int64_t bytes = std::int64_t{100} << 30;
+  fs::resize_file(huge, bytes);
+  const auto told = one->take_file("0/0/huge", in_folder("huge"), 1 << 20);
+  ASSERT_TRUE(told) << told.error().text();
+  EXPECT_EQ(*told, bytes);
+  EXPECT_FALSE(fs::exists(in_folder("huge")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "base/clock_duration.h"
 #include "base/json.h"
@@ -146,6 +147,7 @@ int Agent::start(wire::StartWorker start) {
 
 AgentRank::~AgentRank() {
   kill_soon();
+  agent_->send({{"type", "forget"}, {"worker", worker_}});
   agent_->forget(worker_);
 }
 
@@ -204,21 +206,41 @@ std::optional<std::int64_t> AgentRank::collectives() const {
   return known ? std::optional(told().collectives) : std::nullopt;
 }
 
-Result<void> AgentRank::take_file(const std::string& file, const std::filesystem::path& to) {
-  std::string content;
-  for (std::int64_t total = 1; static_cast<std::int64_t>(content.size()) < total;) {
-    const auto part =
-        agent_->asked("fetch", {{"file", file}, {"offset", content.size()}}, long_patience);
+std::optional<std::string> AgentRank::folder() const {
+  const std::string& all = agent_->place().folder;
+  return all.empty() ? "" : fmt::format("{}/{}", all, worker_);
+}
+
+Result<std::int64_t> AgentRank::take_file(const std::string& file, const std::filesystem::path& to,
+                                          std::int64_t limit_bytes) {
+  std::ofstream copy;
+  std::int64_t taken = 0;
+  for (std::int64_t total = 1; taken < total;) {
+    const auto part = agent_->asked(
+        "fetch", {{"worker", worker_}, {"file", file}, {"offset", taken}, {"limit", limit_bytes}},
+        long_patience);
     if (!part) return tl::unexpected(part.error());
     total = integer_at(*part, "total");
+    if (total > limit_bytes) return total;
     const auto bytes = from_base64(string_at(*part, "bytes"));
-    const bool goes_on = bytes && (!bytes->empty() || total == 0);
+    const bool goes_on = bytes && (!bytes->empty() || total == 0) &&
+                         taken + static_cast<std::int64_t>(bytes->size()) <= total;
     if (!goes_on) return fail(ExitCode::machine_lacks, "its agent sent no bytes of the file");
-    content += *bytes;
+    if (!copy.is_open()) {
+      std::error_code problem;
+      std::filesystem::create_directories(to.parent_path(), problem);
+      copy.open(to, std::ios::binary | std::ios::trunc);
+    }
+    copy << *bytes;
+    taken += static_cast<std::int64_t>(bytes->size());
   }
-  std::error_code problem;
-  std::filesystem::create_directories(to.parent_path(), problem);
-  return write_file(to.string(), content);
+  copy.close();
+  if (copy) return taken;
+  return fail(ExitCode::results_unreadable, fmt::format("'{}' cannot be written", to.string()));
+}
+
+void AgentRank::remove_case(int number) {
+  agent_->send({{"type", "remove"}, {"worker", worker_}, {"case", number}});
 }
 
 }  // namespace assay::run

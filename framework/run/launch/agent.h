@@ -92,6 +92,7 @@ class Agent {
 // A worker that an agent runs.
 class AgentRank final : public RankProcess {
  public:
+  // worker: the number of Agent::start().
   AgentRank(std::shared_ptr<Agent> agent, int worker) : agent_(std::move(agent)), worker_(worker) {}
   ~AgentRank() override;
 
@@ -110,8 +111,10 @@ class AgentRank final : public RankProcess {
   void ask() override;
   bool answered() override;
   std::optional<std::int64_t> collectives() const override;
-  std::string folder() const override { return agent_->place().folder; }
-  Result<void> take_file(const std::string& file, const std::filesystem::path& to) override;
+  std::optional<std::string> folder() const override;
+  Result<std::int64_t> take_file(const std::string& file, const std::filesystem::path& to,
+                                 std::int64_t limit_bytes) override;
+  void remove_case(int number) override;
   double clock_ahead_s() const override { return agent_->clock_ahead_s(); }
 
  private:

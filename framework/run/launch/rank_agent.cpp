@@ -112,6 +112,10 @@ class RankAgent {
       if (const auto start = wire::start_worker_from_json(message)) begin(*start);
     } else if (type == "kill") {
       if (AgentWorker* worker = find(number)) worker->kill();
+    } else if (type == "forget") {
+      forget(number);
+    } else if (type == "remove") {
+      remove(folder_of(number) / std::to_string(integer_at<int>(message, "case")));
     } else if (type == "unwatch") {
       if (watch_ != nullptr) watch_->drop(integer_at<int>(message, "watch"));
     } else if (type == "asked") {
@@ -139,6 +143,21 @@ class RankAgent {
       if (worker.number() == number) return &worker;
     }
     return nullptr;
+  }
+
+  // Below folder_: what the worker's cases leave.
+  std::filesystem::path folder_of(int worker) const {
+    return folder_.path() / std::to_string(worker);
+  }
+
+  void remove(const std::filesystem::path& folder) const {
+    std::error_code ignored;
+    if (!folder_.path().empty()) std::filesystem::remove_all(folder, ignored);
+  }
+
+  void forget(int number) {
+    if (AgentWorker* worker = find(number)) worker->kill();
+    remove(folder_of(number));
   }
 
   void begin(const wire::StartWorker& start) {
@@ -177,7 +196,10 @@ class RankAgent {
     }
     if (what == "watched" && watch_ != nullptr) return watch_->end(message);
     if (what == "hash") return hash(string_at(message, "file"));
-    if (what == "fetch") return fetch(string_at(message, "file"), integer_at(message, "offset"));
+    if (what == "fetch") {
+      return fetch(folder_of(integer_at<int>(message, "worker")), string_at(message, "file"),
+                   integer_at(message, "offset"), integer_at(message, "limit"));
+    }
     return problem("does not know the call '" + what + "'; is it of another build?");
   }
 
@@ -199,23 +221,33 @@ class RankAgent {
 
   nlohmann::json hash(const std::string& file) { return {{"sha256", hashes_.of(file)}}; }
 
-  // Copies the file first: what a plugin has left may be a link, a pipe or still written to.
-  nlohmann::json fetch(const std::string& file, std::int64_t offset) {
+  // Copies the file first: what a plugin has left may be a link, a pipe or still written to. Of a
+  // file over the limit it tells the size alone.
+  nlohmann::json fetch(const std::filesystem::path& folder, const std::string& file,
+                       std::int64_t offset, std::int64_t limit) {
+    if (folder_.path().empty()) return problem(folder_.problem());
     const std::filesystem::path copy = folder_.path() / "fetched";
     if (offset == 0) {
-      const auto digest = digest_below(folder_.path(), file, INT64_MAX);
+      const auto bytes = size_below(folder, file);
+      if (!bytes) return problem(bytes.error().text());
+      if (*bytes > limit) return {{"total", *bytes}, {"bytes", ""}};
+      const auto digest = digest_below(folder, file, limit);
       if (!digest) return problem(digest.error().text());
-      if (auto copied = copy_from_below(folder_.path(), file, *digest, copy); !copied) {
+      if (auto copied = copy_from_below(folder, file, *digest, copy); !copied) {
         return problem(copied.error().text());
       }
     }
     std::error_code missing;
     const auto total = std::filesystem::file_size(copy, missing);
+    if (missing) return problem("has no copy of the file");
     std::ifstream stream(copy, std::ios::binary);
     stream.seekg(offset);
     std::string bytes(part_bytes, '\0');
     stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
+    if (static_cast<std::uintmax_t>(offset) + bytes.size() >= total) {
+      std::filesystem::remove(copy, missing);
+    }
     return {{"total", total}, {"bytes", to_base64(bytes)}};
   }
 

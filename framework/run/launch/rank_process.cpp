@@ -4,7 +4,10 @@
 
 namespace assay::run {
 
-Result<void> RankProcess::take_file(const std::string&, const std::filesystem::path&) { return {}; }
+Result<std::int64_t> RankProcess::take_file(const std::string&, const std::filesystem::path&,
+                                            std::int64_t) {
+  return 0;
+}
 
 std::string ranks_in_words(const std::vector<std::size_t>& ranks) {
   std::vector<std::string> numbers;

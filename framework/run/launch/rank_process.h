@@ -47,10 +47,15 @@ class RankProcess {
   virtual bool answered() = 0;
   virtual std::optional<std::int64_t> collectives() const = 0;
 
-  // The folder on its node for the files that cases leave; "": the host's own, which it shares.
-  virtual std::string folder() const { return {}; }
-  // Copies a file from below folder() to this machine.
-  virtual Result<void> take_file(const std::string& file, const std::filesystem::path& to);
+  // The folder on its node for the files that its cases leave, in a folder for each case; "": none
+  // could be made. Nothing: the host's own, which it shares.
+  virtual std::optional<std::string> folder() const { return std::nullopt; }
+  // Copies a file from below folder() to this machine, unless it is larger than the limit. Returns
+  // its size; 0 where the folder is the host's own.
+  virtual Result<std::int64_t> take_file(const std::string& file, const std::filesystem::path& to,
+                                         std::int64_t limit_bytes);
+  // Removes what the case of that number has left below folder().
+  virtual void remove_case(int) {}
   // Its node's CLOCK_MONOTONIC less this machine's.
   virtual double clock_ahead_s() const { return 0; }
 

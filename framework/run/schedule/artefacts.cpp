@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <system_error>
 
 #include "base/files_below.h"
-#include "base/text.h"
 #include "store/records/artefacts.h"
 
 namespace assay::run {
@@ -40,10 +38,7 @@ std::string take(store::Artefact& artefact, const std::string& case_key, const f
     return "is no regular file";
   }
   if (const auto bytes = static_cast<std::int64_t>(fs::file_size(from)); bytes > left_bytes) {
-    return fmt::format(
-        "has {}; the case's files on a rank may have {} more "
-        "(measure.artefact_limit)",
-        human_size(bytes), human_size(std::max<std::int64_t>(0, left_bytes)));
+    return store::over_artefact_limit(bytes, left_bytes);
   }
   const auto digest = digest_below(from.parent_path(), from.filename().string(), left_bytes);
   if (!digest) return "cannot be read: " + digest.error().text();
@@ -73,8 +68,7 @@ TakenArtefacts take_artefacts(const std::vector<store::Artefact>& left, const st
       room -= artefact.bytes;
       taken.artefacts.push_back(std::move(artefact));
     } else {
-      taken.marks.push_back(
-          {"artefact", one.pass, fmt::format("the file '{}' {}", one.name, problem)});
+      taken.marks.push_back(store::artefact_not_kept(one, problem));
     }
   }
   return taken;

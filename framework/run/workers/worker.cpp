@@ -60,10 +60,10 @@ void Worker::begin_case() {
 
 wire::CaseRequest Worker::own(wire::CaseRequest request) const {
   request.begin_s += process->clock_ahead_s();
-  const std::filesystem::path folder = process->folder();
-  if (folder.empty()) return request;
-  request.artefact_folder =
-      (folder / std::filesystem::path(request.artefact_folder).filename()).string();
+  const auto folder = process->folder();
+  if (!folder || request.artefact_folder.empty()) return request;
+  const auto name = std::filesystem::path(request.artefact_folder).filename();
+  request.artefact_folder = folder->empty() ? "" : (*folder / name).string();
   return request;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock_duration.h"
 #include "base/text.h"
@@ -232,27 +233,6 @@ void WorkerGroup::ask_for_status() {
   while (any(owes) && Clock::now() < limit) ::poll(nullptr, 0, 5);
 }
 
-void WorkerGroup::take_artefacts(std::size_t rank) {
-  for (store::Artefact& artefact : workers_[rank].artefacts) {
-    artefact.rank = static_cast<int>(rank);
-  }
-  for (store::Artefact& artefact : store::sound_artefacts(
-           std::move(workers_[rank].artefacts), static_cast<int>(rank), case_.end.facts.left_out)) {
-    const std::string name = artefact.file;
-    artefact.file = fmt::format("{}/{}/{}", case_.artefact_folder, rank, name);
-    const std::string folder = std::filesystem::path(case_.artefact_folder).filename();
-    const auto taken = workers_[rank].process->take_file(
-        fmt::format("{}/{}/{}", folder, rank, name), artefact.file);
-    if (!taken) {
-      case_.end.facts.left_out.push_back(
-          fmt::format("the file '{}' of rank {}: {}", artefact.name, rank, taken.error().text()));
-      continue;
-    }
-    case_.end.artefacts.push_back(std::move(artefact));
-  }
-  workers_[rank].artefacts.clear();
-}
-
 // Rank 0's facts stand for all ranks; the others keep only their differences.
 void WorkerGroup::merge_facts(std::size_t rank) {
   store::CaseFacts& facts = case_.end.facts;
@@ -294,7 +274,8 @@ void WorkerGroup::conclude() {
     workers_[rank].read_output();
     const Worker& worker = workers_[rank];
     merge_facts(rank);
-    take_artefacts(rank);
+    take_left_files(*worker.process, static_cast<int>(rank),
+                    std::exchange(workers_[rank].artefacts, {}), case_.left, end);
     ranks.push_back({worker.done, worker.status, worker.done_at(), worker.process->collectives(),
                      worker.activity, worker.last_lines()});
   }
@@ -321,8 +302,11 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
            .first_pass = request.passes.empty() ? "" : request.passes.front(),
            .time_limit_s = time_limit_s,
            .observed = !request.observers.empty(),
-           .artefact_folder = artefact_folder(),
+           .left = {cases_++, "", request.artefact_limit_bytes},
            .next_look = Clock::now() + milliseconds(50)};
+  if (!left_in_->path().empty()) {
+    case_.left.folder = (left_in_->path() / std::to_string(case_.left.case_number)).string();
+  }
   kills_.begin();
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     workers_[rank].begin_case();
@@ -330,7 +314,7 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   }
   if (job_ != nullptr && refuse_other_files(request)) return;
   wire::CaseRequest sent = request;
-  sent.artefact_folder = case_.artefact_folder;
+  sent.artefact_folder = case_.left.folder;
   sent.begin_s = monotonic_s();
   for (Worker& worker : workers_) {
     if (!worker.channel.send(wire::to_json(worker.own(sent)))) worker.hang_up();
@@ -342,11 +326,6 @@ bool WorkerGroup::refuse_other_files(const wire::CaseRequest& request) {
   if (why.empty()) return false;
   for (Worker& worker : workers_) worker.fail(Outcome::error, why);
   return true;
-}
-
-std::string WorkerGroup::artefact_folder() {
-  if (left_in_->path().empty()) return {};
-  return (left_in_->path() / std::to_string(cases_++)).string();
 }
 
 void WorkerGroup::give(const wire::Turn& turn) {

@@ -13,6 +13,7 @@
 #include "run/process/interrupt.h"
 #include "run/process/temporary_folder.h"
 #include "run/workers/case_end.h"
+#include "run/workers/left_files.h"
 #include "run/workers/profiling_tool.h"
 #include "run/workers/worker.h"
 #include "wire/messages.h"
@@ -72,9 +73,6 @@ class WorkerGroup {
   void guard_memory();
   void ask_for_status();
   void conclude();
-  // A new one for each case, made by the rank that leaves a file.
-  std::string artefact_folder();
-  void take_artefacts(std::size_t rank);
   void merge_facts(std::size_t rank);
   void store_output(std::size_t failed);
   bool any(bool (*is_so)(const Worker&)) const;
@@ -86,7 +84,7 @@ class WorkerGroup {
     double worked_s = 0;
     bool after_failure = false;
     bool observed = false;
-    std::string artefact_folder;
+    LeftFiles left;  // its folder is made by the first rank that leaves a file
     CaseEnd end;
     Clock::time_point next_look;  // at the memory
   };

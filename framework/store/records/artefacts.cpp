@@ -46,4 +46,13 @@ std::string artefact_file(std::string_view case_key, const Artefact& artefact) {
   return fmt::format("{}/{}/{}/{}/{}", artefact_folder, key, pass, artefact.rank, artefact.name);
 }
 
+Mark artefact_not_kept(const Artefact& artefact, const std::string& why) {
+  return {"artefact", artefact.pass, fmt::format("the file '{}' {}", artefact.name, why)};
+}
+
+std::string over_artefact_limit(std::int64_t bytes, std::int64_t left_bytes) {
+  return fmt::format("has {}; the case's files on a rank may have {} more (measure.artefact_limit)",
+                     human_size(bytes), human_size(std::max<std::int64_t>(0, left_bytes)));
+}
+
 }  // namespace assay::store

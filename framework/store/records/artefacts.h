@@ -23,4 +23,9 @@ bool is_artefact_file(std::string_view file);
 // run's folder. Other characters of the pass become '_'; the name is one of an artefact.
 std::string artefact_file(std::string_view case_key, const Artefact& artefact);
 
+// The mark for a file that is not kept; why: "is no regular file".
+Mark artefact_not_kept(const Artefact& artefact, const std::string& why);
+// Why, where its case's files on a rank may have only so much more.
+std::string over_artefact_limit(std::int64_t bytes, std::int64_t left_bytes);
+
 }  // namespace assay::store
