@@ -72,7 +72,7 @@ TEST_F(RankJobTest, ACaseThatBringsALostRankBackIsWatched) {
   start_by_hand();
   const int before = job_->places()[0].pid;
   kill(0);
-  SeatWatch watch(*job_, seats_, false);
+  SeatWatch watch(*job_, 2, 1, false);
   watch.begin();
   EXPECT_NE(job_->places()[0].pid, before);
   EXPECT_EQ(job_->agent(0)->lost(), "");
@@ -82,7 +82,7 @@ TEST_F(RankJobTest, ACaseThatBringsALostRankBackIsWatched) {
 TEST_F(RankJobTest, AnAgentEndsTheWatchOfACaseThatIsGivenUp) {
   start_by_hand();
   const auto agent = job_->agent(0);
-  SeatWatch kept(*job_, seats_, false);
+  SeatWatch kept(*job_, 2, 1, false);
   kept.begin();
   EXPECT_TRUE(watches_still(*agent));
 
@@ -91,12 +91,12 @@ TEST_F(RankJobTest, AnAgentEndsTheWatchOfACaseThatIsGivenUp) {
   EXPECT_FALSE(watches_still(*agent));
 
   health::Watch here({});
-  WatchedCase watched(here, SeatWatch(*job_, seats_, false), "mark");
+  WatchedCase watched(here, SeatWatch(*job_, 2, 1, false), "mark");
   watched.begin();
   const WatchedCase moved = std::move(watched);
   EXPECT_TRUE(watches_still(*agent));
   {
-    WatchedCase gone(here, SeatWatch(*job_, seats_, false), "mark");
+    WatchedCase gone(here, SeatWatch(*job_, 2, 1, false), "mark");
     gone.begin();
   }
   EXPECT_FALSE(watches_still(*agent));

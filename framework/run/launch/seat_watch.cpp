@@ -33,7 +33,8 @@ std::vector<int> SeatWatch::devices_of(std::size_t seat) const {
 void SeatWatch::begin() {
   drop();
   // The workers' start tells why a rank cannot be brought back.
-  static_cast<void>(job_.bring_back(seats_));
+  static_cast<void>(job_.bring_back(seats()));
+  seats_ = seats();  // ranks that came back may sit elsewhere
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     if (!on_cuda_ && !is_first_of_node(seat)) continue;
     std::vector<int> agents;

@@ -17,8 +17,9 @@ class SeatWatch {
     std::vector<store::Mark> marks;
   };
 
-  SeatWatch(RankJob& job, std::vector<Seat> seats, bool on_cuda)
-      : job_(job), seats_(std::move(seats)), on_cuda_(on_cuda) {}
+  // Of a case of so many ranks on so many nodes.
+  SeatWatch(RankJob& job, int world_size, int case_nodes, bool on_cuda)
+      : job_(job), world_size_(world_size), case_nodes_(case_nodes), on_cuda_(on_cuda) {}
   SeatWatch(SeatWatch&&) = default;
   ~SeatWatch() { drop(); }
 
@@ -38,12 +39,15 @@ class SeatWatch {
   bool is_first_of_node(std::size_t seat) const {
     return seat == 0 || seats_[seat - 1].node != seats_[seat].node;
   }
+  std::vector<Seat> seats() const { return job_.seats(world_size_, case_nodes_, on_cuda_).all; }
   std::vector<int> devices_of(std::size_t seat) const;
   void take(std::size_t seat, const nlohmann::json& answer, Seen& seen) const;
 
   RankJob& job_;
-  std::vector<Seat> seats_;
+  int world_size_;
+  int case_nodes_;
   bool on_cuda_;
+  std::vector<Seat> seats_;
   std::vector<Open> open_;
 };
 

@@ -131,9 +131,8 @@ WatchedCase WatchedMachine::watch(const ResolvedCase& resolved, RankJob* job) {
     return {watch_, needs_of(resolved, *cpus_, std::getenv("OMP_NUM_THREADS")), std::move(policy)};
   }
   const bool on_cuda = store::text_of(parameters, "device") == "cuda";
-  Seats seats = job->seats(world_size_of(resolved),
-                           static_cast<int>(store::integer_of(parameters, "nodes", 1)), on_cuda);
-  return {watch_, SeatWatch(*job, std::move(seats.all), on_cuda), std::move(policy)};
+  const auto nodes = static_cast<int>(store::integer_of(parameters, "nodes", 1));
+  return {watch_, SeatWatch(*job, world_size_of(resolved), nodes, on_cuda), std::move(policy)};
 }
 
 }  // namespace assay::run
