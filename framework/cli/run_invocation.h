@@ -7,7 +7,6 @@
 
 #include "cli/context.h"
 #include "cli/planned_suite.h"
-#include "run/schedule/selection.h"
 
 namespace assay::cli {
 
@@ -21,20 +20,12 @@ struct RunInvocation {
   std::shared_ptr<const PlannedSuite> suite = {};  // null: an experiment
 };
 
-// Reads a file, an experiment or a suite, with --set, --filter and --only.
+// Reads a file, an experiment or a suite, with --set, --filter and --only; where a run is resumed,
+// as cli/resume.h says.
 Result<RunInvocation> invocation_of_file(const Context& context, const po::variables_map& values,
                                          const std::string& file);
 // Reads the experiment or suite of a stored run (--experiment-of) with its overrides, narrowed by
 // --case; a case of a suite's run gives the experiment of its chapter.
 Result<RunInvocation> invocation_of_run(const Context& context, const po::variables_map& values);
-
-// --retry and --rerun.
-Result<run::Again> asked_again(const po::variables_map& values);
-
-// The run to resume: the one that --resume names, else, with --resume, --retry or --rerun, that of
-// --experiment-of or the experiment's newest.
-Result<std::optional<std::string>> run_to_resume(const po::variables_map& values,
-                                                 store::Database& database,
-                                                 const RunInvocation& invocation);
 
 }  // namespace assay::cli

@@ -1,16 +1,15 @@
 #include "worker/check.h"
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 
 #include "base/json.h"
 #include "conformance/check.h"
 #include "measure/device.h"
+#include "worker/process/guards.h"
 #include "worker/process/plugin_loader.h"
 
 namespace assay::worker {
@@ -74,8 +73,6 @@ Result<void> run_checks(const wire::CheckRequest& request, std::FILE* output) {
 }  // namespace
 
 int check(const std::filesystem::path& output, const std::string& request_text) {
-  // Ends this worker when its host dies.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto complain = [](const Error& error) {
     fmt::print(stderr, "{}\n", error.text());
     return static_cast<int>(error.exit_code);
@@ -87,6 +84,7 @@ int check(const std::filesystem::path& output, const std::string& request_text) 
     fmt::print(stderr, "{} cannot be written\n", output.string());
     return static_cast<int>(ExitCode::machine_lacks);
   }
+  const Guards guards = Guards::tracing(::fileno(file.get()));
   Result<void> done;
   const Status status = guarded([&] { done = run_checks(*request, file.get()); });
   if (!status.ok()) return complain({ExitCode::machine_lacks, {{{}, status.reason, {}}}});

@@ -83,9 +83,10 @@ TEST(CalibrateTest, ReportsShowSharesOfTheNewestCalibration) {
                                 "has measured matmul_bf16 on cpu"));
 
   const Ended named =
-      assay(folder.path(), {"report", "attention-1", "--ceilings", "calibrate_copy-1"});
+      assay(folder.path(),
+            {"report", "attention-1", "--ceilings", "calibrate_copy-1", "--output", "named.md"});
   ASSERT_EQ(named.exit_code, 0) << named.errors;
-  EXPECT_THAT(folder.read("results/attention-1/report.md"), HasSubstr("copy of calibrate_copy-1"));
+  EXPECT_THAT(folder.read("named.md"), HasSubstr("copy of calibrate_copy-1"));
 }
 
 TEST(CalibrateTest, ACalibrationCanComeFromAFile) {
@@ -95,10 +96,11 @@ TEST(CalibrateTest, ACalibrationCanComeFromAFile) {
   const Folder here;
   const std::string file = here.write("attention.yaml", attention);
   ASSERT_EQ(assay(here.path(), {"run", file}).exit_code, 0);
-  const Ended report = assay(
-      here.path(), {"report", "latest", "--ceilings", (there.path() / "there.jsonl").string()});
+  const Ended report =
+      assay(here.path(), {"report", "latest", "--ceilings", (there.path() / "there.jsonl").string(),
+                          "--output", "here.md"});
   ASSERT_EQ(report.exit_code, 0) << report.errors;
-  EXPECT_THAT(here.read("results/attention-1/report.md"), HasSubstr("copy of calibrate_copy-1"));
+  EXPECT_THAT(here.read("here.md"), HasSubstr("copy of calibrate_copy-1"));
 }
 
 TEST(CalibrateTest, RefusesWhatItDoesNotKnow) {

@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
               "24 repetitions left 3072 bytes allocated"},
         Fault{"attention/dies_at_17", "forward",
               "batch 1, heads 2, seq 17, d_head 64, not causal, fp32",
-              "the worker ended with signal 11 (SIGSEGV: Segmentation fault); it said: seventeen"},
+              "the worker ended with signal 11 (SIGSEGV: Segmentation fault)"},
         Fault{"attention/wrong_lse", "log_sum_exp",
               "batch 1, heads 2, seq 1, d_head 64, not causal, fp32", "lse is off by "},
         Fault{"attention/mixes_groups", "grouped",
@@ -128,6 +128,31 @@ TEST(CheckTest, ACrashFailsItsChecksAndTheOthersStillRun) {
   EXPECT_THAT(ended.output, HasSubstr("memory does not hold"));
   EXPECT_THAT(ended.output, Not(HasSubstr("scale does not hold")));
   EXPECT_THAT(ended.output, HasSubstr("2 ok, 2 failed, 0 not applicable"));
+}
+
+TEST(CheckTest, ACrashIsToldOnceWithItsAddressAndItsCalls) {
+  const Folder folder;
+  const Ended ended = check(folder, {"attention/reads_nowhere"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const std::string& text = ended.output;
+  EXPECT_THAT(text, HasSubstr(", there is no memory at address 0x10; it said: reading\n"));
+  EXPECT_THAT(text, HasSubstr("  called by\n    "));
+  EXPECT_THAT(text, HasSubstr("in conformance_variants.so\n"));
+  const std::size_t paragraph = text.find("the worker ended with signal 11");
+  ASSERT_NE(paragraph, std::string::npos) << text;
+  EXPECT_EQ(text.find("the worker ended with signal 11", paragraph + 1), std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr(" does not hold: it ends like "));
+  EXPECT_THAT(text, HasSubstr("not begun, since 2 checks ended or hung in the middle: "));
+}
+
+TEST(CheckTest, AfterTwoEndsTheRestRunsOnlyWithAll) {
+  const Folder folder;
+  const Ended two = check(folder, {"attention/dies_at_17"});
+  const Ended all = check(folder, {"attention/dies_at_17", "--all"});
+  EXPECT_EQ(all.exit_code, 1) << all.errors;
+  EXPECT_THAT(two.output, HasSubstr(", 2 failed, "));
+  EXPECT_THAT(all.output, Not(HasSubstr(", 2 failed, ")));
+  EXPECT_THAT(all.output, Not(HasSubstr("not begun")));
 }
 
 TEST(CheckTest, ACaseThatHangsIsNamed) {

@@ -127,10 +127,10 @@ TEST_F(HostileNames, InReportsAndPictures) {
   ASSERT_EQ(assay(inside(), {"import", "run.csv"}).exit_code, 0);
   const Ended report = assay(inside(), {"report", "latest", "--layout", "./e.yaml"});
   ASSERT_EQ(report.exit_code, 0) << report.errors;
-  const std::string page = folder_.read("in/results/run-1/report.md");
-  EXPECT_THAT(page, HasSubstr("plot-1.svg")) << page;
+  const std::string page = folder_.read("in/results/run-1/report-e.md");
+  EXPECT_THAT(page, HasSubstr("(report-e-plot-1.svg)")) << page;
   EXPECT_THAT(page, ::testing::Not(HasSubstr("No plot")));
-  EXPECT_THAT(folder_.read("in/results/run-1/plot-1.svg"), HasSubstr("%s%n%x"));
+  EXPECT_THAT(folder_.read("in/results/run-1/report-e-plot-1.svg"), HasSubstr("%s%n%x"));
   expect_nothing_escaped();
 }
 

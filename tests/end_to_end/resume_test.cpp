@@ -60,7 +60,9 @@ TEST(ResumeTest, ANarrowedPlanLosesNoResult) {
       assay(folder.path(), {"run", file, "--filter", "seq_len == 8", "--resume", "lengths-1"});
   ASSERT_EQ(second.exit_code, 0) << second.errors;
   EXPECT_THAT(measured(folder, "lengths-1"), ::testing::UnorderedElementsAre("8", "24"));
-  const Ended third = assay(folder.path(), {"run", file, "--resume"});
+  const Ended own = assay(folder.path(), {"run", file, "--resume"});
+  EXPECT_THAT(own.errors, HasSubstr("1 case, 1 already done")) << "its own filter";
+  const Ended third = assay(folder.path(), {"run", file, "--resume", "--changed"});
   ASSERT_EQ(third.exit_code, 0) << third.errors;
   EXPECT_THAT(third.errors, HasSubstr("3 cases, 2 already done"));
   EXPECT_THAT(measured(folder, "lengths-1"), ElementsAre("8", "16", "24"));
@@ -101,6 +103,19 @@ TEST(ResumeTest, ARunOfAnotherExperimentIsLeftAlone) {
   EXPECT_THAT(ended.errors,
               HasSubstr("'lengths-1' is a run of the experiment 'lengths', not of 'others'"));
   EXPECT_THAT(measured(folder, "lengths-1"), ElementsAre("8"));
+}
+
+TEST(ResumeTest, MixesNoCasesOfOtherSettings) {
+  const Folder folder;
+  const std::string file = folder.write("e.yaml", lengths("8, 16"));
+  ASSERT_EQ(assay(folder.path(), {"run", file, "--set", "seq_len=[24, 32, 40]"}).exit_code, 0);
+  const Ended own = assay(folder.path(), {"run", file, "--resume"});
+  ASSERT_EQ(own.exit_code, 0) << own.errors;
+  EXPECT_THAT(own.errors, HasSubstr("3 cases, 3 already done"));
+  const Ended other = assay(folder.path(), {"run", file, "--resume", "--set", "seq_len=[8, 16]"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.errors, HasSubstr("seq_len is 24, 32, 40 in the run and 16, 8 now"));
+  EXPECT_THAT(measured(folder, "lengths-1"), ElementsAre("24", "32", "40"));
 }
 
 TEST(ResumeTest, OtherPassesAreMissing) {
@@ -316,8 +331,8 @@ TEST(ProvenanceTest, ARunThatIsTakenUpElsewhereSaysWhichResultIsFromWhere) {
   const Folder folder;
   const std::string file = folder.write("e.yaml", lengths("8, 16"));
   ASSERT_EQ(shell(folder, "OMP_NUM_THREADS=1 assay run e.yaml --filter seq_len==8").exit_code, 0);
-  ASSERT_EQ(shell(folder, "OMP_NUM_THREADS=2 NCCL_SECRET=x assay run e.yaml --resume").exit_code,
-            0);
+  const std::string again = "OMP_NUM_THREADS=2 NCCL_SECRET=x assay run e.yaml --resume --changed";
+  ASSERT_EQ(shell(folder, again).exit_code, 0);
   const std::string first = assay(folder.path(), {"show", "lengths-1/1"}).output;
   const std::string second = assay(folder.path(), {"show", "lengths-1/2"}).output;
   // One variable a line, or a few in one object.

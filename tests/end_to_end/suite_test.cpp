@@ -148,7 +148,7 @@ TEST(SuiteTest, MeasuresASharedCaseOnceAndWritesOneDocument) {
   EXPECT_EQ(elsewhere.read("results/pair-1/report.md"), page);
   const Ended one = assay(elsewhere.path(), {"report", "pair-1", "--only", "long"});
   ASSERT_EQ(one.exit_code, 0) << one.errors;
-  EXPECT_THAT(elsewhere.read("results/pair-1/report.md"),
+  EXPECT_THAT(elsewhere.read("results/pair-1/report-only-long.md"),
               HasSubstr("## 1. What of the long ones?"));
 
   // The run's chapters, and a case of one of them again as a run of its own.

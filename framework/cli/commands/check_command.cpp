@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/output.h"
 #include "base/text.h"
@@ -38,7 +39,9 @@ Usage check_usage() {
       "set", po::value<std::vector<std::string>>()->value_name("NAME=VALUE"),
       "an option of the plugin; may be repeated")("timeout",
                                                   po::value<std::string>()->value_name("DURATION"),
-                                                  "how long one case may take (default: 2 min)");
+                                                  "how long one case may take (default: 2 min)")(
+      "all", po::bool_switch(),
+      "also run the checks behind the second one in which the plugin crashes or hangs");
   add_plugin_option(usage.options);
   usage.positions.add("what", 1);
   return usage;
@@ -161,8 +164,12 @@ std::vector<catalogue::CompiledValues> values_to_check(const catalogue::PluginIn
 class PluginCheck {
  public:
   PluginCheck(const Context& context, const catalogue::PluginInfo& plugin,
-              wire::CheckRequest request, double limit_s)
-      : context_(context), plugin_(plugin), request_(std::move(request)), limit_s_(limit_s) {}
+              wire::CheckRequest request, double limit_s, std::size_t most_ends)
+      : context_(context),
+        plugin_(plugin),
+        request_(std::move(request)),
+        limit_s_(limit_s),
+        most_ends_(most_ends) {}
 
   Result<ExitCode> run(const std::vector<catalogue::CompiledValues>& all) {
     const auto own = catalogue::built_with(plugin_.parameters);
@@ -207,8 +214,13 @@ class PluginCheck {
     const run::CheckListener listener = {
         [&](const wire::CheckSuite& suite) { report.started(suite); },
         [&](const wire::CheckBegins& begins) { report.doing(begins); },
-        [&](const wire::CheckResult& result) { report.finished(result); }};
-    const auto done = run::run_checks(context_.installation, request, limit_s_, listener);
+        [&](const wire::CheckResult& result) { report.finished(result); },
+        [&](const wire::CheckResult& result, const run::WorkerEnd& end) {
+          report.ended(result, end);
+        },
+        [&](const std::vector<std::string>& checks) { report.left(checks); }};
+    const auto done =
+        run::run_checks(context_.installation, request, limit_s_, most_ends_, listener);
     if (!done) return tl::unexpected(done.error());
     report.conclude();
     failed_ = failed_ || report.failed();
@@ -220,6 +232,7 @@ class PluginCheck {
   const catalogue::PluginInfo& plugin_;
   wire::CheckRequest request_;
   double limit_s_;
+  std::size_t most_ends_;
   bool failed_ = false;
   bool applied_ = false;
 };
@@ -240,7 +253,10 @@ Result<ExitCode> check_plugin(const Context& context, const catalogue::PluginInf
   request.device = *device;
   request.options = *options;
   request.checks = texts(values, "filter");
-  return PluginCheck(context, plugin, std::move(request), *limit)
+  constexpr std::size_t enough = 2;  // a plugin that hangs costs --timeout each time
+  const bool all = values["all"].as<bool>();
+  const std::size_t most_ends = all ? std::numeric_limits<std::size_t>::max() : enough;
+  return PluginCheck(context, plugin, std::move(request), *limit, most_ends)
       .run(values_to_check(plugin, *options, settings));
 }
 

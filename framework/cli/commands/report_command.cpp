@@ -20,7 +20,8 @@ Usage report_usage() {
   usage.options.add_options()("layout", po::value<std::string>()->value_name("NAME|FILE"),
                               "use this layout instead of the experiment's own report")(
       "output", po::value<std::string>()->value_name("FILE"),
-      "where to write (default: results/RUN/report.md)")(
+      "the Markdown file to write, or - for standard output (default: results/RUN/report.md; of a "
+      "layout, several runs or some cases a name beside it)")(
       "ceilings", po::value<std::vector<std::string>>()->value_name("RUN|FILE"),
       "take the ceilings of shares from this run or exported file (default: the machine's newest "
       "calibrations); may be repeated, the first that has a ceiling counts")(

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/launching.h"
+#include "cli/resume.h"
 #include "cli/run_invocation.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
@@ -40,14 +41,8 @@ Usage run_usage() {
   add_results_option(usage.options);
   add_external_option(usage.options);
   add_launch_options(usage.options);
+  add_resume_options(usage.options);
   usage.options.add_options()(
-      "resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
-      "complete a run (default: the experiment's newest): measure cases without a result and those "
-      "measured with other binaries; without FILE, of the run's own experiment")(
-      "retry", po::value<std::string>()->value_name("OUTCOMES"),
-      "also measure again the cases with these outcomes, such as oom,timeout; an old result stays "
-      "until the new one is stored")("rerun", po::bool_switch(),
-                                     "also measure again every case that --filter and --case keep")(
       "experiment-of", po::value<std::string>()->value_name("RUN"),
       "take the experiment from a stored run, with its --set and --filter, instead of from FILE")(
       "case", po::value<std::string>()->value_name("CASE"),

@@ -7,6 +7,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
+#include "run/workers/worker.h"
 
 namespace assay::cli {
 
@@ -57,6 +58,11 @@ void CheckReport::finished(const wire::CheckResult& result) {
   std::fflush(stdout);
 }
 
+void CheckReport::ended(const wire::CheckResult& result, const run::WorkerEnd& end) {
+  ends_[result.check] = end;
+  finished(result);
+}
+
 void CheckReport::print_line(const wire::CheckResult& result) {
   std::string rest;
   if (result.tolerance > 0) {
@@ -80,6 +86,28 @@ std::string CheckReport::sentence(const std::string& check) const {
 void CheckReport::print_failure(const wire::CheckResult& result) const {
   print_out("\n{} does not hold: {}\n  smallest case: {}\n  {}\n", result.check,
             sentence(result.check), result.smallest, result.complaint);
+  const auto end = ends_.find(result.check);
+  if (end == ends_.end() || end->second.calls.empty()) return;
+  print_out("  called by\n");
+  for (const std::string& call : end->second.calls) {
+    print_out("    {}\n", run::printable(call));
+  }
+}
+
+void CheckReport::print_failures() const {
+  std::map<std::string, std::string> first_of;  // the check by how its worker ended
+  for (const auto& result : results_) {
+    if (result.failed == 0) continue;
+    const auto end = ends_.find(result.check);
+    const bool is_first =
+        end == ends_.end() || first_of.try_emplace(end->second.how, result.check).second;
+    if (is_first) {
+      print_failure(result);
+    } else {
+      print_out("\n{} does not hold: it ends like {}\n  smallest case: {}\n", result.check,
+                first_of.at(end->second.how), result.smallest);
+    }
+  }
 }
 
 void CheckReport::print_remarks() const {
@@ -108,9 +136,7 @@ bool CheckReport::applied() const {
 }
 
 void CheckReport::conclude() {
-  for (const auto& result : results_) {
-    if (result.failed > 0) print_failure(result);
-  }
+  print_failures();
   print_remarks();
   const auto count = [&](auto&& holds) {
     return std::count_if(results_.begin(), results_.end(), holds);
@@ -119,6 +145,10 @@ void CheckReport::conclude() {
   const auto wrong = count([](const auto& result) { return result.failed > 0; });
   print_out("\n{} ok, {} failed, {} not applicable\n", ok, wrong,
             static_cast<std::int64_t>(results_.size()) - ok - wrong);
+  if (left_.empty()) return;
+  print_out("{} not begun, since {} ended or hung in the middle: {}\n`--all` runs the rest\n",
+            counted(left_.size(), "check was", "checks were"),
+            counted(ends_.size(), "check", "checks"), join(left_, ", "));
 }
 
 }  // namespace assay::cli

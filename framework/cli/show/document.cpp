@@ -48,13 +48,13 @@ class SuiteBuilder {
  public:
   SuiteBuilder(const Context& context, store::Database& database,
                const std::filesystem::path& results, const ReportRequest& request,
-               const std::vector<store::Run>& runs, const std::filesystem::path& folder)
+               const std::vector<store::Run>& runs, const report::Inputs& place)
       : context_(context),
         database_(database),
         results_(results),
         request_(request),
         runs_(runs),
-        folder_(folder) {}
+        place_(place) {}
 
   Result<report::Document> build() {
     const store::SuiteRecord suite = chapters_of(runs_);
@@ -105,7 +105,8 @@ class SuiteBuilder {
                                       const std::vector<store::Run>& runs) {
     report::Inputs inputs = inputs_of(context_, database_, results_, request_.ceilings, runs);
     inputs.with_context = false;
-    inputs.folder = folder_;
+    inputs.folder = place_.folder;
+    inputs.picture_prefix = place_.picture_prefix;
     inputs.pictures = record.name;
     if (Result<config::Written>& written = inputs.sources.front().written;
         written && !record.report.empty()) {
@@ -114,7 +115,8 @@ class SuiteBuilder {
       written->report = std::move(*report);
     }
     std::error_code error;
-    const std::filesystem::path pictures = folder_ / record.name;
+    if (place_.folder.empty()) return document_of_run(std::move(inputs));
+    const std::filesystem::path pictures = place_.folder / record.name;
     std::filesystem::create_directories(pictures, error);
     if (error) {
       return fail(ExitCode::results_unreadable,
@@ -131,7 +133,7 @@ class SuiteBuilder {
   const std::filesystem::path& results_;
   const ReportRequest& request_;
   const std::vector<store::Run>& runs_;
-  const std::filesystem::path& folder_;
+  const report::Inputs& place_;
 };
 
 }  // namespace
@@ -179,8 +181,8 @@ Result<report::Document> document_of_suite(const Context& context, store::Databa
                                            const std::filesystem::path& results,
                                            const ReportRequest& request,
                                            const std::vector<store::Run>& runs,
-                                           const std::filesystem::path& folder) {
-  return SuiteBuilder(context, database, results, request, runs, folder).build();
+                                           const report::Inputs& place) {
+  return SuiteBuilder(context, database, results, request, runs, place).build();
 }
 
 std::string suite_summary(const std::vector<store::Run>& runs,

@@ -21,12 +21,13 @@ report::Inputs inputs_of(const Context& context, store::Database& database,
 Result<report::Document> document_of_run(report::Inputs inputs);
 
 // The document of a suite from its stored runs, which all have a record of one. `only`: names of
-// chapters; empty: all. Pictures go to a folder for each chapter below `folder`.
+// chapters; empty: all. Pictures go to a folder for each chapter below
+// the folder of `place`, with its prefix.
 Result<report::Document> document_of_suite(const Context& context, store::Database& database,
                                            const std::filesystem::path& results,
                                            const ReportRequest& request,
                                            const std::vector<store::Run>& runs,
-                                           const std::filesystem::path& folder);
+                                           const report::Inputs& place);
 
 // Lines for the terminal: each chapter with the outcomes of its cases.
 std::string suite_summary(const std::vector<store::Run>& runs,

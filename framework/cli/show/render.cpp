@@ -11,6 +11,7 @@
 #include "cli/case_choice.h"
 #include "cli/show/document.h"
 #include "cli/show/outcome_summary.h"
+#include "cli/show/report_file.h"
 #include "report/page/report.h"
 #include "store/records/suite.h"
 #include "yaml/document.h"
@@ -63,10 +64,28 @@ Result<bool> are_suites(const std::vector<store::Run>& runs, const ReportRequest
       "report them apart, or with --layout");
 }
 
+Result<void> make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return {};
+  return fail(ExitCode::results_unreadable,
+              fmt::format("{} cannot be made: {}", folder.string(), error.message()));
+}
+
+// Whether the file is there with another content.
+bool differs(const std::filesystem::path& file, const std::string& content) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return false;
+  const auto before = read_file(file.string());
+  return !before || *before != content;
+}
+
 }  // namespace
 
 Result<Rendered> render_report(const Context& context, store::Database& database,
                                const std::filesystem::path& results, const ReportRequest& request) {
+  const auto file = report_file(results, request);
+  if (!file) return tl::unexpected(file.error());
   std::vector<store::Run> loaded;
   for (const std::string& name : request.runs) {
     auto run = database.load_run(name);
@@ -94,25 +113,27 @@ Result<Rendered> render_report(const Context& context, store::Database& database
   report::Inputs inputs = inputs_of(context, database, results, request.ceilings, loaded);
 
   Rendered rendered;
-  rendered.file = request.output ? std::filesystem::path(*request.output)
-                                 : results / request.runs.front() / "report.md";
-  inputs.folder = rendered.file.has_parent_path() ? rendered.file.parent_path() : ".";
-  std::error_code error;
-  std::filesystem::create_directories(inputs.folder, error);
-  if (error) {
-    return fail(ExitCode::results_unreadable,
-                fmt::format("{} cannot be made: {}", inputs.folder.string(), error.message()));
+  rendered.file = file->path;
+  inputs.picture_prefix = file->picture_prefix;
+  if (!rendered.file.empty()) {
+    inputs.folder = rendered.file.has_parent_path() ? rendered.file.parent_path() : ".";
+    if (auto made = make_folder(inputs.folder); !made) return tl::unexpected(made.error());
   }
   const auto document =
-      of_suite ? document_of_suite(context, database, results, request, loaded, inputs.folder)
+      of_suite ? document_of_suite(context, database, results, request, loaded, inputs)
       : request.layout ? document_of_layout(inputs, *request.layout)
                        : document_of_run(inputs);
   if (!document) return tl::unexpected(document.error());
   const auto markdown = report::to_markdown(*document);
   if (!markdown) return tl::unexpected(markdown.error());
-  if (auto written = write_file(rendered.file.string(), *markdown); !written) {
-    written.error().exit_code = ExitCode::results_unreadable;
-    return tl::unexpected(written.error());
+  if (rendered.file.empty()) {
+    rendered.markdown = *markdown;
+  } else {
+    rendered.replaced = !file->own && differs(rendered.file, *markdown);
+    if (auto written = write_file(rendered.file.string(), *markdown); !written) {
+      written.error().exit_code = ExitCode::results_unreadable;
+      return tl::unexpected(written.error());
+    }
   }
   rendered.tables =
       of_suite ? suite_summary(loaded, request.only) : report::to_terminal(*document, 0);
@@ -122,7 +143,12 @@ Result<Rendered> render_report(const Context& context, store::Database& database
 }
 
 ExitCode print(const Rendered& rendered) {
-  print_out("{}\n{}report: {}\n", rendered.tables, rendered.summary, rendered.file.string());
+  if (rendered.file.empty()) {
+    write_out(rendered.markdown);
+  } else {
+    print_out("{}\n{}report: {}{}\n", rendered.tables, rendered.summary, rendered.file.string(),
+              rendered.replaced ? " (in place of an earlier file)" : "");
+  }
   if (rendered.problems.empty()) return ExitCode::ok;
   std::fflush(stdout);
   const Error error{ExitCode::bad_input, rendered.problems};

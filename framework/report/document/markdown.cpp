@@ -34,6 +34,17 @@ std::string escape_html(const std::string& text) {
   return escaped;
 }
 
+// A path as the target of a link: `my notes.svg` is my%20notes.svg.
+std::string link_target(const std::string& path) {
+  std::string target;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte > 0x20 && std::string_view("()<>\"%\\#?").find(c) == std::string::npos;
+    target += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return target;
+}
+
 struct ToMarkdown {
   std::string operator()(const Heading& heading) const {
     return std::string(static_cast<std::size_t>(heading.level), '#') + " " + heading.text + "\n";
@@ -45,7 +56,7 @@ struct ToMarkdown {
   std::string operator()(const TableSection& table) const { return markdown_table(table); }
   std::string operator()(const TextSection& text) const { return fenced(text.language, text.text); }
   std::string operator()(const Picture& figure) const {
-    return fmt::format("![{}]({})\n", figure.alternative, figure.path);
+    return fmt::format("![{}]({})\n", figure.alternative, link_target(figure.path));
   }
   std::string operator()(const List& list) const {
     std::string text;

@@ -56,7 +56,8 @@ class BlockRenderer {
   BlockRenderer(const Records& records, const Inputs& inputs)
       : records_(records),
         inputs_(inputs),
-        pictures_(inputs.pictures.empty() ? inputs.folder : inputs.folder / inputs.pictures) {}
+        pictures_{inputs.pictures.empty() ? inputs.folder : inputs.folder / inputs.pictures,
+                  inputs.picture_prefix} {}
 
   void add(const Block& block, Document& document) {
     auto sections = std::visit(*this, block);
@@ -110,7 +111,7 @@ class BlockRenderer {
 
   const Records& records_;
   const Inputs& inputs_;
-  std::filesystem::path pictures_;
+  PictureFolder pictures_;
   int plots_ = 0;
   int timelines_ = 0;
   int flames_ = 0;

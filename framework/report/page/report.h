@@ -36,6 +36,8 @@ struct Inputs {
   std::filesystem::path results = {};
   // Where pictures go below `folder`, and what their paths are relative to: a chapter's.
   std::filesystem::path pictures = {};
+  // Begins the names of picture files, so that documents in one folder keep their own.
+  std::string picture_prefix = {};
   bool with_context = true;  // adds title, question, environment and experiment text
 };
 

@@ -27,21 +27,22 @@ Result<void> require_one_case(const Records& records, const RecordIds& ids,
                  "name these axes in `for_each`, or choose one case with `where`");
 }
 
-Section picture(const std::filesystem::path& folder, const std::string& name,
+Section picture(const PictureFolder& folder, const std::string& name,
                 const std::string& alternative, const std::string& csv,
                 const std::function<std::string(const std::filesystem::path& svg)>& script) {
-  if (folder.empty()) return Paragraph{"No plot: this report has no folder for it."};
+  if (folder.path.empty()) return Paragraph{"No plot: this report has no folder for it."};
   const auto problem = [](const Error& error) {
     return Paragraph{"No plot: " + error.text() + "."};
   };
   std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  const auto written = write_file((folder / (name + ".csv")).string(), csv);
+  std::filesystem::create_directories(folder.path, ignored);
+  const std::string file = folder.prefix + name;
+  const auto written = write_file((folder.path / (file + ".csv")).string(), csv);
   if (!written) return problem(written.error());
-  const std::filesystem::path svg = folder / (name + ".svg");
+  const std::filesystem::path svg = folder.path / (file + ".svg");
   const auto done = draw(script(svg), svg);
   if (!done) return problem(done.error());
-  return Picture{name + ".svg", alternative};
+  return Picture{file + ".svg", alternative};
 }
 
 }  // namespace assay::report

@@ -17,13 +17,19 @@
 
 namespace assay::report {
 
+// Where a document's pictures go. The prefix tells them from those of other documents beside it.
+struct PictureFolder {
+  std::filesystem::path path;  // empty: none are drawn
+  std::string prefix = {};     // of the files' names: "notes-"
+};
+
 // Files go to `folder`; `number` counts the pictures of one kind in a report.
 Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
-                                           const std::filesystem::path& folder, int& number);
+                                           const PictureFolder& folder, int& number);
 Result<std::vector<Section>> timeline_sections(const Records& records, const TimelineSpec& spec,
-                                               const std::filesystem::path& folder, int& number);
+                                               const PictureFolder& folder, int& number);
 Result<std::vector<Section>> flame_sections(const Records& records, const FlameSpec& spec,
-                                            const std::filesystem::path& folder, int& number);
+                                            const PictureFolder& folder, int& number);
 
 // The rendered title; without one, the values of the combination.
 std::string picture_title(const Template& title, const Filter& combination);
@@ -33,8 +39,8 @@ Result<void> require_one_case(const Records& records, const RecordIds& ids,
                               const std::vector<std::string_view>& ignored, std::string_view what,
                               const SourceLocation& where);
 
-// Writes NAME.svg and its data, NAME.csv. The section holds the picture, or the error.
-Section picture(const std::filesystem::path& folder, const std::string& name,
+// Writes PREFIXNAME.svg and its data, PREFIXNAME.csv. The section holds the picture, or the error.
+Section picture(const PictureFolder& folder, const std::string& name,
                 const std::string& alternative, const std::string& csv,
                 const std::function<std::string(const std::filesystem::path& svg)>& script);
 

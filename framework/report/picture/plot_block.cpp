@@ -202,7 +202,7 @@ class PlotBuilder {
 }  // namespace
 
 Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
-                                           const std::filesystem::path& folder, int& number) {
+                                           const PictureFolder& folder, int& number) {
   auto repeats = combinations(records, spec.for_each, spec.where, spec.y.metric);
   if (!repeats) return tl::unexpected(repeats.error());
   std::vector<Section> sections;

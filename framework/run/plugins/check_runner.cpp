@@ -11,9 +11,12 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "run/plugins/fault_calls.h"
 #include "run/process/process.h"
 #include "run/process/temporary_folder.h"
+#include "run/workers/worker.h"
 #include "wire/messages.h"
+#include "wire/status_page.h"
 
 namespace assay::run {
 
@@ -58,6 +61,10 @@ class CheckedWorker {
     Process::Command command;
     command.arguments = {installation.executable.string(), "worker", "check", fifo.path(),
                          dump(wire::to_json(request_))};
+    auto status = wire::SharedStatus::make();
+    if (!status) return tl::unexpected(status.error());
+    command.passed.push_back(status->descriptor());
+    command.environment[wire::status_variable] = std::to_string(status->descriptor());
     auto process = Process::start(command);
     if (!process) return tl::unexpected(process.error());
     announce_suite_ = first;
@@ -67,8 +74,12 @@ class CheckedWorker {
     if (late || error_) process->kill();
     read(*process, fifo);
     if (error_) return tl::unexpected(*error_);
+    cause_ = status->cause();
     return conclude(late ? std::nullopt : std::optional(process->wait()));
   }
+
+  // The checks left when the worker ended in the middle of one.
+  const std::vector<std::string>& left() const { return left_; }
 
  private:
   bool timed_out() const {
@@ -91,7 +102,9 @@ class CheckedWorker {
     for (std::size_t end; (end = received_.find('\n')) != std::string::npos;) {
       const std::string line = received_.substr(0, end);
       received_.erase(0, end + 1);
-      if (!error_) take(line);
+      const bool message = line.starts_with('{');
+      if (!message) trace_.push_back(line);
+      if (message && !error_) take(line);
     }
   }
 
@@ -152,12 +165,24 @@ class CheckedWorker {
     result.smallest = begun_ ? begun_->text : "after its last case";
     result.complaint = end ? "the worker ended with " + end->text()
                            : "it did not finish within " + human_duration(limit_s());
+    if (end && !cause_.empty()) result.complaint += ", " + printable(cause_);
     if (!words.empty()) result.complaint += "; it said: " + last_line(words);
-    listener_.result(result);
+    listener_.ended(result, {end ? end->text() : "", calls_of_fault(trace_, request_.plugin_files)});
     const auto place = std::find(names_.begin(), names_.end(), result.check) - names_.begin();
     // The first check makes the plugin; without it no other can run.
     if (place == 0) return std::optional<std::size_t>();
+    left_ = rest_after(result.check);
     return std::optional(static_cast<std::size_t>(place) + 1);
+  }
+
+  // The checks that are asked for and come behind this one.
+  std::vector<std::string> rest_after(const std::string& check) const {
+    std::vector<std::string> rest;
+    for (auto name = std::ranges::find(names_, check); name != names_.end(); ++name) {
+      const bool asked = request_.checks.empty() || std::ranges::count(request_.checks, *name) > 0;
+      if (*name != check && asked) rest.push_back(*name);
+    }
+    return rest;
   }
 
   static std::string last_line(const std::string& words) {
@@ -172,7 +197,10 @@ class CheckedWorker {
   Clock::time_point last_message_;
   std::string received_;  // from the FIFO: the beginning of a line
   std::string printed_;   // the end of its standard output and error
+  std::vector<std::string> trace_;  // of a fault, as the worker wrote it
+  std::string cause_;               // of a fault
   std::vector<std::string> names_;
+  std::vector<std::string> left_;
   std::optional<wire::CheckBegins> begun_;  // the case that runs
   std::string finished_;                    // the last check that has a result
   std::optional<Error> error_;
@@ -181,13 +209,17 @@ class CheckedWorker {
 }  // namespace
 
 Result<void> run_checks(const Installation& installation, wire::CheckRequest request,
-                        double case_limit_s, const CheckListener& listener) {
+                        double case_limit_s, std::size_t most_ends, const CheckListener& listener) {
   bool first = true;
-  while (true) {
+  for (std::size_t ends = 1;; ++ends) {
     CheckedWorker worker(request, case_limit_s, listener);
     const auto behind = worker.run(installation, first);
     if (!behind) return tl::unexpected(behind.error());
-    if (!*behind) return {};
+    if (!*behind || worker.left().empty()) return {};
+    if (ends >= most_ends) {
+      listener.left(worker.left());
+      return {};
+    }
     request.skip = **behind;
     first = false;
   }

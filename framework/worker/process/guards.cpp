@@ -1,5 +1,6 @@
 #include "worker/process/guards.h"
 
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,6 +23,7 @@ std::atomic<wire::StatusPage*> page = nullptr;
 std::atomic<c10d::Backend*> group = nullptr;
 std::atomic<int> channel = -1;
 std::atomic<int> null_device = -1;          // /dev/null
+std::atomic<int> traces = -1;               // where a fault's calls are written; -1: nowhere
 std::atomic<std::uintptr_t> stack_low = 0;  // of the main thread, at its largest
 
 // Text in the page's bytes; a handler must not allocate.
@@ -49,30 +51,55 @@ class Cause {
   std::size_t length_ = 0;
 };
 
+// Loads what backtrace() needs, which a handler must not.
+void prepare_traces(int descriptor) {
+  void* frame = nullptr;
+  ::backtrace(&frame, 1);
+  traces = descriptor;
+}
+
+void leave_trace() {
+  if (traces < 0) return;
+  constexpr int most = 32;
+  void* frames[most];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, most), traces);
+}
+
+// Of the faults that have no cause beside their name.
+void trace_fault(int signal, siginfo_t* info, void*) {
+  ::signal(signal, SIG_DFL);
+  leave_trace();
+  if (info->si_code <= 0) ::raise(signal);
+}
+
 void explain_fault(int signal, siginfo_t* info, void*) {
   // The fault repeats unhandled and ends the process.
   ::signal(signal, SIG_DFL);
   if (info->si_code <= 0) {  // sent by a process: must be raised again
+    leave_trace();
     ::raise(signal);
     return;
   }
   wire::StatusPage* const shared = page;
-  if (shared == nullptr) return;
+  if (shared == nullptr) return leave_trace();
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const std::uintptr_t low = stack_low;
   // The kernel keeps a gap of 1 MiB below a stack; a large frame may step past its start.
   const bool in_the_gap = low != 0 && address < low + 65536 && address + (2u << 20) > low;
-  Cause cause(shared->cause);
-  if (in_the_gap) {
-    cause.add("the stack overflowed");
-  } else if (info->si_code == SEGV_MAPERR) {
-    cause.add("there is no memory at address 0x").add_number(address, 16);
-  } else if (info->si_code == SI_KERNEL) {
-    cause.add("the address was none that memory can have");  // the processor does not report it
-  } else {
-    cause.add("the memory at address 0x").add_number(address, 16);
-    cause.add(" may not be used so; it may be for reading alone");
+  {
+    Cause cause(shared->cause);
+    if (in_the_gap) {
+      cause.add("the stack overflowed");
+    } else if (info->si_code == SEGV_MAPERR) {
+      cause.add("there is no memory at address 0x").add_number(address, 16);
+    } else if (info->si_code == SI_KERNEL) {
+      cause.add("the address was none that memory can have");  // the processor does not report it
+    } else {
+      cause.add("the memory at address 0x").add_number(address, 16);
+      cause.add(" may not be used so; it may be for reading alone");
+    }
   }
+  leave_trace();
 }
 
 void answer(int) {
@@ -118,7 +145,11 @@ std::uintptr_t lowest_stack_address() {
 
 }  // namespace
 
-Guards::Guards(const wire::Channel& host) : status_(wire::SharedStatus::from_environment()) {
+Guards::Guards(const wire::Channel& host) : Guards(host.descriptor(), -1) {}
+
+Guards Guards::tracing(int traces) { return Guards(-1, traces); }
+
+Guards::Guards(int host, int traces_file) : status_(wire::SharedStatus::from_environment()) {
   // Ends this worker when its subreaper dies.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -126,11 +157,15 @@ Guards::Guards(const wire::Channel& host) : status_(wire::SharedStatus::from_env
   ::setrlimit(RLIMIT_CORE, &no_core);
 
   page = status_.page();
-  channel = host.descriptor();
+  channel = host;
   null_device = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   stack_low = lowest_stack_address();
   handle_on_a_stack_of_its_own();
   handle(SIGSEGV, explain_fault);
+  if (traces_file >= 0) {
+    prepare_traces(traces_file);
+    for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGABRT}) handle(fault, trace_fault);
+  }
   struct sigaction asked = {};
   asked.sa_handler = answer;
   asked.sa_flags = SA_RESTART | SA_ONSTACK;
@@ -141,6 +176,7 @@ Guards::Guards(const wire::Channel& host) : status_(wire::SharedStatus::from_env
 Guards::~Guards() {
   page = nullptr;
   channel = -1;
+  traces = -1;
 }
 
 void Guards::watch(c10d::Backend* watched) { group = watched; }

@@ -10,13 +10,16 @@ namespace assay::worker {
 // Protects a worker process and tells its host why it ends. One a process, for its life: signals
 // and forks reach global state.
 //  - A segmentation fault leaves its cause in the status page: the address, or a stack overflow of
-//    the main thread.
+//    the main thread. Any fault leaves the calls that led there in the file for traces.
 //  - Questions of the host are answered there, whatever the main thread does.
 //  - A child that a plugin forks has no connection to the host.
 //  - Nothing dumps core; orphaned descendants become this process's children.
 class Guards {
  public:
   explicit Guards(const wire::Channel& channel);
+  // Of a worker without a connection; `traces` is a descriptor that the calls are written to, a line
+  // each as of backtrace_symbols_fd(). It stays open.
+  static Guards tracing(int traces);
   ~Guards();
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
@@ -25,6 +28,8 @@ class Guards {
   static void watch(c10d::Backend* group);
 
  private:
+  Guards(int host, int traces);
+
   wire::SharedStatus status_;
 };
 
