@@ -57,6 +57,23 @@ void add_external_option(po::options_description& options) {
                         "let external variants run their programs on this machine");
 }
 
+void add_name_options(po::options_description& options) {
+  options.add_options()("name", po::value<std::string>()->value_name("NAME"),
+                        "name of the new run (default: the experiment's with a number)")(
+      "save-baseline", po::value<std::string>()->value_name("NAME"),
+      "keep the run as this baseline, in place of an earlier one")(
+      "baseline", po::value<std::string>()->value_name("NAME"),
+      "say how the results have changed since this baseline");
+}
+
+Result<void> check_baseline_name(const std::string& name) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  if (!name.empty() && name.find_first_not_of(plain) == std::string::npos) return {};
+  return fail(ExitCode::bad_input, fmt::format("'{}' is no name for a baseline", name),
+              "use letters, digits, '.', '_' and '-'");
+}
+
 std::filesystem::path results_folder(const po::variables_map& values) {
   return text_or(values, "results", "results");
 }

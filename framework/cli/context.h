@@ -30,6 +30,10 @@ void add_results_option(po::options_description& options);
 void add_plugin_option(po::options_description& options);
 void add_experiment_options(po::options_description& options);
 void add_external_option(po::options_description& options);
+void add_name_options(po::options_description& options);
+
+// Refuses a name that `compare baseline:NAME,…` could not read.
+Result<void> check_baseline_name(const std::string& name);
 
 std::filesystem::path results_folder(const po::variables_map& values);
 std::filesystem::path database_file(const po::variables_map& values);

@@ -118,8 +118,8 @@ std::vector<std::string> differences(const OwnCases& own, const Planned& planned
     const std::set<std::string> known =
         before == own.values.end() ? std::set<std::string>() : before->second;
     if (std::ranges::includes(known, values)) continue;
-    found.push_back(fmt::format("{} is {} in the run and {} now", name, listed(known),
-                                listed(values)));
+    found.push_back(
+        fmt::format("{} is {} in the run and {} now", name, listed(known), listed(values)));
   }
   return found;
 }
@@ -133,7 +133,6 @@ std::vector<std::string> changed_presets(const OwnCases& own, const Planned& pla
   }
   return found;
 }
-
 
 // Accepts an unknown run, which fails where it is opened.
 Result<void> check_experiment_of(store::Database& database, const std::string& run,
@@ -150,14 +149,14 @@ Result<void> check_experiment_of(store::Database& database, const std::string& r
   return {};
 }
 
-
 }  // namespace
 
 void add_resume_options(po::options_description& options) {
   options.add_options()(
       "resume", po::value<std::string>()->value_name("RUN")->implicit_value("latest"),
       "complete a run (default: the experiment's newest): measure cases without a result and those "
-      "measured with other binaries; with the run's own --set and --filter, and without FILE of its "
+      "measured with other binaries; with the run's own --set and --filter, and without FILE of "
+      "its "
       "own experiment")("retry", po::value<std::string>()->value_name("OUTCOMES"),
                         "also measure again the cases with these outcomes, such as oom,timeout; an "
                         "old result stays until the new one is stored")(
@@ -234,10 +233,10 @@ Result<void> check_unchanged(const Context& context, const StoredRun& stored,
     const std::vector<std::string> more = differences(own, planned, added);
     found.insert(found.end(), more.begin(), more.end());
     if (found.empty()) {
-      found.push_back(own.problem.empty()
-                          ? fmt::format("it lacks cases such as {}",
-                                        planned.plan.describe(added.front()))
-                          : "its own experiment cannot be planned any more: " + own.problem);
+      found.push_back(
+          own.problem.empty()
+              ? fmt::format("it lacks cases such as {}", planned.plan.describe(added.front()))
+              : "its own experiment cannot be planned any more: " + own.problem);
     }
   }
   if (found.empty()) return {};

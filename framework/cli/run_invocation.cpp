@@ -106,9 +106,9 @@ Result<RunInvocation> invocation_of_file(const Context& context, const po::varia
 Result<RunInvocation> invocation_of_run(const Context& context, const po::variables_map& values) {
   auto database = open_database(values, store::Access::read_only);
   if (!database) return tl::unexpected(database.error());
-  const auto stored = stored_run(
-      *database, text_or(values, "experiment-of", text_or(values, "resume", "latest")),
-      text_or(values, "case", ""));
+  const auto stored =
+      stored_run(*database, text_or(values, "experiment-of", text_or(values, "resume", "latest")),
+                 text_or(values, "case", ""));
   if (!stored) return tl::unexpected(stored.error());
   const store::Session& from = stored->session;
   if (const auto suite = store::suite_of(from)) {

@@ -46,6 +46,25 @@ class Facts {
   std::map<std::string, std::set<std::string>> values_;
 };
 
+constexpr std::string_view of_environment = "environment ";
+constexpr const char* not_set = "not set";
+
+// Adds that a session had not set a variable of the other side, where it says what it had set. A
+// session that does not say leaves the variable unknown.
+void add_unset(const Side& side, const std::vector<std::string>& names, Facts& facts) {
+  for (const store::Run& run : side.runs) {
+    for (int number = 0; number <= static_cast<int>(run.info.sessions.size()); ++number) {
+      const json& variables =
+          member_of(store::session_of(run.info, number).provenance, "environment");
+      if (!variables.is_object()) continue;
+      for (const std::string& name : names) {
+        if (!name.starts_with(of_environment)) continue;
+        if (!variables.contains(name.substr(of_environment.size()))) facts.add(name, not_set);
+      }
+    }
+  }
+}
+
 std::string text_of(const std::set<std::string>& values) {
   constexpr std::size_t shown = 4;
   std::vector<std::string> texts(values.begin(), values.end());
@@ -79,7 +98,7 @@ void add_session(const store::Session& session, Facts& facts) {
   facts.add("GPU driver", session.machine, "gpu_driver");
   facts.add("commit", commit_of(member_of(session.provenance, "source")));
   facts.add("fingerprint", session.provenance, "fingerprint");
-  facts.add_fields("environment ", member_of(session.provenance, "environment"));
+  facts.add_fields(std::string(of_environment), member_of(session.provenance, "environment"));
 }
 
 void add_run(const store::RunInfo& info, Facts& facts) {
@@ -117,6 +136,8 @@ std::vector<Difference> differences(const Side& a, const Side& b,
   for (const std::string& name : of_b.names()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
+  add_unset(a, names, of_a);
+  add_unset(b, names, of_b);
   std::vector<Difference> found;
   for (const std::string& name : names) {
     const auto a_values = of_a.values(name), b_values = of_b.values(name);

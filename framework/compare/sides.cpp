@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "store/database/baselines.h"
 #include "store/exchange/gzip.h"
 #include "store/exchange/import.h"
 #include "store/records/identity.h"
@@ -33,7 +34,7 @@ class Reader {
     }
     for (const auto& [prefix, select] :
          {std::pair("commit:", &Reader::add_commit), std::pair("machine:", &Reader::add_machine),
-          std::pair("build:", &Reader::add_build)}) {
+          std::pair("build:", &Reader::add_build), std::pair("baseline:", &Reader::add_baseline)}) {
       if (item.starts_with(prefix)) return (this->*select)(item.substr(std::string(prefix).size()));
     }
     return add_named(item);
@@ -62,6 +63,12 @@ class Reader {
     if (!run) return tl::unexpected(run.error());
     add(std::move(*run));
     return {};
+  }
+
+  Result<void> add_baseline(const std::string& name) {
+    auto run = store::baseline_run(*database_, name);
+    if (!run) return tl::unexpected(run.error());
+    return add_named(std::move(*run));
   }
 
   void add(store::Run run) {

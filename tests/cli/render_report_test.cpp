@@ -68,7 +68,8 @@ TEST_F(RenderReport, ARunsOwnReportIsReplacedOnlyByItself) {
   EXPECT_EQ(own->file, file("results/lengths-1/report.md"));
   const std::string before = content("results/lengths-1/report.md");
   const std::string picture = content("results/lengths-1/plot-1.csv");
-  write("mine.yaml", "- heading: {level: 2, text: Mine}\n- plot: {x: seq_len, y: {metric: time}}\n");
+  write("mine.yaml",
+        "- heading: {level: 2, text: Mine}\n- plot: {x: seq_len, y: {metric: time}}\n");
   ReportRequest by_layout{{"lengths-1"}, output("mine.yaml")};
   ReportRequest merged{{"lengths-1", "lengths-2"}};
   ReportRequest filtered{{"lengths-1"}};

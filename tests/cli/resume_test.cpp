@@ -62,9 +62,8 @@ TEST_F(Resume, OfAFileTakesTheOverridesOfTheRun) {
   ASSERT_TRUE(invocation) << invocation.error().text();
   EXPECT_EQ(invocation->plan.size(), 3u);
   EXPECT_EQ(to_text(invocation->plan.get(2, "seq_len")), "1024");
-  EXPECT_EQ(invocation->overrides,
-            (std::vector<std::string>{"--set seq_len=[256, 512, 1024]",
-                                      "--filter attention == flash"}));
+  EXPECT_EQ(invocation->overrides, (std::vector<std::string>{"--set seq_len=[256, 512, 1024]",
+                                                             "--filter attention == flash"}));
 }
 
 TEST_F(Resume, ShowsAndRefusesCasesOfOtherSettings) {

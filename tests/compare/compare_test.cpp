@@ -287,6 +287,23 @@ TEST(Compare, ListsWhatWasNotTheSame) {
   EXPECT_TRUE(compared(a, a).differences.empty());
 }
 
+TEST(Compare, TellsAVariableThatWasNotSetFromOneThatIsUnknown) {
+  const std::string csv = "a,pass,time.samples [ms]\n1,step," + tight + "\n";
+  Side silent = side_of(csv), without = side_of(csv), with = side_of(csv);
+  without.runs[0].info.first.provenance = {{"environment", nlohmann::json::object()}};
+  with.runs[0].info.first.provenance = {{"environment", {{"NCCL_ALGO", "Ring"}}}};
+  const auto of_algorithm = [](const Side& a, const Side& b) {
+    for (const Difference& each : compared(a, b).differences) {
+      if (each.what == "environment NCCL_ALGO") return each.a + " | " + each.b;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(of_algorithm(without, with), "not set | Ring");
+  EXPECT_EQ(of_algorithm(with, without), "Ring | not set");
+  EXPECT_EQ(of_algorithm(silent, with), " | Ring") << "shown as unknown";
+  EXPECT_EQ(of_algorithm(without, without), "");
+}
+
 TEST(Compare, AnUnknownMetricIsAnError) {
   const Side side = side_of("a,pass,time.samples [ms]\n1,step," + tight + "\n");
   const auto comparison = compare(side, side, {.metric = "tiem"});

@@ -82,9 +82,8 @@ TEST(CalibrateTest, ReportsShowSharesOfTheNewestCalibration) {
   EXPECT_THAT(report, HasSubstr("**N/A** (1 cell: precision bf16): no calibration of this machine "
                                 "has measured matmul_bf16 on cpu"));
 
-  const Ended named =
-      assay(folder.path(),
-            {"report", "attention-1", "--ceilings", "calibrate_copy-1", "--output", "named.md"});
+  const Ended named = assay(folder.path(), {"report", "attention-1", "--ceilings",
+                                            "calibrate_copy-1", "--output", "named.md"});
   ASSERT_EQ(named.exit_code, 0) << named.errors;
   EXPECT_THAT(folder.read("named.md"), HasSubstr("copy of calibrate_copy-1"));
 }

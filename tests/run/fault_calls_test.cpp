@@ -22,11 +22,12 @@ TEST(FaultCalls, AreThoseBetweenTheHandlerAndTheCheck) {
 }
 
 TEST(FaultCalls, OfAnAbortedProgramIncludeTheLibraries) {
-  EXPECT_THAT(calls_of_fault({"/opt/lib/libassay_worker.so(+0x51) [0x7f1]",
-                              "/lib/libc.so.6(+0x3c050) [0x7f2]", "/lib/libc.so.6(abort+0xd3) [0x7f3]",
-                              "/home/me/mine.so(mine_step+0x1d) [0x7f4]"},
-                             {}),
-              ElementsAre("abort in libc.so.6", "mine_step in mine.so"));
+  EXPECT_THAT(
+      calls_of_fault(
+          {"/opt/lib/libassay_worker.so(+0x51) [0x7f1]", "/lib/libc.so.6(+0x3c050) [0x7f2]",
+           "/lib/libc.so.6(abort+0xd3) [0x7f3]", "/home/me/mine.so(mine_step+0x1d) [0x7f4]"},
+          {}),
+      ElementsAre("abort in libc.so.6", "mine_step in mine.so"));
 }
 
 TEST(FaultCalls, AreNoneWithoutATrace) { EXPECT_THAT(calls_of_fault({}, {}), IsEmpty()); }

@@ -20,8 +20,9 @@ struct Command {
   Result<ExitCode> (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 15> commands = {{
+constexpr std::array<Command, 16> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
+    {"bench", "Compare variants and sources of your own without a YAML file.", bench_command},
     {"plan", "List every case of an experiment, and what would be skipped here and why.",
      plan_command},
     {"report", "Make the report of stored runs again, also with another layout.", report_command},

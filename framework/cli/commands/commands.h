@@ -8,6 +8,7 @@
 namespace assay::cli {
 
 // `arguments` lacks the names of program and command.
+Result<ExitCode> bench_command(const Arguments& arguments);
 Result<ExitCode> run_command(const Arguments& arguments);
 Result<ExitCode> plan_command(const Arguments& arguments);
 Result<ExitCode> report_command(const Arguments& arguments);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/output.h"
@@ -7,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/context.h"
 #include "run/workers/worker.h"
+#include "store/database/baselines.h"
 #include "store/records/artefacts.h"
 
 namespace assay::cli {
@@ -17,13 +19,15 @@ Usage rm_usage() {
   Usage usage{"rm",
               "RUN…",
               "Removes runs with their results and the files that their cases have left. Reports\n"
-              "stay: remove the run's folder to remove them too.",
+              "stay: remove the run's folder to remove them too. A run that is being measured or "
+              "is kept\nas a baseline is left alone.",
               "assay rm quickstart-1",
               po::options_description("Options"),
               {}};
   add_results_option(usage.options);
   usage.options.add_options()("run", po::value<std::vector<std::string>>()->value_name("RUN"),
-                              "a run; the same as the argument");
+                              "a run; the same as the argument")(
+      "baseline", po::bool_switch(), "also a run that is kept as a baseline");
   usage.positions.add("run", -1);
   return usage;
 }
@@ -54,6 +58,17 @@ Result<void> remove_run(store::Database& database, const std::filesystem::path& 
   return {};
 }
 
+Result<void> refuse_baselines(store::Database& database, const std::vector<std::string>& names) {
+  const auto kept = store::baselines(database);
+  if (!kept) return tl::unexpected(kept.error());
+  for (const auto& [baseline, run] : *kept) {
+    if (std::ranges::count(names, run) == 0) continue;
+    return fail(ExitCode::bad_input, fmt::format("{} is kept as the baseline '{}'", run, baseline),
+                "`--baseline` removes it all the same");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ExitCode> rm_command(const Arguments& arguments) {
@@ -71,6 +86,11 @@ Result<ExitCode> rm_command(const Arguments& arguments) {
     const auto info = database->run_info(name);
     if (!info) return tl::unexpected(info.error());
     names.push_back(info->name);
+  }
+  if (!(**values)["baseline"].as<bool>()) {
+    if (auto allowed = refuse_baselines(*database, names); !allowed) {
+      return tl::unexpected(allowed.error());
+    }
   }
   for (const std::string& name : names) {
     const auto removed = remove_run(*database, results_folder(**values), name);

@@ -15,10 +15,13 @@
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
 #include "cli/suite_outlook.h"
+#include "compare/compare.h"
+#include "compare/render.h"
 #include "run/cases/machine.h"
 #include "run/plugins/compiled_options.h"
 #include "run/schedule/launch.h"
 #include "run/schedule/runner.h"
+#include "store/database/baselines.h"
 
 namespace assay::cli {
 
@@ -55,6 +58,7 @@ Usage run_usage() {
       "file of the case; times are not kept")(
       "experiment-file", po::value<std::vector<std::string>>()->value_name("FILE"),
       "an experiment; the same as the argument");
+  add_name_options(usage.options);
   usage.positions.add("experiment-file", -1);
   return usage;
 }
@@ -64,6 +68,7 @@ struct Finished {
   std::size_t failed = 0;                // cases that are neither ok, skipped nor unsupported
   tl::expected<Rendered, Error> report;  // an error does not stop the next experiment
   std::string resuming;                  // the command that measures the rest; "" after a whole run
+  std::string change;                    // since --baseline
 };
 
 // Absolute paths, so that the run can be repeated from another folder.
@@ -91,6 +96,29 @@ std::string resuming(const po::variables_map& values, const RunInvocation& invoc
   const auto launch = launch_words(values);
   words.insert(words.end(), launch.begin(), launch.end());
   return shell_command(words);
+}
+
+// The run of --baseline, as it is before this one may take its place.
+Result<std::optional<std::string>> baseline_asked(const po::variables_map& values,
+                                                  store::Database& database) {
+  if (values.count("baseline") == 0) return std::optional<std::string>();
+  auto run = store::baseline_run(database, text_or(values, "baseline", ""));
+  if (!run) return tl::unexpected(run.error());
+  return std::optional(std::move(*run));
+}
+
+// The comparison of the run with its baseline, as `assay compare` prints it.
+Result<std::string> change_since(store::Database& database, const std::string& baseline,
+                                 const std::string& now) {
+  compare::Side before{baseline, {}}, after{now, {}};
+  for (compare::Side* side : {&before, &after}) {
+    auto run = database.load_run(side->name);
+    if (!run) return tl::unexpected(run.error());
+    side->runs.push_back(std::move(*run));
+  }
+  const auto comparison = compare::compare(before, after, {});
+  if (!comparison) return tl::unexpected(comparison.error());
+  return compare::to_terminal(*comparison);
 }
 
 // Warns where cases of a stored run were repeated with other binaries.
@@ -136,6 +164,8 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
   if (!database) return tl::unexpected(database.error());
   const auto resume = run_to_resume(values, *database, invocation);
   if (!resume) return tl::unexpected(resume.error());
+  const auto baseline = baseline_asked(values, *database);
+  if (!baseline) return tl::unexpected(baseline.error());
 
   run::RunRequest request{context.installation,
                           context.catalogue,
@@ -155,6 +185,8 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
     request.suite = invocation.suite->record;
     tell_outlook(context, values, *invocation.suite, *resume, *database);
   }
+  request.name = text_or(values, "name", "");
+  request.baseline = text_or(values, "save-baseline", "");
   if (values.count("under") > 0) {
     auto tool = run::ProfilingTool::find(text_or(values, "under", ""));
     if (!tool) return tl::unexpected(tool.error());
@@ -179,6 +211,11 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
         outcome == Outcome::ok || outcome == Outcome::skipped || outcome == Outcome::unsupported;
     if (!fine) finished.failed += count;
   }
+  if (*baseline) {
+    auto change = change_since(*database, **baseline, finished.end.run);
+    if (!change) return tl::unexpected(change.error());
+    finished.change = std::move(*change);
+  }
   if (finished.end.interrupted) finished.resuming = resuming(values, invocation, finished.end.run);
   return finished;
 }
@@ -191,6 +228,7 @@ ExitCode print(const Finished& finished) {
     print_error("{}\n", finished.report.error().text());
     code = finished.report.error().exit_code;
   }
+  if (!finished.change.empty()) print_out("{}", finished.change);
   if (finished.end.interrupted) {
     print_out("interrupted; `{}` measures the rest\n", finished.resuming);
   }
@@ -198,6 +236,23 @@ ExitCode print(const Finished& finished) {
     code = std::max(code, ExitCode::some_case_not_ok);
   }
   return code;
+}
+
+Result<void> check_names(const po::variables_map& values, std::size_t files, bool stored) {
+  const bool resumed =
+      values.count("resume") > 0 || values.count("retry") > 0 || (values["rerun"].as<bool>());
+  for (const char* option : {"name", "save-baseline"}) {
+    if (values.count(option) == 0) continue;
+    if (resumed) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("--{} is for a new run, and this one is resumed", option));
+    }
+    if (!stored && files > 1) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("--{} is for one run, and {} experiments are named", option, files));
+    }
+  }
+  return check_baseline_name(text_or(values, "save-baseline", "main"));
 }
 
 // Reads all experiments before the first is measured; the error lists the mistakes of all.
@@ -217,6 +272,9 @@ Result<std::vector<RunInvocation>> all_invocations(const Context& context,
   if (!stored && files.empty()) {
     return fail(ExitCode::bad_input, "no experiment was named",
                 "for example `assay run experiments/quickstart.yaml`");
+  }
+  if (auto named = check_names(values, files.size(), stored); !named) {
+    return tl::unexpected(named.error());
   }
   std::vector<RunInvocation> all;
   std::optional<Error> wrong;

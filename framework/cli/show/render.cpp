@@ -119,10 +119,10 @@ Result<Rendered> render_report(const Context& context, store::Database& database
     inputs.folder = rendered.file.has_parent_path() ? rendered.file.parent_path() : ".";
     if (auto made = make_folder(inputs.folder); !made) return tl::unexpected(made.error());
   }
-  const auto document =
-      of_suite ? document_of_suite(context, database, results, request, loaded, inputs)
-      : request.layout ? document_of_layout(inputs, *request.layout)
-                       : document_of_run(inputs);
+  const auto document = of_suite
+                            ? document_of_suite(context, database, results, request, loaded, inputs)
+                        : request.layout ? document_of_layout(inputs, *request.layout)
+                                         : document_of_run(inputs);
   if (!document) return tl::unexpected(document.error());
   const auto markdown = report::to_markdown(*document);
   if (!markdown) return tl::unexpected(markdown.error());

@@ -22,8 +22,8 @@ struct Rendered {
   std::vector<Diagnostic> problems;
 };
 
-// Prints tables, summary and path, or the report itself, to stdout and problems to stderr; bad_input
-// where there are any.
+// Prints tables, summary and path, or the report itself, to stdout and problems to stderr;
+// bad_input where there are any.
 ExitCode print(const Rendered& rendered);
 
 struct ReportRequest {

@@ -167,7 +167,8 @@ class CheckedWorker {
                            : "it did not finish within " + human_duration(limit_s());
     if (end && !cause_.empty()) result.complaint += ", " + printable(cause_);
     if (!words.empty()) result.complaint += "; it said: " + last_line(words);
-    listener_.ended(result, {end ? end->text() : "", calls_of_fault(trace_, request_.plugin_files)});
+    listener_.ended(result,
+                    {end ? end->text() : "", calls_of_fault(trace_, request_.plugin_files)});
     const auto place = std::find(names_.begin(), names_.end(), result.check) - names_.begin();
     // The first check makes the plugin; without it no other can run.
     if (place == 0) return std::optional<std::size_t>();
@@ -195,8 +196,8 @@ class CheckedWorker {
   const CheckListener& listener_;
   bool announce_suite_ = false;
   Clock::time_point last_message_;
-  std::string received_;  // from the FIFO: the beginning of a line
-  std::string printed_;   // the end of its standard output and error
+  std::string received_;            // from the FIFO: the beginning of a line
+  std::string printed_;             // the end of its standard output and error
   std::vector<std::string> trace_;  // of a fault, as the worker wrote it
   std::string cause_;               // of a fault
   std::vector<std::string> names_;

@@ -12,7 +12,8 @@ namespace assay::run {
 // How a worker ended in the middle of a check.
 struct WorkerEnd {
   std::string how;  // "signal 11 (SIGSEGV: …)", "exit code 3"; "" where its time was up
-  std::vector<std::string> calls;  // that led to a fault, innermost first: "Mine::forward in mine.so"
+  std::vector<std::string>
+      calls;  // that led to a fault, innermost first: "Mine::forward in mine.so"
 };
 
 struct CheckListener {

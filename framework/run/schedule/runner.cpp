@@ -15,6 +15,7 @@
 #include "run/schedule/launch.h"
 #include "run/schedule/provenance.h"
 #include "run/schedule/under_tool.h"
+#include "store/database/baselines.h"
 #include "store/records/identity.h"
 
 namespace assay::run {
@@ -86,9 +87,17 @@ class Run {
     info.title = request_.experiment.title;
     info.first = this_session();
     info.started = timestamp_utc();
-    auto name = database_.begin_numbered_run(std::move(info));
-    if (!name) return tl::unexpected(name.error());
-    end_.run = std::move(*name);
+    if (!request_.baseline.empty()) {
+      info.first.provenance[store::baseline_member] = request_.baseline;
+    }
+    if (request_.name.empty()) {
+      auto name = database_.begin_numbered_run(std::move(info));
+      if (!name) return tl::unexpected(name.error());
+      end_.run = std::move(*name);
+    } else {
+      info.name = end_.run = request_.name;
+      if (auto begun = database_.begin_run(info); !begun) return begun;
+    }
     return claim();
   }
 
@@ -110,7 +119,11 @@ class Run {
     select(*recorded);
     // A suite's record may have changed although no case did.
     if (!selection_.wants_any() && !work_.of_suite()) return {};
-    const auto session = database_.continue_run(end_.run, this_session());
+    store::Session now = this_session();
+    if (const std::string baseline = store::baseline_name(*info); !baseline.empty()) {
+      now.provenance[store::baseline_member] = baseline;
+    }
+    const auto session = database_.continue_run(end_.run, now);
     if (!session) return tl::unexpected(session.error());
     session_ = *session;
     if (selection_.places.empty()) return {};

@@ -55,6 +55,8 @@ struct RunRequest {
   BuildCompiled build_compiled = {};         // empty: cases that ask for it are skipped
   std::optional<ProfilingTool> under = {};   // starts the workers; nothing measured is kept
   std::optional<LaunchRequest> launch = {};  // starts the ranks; empty: this host does
+  std::string name = {};                     // of a new run; "": the experiment's with a number
+  std::string baseline = {};                 // that the run is kept as (store/database/baselines.h)
   // Of a suite, in place of the plan; `experiment` then has its name, title and text.
   std::vector<ChapterPlan> chapters = {};
   store::SuiteRecord suite = {};  // its chapters and texts, for the record

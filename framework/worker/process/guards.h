@@ -17,8 +17,8 @@ namespace assay::worker {
 class Guards {
  public:
   explicit Guards(const wire::Channel& channel);
-  // Of a worker without a connection; `traces` is a descriptor that the calls are written to, a line
-  // each as of backtrace_symbols_fd(). It stays open.
+  // Of a worker without a connection; `traces` is a descriptor that the calls are written to, a
+  // line each as of backtrace_symbols_fd(). It stays open.
   static Guards tracing(int traces);
   ~Guards();
   Guards(const Guards&) = delete;
