@@ -1,5 +1,7 @@
 #include "base/shell_command.h"
 
+#include <filesystem>
+
 #include "base/text.h"
 
 namespace assay {
@@ -16,6 +18,21 @@ std::string quoted(const std::string& word) {
 }
 
 }  // namespace
+
+std::string called_as() {
+  const auto words = read_file("/proc/self/cmdline");
+  const std::string name = words ? words->substr(0, words->find('\0')) : std::string();
+  return std::filesystem::path(name).filename() == "assay" ? name : "assay";
+}
+
+std::string as_called(std::string text) {
+  constexpr std::string_view hinted = "`assay ";
+  const std::string name = "`" + quoted(called_as()) + " ";
+  for (std::size_t at = 0; (at = text.find(hinted, at)) != std::string::npos; at += name.size()) {
+    text.replace(at, hinted.size(), name);
+  }
+  return text;
+}
 
 std::string shell_command(const std::vector<std::string>& words) {
   std::vector<std::string> parts;

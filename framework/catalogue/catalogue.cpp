@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "catalogue/compiled.h"
+#include "catalogue/names.h"
 
 namespace assay::catalogue {
 
@@ -130,6 +131,12 @@ Result<Catalogue> assemble(std::string fingerprint, std::vector<PluginInfo> plug
            fmt::format("{} '{}' is already the name of a plugin in {}", b.kind, b.name, a.file),
            "rename one of them or remove one of the files"});
     }
+  }
+  for (const PluginInfo& plugin : plugins) {
+    if (is_plugin_name(plugin.name)) continue;
+    error.diagnostics.push_back({{plugin.file},
+                                 fmt::format("'{}' cannot name a {}", plugin.name, plugin.kind),
+                                 plugin_name_rule});
   }
   for (const PluginInfo& plugin : plugins) {
     for (const std::string& device : plugin.devices) {

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "catalogue/catalogue.h"
+#include "catalogue/names.h"
 #include "yaml/document.h"
 #include "yaml/values.h"
 
@@ -142,16 +143,10 @@ class DescriptorReader {
 
   std::string name() {
     std::string name = required_text("name");
-    const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
-      return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
-    });
-    if (plain && (name.empty() || std::isalpha(static_cast<unsigned char>(name[0])) != 0)) {
+    if (name.empty() || is_plugin_name(name))
       return name;  // required_text has refused an empty one
-    }
     complain(root_.find("name")->where,
-             fmt::format("'{}' cannot name a variant: a name has letters, digits, '_' and '-', and "
-                         "begins with a letter",
-                         name));
+             fmt::format("'{}' cannot name a variant: {}", name, plugin_name_rule));
     return {};
   }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cli/context.h"
-#include "store/exchange/gzip.h"
 #include "store/exchange/import.h"
 #include "store/records/suite.h"
 
@@ -30,14 +29,14 @@ bool same_machine(const nlohmann::json& a, const nlohmann::json& b) {
   return !host.empty() && host == b.value("host", "") && gpu_names(a) == gpu_names(b);
 }
 
-Result<store::Run> named_run(store::Database& database, const std::string& name) {
-  const std::string plain = store::plain_name(name).string();
-  if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson") || plain.ends_with(".csv")) {
-    return store::import_file(name);
+Result<store::Run> named_run(store::Database* database, const std::string& name) {
+  if (store::is_run_file(name)) return store::import_file(name);
+  if (database == nullptr) {
+    return fail(ExitCode::bad_input, fmt::format("there is no run '{}'", name));
   }
-  const auto known = run_name(database, name);
+  const auto known = run_name(*database, name);
   if (!known) return tl::unexpected(known.error());
-  return database.load_run(*known);
+  return database->load_run(*known);
 }
 
 bool is_calibration(const std::string& experiment) {
@@ -89,7 +88,7 @@ Result<report::Ceilings> ceilings_of_machine(store::Database& database,
   return ceilings;
 }
 
-Result<report::Ceilings> ceilings_named(store::Database& database,
+Result<report::Ceilings> ceilings_named(store::Database* database,
                                         const std::vector<std::string>& names) {
   report::Ceilings ceilings;
   for (const std::string& name : names) {

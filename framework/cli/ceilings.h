@@ -18,7 +18,7 @@ Result<report::Ceilings> ceilings_of_machine(store::Database& database,
 // The ceilings of these runs, of any machine; the first run that measured one counts. A name is a
 // stored run, `latest` or an exported file (*.jsonl, *.ndjson, *.csv). Fails where a run measured
 // no ceiling.
-Result<report::Ceilings> ceilings_named(store::Database& database,
+Result<report::Ceilings> ceilings_named(store::Database* database,
                                         const std::vector<std::string>& names);
 
 }  // namespace assay::cli

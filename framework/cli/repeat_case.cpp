@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
+#include "cli/command_line.h"
 #include "run/process/environment.h"
 #include "store/records/identity.h"
 
@@ -111,7 +112,7 @@ RepeatedCase repeat_case(const store::Run& run, const store::CaseResult& result,
   RepeatedCase repeated;
   add_environment(provenance, present, repeated);
   std::vector<std::string>& words = repeated.words;
-  words.insert(words.end(), {"assay", "run"});
+  words.insert(words.end(), {called_as(), "run"});
   // An imported run may be called --help, which needs the equals sign.
   const auto add = [&](const char* option, const std::string& value) {
     if (value.starts_with('-')) {

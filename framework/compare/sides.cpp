@@ -9,24 +9,18 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "store/database/baselines.h"
-#include "store/exchange/gzip.h"
 #include "store/exchange/import.h"
 #include "store/records/identity.h"
 
 namespace assay::compare {
 namespace {
 
-bool is_file(std::string_view item) {
-  const std::string name = store::plain_name(item).string();
-  return name.ends_with(".jsonl") || name.ends_with(".ndjson") || name.ends_with(".csv");
-}
-
 class Reader {
  public:
   Reader(std::string name, const OpenDatabase& open) : open_(open) { side_.name = std::move(name); }
 
   Result<void> add(const std::string& item) {
-    if (is_file(item)) return add_file(item);
+    if (store::is_run_file(item)) return add_file(item);
     if (!database_) {
       auto opened = open_();
       if (!opened) return tl::unexpected(opened.error());

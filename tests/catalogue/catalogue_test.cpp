@@ -41,6 +41,19 @@ TEST(CatalogueTest, TwoPluginsOfOneKindAndNameAreRefusedNamingBothFiles) {
   EXPECT_TRUE(assemble("f", {named("norm", "same"), named("attention", "same")}));
 }
 
+TEST(CatalogueTest, ANameThatADescriptorCouldNotHaveIsRefusedOfALibraryToo) {
+  PluginInfo odd = named("norm", "two words");
+  const auto refused = assemble("f", {odd});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("'two words' cannot name a norm; a name has letters"),
+            std::string::npos)
+      << refused.error().text();
+  for (const char* name : {"mine", "Mine-2", "a_b"}) {
+    odd.name = name;
+    EXPECT_TRUE(assemble("f", {odd})) << name;
+  }
+}
+
 TEST(CatalogueTest, AParameterNamedAsEveryResultIsToldApartByIsRefused) {
   for (const std::string name : {"rank", "pass", "run", "attention", "world_size"}) {
     PluginInfo workload = named("workload", "w", "w.so");

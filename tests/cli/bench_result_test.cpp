@@ -96,7 +96,7 @@ TEST(Bench, ShowsTheChangeSinceABaseline) {
 TEST(Bench, MarksWhatDidNotTakeTurnsAndShowsWhatFailed) {
   store::Run run = run_of({{"flash", 2}, {"peer", 1}}, 8);
   for (store::CaseResult& result : run.cases) {
-    if (text_of(result.parameters, "attention") != "peer") continue;
+    if (store::text_of(result.parameters, "attention") != "peer") continue;
     result.facts.interleaved.emplace();
     result.facts.interleaved->apart = "it is external";
   }

@@ -38,7 +38,7 @@ class RenderReport : public store::testing::TemporaryFolder {
 
   Result<Rendered> render(const ReportRequest& request) {
     auto database = store::Database::open(file("results/assay.db"), store::Access::read_only);
-    return render_report(context_, *database, file("results"), request);
+    return render_report(context_, database ? &*database : nullptr, file("results"), request);
   }
 
   std::string content(const std::string& name) const {
@@ -108,6 +108,16 @@ TEST_F(RenderReport, GoesToStandardOutputWithoutAFile) {
   EXPECT_THAT(printed, Not(HasSubstr("report: ")));
   EXPECT_FALSE(std::filesystem::exists(file("results/lengths-1")));
   EXPECT_FALSE(std::filesystem::exists("-"));
+}
+
+TEST_F(RenderReport, OfAnExportedFileNeedsNoDatabase) {
+  std::filesystem::remove(file("results/assay.db"));
+  write("figures.csv", "seq_len,pass,time.samples [ms]\n64,forward,[1 2]\n128,forward,[3 4]\n");
+  auto rendered = render({{output("figures.csv")}});
+  ASSERT_TRUE(rendered) << rendered.error().text();
+  EXPECT_EQ(rendered->file, file("figures.md"));
+  EXPECT_THAT(content("figures.md"), HasSubstr("| seq_len"));
+  EXPECT_TRUE(std::filesystem::exists(file("figures-plot-1.csv")));
 }
 
 TEST_F(RenderReport, RefusesAFileThatIsNoMarkdown) {

@@ -28,7 +28,7 @@ TEST_P(HelpTest, HasAnExampleOfItself) {
 INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
                          ::testing::Values("run", "plan", "report", "compare", "calibrate", "list",
                                            "show", "new", "check", "schema", "doctor", "export",
-                                           "import", "rm", "worker"),
+                                           "import", "rm", "worker", "bench"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 TEST(HelpTest, OfTheProgramNamesEveryCommand) {
@@ -37,9 +37,39 @@ TEST(HelpTest, OfTheProgramNamesEveryCommand) {
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* command :
        {"run", "plan", "report", "compare", "calibrate", "list", "show", "new", "check", "schema",
-        "doctor", "export", "import", "rm", "worker"}) {
+        "doctor", "export", "import", "rm", "worker", "bench"}) {
     EXPECT_THAT(ended.output, HasSubstr(std::string("\n  ") + command + " "));
   }
+}
+
+TEST(ListAndShow, TakeEverythingThatShips) {
+  const Folder folder;
+  EXPECT_THAT(assay(folder.path(), {"list", "layouts"}).output, HasSubstr("\nmodel_totals\n"));
+  EXPECT_THAT(assay(folder.path(), {"list", "experiments"}).output, HasSubstr("quickstart\n"));
+  const Ended experiment = assay(folder.path(), {"show", "experiment/quickstart"});
+  EXPECT_EQ(experiment.exit_code, 0) << experiment.errors;
+  EXPECT_THAT(experiment.output, HasSubstr("experiment: quickstart\n"));
+  EXPECT_THAT(assay(folder.path(), {"show", "layout/model_totals"}).output, HasSubstr("table"));
+  EXPECT_THAT(assay(folder.path(), {"show", "model/small"}).output, HasSubstr("d_model"));
+  EXPECT_THAT(assay(folder.path(), {"show", "layout/model_totls"}).errors,
+              HasSubstr("there is no layout 'model_totls'; did you mean 'model_totals'?"));
+}
+
+TEST(Version, IsOneLineWithTheCommit) {
+  const Folder folder;
+  const Ended ended = assay(folder.path(), {"--version"});
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.output, ::testing::MatchesRegex("assay [0-9]+\\.[0-9]+\\.[0-9]+[^\n]*\n"));
+}
+
+TEST(Hints, NameTheProgramAsItWasCalled) {
+  const Folder folder;
+  std::filesystem::create_directory_symlink(ASSAY_BUILD_DIR "/bin", folder.path() / "here");
+  const Ended beside = program(folder.path(), {"here/assay", "show"});
+  EXPECT_THAT(beside.errors, HasSubstr("`here/assay list` lists it"));
+  const Ended on_path =
+      program(folder.path(), {"sh", "-c", "PATH=" ASSAY_BUILD_DIR "/bin:$PATH; assay show"});
+  EXPECT_THAT(on_path.errors, HasSubstr("`assay list` lists it"));
 }
 
 TEST(Schema, IsTheOneThatEditorsAreGiven) {

@@ -69,12 +69,14 @@ class RowReader {
       if (row.pass == pass && row.parameters == parameters) return row;
     }
     BenchRow row;
-    for (const std::string& name : result_.names) row.place[name] = text_of(parameters, name);
-    row.variant = text_of(parameters, result_.kind);
+    for (const std::string& name : result_.names)
+      row.place[name] = store::text_of(parameters, name);
+    row.variant = store::text_of(parameters, result_.kind);
     std::vector<std::string> options;
     for (const std::string& name : varying_) {
       if (!is_option(name, result_.kind) || !parameters.contains(name)) continue;
-      options.push_back(name.substr(result_.kind.size() + 1) + " " + text_of(parameters, name));
+      options.push_back(name.substr(result_.kind.size() + 1) + " " +
+                        store::text_of(parameters, name));
     }
     if (!options.empty()) row.variant += " (" + join(options, ", ") + ")";
     row.pass = pass;
@@ -119,7 +121,7 @@ compare::Sampled sampled(const BenchRow& row) { return {row.samples, row.sizes};
 
 compare::Criteria criteria_for(const BenchRow& row) {
   compare::Criteria criteria;
-  criteria.between_runs = text_of(row.parameters, "device") == "cuda"
+  criteria.between_runs = store::text_of(row.parameters, "device") == "cuda"
                               ? compare::between_runs_on_gpu
                               : compare::between_runs_on_cpu;
   return criteria;

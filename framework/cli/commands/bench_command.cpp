@@ -225,7 +225,7 @@ class Bench {
     request.baseline = text_or(values_, "save-baseline", "");
     Progress progress(::isatty(STDERR_FILENO) != 0);
     auto end = run::run_experiment(request, database, progress);
-    if (end) report_ = render_report(context_, database, results_folder(values_), {{end->run}});
+    if (end) report_ = render_report(context_, &database, results_folder(values_), {{end->run}});
     progress.close();
     return end;
   }
@@ -236,7 +236,7 @@ class Bench {
               values_.count("write") > 0 ? "" : " (`--write FILE` keeps it)", yaml, end.run);
     if (report_) print_out("report: {}\n", report_->file.string());
     if (end.interrupted) {
-      std::vector<std::string> words = {"assay", "run", "--resume", end.run};
+      std::vector<std::string> words = {called_as(), "run", "--resume", end.run};
       for (const std::string& file : all_files(words_, values_)) {
         words.insert(words.end(), {"--plugin", file});
       }

@@ -247,7 +247,7 @@ Result<Measured> measure(const Context& context, const po::variables_map& values
     return tl::unexpected(end.error());
   }
   const auto rendered =
-      render_report(context, database, results_folder(values), ReportRequest{{end->run}});
+      render_report(context, &database, results_folder(values), ReportRequest{{end->run}});
   progress.close();
   if (!rendered) return tl::unexpected(rendered.error());
   print_out("report: {}\n", rendered->file.string());

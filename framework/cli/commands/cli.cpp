@@ -6,9 +6,13 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/output.h"
 #include "base/text.h"
+#include "cli/command_line.h"
 #include "cli/commands/commands.h"
+#include "run/process/installation.h"
+#include "run/schedule/provenance.h"
 
 namespace assay::cli {
 
@@ -31,8 +35,9 @@ constexpr std::array<Command, 16> commands = {{
     {"calibrate",
      "Measure this machine's ceilings: copies, matrix products, launches, collectives.",
      calibrate_command},
-    {"list", "List plugins, experiments, models and runs.", list_command},
-    {"show", "Show everything known of one plugin, model or run.", show_command},
+    {"list", "List plugins, experiments, layouts, models, runs and baselines.", list_command},
+    {"show", "Show everything known of one plugin, experiment, layout, model or run.",
+     show_command},
     {"new", "Write a working variant with its test.", new_command},
     {"check", "Check one plugin with the conformance suite of its kind.", check_command},
     {"schema", "Print the JSON Schema of experiments, for editors.", schema_command},
@@ -46,15 +51,29 @@ constexpr std::array<Command, 16> commands = {{
 void print_help() {
   print_out(
       "assay measures the parts of LLM training systems and writes the report.\n\n"
-      "assay COMMAND [options]\n\nCommands:\n");
+      "assay COMMAND [options]\nassay --version\n\nCommands:\n");
   for (const Command& command : commands) print_out("  {:<9} {}\n", command.name, command.summary);
   print_out(
       "\n`assay COMMAND --help` shows the options and an example.\n\nExample:\n"
       "  assay run experiments/quickstart.yaml\n");
 }
 
+// "assay 0.1.0, commit 47cad82a64e5 with uncommitted changes"
+void print_version() {
+  std::string text = "assay " ASSAY_VERSION;
+  if (const auto installation = run::find_installation()) {
+    const nlohmann::json source = run::source_state(*installation);
+    constexpr std::size_t digits = 12;
+    const std::string commit = string_at(source, "commit").substr(0, digits);
+    if (!commit.empty()) text += ", commit " + commit;
+    const bool changed = !commit.empty() && member_of(source, "clean") == nlohmann::json(false);
+    if (changed) text += " with uncommitted changes";
+  }
+  print_out("{}\n", text);
+}
+
 int complain(const Error& error) {
-  print_error("{}\n", error.text());
+  print_error("{}\n", as_called(error.text()));
   return static_cast<int>(error.exit_code);
 }
 
@@ -77,6 +96,10 @@ int run_command_line(int argc, char** argv) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
     return static_cast<int>(words.empty() ? ExitCode::bad_input : ExitCode::ok);
+  }
+  if (words[0] == "--version") {
+    print_version();
+    return static_cast<int>(ExitCode::ok);
   }
   std::vector<std::string> names;
   for (const Command& command : commands) {

@@ -7,20 +7,22 @@
 #include "cli/commands/commands.h"
 #include "cli/context.h"
 #include "config/suite.h"
+#include "store/database/baselines.h"
 #include "yaml/document.h"
 
 namespace assay::cli {
 
 namespace {
 
-const std::vector<std::string> topics = {"plugins", "experiments", "models", "runs"};
+const std::vector<std::string> topics = {"plugins", "experiments", "layouts",
+                                         "models",  "runs",        "baselines"};
 
 Usage list_usage() {
   Usage usage{
       "list",
-      "[plugins|experiments|models|runs|KIND]",
-      "Lists the plugins of every kind or of one, the experiments and suites, the models or the "
-      "runs.",
+      "[plugins|experiments|layouts|models|runs|baselines|KIND]",
+      "Lists the plugins of every kind or of one, the experiments and suites, the layouts of "
+      "reports,\nthe models, the runs or the baselines.",
       "assay list attention",
       po::options_description("Options"),
       {}};
@@ -66,6 +68,15 @@ Result<ExitCode> print_runs(const po::variables_map& values) {
   return ExitCode::ok;
 }
 
+Result<ExitCode> print_baselines(const po::variables_map& values) {
+  auto database = open_database(values, store::Access::read_only);
+  if (!database) return tl::unexpected(database.error());
+  const auto known = store::baselines(*database);
+  if (!known) return tl::unexpected(known.error());
+  for (const auto& [name, run] : *known) print_out("{:<20} {}\n", name, run);
+  return ExitCode::ok;
+}
+
 }  // namespace
 
 Result<ExitCode> list_command(const Arguments& arguments) {
@@ -74,6 +85,7 @@ Result<ExitCode> list_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   const std::string topic = text_or(**values, "topic", "plugins");
   if (topic == "runs") return print_runs(**values);
+  if (topic == "baselines") return print_baselines(**values);
   const bool kind = catalogue::is_kind(topic);
   if (!kind && std::find(topics.begin(), topics.end(), topic) == topics.end()) {
     std::vector<std::string> known = topics;
@@ -83,7 +95,12 @@ Result<ExitCode> list_command(const Arguments& arguments) {
   }
   const auto context = open_context(texts(**values, "plugin"));
   if (!context) return tl::unexpected(context.error());
-  if (topic == "models") {
+  if (topic == "layouts") {
+    for (const auto& [name, file] :
+         yaml::documents_below(context->installation.configs() / "layouts")) {
+      print_out("{}\n", name);
+    }
+  } else if (topic == "models") {
     print_out("{}\n", join(yaml::names_in(context->installation.configs() / "models"), "\n"));
   } else if (topic == "experiments") {
     print_experiments(context->installation.experiments());

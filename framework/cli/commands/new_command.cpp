@@ -7,6 +7,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
+#include "catalogue/names.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
 
@@ -43,7 +44,9 @@ struct Variant {
   // "my_norm" → "MyNorm".
   std::string class_name() const {
     std::string text;
-    for (const std::string& word : split(name, '_')) {
+    std::string words = name;
+    std::ranges::replace(words, '-', '_');
+    for (const std::string& word : split(words, '_')) {
       if (word.empty()) continue;
       text += static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
       text += word.substr(1);
@@ -63,12 +66,9 @@ Result<Variant> read_variant(const std::string& what, bool cuda) {
                                        {std::begin(catalogue::kinds), std::end(catalogue::kinds)})),
                 "for example: assay new attention/mine");
   }
-  const bool plain = std::all_of(variant.name.begin(), variant.name.end(), [](char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
-  });
-  if (!plain || variant.name.empty() || variant.name[0] < 'a') {
+  if (!catalogue::is_plugin_name(variant.name)) {
     return fail(ExitCode::bad_input, fmt::format("'{}' cannot be a variant's name", variant.name),
-                "use lower-case letters, digits and '_', beginning with a letter");
+                catalogue::plugin_name_rule);
   }
   if (cuda && variant.kind != "attention" && variant.kind != "norm") {
     return fail(ExitCode::bad_input, fmt::format("there is no CUDA template of a {}", variant.kind),

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands/commands.h"
 #include "cli/show/render.h"
+#include "store/exchange/import.h"
 
 namespace assay::cli {
 
@@ -10,9 +13,10 @@ namespace {
 Usage report_usage() {
   Usage usage{
       "report",
-      "RUN…",
-      "Makes the report of stored runs; several runs are merged into one report. `latest` is\n"
-      "the newest run. Of a suite it is one document of the chapters that have results.",
+      "RUN|FILE…",
+      "Makes the report of stored runs or exported files; several are merged into one report. "
+      "`latest` is\nthe newest run. Of a suite it is one document of the chapters that have "
+      "results.",
       "assay report latest --layout model_totals --filter 'seq_len == 256'",
       po::options_description("Options"),
       {}};
@@ -43,13 +47,14 @@ Result<ExitCode> report_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   const auto context = open_context();
   if (!context) return tl::unexpected(context.error());
-  auto database = open_database(**values, store::Access::read_only);
-  if (!database) return tl::unexpected(database.error());
   std::vector<std::string> asked = texts(**values, "run");
   if (asked.empty()) asked = {"latest"};
+  const bool stored = !std::ranges::all_of(asked, store::is_run_file);
+  auto database = open_database(**values, store::Access::read_only);
+  if (!database && stored) return tl::unexpected(database.error());
   std::vector<std::string> runs;
   for (const std::string& name : asked) {
-    auto run = run_name(*database, name);
+    auto run = store::is_run_file(name) ? Result<std::string>(name) : run_name(*database, name);
     if (!run) return tl::unexpected(run.error());
     runs.push_back(std::move(*run));
   }
@@ -58,7 +63,7 @@ Result<ExitCode> report_command(const Arguments& arguments) {
                                       : std::nullopt;
   };
   const auto rendered = render_report(
-      *context, *database, results_folder(**values),
+      *context, database ? &*database : nullptr, results_folder(**values),
       {runs, optional_text("layout"), optional_text("output"), texts(**values, "ceilings"),
        texts(**values, "filter"), texts(**values, "only")});
   if (!rendered) return tl::unexpected(rendered.error());

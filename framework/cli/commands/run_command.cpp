@@ -84,7 +84,7 @@ std::vector<std::string> absolute(const std::vector<std::string>& files) {
 
 std::string resuming(const po::variables_map& values, const RunInvocation& invocation,
                      const std::string& run) {
-  std::vector<std::string> words = {"assay", "run"};
+  std::vector<std::string> words = {called_as(), "run"};
   words.insert(words.end(), invocation.words.begin(), invocation.words.end());
   words.insert(words.end(), {"--resume", run});
   if (values.count("results") > 0)
@@ -132,9 +132,9 @@ void tell_other_binaries(store::Database& database, const std::string& before,
     return was != stored->end() && was->second.build != entry.second.build;
   });
   if (others == 0) return;
-  print_error(
+  write_error(as_called(fmt::format(
       "{} of {} {} measured with other binaries than in {}; `assay show` names a case's binaries\n",
-      others, repeated->size(), repeated->size() == 1 ? "case was" : "cases were", before);
+      others, repeated->size(), repeated->size() == 1 ? "case was" : "cases were", before)));
 }
 
 // Says what a suite will measure before it begins.
@@ -202,7 +202,7 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
     return tl::unexpected(end.error());
   }
   auto report =
-      render_report(context, *database, results_folder(values), ReportRequest{{end->run}});
+      render_report(context, &*database, results_folder(values), ReportRequest{{end->run}});
   progress.close();
   if (invocation.of) tell_other_binaries(*database, *invocation.of, end->run);
   Finished finished{std::move(*end), 0, std::move(report), {}};

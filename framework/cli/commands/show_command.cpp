@@ -12,27 +12,31 @@
 #include "cli/repeat_case.h"
 #include "cli/show/case_page.h"
 #include "cli/show/document.h"
-#include "config/presets.h"
 #include "run/process/environment.h"
+#include "run/process/installation.h"
 #include "run/workers/worker.h"
 #include "store/records/identity.h"
 #include "store/records/suite.h"
+#include "yaml/document.h"
 
 namespace assay::cli {
 
 namespace {
 
+// What is shown as it is written, beside the kinds of plugins.
+constexpr std::string_view document_kinds[] = {"experiment", "layout", "model"};
+
 Usage show_usage() {
-  Usage usage{
-      "show",
-      "KIND/NAME | model/NAME | RUN[/CASE]",
-      "Shows everything known of one plugin, model or run, or of one case of a run with the "
-      "command that\nmeasures it again. CASE is a number, the beginning of a key (6 digits "
-      "or more) or an expression;\none that matches several cases lists them.",
-      "assay show attention/naive\n  assay show quickstart-1/3\n"
-      "  assay show latest --case 'outcome == oom && seq_len > 1024'",
-      po::options_description("Options"),
-      {}};
+  Usage usage{"show",
+              "KIND/NAME | experiment/NAME | layout/NAME | model/NAME | RUN[/CASE]",
+              "Shows everything known of one plugin, experiment, layout, model or run, or of one "
+              "case of a run with the "
+              "command that\nmeasures it again. CASE is a number, the beginning of a key (6 digits "
+              "or more) or an expression;\none that matches several cases lists them.",
+              "assay show attention/naive\n  assay show quickstart-1/3\n"
+              "  assay show latest --case 'outcome == oom && seq_len > 1024'",
+              po::options_description("Options"),
+              {}};
   add_results_option(usage.options);
   usage.options.add_options()("what", po::value<std::string>()->value_name("NAME"),
                               "what to show; the same as the argument")(
@@ -152,13 +156,32 @@ tl::unexpected<Error> not_a_run(const std::string& what, const Error& error) {
   if (slash == std::string::npos) return tl::unexpected(error);
   const std::string kind = what.substr(0, slash), name = what.substr(slash + 1);
   std::vector<std::string> known(std::begin(catalogue::kinds), std::end(catalogue::kinds));
-  known.emplace_back("model");
+  known.insert(known.end(), std::begin(document_kinds), std::end(document_kinds));
   const bool is_case = name.find_first_not_of("0123456789abcdef") == std::string::npos ||
                        name.find_first_of("=<>") != std::string::npos;
   if (is_case && !nearest(kind, known)) return tl::unexpected(error);
   return fail(ExitCode::bad_input,
               fmt::format("unknown kind '{}'{}", kind, suggestion(kind, known)),
               "no run has this name either");
+}
+
+// Prints a shipped document of this name.
+Result<ExitCode> show_document(const run::Installation& installation, const std::string& kind,
+                               const std::string& name) {
+  const std::filesystem::path folder =
+      kind == "experiment" ? installation.experiments() : installation.configs() / (kind + "s");
+  const auto known = yaml::documents_below(folder);
+  const auto found = known.find(name);
+  if (found == known.end()) {
+    std::vector<std::string> names;
+    for (const auto& [each, file] : known) names.push_back(each);
+    return fail(ExitCode::bad_input,
+                fmt::format("there is no {} '{}'{}", kind, name, suggestion(name, names)));
+  }
+  const auto text = read_file(found->second.string());
+  if (!text) return tl::unexpected(text.error());
+  print_out("# {}\n{}", found->second.string(), *text);
+  return ExitCode::ok;
 }
 
 Result<ExitCode> show_run(const po::variables_map& values, const std::string& what) {
@@ -197,22 +220,14 @@ Result<ExitCode> show_command(const Arguments& arguments) {
   if (what.empty()) return fail(ExitCode::bad_input, "say what to show", "`assay list` lists it");
   const std::string kind = what.substr(0, what.find('/'));
   const std::string name = what.size() > kind.size() ? what.substr(kind.size() + 1) : "";
-  if (kind != "model" && !catalogue::is_kind(kind)) return show_run(**values, what);
+  if (std::ranges::count(document_kinds, kind) > 0) {
+    const auto installation = run::find_installation();
+    if (!installation) return tl::unexpected(installation.error());
+    return show_document(*installation, kind, name);
+  }
+  if (!catalogue::is_kind(kind)) return show_run(**values, what);
   const auto context = open_context(texts(**values, "plugin"));
   if (!context) return tl::unexpected(context.error());
-  if (kind == "model") {
-    const config::Presets presets(context->installation.configs(), ".");
-    const auto known = presets.names("models");
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return fail(ExitCode::bad_input,
-                  fmt::format("there is no model '{}'{}", name, suggestion(name, known)));
-    }
-    const auto text =
-        read_file((context->installation.configs() / "models" / (name + ".yaml")).string());
-    if (!text) return tl::unexpected(text.error());
-    print_out("{}", *text);
-    return ExitCode::ok;
-  }
   const catalogue::PluginInfo* plugin = context->catalogue.find(kind, name);
   if (plugin == nullptr) {
     std::vector<std::string> known;

@@ -46,7 +46,7 @@ std::vector<std::string> names_of(const store::SuiteRecord& suite) {
 
 class SuiteBuilder {
  public:
-  SuiteBuilder(const Context& context, store::Database& database,
+  SuiteBuilder(const Context& context, store::Database* database,
                const std::filesystem::path& results, const ReportRequest& request,
                const std::vector<store::Run>& runs, const report::Inputs& place)
       : context_(context),
@@ -129,7 +129,7 @@ class SuiteBuilder {
   }
 
   const Context& context_;
-  store::Database& database_;
+  store::Database* database_;
   const std::filesystem::path& results_;
   const ReportRequest& request_;
   const std::vector<store::Run>& runs_;
@@ -138,7 +138,7 @@ class SuiteBuilder {
 
 }  // namespace
 
-report::Inputs inputs_of(const Context& context, store::Database& database,
+report::Inputs inputs_of(const Context& context, store::Database* database,
                          const std::filesystem::path& results,
                          const std::vector<std::string>& ceilings,
                          const std::vector<store::Run>& runs) {
@@ -152,9 +152,10 @@ report::Inputs inputs_of(const Context& context, store::Database& database,
     const auto passes = passes_of(context.catalogue, *source.written);
     inputs.passes.insert(inputs.passes.end(), passes.begin(), passes.end());
   }
-  inputs.ceilings = [&database, ceilings](const store::Run& source) {
-    return ceilings.empty() ? ceilings_of_machine(database, source.info.first.machine)
-                            : ceilings_named(database, ceilings);
+  inputs.ceilings = [database, ceilings](const store::Run& source) {
+    if (!ceilings.empty()) return ceilings_named(database, ceilings);
+    return database == nullptr ? Result<report::Ceilings>()
+                               : ceilings_of_machine(*database, source.info.first.machine);
   };
   return inputs;
 }
@@ -177,7 +178,7 @@ Result<report::Document> document_of_run(report::Inputs inputs) {
   return plain;
 }
 
-Result<report::Document> document_of_suite(const Context& context, store::Database& database,
+Result<report::Document> document_of_suite(const Context& context, store::Database* database,
                                            const std::filesystem::path& results,
                                            const ReportRequest& request,
                                            const std::vector<store::Run>& runs,

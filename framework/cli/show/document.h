@@ -11,7 +11,7 @@ namespace assay::cli {
 
 // What a report of these runs needs, without folder and spec. The runs outlive it. `results`: the
 // folder with the runs' files.
-report::Inputs inputs_of(const Context& context, store::Database& database,
+report::Inputs inputs_of(const Context& context, store::Database* database,
                          const std::filesystem::path& results,
                          const std::vector<std::string>& ceilings,
                          const std::vector<store::Run>& runs);
@@ -23,7 +23,7 @@ Result<report::Document> document_of_run(report::Inputs inputs);
 // The document of a suite from its stored runs, which all have a record of one. `only`: names of
 // chapters; empty: all. Pictures go to a folder for each chapter below
 // the folder of `place`, with its prefix.
-Result<report::Document> document_of_suite(const Context& context, store::Database& database,
+Result<report::Document> document_of_suite(const Context& context, store::Database* database,
                                            const std::filesystem::path& results,
                                            const ReportRequest& request,
                                            const std::vector<store::Run>& runs,

@@ -9,10 +9,12 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
+#include "cli/command_line.h"
 #include "cli/show/document.h"
 #include "cli/show/outcome_summary.h"
 #include "cli/show/report_file.h"
 #include "report/page/report.h"
+#include "store/exchange/import.h"
 #include "store/records/suite.h"
 #include "yaml/document.h"
 
@@ -64,6 +66,12 @@ Result<bool> are_suites(const std::vector<store::Run>& runs, const ReportRequest
       "report them apart, or with --layout");
 }
 
+Result<store::Run> load(store::Database* database, const std::string& name) {
+  if (store::is_run_file(name)) return store::import_file(name);
+  if (database != nullptr) return database->load_run(name);
+  return fail(ExitCode::bad_input, fmt::format("there is no run '{}'", name));
+}
+
 Result<void> make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -82,13 +90,13 @@ bool differs(const std::filesystem::path& file, const std::string& content) {
 
 }  // namespace
 
-Result<Rendered> render_report(const Context& context, store::Database& database,
+Result<Rendered> render_report(const Context& context, store::Database* database,
                                const std::filesystem::path& results, const ReportRequest& request) {
   const auto file = report_file(results, request);
   if (!file) return tl::unexpected(file.error());
   std::vector<store::Run> loaded;
   for (const std::string& name : request.runs) {
-    auto run = database.load_run(name);
+    auto run = load(database, name);
     if (!run) return tl::unexpected(run.error());
     if (auto kept = keep_cases(request.filters, *run); !kept) return tl::unexpected(kept.error());
     if (run->cases.empty() && !request.filters.empty()) continue;
@@ -97,7 +105,7 @@ Result<Rendered> render_report(const Context& context, store::Database& database
   if (loaded.empty()) {
     std::string hint =
         fmt::format("--filter '{}' drops all of them", join(request.filters, "' and '"));
-    if (const auto run = database.load_run(request.runs.front())) {
+    if (const auto run = load(database, request.runs.front())) {
       const std::string unknown = unknown_names(request.filters, *run);
       if (!unknown.empty()) hint += ": " + unknown;
     }
@@ -146,8 +154,8 @@ ExitCode print(const Rendered& rendered) {
   if (rendered.file.empty()) {
     write_out(rendered.markdown);
   } else {
-    print_out("{}\n{}report: {}{}\n", rendered.tables, rendered.summary, rendered.file.string(),
-              rendered.replaced ? " (in place of an earlier file)" : "");
+    print_out("{}\n{}report: {}{}\n", rendered.tables, as_called(rendered.summary),
+              rendered.file.string(), rendered.replaced ? " (in place of an earlier file)" : "");
   }
   if (rendered.problems.empty()) return ExitCode::ok;
   std::fflush(stdout);

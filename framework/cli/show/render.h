@@ -27,7 +27,8 @@ struct Rendered {
 ExitCode print(const Rendered& rendered);
 
 struct ReportRequest {
-  std::vector<std::string> runs;  // several are merged in this order
+  // Stored runs or exported files (store::is_run_file); several are merged in this order.
+  std::vector<std::string> runs;
   // A layout of configs/layouts by its name, or a path ending in .yaml; else the `report` of the
   // first run's experiment.
   std::optional<std::string> layout = {};
@@ -39,9 +40,10 @@ struct ReportRequest {
 };
 
 // Writes the report of stored runs, of suites a document of all chapters that have results, where
-// cli/show/report_file.h says. A mistake in a layout is an error and writes no report; a run's own
+// cli/show/report_file.h says. `database` may be null where all runs are files; no ceilings of this
+// machine are known then. A mistake in a layout is an error and writes no report; a run's own
 // report is made as far as possible.
-Result<Rendered> render_report(const Context& context, store::Database& database,
+Result<Rendered> render_report(const Context& context, store::Database* database,
                                const std::filesystem::path& results, const ReportRequest& request);
 
 }  // namespace assay::cli

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "store/exchange/gzip.h"
+#include "store/exchange/import.h"
 
 namespace assay::cli {
 
@@ -18,12 +20,20 @@ std::string digest(const std::vector<std::string>& parts) {
   return sha256_hex(join(parts, "\n")).substr(0, digest_digits);
 }
 
+// A file's name without folder and endings.
+std::string plain_run_name(const std::string& run) {
+  if (!store::is_run_file(run)) return run;
+  return std::filesystem::path(store::plain_name(run)).stem().string();
+}
+
 // "-model_totals-with-toy-2": what tells the report from the run's own; "" of that.
 std::string difference(const ReportRequest& request) {
   std::string name;
   if (request.layout) name += "-" + std::filesystem::path(*request.layout).stem().string();
   if (request.runs.size() > 1) {
-    name += "-with-" + join({request.runs.begin() + 1, request.runs.end()}, "-");
+    for (std::size_t i = 1; i < request.runs.size(); ++i) {
+      name += (i == 1 ? "-with-" : "-") + plain_run_name(request.runs[i]);
+    }
   }
   if (!request.only.empty()) name += "-only-" + join(request.only, "-");
   if (!request.filters.empty()) name += "-filter-" + digest(request.filters);
@@ -43,8 +53,14 @@ Result<ReportFile> report_file(const std::filesystem::path& results, const Repor
   ReportFile file;
   if (!request.output) {
     const std::string other = difference(request);
-    file.own = other.empty();
-    file.path = results / request.runs.front() / ("report" + other + ".md");
+    const std::string& first = request.runs.front();
+    if (store::is_run_file(first)) {
+      std::filesystem::path beside = store::plain_name(first);
+      file.path = beside.replace_extension().string() + other + ".md";
+    } else {
+      file.own = other.empty();
+      file.path = results / first / ("report" + other + ".md");
+    }
   } else if (*request.output != "-") {
     file.path = *request.output;
     std::string extension = file.path.extension().string();

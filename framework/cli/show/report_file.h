@@ -15,7 +15,8 @@ struct ReportFile {
 
 // Where the report goes: to --output, else into the first run's folder. There report.md is the
 // run's own; a report of a layout, of several runs or of some cases has a name that says so.
-// Refuses an output that is no Markdown.
+// That of an exported file, figures.jsonl, is figures.md beside it. Refuses an output that is no
+// Markdown.
 Result<ReportFile> report_file(const std::filesystem::path& results, const ReportRequest& request);
 
 }  // namespace assay::cli

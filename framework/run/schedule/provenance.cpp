@@ -16,10 +16,8 @@ extern char** environ;
 
 namespace assay::run {
 
-namespace {
+namespace {}  // namespace
 
-// The commit that the build recorded, else the one ASSAY_SOURCE_COMMIT states, whose `clean` is
-// unknown.
 nlohmann::json source_state(const Installation& installation) {
   if (const auto text = read_file(installation.source())) {
     auto built_from = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
@@ -29,8 +27,6 @@ nlohmann::json source_state(const Installation& installation) {
   if (stated == nullptr || *stated == '\0') return nullptr;
   return {{"commit", stated}, {"clean", nullptr}};
 }
-
-}  // namespace
 
 nlohmann::json collect_provenance(const Installation& installation,
                                   const catalogue::Catalogue& catalogue,

@@ -14,6 +14,10 @@
 
 namespace assay::run {
 
+// {"commit", "clean"}: what the build recorded, else what ASSAY_SOURCE_COMMIT states, whose `clean`
+// is null; null without either.
+nlohmann::json source_state(const Installation& installation);
+
 // What the cases of a session are measured with, as docs/results.md lists it. plugins: files named
 // with --plugin.
 nlohmann::json collect_provenance(const Installation& installation,

@@ -93,6 +93,11 @@ void drop_computed_statistics(std::map<std::string, double>& statistics) {
   statistics.erase("drift");
 }
 
+bool is_run_file(std::string_view name) {
+  const std::string plain = plain_name(name).string();
+  return plain.ends_with(".jsonl") || plain.ends_with(".ndjson") || plain.ends_with(".csv");
+}
+
 Result<Run> import_file(const std::filesystem::path& path, const ImportOptions& options) {
   const Result<std::string> text = read_limited(path, options.file_bytes);
   if (!text) return tl::unexpected(text.error());

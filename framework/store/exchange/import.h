@@ -22,6 +22,10 @@ struct ImportOptions {
   std::size_t file_bytes = std::size_t{256} << 20;
 };
 
+// Whether the name is that of an exported file, not of a run: *.jsonl, *.ndjson, *.csv, also
+// packed.
+bool is_run_file(std::string_view name);
+
 // Reads JSON Lines (*.jsonl, *.ndjson, or text that begins with a brace) or CSV, as docs/results.md
 // describes them. The run's figures are in base units. Database::add_run stores it.
 //
