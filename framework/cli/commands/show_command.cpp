@@ -11,12 +11,11 @@
 #include "cli/context.h"
 #include "cli/repeat_case.h"
 #include "cli/show/case_page.h"
-#include "cli/show/document.h"
+#include "cli/show/run_page.h"
 #include "run/process/environment.h"
 #include "run/process/installation.h"
 #include "run/workers/worker.h"
 #include "store/records/identity.h"
-#include "store/records/suite.h"
 #include "yaml/document.h"
 
 namespace assay::cli {
@@ -109,27 +108,6 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
     print_out("  memory estimate: {} bytes\n", plugin.memory_estimate);
 }
 
-void print_line(const store::CaseResult& result) {
-  print_out("{:>6} {:<11} {}{}{}\n", result.ordinal + 1, to_text(result.outcome), result.key_text,
-            result.reason.empty() ? "" : ": ", result.reason);
-}
-
-void print_run(const store::Run& run) {
-  print_out("{}: {}\n  started {}, {}\n", run.info.name, run.info.title, run.info.started,
-            run.info.finished.empty() ? "not finished" : "finished " + run.info.finished);
-  nlohmann::json provenance = run.info.first.provenance;
-  const auto suite = store::suite_of(run.info);
-  if (suite) provenance.erase("suite");
-  print_out("  machine: {}\n  provenance: {}\n", run.info.first.machine.dump(), provenance.dump());
-  if (suite) {
-    print_out("  chapters:\n");
-    for (const std::string& line : split(trim(suite_summary({run}, {})), '\n')) {
-      print_out("    {}\n", line);
-    }
-  }
-  for (const store::CaseResult& each : run.cases) print_line(each);
-}
-
 // `choice`: the text after the run's slash, or of --case.
 Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& run,
                             const std::string& choice) {
@@ -137,7 +115,7 @@ Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& r
   if (!cases) return tl::unexpected(cases.error());
   if (cases->size() > 1) {
     print_out("'{}' matches {} cases of {}:\n", choice, cases->size(), run.info.name);
-    for (const store::CaseResult* each : *cases) print_line(*each);
+    print_out("{}", case_table(*cases));
     return ExitCode::ok;
   }
   const store::CaseResult& result = *cases->front();
@@ -206,7 +184,7 @@ Result<ExitCode> show_run(const po::variables_map& values, const std::string& wh
     if (choice.empty()) return fail(ExitCode::bad_input, "no case is named after the slash");
   }
   if (!choice.empty()) return show_cases(values, *run, choice);
-  print_run(*run);
+  print_out("{}", run_page(*run));
   return ExitCode::ok;
 }
 
