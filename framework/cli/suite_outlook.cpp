@@ -34,14 +34,9 @@ SuiteOutlook outlook_of(const PlannedSuite& suite, const run::Work& work, const 
   return outlook;
 }
 
-std::string SuiteOutlook::text(const std::string& suite) const {
-  std::string text =
-      fmt::format("suite {}: {} of {}, {}", suite, chapters - left.size(),
-                  counted(chapters, "chapter", "chapters"), counted(cases, "case", "cases"));
-  if (shared > 0) text += fmt::format(", {} of them shared by several chapters", shared);
-  const std::size_t rest = cases - done;
+std::string estimated_time(std::size_t rest, std::size_t known, double seconds) {
   const std::size_t unknown = rest - known;
-  text += "\nestimated time: ";
+  std::string text = "estimated time: ";
   if (rest == 0) {
     text += "none, all cases have a result";
   } else if (known == 0) {
@@ -52,7 +47,24 @@ std::string SuiteOutlook::text(const std::string& suite) const {
                         counted(known, "case", "cases"));
     if (unknown > 0) text += fmt::format("; {} unknown", counted(unknown, "case is", "cases are"));
   }
-  text += "\n";
+  return text + "\n";
+}
+
+std::string estimated_time(const run::Work& work, const WallTimes& times) {
+  std::set<std::string> keys;  // equal cases are measured once
+  for (std::size_t item = 0; item < work.size(); ++item) keys.insert(work.key(item));
+  double seconds = 0;
+  const auto known = times({keys.begin(), keys.end()});
+  for (const auto& [key, each] : known) seconds += each;
+  return estimated_time(keys.size(), known.size(), seconds);
+}
+
+std::string SuiteOutlook::text(const std::string& suite) const {
+  std::string text =
+      fmt::format("suite {}: {} of {}, {}", suite, chapters - left.size(),
+                  counted(chapters, "chapter", "chapters"), counted(cases, "case", "cases"));
+  if (shared > 0) text += fmt::format(", {} of them shared by several chapters", shared);
+  text += "\n" + estimated_time(cases - done, known, seconds);
   for (const std::string& chapter : left) text += "left out: " + chapter + "\n";
   return text;
 }

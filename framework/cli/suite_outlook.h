@@ -28,6 +28,12 @@ struct SuiteOutlook {
 using WallTimes =
     std::function<std::map<std::string, double>(const std::vector<std::string>& keys)>;
 
+// A line: the time that `rest` cases may take, of which earlier runs measured `known` in `seconds`.
+std::string estimated_time(std::size_t rest, std::size_t known, double seconds);
+
+// The line of an experiment's cases, all of which are to be measured.
+std::string estimated_time(const run::Work& work, const WallTimes& times);
+
 // `done`: the keys of a resumed run's results.
 SuiteOutlook outlook_of(const PlannedSuite& suite, const run::Work& work, const WallTimes& times,
                         const std::set<std::string>& done = {});

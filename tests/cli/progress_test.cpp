@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/show/outcome_summary.h"
 
 namespace assay::cli {
@@ -47,6 +49,52 @@ TEST(Progress, LeavesALineForEachCaseThatIsNotOkOnATerminal) {
   EXPECT_THAT(text, HasSubstr("\r\033[K2/2 attention=flash: unsupported (2.0 s): flash wants bf16\n"
                               "\r\033[K[####################] 2/2 1 ok, 1 unsupported"));
   EXPECT_THAT(text, Not(HasSubstr("attention=naive: ok")));
+}
+
+// Stderr while two cases run on a terminal of these widths, one after the other.
+std::string shown_at(std::size_t first, std::size_t then) {
+  ::testing::internal::CaptureStderr();
+  std::size_t width = first;
+  Progress progress(true, [&] { return width; });
+  progress.run_started("toy-1", 12, 0);
+  progress.case_started(0, "attention=naive, seq_len=4096, precision=größer");
+  width = then;
+  progress.case_finished(ended(0, Outcome::ok, ""));
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(Progress, FitsANarrowTerminalAndKeepsTheCounts) {
+  const std::string text = shown_at(30, 30);
+  for (const std::string& drawn : split(text.substr(text.find('\r')), '\r')) {
+    const std::string line = drawn.substr(std::min(drawn.size(), std::string("\033[K").size()));
+    EXPECT_LT(display_width(line), 30u) << line;
+    EXPECT_EQ(valid_utf8(line), line) << "a character is whole or absent";
+  }
+  EXPECT_THAT(text, HasSubstr("\r\033[K1/12 1 ok"));
+  EXPECT_THAT(text, Not(HasSubstr("[...")));
+}
+
+TEST(Progress, TakesAwayALineThatANarrowerTerminalHasWrapped) {
+  // 79 columns take two lines of 40, and one goes up.
+  EXPECT_THAT(shown_at(80, 40), HasSubstr("\r\033[1A\033[J1/12 1 ok"));
+  EXPECT_THAT(shown_at(80, 30), HasSubstr("\r\033[2A\033[J"));
+  EXPECT_THAT(shown_at(40, 80), Not(HasSubstr("A\033[J")));
+}
+
+TEST(Progress, ColoursOutcomesWhereItMay) {
+  ::testing::internal::CaptureStderr();
+  Progress progress(true, {}, Colours(true));
+  progress.run_started("toy-1", 1, 0);
+  progress.case_started(0, "attention=naive");
+  progress.case_finished(ended(0, Outcome::oom, "too large"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(": \033[31moom\033[0m ("));
+}
+
+TEST(Terminal, ShowsMarkdownWithoutItsSigns) {
+  const std::string text = "**mine against naive**: 2× as fast \\| see [a case](x.md) at \\<1";
+  EXPECT_EQ(plain_markdown(text, Colours(false)),
+            "mine against naive: 2× as fast | see a case at <1");
+  EXPECT_THAT(plain_markdown(text, Colours(true)), StartsWith("\033[1mmine against naive\033[0m:"));
 }
 
 store::Run run_of(std::vector<store::CaseResult> cases) {

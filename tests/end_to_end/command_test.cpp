@@ -97,6 +97,23 @@ TEST(Plan, EstimatesEveryCaseAndSaysWhatWouldBeSkipped) {
   EXPECT_THAT(ended.output, HasSubstr("; 2 would be skipped here, 0 may not fit\n"));
 }
 
+TEST(Plan, EstimatesTheTimeFromEarlierRunsOfTheSameCases) {
+  const Folder folder;
+  const auto text = [](const char* lengths) {
+    return "experiment: timed\nworkload: attention\nmatrix: {seq_len: [" + std::string(lengths) +
+           "]}\nfixed: {attention: naive, batch: 1, heads: 1, d_head: 16, device: cpu}\n"
+           "measure: {passes: [forward], warmup: 1, samples: 2}\n";
+  };
+  const std::string file = folder.write("timed.yaml", text("8, 16"));
+  EXPECT_THAT(assay(folder.path(), {"plan", file}).output,
+              HasSubstr("estimated time: unknown, no earlier run measured any of 2 cases\n"));
+  ASSERT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
+  folder.write("timed.yaml", text("8, 16, 32"));
+  EXPECT_THAT(assay(folder.path(), {"plan", file}).output,
+              ContainsRegex("estimated time: [^\n]+ for 2 cases that earlier runs measured; 1 case "
+                            "is unknown\n"));
+}
+
 TEST(Plan, SaysWhichVariantsAndClocksNeedAGpu) {
   const Folder folder;
   const std::string file = folder.write(

@@ -223,7 +223,7 @@ class Bench {
                             }};
     request.name = text_or(values_, "name", "");
     request.baseline = text_or(values_, "save-baseline", "");
-    Progress progress(::isatty(STDERR_FILENO) != 0);
+    Progress progress = Progress::of_stderr();
     auto end = run::run_experiment(request, database, progress);
     if (end) report_ = render_report(context_, &database, results_folder(values_), {{end->run}});
     progress.close();

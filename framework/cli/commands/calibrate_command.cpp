@@ -240,7 +240,7 @@ Result<Measured> measure(const Context& context, const po::variables_map& values
   for (const auto& filter : calibration.given.filters) {
     request.overrides.push_back("--filter " + filter);
   }
-  Progress progress(::isatty(STDERR_FILENO) != 0);
+  Progress progress = Progress::of_stderr();
   const auto end = run::run_experiment(request, database, progress);
   if (!end) {
     progress.close();

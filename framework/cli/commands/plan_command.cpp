@@ -31,7 +31,7 @@ Usage plan_usage() {
       "Lists every case of an experiment with its estimated memory, what would be skipped on this\n"
       "machine and why, and which cases take turns. It runs none of them. Of a suite it lists "
       "every\n"
-      "chapter, the total of cases and the time that earlier runs of them took.",
+      "chapter and the total of cases. The time is what earlier runs of the same cases took.",
       "assay plan experiments/model_timing.yaml --filter 'model == small'",
       po::options_description("Options"),
       {}};
@@ -250,6 +250,13 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   const run::Surroundings around = {context->catalogue, invocation->experiment, machine,
                                     context->catalogue.uses_cuda()};
   Planner(context->installation, around, invocation->plan, allow_external).print();
+  // A key takes some microseconds, and a plan this large takes days.
+  constexpr std::size_t most_looked_up = 10'000;
+  if (invocation->plan.size() <= most_looked_up) {
+    const run::Work work(context->catalogue, machine, allow_external, invocation->experiment,
+                         invocation->plan);
+    print_out("{}", estimated_time(work, times_of(**values)));
+  }
   return ExitCode::ok;
 }
 

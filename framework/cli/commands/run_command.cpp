@@ -195,7 +195,7 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
   auto launch = launch_request(values, context.installation);
   if (!launch) return tl::unexpected(launch.error());
   request.launch = std::move(*launch);
-  Progress progress(::isatty(STDERR_FILENO) != 0);
+  Progress progress = Progress::of_stderr();
   auto end = run::run_experiment(request, *database, progress);
   if (!end) {
     progress.close();

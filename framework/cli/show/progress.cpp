@@ -17,7 +17,9 @@ namespace {
 
 constexpr int bar_width = 20;
 
-int terminal_width() {
+constexpr std::size_t narrow = 60;  // columns, too few for the bar itself
+
+std::size_t terminal_width() {
   winsize size = {};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
@@ -37,6 +39,15 @@ std::string marked(const store::CaseResult& result) {
 }
 
 }  // namespace
+
+Progress::Progress(bool terminal, std::function<std::size_t()> width, Colours colours)
+    : terminal_(terminal), width_(std::move(width)), colours_(colours) {
+  if (!width_) width_ = terminal_width;
+}
+
+Progress Progress::of_stderr() {
+  return Progress(::isatty(STDERR_FILENO) != 0, terminal_width, Colours::of_stream(STDERR_FILENO));
+}
 
 void Progress::run_started(const std::string& run, std::size_t cases, std::size_t already_done) {
   total_ = cases;
@@ -63,8 +74,8 @@ void Progress::case_finished(const store::CaseResult& result) {
   const bool shown = !terminal_ || result.outcome != Outcome::ok;
   if (shown) {
     // On a terminal the line replaces the bar, which draw() shows again below it.
-    say(fmt::format("{}{}/{} {}: {}{} ({}){}{}\n", terminal_ ? "\r\033[K" : "", done_, total_,
-                    description_, to_text(result.outcome), marked(result),
+    say(fmt::format("{}{}/{} {}: {}{} ({}){}{}\n", clearing(), done_, total_, description_,
+                    colours_.outcome(to_text(result.outcome)), marked(result),
                     human_duration(result.wall_s), result.reason.empty() ? "" : ": ",
                     result.reason));
   }
@@ -74,7 +85,7 @@ void Progress::case_finished(const store::CaseResult& result) {
 void Progress::interrupted() {
   say(fmt::format(
       "{}interrupted: assay finishes the current measurement; interrupt again to stop at once\n",
-      terminal_ ? "\r\033[K" : ""));
+      clearing()));
 }
 
 void Progress::close() { say(terminal_ && total_ > 0 ? "\n" : ""); }
@@ -87,11 +98,26 @@ void Progress::say(const std::string& text) {
 
 void Progress::draw(const std::string& activity) {
   if (!terminal_ || !error_stream_is_ready()) return;
-  std::string line = fmt::format("{} {}/{} {}{} | {} | {}", bar(done_, total_), done_, total_,
-                                 outcomes(), time_left(), description_, activity);
-  const auto width = static_cast<std::size_t>(terminal_width() - 1);
-  if (line.size() > width) line.resize(width);
-  say("\r\033[K" + line);
+  // The last column stays free: a terminal may wrap behind it.
+  const std::string text = line(activity, std::max<std::size_t>(width_(), 2) - 1);
+  say(clearing() + text);
+  drawn_ = display_width(text);
+}
+
+std::string Progress::line(const std::string& activity, std::size_t width) const {
+  const std::string counts = fmt::format("{}/{} {}{}", done_, total_, outcomes(), time_left());
+  const std::string doing = fmt::format(" | {} | {}", description_, activity);
+  if (width >= narrow) return first_columns(bar(done_, total_) + " " + counts + doing, width);
+  return first_columns(counts + doing, width);
+}
+
+std::string Progress::clearing() {
+  if (!terminal_) return "";
+  const std::size_t width = std::max<std::size_t>(width_(), 1);
+  const std::size_t wrapped = drawn_ == 0 ? 0 : (drawn_ - 1) / width;
+  drawn_ = 0;
+  if (wrapped == 0) return "\r\033[K";
+  return fmt::format("\r\033[{}A\033[J", wrapped);
 }
 
 std::string Progress::outcomes() const {

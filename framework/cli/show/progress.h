@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 
+#include "cli/show/terminal.h"
 #include "run/schedule/runner.h"
 
 namespace assay::cli {
@@ -12,7 +14,11 @@ namespace assay::cli {
 // with its reason; elsewhere a line for every case. The run goes on where stderr cannot be written.
 class Progress final : public run::Observer {
  public:
-  explicit Progress(bool terminal) : terminal_(terminal) {}
+  // width: columns of the terminal now, which may change.
+  explicit Progress(bool terminal, std::function<std::size_t()> width = {},
+                    Colours colours = Colours(false));
+  // Of standard error as it is.
+  static Progress of_stderr();
 
   void run_started(const std::string& run, std::size_t cases, std::size_t already_done) override;
   void told(const std::string& what) override;
@@ -28,8 +34,14 @@ class Progress final : public run::Observer {
   void draw(const std::string& activity);
   std::string outcomes() const;
   std::string time_left() const;
+  std::string line(const std::string& activity, std::size_t width) const;
+  // What takes the drawn bar away, also where a narrower terminal has wrapped it.
+  std::string clearing();
 
   bool terminal_;
+  std::function<std::size_t()> width_;
+  Colours colours_;
+  std::size_t drawn_ = 0;  // columns of the bar that is on screen
   std::size_t total_ = 0;
   std::size_t done_ = 0;
   std::size_t measured_ = 0;  // in this session, for the time left

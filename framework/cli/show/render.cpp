@@ -13,6 +13,7 @@
 #include "cli/show/document.h"
 #include "cli/show/outcome_summary.h"
 #include "cli/show/report_file.h"
+#include "cli/show/terminal.h"
 #include "report/page/report.h"
 #include "store/exchange/import.h"
 #include "store/records/suite.h"
@@ -70,6 +71,27 @@ Result<store::Run> load(store::Database* database, const std::string& name) {
   if (store::is_run_file(name)) return store::import_file(name);
   if (database != nullptr) return database->load_run(name);
   return fail(ExitCode::bad_input, fmt::format("there is no run '{}'", name));
+}
+
+std::vector<std::string> findings_of(const report::Document& document) {
+  std::vector<std::string> findings;
+  for (const report::Section& section : document.sections) {
+    const auto* list = std::get_if<report::List>(&section);
+    if (list == nullptr || !list->findings) continue;
+    findings.insert(findings.end(), list->items.begin(), list->items.end());
+  }
+  return findings;
+}
+
+void print_findings(const std::vector<std::string>& findings) {
+  constexpr std::size_t most = 20;
+  if (findings.empty()) return;
+  const Colours colours = Colours::of_stream(STDOUT_FILENO);
+  print_out("\n{}\n", colours.bold("Findings"));
+  for (std::size_t i = 0; i < std::min(findings.size(), most); ++i) {
+    print_out("- {}\n", plain_markdown(findings[i], colours));
+  }
+  if (findings.size() > most) print_out("- and {} more in the report\n", findings.size() - most);
 }
 
 Result<void> make_folder(const std::filesystem::path& folder) {
@@ -146,6 +168,7 @@ Result<Rendered> render_report(const Context& context, store::Database* database
   rendered.tables =
       of_suite ? suite_summary(loaded, request.only) : report::to_terminal(*document, 0);
   rendered.summary = outcome_summary(loaded);
+  rendered.findings = of_suite ? std::vector<std::string>() : findings_of(*document);
   rendered.problems = document->problems;
   return rendered;
 }
@@ -156,6 +179,7 @@ ExitCode print(const Rendered& rendered) {
   } else {
     print_out("{}\n{}report: {}{}\n", rendered.tables, as_called(rendered.summary),
               rendered.file.string(), rendered.replaced ? " (in place of an earlier file)" : "");
+    print_findings(rendered.findings);
   }
   if (rendered.problems.empty()) return ExitCode::ok;
   std::fflush(stdout);

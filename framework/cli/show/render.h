@@ -13,17 +13,18 @@
 namespace assay::cli {
 
 struct Rendered {
-  std::filesystem::path file;  // the Markdown report; empty: it goes to standard output
-  std::string markdown;        // where there is no file
-  bool replaced = false;       // the file was there with another content
-  std::string tables;          // for the terminal
-  std::string summary;         // cli/show/outcome_summary.h
+  std::filesystem::path file;         // the Markdown report; empty: it goes to standard output
+  std::string markdown;               // where there is no file
+  bool replaced = false;              // the file was there with another content
+  std::string tables;                 // for the terminal
+  std::string summary;                // cli/show/outcome_summary.h
+  std::vector<std::string> findings;  // Markdown
   // The parts that could not be made as asked; the report names them too.
   std::vector<Diagnostic> problems;
 };
 
-// Prints tables, summary and path, or the report itself, to stdout and problems to stderr;
-// bad_input where there are any.
+// Prints tables, summary, path and findings, or the report itself, to stdout and problems to
+// stderr; bad_input where there are any.
 ExitCode print(const Rendered& rendered);
 
 struct ReportRequest {

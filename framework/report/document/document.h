@@ -47,6 +47,7 @@ struct Picture {
 
 struct List {
   std::vector<std::string> items;  // Markdown
+  bool findings = false;           // which a terminal shows as well
 };
 
 struct Details {

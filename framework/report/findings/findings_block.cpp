@@ -8,6 +8,7 @@ Result<std::vector<Section>> findings_sections(const Records& records, const Fin
   RecordIds all(records.size());
   std::iota(all.begin(), all.end(), 0u);
   List list;
+  list.findings = true;
   for (const FindingSpec& finding : spec.findings) {
     const auto ids = select(records, all, finding.where);
     if (!ids) return tl::unexpected(ids.error());
