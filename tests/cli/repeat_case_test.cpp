@@ -7,6 +7,8 @@
 
 #include "store/sample_run.h"
 
+#include "cli/command_line.h"
+
 namespace assay::cli {
 namespace {
 

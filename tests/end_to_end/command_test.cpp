@@ -28,7 +28,7 @@ TEST_P(HelpTest, HasAnExampleOfItself) {
 INSTANTIATE_TEST_SUITE_P(Commands, HelpTest,
                          ::testing::Values("run", "plan", "report", "compare", "calibrate", "list",
                                            "show", "new", "check", "schema", "doctor", "export",
-                                           "import", "rm", "worker", "bench"),
+                                           "import", "rm", "worker", "bench", "completion"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 TEST(HelpTest, OfTheProgramNamesEveryCommand) {
@@ -37,7 +37,7 @@ TEST(HelpTest, OfTheProgramNamesEveryCommand) {
   EXPECT_EQ(ended.exit_code, 0);
   for (const char* command :
        {"run", "plan", "report", "compare", "calibrate", "list", "show", "new", "check", "schema",
-        "doctor", "export", "import", "rm", "worker", "bench"}) {
+        "doctor", "export", "import", "rm", "worker", "bench", "completion"}) {
     EXPECT_THAT(ended.output, HasSubstr(std::string("\n  ") + command + " "));
   }
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "report/document/markdown.h"
@@ -193,10 +195,20 @@ std::vector<std::string> bench_notes(const BenchResult& result) {
   const auto note = [&](std::string text) {
     if (std::ranges::count(notes, text) == 0) notes.push_back(std::move(text));
   };
+  std::map<std::string, std::pair<std::string, std::size_t>> marks;  // first reason, rows
   for (const BenchRow& row : result.rows) {
+    std::set<std::string> names;
     for (const store::Mark& mark : row.marks) {
-      note(fmt::format("{} {}: {}", report::mark_sign, mark.mark, mark.reason));
+      if (!names.insert(mark.mark).second) continue;
+      auto& [reason, rows] = marks.try_emplace(mark.mark, mark.reason, 0).first->second;
+      ++rows;
     }
+  }
+  for (const auto& [mark, why] : marks) {
+    note(fmt::format("{} {}: {}{}", report::mark_sign, mark, why.first,
+                     why.second > 1 ? fmt::format(" (and {} more)", why.second - 1) : ""));
+  }
+  for (const BenchRow& row : result.rows) {
     if (!row.apart.empty()) {
       note(fmt::format("{} {} did not take turns: {}", apart_sign, row.variant, row.apart));
     }

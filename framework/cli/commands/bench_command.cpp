@@ -72,7 +72,9 @@ Result<std::vector<std::filesystem::path>> files_of(const run::Installation& ins
                                                     const std::string& source) {
   const std::string ending = std::filesystem::path(source).extension().string();
   if (ending == ".so" || ending == ".yaml") return std::vector<std::filesystem::path>{source};
-  return run::build_plugin(installation, source);
+  std::error_code ignored;  // one library has one path in the catalogue
+  return run::build_plugin(installation,
+                           std::filesystem::absolute(source, ignored).lexically_normal());
 }
 
 // Variants by name, a source's in the catalogue's order.

@@ -24,7 +24,7 @@ struct Command {
   Result<ExitCode> (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 16> commands = {{
+constexpr std::array<Command, 17> commands = {{
     {"run", "Plan, run, store and report experiments.", run_command},
     {"bench", "Compare variants and sources of your own without a YAML file.", bench_command},
     {"plan", "List every case of an experiment, and what would be skipped here and why.",
@@ -45,6 +45,7 @@ constexpr std::array<Command, 16> commands = {{
     {"export", "Write a run as JSON Lines or CSV.", export_command},
     {"import", "Read results from JSON Lines or CSV into the database.", import_command},
     {"rm", "Remove runs with the files of their cases.", rm_command},
+    {"completion", "Print a script that lets a shell complete all of these.", completion_command},
     {"worker", "Run one rank of a case; assay starts it.", worker_command},
 }};
 
@@ -52,7 +53,7 @@ void print_help() {
   print_out(
       "assay measures the parts of LLM training systems and writes the report.\n\n"
       "assay COMMAND [options]\nassay --version\n\nCommands:\n");
-  for (const Command& command : commands) print_out("  {:<9} {}\n", command.name, command.summary);
+  for (const Command& command : commands) print_out("  {:<10} {}\n", command.name, command.summary);
   print_out(
       "\n`assay COMMAND --help` shows the options and an example.\n\nExample:\n"
       "  assay run experiments/quickstart.yaml\n");
@@ -89,6 +90,12 @@ int with_all_written(const Command& command, int exit_code) {
 }
 
 }  // namespace
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.emplace_back(command.name);
+  return names;
+}
 
 int run_command_line(int argc, char** argv) {
   open_standard_streams();

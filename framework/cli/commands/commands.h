@@ -23,7 +23,10 @@ Result<ExitCode> doctor_command(const Arguments& arguments);
 Result<ExitCode> export_command(const Arguments& arguments);
 Result<ExitCode> import_command(const Arguments& arguments);
 Result<ExitCode> rm_command(const Arguments& arguments);
+Result<ExitCode> completion_command(const Arguments& arguments);
 // Started by the host only.
 Result<ExitCode> worker_command(const Arguments& arguments);
+
+std::vector<std::string> command_names();
 
 }  // namespace assay::cli
