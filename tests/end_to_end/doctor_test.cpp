@@ -70,6 +70,21 @@ TEST(Doctor, SaysThatACompilerIsGoneOrNeverWas) {
       << never.output;
 }
 
+TEST(Doctor, SaysHowToPutBackALibTorchThatWasDeletedWithTheCache) {
+  const Folder folder;
+  const std::string compiler = script(folder, "c++", "compiler 12");
+  const std::string assay = built_with(folder, compiler, "");
+  auto build = nlohmann::json::parse(std::ifstream(folder.path() / "lib/assay/plugin_build.json"));
+  build["system_includes"] = {"/gone/.cache/assay/torch-2.11.0-cpu/torch/include"};
+  folder.write("lib/assay/plugin_build.json", build.dump());
+  const Ended ended = program(folder.path(), {assay, "doctor"});
+  EXPECT_EQ(ended.exit_code, 3);
+  const std::string line = finding(ended.output, "missing", "LibTorch");
+  EXPECT_THAT(line, HasSubstr("/gone/.cache/assay/torch-2.11.0-cpu/torch/include, which this assay "
+                              "was built with, is gone"));
+  EXPECT_THAT(line, HasSubstr("`ASSAY_TORCH=cpu tools/setup`"));
+}
+
 TEST(Worker, SaysWhyItsLibraryCannotBeLoaded) {
   const Folder folder;
   const Ended ended =

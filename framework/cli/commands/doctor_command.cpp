@@ -12,6 +12,7 @@
 #include "health/summary.h"
 #include "run/cases/machine.h"
 #include "run/plugins/host_catalogue.h"
+#include "run/plugins/plugin_build.h"
 #include "run/plugins/plugin_source.h"
 #include "run/process/process.h"
 
@@ -151,11 +152,31 @@ void check_machine(Checkup& checkup, const health::GpuSource& gpus, const health
   }
 }
 
+// A folder of libraries that the build found and that is no longer there: assay links LibTorch
+// where it was, in the cache of tools/setup, and does not copy it.
+std::optional<std::string> folder_gone(const run::Installation& installation) {
+  const auto build = run::read_plugin_build(installation);
+  if (!build) return std::nullopt;
+  std::error_code ignored;
+  for (const std::string& folder : build->system_includes) {
+    if (!std::filesystem::is_directory(folder, ignored)) return folder;
+  }
+  return std::nullopt;
+}
+
 void check_build(Checkup& checkup, const run::Installation& installation) {
   std::error_code ignored;
   if (!std::filesystem::exists(installation.worker_library, ignored)) {
     return checkup.broken("worker library", installation.worker_library.string() + " is not there",
                           "run tools/setup and build with LibTorch");
+  }
+  if (const auto gone = folder_gone(installation)) {
+    return checkup.broken(
+        "LibTorch", *gone + ", which this assay was built with, is gone",
+        fmt::format(
+            "`ASSAY_TORCH={} tools/setup` in a clone of assay fetches it to the same cache; "
+            "an installation shares it",
+            gone->find("-cpu") != std::string::npos ? "cpu" : "cuda"));
   }
   const auto catalogue = run::load_catalogue(installation);
   if (!catalogue) {

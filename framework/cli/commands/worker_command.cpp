@@ -77,7 +77,9 @@ Result<ExitCode> worker_command(const Arguments& arguments) {
         fmt::format(
             "the worker library cannot be loaded: {}",
             why == nullptr ? installation->worker_library.string() + ": " + error.message() : why),
-        "build it with LibTorch, or put LibTorch's lib folder into LD_LIBRARY_PATH");
+        "`assay doctor` says what is gone; build it with LibTorch, or put LibTorch's lib folder "
+        "into "
+        "LD_LIBRARY_PATH");
   }
   const auto entry = library.get<int(int, char**)>("assay_worker_main");
   std::vector<std::string> words = arguments;
