@@ -107,7 +107,7 @@ class Writer {
     std::string text =
         fmt::format("experiment: bench_{}\ntitle: {} {}\nworkload: {}\nmatrix:\n", request_.kind,
                     request_.kind, join(request_.variants, ", "), workload_.name);
-    if (request_.runs > 1) {
+    if (request_.runs > 1 && !placed_.contains("repeat")) {
       std::vector<std::string> numbers;
       for (int run = 0; run < request_.runs; ++run) numbers.push_back(std::to_string(run));
       text += fmt::format("  repeat: [{}]\n", join(numbers, ", "));
