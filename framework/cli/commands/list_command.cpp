@@ -57,13 +57,19 @@ Result<ExitCode> print_runs(const po::variables_map& values) {
   if (!database) return tl::unexpected(database.error());
   const auto runs = database->runs();
   if (!runs) return tl::unexpected(runs.error());
+  const auto baselines = store::baselines(*database);
+  if (!baselines) return tl::unexpected(baselines.error());
   for (const store::RunSummary& run : *runs) {
     std::vector<std::string> counts;
     for (const auto& [outcome, count] : run.outcomes) {
       counts.push_back(fmt::format("{} {}", count, to_text(outcome)));
     }
-    print_out("{:<28} {}  {}{}\n", run.info.name, run.info.started, join(counts, ", "),
-              run.info.finished.empty() ? "  (not finished)" : "");
+    const std::string kept = store::baseline_name(run.info);
+    const auto baseline = baselines->find(kept);
+    const bool is_baseline = baseline != baselines->end() && baseline->second == run.info.name;
+    print_out("{:<28} {}  {}{}{}\n", run.info.name, run.info.started, join(counts, ", "),
+              run.info.finished.empty() ? "  (not finished)" : "",
+              is_baseline ? fmt::format("  (baseline {})", kept) : "");
   }
   return ExitCode::ok;
 }
