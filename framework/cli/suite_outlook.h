@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,8 +32,16 @@ using WallTimes =
 // A line: the time that `rest` cases may take, of which earlier runs measured `known` in `seconds`.
 std::string estimated_time(std::size_t rest, std::size_t known, double seconds);
 
-// The line of an experiment's cases, all of which are to be measured.
-std::string estimated_time(const run::Work& work, const WallTimes& times);
+// The seconds that a case with these parameters may take by a run that has measured it with other
+// settings (`measure.*`, `repeat`): what it took there, and more or less by its calls of another
+// number. nullopt: the run lacks it. With a target the number of samples is taken to be as before.
+std::optional<double> seconds_by_similar(const store::Run& earlier,
+                                         const store::Parameters& parameters);
+
+// The line of an experiment's cases, all of which are to be measured. `earlier`: its newest run,
+// asked for where the keys of some cases are new.
+std::string estimated_time(const run::Work& work, const WallTimes& times,
+                           const std::function<std::optional<store::Run>()>& earlier);
 
 // `done`: the keys of a resumed run's results.
 SuiteOutlook outlook_of(const PlannedSuite& suite, const run::Work& work, const WallTimes& times,

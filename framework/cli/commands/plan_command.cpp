@@ -229,6 +229,16 @@ WallTimes times_of(const po::variables_map& values) {
   };
 }
 
+std::optional<store::Run> newest_run(const po::variables_map& values,
+                                     const std::string& experiment) {
+  auto database = open_database(values, store::Access::read_only);
+  if (!database) return std::nullopt;
+  const auto name = database->latest_run(experiment);
+  if (!name || !*name) return std::nullopt;
+  auto run = database->load_run(**name);
+  return run ? std::optional(std::move(*run)) : std::nullopt;
+}
+
 }  // namespace
 
 Result<ExitCode> plan_command(const Arguments& arguments) {
@@ -255,7 +265,9 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (invocation->plan.size() <= most_looked_up) {
     const run::Work work(context->catalogue, machine, allow_external, invocation->experiment,
                          invocation->plan);
-    print_out("{}", estimated_time(work, times_of(**values)));
+    print_out("{}", estimated_time(work, times_of(**values), [&] {
+                return newest_run(**values, invocation->experiment.name);
+              }));
   }
   return ExitCode::ok;
 }
