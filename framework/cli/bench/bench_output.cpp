@@ -23,13 +23,12 @@ double reach(const compare::Judgement& judgement) {
                   judgement.ratio - judgement.interval.low);
 }
 
-// Two digits of the error, as many decimals of the value: "1.31 ± 0.02", "12.4 ± 1.1".
+// Two decimals, more where the error needs them: "1.31 ± 0.02", "1.012 ± 0.004".
 std::string with_error(double value, double error) {
   if (!std::isfinite(error)) return fmt::format("{:.3g}", value);
   const int decimals =
-      error > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, 6) : 3;
-  const int shown = std::min(decimals, 3);
-  return fmt::format("{:.{}f} ± {:.{}f}", value, shown, error, shown);
+      error > 0 ? std::clamp(-static_cast<int>(std::floor(std::log10(error))), 2, 4) : 2;
+  return fmt::format("{:.{}f} ± {:.{}f}", value, decimals, error, decimals);
 }
 
 std::string place_of(const BenchRow& row, bool with_pass) {
