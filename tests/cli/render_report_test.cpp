@@ -104,7 +104,7 @@ TEST_F(RenderReport, GoesToStandardOutputWithoutAFile) {
   std::fflush(stdout);
   const std::string printed = ::testing::internal::GetCapturedStdout();
   EXPECT_THAT(printed, ::testing::StartsWith("# "));
-  EXPECT_THAT(printed, HasSubstr("| seq_len"));
+  EXPECT_THAT(printed, HasSubstr("seq_len |"));
   EXPECT_THAT(printed, Not(HasSubstr("report: ")));
   EXPECT_FALSE(std::filesystem::exists(file("results/lengths-1")));
   EXPECT_FALSE(std::filesystem::exists("-"));
@@ -116,7 +116,7 @@ TEST_F(RenderReport, OfAnExportedFileNeedsNoDatabase) {
   auto rendered = render({{output("figures.csv")}});
   ASSERT_TRUE(rendered) << rendered.error().text();
   EXPECT_EQ(rendered->file, file("figures.md"));
-  EXPECT_THAT(content("figures.md"), HasSubstr("| seq_len"));
+  EXPECT_THAT(content("figures.md"), HasSubstr("seq_len |"));
   EXPECT_TRUE(std::filesystem::exists(file("figures-plot-1.csv")));
 }
 

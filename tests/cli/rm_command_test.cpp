@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/commands/commands.h"
 #include "store/database/baselines.h"
@@ -49,10 +51,26 @@ TEST_F(RmCommand, LeavesABaselineAloneUnlessAsked) {
 }
 
 TEST_F(RmCommand, LeavesARunAloneThatIsBeingMeasured) {
-  auto database = open();
-  const auto claim = database->claim_run("toy-1");
-  ASSERT_TRUE(claim);
+  int told[2], over[2];  // a process does not exclude itself: another one measures the run
+  ASSERT_EQ(::pipe(told), 0);
+  ASSERT_EQ(::pipe(over), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    ::close(over[1]);
+    auto database = open();
+    const auto claim = database->claim_run("toy-1");
+    char byte = claim ? 'y' : 'n';
+    const bool said = ::write(told[1], &byte, 1) == 1;
+    ::_exit(said && ::read(over[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  char claimed = 'n';
+  ASSERT_EQ(::read(told[0], &claimed, 1), 1);
+  ASSERT_EQ(claimed, 'y');
   const auto refused = rm({"toy-1"});
+  ::close(over[1]);
+  int status = 1;
+  ::waitpid(other, &status, 0);
+  EXPECT_EQ(status, 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().exit_code, ExitCode::bad_input);
   EXPECT_TRUE(open()->run_info("toy-1"));

@@ -96,10 +96,10 @@ class RowReader {
       const bool counts = series.outcome == Outcome::ok && !store::discarded_for(result, series);
       if (counts) ranks.push_back(&series);
     }
-    if (ranks.empty()) note(result.outcome, result.reason, row);
     if (const auto& facts = result.facts.interleaved; facts && facts->apart) {
       row.apart = *facts->apart;
     }
+    if (ranks.empty()) return note(result.outcome, result.reason, row);
     const auto samples = report::over_ranks(ranks, report::RankRule::maximum);
     if (samples.empty()) return;
     row.samples.insert(row.samples.end(), samples.begin(), samples.end());
