@@ -55,7 +55,8 @@ TEST(Candidates, OfABenchAreKindsVariantsAndParameters) {
   EXPECT_THAT(offered({"bench", "attention", "naive", "--"}),
               IsSupersetOf({"--seq-len", "--block-m", "--precision", "--samples", "--results"}));
   EXPECT_THAT(offered({"bench", "attention", "naive", "--"}), Not(Contains("--attention")));
-  EXPECT_THAT(offered({"bench", "attention", "naive", "--precision", "bf"}), ElementsAre("bf16"));
+  EXPECT_THAT(offered({"bench", "attention", "naive", "--precision", "bf16_m"}),
+              ElementsAre("bf16_master"));
   EXPECT_THAT(offered({"bench", "compile", "eager", "--model", "x"}), ElementsAre("xl"));
   EXPECT_THAT(offered({"bench", "attention", "naive", "--baseline", ""}), ElementsAre("main"));
 }
