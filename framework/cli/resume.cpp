@@ -215,7 +215,9 @@ Result<std::optional<StoredRun>> run_taken_up(const po::variables_map& values,
 
 config::Override with_own(const store::RunInfo& info, const config::Override& given) {
   config::Override override = stored_overrides(info.first, given.filters.empty());
-  override.settings.insert(override.settings.end(), given.settings.begin(), given.settings.end());
+  for (const std::string& setting : given.settings) {
+    if (std::ranges::count(override.settings, setting) == 0) override.settings.push_back(setting);
+  }
   override.filters.insert(override.filters.end(), given.filters.begin(), given.filters.end());
   return override;
 }

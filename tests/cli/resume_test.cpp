@@ -66,6 +66,13 @@ TEST_F(Resume, OfAFileTakesTheOverridesOfTheRun) {
                                                              "--filter attention == flash"}));
 }
 
+TEST_F(Resume, RecordsTheSameSettingsOnce) {
+  begin({"--set measure.samples=7"});
+  const auto invocation = ask({"--rerun", "--set", "measure.samples=7"});
+  ASSERT_TRUE(invocation) << invocation.error().text();
+  EXPECT_EQ(invocation->overrides, (std::vector<std::string>{"--set measure.samples=7"}));
+}
+
 TEST_F(Resume, ShowsAndRefusesCasesOfOtherSettings) {
   begin({"--set measure.samples=7"});
   for (const std::vector<std::string>& arguments :

@@ -56,7 +56,9 @@ Ended assay(const std::filesystem::path& folder, const std::vector<std::string>&
 
 Ended assay_at_terminal(const std::filesystem::path& folder,
                         const std::vector<std::string>& arguments) {
-  const std::vector<std::string> words = in_folder(folder, built_assay(arguments));
+  std::vector<std::string> plain = built_assay(arguments);
+  plain.insert(plain.begin(), {"env", "NO_COLOR=1"});
+  const std::vector<std::string> words = in_folder(folder, plain);
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   const bool there = terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0;
   const char* name = there ? ::ptsname(terminal) : nullptr;

@@ -39,6 +39,10 @@ TEST(Terminal, ShowsEveryReasonAboveTheBarAndInTheSummary) {
   EXPECT_THAT(ended.output, HasSubstr("outcomes: 1 ok, 1 unsupported, 1 error\r\n"));
   EXPECT_THAT(line_of(ended.output, "  unsupported, case 2: "), HasSubstr("declined on purpose"));
   EXPECT_THAT(line_of(ended.output, "  error, case 3: "), HasSubstr("thrown on purpose"));
+  const std::size_t report = ended.output.find("report: "),
+                    findings = ended.output.find("Findings");
+  ASSERT_NE(findings, std::string::npos) << ended.output;
+  EXPECT_GT(findings, report) << "the terminal ends with them";
 }
 
 TEST(Log, HasALineForEveryCaseAndTheSummary) {
