@@ -23,7 +23,7 @@ std::vector<store::Mark> judge(const Observation& observation, const Needs& need
 
 // Marks of each pass from the samples of `time`, the slowest rank of each: `drifting`
 // (statistics::examine_order), and `wide` where the farther end of the 95 % interval of their
-// median is more than 5 % away.
+// median is more than 10 % away.
 std::vector<store::Mark> judge_samples(const std::vector<store::Series>& series);
 
 }  // namespace assay::health

@@ -66,7 +66,7 @@ TEST(ReportCommand, ShowsTwoMachinesInOneTable) {
       assay(folder.path(), {"report", "mixed_precision-1", "mixed_precision-2", "--layout",
                             "two_machines_precision", "--filter", "seq_len == 256"});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  const std::regex two_cells_of_two("\n2.7B +[0-9.]+ / [0-9.]+(†)? +[0-9.]+ / ");
+  const std::regex two_cells_of_two("\n2.7B(†)? +[0-9.,]+ / [0-9.]+(†)? +[0-9.]+ / ");
   EXPECT_TRUE(std::regex_search(ended.output, two_cells_of_two)) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("report: results/mixed_precision-1/report-two_machines_"
                                       "precision-with-mixed_precision-2-filter-"));

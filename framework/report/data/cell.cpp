@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/spec/numbers.h"
 
 namespace assay::report {
 namespace {
@@ -110,15 +111,23 @@ std::string display(const Cell& cell, const Column& column, const CellTexts& blo
   }
   if (const std::string* label = label_of(cell, column)) return *label;
   if (cell.kind == Cell::Kind::text) return cell.text;
+  if (column.format.kind == Format::Kind::automatic && !cell.integral) {
+    if (std::holds_alternative<AxisContent>(column.content)) return number_text(cell.number);
+    return cell.is_uncertainty ? uncertainty_text(cell.number)
+                               : figure_text(cell.number, cell.uncertainty);
+  }
   return apply(column.format, cell.number, cell.integral, cell.unit, beside_text);
 }
 
 std::string display(const Cell& cell, const Column& column, const CellTexts& block,
-                    const FieldSpec& spec) {
+                    const FieldSpec& spec, std::string_view sign) {
   if (cell.is_number() && spec.shapes_number && !label_of(cell, column)) {
-    return format_number(cell.number, spec);
+    FieldSpec digits = spec;
+    digits.width = 0;
+    return sign.empty() ? format_number(cell.number, spec)
+                        : pad(format_number(cell.number, digits) + std::string(sign), spec, '>');
   }
-  return pad(display(cell, column, block, false), spec, '<');
+  return pad(display(cell, column, block, false) + std::string(sign), spec, '<');
 }
 
 std::string without_numbers(const std::string& reason) {

@@ -29,6 +29,10 @@ std::optional<Statistic> statistic_of_time(Statistic statistic) {
       return Statistic::ci_high;
     case Statistic::ci_high:
       return Statistic::ci_low;
+    case Statistic::median_ci_low:
+      return Statistic::median_ci_high;
+    case Statistic::median_ci_high:
+      return Statistic::median_ci_low;
     default:
       return std::nullopt;
   }
@@ -173,6 +177,12 @@ Cell RateOfRecords::cell(const RecordIds& ids, const std::vector<const store::Se
     }
     if (!rate || !std::isfinite(*rate)) return Cell();
     cell = Cell::of(in_shown(*rate));
+    cell.is_uncertainty = is_uncertainty(measure_.statistic);
+    if (const auto behind = uncertainty_of(measure_.statistic)) {
+      const auto time = reduce(times, rule, measure_.statistic);
+      const auto uncertainty = reduce(times, rule, *behind);
+      if (uncertainty && *time > 0) cell.uncertainty = cell.number * *uncertainty / *time;
+    }
   }
   cell.unit = shown;
   cell.formula = formula(*records_[ids.front()].result, ceiling);

@@ -39,6 +39,12 @@ std::optional<double> imported_figure(const store::Series& series, Statistic sta
     const auto at = series.statistics.find(std::string(statistic_name(wanted)));
     return at == series.statistics.end() ? std::nullopt : std::optional(at->second);
   };
+  if (statistic == Statistic::margin) {
+    const auto median = find(Statistic::median), low = find(Statistic::median_ci_low),
+               high = find(Statistic::median_ci_high);
+    if (!median || !low || !high) return std::nullopt;
+    return std::max(*high - *median, *median - *low);
+  }
   if (statistic != Statistic::sum || find(Statistic::sum)) return find(statistic);
   const auto mean = find(Statistic::mean), count = find(Statistic::n);
   return mean && count ? std::optional(*mean * *count) : std::nullopt;
@@ -96,6 +102,10 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
       return interval_of_median(samples).low;
     case Statistic::median_ci_high:
       return interval_of_median(samples).high;
+    case Statistic::margin: {
+      const statistics::MedianInterval interval = interval_of_median(samples);
+      return std::max(interval.high - interval.median, interval.median - interval.low);
+    }
     case Statistic::n:
       return static_cast<double>(summary.n);
     case Statistic::autocorrelation:

@@ -232,6 +232,9 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
     cell = std::move(*figure);
     cell.unverified = why_unverified(*records_, found->second);
     const bool counted = measure_->statistic == Statistic::n;
+    cell.timed = !counted && std::ranges::any_of(found->second, [&](std::uint32_t id) {
+      return !(*records_)[id].series->clock.empty();
+    });
     if (!counted && (cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list)) {
       cell.marks = marks_of(*records_, found->second);
     }
@@ -255,7 +258,12 @@ Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {
   if (base.is_number() && below != 0) {
     Cell ratio = Cell::of(above / below);
     ratio.formula = cell.formula;
+    if (cell.uncertainty && base.uncertainty && cell.number != 0) {
+      ratio.uncertainty = ratio.number * std::hypot(*cell.uncertainty / cell.number,
+                                                    *base.uncertainty / base.number);
+    }
     ratio.unverified = cell.unverified.empty() ? base.unverified : cell.unverified;
+    ratio.timed = cell.timed;
     ratio.marks = cell.marks;
     add_marks(base.marks, ratio.marks);
     return ratio;
@@ -325,6 +333,11 @@ Cell MeasureIndex::figure(const std::vector<const store::Series*>& series, RankR
   }
   if (!has_unit(measure_->statistic)) return Cell::of(*number);
   Cell cell = Cell::of(convert(*number, unit, shown), shown);
+  cell.is_uncertainty = is_uncertainty(measure_->statistic);
+  if (const auto behind = uncertainty_of(measure_->statistic)) {
+    const auto uncertainty = reduce(series, rule, *behind);
+    if (uncertainty) cell.uncertainty = convert(*uncertainty, unit, shown);
+  }
   cell.integral = unit == "count" && cell.number == std::floor(cell.number);
   return cell;
 }

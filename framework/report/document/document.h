@@ -3,6 +3,7 @@
 // report/document holds the finished page and writes it as Markdown or for a terminal. It depends
 // on base alone. Start here, then markdown.h.
 
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,7 +21,7 @@ struct Paragraph {
   std::string text;  // Markdown
 };
 
-// Stands behind a figure that a line below the table explains.
+// Stands behind a figure, or the name of a row, that the section "Data quality" explains.
 inline constexpr const char* mark_sign = "†";
 
 struct TableColumn {
@@ -31,23 +32,33 @@ struct TableColumn {
   std::vector<std::string> signs;  // behind each cell, such as mark_sign; empty: no cell has one
 };
 
+// `marks`: what the section's signs stand for, such as "throttled".
 struct TableSection {
   std::vector<TableColumn> columns;
+  std::set<std::string> marks = {};
 };
 
 struct TextSection {
   std::string text;
   std::string language;
+  std::set<std::string> marks = {};
 };
 
 struct Picture {
   std::string path;  // relative to the report's folder
   std::string alternative;
+  std::set<std::string> marks = {};
+};
+
+// Files that hold the section above in other forms.
+struct Links {
+  std::vector<std::string> paths;  // relative to the report's folder
 };
 
 struct List {
   std::vector<std::string> items;  // Markdown
   bool findings = false;           // which a terminal shows as well
+  std::set<std::string> marks = {};
 };
 
 struct Details {
@@ -56,7 +67,14 @@ struct Details {
   std::string text;
 };
 
-using Section = std::variant<Heading, Paragraph, TableSection, TextSection, Picture, List, Details>;
+// The sections between them are folded away until a reader opens them.
+struct FoldBegin {
+  std::string summary;
+};
+struct FoldEnd {};
+
+using Section = std::variant<Heading, Paragraph, TableSection, TextSection, Picture, List, Details,
+                             FoldBegin, FoldEnd, Links>;
 
 struct Document {
   std::string title;

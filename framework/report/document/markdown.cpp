@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "report/document/markdown_table.h"
 
 namespace assay::report {
@@ -63,6 +64,17 @@ struct ToMarkdown {
     for (const std::string& item : list.items) text += "- " + item + "\n";
     return text;
   }
+  std::string operator()(const Links& links) const {
+    std::vector<std::string> items;
+    for (const std::string& path : links.paths) {
+      items.push_back(fmt::format("[{}]({})", path.substr(path.rfind('/') + 1), path));
+    }
+    return "As a file: " + join(items, ", ") + "\n";
+  }
+  std::string operator()(const FoldBegin& fold) const {
+    return fmt::format("<details>\n<summary>{}</summary>\n", escape_html(fold.summary));
+  }
+  std::string operator()(const FoldEnd&) const { return "</details>\n"; }
   std::string operator()(const Details& details) const {
     return fmt::format("<details>\n<summary>{}</summary>\n\n{}\n</details>\n",
                        escape_html(details.summary), fenced(details.language, details.text));

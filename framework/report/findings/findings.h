@@ -20,12 +20,22 @@ namespace assay::report {
 
 Result<std::vector<Section>> findings_sections(const Records& records, const FindingsSpec& spec);
 
+// A sentence that begins with its claim in bold.
+struct Finding {
+  std::string claim;
+  std::string detail = "";           // stands folded below all claims; may be empty
+  double effect = 0;                 // |ln| of its ratio: larger effects stand first
+  bool always = false;               // shown however many there are
+  std::set<std::string> marks = {};  // of its figures, where the claim has their sign
+};
+using Findings = std::vector<Finding>;
+
 // One measured figure: a metric of one pass of one case.
 struct Figure {
   std::uint32_t record = 0;                                 // the first one
-  double mean = 0;                                          // base unit
+  double value = 0;                                         // mean or median; base unit
   double std = std::numeric_limits<double>::quiet_NaN();    // of samples
-  double error = std::numeric_limits<double>::quiet_NaN();  // of the mean; NaN: unknown
+  double error = std::numeric_limits<double>::quiet_NaN();  // standard error; NaN: unknown
   bool unverified = false;                                  // an unverified time
   std::set<std::string> marks;
 };
@@ -36,22 +46,26 @@ inline constexpr std::string_view variant_kinds[] = {"attention", "norm", "preci
 
 // An iteration takes as long as its slowest rank.
 std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
-                               const std::string& metric);
+                               const std::string& metric, Centre centre);
 
 // For each variant axis (variant_kinds, or the spec's axis): every value against the baseline, over
 // pairs of cases that differ in this axis alone. Gives the geometric mean, the range, the sign
 // change and the geometric means by the values of the axis `by`. Requires that half of the pairs
-// differ by more than twice their standard error.
-std::vector<std::string> speedup_findings(const Records& records, const RecordIds& ids,
-                                          const FindingSpec& spec);
+// differ by more than twice their standard error. Then the best values of the variants' options.
+Findings speedup_findings(const Records& records, const RecordIds& ids, const FindingSpec& spec);
 
-// How time and memory grow with a numeric axis: exponent and R² of a least-squares line through the
-// logarithms of at least three points that span a factor of four. Drops the smallest values if the
-// rest then form a line. Requires that half of the curves reach an R² of 0.98 and change by half.
-std::vector<std::string> scaling_findings(const Records& records, const RecordIds& ids,
-                                          const FindingSpec& spec);
+// For each option of a variant, such as attention.block_m: its fastest value by variant and pass,
+// over cases that have every value; several where they differ within their noise.
+Findings best_option_findings(const Records& records, const std::vector<Figure>& figures);
 
-std::vector<std::string> warmup_findings(const Records& records, const RecordIds& ids);
+// How time and memory grow with a numeric axis: the exponent of a least-squares line through the
+// logarithms of the largest points, at least three that span a factor of four, down to where a
+// point leaves the line. Requires that half of the curves reach an R² of 0.98 and change by half.
+// None where every exponent is 1: twice the work takes twice the time.
+Findings scaling_findings(const Records& records, const RecordIds& ids, const FindingSpec& spec);
+
+std::vector<std::string> warmup_findings(const Records& records, const RecordIds& ids,
+                                         Centre centre);
 
 // Times whose standard deviation is more than a fifth of their mean.
 std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids);
@@ -84,7 +98,7 @@ std::vector<std::string> memory_findings(const Records& records, const RecordIds
 // machine that the results are from, as far as its run knows.
 std::vector<std::string> topology_findings(const Records& records, const RecordIds& ids);
 
-std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids);
+Findings failure_findings(const Records& records, const RecordIds& ids);
 
 // The end of a sentence about figures with marks: " (2 of 5 pairs busy or wide)", or "".
 std::string marked(const std::vector<std::set<std::string>>& marks, std::string_view what);

@@ -61,12 +61,12 @@ std::map<Key, Steps> steps_of(const Records& records, const RecordIds& ids, std:
   for (auto& [key, steps] : found) {
     for (auto& [size, step] : steps.by_size) step.communication_s /= ranks[{key, size}];
   }
-  for (const Figure& figure : figures_of(records, ids, "time")) {
+  for (const Figure& figure : figures_of(records, ids, "time", Centre::mean)) {
     const auto [key, size] = place(figure.record);
     const auto steps = found.find(key);
     if (steps == found.end()) continue;
     const auto step = steps->second.by_size.find(size);
-    if (step != steps->second.by_size.end()) step->second.time_s = figure.mean;
+    if (step != steps->second.by_size.end()) step->second.time_s = figure.value;
   }
   return found;
 }

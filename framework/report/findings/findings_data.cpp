@@ -8,9 +8,24 @@
 #include "report/findings/findings.h"
 
 namespace assay::report {
+namespace {
+
+// The half of a 95 % interval is two standard errors.
+std::optional<double> error_of(const std::vector<const store::Series*>& ranks, Centre centre,
+                               std::optional<double> std) {
+  if (centre == Centre::median) {
+    const auto margin = reduce(ranks, RankRule::maximum, Statistic::margin);
+    return margin ? std::optional(*margin / 2) : std::nullopt;
+  }
+  const auto n = reduce(ranks, RankRule::maximum, Statistic::n);
+  if (!std || !n || !(*n > 1)) return std::nullopt;
+  return *std / std::sqrt(*n);
+}
+
+}  // namespace
 
 std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
-                               const std::string& metric) {
+                               const std::string& metric, Centre centre) {
   const std::size_t pass = *records.axis("pass");
   std::unordered_map<Key, std::size_t, KeyHash> places;
   std::vector<std::pair<std::uint32_t, std::vector<const store::Series*>>> groups;
@@ -24,15 +39,14 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
   }
   std::vector<Figure> figures;
   for (const auto& [id, ranks] : groups) {
-    const auto mean = reduce(ranks, RankRule::maximum, Statistic::mean);
-    if (!mean) continue;
+    const auto value = reduce(ranks, RankRule::maximum, statistic_of(centre));
+    if (!value) continue;
     Figure figure;
     figure.record = id;
-    figure.mean = *mean;
+    figure.value = *value;
     const auto std = reduce(ranks, RankRule::maximum, Statistic::std);
-    const auto n = reduce(ranks, RankRule::maximum, Statistic::n);
     if (std) figure.std = *std;
-    if (std && n && *n > 1) figure.error = *std / std::sqrt(*n);
+    if (const auto error = error_of(ranks, centre, std)) figure.error = *error;
     figure.unverified = !why_unverified(records, {id}).empty();
     for (const store::Mark& mark : marks_of(records, {id})) figure.marks.insert(mark.mark);
     figures.push_back(figure);

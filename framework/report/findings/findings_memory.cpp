@@ -55,10 +55,10 @@ std::vector<Growth> growths(const Records& records, const std::vector<Figure>& p
                             std::size_t axis) {
   std::map<Key, Growth> by_rest;
   for (const Figure& peak : peaks) {
-    if (records.code(peak.record, axis) == 0 || !(peak.mean > 0)) continue;
+    if (records.code(peak.record, axis) == 0 || !(peak.value > 0)) continue;
     Growth& growth = by_rest[rest_of(records, peak.record, {axis})];
     if (growth.points.empty()) growth.record = peak.record;
-    growth.points.emplace_back(number_at(records, peak.record, axis), peak.mean);
+    growth.points.emplace_back(number_at(records, peak.record, axis), peak.value);
   }
   std::vector<Growth> kept;
   for (auto& [rest, growth] : by_rest) {
@@ -218,7 +218,7 @@ std::vector<std::string> precision_sentences(const Records& records,
   std::map<Key, double> full;
   for (const Figure& peak : peaks) {
     if (is_one_of(text_at(records, peak.record, "precision"), full_precisions)) {
-      full[rest_of(records, peak.record, {*axis})] = peak.mean;
+      full[rest_of(records, peak.record, {*axis})] = peak.value;
     }
   }
   Groups<Pair> subjects;
@@ -228,7 +228,7 @@ std::vector<std::string> precision_sentences(const Records& records,
     if (!is_one_of(precision, half_precisions) || other == full.end()) continue;
     const std::string subject = pass_and_precision(records, peak.record);
     group_of(subjects, subject)
-        .push_back({text_at(records, peak.record, "model"), other->second, peak.mean});
+        .push_back({text_at(records, peak.record, "model"), other->second, peak.value});
   }
   std::vector<std::string> sentences;
   for (const auto& [subject, pairs] : subjects) {
@@ -250,10 +250,10 @@ std::string card_sentence(const Records& records, const std::vector<Figure>& pea
   const Figure *largest = nullptr, *smallest = nullptr;
   std::size_t fitting = 0;
   for (const Figure& peak : peaks) {
-    if (peak.mean <= room) {
+    if (peak.value <= room) {
       ++fitting;
-      if (largest == nullptr || peak.mean > largest->mean) largest = &peak;
-    } else if (smallest == nullptr || peak.mean < smallest->mean) {
+      if (largest == nullptr || peak.value > largest->value) largest = &peak;
+    } else if (smallest == nullptr || peak.value < smallest->value) {
       smallest = &peak;
     }
   }
@@ -262,8 +262,8 @@ std::string card_sentence(const Records& records, const std::vector<Figure>& pea
     std::vector<std::size_t> out = {*records.axis("pass")};
     if (const auto precision = records.axis("precision")) out.push_back(*precision);
     const std::string place = place_of(records, peak.record, out);
-    return place.empty() ? human_size(peak.mean)
-                         : fmt::format("{} ({})", escape_cell(place), human_size(peak.mean));
+    return place.empty() ? human_size(peak.value)
+                         : fmt::format("{} ({})", escape_cell(place), human_size(peak.value));
   };
   return fmt::format(
       "**a card of {:g} GB** would hold {} of {} cases of {}, with 1 GiB left for the context: up "
@@ -284,7 +284,7 @@ std::vector<std::string> card_sentences(const Records& records, const std::vecto
       std::string sentence = card_sentence(records, own, subject, card_gb);
       if (!sentence.empty()) sentences.push_back(std::move(sentence));
     }
-    const double most = std::ranges::max_element(own, {}, &Figure::mean)->mean;
+    const double most = std::ranges::max_element(own, {}, &Figure::value)->value;
     const auto card = std::ranges::find_if(
         cards_gb, [&](double gb) { return most <= gb * 1e9 - left_for_context; });
     if (card == std::end(cards_gb)) continue;
@@ -298,7 +298,7 @@ std::vector<std::string> card_sentences(const Records& records, const std::vecto
 }  // namespace
 
 std::vector<std::string> memory_findings(const Records& records, const RecordIds& ids) {
-  const std::vector<Figure> peaks = figures_of(records, ids, "peak_memory");
+  const std::vector<Figure> peaks = figures_of(records, ids, "peak_memory", Centre::mean);
   std::vector<std::string> sentences = growth_sentences(records, peaks);
   std::ranges::move(precision_sentences(records, peaks), std::back_inserter(sentences));
   std::ranges::move(card_sentences(records, peaks), std::back_inserter(sentences));

@@ -24,7 +24,7 @@ struct Effect {
 };
 
 void add_effect(const std::map<std::string, Effect>& by_pass, double few, double many,
-                std::vector<std::string>& sentences) {
+                Centre centre, std::vector<std::string>& sentences) {
   for (const auto& [pass, effect] : by_pass) {
     if (effect.means.empty()) continue;
     const double spread = effect.spreads.empty() ? 1 : statistics::geometric_mean(effect.spreads);
@@ -34,8 +34,9 @@ void add_effect(const std::map<std::string, Effect>& by_pass, double few, double
                                    pass.empty() ? "" : ", " + pass, few, many);
     if (!effect.spreads.empty())
       text += fmt::format(" the standard deviation is {:.3g}× and", spread);
-    text += fmt::format(" the mean {:.3g}× as large (geometric mean of {} pair{})", mean,
-                        effect.means.size(), effect.means.size() == 1 ? "" : "s");
+    text +=
+        fmt::format(" the {} {:.3g}× as large (geometric mean of {} pair{})", centre_name(centre),
+                    mean, effect.means.size(), effect.means.size() == 1 ? "" : "s");
     sentences.push_back(text + not_verified(effect.unverified, effect.means.size(), "pairs") + ".");
   }
 }
@@ -112,12 +113,13 @@ std::vector<std::string> late_failure_findings(const Records& records, const Rec
 
 }  // namespace
 
-std::vector<std::string> warmup_findings(const Records& records, const RecordIds& ids) {
+std::vector<std::string> warmup_findings(const Records& records, const RecordIds& ids,
+                                         Centre centre) {
   std::vector<std::string> sentences;
   const auto axis = records.axis("measure.warmup");
   if (!axis || !records.varies(*axis) || !is_numeric_axis(records, *axis)) return sentences;
   const std::size_t pass = *records.axis("pass");
-  const std::vector<Figure> figures = figures_of(records, ids, "time");
+  const std::vector<Figure> figures = figures_of(records, ids, "time", centre);
   double many = 0;
   std::set<double> steps;
   for (const Figure& figure : figures) {
@@ -135,25 +137,25 @@ std::vector<std::string> warmup_findings(const Records& records, const RecordIds
     for (const Figure& figure : figures) {
       if (number_at(records, figure.record, *axis) != few) continue;
       const auto at = warm.find(rest_of(records, figure.record, {*axis}));
-      if (at == warm.end() || !(figure.mean > 0) || !(at->second->mean > 0)) continue;
+      if (at == warm.end() || !(figure.value > 0) || !(at->second->value > 0)) continue;
       Effect& effect = by_pass[to_text(records.value(figure.record, pass))];
-      effect.means.push_back(figure.mean / at->second->mean);
+      effect.means.push_back(figure.value / at->second->value);
       effect.unverified += figure.unverified || at->second->unverified ? 1 : 0;
       if (figure.std > 0 && at->second->std > 0)
         effect.spreads.push_back(figure.std / at->second->std);
     }
-    add_effect(by_pass, few, many, sentences);
+    add_effect(by_pass, few, many, centre, sentences);
   }
   return sentences;
 }
 
 std::vector<std::string> noise_findings(const Records& records, const RecordIds& ids) {
-  const std::vector<Figure> figures = figures_of(records, ids, "time");
+  const std::vector<Figure> figures = figures_of(records, ids, "time", Centre::mean);
   const Figure* worst = nullptr;
   std::size_t unsteady = 0, unverified = 0;
-  const auto share = [](const Figure& figure) { return figure.std / figure.mean; };
+  const auto share = [](const Figure& figure) { return figure.std / figure.value; };
   for (const Figure& figure : figures) {
-    if (!(figure.mean > 0) || !(share(figure) > steady)) continue;
+    if (!(figure.value > 0) || !(share(figure) > steady)) continue;
     ++unsteady;
     unverified += figure.unverified ? 1 : 0;
     if (!worst || share(figure) > share(*worst)) worst = &figure;
@@ -170,7 +172,7 @@ std::vector<std::string> noise_findings(const Records& records, const RecordIds&
       not_verified(unverified, unsteady, "times"))};
 }
 
-std::vector<std::string> failure_findings(const Records& records, const RecordIds& ids) {
+Findings failure_findings(const Records& records, const RecordIds& ids) {
   const std::size_t pass = *records.axis("pass");
   std::set<std::pair<std::uint32_t, std::uint32_t>> all, failed;
   std::vector<Failure> failures;
@@ -187,7 +189,9 @@ std::vector<std::string> failure_findings(const Records& records, const RecordId
     sentences.push_back(sentence(records, failure, all.size(), false));
   }
   std::ranges::move(late_failure_findings(records, ids), std::back_inserter(sentences));
-  return sentences;
+  Findings findings;
+  for (std::string& text : sentences) findings.push_back({std::move(text), "", 0, true});
+  return findings;
 }
 
 }  // namespace assay::report

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/findings/findings.h"
+#include "report/spec/numbers.h"
 #include "statistics/line_fit.h"
 
 namespace assay::report {
@@ -14,9 +15,12 @@ namespace {
 constexpr std::size_t least_points = 3;
 constexpr double least_span = 4;
 constexpr double least_r2 = 0.98;
-constexpr double least_change = 1.5;  // over the range of a fit
-constexpr double least_share = 0.5;   // of the curves, with a power law
-constexpr std::string_view metrics_that_grow[] = {"time", "peak_memory", "memory_before"};
+constexpr double off_the_line = 0.1;    // of what the line says of a point
+constexpr double linear_within = 0.05;  // of an exponent of 1
+constexpr double least_change = 1.5;    // over the range of a fit
+constexpr double least_share = 0.5;     // of the curves, with a power law
+// Not memory_before: what lay there before a pass is no work of it.
+constexpr std::string_view metrics_that_grow[] = {"time", "peak_memory"};
 
 using Points = std::vector<std::pair<double, double>>;  // ascending x
 
@@ -31,6 +35,7 @@ struct Fit {
   double r2 = 0;
   double from = 0, to = 0;
   bool unverified = false;
+  std::uint32_t record = 0;
 };
 
 // log y = c + exponent · log x by least squares; R² is the share of the variance it explains.
@@ -49,16 +54,30 @@ Fit fit_of(Points::const_iterator begin, Points::const_iterator end) {
   return fit;
 }
 
-// Over the longest upper part of the points that is a line: overheads dominate small sizes.
+double on_the_line(const Fit& fit, const std::pair<double, double>& anchor, double x) {
+  return anchor.second * std::pow(x / anchor.first, fit.exponent);
+}
+
+// Over the largest points, at least least_points that span least_span, and on down to the first
+// point that leaves their line: below it the time is a launch's, the memory what was there before.
 std::optional<Fit> best_fit(const Points& points) {
-  for (auto begin = points.begin();
-       points.end() - begin >= static_cast<std::ptrdiff_t>(least_points); ++begin) {
-    if (points.back().first / begin->first < least_span) break;
-    const Fit fit = fit_of(begin, points.end());
-    const double change = std::abs(fit.exponent) * std::log(fit.to / fit.from);
-    if (fit.r2 >= least_r2 && change >= std::log(least_change)) return fit;
+  auto begin = points.end() - std::min<std::ptrdiff_t>(least_points, std::ssize(points));
+  while (begin != points.begin() && points.back().first / begin->first < least_span) --begin;
+  if (points.end() - begin < static_cast<std::ptrdiff_t>(least_points) ||
+      points.back().first / begin->first < least_span) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  Fit fit = fit_of(begin, points.end());
+  while (begin != points.begin()) {
+    const auto next = std::prev(begin);
+    const double expected = on_the_line(fit, *begin, next->first);
+    if (std::abs(std::log(next->second / expected)) > std::log(1 + off_the_line)) break;
+    begin = next;
+    fit = fit_of(begin, points.end());
+  }
+  const double change = std::abs(fit.exponent) * std::log(fit.to / fit.from);
+  if (fit.r2 < least_r2 || change < std::log(least_change)) return std::nullopt;
+  return fit;
 }
 
 // One curve along the axis for each combination of the other axes, ordered by its first figure.
@@ -67,10 +86,10 @@ std::vector<Curve> curves(const Records& records, const std::vector<Figure>& fig
   std::map<Key, Curve> by_rest;
   for (const Figure& figure : figures) {
     const double x = number_at(records, figure.record, axis);
-    if (records.code(figure.record, axis) == 0 || !(x > 0) || !(figure.mean > 0)) continue;
+    if (records.code(figure.record, axis) == 0 || !(x > 0) || !(figure.value > 0)) continue;
     Curve& curve = by_rest[rest_of(records, figure.record, {axis})];
     if (curve.points.empty()) curve.record = figure.record;
-    curve.points.emplace_back(x, figure.mean);
+    curve.points.emplace_back(x, figure.value);
     curve.unverified = curve.unverified || figure.unverified;
   }
   std::vector<Curve> result;
@@ -94,67 +113,114 @@ std::string subject_of(const Records& records, std::uint32_t record, const std::
   return join(parts, ", ");
 }
 
-std::string sentence(const std::string& subject, const std::string& axis,
-                     const std::vector<Fit>& fits, std::size_t curves_seen) {
-  double sum = 0, least = HUGE_VAL, most = -HUGE_VAL, r2 = 1, from = HUGE_VAL, to = 0;
+// The fits of one pass and variant along an axis.
+struct AxisGrowth {
+  std::string subject;
+  std::vector<Fit> fits;
+  std::size_t seen = 0;  // curves with enough points
+
+  double exponent() const {
+    double sum = 0;
+    for (const Fit& fit : fits) sum += fit.exponent;
+    return sum / static_cast<double>(fits.size());
+  }
+  bool is_supported() const {
+    return !fits.empty() &&
+           static_cast<double>(fits.size()) >= least_share * static_cast<double>(seen);
+  }
+  bool is_linear() const {
+    return std::ranges::all_of(
+        fits, [](const Fit& fit) { return std::abs(fit.exponent - 1) < linear_within; });
+  }
+};
+
+// "1.88 at d_head 16 to 1.93 at d_head 128".
+std::string exponents_of(const Records& records, const std::vector<Fit>& fits, std::size_t axis) {
+  const auto [least, most] = std::ranges::minmax_element(fits, {}, &Fit::exponent);
+  std::vector<std::size_t> left_out{axis};
+  for (const std::string_view kind : variant_kinds) {
+    if (const auto named = records.axis(kind)) left_out.push_back(*named);
+  }
+  const auto at = [&](const Fit& fit) {
+    const std::string place = place_of(records, fit.record, left_out);
+    return fmt::format("{:.2f}{}", fit.exponent, place.empty() ? "" : " at " + place);
+  };
+  return at(*least) + " to " + at(*most);
+}
+
+Finding finding_of(const Records& records, const AxisGrowth& growth, std::size_t axis) {
+  double r2 = 1, from = HUGE_VAL, highest_from = 0, to = 0;
   std::size_t unverified = 0;
-  for (const Fit& fit : fits) {
+  for (const Fit& fit : growth.fits) {
     unverified += fit.unverified ? 1 : 0;
-    sum += fit.exponent;
-    least = std::min(least, fit.exponent);
-    most = std::max(most, fit.exponent);
     r2 = std::min(r2, fit.r2);
     from = std::min(from, fit.from);
+    highest_from = std::max(highest_from, fit.from);
     to = std::max(to, fit.to);
   }
-  std::string text = fmt::format("**{} over {}**: grows as {}^{:.2f}", subject, axis, axis,
-                                 sum / static_cast<double>(fits.size()));
-  if (fits.size() > 1)
-    text += fmt::format(" ({:.2f} to {:.2f} in {} fits)", least, most, fits.size());
-  text += fmt::format(" from {:g} to {:g}, R² {}{:.3f}", from, to,
-                      fits.size() > 1 ? "at least " : "", r2);
-  if (curves_seen > fits.size()) {
-    text += fmt::format("; {} more follow{} no power law", curves_seen - fits.size(),
-                        curves_seen - fits.size() == 1 ? "s" : "");
+  const std::string& name = records.axes()[axis].name;
+  const std::string verified = not_verified(unverified, growth.fits.size(), "fits");
+  std::string start = number_text(from);
+  if (highest_from > from) start += " or " + number_text(highest_from);
+  Finding finding;
+  finding.claim = fmt::format("**{} grows as {}^{:.2f}** from {} to {}", growth.subject, name,
+                              growth.exponent(), start, number_text(to));
+  const bool several = growth.fits.size() > 1;
+  if (several) finding.claim += fmt::format(" ({})", exponents_of(records, growth.fits, axis));
+  finding.claim += verified + ".";
+  if (growth.seen < 2) return finding;
+  finding.detail =
+      fmt::format("**{} over {}**: R² {}{:.3f} in {} fit{}", growth.subject, name,
+                  several ? "at least " : "", r2, growth.fits.size(), several ? "s" : "");
+  if (growth.seen > growth.fits.size()) {
+    const std::size_t others = growth.seen - growth.fits.size();
+    finding.detail +=
+        fmt::format("; {} more follow{} no power law", others, others == 1 ? "s" : "");
   }
-  return text + not_verified(unverified, fits.size(), "fits") + ".";
+  finding.detail += ".";
+  return finding;
+}
+
+std::vector<AxisGrowth> growths_along(const Records& records, const std::vector<Figure>& figures,
+                                      std::size_t axis, std::string_view metric) {
+  std::vector<AxisGrowth> growths;
+  for (const Curve& curve : curves(records, figures, axis)) {
+    if (curve.points.size() < least_points) continue;
+    const std::string subject = subject_of(records, curve.record, std::string(metric));
+    auto at = std::ranges::find(growths, subject, &AxisGrowth::subject);
+    if (at == growths.end()) at = growths.insert(at, {subject, {}, 0});
+    ++at->seen;
+    auto fit = best_fit(curve.points);
+    if (!fit) continue;
+    fit->unverified = curve.unverified;
+    fit->record = curve.record;
+    at->fits.push_back(*fit);
+  }
+  std::erase_if(growths, [](const AxisGrowth& growth) { return !growth.is_supported(); });
+  return growths;
 }
 
 }  // namespace
 
-std::vector<std::string> scaling_findings(const Records& records, const RecordIds& ids,
-                                          const FindingSpec& spec) {
-  std::vector<std::string> sentences;
+Findings scaling_findings(const Records& records, const RecordIds& ids, const FindingSpec& spec) {
+  Findings findings;
   for (const std::string_view metric : metrics_that_grow) {
-    const std::vector<Figure> figures = figures_of(records, ids, std::string(metric));
+    const Centre centre = metric == "time" ? spec.centre.value_or(Centre::median) : Centre::mean;
+    const std::vector<Figure> figures = figures_of(records, ids, std::string(metric), centre);
     for (std::size_t axis = std::size(series_axes); axis < records.first_derived(); ++axis) {
       const std::string& name = records.axes()[axis].name;
       const bool is_setting = name.find('.') != std::string::npos || name == "repeat";
       if (spec.axis.empty() ? is_setting : name != spec.axis) continue;
       if (records.axes()[axis].values.size() <= least_points || !is_numeric_axis(records, axis))
         continue;
-      std::vector<std::pair<std::string, std::vector<Fit>>> subjects;
-      std::map<std::string, std::size_t> seen;
-      for (const Curve& curve : curves(records, figures, axis)) {
-        if (curve.points.size() < least_points) continue;
-        const std::string subject = subject_of(records, curve.record, std::string(metric));
-        ++seen[subject];
-        auto fit = best_fit(curve.points);
-        if (!fit) continue;
-        fit->unverified = curve.unverified;
-        auto at = std::find_if(subjects.begin(), subjects.end(),
-                               [&](const auto& s) { return s.first == subject; });
-        if (at == subjects.end()) at = subjects.insert(subjects.end(), {subject, {}});
-        at->second.push_back(*fit);
-      }
-      for (const auto& [subject, fits] : subjects) {
-        if (static_cast<double>(fits.size()) < least_share * static_cast<double>(seen[subject]))
-          continue;
-        sentences.push_back(sentence(subject, name, fits, seen[subject]));
+      const std::vector<AxisGrowth> growths = growths_along(records, figures, axis, metric);
+      if (std::ranges::all_of(growths, &AxisGrowth::is_linear)) continue;
+      for (const AxisGrowth& growth : growths) {
+        findings.push_back(finding_of(records, growth, axis));
       }
     }
   }
-  return sentences;
+  return findings;
 }
 
 }  // namespace assay::report

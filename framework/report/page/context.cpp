@@ -242,7 +242,7 @@ std::string title_of(const std::vector<const store::Run*>& sources) {
   return join(names, " and ");
 }
 
-std::vector<Section> opening_sections(const std::vector<const store::Run*>& sources) {
+std::vector<Section> questions_of(const std::vector<const store::Run*>& sources) {
   std::vector<Section> sections;
   std::vector<std::string> questions;
   for (const store::Run* run : sources) {
@@ -251,6 +251,11 @@ std::vector<Section> opening_sections(const std::vector<const store::Run*>& sour
       questions.push_back(title);
   }
   for (const std::string& question : questions) sections.push_back(Paragraph{question});
+  return sections;
+}
+
+std::vector<Section> environment_sections(const std::vector<const store::Run*>& sources) {
+  std::vector<Section> sections;
   sections.push_back(Heading{2, "Environment"});
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (sources.size() > 1) sections.push_back(Heading{3, fmt::format("Source {}", i)});

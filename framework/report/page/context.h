@@ -10,8 +10,9 @@ namespace assay::report {
 
 std::string title_of(const std::vector<const store::Run*>& sources);
 
-// The question, each source's environment, and the folded experiment text.
-std::vector<Section> opening_sections(const std::vector<const store::Run*>& sources);
+std::vector<Section> questions_of(const std::vector<const store::Run*>& sources);
+// Each source's environment, and the folded experiment text.
+std::vector<Section> environment_sections(const std::vector<const store::Run*>& sources);
 
 // The experiment's text, folded; `what` it is, such as "Experiment".
 Details experiment_details(const std::string& what, const store::Session& session);

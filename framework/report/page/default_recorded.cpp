@@ -57,7 +57,6 @@ Column recorded_column(const Records& records, const std::string& metric, Filter
   measure.where = std::move(where);
   if (!records.is_text(metric)) measure.unit = unit_among_parts(records, metric);
   column.name = measure.unit.empty() ? metric : fmt::format("{} [{}]", metric, measure.unit);
-  column.format = *parse_format("{:.4g}");
   column.content = std::move(measure);
   return column;
 }

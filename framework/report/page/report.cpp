@@ -10,7 +10,10 @@
 #include "report/findings/findings.h"
 #include "report/page/ambiguous_axes.h"
 #include "report/page/context.h"
+#include "report/page/default_rates.h"
 #include "report/page/default_spec.h"
+#include "report/page/quality.h"
+#include "report/page/settle.h"
 #include "report/page/vocabulary.h"
 #include "report/picture/picture.h"
 #include "report/read/read_blocks.h"
@@ -78,7 +81,7 @@ class BlockRenderer {
     return std::vector<Section>{Paragraph{spec.text}};
   }
   Result<std::vector<Section>> operator()(const TableSpec& spec) {
-    return table_sections(records_, spec);
+    return table_sections(records_, spec, pictures_, tables_);
   }
   Result<std::vector<Section>> operator()(const TextSpec& spec) {
     return text_sections(records_, spec);
@@ -113,9 +116,34 @@ class BlockRenderer {
   const Inputs& inputs_;
   PictureFolder pictures_;
   int plots_ = 0;
+  int tables_ = 0;
   int timelines_ = 0;
   int flames_ = 0;
 };
+
+bool is_heading(const std::vector<Block>& blocks, std::size_t at) {
+  return at < blocks.size() && std::holds_alternative<HeadingSpec>(blocks[at]);
+}
+
+// Takes the findings with a heading of their own, and nothing else under it: a report begins with
+// what was found.
+std::vector<Block> take_findings(ReportSpec& spec) {
+  std::vector<Block> taken, rest;
+  std::vector<Block>& all = spec.blocks;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool headed = is_heading(all, i) && i + 1 < all.size() &&
+                        std::holds_alternative<FindingsSpec>(all[i + 1]) &&
+                        (i + 2 == all.size() || is_heading(all, i + 2));
+    if (!headed) {
+      rest.push_back(std::move(all[i]));
+      continue;
+    }
+    taken.push_back(std::move(all[i]));
+    taken.push_back(std::move(all[++i]));
+  }
+  all = std::move(rest);
+  return taken;
+}
 
 }  // namespace
 
@@ -158,30 +186,39 @@ Result<Document> build(const Inputs& inputs) {
   known.layouts = inputs.layouts;
   add_passes(inputs.passes, known);
   ReportSpec spec;
-  if (inputs.spec.is_null()) {
-    spec = default_spec(records);
-  } else {
+  if (!inputs.spec.is_null()) {
     auto read = read_spec(inputs.spec, known);
     if (!read) return tl::unexpected(read.error());
     spec = std::move(*read);
   }
-  if (spec.wants_ceilings && inputs.ceilings) {
+  const bool of_default = inputs.spec.is_null() && counts_work(records);
+  if ((spec.wants_ceilings || of_default) && inputs.ceilings) {
     if (auto found = ceilings_of_sources(inputs); found) {
       records.set_ceilings(std::move(*found));
     } else {
       return tl::unexpected(found.error());
     }
   }
+  if (inputs.spec.is_null()) spec = default_spec(records);
+  settle_statistics(records, spec);
+  std::vector<Block> first = take_findings(spec);
   Document document;
+  BlockRenderer render(records, inputs);
   if (inputs.with_context) {
     document.title = title_of(records.sources());
-    document.sections = opening_sections(records.sources());
+    document.sections = questions_of(records.sources());
+  }
+  for (const Block& block : first) render.add(block, document);
+  if (inputs.with_context) {
+    std::ranges::move(environment_sections(records.sources()),
+                      std::back_inserter(document.sections));
     // Otherwise the blocks would belong to the environment's heading.
     const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
     if (!headed) document.sections.push_back(Heading{2, "Results"});
   }
-  BlockRenderer render(records, inputs);
   for (const Block& block : spec.blocks) render.add(block, document);
+  std::ranges::move(quality_sections(records, shown_marks(document.sections)),
+                    std::back_inserter(document.sections));
   return document;
 }
 

@@ -34,6 +34,9 @@ void add_content(SuiteChapter& chapter, std::vector<Section>& sections) {
     if (auto* picture = std::get_if<Picture>(&section)) {
       picture->path = chapter.name + "/" + picture->path;
     }
+    if (auto* links = std::get_if<Links>(&section)) {
+      for (std::string& path : links->paths) path = chapter.name + "/" + path;
+    }
     sections.push_back(std::move(section));
   }
 }

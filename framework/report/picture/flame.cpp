@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "report/document/table_files.h"
 #include "report/picture/gnuplot.h"
 
 namespace assay::report {

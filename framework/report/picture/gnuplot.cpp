@@ -100,11 +100,4 @@ Result<void> draw(const std::string& script, const std::filesystem::path& svg) {
   return done;
 }
 
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
-
 }  // namespace assay::report

@@ -23,6 +23,4 @@ std::string script_opening(const std::filesystem::path& svg, int width, int heig
 // holds gnuplot's output, or says that it is not installed.
 Result<void> draw(const std::string& script, const std::filesystem::path& svg);
 
-std::string csv_cell(const std::string& text);
-
 }  // namespace assay::report

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "report/data/cell.h"
 #include "report/data/reduce.h"
+#include "report/document/markdown_table.h"
 #include "report/picture/picture.h"
 #include "report/picture/plot_script.h"
+#include "report/picture/roofline.h"
+#include "report/spec/numbers.h"
 #include "report/spec/units.h"
 #include "report/table/pivot.h"
 #include "statistics/quantiles.h"
@@ -27,14 +32,17 @@ class PlotBuilder {
 
     auto figures = index(*candidates, spec_.y);
     if (!figures) return tl::unexpected(figures.error());
-    for (const auto& [key, ids] : figures->found()) {
-      if (key[0] == 0) continue;  // the case has no value of x
-      const auto cell = figures->at(key);
-      if (!cell) return tl::unexpected(cell.error());
-      if (!cell->is_number()) continue;
-      unit_ = cell->unit;
-      points_.emplace_back(
-          key, PlotPoint{0, cell->number, cell->number, cell->number, !cell->unverified.empty()});
+    for (const auto* results : {&figures->found(), &figures->failed()}) {
+      for (const auto& [key, ids] : *results) {
+        if (key[0] == 0) continue;  // the case has no value of x
+        const bool again = results == &figures->failed() && figures->found().contains(key);
+        if (auto done = again ? Result<void>() : add(key, figures->at(key)); !done) {
+          return tl::unexpected(done.error());
+        }
+      }
+    }
+    if (auto done = is_box() ? add_samples(*candidates) : Result<void>(); !done) {
+      return tl::unexpected(done.error());
     }
     if (auto done = add_bars(*candidates); !done) return tl::unexpected(done.error());
     return finish();
@@ -43,6 +51,40 @@ class PlotBuilder {
  private:
   Result<MeasureIndex> index(const RecordIds& candidates, const Measure& measure) const {
     return MeasureIndex::build(records_, candidates, measure, axes_, "plot", spec_.at);
+  }
+
+  bool is_box() const { return spec_.kind == PlotSpec::Kind::box; }
+
+  // A figure, or a failure that the picture tells. Cases that were skipped or that a variant does
+  // not support are none.
+  Result<void> add(const Key& key, const Result<Cell>& cell) {
+    if (!cell) return tl::unexpected(cell.error());
+    if (cell->is_number()) {
+      unit_ = cell->unit;
+      PlotPoint point{0, cell->number, cell->number, cell->number, !cell->unverified.empty()};
+      for (const store::Mark& mark : cell->marks) point.marks.insert(mark.mark);
+      points_.emplace_back(key, std::move(point));
+      return {};
+    }
+    const bool told = !cell->discarded.empty() ||
+                      (cell->outcome != Outcome::skipped && cell->outcome != Outcome::unsupported);
+    if (cell->kind != Cell::Kind::outcome || !told) return {};
+    failures_.emplace_back(key, PlotFailure{0, display(*cell, Column(), {}), cell->reason});
+    return {};
+  }
+
+  Result<void> add_samples(const RecordIds& candidates) {
+    Measure measure = spec_.y;
+    measure.statistic = Statistic::samples;
+    const auto samples = index(candidates, measure);
+    if (!samples) return tl::unexpected(samples.error());
+    for (auto& [key, point] : points_) {
+      const auto cell = samples->at(key);
+      if (!cell) return tl::unexpected(cell.error());
+      if (cell->kind == Cell::Kind::list && !cell->list.empty()) point.box = box_of(cell->list);
+    }
+    std::erase_if(points_, [](const auto& one) { return !one.second.box; });
+    return {};
   }
 
   // Calls `set` with each point that has the statistic; false: none has it.
@@ -64,7 +106,12 @@ class PlotBuilder {
 
   Result<void> add_bars(const RecordIds& candidates) {
     using Bars = PlotSpec::Bars;
-    if (spec_.bars == Bars::none || spec_.y.relative_to) return {};
+    if (spec_.bars == Bars::none || spec_.y.relative_to || is_box()) return {};
+    const Statistic shown = spec_.y.statistic;
+    if (shown == Statistic::median) {
+      return add_interval(candidates, Statistic::median_ci_low, Statistic::median_ci_high);
+    }
+    if (shown != Statistic::mean) return {};
     if (spec_.bars != Bars::interval) {
       const auto any = for_statistic(candidates, Statistic::std, [](PlotPoint& point, double std) {
         point.low = point.y - std;
@@ -73,52 +120,97 @@ class PlotBuilder {
       if (!any) return tl::unexpected(any.error());
       if (*any || spec_.bars == Bars::std) return {};
     }
-    const auto low = for_statistic(candidates, Statistic::ci_low,
-                                   [](PlotPoint& point, double end) { point.low = end; });
+    return add_interval(candidates, Statistic::ci_low, Statistic::ci_high);
+  }
+
+  // An interval beside a median says what the mark `wide` would.
+  Result<void> add_interval(const RecordIds& candidates, Statistic low_end, Statistic high_end) {
+    const auto low =
+        for_statistic(candidates, low_end, [](PlotPoint& point, double end) { point.low = end; });
     if (!low) return tl::unexpected(low.error());
-    const auto high = for_statistic(candidates, Statistic::ci_high,
-                                    [](PlotPoint& point, double end) { point.high = end; });
+    const auto high =
+        for_statistic(candidates, high_end, [](PlotPoint& point, double end) { point.high = end; });
     if (!high) return tl::unexpected(high.error());
+    for (auto& [key, point] : points_) point.marks.erase(std::string(wide_mark));
     return {};
   }
 
   PlotData finish() {
     PlotData data;
-    data.log_x = spec_.log_x;
+    data.log_x = spec_.log_x && !is_box();
     data.log_y = spec_.log_y;
-    std::sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) {
+    const auto by_line = [](const auto& a, const auto& b) {
       const Key line_a(a.first.begin() + 1, a.first.end()),
           line_b(b.first.begin() + 1, b.first.end());
       return line_a != line_b ? line_a < line_b : a.first[0] < b.first[0];
-    });
-    numeric_x_ = x_is_numeric();
+    };
+    std::sort(points_.begin(), points_.end(), by_line);
+    std::sort(failures_.begin(), failures_.end(), by_line);
+    numeric_x_ = x_is_numeric() && !is_box() && spec_.kind != PlotSpec::Kind::bars;
     if (!numeric_x_) {
       data.log_x = false;
-      for (std::size_t code = 1; code < x_values().size(); ++code) {
-        data.x_categories.push_back(label(x_values()[code]));
-      }
+      name_categories(data);
     }
+    data.form = is_box()                                           ? PlotForm::boxes
+                : numeric_x_ || spec_.kind == PlotSpec::Kind::line ? PlotForm::lines
+                : data.log_y                                       ? PlotForm::points
+                                                                   : PlotForm::bars;
     const std::string shown = choose_unit();
-    const double factor = convert(1, unit_, shown);
-    Key line;
-    for (auto& [key, point] : points_) {
-      const Key own(key.begin() + 1, key.end());
-      if (data.lines.empty() || own != line) data.lines.push_back({line_name(own), {}});
-      line = own;
-      point.x = x_of(key[0]);
-      point.y *= factor;
-      point.low *= factor;
-      point.high *= factor;
-      data.lines.back().points.push_back(point);
-    }
+    add_lines(data, convert(1, unit_, shown));
     for (PlotLine& one : data.lines) {
-      std::stable_sort(one.points.begin(), one.points.end(),
-                       [](const PlotPoint& a, const PlotPoint& b) { return a.x < b.x; });
+      std::ranges::stable_sort(one.points, {}, &PlotPoint::x);
       mark_unverified(one);
     }
     data.x_label = spec_.x_unit.empty() ? spec_.x : spec_.x + " [" + spec_.x_unit + "]";
     data.y_label = y_label(shown);
     return data;
+  }
+
+  // Places for the values that some point has, in the order of the values.
+  void name_categories(PlotData& data) {
+    std::set<std::uint32_t> codes;
+    for (const auto& [key, point] : points_) codes.insert(key[0]);
+    for (const auto& [key, failure] : failures_) codes.insert(key[0]);
+    std::vector<std::uint32_t> order(codes.begin(), codes.end());
+    if (x_is_numeric()) {
+      std::ranges::sort(
+          order, {}, [&](std::uint32_t code) { return Cell::of_value(x_values()[code]).number; });
+    }
+    for (const std::uint32_t code : order) {
+      places_[code] = static_cast<double>(data.x_categories.size());
+      data.x_categories.push_back(label(x_values()[code]));
+    }
+  }
+
+  void add_lines(PlotData& data, double factor) {
+    std::vector<Key> lines;
+    const auto line_at = [&](const Key& key) -> PlotLine& {
+      const Key own(key.begin() + 1, key.end());
+      const auto known = std::ranges::find(lines, own);
+      if (known != lines.end()) {
+        return data.lines[static_cast<std::size_t>(known - lines.begin())];
+      }
+      lines.push_back(own);
+      data.lines.push_back({line_name(own), {}, {}});
+      return data.lines.back();
+    };
+    for (auto& [key, point] : points_) {
+      PlotLine& line = line_at(key);
+      point.x = x_of(key[0]);
+      for (double* value : {&point.y, &point.low, &point.high}) *value *= factor;
+      if (point.box) scale(*point.box, factor);
+      line.points.push_back(point);
+    }
+    for (auto& [key, failure] : failures_) {
+      PlotLine& line = line_at(key);
+      failure.x = x_of(key[0]);
+      line.failures.push_back(failure);
+    }
+  }
+
+  static void scale(SampleBox& box, double factor) {
+    for (double* value : {&box.low, &box.q1, &box.median, &box.q3, &box.high}) *value *= factor;
+    for (double& value : box.outliers) value *= factor;
   }
 
   // In the legend, which stays with the picture.
@@ -132,13 +224,14 @@ class PlotBuilder {
   const std::vector<Value>& x_values() const { return records_.axes()[axes_[0]].values; }
 
   bool x_is_numeric() const {
-    return std::all_of(points_.begin(), points_.end(), [&](const auto& point) {
-      return Cell::of_value(x_values()[point.first[0]]).is_number();
-    });
+    const auto is_number = [&](const auto& one) {
+      return Cell::of_value(x_values()[one.first[0]]).is_number();
+    };
+    return std::ranges::all_of(points_, is_number) && std::ranges::all_of(failures_, is_number);
   }
 
   double x_of(std::uint32_t code) const {
-    if (!numeric_x_) return static_cast<double>(code) - 1;
+    if (!numeric_x_) return places_.at(code);
     const double number = Cell::of_value(x_values()[code]).number;
     return spec_.x_unit.empty() ? number
                                 : convert(number, unit_of_data(spec_.x_unit).base, spec_.x_unit);
@@ -186,7 +279,7 @@ class PlotBuilder {
     const Condition* pass = spec_.y.where.on("pass");
     if (pass && pass->values.size() == 1) text = pass->values.front() + " " + text;
     if (spec_.y.relative_to) return text + (spec_.y.inverse ? ": speed-up" : ": ratio");
-    if (spec_.y.statistic != Statistic::mean)
+    if (spec_.y.statistic != Statistic::mean && !is_box())
       text += fmt::format(" ({})", statistic_name(spec_.y.statistic));
     return unit.empty() ? text : text + " [" + unit + "]";
   }
@@ -197,7 +290,65 @@ class PlotBuilder {
   bool numeric_x_ = true;
   std::string unit_;
   std::vector<std::pair<Key, PlotPoint>> points_;
+  std::vector<std::pair<Key, PlotFailure>> failures_;
+  std::map<std::uint32_t, double> places_;  // of categories, by code
 };
+
+// Reasons below the picture, a line for each word and reason: "**OOM** (naive at seq_len 65536)".
+List reasons_of(const PlotData& data) {
+  struct Cause {
+    std::string word, reason;
+    bool alike = false;  // also stands for reasons with other numbers
+    std::vector<std::string> places;
+  };
+  std::vector<Cause> causes;
+  for (const PlotLine& line : data.lines) {
+    for (const PlotFailure& failure : line.failures) {
+      auto at = std::ranges::find_if(causes, [&](const Cause& known) {
+        return known.word == failure.word &&
+               without_numbers(known.reason) == without_numbers(failure.reason);
+      });
+      if (at == causes.end()) at = causes.insert(at, {failure.word, failure.reason, false, {}});
+      at->alike = at->alike || at->reason != failure.reason;
+      const std::string x = data.x_categories.empty()
+                                ? data.x_label + " " + number_text(failure.x)
+                                : data.x_categories[static_cast<std::size_t>(failure.x)];
+      at->places.push_back(line.name.empty() ? x : line.name + " at " + x);
+    }
+  }
+  List list;
+  for (const Cause& cause : causes) {
+    list.items.push_back(
+        fmt::format("**{}** ({}): {}{}", cause.word, escape_cell(join(cause.places, "; ")),
+                    cause.alike ? "for example, " : "",
+                    cause.reason.empty() ? "no reason was given" : escape_cell(cause.reason)));
+  }
+  return list;
+}
+
+std::set<std::string> marks_of_points(const PlotData& data) {
+  std::set<std::string> marks;
+  for (const PlotLine& line : data.lines) {
+    for (const PlotPoint& point : line.points) {
+      marks.insert(point.marks.begin(), point.marks.end());
+    }
+  }
+  return marks;
+}
+
+void add_picture(const PlotData& data, const std::filesystem::path& folder, int& number,
+                 std::vector<Section>& sections) {
+  const std::string alternative =
+      data.title.empty() ? data.y_label + " over " + data.x_label : data.title;
+  Section made =
+      picture(folder, fmt::format("plot-{}", ++number), alternative, plot_csv(data),
+              [&](const std::filesystem::path& svg) { return gnuplot_script(data, svg); });
+  if (auto* drawn = std::get_if<Picture>(&made)) drawn->marks = marks_of_points(data);
+  sections.push_back(std::move(made));
+  if (List reasons = reasons_of(data); !reasons.items.empty()) {
+    sections.push_back(std::move(reasons));
+  }
+}
 
 }  // namespace
 
@@ -207,18 +358,20 @@ Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpe
   if (!repeats) return tl::unexpected(repeats.error());
   std::vector<Section> sections;
   for (const Filter& combination : *repeats) {
-    auto data = PlotBuilder(records, spec).build(combination);
+    auto data = spec.kind == PlotSpec::Kind::roofline
+                    ? roofline_data(records, spec, combination)
+                    : PlotBuilder(records, spec).build(combination);
     if (!data) return tl::unexpected(data.error());
-    if (data->lines.empty()) {
+    const bool any =
+        std::ranges::any_of(data->lines, [](const PlotLine& line) { return !line.points.empty(); });
+    if (!any) {
       sections.push_back(Paragraph{"No result matches this plot."});
+      List reasons = reasons_of(*data);
+      if (!reasons.items.empty()) sections.push_back(std::move(reasons));
       continue;
     }
     data->title = picture_title(spec.title, combination);
-    const std::string alternative =
-        data->title.empty() ? data->y_label + " over " + data->x_label : data->title;
-    sections.push_back(
-        picture(folder, fmt::format("plot-{}", ++number), alternative, plot_csv(*data),
-                [&](const std::filesystem::path& svg) { return gnuplot_script(*data, svg); }));
+    add_picture(*data, folder, number, sections);
   }
   return sections;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "report/document/table_files.h"
 #include "report/picture/gnuplot.h"
 
 namespace assay::report {

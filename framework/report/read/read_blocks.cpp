@@ -89,6 +89,21 @@ void check_text_names(Reader& reader, TextSpec& text, const Node& node) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> form_names() { return {"latex", "csv"}; }
+
+void read_forms(Reader& reader, const Node& node, TableSpec& table) {
+  for (const Node& item : node.one_or_more()) {
+    const std::string word = reader.choice(item, "format of a table", form_names());
+    if (!word.empty()) {
+      table.forms.push_back(word == "latex" ? TableForm::latex : TableForm::csv);
+    }
+  }
+}
+
+}  // namespace
+
 void check_title(Reader& reader, const Template& title, const std::vector<std::string>& for_each) {
   for (const std::string& name : title.names()) {
     if (!std::count(for_each.begin(), for_each.end(), name)) {
@@ -103,9 +118,12 @@ const Keys<TableSpec>& table_keys() {
   static const Keys<TableSpec> keys =
       within(&TableSpec::grid, grid_keys()) +
       repeated<TableSpec>("Axes with a table per combination of values.") +
-      Keys<TableSpec>{{"index", "`true` adds a first column that counts rows.", &TableSpec::index},
-                      {"summary", "Lines below with functions over rows, such as {mean(column)}.",
-                       shape::list_of_values(shape::template_of("summary")), &TableSpec::summary}};
+      Keys<TableSpec>{
+          {"format", "Files with the table beside the report: `latex` (for booktabs), `csv`.",
+           shape::one_or_list(shape::words(form_names())), read_forms},
+          {"index", "`true` adds a first column that counts rows.", &TableSpec::index},
+          {"summary", "Lines below with functions over rows, such as {mean(column)}.",
+           shape::list_of_values(shape::template_of("summary")), &TableSpec::summary}};
   return keys;
 }
 

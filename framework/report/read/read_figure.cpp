@@ -133,7 +133,10 @@ bool finish_figure(Reader& reader, const Node& node, ColumnDraft& draft, bool ne
   if (!node.find("metric") && !draft.rate) {
     reader.complain(node, fmt::format("'{}' names no metric", draft.column.name));
   }
-  if (!draft.statistics.empty()) draft.measure.statistic = draft.statistics.front();
+  if (!draft.statistics.empty()) {
+    draft.measure.statistic = draft.statistics.front();
+    draft.measure.names_statistic = true;
+  }
   const bool made = draft.metric && (draft.rate ? finish_rate(reader, node, draft, needs_unit)
                                                 : finish_metric(reader, node, draft, needs_unit));
   draft.column.content = draft.measure;

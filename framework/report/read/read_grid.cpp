@@ -105,6 +105,8 @@ const Keys<GridSpec>& grid_keys() {
       {"keep", "A condition over columns that rows must meet.", &GridSpec::keep},
       {"limit", "Maximum number of rows.", &GridSpec::limit},
       {"cells", "Texts of cells without a number.", shape::cells(), &GridSpec::cells},
+      {"stat", "What its times that name no `stat` are; by default as in the rest of the report.",
+       shape::centre(), &GridSpec::centre},
       {"reasons", "`false` omits the lines below that explain cells without a number.",
        &GridSpec::reasons},
       {"formulas", "`false` omits the lines below that show how rates are derived.",

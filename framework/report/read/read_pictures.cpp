@@ -109,38 +109,86 @@ void read_shares(Reader& reader, const Node& node, FlameSpec& flame) {
 
 const Keys<PlotSpec>& plot_keys() {
   static const Keys<PlotSpec> keys =
-      Keys<PlotSpec>{
-          {"x", "The axis along the bottom.", shape::axis(), &PlotSpec::x},
-          {"x_unit", "The unit of `x`.", shape::unit(), &PlotSpec::x_unit},
-          {"y", "The figure.", shape::refer("figure"), read_y},
-          {"series", "Axes with a line per combination of values.", &PlotSpec::series},
-          {"labels", "Shown texts by value.", &PlotSpec::labels},
-          {"scale", "Linear (default) or logarithmic axes.",
-           shape::choice("scale", {"linear", "log-log", "log-x", "log-y"}),
-           [](PlotSpec& plot, const std::string& word) {
-             plot.log_x = word == "log-log" || word == "log-x";
-             plot.log_y = word == "log-log" || word == "log-y";
-           }},
-          {"bars", "What error bars show; by default the standard deviation, or else the interval.",
-           shape::choice("error bars", {"none", "std", "interval"}),
-           [](PlotSpec& plot, const std::string& word) {
-             plot.bars = word == "none"       ? PlotSpec::Bars::none
-                         : word == "interval" ? PlotSpec::Bars::interval
-                                              : PlotSpec::Bars::std;
-           }},
-          {"y_title", "The label of the vertical axis; by default the figure's.",
-           &PlotSpec::y_title}} +
+      Keys<PlotSpec>{{"x", "The axis along the bottom.", shape::axis(), &PlotSpec::x},
+                     {"x_unit", "The unit of `x`.", shape::unit(), &PlotSpec::x_unit},
+                     {"y", "The figure.", shape::refer("figure"), read_y},
+                     {"series", "Axes with a line per combination of values.", &PlotSpec::series},
+                     {"labels", "Shown texts by value.", &PlotSpec::labels},
+                     {"kind",
+                      "`line`, `bars`, a `box` of raw samples, or a `roofline` of a rate of "
+                      "`flops`; by default "
+                      "bars over names and a line over numbers.",
+                      shape::choice("kind of plot", {"line", "bars", "box", "roofline"}),
+                      [](PlotSpec& plot, const std::string& word) {
+                        plot.kind = word == "bars"       ? PlotSpec::Kind::bars
+                                    : word == "box"      ? PlotSpec::Kind::box
+                                    : word == "roofline" ? PlotSpec::Kind::roofline
+                                                         : PlotSpec::Kind::line;
+                      }},
+                     {"scale", "Linear (default) or logarithmic axes.",
+                      shape::choice("scale", {"linear", "log-log", "log-x", "log-y"}),
+                      [](PlotSpec& plot, const std::string& word) {
+                        plot.log_x = word == "log-log" || word == "log-x";
+                        plot.log_y = word == "log-log" || word == "log-y";
+                      }},
+                     {"bars",
+                      "What error bars show; by default the interval of a median, and the standard "
+                      "deviation around "
+                      "a mean, or else its interval.",
+                      shape::choice("error bars", {"none", "std", "interval"}),
+                      [](PlotSpec& plot, const std::string& word) {
+                        plot.bars = word == "none"       ? PlotSpec::Bars::none
+                                    : word == "interval" ? PlotSpec::Bars::interval
+                                                         : PlotSpec::Bars::std;
+                      }},
+                     {"y_title", "The label of the vertical axis; by default the figure's.",
+                      &PlotSpec::y_title}} +
       of_picture<PlotSpec>();
   return keys;
 }
+
+namespace {
+
+void check_roofline(Reader& reader, const Node& node, const PlotSpec& plot) {
+  reader.note_ceilings();
+  const bool of_flops =
+      plot.y.rate && plot.y.rate->count == "flops" && plot.y.rate->share_of.empty();
+  const Node* y = node.find("y");
+  if (y && !of_flops) {
+    reader.complain(*y, "a roofline shows a rate of flops", "y: {rate: flops, pass: forward}");
+  }
+  if (const Node* scale = node.find("scale")) {
+    reader.complain(*scale, "a roofline has logarithmic axes", "leave `scale` out");
+  }
+}
+
+// A bar around another figure than its point could lie beside it.
+void check_bars(Reader& reader, const Node& node, const PlotSpec& plot) {
+  const Node* bars = node.find("bars");
+  if (!bars || plot.bars == PlotSpec::Bars::none || !plot.y.names_statistic) return;
+  const auto centre = centre_of(plot.y.statistic);
+  if (centre == Centre::mean || (centre && plot.bars == PlotSpec::Bars::interval)) return;
+  reader.complain(
+      *bars,
+      fmt::format("bars of {} do not belong to a {}", bars->text, statistic_name(plot.y.statistic)),
+      centre ? "`interval` does; `std` belongs to a mean"
+             : "leave `bars` out, or show a mean or a median");
+}
+
+}  // namespace
 
 PlotSpec read_plot(Reader& reader, const Node& node) {
   PlotSpec plot;
   plot.at = node.where;
   if (!reader.entries(node, "plot", plot_keys(), plot)) return plot;
+  const bool roofline = plot.kind == PlotSpec::Kind::roofline;
   for (const char* key : {"x", "y"}) {
-    if (!node.find(key)) reader.complain(node, fmt::format("a plot needs `{}`", key));
+    if (!node.find(key) && !(roofline && std::string_view(key) == "x")) {
+      reader.complain(node, fmt::format("a plot needs `{}`", key));
+    }
   }
+  if (roofline) check_roofline(reader, node, plot);
+  check_bars(reader, node, plot);
   check_title(reader, plot.title, plot.for_each);
   return plot;
 }

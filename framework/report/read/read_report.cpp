@@ -71,6 +71,8 @@ const Keys<FindingSpec>& finding_keys(const std::string& kind) {
   static const Keys<FindingSpec> common = {
       {"axis", "Its axis; by default every suitable one.", shape::axis(), &FindingSpec::axis},
       {"baseline", "The value of the axis to compare with.", &FindingSpec::baseline},
+      {"stat", "What times are; by default as in the report's tables.", shape::centre(),
+       &FindingSpec::centre},
       {"where", "Selects results: values by axis, or conditions.", &FindingSpec::where}};
   static const Keys<FindingSpec> of_speedup =
       common + Keys<FindingSpec>{{"by", "An axis with a mean for each of its values.",

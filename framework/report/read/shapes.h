@@ -32,6 +32,17 @@ inline auto axis() { return yaml::Shape{text(), &Reader::axis}; }
 inline auto unit() { return yaml::Shape{refer("unit"), &Reader::unit}; }
 inline auto cells() { return yaml::Shape{refer("cells"), &Reader::cells}; }
 
+// What stands for the samples of a time.
+inline auto centre() {
+  const std::vector<std::string> names{"median", "mean"};
+  return yaml::Shape{words(names),
+                     [names](Reader& reader, const yaml::Node& node) -> std::optional<Centre> {
+                       const std::string word = reader.choice(node, "statistic of times", names);
+                       if (word.empty()) return std::nullopt;
+                       return word == "mean" ? Centre::mean : Centre::median;
+                     }};
+}
+
 // `what` names the value in messages.
 inline auto template_of(std::string what) {
   return yaml::Shape{text(), [what](Reader& reader, const yaml::Node& node) {

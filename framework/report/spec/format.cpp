@@ -11,6 +11,7 @@
 #include <regex>
 
 #include "base/text.h"
+#include "report/spec/numbers.h"
 #include "report/spec/units.h"
 
 namespace assay::report {
@@ -45,6 +46,9 @@ std::string significant(double value, int digits) {
 std::string scientific(const Format& format, double value, const std::string& unit) {
   const std::string text = fmt::format("{:.{}e}", value, format.digits);
   const std::size_t e = text.find("e-");
+  if (e != std::string::npos && format.unit_place == Format::UnitPlace::plain) {
+    return unit.empty() ? text : text + " " + unit;
+  }
   if (e != std::string::npos) {
     const std::string power =
         fmt::format("{} \\cdot 10^{{{}}}", text.substr(0, e), std::atoi(text.c_str() + e + 1));
@@ -56,6 +60,7 @@ std::string scientific(const Format& format, double value, const std::string& un
       case Format::UnitPlace::after:
         return fmt::format("${}$ {}", power, unit);
       case Format::UnitPlace::bare:
+      case Format::UnitPlace::plain:
         return fmt::format("${}$", power);
     }
   }
@@ -112,18 +117,14 @@ struct Name {
   int arguments;  // at most
 };
 constexpr Name named[] = {
-    {"g6", Format::Kind::general, 6, 1},
-    {"g", Format::Kind::general, 6, 1},
-    {"sci", Format::Kind::scientific, 2, 2},
-    {"si3", Format::Kind::si, 3, 1},
-    {"si", Format::Kind::si, 3, 1},
-    {"eng", Format::Kind::engineering, 3, 1},
-    {"iec", Format::Kind::iec, 2, 1},
-    {"repr", Format::Kind::repr, 6, 0},
-    {"thousands", Format::Kind::thousands, 6, 0},
+    {"auto", Format::Kind::automatic, 6, 0},  {"g6", Format::Kind::general, 6, 1},
+    {"g", Format::Kind::general, 6, 1},       {"sci", Format::Kind::scientific, 2, 2},
+    {"si3", Format::Kind::si, 3, 1},          {"si", Format::Kind::si, 3, 1},
+    {"eng", Format::Kind::engineering, 3, 1}, {"iec", Format::Kind::iec, 2, 1},
+    {"repr", Format::Kind::repr, 6, 0},       {"thousands", Format::Kind::thousands, 6, 0},
     {"plain", Format::Kind::plain, 6, 0},
 };
-constexpr std::string_view unit_places[] = {"inside", "text", "after", "bare"};
+constexpr std::string_view unit_places[] = {"inside", "text", "after", "bare", "plain"};
 constexpr int most_digits = 17;
 
 // The index of the word; the number of words where it is none of them.
@@ -221,9 +222,9 @@ std::string format_number(double value, const FieldSpec& spec) {
 }
 
 const std::vector<std::string>& format_names() {
-  static const std::vector<std::string> names{"g6",     "g(n)",      "g6(n)", "repr",
-                                              "sci(n)", "si3",       "si(n)", "eng(n)",
-                                              "iec",    "thousands", "plain", "{:.3f}"};
+  static const std::vector<std::string> names{"auto",      "g6",    "g(n)",  "g6(n)",  "repr",
+                                              "sci(n)",    "si3",   "si(n)", "eng(n)", "iec",
+                                              "thousands", "plain", "{:.3f}"};
   return names;
 }
 
@@ -258,6 +259,8 @@ std::string apply(const Format& format, double value, bool integral, const std::
     return same_dimension(unit, base) ? convert(value, unit, base) : value;
   };
   switch (format.kind) {
+    case Format::Kind::automatic:
+      return integral ? number_text(value) : figure_text(value);
     case Format::Kind::general:
       if (integral) return fmt::format("{:.0f}", value);
       return beside_text ? repr(value) : fmt::format("{:.{}g}", value, format.digits);

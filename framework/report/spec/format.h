@@ -26,11 +26,13 @@ std::string format_number(double value, const FieldSpec& spec);
 std::string pad(std::string_view text, const FieldSpec& spec, char default_align = '<');
 
 // The number format of a column.
+//   auto        the usual one: by the figure's uncertainty (numbers.h)
 //   g6, g(n)    six (n) significant digits, like C's %g
 //   g6(n)       g6 of the value rounded to n decimals; n decimals in a column that holds text
 //   repr        the shortest text that reads back as the same number; whole numbers keep ".0"
 //   sci(n)      $1.36 \cdot 10^{-2}s$; plain from 1 up: 1.29 s. The unit's place is a second word:
-//               sci(n, text) \text{s}, sci(n, after) $…$ s, sci(n, bare) no unit
+//               sci(n, text) \text{s}, sci(n, after) $…$ s, sci(n, bare) no unit; without LaTeX
+//               sci(n, plain) 1.36e-02 s
 //   si3, si(n)  n significant digits with a decimal prefix: 323 ms, 1.21 s
 //   eng(n)      n decimals with a decimal prefix: 168.334 ms
 //   iec, iec(n) two (n) decimals with a binary prefix: 698.99 MiB
@@ -39,6 +41,7 @@ std::string pad(std::string_view text, const FieldSpec& spec, char default_align
 //   {:.3f}      Python's format specification in a text: "{:.1f}x"
 struct Format {
   enum class Kind {
+    automatic,
     general,
     rounded,
     repr,
@@ -50,8 +53,8 @@ struct Format {
     plain,
     pattern
   };
-  enum class UnitPlace { inside, text, after, bare };
-  Kind kind = Kind::general;
+  enum class UnitPlace { inside, text, after, bare, plain };
+  Kind kind = Kind::automatic;
   int digits = 6;
   UnitPlace unit_place = UnitPlace::inside;
   FieldSpec spec;

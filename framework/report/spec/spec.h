@@ -62,6 +62,7 @@ struct Measure {
   RankRule ranks = RankRule::maximum;
   std::vector<std::string> pool;
   Statistic statistic = Statistic::mean;
+  bool names_statistic = false;       // else settle_statistics() gives a time that of its report
   std::string unit;                   // "": the metric has none, or the format carries it
   std::optional<Filter> relative_to;  // the baseline that divides it
   bool inverse = false;               // the baseline is divided instead
@@ -137,13 +138,19 @@ struct GridSpec {
   CellTexts cells;
   bool reasons = true;
   bool formulas = true;
+  std::optional<Centre> centre;  // of the times that name no statistic; by default the report's
+  std::string centre_note;       // below the title, where its centre is not the report's
 
   void add_key(const std::string& axis);
 };
 
+// Of a table besides Markdown.
+enum class TableForm { latex, csv };
+
 struct TableSpec {
   GridSpec grid;
   bool index = false;
+  std::vector<TableForm> forms;  // in files beside the report
   Template title;
   std::vector<Template> summary;
   std::vector<std::string> for_each;
@@ -179,8 +186,11 @@ struct PlotSpec {
   std::vector<std::string> series;
   std::map<std::string, std::string> labels;
   Filter where;
+  // automatic: bars over names, a line over numbers.
+  enum class Kind { automatic, line, bars, box, roofline } kind = Kind::automatic;
   bool log_x = false, log_y = false;
-  // known: the standard deviation; the interval where no point has one.
+  // known: what belongs to the statistic. The interval of a median; the standard deviation around
+  // a mean, or its interval where no point has one; none of any other.
   enum class Bars { known, none, std, interval } bars = Bars::known;
   Template title;
   std::vector<std::string> for_each;
@@ -229,7 +239,8 @@ struct FindingSpec {
   std::string kind;
   std::string axis;  // of variants (speedup) or numbers (scaling); "": all
   std::string baseline;
-  std::string by;  // speedup: an axis with a mean for each value, too
+  std::string by;                // speedup: an axis with a mean for each value, too
+  std::optional<Centre> centre;  // of times; by default the report's
   Filter where;
 };
 

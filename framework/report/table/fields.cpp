@@ -22,9 +22,11 @@ std::string key_text(const Records& records, const Grid& grid, const GridRow& ro
 }  // namespace
 
 std::string field_text(const Records& records, const Grid& grid, const GridRow& row,
-                       const Template::Field& field, const CellTexts& cells) {
+                       const Template::Field& field, const CellTexts& cells, bool with_signs) {
   if (const auto column = grid.column(field.name)) {
-    return display(row.cells[*column], grid.columns[*column], cells, field.spec);
+    const Cell& cell = row.cells[*column];
+    return display(cell, grid.columns[*column], cells, field.spec,
+                   with_signs && !cell.marks.empty() ? mark_sign : "");
   }
   if (field.name == "reason") return pad(row.reason, field.spec);
   if (field.name == "outcome") return pad(to_text(row.outcome), field.spec);

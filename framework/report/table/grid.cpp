@@ -119,12 +119,12 @@ class Builder {
     }
     if (const auto* parts = std::get_if<JoinContent>(&column.content)) return joined(row, *parts);
     if (const auto* text = std::get_if<TemplateContent>(&column.content)) {
-      std::vector<store::Mark> marks;
+      Trust trust;
       Cell cell = Cell::of_text(text->text.render([&](const Template::Field& field) {
-        add_marks_of(row, field.name, marks);
+        add_trust(row, field.name, trust);
         return field_text(records_, grid_, row, field, spec_.cells);
       }));
-      cell.marks = std::move(marks);
+      set_trust(std::move(trust), cell);
       return cell;
     }
     if (std::holds_alternative<OutcomeContent>(column.content)) {
@@ -139,10 +139,29 @@ class Builder {
     return std::optional<Cell>();
   }
 
-  void add_marks_of(const GridRow& row, const std::string& name,
-                    std::vector<store::Mark>& marks) const {
+  // What a computed cell has from those it is computed of.
+  struct Trust {
+    bool timed = false;
+    std::vector<store::Mark> marks;
+  };
+
+  void add_trust(const GridRow& row, const std::string& name, Trust& trust) const {
     const auto column = grid_.column(name);
-    if (column) add_marks(row.cells[*column].marks, marks);
+    if (!column) return;
+    trust.timed = trust.timed || row.cells[*column].timed;
+    add_marks(row.cells[*column].marks, trust.marks);
+  }
+
+  static void set_trust(Trust trust, Cell& cell) {
+    cell.timed = trust.timed;
+    cell.marks = std::move(trust.marks);
+  }
+
+  bool is_margin(const std::string& name) const {
+    const auto column = grid_.column(name);
+    if (!column) return false;
+    const auto* measure = std::get_if<Measure>(&grid_.columns[*column].content);
+    return measure != nullptr && measure->statistic == Statistic::margin;
   }
 
   Value named_value(const GridRow& row, const std::string& name) const {
@@ -172,10 +191,10 @@ class Builder {
 
   Result<std::optional<Cell>> evaluate(const GridRow& row, const ExpressionContent& content,
                                        const Column& column) const {
-    std::vector<store::Mark> marks;
+    Trust trust;
     std::string lacking;
     const auto value = content.expression.evaluate([&](const std::string& name) {
-      add_marks_of(row, name, marks);
+      add_trust(row, name, trust);
       if (lacking.empty()) lacking = why_no_value(row, name);
       return named_value(row, name);
     });
@@ -191,7 +210,7 @@ class Builder {
     if (cell.kind == Cell::Kind::missing) {
       cell = Cell::undefined(lacking.empty() ? "its formula has no value here" : lacking);
     }
-    if (cell.is_number()) cell.marks = std::move(marks);
+    if (cell.is_number()) set_trust(std::move(trust), cell);
     return cell;
   }
 
@@ -214,14 +233,17 @@ class Builder {
     }
     if (all_same && !any_number) return outcome ? *outcome : missing;
     std::string text;
-    std::vector<store::Mark> marks;
-    for (const std::string& name : content.parts) add_marks_of(row, name, marks);
+    Trust trust;
+    for (const std::string& name : content.parts) add_trust(row, name, trust);
+    if (std::ranges::any_of(content.parts, [&](const auto& name) { return is_margin(name); })) {
+      std::erase_if(trust.marks, [](const auto& mark) { return mark.mark == wide_mark; });
+    }
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (i > 0 && content.drops_undefined && texts[i].empty()) continue;
       text += (i > 0 ? content.separator : "") + texts[i];
     }
     Cell cell = Cell::of_text(text);
-    cell.marks = std::move(marks);
+    set_trust(std::move(trust), cell);
     return cell;
   }
 

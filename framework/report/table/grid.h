@@ -7,6 +7,7 @@
 #include "report/data/cell.h"
 #include "report/data/records.h"
 #include "report/data/select.h"
+#include "report/document/document.h"
 #include "report/spec/spec.h"
 
 namespace assay::report {
@@ -33,8 +34,10 @@ struct Grid {
 Result<Grid> build_grid(const Records& records, const GridSpec& spec, const Filter& restricted = {},
                         const std::vector<std::string>& more_keys = {});
 
+// `with_signs`: marked figures have their sign.
 std::string field_text(const Records& records, const Grid& grid, const GridRow& row,
-                       const Template::Field& field, const CellTexts& cells);
+                       const Template::Field& field, const CellTexts& cells,
+                       bool with_signs = false);
 
 // {mean(column)} and the like over the numbers of a column; NaN without numbers.
 double aggregate(const std::vector<const GridRow*>& rows, const std::string& function,

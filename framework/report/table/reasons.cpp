@@ -12,7 +12,6 @@ namespace assay::report {
 namespace {
 
 constexpr std::size_t rows_named = 100;
-constexpr std::size_t rows_named_of_signed = 4;
 
 struct Cause {
   Outcome outcome;
@@ -20,7 +19,6 @@ struct Cause {
   std::string reason;
   bool always = false;  // shown even without `reasons` in the spec
   bool alike = false;   // also stands for reasons with other numbers
-  bool marked = false;
   std::size_t cells = 0;
   std::vector<std::string> rows;
 };
@@ -56,10 +54,6 @@ std::vector<Cause> causes_of(const Cell& cell, const GridSpec& spec) {
     causes.push_back({Outcome::ok, text_for("missing", "blank", spec), cell.reason, false});
   } else if (!cell.unverified.empty()) {
     causes.push_back({Outcome::ok, "not verified", cell.unverified, true});
-  }
-  for (const store::Mark& mark : cell.marks) {
-    causes.push_back({Outcome::ok, std::string(mark_sign) + " " + mark.mark, mark.reason, true});
-    causes.back().marked = true;
   }
   return causes;
 }
@@ -123,9 +117,8 @@ void collect(const Records& records, const Grid& grid, const GridSpec& spec,
   }
 }
 
-std::string named_rows(const Cause& cause, bool signed_figures) {
-  const std::size_t most = cause.marked && signed_figures ? rows_named_of_signed : rows_named;
-  const std::size_t named = std::min(most, cause.rows.size());
+std::string named_rows(const Cause& cause) {
+  const std::size_t named = std::min(rows_named, cause.rows.size());
   std::string rows =
       join({cause.rows.begin(), cause.rows.begin() + static_cast<std::ptrdiff_t>(named)}, "; ");
   const std::size_t more = cause.rows.size() - named;
@@ -135,8 +128,18 @@ std::string named_rows(const Cause& cause, bool signed_figures) {
 
 }  // namespace
 
-std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec,
-                                 bool signed_figures) {
+std::set<std::string> marks_of_cells(const Grid& grid) {
+  std::set<std::string> marks;
+  for (const GridRow& row : grid.rows) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      if (!grid.columns[i].shown) continue;
+      for (const store::Mark& mark : row.cells[i].marks) marks.insert(mark.mark);
+    }
+  }
+  return marks;
+}
+
+std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec) {
   std::vector<Cause> causes;
   collect(records, grid, spec, grid.rows, causes);
   if (!spec.note) collect(records, grid, spec, grid.omitted, causes);
@@ -145,7 +148,7 @@ std::vector<std::string> reasons(const Records& records, const Grid& grid, const
     if (!spec.reasons && !cause.always) continue;
     lines.push_back(fmt::format(
         "**{}** ({} cell{}{}): {}", cause.word, cause.cells, cause.cells == 1 ? "" : "s",
-        named_rows(cause, signed_figures),
+        named_rows(cause),
         cause.reason.empty() ? "no reason was given"
                              : (cause.alike ? "for example, " : "") + escape_cell(cause.reason)));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,11 +9,12 @@
 namespace assay::report {
 
 // One line for each outcome and reason among the cells, each reason of blank or undefined cells,
-// each reason of unverified times, and each kind of mark: the number of shown cells, their rows and
-// the reason. Rows that a note names are left out. Without `reasons` in the spec only unverified
-// times and marks have lines. signed_figures: marked figures show a sign, so few rows are named.
-std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec,
-                                 bool signed_figures);
+// and each reason of unverified times: the number of shown cells, their rows and the reason. Rows
+// that a note names are left out. Without `reasons` in the spec only unverified times have lines.
+std::vector<std::string> reasons(const Records& records, const Grid& grid, const GridSpec& spec);
+
+// The marks of the shown cells, which the report's section "Data quality" explains.
+std::set<std::string> marks_of_cells(const Grid& grid);
 
 // One line for each formula of the grid's rates, with its columns.
 std::vector<std::string> formulas(const Grid& grid, const GridSpec& spec);

@@ -3,6 +3,7 @@
 // report/table renders tables and text blocks: rows and cells (grid.h), pivots, templates, and the
 // lines below. It depends on report/data and report/document. Start here.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@
 namespace assay::report {
 
 // Below the block come its units, formulas, and the reasons for cells that are not numbers.
-Result<std::vector<Section>> table_sections(const Records& records, TableSpec spec);
+// Files of a table's other forms go to `folder` (empty: none); `number` counts them in a report.
+Result<std::vector<Section>> table_sections(const Records& records, TableSpec spec,
+                                            const std::filesystem::path& folder, int& number);
 Result<std::vector<Section>> text_sections(const Records& records, TextSpec spec);
 
 // Gives a grid without `rows` every axis that varies and that neither `where` nor a pivot fixes.

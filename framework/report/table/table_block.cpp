@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "base/text.h"
+#include "report/document/table_files.h"
 #include "report/table/grid.h"
 #include "report/table/pivot.h"
 #include "report/table/reasons.h"
@@ -32,10 +35,45 @@ TableColumn written(const Grid& grid, std::size_t index, const CellTexts& cells)
   return result;
 }
 
-void add_signs(const Grid& grid, std::size_t index, TableColumn& column) {
-  const auto marked = [&](const GridRow& row) { return !row.cells[index].marks.empty(); };
-  if (std::none_of(grid.rows.begin(), grid.rows.end(), marked)) return;
-  for (const GridRow& row : grid.rows) column.signs.push_back(marked(row) ? mark_sign : "");
+bool has_mark(const Cell& cell, const std::string& name) {
+  return std::ranges::any_of(cell.marks,
+                             [&](const store::Mark& mark) { return mark.mark == name; });
+}
+
+// The marks that every timed figure of the row has, of two figures or more: the row has their sign
+// then, not each figure.
+std::set<std::string> shared_marks(const Grid& grid, const GridRow& row) {
+  std::vector<const Cell*> timed;
+  for (std::size_t i = 0; i < row.cells.size(); ++i) {
+    if (grid.columns[i].shown && row.cells[i].timed) timed.push_back(&row.cells[i]);
+  }
+  std::set<std::string> shared;
+  if (timed.size() < 2) return shared;
+  for (const store::Mark& mark : timed.front()->marks) {
+    const bool in_all =
+        std::ranges::all_of(timed, [&](const Cell* cell) { return has_mark(*cell, mark.mark); });
+    if (in_all) shared.insert(mark.mark);
+  }
+  return shared;
+}
+
+// Of the row's name, its first shown column.
+void sign_rows(const std::vector<std::set<std::string>>& shared, TableColumn& column) {
+  if (std::ranges::all_of(shared, [](const auto& marks) { return marks.empty(); })) return;
+  for (const auto& marks : shared) column.signs.push_back(marks.empty() ? "" : mark_sign);
+}
+
+void sign_figures(const Grid& grid, std::size_t index,
+                  const std::vector<std::set<std::string>>& shared, TableColumn& column) {
+  std::vector<std::string> signs;
+  for (std::size_t row = 0; row < grid.rows.size(); ++row) {
+    const bool own = std::ranges::any_of(
+        grid.rows[row].cells[index].marks,
+        [&](const store::Mark& mark) { return !shared[row].contains(mark.mark); });
+    signs.push_back(own ? mark_sign : "");
+  }
+  if (std::ranges::all_of(signs, &std::string::empty)) return;
+  column.signs = std::move(signs);
 }
 
 TableColumn index_column(std::size_t rows) {
@@ -44,24 +82,56 @@ TableColumn index_column(std::size_t rows) {
   return column;
 }
 
+struct TableFiles {
+  const std::filesystem::path& folder;
+  int& number;
+};
+
+// Writes the other forms that the spec asks for.
+Section files_of(const TableSection& table, const TableSpec& spec, TableFiles files) {
+  if (files.folder.empty()) return Paragraph{"No file: this report has no folder for it."};
+  const std::string name = fmt::format("table-{}", ++files.number);
+  Links links;
+  std::error_code ignored;
+  std::filesystem::create_directories(files.folder, ignored);
+  for (const TableForm form : spec.forms) {
+    const bool latex = form == TableForm::latex;
+    links.paths.push_back(name + (latex ? ".tex" : ".csv"));
+    const auto written = write_file((files.folder / links.paths.back()).string(),
+                                    latex ? latex_table(table) : csv_table(table));
+    if (!written) return Paragraph{"No file: " + written.error().text() + "."};
+  }
+  return links;
+}
+
 Result<void> add_table(const Records& records, const TableSpec& spec, const Filter& combination,
-                       std::vector<Section>& sections) {
+                       TableFiles files, std::vector<Section>& sections) {
   auto grid = build_grid(records, spec.grid, combination);
   if (!grid) return tl::unexpected(grid.error());
   if (!spec.title.empty()) sections.push_back(Heading{3, render_title(spec.title, combination)});
+  if (!spec.grid.centre_note.empty()) sections.push_back(Paragraph{spec.grid.centre_note});
   TableSection table;
   if (spec.index) table.columns.push_back(index_column(grid->rows.size()));
-  for (std::size_t i = 0; i < grid->columns.size(); ++i) {
+  std::vector<std::set<std::string>> shared;
+  for (const GridRow& row : grid->rows) shared.push_back(shared_marks(*grid, row));
+  const bool named_rows = !grid->keys.empty();
+  if (!named_rows) shared.assign(grid->rows.size(), {});
+  for (std::size_t i = 0, shown = 0; i < grid->columns.size(); ++i) {
     if (!grid->columns[i].shown) continue;
     table.columns.push_back(written(*grid, i, spec.grid.cells));
-    add_signs(*grid, i, table.columns.back());
+    sign_figures(*grid, i, shared, table.columns.back());
+    if (shown++ == 0 && named_rows) sign_rows(shared, table.columns.back());
   }
+  table.marks = marks_of_cells(*grid);
   if (grid->rows.empty()) {
     const std::string why = unmet_conditions(records, spec.grid.where);
     sections.push_back(
         Paragraph{"No result matches this table" + (why.empty() ? "." : ": " + why + ".")});
   } else {
+    std::optional<Section> other_forms;
+    if (!spec.forms.empty()) other_forms = files_of(table, spec, files);
     sections.push_back(std::move(table));
+    if (other_forms) sections.push_back(std::move(*other_forms));
   }
   for (const Template& line : spec.summary) {
     sections.push_back(Paragraph{
@@ -72,7 +142,7 @@ Result<void> add_table(const Records& records, const TableSpec& spec, const Filt
   }
   std::vector<std::string> lines = unit_lines(*grid);
   std::ranges::move(formulas(*grid, spec.grid), std::back_inserter(lines));
-  std::ranges::move(reasons(records, *grid, spec.grid, true), std::back_inserter(lines));
+  std::ranges::move(reasons(records, *grid, spec.grid), std::back_inserter(lines));
   if (!lines.empty()) sections.push_back(List{std::move(lines)});
   return {};
 }
@@ -84,7 +154,6 @@ void add_axis_columns(const std::vector<std::string>& axes, GridSpec& grid) {
   for (const std::string& name : axes) {
     Column column;
     column.name = name;
-    column.format.kind = Format::Kind::plain;
     column.content = AxisContent{name, ""};
     grid.keys.push_back(name);
     columns.push_back(std::move(column));
@@ -111,13 +180,14 @@ void default_rows(const Records& records, GridSpec& grid) {
   grid.varying_rows = false;
 }
 
-Result<std::vector<Section>> table_sections(const Records& records, TableSpec spec) {
+Result<std::vector<Section>> table_sections(const Records& records, TableSpec spec,
+                                            const std::filesystem::path& folder, int& number) {
   default_rows(records, spec.grid);
   auto repeats = combinations(records, spec.for_each, spec.grid.where);
   if (!repeats) return tl::unexpected(repeats.error());
   std::vector<Section> sections;
   for (const Filter& combination : *repeats) {
-    if (auto done = add_table(records, spec, combination, sections); !done) {
+    if (auto done = add_table(records, spec, combination, {folder, number}, sections); !done) {
       return tl::unexpected(done.error());
     }
   }

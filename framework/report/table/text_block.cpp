@@ -44,17 +44,23 @@ class TextBlock {
       add_rows(rows);
     }
     if (spec_.after) add(*spec_.after, rows);
-    sections.push_back(TextSection{join(lines_, "\n") + "\n", ""});
+    sections.push_back(TextSection{join(lines_, "\n") + "\n", "", marks_shown()});
     if (std::string note = note_text(records_, grid_, spec_.grid); !note.empty()) {
       sections.push_back(Paragraph{std::move(note)});
     }
     std::vector<std::string> lines = formulas(grid_, spec_.grid);
-    std::ranges::move(reasons(records_, grid_, spec_.grid, false), std::back_inserter(lines));
+    std::ranges::move(reasons(records_, grid_, spec_.grid), std::back_inserter(lines));
     if (!lines.empty()) sections.push_back(List{std::move(lines)});
     return {};
   }
 
  private:
+  std::set<std::string> marks_shown() const {
+    std::set<std::string> marks = marks_of_cells(grid_);
+    for (const EachGrid& built : each_) marks.merge(marks_of_cells(built.grid));
+    return marks;
+  }
+
   Result<void> build_each(const Filter& combination) {
     for (const Each& each : spec_.each) {
       GridSpec inner = spec_.grid;
@@ -120,7 +126,7 @@ class TextBlock {
     return text.render([&](const Template::Field& field) -> std::string {
       if (field.name == "index") return format_number(static_cast<double>(number), field.spec);
       if (field.name.rfind("each.", 0) == 0) return each_text(field.name.substr(5), row);
-      return field_text(records_, grid_, row, field, spec_.grid.cells);
+      return field_text(records_, grid_, row, field, spec_.grid.cells, true);
     });
   }
 
@@ -132,7 +138,7 @@ class TextBlock {
       std::vector<std::string> items;
       for (const GridRow* inner : found->second) {
         items.push_back(built.each->row.render([&](const Template::Field& field) {
-          return field_text(records_, built.grid, *inner, field, spec_.grid.cells);
+          return field_text(records_, built.grid, *inner, field, spec_.grid.cells, true);
         }));
       }
       return join(items, built.each->separator);
@@ -156,6 +162,7 @@ Result<std::vector<Section>> text_sections(const Records& records, TextSpec spec
   std::vector<Section> sections;
   for (const Filter& combination : *repeats) {
     if (!spec.title.empty()) sections.push_back(Heading{3, render_title(spec.title, combination)});
+    if (!spec.grid.centre_note.empty()) sections.push_back(Paragraph{spec.grid.centre_note});
     if (auto done = TextBlock(records, spec).render(combination, sections); !done) {
       return tl::unexpected(done.error());
     }

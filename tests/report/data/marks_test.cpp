@@ -53,11 +53,13 @@ TEST(Marks, AreExplainedInTheTerminalToo) {
   mark(run.cases[1], {"throttled", "", "held by a <limit>"});
   const auto document = testing_support::built({&run}, pivot);
   ASSERT_TRUE(document) << document.error().text();
-  EXPECT_THAT(to_terminal(*document, 0),
-              ::testing::EndsWith("\n\n† throttled (1 cell: seq_len 256): held by a <limit>\n"));
+  EXPECT_THAT(
+      to_terminal(*document, 0),
+      ::testing::EndsWith("\n\nData quality\n\n† throttled (1 of 4 results: attention naive, "
+                          "seq_len 256, forward): held by a <limit>\n"));
 }
 
-TEST(Marks, ASignStandsBehindTheNumberAndItsReasonBelow) {
+TEST(Marks, ASignStandsBehindTheNumberAndItsReasonUnderDataQuality) {
   store::Run run = measured();
   mark(run.cases[1], throttled);
   EXPECT_EQ(markdown_of({&run}, pivot),
@@ -67,8 +69,11 @@ TEST(Marks, ASignStandsBehindTheNumberAndItsReasonBelow) {
             "|       256 |    8.5† |       4 |\n"
             "\n"
             "- **naive, flash** in ms\n"
-            "- **† throttled** (1 cell: seq_len 256): GPU 0 was held by its power limit in 3 of "
-            "10\n");
+            "\n"
+            "## Data quality\n"
+            "\n"
+            "- **† throttled** (1 of 4 results: attention naive, seq_len 256, forward): GPU 0 was "
+            "held by its power limit in 3 of 10\n");
 }
 
 TEST(Marks, StandBehindTheFindingsMadeOfSuchTimes) {
@@ -79,11 +84,37 @@ TEST(Marks, StandBehindTheFindingsMadeOfSuchTimes) {
     for (store::Series& series : result.series) series.clock = "wall";
   }
   mark(run.cases[0], throttled);
-  EXPECT_NE(markdown_of({&run}, "- findings: [speedup]").find(" (1 of 2 pairs throttled).\n"),
-            std::string::npos);
+  const std::string text = markdown_of({&run}, "- findings: [speedup]");
+  EXPECT_THAT(text, HasSubstr("- **mine is 2× faster than naive**†, forward (2× in 2 cases)."));
+  EXPECT_THAT(text, HasSubstr(" (1 of 2 pairs throttled).\n"));
+  EXPECT_THAT(text, HasSubstr("## Data quality\n\n- **† throttled** (1 of 4 results"));
   mark(run.cases[3], {"wide", "forward", "known to ± 9 %"});
-  EXPECT_NE(markdown_of({&run}, "- findings: [speedup]").find(" (throttled or wide).\n"),
-            std::string::npos);
+  EXPECT_THAT(markdown_of({&run}, "- findings: [speedup]"), HasSubstr(" (throttled or wide).\n"));
+}
+
+TEST(Marks, OfAWholeRowStandBehindItsName) {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);
+  mark(run.cases[3], throttled);
+  EXPECT_EQ(cells_of(markdown_of({&run}, pivot)),
+            (Rows{{"seq_len", "naive", "flash"}, {"128", "2", "1"}, {"256†", "8.5", "4"}}));
+  mark(run.cases[3], {"drifting", "forward", "fell by 9 %"});
+  EXPECT_EQ(cells_of(markdown_of({&run}, pivot)),
+            (Rows{{"seq_len", "naive", "flash"}, {"128", "2", "1"}, {"256†", "8.5", "4†"}}));
+}
+
+TEST(Marks, AnIntervalBesideTheMedianSaysWhatTheMarkWideWould) {
+  store::Run run = measured();
+  mark(run.cases[0], {"wide", "forward", "known to ± 9 %"});
+  const auto table = [&](const std::string& statistics) {
+    return markdown_of({&run},
+                       "- table: {rows: [attention, seq_len], columns: {ms: {metric: time, "
+                       "unit: ms, stat: " +
+                           statistics + "}}}");
+  };
+  EXPECT_THAT(table("[median, margin]"), Not(HasSubstr("†")));
+  EXPECT_THAT(table("median"), HasSubstr("2†"));
+  EXPECT_THAT(table("[mean, std]"), HasSubstr("2 ± 0†"));
 }
 
 TEST(Marks, WithoutMarksNothingChanges) {
@@ -102,8 +133,10 @@ TEST(Marks, EqualMarksMakeOneSentence) {
   run.cases[2].facts.marks[0].reason = "GPU 0 was held by its power limit in 9 of 20";
   const std::string text = markdown_of({&run}, pivot);
   EXPECT_THAT(text,
-              HasSubstr("- **† throttled** (4 cells: seq_len 128; seq_len 256): for example, GPU "
-                        "0 was held by its power limit in 3 of 10\n"));
+              HasSubstr("- **† throttled** (4 of 4 results: attention naive, seq_len 128, forward; "
+                        "attention naive, seq_len 256, forward; attention flash, seq_len 128, "
+                        "forward; attention flash, seq_len 256, forward): for example, GPU 0 was "
+                        "held by its power limit in 3 of 10\n"));
 }
 
 TEST(Marks, AMarkOfAPassIsForTheTimesOfThatPass) {
@@ -138,8 +171,9 @@ TEST(Marks, AFailureAfterMeasuringStandsBehindAllNumbersOfItsCase) {
     reasons: false
 )")),
             (Shown{{{"seq_len", "ms", "MiB"}, {"128", "2", "7"}, {"256", "8.5†", "9†"}},
-                   {"- **† crashed** (2 cells: seq_len 256): after all was measured: ended with "
-                    "signal 6 \\| last words"}}));
+                   {"## Data quality",
+                    "- **† crashed** (1 of 4 results: attention naive, seq_len 256, forward): "
+                    "after all was measured: ended with signal 6 \\| last words"}}));
 }
 
 TEST(Marks, WhatIsComputedFromAMarkedFigureIsMarked) {
@@ -166,7 +200,7 @@ TEST(Marks, AreToldWhereReasonsOfFailuresAreNot) {
               HasSubstr("**† throttled**"));
 }
 
-TEST(Marks, TextBlocksTellThemBelow) {
+TEST(Marks, TextBlocksShowTheSignToo) {
   store::Run run = measured();
   mark(run.cases[1], throttled);
   const std::string text = markdown_of({&run}, R"(
@@ -175,8 +209,9 @@ TEST(Marks, TextBlocksTellThemBelow) {
     columns: {ms: {metric: time, pass: forward, unit: ms}}
     row: "{attention} {seq_len}: {ms}"
 )");
-  EXPECT_THAT(text, HasSubstr("naive 256: 8.5\n"));
-  EXPECT_THAT(text, HasSubstr("- **† throttled** (1 cell: attention naive, seq_len 256)"));
+  EXPECT_THAT(text, HasSubstr("naive 256: 8.5†\n"));
+  EXPECT_THAT(
+      text, HasSubstr("- **† throttled** (1 of 4 results: attention naive, seq_len 256, forward)"));
 }
 
 store::Run with_a_discarded_case() {
@@ -189,7 +224,7 @@ store::Run with_a_discarded_case() {
 TEST(Discarded, TheCellShowsTheMarkAndTheReasonIsBelow) {
   const store::Run run = with_a_discarded_case();
   EXPECT_EQ(shown(markdown_of({&run}, pivot)),
-            (Shown{{{"seq_len", "naive", "flash"}, {"128", "2.0", "1"}, {"256", "THROTTLED", "4"}},
+            (Shown{{{"seq_len", "naive", "flash"}, {"128", "2", "1"}, {"256", "THROTTLED", "4"}},
                    {"- **naive, flash** in ms",
                     "- **throttled** (1 cell: seq_len 256): discarded: GPU 0 was held by its power "
                     "limit in 3 of 10"}}));

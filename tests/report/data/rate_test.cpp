@@ -40,18 +40,18 @@ std::string cell(const std::string& csv, const std::string& text) {
 }
 
 TEST(Rate, IsTheCountByTheTime) {
-  EXPECT_EQ(cell(two_samples, "{rate: flops, unit: TFLOP/s}"), "2");
-  EXPECT_EQ(cell(two_samples, "{rate: bytes, unit: GB/s}"), "10");
+  EXPECT_EQ(cell(two_samples, "{rate: flops, unit: TFLOP/s}"), "2.00");
+  EXPECT_EQ(cell(two_samples, "{rate: bytes, unit: GB/s}"), "10.0");
   EXPECT_EQ(cell(two_samples, "{rate: flops, pass: forward, unit: GFLOP/s}"), "2000");
 }
 
 TEST(Rate, TurnsTheOrderOfTimesRound) {
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: max, unit: TFLOP/s}"), "3");
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: min, unit: TFLOP/s}"), "1.5");
-  EXPECT_EQ(cell(two_samples, "{rate: flops, stat: median, unit: TFLOP/s}"), "2");
+  EXPECT_EQ(cell(two_samples, "{rate: flops, stat: median, unit: TFLOP/s}"), "2.00");
   // The 5th percentile of the time is 2.1 ms.
-  EXPECT_EQ(cell(two_samples, "{rate: flops, stat: p95, unit: TFLOP/s}"), "2.85714");
-  EXPECT_EQ(cell(two_samples, "{rate: flops, stat: samples, unit: TFLOP/s}"), "[3.0, 1.5]");
+  EXPECT_EQ(cell(two_samples, "{rate: flops, stat: p95, unit: TFLOP/s}"), "2.857");
+  EXPECT_EQ(cell(two_samples, "{rate: flops, stat: samples, unit: TFLOP/s}"), "[3, 1.5]");
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: n}"), "2");
 }
 
@@ -71,7 +71,7 @@ TEST(Statistics, HaveThe99thPercentile) {
 TEST(Rate, SpreadIsThatOfTheSamplesRates) {
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: std_population, unit: TFLOP/s}"), "0.75");
   EXPECT_EQ(cell(two_samples, "{rate: flops, stat: [mean, std_population], unit: TFLOP/s}"),
-            "2 ± 0.75");
+            "2.00 ± 0.75");
 }
 
 TEST(Rate, WorksOnImportedStatistics) {
@@ -88,7 +88,7 @@ TEST(Rate, CountsEveryCallOfASample) {
   EXPECT_THAT(markdown(ten_calls,
                        "- table:\n    columns:\n      precision: {axis: precision}\n"
                        "      speed: {rate: flops, unit: TFLOP/s}\n"),
-              HasSubstr("- **speed** = flops * 10 calls / time\n"));
+              HasSubstr("- **speed** = flops * 10 calls / median time\n"));
 }
 
 // The ranks take 1 and 3, then 5 and 1 ms: the slowest 3 and 5, on average 4.
@@ -136,7 +136,7 @@ TEST(Rate, WithoutACountIsNotAvailable) {
           "workload,n_cols,pass,time.mean [ms],bytes.value [MB],flops.value [GFLOP]\n"
           "norm,8,forward,1,5,\nmatmul,16,forward,1,,3\n",
           "- table:\n    rows: [n_cols]\n    columns: {x: {rate: flops, unit: TFLOP/s}}\n")),
-      (Shown{{{"n_cols", "x"}, {"8", "N/A"}, {"16", "3.0"}},
+      (Shown{{{"n_cols", "x"}, {"8", "N/A"}, {"16", "3"}},
              {"- **x** in TFLOP/s", "- **x** = flops / time",
               "- **N/A** (1 cell: n_cols 8): flops are not counted in pass forward of norm"}}));
 }
@@ -289,14 +289,17 @@ TEST(Share, OfTheCeilingOfTheCasesPrecision) {
       named: {rate: flops, share_of: matmul_fp32, format: "{:.1f}"}
       of_copy: {rate: bytes, share_of: auto, format: "{:.2f}"}
 )")),
-      (Shown{{{"precision", "of_products", "named", "of_copy"}, {"bf16", "50", "2.0", "0.25"}},
-             {"- **of_products** in %",
-              "- **of_products** = flops / time / 4 TFLOP/s: matmul_bf16 of calibrate_matmul-1 "
-              "(flops / median time, best of 2: m 2000)",
-              "- **named** = flops / time / 1 TFLOP/s: matmul_fp32 of calibrate_matmul-1 (flops / "
-              "median time)",
-              "- **of_copy** = bytes / time / 40 GB/s: copy of calibrate_copy-4 (bytes / median "
-              "time, best of 2: size 1.00 GiB)"}}));
+      (Shown{
+          {{"precision", "of_products", "named", "of_copy"}, {"bf16", "50", "2.0", "0.25"}},
+          {"- **of_products** in %",
+           "- **of_products** = flops / median time / 4 TFLOP/s: matmul_bf16 of calibrate_matmul-1 "
+           "(flops / median time, best of 2: m 2000)",
+           "- **named** = flops / median time / 1 TFLOP/s: matmul_fp32 of calibrate_matmul-1 "
+           "(flops / "
+           "median time)",
+           "- **of_copy** = bytes / median time / 40 GB/s: copy of calibrate_copy-4 (bytes / "
+           "median "
+           "time, best of 2: size 1.00 GiB)"}}));
 }
 
 const std::string share =
@@ -348,7 +351,7 @@ TEST(Share, OfCollectivesIsOfThoseRanksAndThatBackend) {
     columns: {x: {rate: bus_bytes, share_of: auto, unit: "%"}}
 )")),
             (Shown{{{"backend", "world_size", "x"},
-                    {"nccl", "2", "50.0"},
+                    {"nccl", "2", "50"},
                     {"nccl", "4", "N/A"},
                     {"gloo", "2", "N/A"}},
                    {"- **x** in %",

@@ -91,17 +91,53 @@ TEST(Report, SaysHowSamplesWereTaken) {
       << text;
 }
 
-TEST(Report, WhereThereWereTargetsTheMedianIsShown) {
-  store::Run run = run_of(
-      "seq_len,measure.target,pass,time.samples [ms]\n"
-      "128,0.01,forward,1 1 1 1 1 1 1 1 10\n256,0.01,forward,3 3 3 3 3 3 3 3 30\n");
+TEST(Report, ByDefaultTimesAreMediansWhereAllHaveOne) {
+  const store::Run run = run_of(
+      "seq_len,pass,time.samples [ms]\n"
+      "128,forward,1 1 1 1 1 1 1 1 10\n256,forward,3 3 3 3 3 3 3 3 30\n");
   const std::string known = report_of({&run});
   EXPECT_THAT(cells_of(known), Contains(Cells{"128", "1 ± 0"})) << known;
   EXPECT_NE(known.find("\nTimes are medians"), std::string::npos) << known;
-  run.cases[1].parameters["measure.target"] = 0.0;  // one of them was not
-  const std::string mixed = report_of({&run});
-  EXPECT_THAT(cells_of(mixed), Contains(Cells{"0.01", "128", "2 ± 3"})) << mixed;
-  EXPECT_NE(mixed.find("\nFigures are means"), std::string::npos) << mixed;
+  const store::Run means = run_of(
+      "seq_len,pass,time.mean [ms],time.std [ms],time.samples [ms]\n128,forward,2,3,\n"
+      "256,forward,,,4 4 4\n");
+  const std::string mixed = report_of({&means});
+  EXPECT_THAT(cells_of(mixed), Contains(Cells{"128", "2.0 ± 3.0"})) << mixed;
+  EXPECT_NE(mixed.find("\nTimes are means"), std::string::npos) << mixed;
+}
+
+TEST(Report, BeginsWithItsFindingsWhereverTheyStandInItsList) {
+  const store::Run run = measured_run();
+  const std::string text = report_of({&run},
+                                     "- heading: Times\n- table: {rows: [seq_len, attention], "
+                                     "columns: {s: {metric: time, unit: s}}}\n"
+                                     "- heading: What was found\n- findings: [speedup]\n");
+  EXPECT_LT(text.find("## What was found\n\n- **flash"), text.find("## Environment"));
+  EXPECT_LT(text.find("## Environment"), text.find("## Times"));
+  EXPECT_EQ(text.find("## What was found"), text.rfind("## What was found"));
+}
+
+TEST(Report, ByDefaultShowsWhatTheWorkloadCounts) {
+  const store::Run run = run_of(
+      "workload,device,precision,seq_len,pass,time.samples [ms],flops.value [GFLOP],bytes.value "
+      "[GB]\nattention,cuda,bf16,128,forward,1 1 1,100,1\nattention,cuda,bf16,256,forward,2 2 "
+      "2,400,2\n");
+  EXPECT_THAT(cells_of(report_of({&run})),
+              Contains(Cells{"seq_len", "forward flops [TFLOP/s]", "forward bytes [TB/s]"}));
+  Inputs inputs;
+  inputs.sources = {&run};
+  inputs.ceilings = [](const store::Run&) {
+    Ceilings ceilings;
+    ceilings.add(
+        run_of("workload,device,dtype,m,pass,time.samples [ms],flops.value [GFLOP]\n"
+               "matmul,cuda,bf16,1,matmul,1,800\n"));
+    return ceilings;
+  };
+  const auto shares = cells_of(*to_markdown(*build(inputs)));
+  EXPECT_THAT(shares, Contains(Cells{"seq_len", "forward flops [TFLOP/s]",
+                                     "forward flops of ceiling [%]", "forward bytes [TB/s]"}));
+  EXPECT_THAT(shares, Contains(Cells{"128", "100", "12.5", "1"}));
+  EXPECT_THAT(shares, Contains(Cells{"256", "200", "25", "1"}));
 }
 
 TEST(Report, WhatHasNoHeadingStandsUnderResults) {
@@ -260,9 +296,9 @@ TEST(Report, ByDefaultHasATableAPlotAndFindings) {
   const auto rows = cells_of(text);
   EXPECT_EQ(rows.at(0),
             (Cells{"seq_len", "attention", "forward time [ms]", "forward peak_memory [MiB]"}));
-  EXPECT_EQ(rows.at(1), (Cells{"128", "naive", "1 ± 0.1", "10"}));
+  EXPECT_EQ(rows.at(1), (Cells{"128", "naive", "1.00 ± 0.10", "10"}));
   EXPECT_NE(text.find("No plot: this report has no folder"), std::string::npos) << text;
-  EXPECT_NE(text.find("## Findings\n\n- **flash against naive, forward**: 4× as fast"),
+  EXPECT_NE(text.find("## Findings\n\n- **flash is 4× faster than naive**, forward"),
             std::string::npos)
       << text;
 }
@@ -274,7 +310,7 @@ TEST(Report, ByDefaultAMeanStandsAloneWhereThereIsNoDeviation) {
   const std::string text = report_of({&run});
   const auto rows = cells_of(text);
   EXPECT_EQ(rows.at(1), (Cells{"naive", "100"})) << text;
-  EXPECT_EQ(rows.at(2), (Cells{"flash", "50 ± 2"})) << text;
+  EXPECT_EQ(rows.at(2), (Cells{"flash", "50.0 ± 2.0"})) << text;
 }
 
 TEST(Report, ByDefaultOfSeveralRunsHasARowASource) {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "rendering.h"
+#include "plots.h"
 #include "report/picture/gnuplot.h"
 #include "report/picture/plot_script.h"
 
@@ -30,11 +30,21 @@ TEST(Script, HasAxesLinesAndBars) {
             std::string::npos)
       << script;
   EXPECT_NE(script.find("set xtics ('128' 128, '256' 256)"), std::string::npos) << script;
-  EXPECT_NE(
-      script.find("using 1:2:3:4 with yerrorlines lw 2 lc rgb '#0072B2' pt 7 ps 0.7 title 'naive'"),
-      std::string::npos);
+  EXPECT_NE(script.find("using 1:2:3:4 with yerrorlines lw 2 lc rgb '#0072B2' pt 7 ps 0.7 notitle"),
+            std::string::npos);
   EXPECT_NE(script.find("using 1:2 with linespoints"), std::string::npos);
   EXPECT_NE(script.find("128 1 0.5 1.5\n"), std::string::npos);
+}
+
+TEST(Script, NamesLinesAtTheirEndsWhereTheNamesFit) {
+  EXPECT_NE(gnuplot_script(two_lines(), "o.svg").find("set label 'flash' at first 256, first 3"),
+            std::string::npos);
+  EXPECT_NE(gnuplot_script(two_lines(), "o.svg").find("set key off"), std::string::npos);
+  PlotData close = two_lines();
+  close.lines[1].points[1].y = 3.95;
+  const std::string script = gnuplot_script(close, "o.svg");
+  EXPECT_EQ(script.find("set label"), std::string::npos) << script;
+  EXPECT_NE(script.find("title 'flash'"), std::string::npos) << script;
 }
 
 TEST(Script, LeavesOutWhatALogAxisCannotShow) {
@@ -61,33 +71,6 @@ TEST(Data, IsWrittenAsCsv) {
             "seq_len,line,time [ms],low,high\n"
             "128,naive,1,0.5,1.5\n256,naive,4,3,5\n128,flash,2,2,2\n256,flash,3,3,3\n");
 }
-
-class Plots : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("assay_plots_" +
-               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string rendered(const std::string& csv, const std::string& yaml) {
-    return rendered(testing_support::run_of(csv), yaml);
-  }
-
-  std::string rendered(const store::Run& run, const std::string& yaml) {
-    Inputs inputs;
-    inputs.sources = {&run};
-    inputs.with_context = false;
-    inputs.folder = folder_;
-    inputs.spec = *yaml::parse(yaml, "spec.yaml");
-    const auto document = build(inputs);
-    return document ? *to_markdown(*document) : "ERROR " + document.error().text();
-  }
-
-  std::filesystem::path folder_;
-};
 
 const char* const lengths =
     "seq_len,attention,pass,time.mean [ms],time.std [ms]\n"
@@ -159,11 +142,6 @@ TEST_F(Plots, WithoutGnuplotTheReportSaysSo) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "plot-1.csv")) << "the data is kept";
 }
 
-std::string data_of(const std::filesystem::path& folder, const std::string& name = "plot-1") {
-  const auto text = read_file((folder / (name + ".csv")).string());
-  return text ? *text : text.error().text();
-}
-
 // Figures with a mean and a confidence interval alone.
 TEST_F(Plots, ImportedIntervalsAreErrorBars) {
   const char* const figures =
@@ -183,7 +161,7 @@ TEST_F(Plots, ImportedIntervalsAreErrorBars) {
 // The interval of the mean lies within the samples and around their mean, 2.
 TEST_F(Plots, IntervalsOfSamplesAreBootstrapped) {
   rendered("seq_len,pass,time.samples [s]\n128,forward,1 2 3 2 1 3 2 2\n",
-           "- plot: {x: seq_len, y: {metric: time, unit: s}, bars: interval}");
+           "- plot: {x: seq_len, y: {metric: time, unit: s, stat: mean}, bars: interval}");
   const auto cells = split(split(data_of(folder_), '\n').at(1), ',');
   ASSERT_EQ(cells.size(), 5u);
   const double low = std::stod(cells[3]), high = std::stod(cells[4]);
@@ -228,10 +206,10 @@ TEST_F(Plots, UnverifiedTimesAreNamedInTheLegend) {
             "256,naive (1 of 2 points not verified),4,3.8,4.2\n");
   PlotData one = two_lines();
   one.lines.resize(1);
-  EXPECT_NE(gnuplot_script(one, "o.svg").find("set key off"), std::string::npos);
-  one.lines[0].points[0].unverified = true;
   EXPECT_EQ(gnuplot_script(one, "o.svg").find("set key off"), std::string::npos)
-      << "a single line's legend says it too";
+      << "a single line keeps its legend";
+  one.lines[0].name.clear();
+  EXPECT_NE(gnuplot_script(one, "o.svg").find("set key off"), std::string::npos);
 }
 
 TEST_F(Plots, HaveALineForEachValueThatTheyDoNotName) {

@@ -175,7 +175,7 @@ TEST_F(Timelines, OverlapIsWrittenAsOtherFiguresAre) {
       rendered(spans("compute", 0, "0", "0.002") + spans("communication", 0, "0", "0.0013333333"),
                "- timeline: {lanes: [compute, communication], overlap: {of: communication, with: "
                "compute}}\n");
-  EXPECT_NE(text.find("1.33333 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.333 |"), std::string::npos) << text;
 }
 
 TEST_F(Timelines, OfAFailedCaseSayWhy) {

@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "- table:\n    columns:\n      s: {metric: time, stat: avg, unit: s}\n", 3,
                 "statistic 'avg' does not exist", "known: mean, std"},
         Mistake{"format", "- table:\n    columns:\n      s: {metric: time, unit: s, format: g7}\n",
-                3, "format 'g7' does not exist", "known: g6"},
+                3, "format 'g7' does not exist", "known: auto, g6"},
         Mistake{"format_spec",
                 "- table:\n    columns:\n      s: {metric: time, unit: s, format: '{:.q}'}\n", 3,
                 "not a format specification", "{:.3f}"},

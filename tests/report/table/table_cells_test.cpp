@@ -138,7 +138,7 @@ TEST(TableCells, OmittedRowsAreNamedByTheNote) {
   EXPECT_EQ(text,
             "|   seq_len |   ms |\n"
             "|----------:|-----:|\n"
-            "|       128 |    2 |\n"
+            "|       128 | 2.00 |\n"
             "\n"
             "256 ran out: 2 GiB requested\n");
 }
@@ -202,7 +202,7 @@ TEST(TableCells, ACaseThatCrashedHasARow) {
                 {&run},
                 "- table:\n    rows: [model]\n    columns: {s: {metric: time, pass: forward, "
                 "unit: s}}\n")),
-            (Shown{{{"model", "s"}, {"small", "1.0"}, {"xl", "CRASHED"}},
+            (Shown{{{"model", "s"}, {"small", "1"}, {"xl", "CRASHED"}},
                    {"- **crashed** (1 cell: model xl): signal 11"}}));
 }
 
@@ -243,7 +243,7 @@ TEST(Units, StandBelowWhereNothingElseSaysThem) {
       n: {metric: time, stat: n}
 )")),
             (Shown{{{"kind", "time", "least", "both", "items", "peak", "n"},
-                    {"a", "2000", "1000", "2 ± 1.41421", "2000", "4", "2"}},
+                    {"a", "2000", "1000", "2.0 ± 1.4", "2000", "4", "2"}},
                    {"- **peak** in MiB", "- **time, least, items** in ms", "- **both** in s"}}));
   EXPECT_EQ(markdown(figures, R"(
 - table:

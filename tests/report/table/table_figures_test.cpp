@@ -65,10 +65,10 @@ TEST(TableFigures, PoolingTakesRepetitionsTogether) {
 - table:
     rows: [model]
     columns:
-      mean: {metric: time, unit: s, pool: [repeat]}
+      mean: {metric: time, stat: mean, unit: s, pool: [repeat]}
       n: {metric: time, stat: n, pool: [repeat]}
 )")),
-            (Shown{{{"model", "mean", "n"}, {"small", "3", "3"}}, {"- **mean** in s"}}));
+            (Shown{{{"model", "mean", "n"}, {"small", "3.0", "3"}}, {"- **mean** in s"}}));
 }
 
 // Iterations 1 and 2 of two ranks: maxima 3 and 8, minima 1 and 2, means 2 and 5.
@@ -86,7 +86,7 @@ TEST(TableFigures, RanksBecomeOneNumberIterationByIteration) {
       listed: {metric: time, rank: 0, unit: s, stat: samples}
 )")),
       (Shown{{{"world_size", "usual", "least", "middle", "second", "all", "listed"},
-              {"2", "5.5", "1.5", "3.5", "2.5", "4", "[1.0, 8.0]"}},
+              {"2", "5.5", "1.50", "3.5", "2.50", "4", "[1, 8]"}},
              {"- **usual, least, middle, second, listed** in s"}}));
 }
 
@@ -94,7 +94,7 @@ TEST(TableFigures, RankCanBeARow) {
   EXPECT_EQ(
       shown(markdown("world_size,pass,rank,time.samples [s]\n2,step,0,1 8\n2,step,1,3 2\n",
                      "- table:\n    rows: [rank]\n    columns: {s: {metric: time, unit: s}}\n")),
-      (Shown{{{"rank", "s"}, {"0", "4.5"}, {"1", "2.5"}}, {}}));
+      (Shown{{{"rank", "s"}, {"0", "4.5"}, {"1", "2.50"}}, {}}));
 }
 
 TEST(TableFigures, StatisticsOfSamples) {
@@ -102,7 +102,7 @@ TEST(TableFigures, StatisticsOfSamples) {
 - table:
     rows: [model]
     columns:
-      mean: {metric: time, unit: s}
+      mean: {metric: time, stat: mean, unit: s}
       population: {metric: time, stat: std_population, unit: s}
       median: {metric: time, stat: median, unit: s}
       min: {metric: time, stat: min, unit: s}
@@ -110,7 +110,7 @@ TEST(TableFigures, StatisticsOfSamples) {
       sum: {metric: time, stat: sum, unit: s}
 )")),
             (Shown{{{"model", "mean", "population", "median", "min", "max", "sum"},
-                    {"small", "5", "2", "4.5", "2", "9", "40"}},
+                    {"small", "5.0", "2.0", "4.5", "2", "9", "40"}},
                    {"- **mean, population, median, min, max, sum** in s"}}));
 }
 

@@ -25,8 +25,8 @@ TEST(Table, RowsAndSpelledColumns) {
 )"),
             "|   length |   ms |     us |   MiB |\n"
             "|---------:|-----:|-------:|------:|\n"
-            "|      128 |  1   | 1000.0 |     4 |\n"
-            "|      256 |  1.5 | 1500.0 |     8 |\n");
+            "|      128 | 1.00 | 1000.0 |     4 |\n"
+            "|      256 | 1.50 | 1500.0 |     8 |\n");
 }
 
 TEST(Table, PivotSpreadsAxesIntoColumns) {
@@ -39,8 +39,8 @@ TEST(Table, PivotSpreadsAxesIntoColumns) {
 )"),
       "|   seq_len | vanilla_fwd_ms   |   flash_fwd_ms | vanilla_bwd_ms   |   flash_bwd_ms |\n"
       "|----------:|:-----------------|---------------:|:-----------------|---------------:|\n"
-      "|       128 | 2.0              |            1   | 6.0              |              3 |\n"
-      "|       256 | OOM              |            1.5 | OOM              |              4 |\n");
+      "|       128 | 2.00             |           1.00 | 6.0              |           3.00 |\n"
+      "|       256 | OOM              |           1.50 | OOM              |           4.00 |\n");
 }
 
 TEST(Table, WhereOfAPivotGivesTheOrderOfItsColumns) {
@@ -168,7 +168,7 @@ TEST(Table, ConditionsMayBeExpressions) {
   EXPECT_EQ(text,
             "|   seq_len |   ms |\n"
             "|----------:|-----:|\n"
-            "|       256 |  1.5 |\n");
+            "|       256 | 1.50 |\n");
 }
 
 TEST(Table, SizesAreChosenAndShownWithUnits) {
@@ -236,12 +236,12 @@ TEST(Table, StatisticsThatAreNotThereGoWithTheirSeparator) {
   EXPECT_EQ(shown(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3]\"\n",
                            "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, "
                            "std_population], unit: ms}}}")),
-            (Shown{{{"n", "x"}, {"1", "2 ± 0"}, {"2", "2 ± 1"}}, {"- **x** in ms"}}));
+            (Shown{{{"n", "x"}, {"1", "2 ± 0"}, {"2", "2.0 ± 1.0"}}, {"- **x** in ms"}}));
   EXPECT_EQ(
       shown(markdown("n,pass,time.samples [ms]\n1,forward,[2]\n2,forward,\"[1, 3, 5]\"\n",
                      "- table: {rows: [n], columns: {x: {metric: time, stat: [mean, std], unit: "
                      "ms}}}")),
-      (Shown{{{"n", "x"}, {"1", "2"}, {"2", "3 ± 2"}}, {"- **x** in ms"}}));
+      (Shown{{{"n", "x"}, {"1", "2"}, {"2", "3.0 ± 2.0"}}, {"- **x** in ms"}}));
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace assay::report {
+
+// One rule of digits for tables and sentences. A figure has the decimals of its uncertainty, which
+// has two significant digits: 104 ± 180, 0.730 ± 0.033. Without one it has four significant digits,
+// without zeros at the end. Whole numbers keep all of theirs. No number has an exponent between
+// 0.0001 and 10^15, and thousands are separated from 10,000 on: 139,584.
+
+// Of a figure on its own; `uncertainty` 0 or nullopt: unknown.
+std::string figure_text(double value, std::optional<double> uncertainty = std::nullopt);
+
+// Of the uncertainty behind "±".
+std::string uncertainty_text(double uncertainty);
+
+// Of a size, a count, the value of an axis: whole numbers as they are, 1,048,576; others as %g.
+std::string number_text(double value);
+
+}  // namespace assay::report
