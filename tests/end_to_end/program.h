@@ -20,7 +20,8 @@ Ended assay(const std::filesystem::path& folder, const std::vector<std::string>&
 // The same for the program that `words` begin with.
 Ended program(const std::filesystem::path& folder, const std::vector<std::string>& words);
 
-// Runs the built assay in a terminal of 200 columns, without colours; `output` has all that it shows.
+// Runs the built assay in a terminal of 200 columns, without colours; `output` has all that it
+// shows.
 Ended assay_at_terminal(const std::filesystem::path& folder,
                         const std::vector<std::string>& arguments);
 

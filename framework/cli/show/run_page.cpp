@@ -79,9 +79,8 @@ Time time_of(const store::CaseResult& result, const std::string& pass) {
     ranks.push_back(&series);
   }
   if (!time.instead.empty() || ranks.empty()) return time;
-  time.median_s =
-      report::reduce(ranks, report::RankRule::maximum, report::Statistic::median)
-          .value_or(statistics::not_a_number);
+  time.median_s = report::reduce(ranks, report::RankRule::maximum, report::Statistic::median)
+                      .value_or(statistics::not_a_number);
   return time;
 }
 
@@ -98,9 +97,8 @@ report::TableColumn time_column(const Cases& cases, const std::string& pass) {
   report::TableColumn column{fmt::format("{} [{}]", pass.empty() ? "time" : pass, unit), {}};
   column.numeric = true;
   for (const Time& time : times) {
-    column.cells.push_back(std::isnan(time.median_s)
-                               ? time.instead
-                               : fmt::format("{:.4g}", time.median_s / seconds));
+    column.cells.push_back(
+        std::isnan(time.median_s) ? time.instead : fmt::format("{:.4g}", time.median_s / seconds));
     column.signs.push_back(time.marked ? report::mark_sign : "");
   }
   return column;

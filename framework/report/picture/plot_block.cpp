@@ -336,7 +336,7 @@ std::set<std::string> marks_of_points(const PlotData& data) {
   return marks;
 }
 
-void add_picture(const PlotData& data, const std::filesystem::path& folder, int& number,
+void add_picture(const PlotData& data, const PictureFolder& folder, int& number,
                  std::vector<Section>& sections) {
   const std::string alternative =
       data.title.empty() ? data.y_label + " over " + data.x_label : data.title;

@@ -56,12 +56,10 @@ const char* const table = R"yaml(
 )yaml";
 
 TEST_F(TableFiles, AreLatexForBooktabsAndCsvBesideTheMarkdown) {
-        const std::string text = rendered(run_of(figures), table);
-        EXPECT_THAT(text, HasSubstr("| small_a | 1.50 ± 0.25"));
-        EXPECT_THAT(text,
-                    HasSubstr("As a file: [table-1.tex](table-1.tex), [table-1.csv](table-1.csv)"));
-        EXPECT_EQ(
-            file("table-1.tex"),
+  const std::string text = rendered(run_of(figures), table);
+  EXPECT_THAT(text, HasSubstr("| small_a | 1.50 ± 0.25"));
+  EXPECT_THAT(text, HasSubstr("As a file: [table-1.tex](table-1.tex), [table-1.csv](table-1.csv)"));
+  EXPECT_EQ(file("table-1.tex"),
             "\\begin{tabular}{llllr}\n"
             "\\toprule\n"
             "model & time [ms] & power & plain & parameters \\\\\n"
@@ -70,29 +68,28 @@ TEST_F(TableFiles, AreLatexForBooktabsAndCsvBesideTheMarkdown) {
             "50\\% & 0.00100 $\\pm$ 0.00020 & $1.00 \\cdot 10^{-6}s$ & 1.00e-06 s & 20 \\\\\n"
             "\\bottomrule\n"
             "\\end{tabular}\n");
-        EXPECT_EQ(file("table-1.csv"),
-                  "model,time [ms],power,plain,parameters\n"
-                  "small_a,1.50 ± 0.25,$1.50 \\cdot 10^{-3}s$,1.50e-03 s,139584\n"
-                  "50%,0.00100 ± 0.00020,$1.00 \\cdot 10^{-6}s$,1.00e-06 s,20\n");
-      }
+  EXPECT_EQ(file("table-1.csv"),
+            "model,time [ms],power,plain,parameters\n"
+            "small_a,1.50 ± 0.25,$1.50 \\cdot 10^{-3}s$,1.50e-03 s,139584\n"
+            "50%,0.00100 ± 0.00020,$1.00 \\cdot 10^{-6}s$,1.00e-06 s,20\n");
+}
 
-      TEST_F(TableFiles, KeepTheSignsOfMarks) {
-        store::Run run = run_of("model,pass,time.samples [ms]\nsmall,forward,1\nxl,forward,2\n");
-        for (store::CaseResult& result : run.cases) result.series[0].clock = "wall";
-        run.cases[1].facts.marks = {{"throttled", "", "held down"}};
-        rendered(
-            run,
-            "- table: {rows: [model], format: [latex, csv], columns: {ms: {metric: time, unit: "
-            "ms}}}");
-        EXPECT_THAT(file("table-1.tex"), HasSubstr("xl & 2$\\dagger$ \\\\\n"));
-        EXPECT_EQ(file("table-1.csv"), "model,ms,note\nsmall,1,\nxl,2,ms\n");
-      }
+TEST_F(TableFiles, KeepTheSignsOfMarks) {
+  store::Run run = run_of("model,pass,time.samples [ms]\nsmall,forward,1\nxl,forward,2\n");
+  for (store::CaseResult& result : run.cases) result.series[0].clock = "wall";
+  run.cases[1].facts.marks = {{"throttled", "", "held down"}};
+  rendered(run,
+           "- table: {rows: [model], format: [latex, csv], columns: {ms: {metric: time, unit: "
+           "ms}}}");
+  EXPECT_THAT(file("table-1.tex"), HasSubstr("xl & 2$\\dagger$ \\\\\n"));
+  EXPECT_EQ(file("table-1.csv"), "model,ms,note\nsmall,1,\nxl,2,ms\n");
+}
 
-      TEST_F(TableFiles, OtherFormatsAreRefused) {
-        EXPECT_THAT(rendered(run_of(figures),
-                             "- table: {format: word, columns: {s: {metric: time, unit: s}}}"),
-                    HasSubstr("format of a table 'word' does not exist"));
-      }
+TEST_F(TableFiles, OtherFormatsAreRefused) {
+  EXPECT_THAT(
+      rendered(run_of(figures), "- table: {format: word, columns: {s: {metric: time, unit: s}}}"),
+      HasSubstr("format of a table 'word' does not exist"));
+}
 
-      }  // namespace
-      }  // namespace assay::report
+}  // namespace
+}  // namespace assay::report
