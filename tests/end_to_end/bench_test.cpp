@@ -32,13 +32,13 @@ struct Slow final : assay::Attention {
 ASSAY_PLUGIN(Slow, "slow", "Waits 20 ms.")
 )";
 
-const std::vector<std::string> small = {"--batch", "1",        "--heads", "1",        "--d-head",
-                                        "8",       "--passes", "forward", "--causal", "--device",
-                                        "cpu",     "--warmup", "1"};
+const std::vector<std::string> in_little_time = {
+    "--batch", "1",        "--heads",  "1",   "--d-head", "8", "--passes",
+    "forward", "--causal", "--device", "cpu", "--warmup", "1"};
 
 Ended bench(const Folder& folder, std::vector<std::string> words) {
   words.insert(words.begin(), "bench");
-  words.insert(words.end(), small.begin(), small.end());
+  words.insert(words.end(), in_little_time.begin(), in_little_time.end());
   return assay(folder.path(), words);
 }
 
