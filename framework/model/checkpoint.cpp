@@ -51,6 +51,7 @@ class CheckpointNode final : public torch::autograd::Node {
   }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    TORCH_CHECK(!is_released_, torch::autograd::ERR_BACKWARD_TWICE);
     Tensors leaves = take_inputs();
     Tensors outputs = run_again(leaves);
     Tensors roots, of_roots;
@@ -68,7 +69,10 @@ class CheckpointNode final : public torch::autograd::Node {
     return results;
   }
 
-  void release_variables() override { inputs_.clear(); }
+  void release_variables() override {
+    is_released_ = true;
+    inputs_.clear();
+  }
   std::string name() const override { return "CheckpointBackward"; }
 
  private:
@@ -94,6 +98,7 @@ class CheckpointNode final : public torch::autograd::Node {
   at::Device device_;
   std::optional<at::ScalarType> autocast_;
   std::vector<torch::autograd::SavedVariable> inputs_;
+  bool is_released_ = false;  // by a backward that does not keep the graph
 };
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <string>
+
 #include "measure/memory.h"
 #include "model/autocast.h"
 #include "model/random.h"
@@ -129,6 +131,27 @@ TEST(Checkpoint, HoldsInputsAloneAndFreesThem) {
     x.mutable_grad().reset();
     EXPECT_LE(measure::allocated_bytes(at::kCPU) - before, one) << "the gradient given to it";
   }
+}
+
+TEST(Checkpoint, ASecondBackwardNeedsAKeptGraph) {
+  const at::Tensor x = at::ones({10}).requires_grad_();
+  const auto gradient = at::ones({10});
+  const at::Tensor once = eight_parts(x, true);
+  torch::autograd::backward({once}, {gradient});
+  try {
+    torch::autograd::backward({once}, {gradient});
+    FAIL();
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("through the graph a second time"), std::string::npos)
+        << error.what();
+  }
+
+  x.mutable_grad().reset();
+  const at::Tensor kept = eight_parts(x, true);
+  torch::autograd::backward({kept}, {gradient}, /*retain_graph=*/true);
+  const at::Tensor of_one = x.grad().clone();
+  torch::autograd::backward({kept}, {gradient});
+  EXPECT_TRUE(x.grad().equal(of_one + of_one));
 }
 
 TEST(Checkpoint, TakesUndefinedInputsAndThoseWithoutGradients) {
