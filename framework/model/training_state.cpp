@@ -122,19 +122,26 @@ void TrainingState::backward(const at::Tensor& loss) {
 
 void TrainingState::make_moments() {
   if (!steps_.empty()) return;
-  for (const Slice& slice : slices_) {
-    const bool narrow = slice.values.element_size() < 4;
-    masters_.push_back(wants_masters_ && narrow ? slice.values.detach().to(at::kFloat)
-                                                : at::Tensor());
-    const auto value = masters_.back().defined() ? masters_.back() : slice.values.detach();
+  make_masters();
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    const auto value = masters_[i].defined() ? masters_[i] : slices_[i].values.detach();
     first_moments_.push_back(at::zeros_like(value));
     second_moments_.push_back(at::zeros_like(value));
     steps_.push_back(at::zeros({}, value.options().dtype(at::kFloat)));
   }
 }
 
+void TrainingState::make_masters() {
+  if (!masters_.empty()) return;
+  for (const Slice& slice : slices_) {
+    const bool narrow = slice.values.element_size() < 4;
+    masters_.push_back(wants_masters_ && narrow ? slice.values.detach().to(at::kFloat)
+                                                : at::Tensor());
+  }
+}
+
 void TrainingState::drop_moments() {
-  for (auto* tensors : {&masters_, &first_moments_, &second_moments_, &steps_}) tensors->clear();
+  for (auto* tensors : {&first_moments_, &second_moments_, &steps_}) tensors->clear();
 }
 
 std::vector<at::Tensor> TrainingState::optimizer_state() const {

@@ -40,7 +40,8 @@ class TrainingState {
   // Allocates moments, step counts and master copies, once. Otherwise step() does so, inside the
   // timed region.
   void make_moments();
-  // Frees them again, their values with them. Not once a step was captured.
+  // Frees moments and step counts, their values with them; the master copies stay, which are what
+  // is trained. Not once a step was captured.
   void drop_moments();
   // Moments, step counts and master copies, if they have been made.
   std::vector<at::Tensor> optimizer_state() const;
@@ -67,6 +68,7 @@ class TrainingState {
   const std::vector<Slice>& slices() const { return slices_; }
 
  private:
+  void make_masters();
   void unscale(const std::vector<at::Tensor>& gradients);
   // In the dtype of what is updated.
   at::Tensor gradient_of(std::size_t slice);

@@ -296,6 +296,21 @@ TEST(MasterCopies, KeepUpdatesThatTheParametersLose) {
   }
 }
 
+// Each step begins with moments of zero, so that it moves by the learning rate again.
+TEST(MasterCopies, StayWhereMomentsAreDropped) {
+  const auto parameter = at::ones({1}, at::kBFloat16).requires_grad_();
+  TrainingState state({parameter}, bf16_weights(/*master=*/true), nullptr,
+                      {.learning_rate = 1e-3, .weight_decay = 0});
+  for (int i = 0; i < 50; ++i) {
+    state.clear_gradients();
+    state.backward(parameter.sum());
+    state.step(textbook_ops());
+    state.drop_moments();
+  }
+  EXPECT_NEAR(parameter.item<double>(), 0.95, 0.002);
+  EXPECT_EQ(state.optimizer_state().size(), 1u);
+}
+
 TEST(MasterCopies, AreUpdatedWithGradientsInFp32AndRounded) {
   const auto parameter = at::tensor({1.0, 2.0}, at::kFloat).to(at::kBFloat16).requires_grad_();
   const auto wide = at::tensor({3.0}, at::kFloat).requires_grad_();
