@@ -65,10 +65,7 @@ class TracerOf final : public Tracer {
 
   void take(Takes takes) override {
     takes_ = takes;
-    {
-      const std::lock_guard lock(spans_mutex_);
-      spans_.clear();
-    }
+    forget_spans();
     if (takes != Takes::spans) return;
     synchronize(device_);
     base_.note();
@@ -80,10 +77,7 @@ class TracerOf final : public Tracer {
     order_.clear();
     used_.clear();
     open_ = nullptr;
-    {
-      const std::lock_guard lock(spans_mutex_);
-      spans_.clear();
-    }
+    forget_spans();
     memory_.clear();
     problem_.clear();
   }
@@ -106,7 +100,7 @@ class TracerOf final : public Tracer {
       }
       spans_.push_back({std::string(part), std::string(lane)});
       spans_.back().begin.note();
-      id = -static_cast<std::int64_t>(spans_.size());
+      id = -(forgotten_spans_ + std::ssize(spans_));
     });
     return id;
   }
@@ -117,8 +111,8 @@ class TracerOf final : public Tracer {
       if (id > 0) return end_phase();
       const std::lock_guard lock(spans_mutex_);
       // A span of an earlier call may end in this one.
-      if (static_cast<std::size_t>(-id) > spans_.size()) return;
-      Stretch& span = spans_[static_cast<std::size_t>(-id - 1)];
+      if (-id <= forgotten_spans_) return;
+      Stretch& span = spans_[static_cast<std::size_t>(-id - forgotten_spans_ - 1)];
       span.end.note();
       span.ended = true;
     });
@@ -161,6 +155,13 @@ class TracerOf final : public Tracer {
     Moment end{};
     bool ended = false;
   };
+
+  // Ids go on, so that none comes twice.
+  void forget_spans() {
+    const std::lock_guard lock(spans_mutex_);
+    forgotten_spans_ += std::ssize(spans_);
+    spans_.clear();
+  }
 
   // Nothing of it may fail inside a step.
   void noting(const auto& work) noexcept {
@@ -249,6 +250,7 @@ class TracerOf final : public Tracer {
   std::vector<PhaseMemory> memory_;
   mutable std::mutex spans_mutex_;
   std::deque<Stretch> spans_;
+  std::int64_t forgotten_spans_ = 0;  // of earlier calls
   Moment base_{};
   double base_s_ = 0;
   std::string problem_;

@@ -18,7 +18,6 @@ namespace {
 
 using Tensors = CountedBackend::Tensors;
 using TensorLists = CountedBackend::TensorLists;
-using WorkPointer = CountedBackend::WorkPointer;
 
 std::int64_t bytes_of(const Tensors& tensors) {
   std::int64_t bytes = 0;
@@ -92,17 +91,20 @@ struct CountedBackend::HostSpan {
 class CountedBackend::HostWork final : public SpannedWork {
  public:
   HostWork(WorkPointer work, TraceHandle trace, const std::string& lane,
-           std::shared_ptr<HostSpan> span, std::shared_ptr<Lent> lent)
+           std::shared_ptr<HostSpan> span, std::shared_ptr<LentWorks> lent)
       : SpannedWork(std::move(work), trace, lane), span_(std::move(span)), lent_(std::move(lent)) {
     if (!span_) return;
     // Not every work has a future; its span ends when it is waited for.
     static_cast<void>(guarded([&] {
-      if (const auto future = work_->getFuture()) {
-        future->addCallback([span = span_](c10::ivalue::Future&) { span->end(); });
-      }
+      if (const auto future = work_->getFuture()) spanned_ = ending_span(*future);
     }));
   }
   ~HostWork() override { lent_->keep(std::move(work_)); }
+
+  // Who waits for it, as c10d's Reducer does, goes on when the span has ended.
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
+    return spanned_ ? spanned_ : SpannedWork::getFuture();
+  }
 
   void synchronize() override {
     SpannedWork::synchronize();
@@ -115,8 +117,18 @@ class CountedBackend::HostWork final : public SpannedWork {
   }
 
  private:
-  std::shared_ptr<HostSpan> span_;  // null where no spans are taken
-  std::shared_ptr<Lent> lent_;
+  c10::intrusive_ptr<c10::ivalue::Future> ending_span(c10::ivalue::Future& future) const {
+    return future.then(
+        [span = span_](c10::ivalue::Future& done) {
+          span->end();
+          return done.value();
+        },
+        future.elementType());
+  }
+
+  std::shared_ptr<HostSpan> span_;                   // null where no spans are taken
+  c10::intrusive_ptr<c10::ivalue::Future> spanned_;  // null without a span or a future
+  std::shared_ptr<LentWorks> lent_;
 };
 
 namespace {
@@ -150,35 +162,34 @@ WorkPointer spanned_on_device(TraceHandle trace, const std::string& collective,
 
 }  // namespace
 
-// The last to hold them frees them: that shall be this thread, however late the other one is.
-CountedBackend::Lent::~Lent() {
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  const auto is_held = [](const WorkPointer& work) { return work.use_count() > 1; };
-  while (std::any_of(works.begin(), works.end(), is_held) &&
-         std::chrono::steady_clock::now() < patience) {
-    std::this_thread::yield();
-  }
+void LentWorks::free_returned() {
+  std::erase_if(works_, [](const WorkPointer& work) { return work.use_count() == 1; });
 }
 
-void CountedBackend::Lent::keep(WorkPointer work) {
-  // Usually a few microseconds, unless nobody has waited for it.
-  const bool is_done = work->isCompleted();
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
-  while (is_done && work.use_count() > 1 && std::chrono::steady_clock::now() < patience) {
+void LentWorks::keep(WorkPointer work) {
+  const std::lock_guard lock(mutex_);
+  free_returned();
+  if (work.use_count() > 1) works_.push_back(std::move(work));
+}
+
+void LentWorks::await() {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const std::lock_guard lock(mutex_);
+  for (free_returned(); !works_.empty(); free_returned()) {
+    if (std::chrono::steady_clock::now() > patience) return;
     std::this_thread::yield();
   }
-  const std::lock_guard lock(mutex);
-  std::erase_if(works, [](const WorkPointer& each) { return each.use_count() == 1; });
-  if (work.use_count() > 1) works.push_back(std::move(work));
 }
 
 CountedBackend::CountedBackend(c10::intrusive_ptr<c10d::Backend> backend, std::string lane,
-                               std::shared_ptr<Traffic> traffic, TraceHandle trace)
+                               std::shared_ptr<Traffic> traffic, TraceHandle trace,
+                               std::shared_ptr<LentWorks> lent)
     : Backend(backend->getRank(), backend->getSize()),
       backend_(std::move(backend)),
       lane_(std::move(lane)),
       traffic_(std::move(traffic)),
-      trace_(trace) {
+      trace_(trace),
+      lent_(std::move(lent)) {
   if (const auto device = backend_->getBoundDeviceId()) setBoundDeviceId(device);
 }
 

@@ -13,13 +13,32 @@
 
 namespace assay::model {
 
+using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+
+// Works of a CPU's tensors that another thread still holds when the caller lets go of them. Whoever
+// holds a work last frees its tensors, and that shall be a thread whose memory is counted.
+class LentWorks {
+ public:
+  ~LentWorks() { await(); }
+  // Until a later call finds it returned; does not wait.
+  void keep(WorkPointer work);
+  // Waits until all are returned, a second at most: usually a few microseconds after they are done.
+  void await();
+
+ private:
+  void free_returned();
+
+  std::mutex mutex_;
+  std::vector<WorkPointer> works_;
+};
+
 // Hands collectives on to another backend, counts them and makes each a span.
 class CountedBackend final : public c10d::Backend {
  public:
   CountedBackend(c10::intrusive_ptr<c10d::Backend> backend, std::string lane,
-                 std::shared_ptr<Traffic> traffic, TraceHandle trace);
+                 std::shared_ptr<Traffic> traffic, TraceHandle trace,
+                 std::shared_ptr<LentWorks> lent);
 
-  using WorkPointer = c10::intrusive_ptr<c10d::Work>;
   using Tensors = std::vector<at::Tensor>;
   using TensorLists = std::vector<Tensors>;
 
@@ -83,14 +102,6 @@ class CountedBackend final : public c10d::Backend {
   class HostWork;
   struct HostSpan;
 
-  // Works that another thread still holds; freed by a later one of this backend.
-  struct Lent {
-    ~Lent();
-    void keep(WorkPointer work);
-    std::mutex mutex;
-    std::vector<WorkPointer> works;
-  };
-
   WorkPointer counted(const char* collective, const Tensors& payload,
                       const std::function<WorkPointer()>& call);
 
@@ -104,7 +115,11 @@ class CountedBackend final : public c10d::Backend {
   bool coalescing_ = false;
   std::pair<std::string, at::Tensor> coalesced_;       // the last call within
   std::map<c10::DeviceIndex, c10::Stream> followers_;  // for spans of GPUs
-  std::shared_ptr<Lent> lent_ = std::make_shared<Lent>();
+  std::shared_ptr<LentWorks> lent_;
 };
+
+// assay::counted (mesh.h), whose groups share `lent`.
+Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace,
+             std::shared_ptr<LentWorks> lent);
 
 }  // namespace assay::model

@@ -5,10 +5,11 @@
 
 namespace assay {
 
-Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace) {
+Mesh model::counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace,
+                    std::shared_ptr<LentWorks> lent) {
   auto made = std::make_shared<std::map<std::string, Group>>();
-  const auto make = [mesh, traffic = std::move(traffic), trace, made](const std::string& name,
-                                                                      Group& group) {
+  const auto make = [mesh, traffic = std::move(traffic), trace, lent = std::move(lent), made](
+                        const std::string& name, Group& group) {
     return guarded([&] {
       const auto known = made->find(name);
       if (known != made->end()) {
@@ -18,12 +19,16 @@ Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle tra
       group = mesh.group(name);
       if (group.backend) {
         group.backend =
-            c10::make_intrusive<model::CountedBackend>(group.backend, name, traffic, trace);
+            c10::make_intrusive<CountedBackend>(group.backend, name, traffic, trace, lent);
       }
       made->emplace(name, group);
     });
   };
   return {mesh.names(), make};
+}
+
+Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace) {
+  return model::counted(mesh, std::move(traffic), trace, std::make_shared<model::LentWorks>());
 }
 
 }  // namespace assay

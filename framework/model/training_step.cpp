@@ -32,11 +32,16 @@ TrainingStep::TrainingStep(TrainedModel model, const CaseContext& context, AdamW
 // The communication variant sees the parameters first and says which slices this rank owns.
 Shards TrainingStep::attach(const CaseContext& context) {
   if (communication_) {
-    communication_.attach(model_, counted(context.mesh, traffic_, trace_), trace_);
+    communication_.attach(model_, counted(context.mesh, traffic_, trace_, lent_), trace_);
     gradients_travel_ = context.group.size > 1 && communication_.traits().synchronizes;
     hooks_ = BlockHooks::of(communication_, model_);
   }
   return {model_, communication_, context.group};
+}
+
+void TrainingStep::clear() {
+  state_.clear_gradients();
+  lent_->await();
 }
 
 void TrainingStep::backward(const at::Tensor& loss) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/block_hooks.h"
+#include "model/counted_backend.h"
 #include "model/shards.h"
 #include "model/training_state.h"
 
@@ -22,8 +23,8 @@ class TrainingStep {
   // For the model's forward.
   const BlockHooks& hooks() const { return hooks_; }
 
-  // Drops the gradients.
-  void clear() { state_.clear_gradients(); }
+  // Drops the gradients, and what is left of the last step's collectives.
+  void clear();
   // What the ranks send from now on is the step's.
   void forget_sent() { traffic_->clear(); }
   // Otherwise the first optimize() allocates the optimizer's state.
@@ -72,6 +73,7 @@ class TrainingStep {
   TraceHandle trace_;
   bool gradients_travel_ = false;
   std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
+  std::shared_ptr<LentWorks> lent_ = std::make_shared<LentWorks>();
   BlockHooks hooks_;
   Shards shards_;
   TrainingState state_;

@@ -2,6 +2,10 @@
 #include <assay/mesh.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "model/counted_backend.h"
+
 namespace assay {
 namespace {
 
@@ -9,6 +13,7 @@ class NotedWork final : public c10d::Work {
  public:
   NotedWork(std::string& events, c10::intrusive_ptr<c10::ivalue::Future> future)
       : events_(events), future_(std::move(future)) {}
+  ~NotedWork() override { events_ += "freed "; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   bool wait(std::chrono::milliseconds) override {
     events_ += "done ";
@@ -52,8 +57,13 @@ class NotedTrace final : public TraceBoundary {
     events_.append(part).append("@").append(lane).append(" ");
     return 1;
   }
-  void end(std::int64_t) noexcept override { events_ += "end "; }
+  void end(std::int64_t) noexcept override {
+    events_ += "end ";
+    if (at_end) at_end();
+  }
   bool takes_spans() const noexcept override { return takes_spans_; }
+
+  std::function<void()> at_end;
 
  private:
   std::string& events_;
@@ -122,6 +132,51 @@ TEST(CountedMesh, ASpanEndsWhenTheCollectiveIsDoneIfNobodyWaitsYet) {
   EXPECT_EQ(events,
             "all_reduce@world launch@world waits launched end end other "
             "wait@world waits done end ");
+}
+
+// c10d's Reducer waits for futures alone, and goes on, perhaps to its end, as soon as one is
+// complete.
+TEST(CountedMesh, ASpanEndsBeforeWhoeverWaitsForTheFutureGoesOn) {
+  std::string events;
+  NotedTrace trace(events, /*takes_spans=*/true);
+  const auto ranks = c10::make_intrusive<TwoRanks>(events);
+  const auto done = c10::make_intrusive<c10::ivalue::Future>(c10::NoneType::get());
+  ranks->future = done;
+  const Mesh mesh = counted(Mesh({0, 2, ranks}), std::make_shared<Traffic>(), &trace);
+  std::vector<at::Tensor> tensors = {at::ones({6}, at::kFloat)};
+  const auto work = mesh.world().backend->allreduce(tensors);
+  const auto future = work->getFuture();
+  events.clear();
+  trace.at_end = [&] { events += future->completed() ? "too late " : "in time "; };
+  done->markCompleted();
+  EXPECT_TRUE(future->completed());
+  EXPECT_EQ(events, "end in time ");
+}
+
+TEST(CountedMesh, AFailedCollectivesFutureFailsToo) {
+  std::string events;
+  NotedTrace trace(events, /*takes_spans=*/true);
+  const auto ranks = c10::make_intrusive<TwoRanks>(events);
+  ranks->future = c10::make_intrusive<c10::ivalue::Future>(c10::NoneType::get());
+  const Mesh mesh = counted(Mesh({0, 2, ranks}), std::make_shared<Traffic>(), &trace);
+  std::vector<at::Tensor> tensors = {at::ones({6}, at::kFloat)};
+  const auto future = mesh.world().backend->allreduce(tensors)->getFuture();
+  ranks->future->setError(std::make_exception_ptr(std::runtime_error("a rank is lost")));
+  EXPECT_TRUE(future->hasError());
+  EXPECT_EQ(future->tryRetrieveErrorMessage(), "a rank is lost");
+}
+
+// A work that another thread holds is freed here all the same, when that thread has let go of it.
+TEST(LentWorks, AreFreedByWhoLentThem) {
+  std::string events;
+  model::LentWorks lent;
+  model::WorkPointer work = c10::make_intrusive<NotedWork>(events, nullptr);
+  model::WorkPointer held = work;
+  lent.keep(std::move(work));
+  held.reset();
+  EXPECT_EQ(events, "");
+  lent.await();
+  EXPECT_EQ(events, "freed ");
 }
 
 TEST(CountedMesh, OneRankHasNoBackend) {
