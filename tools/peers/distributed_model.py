@@ -23,6 +23,7 @@ import pathlib
 import statistics
 import sys
 import time
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -196,7 +197,10 @@ def main():
             dist.destroy_process_group()
     except Exception as error:
         out.write_text(json.dumps({"rank": rank, **failure(error)}))
-        raise
+        traceback.print_exc()
+        # Not by the interpreter's end, which would wait for ranks that wait for this one.
+        sys.stderr.flush()
+        os._exit(1)
 
 
 if __name__ == "__main__":
