@@ -43,18 +43,18 @@ Counted count(const TrainedModel& model) {
 
 }  // namespace
 
-void TrainingStep::record_memory(Recorder& recorder, const std::function<at::Tensor()>& forward,
-                                 const Ops& ops) {
+void TrainingStep::record_memory(Recorder& recorder, std::int64_t building_peak,
+                                 const std::function<at::Tensor()>& forward, const Ops& ops) {
   const at::Device device = model_.parameters.front().tensor.device();
   const auto moment = [&](const char* part) {
     recorder.sample("peak_memory", part, static_cast<double>(peak_memory(device)));
     reset_peak_memory(device);
   };
+  recorder.sample("peak_memory", "after_init", static_cast<double>(building_peak));
   clear();
   state_.drop_moments();
   forget_sent();
   reset_peak_memory(device);
-  moment("after_init");
   backward(forward());
   moment("before_step");
   Held gradients;
@@ -106,8 +106,9 @@ void TrainingStep::record_volume(Recorder& recorder) const {
 std::vector<MetricInfo> TrainingStep::memory_metrics() {
   constexpr auto lower = Direction::lower_is_better;
   return {{"peak_memory", "byte", lower,
-           "Most memory of this rank until a moment of one more step: after_init, before_step (the "
-           "optimizer's), after_step."},
+           "Most memory of this rank since the moment before: after_init, from the beginning of "
+           "the model's making to its end; before_step, the optimizer's, of one more step; "
+           "after_step."},
           {"state_memory", "byte", lower,
            "Memory that holds a rank's parameters, gradients and optimizer state, also as a sum."},
           {"predicted_state_memory", "byte", Direction::neither,

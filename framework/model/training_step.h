@@ -45,13 +45,13 @@ class TrainingStep {
   std::vector<Count> sent() const;
   static std::vector<MetricInfo> metrics();
 
-  // Makes one more step and records, of this rank: "peak_memory" until the model was built, until
-  // the optimizer and until the end of its first step (which makes its state), "state_memory" of
-  // parameters, gradients and optimizer, and "communication_volume"; the last two also as the
-  // accounting predicts them. forward: gives the loss. All ranks call it
-  // together.
-  void record_memory(Recorder& recorder, const std::function<at::Tensor()>& forward,
-                     const Ops& ops);
+  // Makes one more step and records, of this rank: "peak_memory" while the model was built
+  // (building_peak bytes), from then until the optimizer, and from there to the end of its first
+  // step (which makes its moments); "state_memory" of parameters, gradients and optimizer, and
+  // "communication_volume", the last two also as the accounting predicts them. forward: gives the
+  // loss. All ranks call it together.
+  void record_memory(Recorder& recorder, std::int64_t building_peak,
+                     const std::function<at::Tensor()>& forward, const Ops& ops);
   static std::vector<MetricInfo> memory_metrics();
 
   CommunicationHandle communication() const { return communication_; }

@@ -223,7 +223,8 @@ TEST(RunTest, RanksHoldAndSendWhatTheirWayOfSharingSays) {
     }
     EXPECT_NEAR(of_case.at("communication_volume/measured"),
                 of_case.at("communication_volume/counted"), 0.01 * parameters);
-    EXPECT_LE(of_case.at("peak_memory/after_init"), of_case.at("peak_memory/before_step"));
+    // Making a model needs its parameters whole, also where they are then cut.
+    EXPECT_GE(of_case.at("peak_memory/after_init"), parameters);
     EXPECT_GE(of_case.at("peak_memory/after_step"), of_case.at("state_memory/"));
   }
 }

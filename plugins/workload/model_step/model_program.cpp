@@ -1,6 +1,7 @@
 #include "model_program.h"
 
 #include <ATen/core/grad_mode.h>
+#include <assay/memory.h>
 #include <assay/range.h>
 
 #include <utility>
@@ -24,6 +25,13 @@ model::AdamWSettings optimizer_settings(const CaseContext& context) {
   return settings;
 }
 
+// Whether the case records memory: if so, from here on.
+bool starts_recording_memory(const CaseContext& context) {
+  const bool records = boolean_option(context.parameters, "record_memory");
+  if (records) reset_peak_memory(context.device);
+  return records;
+}
+
 }  // namespace
 
 ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig& config,
@@ -36,13 +44,14 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
       device_(context.device),
       shape_(shape),
       keep_logits_(keep_logits),
-      records_memory_(boolean_option(context.parameters, "record_memory")),
+      records_memory_(starts_recording_memory(context)),
       tokens_(model::random_tokens({shape.batch, shape.seq_len}, config.vocab_size, device_,
                                    data_seed(context, 0))),
       targets_(model::random_tokens({shape.batch, shape.seq_len}, config.vocab_size, device_,
                                     data_seed(context, 1))),
       model_(config, context.ops, device_, precision_.parameters, context.seed),
       step_(model::trained_model(model_, precision_), context, optimizer_settings(context)) {
+  if (records_memory_) building_peak_ = peak_memory(device_);
   model_.set_hooks(step_.hooks());
   set_checkpoints(static_cast<int>(integer_option(context.parameters, "checkpoint_every")));
   const auto compile = context.parameters.find("compile");
@@ -153,7 +162,7 @@ void ModelProgram::record(const std::string& pass, Recorder& recorder) {
       forward();
       return std::exchange(loss_, at::Tensor());
     };
-    step_.record_memory(recorder, loss, ops_);
+    step_.record_memory(recorder, building_peak_, loss, ops_);
   }
   if (!precision_.loss_scaling) return;
   recorder.sample("skipped_steps", "", static_cast<double>(step_.state().skipped_steps()));

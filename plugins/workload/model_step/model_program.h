@@ -60,8 +60,9 @@ class ModelProgram final : public Program {
   Shape shape_;
   bool keep_logits_;
   bool records_memory_;
-  at::Tensor tokens_;   // [batch, seq_len]
-  at::Tensor targets_;  // [batch, seq_len]
+  std::int64_t building_peak_ = 0;  // bytes, where memory is recorded
+  at::Tensor tokens_;               // [batch, seq_len]
+  at::Tensor targets_;              // [batch, seq_len]
   model::Transformer model_;
   model::TrainingStep step_;
   at::Tensor logits_;
