@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "expression/expression.h"
+#include "described.h"
 #include "support.h"
 
 namespace assay {
@@ -15,26 +15,8 @@ test::Case case_of(const std::string& workload, const Options& parameters) {
   return made;
 }
 
-std::map<std::string, double> counts(ProgramBoundary& program, const std::string& pass) {
-  std::vector<Count> counted;
-  throw_unless_ok(program.counts(pass, counted));
-  std::map<std::string, double> counts;
-  for (const Count& count : counted) counts[count.metric] = count.value;
-  return counts;
-}
-
 double memory_estimate(const std::string& workload, const Options& parameters) {
-  PluginDescription description;
-  throw_unless_ok(test::entry("workload", workload, workload).describe(description));
-  const auto expression = Expression::compile(description.memory_estimate);
-  if (!expression) throw std::runtime_error(expression.error().text());
-  const auto value = expression->evaluate([&](const std::string& name) {
-    const auto found = parameters.find(name);
-    return found == parameters.end() ? Value() : found->second;
-  });
-  if (!value) throw std::runtime_error(value.error().text());
-  if (const auto* whole = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*whole);
-  return std::get<double>(*value);
+  return test::memory_estimate("workload", workload, workload, parameters);
 }
 
 // Sizes that no thread's share divides.
@@ -49,7 +31,8 @@ TEST(CopyWorkload, CopiesEveryByte) {
 
 TEST(CopyWorkload, CountsWhatIsReadAndWritten) {
   const auto tested = case_of("copy", {{"size", test::integer(1000)}});
-  EXPECT_EQ(counts(*test::build(tested), "copy"), (std::map<std::string, double>{{"bytes", 2000}}));
+  EXPECT_EQ(test::counts(*test::build(tested), "copy"),
+            (std::map<std::string, double>{{"bytes", 2000}}));
   EXPECT_EQ(memory_estimate("copy", {{"size", test::integer(1000)}}), 2000);
 }
 
@@ -79,14 +62,14 @@ TEST(MatmulWorkload, CountsOperationsAndBytes) {
                          {"k", test::integer(7)},
                          {"dtype", std::string("fp64")}};
   const auto tested = case_of("matmul", given);
-  EXPECT_EQ(counts(*test::build(tested), "matmul"),
+  EXPECT_EQ(test::counts(*test::build(tested), "matmul"),
             (std::map<std::string, double>{{"flops", 210}, {"bytes", 8 * (21 + 35 + 15)}}));
   EXPECT_EQ(memory_estimate("matmul", given), 8 * (21 + 35 + 15));
   const Options square = {{"m", test::integer(4)},
                           {"n", test::integer(0)},
                           {"k", test::integer(0)},
                           {"dtype", std::string("bf16")}};
-  EXPECT_EQ(counts(*test::build(case_of("matmul", square)), "matmul"),
+  EXPECT_EQ(test::counts(*test::build(case_of("matmul", square)), "matmul"),
             (std::map<std::string, double>{{"flops", 128}, {"bytes", 96}}));
   EXPECT_EQ(memory_estimate("matmul", square), 96);
 }
@@ -110,7 +93,7 @@ TEST(LaunchWorkload, LaunchesAsOftenAsItSays) {
     ASSERT_EQ(outputs.size(), 1u);
     EXPECT_EQ(outputs[0].tensor.item<std::int64_t>(), 17);
   }
-  EXPECT_EQ(counts(*program, "launch"), (std::map<std::string, double>{{"launches", 17}}));
+  EXPECT_EQ(test::counts(*program, "launch"), (std::map<std::string, double>{{"launches", 17}}));
   const auto verification = test::verify(tested, "launch");
   EXPECT_TRUE(verification.checked);
   EXPECT_EQ(verification.error, 0);

@@ -2,35 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <string>
-#include <thread>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
 
-#include "measure/gloo.h"
+#include "ranks.h"
 #include "support.h"
 
 namespace assay::test {
-
-// Calls `rank` on each of several threads, with a group over Gloo.
-inline void on_ranks(int size, const std::function<void(const Group&)>& rank) {
-  const auto store = c10::make_intrusive<c10d::HashStore>();
-  std::vector<std::thread> threads;
-  std::vector<std::string> complaints(static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        rank({i, size, measure::make_gloo(store, i, size, std::chrono::seconds(60))});
-      } catch (const std::exception& error) {
-        complaints[static_cast<std::size_t>(i)] = error.what();
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  for (const auto& complaint : complaints) EXPECT_EQ(complaint, "");
-}
 
 // A case of the collective workload. calls: in a row; 0: each call finds its inputs restored.
 inline Case collective_case(const Group& group, std::int64_t size, const Options& others = {},

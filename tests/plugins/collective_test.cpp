@@ -6,7 +6,7 @@
 #include <map>
 
 #include "collective_case.h"
-#include "expression/expression.h"
+#include "described.h"
 #include "recorded.h"
 #include "spoilt_backend.h"
 
@@ -138,14 +138,6 @@ TEST(CollectiveWorkload, OneRankIsTooFew) {
   EXPECT_EQ(status.reason, "a collective needs two ranks or more (world_size)");
 }
 
-std::map<std::string, double> counted_by(ProgramBoundary& program, const std::string& pass) {
-  std::vector<Count> counted;
-  throw_unless_ok(program.counts(pass, counted));
-  std::map<std::string, double> counts;
-  for (const Count& count : counted) counts[count.metric] = count.value;
-  return counts;
-}
-
 // Of 1000 bytes on 3 ranks: 250 elements, or shares of 80 (a multiple of 16 bytes), 960 bytes.
 // All-reduce 2 · 2/3, shared ones 2/3, the others once.
 TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
@@ -157,7 +149,7 @@ TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
   on_ranks(3, [&](const Group& group) {
     const auto program = test::build(collective_case(group, 1000));
     for (const auto& [pass, bytes] : all) {
-      const auto counted = counted_by(*program, pass);
+      const auto counted = test::counts(*program, pass);
       EXPECT_EQ(counted.at("bytes"), bytes.first) << pass;
       EXPECT_NEAR(counted.at("bus_bytes"), bytes.second, 1e-9) << pass;
     }
@@ -227,17 +219,7 @@ TEST(CollectiveWorkload, RecordsLoneCallsOfEveryRankAndTheirSkew) {
 }
 
 double estimated_bytes(const Options& parameters) {
-  PluginDescription description;
-  throw_unless_ok(test::entry("workload", "collective", "collective").describe(description));
-  const auto expression = Expression::compile(description.memory_estimate);
-  if (!expression) throw std::runtime_error(expression.error().text());
-  const auto value = expression->evaluate([&](const std::string& name) {
-    const auto found = parameters.find(name);
-    return found == parameters.end() ? Value() : found->second;
-  });
-  if (!value) throw std::runtime_error(value.error().text());
-  if (const auto* whole = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*whole);
-  return std::get<double>(*value);
+  return test::memory_estimate("workload", "collective", "collective", parameters);
 }
 
 // A case does not hold what is left out at its default.

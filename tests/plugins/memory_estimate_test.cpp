@@ -1,28 +1,13 @@
 #include <cmath>
 #include <map>
 
-#include "expression/expression.h"
+#include "described.h"
 #include "support.h"
 
 namespace assay {
 namespace {
 
 using Names = std::map<std::string, Value>;
-
-double evaluate(const std::string& kind, const std::string& library, const std::string& name,
-                const Names& names) {
-  PluginDescription description;
-  throw_unless_ok(test::entry(kind, library, name).describe(description));
-  const auto expression = Expression::compile(description.memory_estimate);
-  if (!expression) throw std::runtime_error(expression.error().text());
-  const auto value = expression->evaluate([&](const std::string& wanted) {
-    const auto found = names.find(wanted);
-    return found == names.end() ? Value() : found->second;
-  });
-  if (!value) throw std::runtime_error(value.error().text());
-  if (const auto* whole = std::get_if<std::int64_t>(&*value)) return static_cast<double>(*whole);
-  return std::get<double>(*value);
-}
 
 // The 2.7B model of the catalogue, batch 4, 512 tokens, bf16.
 Names model_names(const std::string& architecture, bool backward, bool train_step) {
@@ -44,12 +29,12 @@ Names model_names(const std::string& architecture, bool backward, bool train_ste
 constexpr double gib = 1024.0 * 1024 * 1024;
 
 TEST(ModelStepMemory, InferenceIsTheParametersAndLittleElse) {
-  const double swiglu =
-      evaluate("workload", "model_step", "model_step", model_names("swiglu", false, false));
+  const double swiglu = test::memory_estimate("workload", "model_step", "model_step",
+                                              model_names("swiglu", false, false));
   EXPECT_GT(swiglu, 4 * 3'406'809'600.0);
   EXPECT_LT(swiglu, 4 * 3'406'809'600.0 + gib);
-  const double gelu =
-      evaluate("workload", "model_step", "model_step", model_names("gelu", false, false));
+  const double gelu = test::memory_estimate("workload", "model_step", "model_step",
+                                            model_names("gelu", false, false));
   EXPECT_GT(gelu, 4 * (2'542'348'800.0 + 2560 * 512));
   EXPECT_LT(gelu, 4 * 2'542'348'800.0 + gib);
 }
@@ -57,20 +42,20 @@ TEST(ModelStepMemory, InferenceIsTheParametersAndLittleElse) {
 // Parameters, gradients and moments alone are 50.8 GiB.
 TEST(ModelStepMemory, TrainingIsTheStateAndWhatTheBackwardNeeds) {
   auto names = model_names("swiglu", true, true);
-  const double without = evaluate("workload", "model_step", "model_step", names);
+  const double without = test::memory_estimate("workload", "model_step", "model_step", names);
   EXPECT_GT(without, 50.7 * gib);
   EXPECT_LT(without, 65 * gib);
   names["attention_memory"] =
-      static_cast<std::int64_t>(evaluate("attention", "naive", "naive", names));
-  EXPECT_GT(evaluate("workload", "model_step", "model_step", names), without);
+      static_cast<std::int64_t>(test::memory_estimate("attention", "naive", "naive", names));
+  EXPECT_GT(test::memory_estimate("workload", "model_step", "model_step", names), without);
 }
 
 // k and v of 32 layers are a quarter as wide.
 TEST(ModelStepMemory, FewerHeadsOfKAndVAreFewerParameters) {
   auto names = model_names("swiglu", false, false);
-  const double all = evaluate("workload", "model_step", "model_step", names);
+  const double all = test::memory_estimate("workload", "model_step", "model_step", names);
   names["kv_heads"] = test::integer(8);
-  EXPECT_EQ(all - evaluate("workload", "model_step", "model_step", names),
+  EXPECT_EQ(all - test::memory_estimate("workload", "model_step", "model_step", names),
             4.0 * 32 * 2 * 2560 * (2560 - 640));
 }
 
@@ -83,11 +68,11 @@ TEST(NaiveAttentionMemory, GrowsWithTheSquareOfTheLength) {
                  {"d_head", test::integer(64)},
                  {"element_size", test::integer(4)},
                  {"runs_backward", test::integer(0)}};
-  EXPECT_EQ(evaluate("attention", "naive", "naive", names), 16 * gib);
+  EXPECT_EQ(test::memory_estimate("attention", "naive", "naive", names), 16 * gib);
   names["runs_backward"] = test::integer(1);
-  EXPECT_EQ(evaluate("attention", "naive", "naive", names), 32 * gib);
+  EXPECT_EQ(test::memory_estimate("attention", "naive", "naive", names), 32 * gib);
   names["seq_len"] = test::integer(8192);
-  EXPECT_EQ(evaluate("attention", "naive", "naive", names), 8 * gib);
+  EXPECT_EQ(test::memory_estimate("attention", "naive", "naive", names), 8 * gib);
 }
 
 // x, out and dout of 10 · 100 elements, then dx and two tensors in fp32.
@@ -96,9 +81,9 @@ TEST(NormMemory, IsItsTensorsAndWhatTheBackwardKeeps) {
                  {"n_cols", test::integer(100)},
                  {"element_size", test::integer(2)},
                  {"runs_backward", test::integer(0)}};
-  EXPECT_EQ(evaluate("workload", "norm", "norm", names), 3 * 2000);
+  EXPECT_EQ(test::memory_estimate("workload", "norm", "norm", names), 3 * 2000);
   names["runs_backward"] = test::integer(1);
-  EXPECT_EQ(evaluate("workload", "norm", "norm", names), 4 * 2000 + 2 * 4000);
+  EXPECT_EQ(test::memory_estimate("workload", "norm", "norm", names), 4 * 2000 + 2 * 4000);
 }
 
 TEST(AttentionMemory, IsItsTensorsAndWhatTheVariantAdds) {
@@ -109,7 +94,8 @@ TEST(AttentionMemory, IsItsTensorsAndWhatTheVariantAdds) {
                        {"element_size", test::integer(2)},
                        {"runs_backward", test::integer(1)},
                        {"attention_memory", test::integer(100)}};
-  EXPECT_EQ(evaluate("workload", "attention", "attention", names), 8.0 * 1024 * 64 * 2 * 8 + 100);
+  EXPECT_EQ(test::memory_estimate("workload", "attention", "attention", names),
+            8.0 * 1024 * 64 * 2 * 8 + 100);
 }
 
 TEST(AttentionMemory, FewerHeadsOfKAndVAreSmallerTensors) {
@@ -117,7 +103,8 @@ TEST(AttentionMemory, FewerHeadsOfKAndVAreSmallerTensors) {
                        {"kv_heads", test::integer(1)},      {"seq_len", test::integer(10)},
                        {"d_head", test::integer(10)},       {"element_size", test::integer(4)},
                        {"runs_backward", test::integer(0)}, {"attention_memory", test::integer(0)}};
-  EXPECT_EQ(evaluate("workload", "attention", "attention", names), (3 * 4 + 2) * 400.0);
+  EXPECT_EQ(test::memory_estimate("workload", "attention", "attention", names),
+            (3 * 4 + 2) * 400.0);
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include <limits>
-#include <thread>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
-#include "measure/gloo.h"
 #include "measure/memory.h"
+#include "ranks.h"
 #include "support.h"
 
 namespace assay {
@@ -71,21 +69,10 @@ Peaks measure_rank(const std::string& variant, const std::string& precision, con
 }
 
 std::vector<Peaks> measure_ranks(const std::string& variant, const std::string& precision) {
-  ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);  // it is unsafe with several groups in a process
-  const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<Peaks> peaks(ranks);
-  std::vector<Group> groups(ranks);
-  {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        Group& group = groups[static_cast<std::size_t>(rank)];
-        group = {rank, ranks, measure::make_gloo(store, rank, ranks)};
-        peaks[static_cast<std::size_t>(rank)] = measure_rank(variant, precision, group);
-      });
-    }
-  }
-  for (const Group& group : groups) group.backend->shutdown();
+  test::on_ranks(ranks, [&](const Group& group) {
+    peaks[static_cast<std::size_t>(group.rank)] = measure_rank(variant, precision, group);
+  });
   return peaks;
 }
 

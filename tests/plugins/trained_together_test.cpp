@@ -2,34 +2,21 @@
 
 #include "trained_together.h"
 
-#include <thread>
-#include <torch/csrc/distributed/c10d/HashStore.hpp>
-
-#include "measure/gloo.h"
+#include "ranks.h"
 
 namespace assay {
 namespace {
 
 std::vector<test::TrainedRank> train_ranks(const test::TrainingSetup& setup, int ranks) {
-  ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);  // it is unsafe with several groups in a process
-  const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<test::TrainedRank> trained(static_cast<std::size_t>(ranks));
-  std::vector<Group> groups(trained.size());
-  {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        Group& group = groups[static_cast<std::size_t>(rank)];
-        test::TrainedRank& own = trained[static_cast<std::size_t>(rank)];
-        group = {rank, ranks, measure::make_gloo(store, rank, ranks, std::chrono::seconds(60))};
-        own.status = guarded([&] {
-          const auto variant = test::make_variant(setup);
-          own.parameters = test::train(setup, variant.get(), group, rank, rank + 1, at::kCPU);
-        });
-      });
-    }
-  }
-  for (const Group& group : groups) group.backend->shutdown();
+  test::on_ranks(ranks, [&](const Group& group) {
+    test::TrainedRank& own = trained[static_cast<std::size_t>(group.rank)];
+    own.status = guarded([&] {
+      const auto variant = test::make_variant(setup);
+      own.parameters =
+          test::train(setup, variant.get(), group, group.rank, group.rank + 1, at::kCPU);
+    });
+  });
   return trained;
 }
 
