@@ -1,14 +1,10 @@
 #include <ATen/ops/tensor.h>
 
+#include "done_work.h"
 #include "support.h"
 
 namespace assay {
 namespace {
-
-class DoneWork final : public c10d::Work {
- public:
-  bool wait(std::chrono::milliseconds) override { return true; }
-};
 
 // Stands for a second rank: all-reduce adds that rank's part, broadcast brings rank 0's.
 class OtherRank final : public c10d::Backend {
@@ -19,12 +15,12 @@ class OtherRank final : public c10d::Backend {
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
                                            const c10d::AllreduceOptions&) override {
     tensors.at(0).add_(adds_.at(reductions++));
-    return c10::make_intrusive<DoneWork>();
+    return c10::make_intrusive<test::DoneWork>();
   }
   c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
                                            const c10d::BroadcastOptions&) override {
     tensors.at(0).copy_(brings_.at(broadcasts++));
-    return c10::make_intrusive<DoneWork>();
+    return c10::make_intrusive<test::DoneWork>();
   }
 
   std::size_t reductions = 0;

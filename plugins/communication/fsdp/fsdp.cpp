@@ -64,11 +64,8 @@ class Fsdp final : public assay::Communication {
     if (!in_backward_) gather_ahead(unit_of_block_[index(block)], 1);
   }
   void after_forward(int block) override {
-    const bool is_last_unit = units_.back()->has(block);
-    const bool keeps = at::GradMode::is_enabled() && (!reshards_ || is_last_unit);
-    leave(block, [&](const Unit& unit) {
-      return !keeps && (unit.last_block() == block || !unit.has(block));
-    });
+    const bool keeps = at::GradMode::is_enabled() && is_kept_after_forward(block);
+    leave(block, [&](const Unit& unit) { return !keeps && is_free_after_forward(unit, block); });
   }
   void backward_begins(const at::Tensor&) override {
     in_backward_ = true;
@@ -79,12 +76,10 @@ class Fsdp final : public assay::Communication {
     gather_ahead(unit_of_block_[index(block)], -1);
   }
   void after_backward(int block) override {
-    Unit& own = *units_[static_cast<std::size_t>(unit_of_block_[index(block)])];
+    Unit& own = *units_[index(unit_of_block_[index(block)])];
     // A parameter that later units use, too, belongs to the first, whose backward is the last.
     if (own.first_block() == block) reduce(own);
-    leave(block, [&](const Unit& unit) {
-      return unit.first_block() == block || (!unit.has(block) && reshards_);
-    });
+    leave(block, [&](const Unit& unit) { return is_free_after_backward(unit, block); });
   }
   void backward_finished() override {
     for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) reduce(**unit);
@@ -111,20 +106,20 @@ class Fsdp final : public assay::Communication {
   }
   void after_step() override { release_all(); }
 
-  // The last unit's backward follows its forward, so that it is gathered once.
   std::optional<assay::Sharing> sharing() override {
-    double all = 0, last = 0;
-    for (const auto& unit : units_) {
-      last = 0;
-      for (const Shard& shard : unit->shards()) last += static_cast<double>(shard.whole.elements());
-      all += last;
+    const std::vector<int> gathers = gathers_of_a_step();
+    double gathered = 0, all = 0;
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const double bytes = units_[i]->gathered_bytes();
+      gathered += gathers[i] * bytes;
+      all += bytes;
     }
     return {{.parameters = true,
              .gradients = true,
              .moments = true,
              .gradient_bytes = gradients_ == "bf16" ? 2.0 : 4.0,
              .gradient_rounds = 1,
-             .parameter_rounds = reshards_ ? 2 - last / all : 1}};
+             .parameter_rounds = gathered / all}};
   }
   bool wants_blocks() const override { return true; }
   bool capturable() const override { return true; }
@@ -133,13 +128,50 @@ class Fsdp final : public assay::Communication {
   // Reduce-scatters under way at once; each holds a unit's whole gradients.
   static constexpr std::size_t most_reducing = 2;
 
-  static std::size_t index(int block) { return static_cast<std::size_t>(block); }
+  // Of a block or a unit.
+  static std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+  // The last unit's backward follows its forward.
+  bool is_kept_after_forward(int block) const { return !reshards_ || units_.back()->has(block); }
+  // A unit whose parameters a block of another unit has used, too, is not needed by the next block.
+  static bool is_free_after_forward(const Unit& unit, int block) {
+    return unit.last_block() == block || !unit.has(block);
+  }
+  bool is_free_after_backward(const Unit& unit, int block) const {
+    return unit.first_block() == block || (!unit.has(block) && reshards_);
+  }
+
+  // By unit, in a step that trains.
+  std::vector<int> gathers_of_a_step() const {
+    std::vector<int> gathers(units_.size(), 0);
+    std::vector<bool> is_there(units_.size(), false);
+    const auto pass = [&](int block, const auto& is_free) {
+      for (const int number : used_by_[index(block)]) {
+        const std::size_t i = index(number);
+        if (!is_there[i]) ++gathers[i];
+        is_there[i] = !is_free(*units_[i]);
+      }
+    };
+    const int blocks = static_cast<int>(used_by_.size());
+    for (int block = 0; block < blocks; ++block) {
+      pass(block, [&](const Unit& unit) {
+        return !is_kept_after_forward(block) && is_free_after_forward(unit, block);
+      });
+    }
+    if (first_trained_ == static_cast<int>(units_.size())) return gathers;
+    const int first = units_[index(first_trained_)]->first_block();
+    for (int block = blocks - 1; block >= first; --block) {
+      pass(block, [&](const Unit& unit) { return is_free_after_backward(unit, block); });
+    }
+    return gathers;
+  }
 
   void add_unit(const assay::TrainedModel& model, int first, int last, std::vector<int>& unit_of) {
     using Kind = std::tuple<bool, at::ScalarType, at::ScalarType>;
     std::map<Kind, std::vector<std::size_t>> alike;
     const int number = static_cast<int>(units_.size());
     auto unit = std::make_unique<Unit>(group_, first, last);
+    std::vector<int> used_by_unit = {number};
     for (int block = first; block <= last; ++block) {
       std::vector<int> used = {number};
       for (const std::size_t i : model.blocks[index(block)].parameters) {
@@ -154,9 +186,13 @@ class Fsdp final : public assay::Communication {
           used.push_back(unit_of[i]);
         }
       }
+      for (const int other : used) {
+        if (std::ranges::count(used_by_unit, other) == 0) used_by_unit.push_back(other);
+      }
       unit_of_block_.push_back(number);
       used_by_.push_back(std::move(used));
     }
+    used_by_unit_.push_back(std::move(used_by_unit));
     for (auto& [kind, parameters] : alike) {
       unit->add(model, std::move(parameters),
                 assay::communication::gradient_dtype(gradients_, std::get<1>(kind)));
@@ -166,28 +202,30 @@ class Fsdp final : public assay::Communication {
 
   void use(int block) {
     for (const int number : used_by_[index(block)]) {
-      Unit& unit = *units_[static_cast<std::size_t>(number)];
+      Unit& unit = *units_[index(number)];
       ++unit.users;
       unit.start_gather(gather_stream_);
     }
     for (const int number : used_by_[index(block)]) {
-      units_[static_cast<std::size_t>(number)]->finish_gather();
+      units_[index(number)]->finish_gather();
     }
   }
 
-  // step: 1 or -1, the direction in which units are used.
+  // And what their blocks use of other units. step: 1 or -1, the direction in which units are used.
   void gather_ahead(int unit, int step) {
     const int last = step > 0 ? static_cast<int>(units_.size()) - 1 : first_trained_;
     for (int ahead = 1; ahead <= prefetch_; ++ahead) {
       const int next = unit + step * ahead;
       if (step > 0 ? next > last : next < last) return;
-      units_[static_cast<std::size_t>(next)]->start_gather(gather_stream_);
+      for (const int number : used_by_unit_[index(next)]) {
+        units_[index(number)]->start_gather(gather_stream_);
+      }
     }
   }
 
   void leave(int block, const auto& is_free) {
     for (const int number : used_by_[index(block)]) {
-      Unit& unit = *units_[static_cast<std::size_t>(number)];
+      Unit& unit = *units_[index(number)];
       if (--unit.users == 0 && is_free(unit)) unit.release();
     }
   }
@@ -216,8 +254,9 @@ class Fsdp final : public assay::Communication {
   std::optional<c10::Stream> gather_stream_;  // of a GPU
   std::vector<std::unique_ptr<Unit>> units_;
   std::vector<int> unit_of_block_;
-  std::vector<std::vector<int>> used_by_;  // units by block, its own first
-  int first_trained_ = 0;                  // unit
+  std::vector<std::vector<int>> used_by_;       // units by block, its own first
+  std::vector<std::vector<int>> used_by_unit_;  // the same of all blocks of a unit
+  int first_trained_ = 0;                       // unit
   std::deque<Unit*> reducing_;
   bool in_backward_ = false;
 };

@@ -62,6 +62,15 @@ bool Unit::is_trained() const {
                      [](const Shard& shard) { return shard.trained; });
 }
 
+double Unit::gathered_bytes() const {
+  double bytes = 0;
+  for (const Shard& shard : shards_) {
+    const at::Tensor& whole = shard.whole.values();
+    bytes += static_cast<double>(whole.numel() * whole.element_size());
+  }
+  return bytes;
+}
+
 // Memory comes from the computation's stream, which has reached the point where it may be written
 // when the other stream begins.
 void Unit::start_gather(const std::optional<c10::Stream>& stream) {

@@ -37,6 +37,8 @@ class Unit {
   int last_block() const { return last_block_; }
   bool has(int block) const { return first_block_ <= block && block <= last_block_; }
   bool is_trained() const;
+  // Of its parameters, in the dtype of the computation.
+  double gathered_bytes() const;
 
   // Begins to gather the parameters, unless they are there or on their way. stream: where a GPU
   // prepares them, beside the current stream's further work.
