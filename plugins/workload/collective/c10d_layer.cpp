@@ -20,8 +20,20 @@ struct Tensors {
   std::vector<at::Tensor> ins, outs;
 };
 
-// Null where the calling stream has the work already.
-using Call = std::function<WorkHandle(c10d::Backend&, Tensors&)>;
+// What a call has begun, one work or two; null where the calling stream has the work already.
+struct Begun {
+  WorkHandle first, second;
+  Begun() = default;
+  Begun(WorkHandle one, WorkHandle other = {}) : first(std::move(one)), second(std::move(other)) {}
+  void wait() {
+    for (WorkHandle* work : {&first, &second}) {
+      if (*work) (*work)->wait();
+      work->reset();
+    }
+  }
+};
+
+using Call = std::function<Begun(c10d::Backend&, Tensors&)>;
 
 template <class Options>
 Options options_with(bool asynchronous) {
@@ -35,11 +47,9 @@ Call send_recv(const Group& group, bool is_nccl) {
   const int next = (group.rank + 1) % group.size;
   const int previous = (group.rank + group.size - 1) % group.size;
   if (!is_nccl) {
-    return [=](c10d::Backend& backend, Tensors& tensors) {
-      const WorkHandle sent = backend.send(tensors.ins, next, 0);
-      const WorkHandle received = backend.recv(tensors.outs, previous, 0);
-      sent->wait();
-      return received;
+    return [=](c10d::Backend& backend, Tensors& tensors) -> Begun {
+      WorkHandle sent = backend.send(tensors.ins, next, 0);
+      return {std::move(sent), backend.recv(tensors.outs, previous, 0)};
     };
   }
   // Both in one launch: a send alone would wait for a receive that follows it on the same stream.
@@ -114,7 +124,7 @@ class C10dCalls final : public Calls {
 
   void launch(std::size_t slot) override {
     try {
-      work_ = call_(*group_.backend, tensors_[slot]);
+      begun_ = call_(*group_.backend, tensors_[slot]);
     } catch (const c10::Error& error) {
       const std::string reason = error.what_without_backtrace();
       if (called_ || !means_lacking(reason)) throw;
@@ -123,20 +133,16 @@ class C10dCalls final : public Calls {
     called_ = true;
   }
 
-  void wait() override {
-    if (work_) work_->wait();
-    work_.reset();
-  }
+  void wait() override { begun_.wait(); }
 
   // NCCL's calls follow each other on a stream, so that the last one's end is that of all. Gloo
   // would run several at once.
   void in_a_row(int calls) override {
     for (int i = 0; i < calls; ++i) {
-      work_ = call_(*group_.backend, tensors_[static_cast<std::size_t>(i) % tensors_.size()]);
-      if (!is_nccl_) work_->wait();
+      begun_ = call_(*group_.backend, tensors_[static_cast<std::size_t>(i) % tensors_.size()]);
+      if (!is_nccl_) begun_.wait();
     }
-    if (is_nccl_) wait();
-    work_.reset();
+    begun_.wait();
   }
 
   void meet() override {
@@ -154,7 +160,7 @@ class C10dCalls final : public Calls {
   Call call_;
   std::vector<Tensors> tensors_;
   std::vector<at::Tensor> one_;
-  WorkHandle work_;
+  Begun begun_;
   bool called_ = false;
 };
 
@@ -170,8 +176,13 @@ class C10dLayer final : public Layer {
     if (operation.in_place_by_c10d && !in_place) {
       throw Unsupported(fmt::format("c10d's {} works in place only", operation.name));
     }
-    if (backend == "gloo" && device_.is_cuda() && std::string_view(operation.name) == "send_recv") {
+    const bool sends = std::string_view(operation.name) == "send_recv";
+    if (backend == "gloo" && device_.is_cuda() && sends) {
       throw Unsupported("Gloo sends from and receives into the host's memory only");
+    }
+    if (backend == "nccl" && asynchronous_ && sends) {
+      throw Unsupported(
+          "c10d sends and receives on NCCL's stream whoever calls: layer c10d has its time");
     }
     return std::make_unique<C10dCalls>(group_, device_,
                                        call_of(operation, group_, backend == "nccl", asynchronous_),

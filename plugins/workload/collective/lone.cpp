@@ -9,6 +9,7 @@
 #include <fstream>
 #include <optional>
 
+#include "measure/host_time.h"
 #include "workload/collective/lone_call.h"
 
 namespace assay::collective {
@@ -57,6 +58,13 @@ int number_of_calls(const Group& group, at::Device device, int most, double call
   return static_cast<int>(std::clamp(fitting, std::min<double>(fewest, most), most * 1.0));
 }
 
+// With what goes before a call and behind it.
+double whole_call_s(LoneCaller& caller, Calls& calls) {
+  const double begin_s = measure::host_now_s();
+  caller.call(calls);
+  return measure::host_now_s() - begin_s;
+}
+
 }  // namespace
 
 std::vector<MetricInfo> lone_metrics() {
@@ -79,7 +87,7 @@ void record_lone_calls(Calls& calls, const Group& group, at::Device device, int 
   const bool on_device = group.backend->getBackendName() == "nccl";
   const auto caller = on_device ? lone_caller_on_device() : lone_caller_on_host(device);
   caller->call(calls);  // warms up the way it is called
-  const int number = number_of_calls(group, device, most, caller->call(calls).time_s);
+  const int number = number_of_calls(group, device, most, whole_call_s(*caller, calls));
   std::vector<LoneCall> made;
   for (int i = 0; i < number; ++i) made.push_back(caller->call(calls));
 

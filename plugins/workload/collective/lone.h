@@ -17,10 +17,12 @@ inline constexpr const char* skew_error_metric = "skew_error";
 
 std::vector<MetricInfo> lone_metrics();
 
-// Makes `most` calls one at a time, fewer where they would take more than a second, each from a
-// common start of the ranks, and records on every rank how long each took there and what the host
-// spent on launching it; on rank 0 how far apart the ranks began and ended. All ranks call it
-// together. docs/communication.md says how the start is made and how well the ranks' clocks agree.
+// Makes `most` calls one at a time, each from a common start of the ranks; fewer, but at least
+// five, where they would take more than a second with their starts. Records on every rank how long
+// each took there and what the host spent on launching it; on rank 0 how far apart the ranks began
+// and ended. Restores nothing between calls: the buffers of sums in place must hold zeros. All
+// ranks call it together. docs/communication.md says how the start is made and how well the ranks'
+// clocks agree.
 void record_lone_calls(Calls& calls, const Group& group, at::Device device, int most,
                        Recorder& recorder);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "measure/host_time.h"
+#include "workload/collective/median.h"
 #endif
 
 namespace assay::collective {
@@ -19,12 +20,6 @@ namespace assay::collective {
 #if ASSAY_WITH_CUDA
 
 namespace {
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class OnDevice final : public LoneCaller {
  public:

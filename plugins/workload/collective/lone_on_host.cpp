@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <vector>
 
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "workload/collective/lone_call.h"
+#include "workload/collective/median.h"
 
 namespace assay::collective {
 
@@ -30,14 +30,13 @@ class OnHost final : public LoneCaller {
  private:
   // Usual time between two readings of the clock.
   static double reading_s() {
-    constexpr std::size_t pairs = 101;
+    constexpr int pairs = 101;
     std::vector<double> apart_s;
-    for (std::size_t i = 0; i < pairs; ++i) {
+    for (int i = 0; i < pairs; ++i) {
       const double begin_s = measure::host_now_s();
       apart_s.push_back(measure::host_now_s() - begin_s);
     }
-    std::nth_element(apart_s.begin(), apart_s.begin() + pairs / 2, apart_s.end());
-    return apart_s[pairs / 2];
+    return median(std::move(apart_s));
   }
 
   at::Device device_;

@@ -107,17 +107,20 @@ void CollectiveProgram::use(const std::string& pass) {
                     static_cast<std::int64_t>(c10::elementSize(settings_.dtype)), group_.size);
   slots_ = allocate(wanted);
   calls_ = layer_->calls(wanted, shape_, slots_);
-  zero_ = settings_.calls_in_a_row > 0 && wanted.reduces && in_place(wanted);
-  fill(wanted);
+  fill(wanted, settings_.calls_in_a_row > 0 && sums_in_place(wanted));
   pass_ = pass;
 }
 
+bool CollectiveProgram::sums_in_place(const Operation& operation) const {
+  return operation.reduces && in_place(operation);
+}
+
 // What a call leaves unwritten is NaN.
-void CollectiveProgram::fill(const Operation& operation) {
+void CollectiveProgram::fill(const Operation& operation, bool with_zeros) {
   const bool sends = std::string(operation.name) != "broadcast" || group_.rank == 0;
   for (const Slot& slot : slots_) {
     slot.out.fill_(std::numeric_limits<double>::quiet_NaN());
-    if (zero_) {
+    if (with_zeros) {
       slot.in.zero_();
     } else if (sends) {
       pattern_.for_each_part(
@@ -133,7 +136,7 @@ void CollectiveProgram::fill(const Operation& operation) {
 void CollectiveProgram::before(const std::string& pass) {
   const bool is_filled = pass != pass_;
   use(pass);
-  if (!is_filled && settings_.calls_in_a_row == 0) fill(operation(pass));
+  if (!is_filled && settings_.calls_in_a_row == 0) fill(operation(pass), /*with_zeros=*/false);
 }
 
 void CollectiveProgram::run(const std::string& pass) {
@@ -168,9 +171,13 @@ std::vector<Count> CollectiveProgram::counts(const std::string& pass) {
 void CollectiveProgram::record(const std::string& pass, Recorder& recorder) {
   if (settings_.lone_calls == 0) return;
   use(pass);
+  // Lone calls restore nothing either.
+  const bool refills = settings_.calls_in_a_row == 0 && sums_in_place(operation(pass));
+  if (refills) fill(operation(pass), /*with_zeros=*/true);
   measure::synchronize(device_);
   stream_.on_it(
       [&] { record_lone_calls(*calls_, group_, device_, settings_.lone_calls, recorder); });
+  if (refills) fill(operation(pass), /*with_zeros=*/false);
 }
 
 void CollectiveProgram::compare_part(at::Tensor values, const Source& source,

@@ -36,9 +36,9 @@ std::vector<Source> sources_of(const Operation& operation, const Shape& shape, i
 
 // Buffers and calls of the pass that ran last; another pass gives up its memory first.
 //
-// Calls that are timed in a row follow each other without restoring anything: a sum in place would
-// grow with each of them, so that their buffers hold zeros. Otherwise each call finds its rank's
-// pattern.
+// Calls that are timed in a row follow each other without restoring anything, as lone ones do: a
+// sum in place would grow with each of them, so that their buffers hold zeros. Otherwise each call
+// finds its rank's pattern.
 class CollectiveProgram final : public Program {
  public:
   CollectiveProgram(const CaseContext& context, const Settings& settings,
@@ -59,8 +59,9 @@ class CollectiveProgram final : public Program {
  private:
   void use(const std::string& pass);
   bool in_place(const Operation& operation) const;
+  bool sums_in_place(const Operation& operation) const;
   std::vector<Slot> allocate(const Operation& operation) const;
-  void fill(const Operation& operation);
+  void fill(const Operation& operation, bool with_zeros);
   void compare_part(at::Tensor values, const Source& source, Verification& verification) const;
 
   Group group_;
@@ -73,7 +74,6 @@ class CollectiveProgram final : public Program {
   Shape shape_;
   std::vector<Slot> slots_;
   std::unique_ptr<Calls> calls_;
-  bool zero_ = false;
 };
 
 }  // namespace assay::collective
