@@ -76,8 +76,11 @@ Extent extent_of(const PlotData& data, bool x) {
       if (x) extent.take_in(failure.x);
     }
   }
-  for (const Roof& roof : data.roofs) {
-    extent.take_in(x ? roof.level / roof.slope : roof.level);
+  for (const Roof& roof : data.roofs) {  // with room on either side of its corner
+    constexpr double room = 4;
+    const double corner = x ? roof.level / roof.slope : roof.level;
+    extent.take_in(corner * (x ? room : 1));
+    extent.take_in(corner / room);
   }
   return extent;
 }
@@ -141,8 +144,8 @@ std::string failure_labels(const PlotData& data) {
       if (data.log_x && !(failure.x > 0)) continue;
       const double x = failure.x + beside(data, i);
       script += fmt::format(
-          "set label {} at first {:.15g}, graph {:.3f} right point pt 2 ps 0.9 lw 2 lc rgb '{}' "
-          "textcolor rgb '{}' font ',11' offset -0.8,0\n",
+          "set label {} at first {:.15g}, graph {:.3f} right point pt 2 ps 1.1 lw 2.5 lc rgb '{}' "
+          "textcolor rgb '{}' font ',12' offset -0.8,0\n",
           quoted(failure.word), x, lowest + step * above[x]++, colour_of(i), colour_of(i));
     }
   }
@@ -311,6 +314,21 @@ bool any_name(const PlotData& data) {
   return std::ranges::any_of(data.lines, [](const PlotLine& line) { return !line.name.empty(); });
 }
 
+// Inside where a corner is free: under the roofs, or beside named lines.
+std::string place_of_key(const PlotData& data, bool named_lines) {
+  if (!data.roofs.empty()) return "set key bottom right Left reverse\n";
+  return named_lines ? "set key top left Left reverse\n"
+                     : "set key outside right top vertical Left reverse\n";
+}
+
+// Of samples that lie close together the room they take; else from 0.
+std::string range_of_boxes(const Extent& extent) {
+  constexpr double close = 0.5, room = 0.1;
+  if (extent.low < close * extent.high) return extent.range(false);
+  const double margin = std::max(room * (extent.high - extent.low), 0.001 * extent.high);
+  return fmt::format("[{:.6g}:{:.6g}]", extent.low - margin, extent.high + margin);
+}
+
 // Ranges, ticks and scales.
 std::string axes_script(const PlotData& data) {
   std::string script;
@@ -323,7 +341,8 @@ std::string axes_script(const PlotData& data) {
     script += fmt::format("set xrange [*<{:.6g}:{:.6g}<*]\n", of_x.low, of_x.high);
   }
   if (data.log_y) script += "set logscale y\n";
-  script += "set yrange " + of_y.range(data.log_y) + "\n";
+  const bool boxes = data.form == PlotForm::boxes && !data.log_y;
+  script += "set yrange " + (boxes ? range_of_boxes(of_y) : of_y.range(data.log_y)) + "\n";
   if (data.log_y) script += log_ticks(of_y);
   return script + (data.roofs.empty() ? x_ticks(data) : "");
 }
@@ -336,9 +355,7 @@ std::string gnuplot_script(const PlotData& data, const std::filesystem::path& sv
   script += "set xlabel " + quoted(data.x_label) + "\nset ylabel " + quoted(data.y_label) + "\n";
   const auto ends = ends_for_names(data);
   const bool key = (any_name(data) && !ends) || is_ringed(data) || !data.roofs.empty();
-  script += key && ends ? "set key top left Left reverse\n"
-            : key       ? "set key outside right top vertical Left reverse\n"
-                        : "set key off\n";
+  script += key ? place_of_key(data, ends.has_value()) : "set key off\n";
   script += "set offsets graph 0.02, graph 0.02, graph 0.05, 0\nset format y '%g'\n";
   script += axes_script(data) + failure_labels(data);
   if (ends) script += names_at_ends(data, *ends);

@@ -96,7 +96,7 @@ TEST(Rate, OfRanksIsThatOfOneAtTheSlowestTime) {
   EXPECT_EQ(cell("precision,pass,rank,time.samples [ms],flops.value [GFLOP]\n"
                  "bf16,forward,0,1 5,8\nbf16,forward,1,3 1,8\n",
                  "{rate: flops, unit: TFLOP/s}"),
-            "2");
+            "2.00");
 }
 
 TEST(Rate, IsTakenOfTheSamePass) {
