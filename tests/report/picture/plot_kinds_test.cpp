@@ -136,6 +136,37 @@ TEST_F(Plots, ARooflineIsARateOverTheWorkOfAByte) {
   EXPECT_THAT(svg, HasSubstr("copy 2 TB/s, matmul_bf16 100 TFLOP/s"));
 }
 
+TEST_F(Plots, ByDefaultAreOneAPassWithATitleAndLogarithmicOverPowersOfTwo) {
+  const store::Run run = run_of(
+      "seq_len,pass,time.samples [ms]\n128,forward,1 1 1\n256,forward,2 2 2\n512,forward,4 4 4\n"
+      "128,backward,3 3 3\n256,backward,6 6 6\n512,backward,9 9 9\n");
+  Inputs inputs;
+  inputs.sources = {&run};
+  inputs.with_context = false;
+  inputs.folder = folder_;
+  const std::string text = *to_markdown(*build(inputs));
+  if (lacks_gnuplot(text)) GTEST_SKIP() << "gnuplot is not installed";
+  EXPECT_THAT(text, HasSubstr("![forward time over seq_len](plot-1.svg)\n\n"
+                              "![backward time over seq_len](plot-2.svg)\n"));
+  const std::string svg = *read_file((folder_ / "plot-1.svg").string());
+  EXPECT_THAT(svg, HasSubstr("forward time over seq_len"));
+  EXPECT_THAT(svg, HasSubstr(">2<"));
+  EXPECT_THAT(svg, Not(HasSubstr(">0<"))) << "a linear axis begins there";
+}
+
+TEST_F(Plots, ByDefaultOverNamesWhereNoNumberVaries) {
+  const store::Run run =
+      run_of("attention,pass,time.samples [ms]\nnaive,forward,2 2 2\nflash,forward,1 1 1\n");
+  Inputs inputs;
+  inputs.sources = {&run};
+  inputs.with_context = false;
+  inputs.folder = folder_;
+  const std::string text = *to_markdown(*build(inputs));
+  EXPECT_EQ(data_of(folder_),
+            "attention,line,time (median) [ms],low,high\nnaive,,2,2,2\nflash,,1,1,1\n")
+      << text;
+}
+
 TEST_F(Plots, ARooflineNeedsARateOfOperations) {
   EXPECT_THAT(rendered(run_of(counted), "- plot: {kind: roofline, y: {metric: time}}"),
               HasSubstr("a roofline shows a rate of flops"));
