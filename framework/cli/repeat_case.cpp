@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/shell_command.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
-#include "cli/command_line.h"
 #include "run/process/environment.h"
 #include "store/records/identity.h"
 

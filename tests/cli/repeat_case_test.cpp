@@ -7,7 +7,7 @@
 
 #include "store/sample_run.h"
 
-#include "cli/command_line.h"
+#include "base/shell_command.h"
 
 namespace assay::cli {
 namespace {

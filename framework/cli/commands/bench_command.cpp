@@ -5,11 +5,11 @@
 #include <csignal>
 
 #include "base/output.h"
+#include "base/shell_command.h"
 #include "base/text.h"
 #include "cli/bench/bench_experiment.h"
 #include "cli/bench/bench_output.h"
 #include "cli/bench/bench_words.h"
-#include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/planned.h"
 #include "cli/show/progress.h"

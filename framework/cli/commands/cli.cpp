@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "base/shell_command.h"
 #include "base/text.h"
-#include "cli/command_line.h"
 #include "cli/commands/commands.h"
 #include "run/process/installation.h"
 #include "run/schedule/provenance.h"

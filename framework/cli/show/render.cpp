@@ -7,9 +7,9 @@
 #include <cstdio>
 
 #include "base/output.h"
+#include "base/shell_command.h"
 #include "base/text.h"
 #include "cli/case_choice.h"
-#include "cli/command_line.h"
 #include "cli/show/document.h"
 #include "cli/show/outcome_summary.h"
 #include "cli/show/report_file.h"

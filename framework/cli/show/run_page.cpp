@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/json.h"
+#include "base/shell_command.h"
 #include "base/text.h"
-#include "cli/command_line.h"
 #include "cli/show/document.h"
 #include "cli/show/outcome_summary.h"
 #include "report/data/reduce.h"

@@ -114,7 +114,7 @@ class BlockRenderer {
 
   const Records& records_;
   const Inputs& inputs_;
-  PictureFolder pictures_;
+  SideFiles pictures_;
   int plots_ = 0;
   int tables_ = 0;
   int timelines_ = 0;

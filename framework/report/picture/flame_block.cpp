@@ -116,7 +116,7 @@ class FlameBuilder {
 }  // namespace
 
 Result<std::vector<Section>> flame_sections(const Records& records, const FlameSpec& spec,
-                                            const PictureFolder& folder, int& number) {
+                                            const SideFiles& folder, int& number) {
   auto repeats = combinations(records, spec.for_each, spec.where, spec.metric);
   if (!repeats) return tl::unexpected(repeats.error());
   std::vector<Section> sections;

@@ -27,8 +27,8 @@ Result<void> require_one_case(const Records& records, const RecordIds& ids,
                  "name these axes in `for_each`, or choose one case with `where`");
 }
 
-Section picture(const PictureFolder& folder, const std::string& name,
-                const std::string& alternative, const std::string& csv,
+Section picture(const SideFiles& folder, const std::string& name, const std::string& alternative,
+                const std::string& csv,
                 const std::function<std::string(const std::filesystem::path& svg)>& script) {
   if (folder.path.empty()) return Paragraph{"No plot: this report has no folder for it."};
   const auto problem = [](const Error& error) {

@@ -13,23 +13,18 @@
 #include "report/data/records.h"
 #include "report/data/select.h"
 #include "report/document/document.h"
+#include "report/document/side_files.h"
 #include "report/spec/spec.h"
 
 namespace assay::report {
 
-// Where a document's pictures go. The prefix tells them from those of other documents beside it.
-struct PictureFolder {
-  std::filesystem::path path;  // empty: none are drawn
-  std::string prefix = {};     // of the files' names: "notes-"
-};
-
 // Files go to `folder`; `number` counts the pictures of one kind in a report.
 Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
-                                           const PictureFolder& folder, int& number);
+                                           const SideFiles& folder, int& number);
 Result<std::vector<Section>> timeline_sections(const Records& records, const TimelineSpec& spec,
-                                               const PictureFolder& folder, int& number);
+                                               const SideFiles& folder, int& number);
 Result<std::vector<Section>> flame_sections(const Records& records, const FlameSpec& spec,
-                                            const PictureFolder& folder, int& number);
+                                            const SideFiles& folder, int& number);
 
 // The rendered title; without one, the values of the combination.
 std::string picture_title(const Template& title, const Filter& combination);
@@ -40,8 +35,8 @@ Result<void> require_one_case(const Records& records, const RecordIds& ids,
                               const SourceLocation& where);
 
 // Writes PREFIXNAME.svg and its data, PREFIXNAME.csv. The section holds the picture, or the error.
-Section picture(const PictureFolder& folder, const std::string& name,
-                const std::string& alternative, const std::string& csv,
+Section picture(const SideFiles& folder, const std::string& name, const std::string& alternative,
+                const std::string& csv,
                 const std::function<std::string(const std::filesystem::path& svg)>& script);
 
 }  // namespace assay::report

@@ -336,7 +336,7 @@ std::set<std::string> marks_of_points(const PlotData& data) {
   return marks;
 }
 
-void add_picture(const PlotData& data, const PictureFolder& folder, int& number,
+void add_picture(const PlotData& data, const SideFiles& folder, int& number,
                  std::vector<Section>& sections) {
   const std::string alternative =
       data.title.empty() ? data.y_label + " over " + data.x_label : data.title;
@@ -353,7 +353,7 @@ void add_picture(const PlotData& data, const PictureFolder& folder, int& number,
 }  // namespace
 
 Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpec& spec,
-                                           const PictureFolder& folder, int& number) {
+                                           const SideFiles& folder, int& number) {
   auto repeats = combinations(records, spec.for_each, spec.where, spec.y.metric);
   if (!repeats) return tl::unexpected(repeats.error());
   std::vector<Section> sections;

@@ -333,7 +333,7 @@ class TimelineBuilder {
 }  // namespace
 
 Result<std::vector<Section>> timeline_sections(const Records& records, const TimelineSpec& spec,
-                                               const PictureFolder& folder, int& number) {
+                                               const SideFiles& folder, int& number) {
   const std::string metric = spec.values.empty() ? std::string(span_start) : spec.values.front();
   auto repeats = combinations(records, spec.for_each, spec.where, metric);
   if (!repeats) return tl::unexpected(repeats.error());

@@ -83,21 +83,21 @@ TableColumn index_column(std::size_t rows) {
 }
 
 struct TableFiles {
-  const std::filesystem::path& folder;
+  const SideFiles& folder;
   int& number;
 };
 
 // Writes the other forms that the spec asks for.
 Section files_of(const TableSection& table, const TableSpec& spec, TableFiles files) {
-  if (files.folder.empty()) return Paragraph{"No file: this report has no folder for it."};
-  const std::string name = fmt::format("table-{}", ++files.number);
+  if (files.folder.path.empty()) return Paragraph{"No file: this report has no folder for it."};
+  const std::string name = fmt::format("{}table-{}", files.folder.prefix, ++files.number);
   Links links;
   std::error_code ignored;
-  std::filesystem::create_directories(files.folder, ignored);
+  std::filesystem::create_directories(files.folder.path, ignored);
   for (const TableForm form : spec.forms) {
     const bool latex = form == TableForm::latex;
     links.paths.push_back(name + (latex ? ".tex" : ".csv"));
-    const auto written = write_file((files.folder / links.paths.back()).string(),
+    const auto written = write_file((files.folder.path / links.paths.back()).string(),
                                     latex ? latex_table(table) : csv_table(table));
     if (!written) return Paragraph{"No file: " + written.error().text() + "."};
   }
@@ -181,13 +181,13 @@ void default_rows(const Records& records, GridSpec& grid) {
 }
 
 Result<std::vector<Section>> table_sections(const Records& records, TableSpec spec,
-                                            const std::filesystem::path& folder, int& number) {
+                                            const SideFiles& files, int& number) {
   default_rows(records, spec.grid);
   auto repeats = combinations(records, spec.for_each, spec.grid.where);
   if (!repeats) return tl::unexpected(repeats.error());
   std::vector<Section> sections;
   for (const Filter& combination : *repeats) {
-    if (auto done = add_table(records, spec, combination, {folder, number}, sections); !done) {
+    if (auto done = add_table(records, spec, combination, {files, number}, sections); !done) {
       return tl::unexpected(done.error());
     }
   }
