@@ -84,7 +84,7 @@ TEST_P(GpuRank, EndsTheCaseForAllOfThem) {
   expect_ends_the_case_for_all("cuda", "Ranks over NCCL", GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, GpuRank, ::testing::ValuesIn(rank_faults()),
+INSTANTIATE_TEST_SUITE_P(Faults, GpuRank, ::testing::ValuesIn(rank_faults(12)),
                          [](const auto& tested) { return tested.param.name(); });
 
 }  // namespace

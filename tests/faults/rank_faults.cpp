@@ -32,8 +32,9 @@ std::string RankFault::name() const {
   return fault + "_" + moment + (usual ? "" : fmt::format("_by_{}_of_{}", culprit, ranks));
 }
 
-std::vector<RankFault> rank_faults() {
-  const std::string limit = "; the case may take 12 s";
+std::vector<RankFault> rank_faults(int limit_s) {
+  const std::string limit = fmt::format("; the case may take {} s", limit_s);
+  const std::string timeout = fmt::format("{} s", limit_s);
   return {
       {"kill", "before", "is killed (signal 9) before a collective", "crashed", killed(1), "3 min"},
       {"kill", "within", "is killed within a collective", "crashed", killed(1), "3 min"},
@@ -44,14 +45,15 @@ std::vector<RankFault> rank_faults() {
        "^rank 1 ended with exit code 0$", "3 min"},
       {"throw", "before", "throws before a collective", "error", "^rank 1: thrown on purpose$",
        "3 min"},
-      {"hang", "before", "never comes to a collective" + limit, "timeout", late(1, 12), "12 s"},
-      {"hang", "within", "hangs within a collective" + limit, "timeout", late(1, 12), "12 s"},
-      {"hang", "after", "hangs after a collective" + limit, "timeout", late(1, 12), "12 s"},
+      {"hang", "before", "never comes to a collective" + limit, "timeout", late(1, limit_s),
+       timeout},
+      {"hang", "within", "hangs within a collective" + limit, "timeout", late(1, limit_s), timeout},
+      {"hang", "after", "hangs after a collective" + limit, "timeout", late(1, limit_s), timeout},
       {"late", "before", "comes 2 s late to a collective", "ok", "^$", "3 min"},
   };
 }
 
-std::vector<RankFault> faults_of_other_ranks() {
+std::vector<RankFault> faults_of_other_ranks(int limit_s) {
   const auto dies = [](const std::string& moment, int culprit, int ranks) {
     return RankFault{"kill",
                      moment,
@@ -63,13 +65,13 @@ std::vector<RankFault> faults_of_other_ranks() {
                      culprit,
                      ranks};
   };
-  const auto hangs = [](const std::string& moment, int culprit, int ranks) {
+  const auto hangs = [&](const std::string& moment, int culprit, int ranks) {
     return RankFault{"hang",
                      moment,
-                     "hangs " + moment + " a collective; the case may take 12 s",
+                     fmt::format("hangs {} a collective; the case may take {} s", moment, limit_s),
                      "timeout",
-                     late(culprit, 12),
-                     "12 s",
+                     late(culprit, limit_s),
+                     fmt::format("{} s", limit_s),
                      culprit,
                      ranks};
   };

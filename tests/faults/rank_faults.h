@@ -23,11 +23,13 @@ struct RankFault {
 // googletest's name for one.
 inline void PrintTo(const RankFault& fault, std::ostream* stream) { *stream << fault.name(); }
 
-// Rank 1 of two, around a collective: over Gloo and over NCCL.
-std::vector<RankFault> rank_faults();
+// A case that hangs is given so long; without its fault it takes a tenth of a second.
+inline constexpr int hanging_limit_s = 5;
+// Rank 1 of two, around a collective: over Gloo and over NCCL, which takes longer to begin.
+std::vector<RankFault> rank_faults(int limit_s = hanging_limit_s);
 // The main faults of rank 0, where all ranks meet, and of each of three ranks; and faults during
 // verification, without a collective.
-std::vector<RankFault> faults_of_other_ranks();
+std::vector<RankFault> faults_of_other_ranks(int limit_s = hanging_limit_s);
 
 // The culprit of two ranks dies in each phase of a training step.
 std::vector<RankFault> faults_of_a_step();
