@@ -63,7 +63,8 @@ void Agent::take(const nlohmann::json& message) {
     return found == workers_.end() ? nullptr : &found->second;
   };
   if (type == "answer") {
-    answers_[integer_at<int>(message, "call")] = message;
+    const int call = integer_at<int>(message, "call");
+    if (late_.erase(call) == 0) answers_[call] = message;
   } else if (type == "printed") {
     const auto printed = wire::worker_printed_from_json(message);
     Told* worker = printed ? known(printed->worker) : nullptr;
@@ -110,6 +111,7 @@ int Agent::ask(const char* what, nlohmann::json with) {
 
 Result<nlohmann::json> Agent::answer(int call, milliseconds limit) {
   if (!await([&] { return answers_.contains(call); }, limit)) {
+    late_.insert(call);
     return fail(ExitCode::machine_lacks,
                 lost_.empty()
                     ? fmt::format("{} did not answer within {}", name(),

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,7 @@ class Agent {
   int calls_ = 0;
   int started_ = 0;
   std::map<int, nlohmann::json> answers_;
+  std::set<int> late_;  // calls whose answers nobody waits for any more
   std::map<int, Told> workers_;
 };
 
