@@ -8,6 +8,7 @@
 #include "base/text.h"
 
 #include "report/findings/findings.h"
+#include "report/spec/numbers.h"
 #include "statistics/line_fit.h"
 
 namespace assay::report {
@@ -100,10 +101,10 @@ std::string sentence(const std::string& subject, const std::map<double, Bucketin
   const double bandwidth = bytes / transfer_s;
   const double predicted = std::sqrt(bytes * line.slope * bandwidth);
   return fmt::format(
-      "**Best bucket, {}**: a call costs {:.3g} µs and gradients are reduced at {:.3g} GB/s (R² "
+      "**Best bucket, {}**: a call costs {} µs and gradients are reduced at {} GB/s (R² "
       "{:.2f} over {} sizes), so that buckets of {} are best; measured, {} are.",
-      subject, line.slope * 1e6, bandwidth / 1e9, line.r2, by_size.size(), human_size(predicted),
-      measured);
+      subject, rounded_text(line.slope * 1e6), rounded_text(bandwidth / 1e9), line.r2,
+      by_size.size(), human_size(predicted), measured);
 }
 
 }  // namespace

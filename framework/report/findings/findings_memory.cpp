@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/document/markdown_table.h"
 #include "report/findings/findings.h"
+#include "report/spec/numbers.h"
 #include "statistics/line_fit.h"
 #include "statistics/summary.h"
 
@@ -113,8 +114,8 @@ std::string growth_sentence(const Records& records, const std::vector<Growth>& a
     if (const auto exponent = exponent_of(growth)) exponents.push_back(*exponent);
   }
   const auto& points = all.front().points;
-  const std::string span =
-      fmt::format("from {:g} to {:g}", points.front().first, points.back().first);
+  const std::string span = fmt::format("from {} to {}", number_text(points.front().first),
+                                       number_text(points.back().first));
   const double most = std::ranges::max_element(all, {}, &Growth::change)->change();
   const std::string cases = all.size() == 1 ? "" : fmt::format(" in {} cases", all.size());
   if (most < flat_within) {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "report/findings/pairs.h"
+#include "report/spec/numbers.h"
 
 namespace assay::report {
 namespace {
@@ -39,7 +40,7 @@ std::string interval_of(const ComparedPair& pair) {
   const double near = std::min(low > 1 ? low : 1 / low, high > 1 ? high : 1 / high);
   const double far = std::max(low > 1 ? low : 1 / low, high > 1 ? high : 1 / high);
   if (times(near) == times(far)) return "";
-  return fmt::format(" ({:.3g}–{})", near, times(far));
+  return fmt::format(" ({}–{})", rounded_text(near), times(far));
 }
 
 struct RatioRange {
@@ -62,7 +63,8 @@ std::string range_text(const ComparedPairs& pairs) {
     const bool slower = most->ratio <= 1;
     const double near = slower ? 1 / most->ratio : least->ratio;
     const double far = slower ? 1 / least->ratio : most->ratio;
-    text = times(near) == times(far) ? times(far) : fmt::format("{:.3g}–{}", near, times(far));
+    text = times(near) == times(far) ? times(far)
+                                     : fmt::format("{}–{}", rounded_text(near), times(far));
   }
   return fmt::format("{} in {} cases", text, pairs.size());
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "report/spec/numbers.h"
 #include "statistics/summary.h"
 
 namespace assay::report {
@@ -39,7 +40,7 @@ double BaselineComparison::ratio() const {
   return statistics::geometric_mean(ratios);
 }
 
-std::string times(double ratio) { return fmt::format("{:.3g}×", ratio < 1 ? 1 / ratio : ratio); }
+std::string times(double ratio) { return rounded_text(ratio < 1 ? 1 / ratio : ratio) + "×"; }
 
 std::string speed(double ratio) {
   if (std::abs(std::log(ratio)) < as_fast_within) return "as fast";

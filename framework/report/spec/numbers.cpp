@@ -69,8 +69,15 @@ std::string uncertainty_text(double uncertainty) {
     return fmt::format("{:.{}g}", uncertainty, digits_of_uncertainty);
   const int decimals = decimals_of_uncertainty(uncertainty);
   if (decimals >= 0) return fixed(uncertainty, decimals);
+  return rounded_text(uncertainty, digits_of_uncertainty);
+}
+
+std::string rounded_text(double value, int digits) {
+  if (!std::isfinite(value) || !is_plain(value)) return fmt::format("{:.{}g}", value, digits);
+  const int decimals = digits - 1 - power_of(value, digits);
+  if (decimals >= 0) return without_zeros(fixed(value, decimals));
   const double step = std::pow(10.0, -decimals);
-  return fixed(std::round(uncertainty / step) * step, 0);
+  return fixed(std::round(value / step) * step, 0);
 }
 
 std::string number_text(double value) {

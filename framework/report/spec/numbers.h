@@ -16,6 +16,9 @@ std::string figure_text(double value, std::optional<double> uncertainty = std::n
 // Of the uncertainty behind "±".
 std::string uncertainty_text(double uncertainty);
 
+// Of a ratio in a sentence, by default with three digits: 1.35, 12.4, 1230.
+std::string rounded_text(double value, int digits = 3);
+
 // Of a size, a count, the value of an axis: whole numbers as they are, 1,048,576; others as %g.
 std::string number_text(double value);
 

@@ -311,7 +311,7 @@ TEST(Buckets, OverheadBandwidthAndTheBestBucketBesideTheFastest) {
                "50000000,train_step,all_reduce,,2,100000000,\n"
                "50000000,train_step,world,,,,0.012\n",
                "- findings: [buckets]"),
-      "- **Best bucket, every case**: a call costs 1e+03 µs and gradients are reduced at 10 "
+      "- **Best bucket, every case**: a call costs 1000 µs and gradients are reduced at 10 "
       "GB/s (R² 1.00 over 3 sizes), so that buckets of 30.16 MiB are best; measured, 9.54 MiB "
       "are.\n");
 }

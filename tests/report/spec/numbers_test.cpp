@@ -25,6 +25,13 @@ TEST(Numbers, WithoutAnUncertaintyHaveFourDigits) {
   EXPECT_EQ(figure_text(-0.25), "-0.25");
 }
 
+TEST(Numbers, InSentencesAreRoundedWithoutAnExponent) {
+  EXPECT_EQ(rounded_text(1.3456), "1.35");
+  EXPECT_EQ(rounded_text(2.0), "2");
+  EXPECT_EQ(rounded_text(1234.5), "1230");
+  EXPECT_EQ(rounded_text(12345.6), "12,300");
+}
+
 TEST(Numbers, ThatAreWholeHaveNoExponent) {
   EXPECT_EQ(number_text(1048576), "1,048,576");
   EXPECT_EQ(number_text(139584), "139,584");
