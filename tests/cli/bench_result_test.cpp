@@ -57,6 +57,18 @@ TEST(Bench, SaysHowManyTimesFasterTheFastestRan) {
   EXPECT_THAT(bench_text(result), HasSubstr("median [ms]"));
 }
 
+TEST(Bench, ShowsTheIntervalOfARatioThatIsKnownPoorly) {
+  store::Run single = run_of({{"a", 1}, {"b", 4}}, 10);
+  single.cases.resize(2);
+  for (store::CaseResult& result : single.cases) {
+    result.parameters["device"] = Value(std::string("cpu"));
+  }
+  const auto sentences = bench_sentences(bench_result(single, "attention"));
+  ASSERT_EQ(sentences.size(), 1u);
+  EXPECT_THAT(sentences[0], ::testing::MatchesRegex(
+                                "a ran [0-9.]+ \\([0-9.]+ to [0-9.]+\\) times faster than b"));
+}
+
 TEST(Bench, CallsNoDifferenceByItsName) {
   const auto same =
       bench_sentences(bench_result(run_of({{"a", 1}, {"b", 1.0005}}, 2), "attention"));

@@ -31,6 +31,21 @@ std::string with_error(double value, double error) {
   return fmt::format("{:.{}f} ± {:.{}f}", value, decimals, error, decimals);
 }
 
+// "1.31 ± 0.02", and where the error is large, as of single processes, the lopsided interval: "4.1
+// (2.4 to 7.0)".
+std::string ratio_of(const compare::Judgement& judgement) {
+  const double error = reach(judgement);
+  if (!(error > judgement.ratio / 2)) return with_error(judgement.ratio, error);
+  return fmt::format("{:.3g} ({:.3g} to {:.3g})", judgement.ratio, judgement.interval.low,
+                     judgement.interval.high);
+}
+
+// Four digits, without an exponent.
+std::string figure(double value) {
+  if (!(value > 0)) return fmt::format("{:.4g}", value);
+  return fmt::format("{:.{}f}", value, std::clamp(3 - static_cast<int>(std::log10(value)), 0, 9));
+}
+
 std::string place_of(const BenchRow& row, bool with_pass) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : row.place) {
@@ -143,8 +158,7 @@ std::vector<std::string> bench_sentences(const BenchResult& result) {
     const std::string where = place.empty() ? "" : " (" + place + ")";
     if (judgement.relation == compare::Relation::higher) {
       sentences.push_back(fmt::format("{} ran {} times faster than {}{}", fastest->variant,
-                                      with_error(judgement.ratio, reach(judgement)), other->variant,
-                                      where));
+                                      ratio_of(judgement), other->variant, where));
     } else if (judgement.relation == compare::Relation::same) {
       sentences.push_back(fmt::format("No difference between {} and {}{}: less than 1 %",
                                       fastest->variant, other->variant, where));
@@ -173,8 +187,7 @@ report::TableSection bench_table(const BenchResult& result) {
     for (report::TableColumn& column : places) column.cells.push_back(row.place.at(column.name));
     variant.cells.push_back(row.variant);
     pass.cells.push_back(row.pass);
-    median.cells.push_back(
-        cell_or_outcome(row, fmt::format("{:.4g}", row.median_s() / unit.seconds)));
+    median.cells.push_back(cell_or_outcome(row, figure(row.median_s() / unit.seconds)));
     median.signs.push_back(signs_of(row));
     reach.cells.push_back(row.measured() ? fmt::format("{:.2g}", row.reach_s() / unit.seconds)
                                          : "");
