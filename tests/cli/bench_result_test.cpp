@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "cli/bench/bench_output.h"
 #include "store/records/identity.h"
@@ -81,6 +82,22 @@ TEST(Bench, CallsNoDifferenceByItsName) {
   const auto unclear = bench_sentences(bench_result(single, "attention"));
   ASSERT_EQ(unclear.size(), 1u);
   EXPECT_THAT(unclear[0], HasSubstr("No difference shown between a and b"));
+}
+
+TEST(Bench, NamesAnOptionOnlyWhereItTellsCasesOfOneVariantApart) {
+  store::Run run = run_of({{"naive", 2}, {"tiled", 1}, {"flash", 1}}, 11);
+  for (store::CaseResult& result : run.cases) {
+    const std::string variant = store::text_of(result.parameters, "attention");
+    if (variant == "tiled") result.parameters["attention.block_m"] = Value(std::int64_t{64});
+    if (variant == "flash") result.parameters["attention.stages"] = Value(std::int64_t{2});
+  }
+  for (store::CaseResult more : run_of({{"tiled", 3}}, 12).cases) {
+    more.parameters["attention.block_m"] = Value(std::int64_t{16});
+    run.cases.push_back(more);
+  }
+  std::set<std::string> variants;
+  for (const BenchRow& row : bench_result(run, "attention").rows) variants.insert(row.variant);
+  EXPECT_THAT(variants, ElementsAre("flash", "naive", "tiled (block_m 16)", "tiled (block_m 64)"));
 }
 
 TEST(Bench, NamesThePlaceThatVaries) {

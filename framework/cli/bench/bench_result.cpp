@@ -74,7 +74,7 @@ class RowReader {
     row.variant = store::text_of(parameters, result_.kind);
     std::vector<std::string> options;
     for (const std::string& name : varying_) {
-      if (!is_option(name, result_.kind) || !parameters.contains(name)) continue;
+      if (!is_option(name, result_.kind) || !varies_within(row.variant, name)) continue;
       options.push_back(name.substr(result_.kind.size() + 1) + " " +
                         store::text_of(parameters, name));
     }
@@ -83,6 +83,16 @@ class RowReader {
     row.parameters = std::move(parameters);
     result_.rows.push_back(std::move(row));
     return result_.rows.back();
+  }
+
+  // Whether cases of one variant differ in an option; other variants lack it anyway.
+  bool varies_within(const std::string& variant, const std::string& option) const {
+    std::set<std::string> values;
+    for (const store::CaseResult& result : run_.cases) {
+      if (store::text_of(result.parameters, result_.kind) != variant) continue;
+      values.insert(store::text_of(result.parameters, option));
+    }
+    return values.size() > 1;
   }
 
   static void add(const store::CaseResult& result, const std::string& pass, BenchRow& row) {
