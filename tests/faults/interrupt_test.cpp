@@ -87,7 +87,7 @@ class Interrupt : public ::testing::Test {
     const std::size_t kept = trial_.stored().cases.size();
     EXPECT_EQ(kept, reported(end.errors).size());
     EXPECT_LT(kept, cases);
-    arguments.push_back("--resume");
+    arguments.insert(arguments.end(), {"--resume", "--changed"});  // of a file mended meanwhile
     const End resumed = trial_.run(arguments);
     EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
     EXPECT_EQ(reported(resumed.errors).size(), cases - kept) << "what is finished is not run again";

@@ -232,7 +232,7 @@ TEST(Clock, GoesBackwardsWhileARunIsOnItsWay) {
   trial.environment["FAULTY_CLOCK"] = "3600";
   const End end = trial.run({"run", "storage.yaml", "--filter", "seq_len <= 6"});
   EXPECT_EQ(end.exit_code, 0) << end.errors;
-  const End resumed = trial.run({"run", "storage.yaml", "--resume"});
+  const End resumed = trial.run({"run", "storage.yaml", "--resume", "--changed"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
   EXPECT_THAT(resumed.errors, HasSubstr("storage-2"))
       << "the run that was begun last, whatever the clock says";
