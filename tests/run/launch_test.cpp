@@ -8,10 +8,10 @@
 #include <map>
 
 #include "base/text.h"
-#include "run/launch/base64.h"
-#include "run/launch/engine.h"
 #include "run/launch/job.h"
 #include "run/launch/nodes.h"
+#include "run/node/base64.h"
+#include "run/node/engine.h"
 #include "run/process/temporary_folder.h"
 
 namespace assay::run {

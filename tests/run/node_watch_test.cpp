@@ -1,4 +1,4 @@
-#include "run/launch/node_watch.h"
+#include "run/node/node_watch.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

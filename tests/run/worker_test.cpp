@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "run/launch/local_rank.h"
+#include "run/node/local_rank.h"
 #include "run/workers/case_marks.h"
 
 namespace assay::run {

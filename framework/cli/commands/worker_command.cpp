@@ -6,7 +6,7 @@
 #include "base/output.h"
 #include "base/shared_library.h"
 #include "cli/commands/commands.h"
-#include "run/launch/rank_agent.h"
+#include "run/node/rank_agent.h"
 #include "run/process/installation.h"
 #include "wire/messages.h"
 

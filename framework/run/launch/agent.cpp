@@ -9,7 +9,7 @@
 #include "base/clock_duration.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "run/launch/base64.h"
+#include "run/node/base64.h"
 #include "wire/messages.h"
 
 namespace assay::run {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "run/launch/rank_process.h"
+#include "run/node/rank_process.h"
 #include "wire/agent_messages.h"
 
 namespace assay::run {

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "run/launch/gathering.h"
-#include "run/launch/node.h"
+#include "run/node/node.h"
 #include "wire/messages.h"
 
 namespace assay::run {

@@ -1,5 +1,8 @@
 #pragma once
 
+// run/launch starts ranks through launch engines and reaches them on their nodes: presets of
+// launchers, and what the host sees of the agents. It depends on run/node. Start here.
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,9 +11,9 @@
 #include <vector>
 
 #include "run/launch/agent.h"
-#include "run/launch/file_hashes.h"
 #include "run/launch/launch_request.h"
 #include "run/launch/nodes.h"
+#include "run/node/file_hashes.h"
 #include "run/process/installation.h"
 #include "run/process/interrupt.h"
 

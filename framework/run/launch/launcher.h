@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "run/launch/engine.h"
+#include "run/node/engine.h"
 
 namespace assay::run {
 

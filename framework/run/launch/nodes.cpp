@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "run/launch/rank_process.h"
+#include "run/node/rank_process.h"
 
 namespace assay::run {
 

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "health/summary.h"
-#include "run/launch/node_watch.h"
+#include "run/node/node_watch.h"
 
 namespace assay::run {
 

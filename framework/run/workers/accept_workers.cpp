@@ -7,7 +7,7 @@
 
 #include "base/clock_duration.h"
 #include "base/text.h"
-#include "run/launch/rank_process.h"
+#include "run/node/rank_process.h"
 #include "run/process/host_memory.h"
 #include "run/process/loading.h"
 #include "wire/arrivals.h"

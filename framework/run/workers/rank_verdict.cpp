@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "run/launch/rank_process.h"
+#include "run/node/rank_process.h"
 
 namespace assay::run {
 

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "run/launch/local_rank.h"
+#include "run/node/local_rank.h"
 
 namespace assay::run {
 

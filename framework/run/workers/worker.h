@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "run/launch/rank_process.h"
+#include "run/node/rank_process.h"
 #include "store/records/intake.h"
 #include "wire/messages.h"
 

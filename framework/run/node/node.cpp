@@ -1,4 +1,4 @@
-#include "run/launch/node.h"
+#include "run/node/node.h"
 
 #include <filesystem>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "run/launch/rank_process.h"
+#include "run/node/rank_process.h"
 #include "wire/status_page.h"
 
 namespace assay::run {

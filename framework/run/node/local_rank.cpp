@@ -1,4 +1,4 @@
-#include "run/launch/local_rank.h"
+#include "run/node/local_rank.h"
 
 #include <signal.h>
 

@@ -1,9 +1,5 @@
 #pragma once
 
-// run/launch starts ranks through launch engines and reaches them on their nodes: presets of
-// launchers, the engines' variables, agents and what the host sees of them. It depends on
-// run/process and run/cases. Start with job.h.
-
 #include <functional>
 #include <optional>
 #include <string>

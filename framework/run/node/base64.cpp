@@ -1,4 +1,4 @@
-#include "run/launch/base64.h"
+#include "run/node/base64.h"
 
 #include <array>
 #include <cstdint>

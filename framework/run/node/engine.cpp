@@ -1,4 +1,4 @@
-#include "run/launch/engine.h"
+#include "run/node/engine.h"
 
 #include <fmt/format.h>
 

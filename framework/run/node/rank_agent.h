@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "run/launch/engine.h"
+#include "run/node/engine.h"
 #include "run/process/installation.h"
 
 namespace assay::run {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "run/launch/local_rank.h"
+#include "run/node/local_rank.h"
 #include "run/process/host_memory.h"
 #include "wire/agent_messages.h"
 

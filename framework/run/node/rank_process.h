@@ -1,5 +1,9 @@
 #pragma once
 
+// run/node holds what runs a rank where it is: its process on this machine, and the agent of a
+// launch with its watch over its node. It depends on run/process and run/cases. Start here, then
+// read rank_agent.h.
+
 #include <poll.h>
 
 #include <cstdint>

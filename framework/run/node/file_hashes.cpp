@@ -1,4 +1,4 @@
-#include "run/launch/file_hashes.h"
+#include "run/node/file_hashes.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "run/launch/agent_worker.h"
+#include "run/node/agent_worker.h"
 
 #include <algorithm>
 

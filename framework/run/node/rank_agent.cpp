@@ -1,4 +1,4 @@
-#include "run/launch/rank_agent.h"
+#include "run/node/rank_agent.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -17,11 +17,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "run/cases/machine.h"
-#include "run/launch/agent_worker.h"
-#include "run/launch/base64.h"
-#include "run/launch/file_hashes.h"
-#include "run/launch/node.h"
-#include "run/launch/node_watch.h"
+#include "run/node/agent_worker.h"
+#include "run/node/base64.h"
+#include "run/node/file_hashes.h"
+#include "run/node/node.h"
+#include "run/node/node_watch.h"
 #include "run/process/loading.h"
 #include "run/process/temporary_folder.h"
 #include "wire/messages.h"

@@ -1,4 +1,4 @@
-#include "run/launch/rank_process.h"
+#include "run/node/rank_process.h"
 
 #include "base/text.h"
 
