@@ -51,6 +51,7 @@ void TrainingStep::record_memory(Recorder& recorder, std::int64_t building_peak,
     reset_peak_memory(device);
   };
   recorder.sample("peak_memory", "after_init", static_cast<double>(building_peak));
+  const LentWorks::Patience patience(*lent_);
   clear();
   state_.drop_moments();
   forget_sent();

@@ -133,6 +133,12 @@ class CountedBackend::HostWork final : public SpannedWork {
 
 namespace {
 
+// A second at most.
+void yield_until(const auto& is_so) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (!is_so() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
 #ifdef ASSAY_WITH_CUDA
 
 // A stream that follows each collective: where it waits for the work, the span's end is the
@@ -167,18 +173,20 @@ void LentWorks::free_returned() {
 }
 
 void LentWorks::keep(WorkPointer work) {
+  if (is_patient_ && work->isCompleted()) {
+    yield_until([&] { return work.use_count() == 1; });
+  }
   const std::lock_guard lock(mutex_);
   free_returned();
   if (work.use_count() > 1) works_.push_back(std::move(work));
 }
 
 void LentWorks::await() {
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   const std::lock_guard lock(mutex_);
-  for (free_returned(); !works_.empty(); free_returned()) {
-    if (std::chrono::steady_clock::now() > patience) return;
-    std::this_thread::yield();
-  }
+  yield_until([&] {
+    free_returned();
+    return works_.empty();
+  });
 }
 
 CountedBackend::CountedBackend(c10::intrusive_ptr<c10d::Backend> backend, std::string lane,

@@ -3,6 +3,7 @@
 #include <assay/mesh.h>
 #include <c10/core/Stream.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,14 +21,28 @@ using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 class LentWorks {
  public:
   ~LentWorks() { await(); }
-  // Until a later call finds it returned; does not wait.
+  // Until a later call finds it returned. Does not wait, without Patience.
   void keep(WorkPointer work);
   // Waits until all are returned, a second at most: usually a few microseconds after they are done.
   void await();
 
+  // While one lives, works that are done are awaited as soon as they are kept: where memory counts
+  // and time does not.
+  class Patience {
+   public:
+    explicit Patience(LentWorks& lent) : lent_(lent) { lent_.is_patient_ = true; }
+    ~Patience() { lent_.is_patient_ = false; }
+    Patience(const Patience&) = delete;
+    Patience& operator=(const Patience&) = delete;
+
+   private:
+    LentWorks& lent_;
+  };
+
  private:
   void free_returned();
 
+  std::atomic<bool> is_patient_ = false;
   std::mutex mutex_;
   std::vector<WorkPointer> works_;
 };

@@ -32,6 +32,7 @@ TrainingStep::TrainingStep(TrainedModel model, const CaseContext& context, AdamW
 // The communication variant sees the parameters first and says which slices this rank owns.
 Shards TrainingStep::attach(const CaseContext& context) {
   if (communication_) {
+    const LentWorks::Patience patience(*lent_);
     communication_.attach(model_, counted(context.mesh, traffic_, trace_, lent_), trace_);
     gradients_travel_ = context.group.size > 1 && communication_.traits().synchronizes;
     hooks_ = BlockHooks::of(communication_, model_);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <thread>
 
 #include "model/counted_backend.h"
 
@@ -15,6 +16,7 @@ class NotedWork final : public c10d::Work {
       : events_(events), future_(std::move(future)) {}
   ~NotedWork() override { events_ += "freed "; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+  bool isCompleted() override { return true; }
   bool wait(std::chrono::milliseconds) override {
     events_ += "done ";
     return true;
@@ -176,6 +178,17 @@ TEST(LentWorks, AreFreedByWhoLentThem) {
   held.reset();
   EXPECT_EQ(events, "");
   lent.await();
+  EXPECT_EQ(events, "freed ");
+}
+
+TEST(LentWorks, ArePatientlyAwaitedWhereMemoryCounts) {
+  std::string events;
+  model::LentWorks lent;
+  const model::LentWorks::Patience patience(lent);
+  model::WorkPointer work = c10::make_intrusive<NotedWork>(events, nullptr);
+  model::WorkPointer held = work;
+  const std::jthread other([&] { held.reset(); });
+  lent.keep(std::move(work));
   EXPECT_EQ(events, "freed ");
 }
 
