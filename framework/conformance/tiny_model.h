@@ -2,8 +2,8 @@
 
 #include <assay/workload.h>
 
-#include "model/training_state.h"
 #include "model/transformer.h"
+#include "training/training_state.h"
 
 namespace assay::conformance {
 
@@ -40,7 +40,7 @@ class TinyModel final : public Program {
   at::Tensor tokens_;
   at::Tensor targets_;
   model::Transformer model_;
-  model::TrainingState state_;
+  training::TrainingState state_;
   at::Tensor logits_;
   at::Tensor loss_;
 };

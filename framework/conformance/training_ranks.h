@@ -8,8 +8,8 @@
 
 #include "conformance/block_model.h"
 #include "conformance/check.h"
-#include "model/shards.h"
-#include "model/training_state.h"
+#include "training/shards.h"
+#include "training/training_state.h"
 
 namespace assay::conformance {
 
@@ -52,9 +52,9 @@ class TrainingRank {
   CommunicationTraits traits_;
   std::vector<at::Tensor> parameters_;
   BlockModel model_;
-  model::Shards shards_;
+  training::Shards shards_;
   model::BlockHooks hooks_;
-  model::TrainingState state_;
+  training::TrainingState state_;
   std::vector<at::Tensor> expected_;  // float64, on the CPU
   std::vector<at::Tensor> momenta_;
 };

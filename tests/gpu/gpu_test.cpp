@@ -9,9 +9,9 @@
 
 #include "device.h"
 #include "model/random.h"
-#include "model/training_state.h"
 #include "plugins/attention_inputs.h"
 #include "plugins/support.h"
+#include "training/training_state.h"
 
 namespace assay {
 namespace {
@@ -166,7 +166,7 @@ TEST_F(Gpu, ACaptureThatFailsLeavesTheDeviceUsable) {
 TEST_F(Gpu, GradientsBecomeReadyOnTheCallingThread) {
   const std::vector<at::Tensor> parameters = {
       at::ones({4}, at::TensorOptions().device(cuda)).requires_grad_()};
-  model::TrainingState state(parameters, {});
+  training::TrainingState state(parameters, {});
   std::thread::id thread;
   state.on_gradient_ready([&](std::size_t) { thread = std::this_thread::get_id(); });
   state.backward(parameters[0].sum());

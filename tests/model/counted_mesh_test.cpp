@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "model/counted_backend.h"
+#include "training/counted_backend.h"
 
 namespace assay {
 namespace {
@@ -171,9 +171,9 @@ TEST(CountedMesh, AFailedCollectivesFutureFailsToo) {
 // A work that another thread holds is freed here all the same, when that thread has let go of it.
 TEST(LentWorks, AreFreedByWhoLentThem) {
   std::string events;
-  model::LentWorks lent;
-  model::WorkPointer work = c10::make_intrusive<NotedWork>(events, nullptr);
-  model::WorkPointer held = work;
+  training::LentWorks lent;
+  training::WorkPointer work = c10::make_intrusive<NotedWork>(events, nullptr);
+  training::WorkPointer held = work;
   lent.keep(std::move(work));
   held.reset();
   EXPECT_EQ(events, "");
@@ -183,10 +183,10 @@ TEST(LentWorks, AreFreedByWhoLentThem) {
 
 TEST(LentWorks, ArePatientlyAwaitedWhereMemoryCounts) {
   std::string events;
-  model::LentWorks lent;
-  const model::LentWorks::Patience patience(lent);
-  model::WorkPointer work = c10::make_intrusive<NotedWork>(events, nullptr);
-  model::WorkPointer held = work;
+  training::LentWorks lent;
+  const training::LentWorks::Patience patience(lent);
+  training::WorkPointer work = c10::make_intrusive<NotedWork>(events, nullptr);
+  training::WorkPointer held = work;
   const std::jthread other([&] { held.reset(); });
   lent.keep(std::move(work));
   EXPECT_EQ(events, "freed ");

@@ -1,4 +1,4 @@
-#include "model/training_state.h"
+#include "training/training_state.h"
 
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
@@ -10,7 +10,7 @@
 
 #include "model/textbook_ops.h"
 
-namespace assay::model {
+namespace assay::training {
 namespace {
 
 std::vector<at::Tensor> two_parameters() {
@@ -117,7 +117,7 @@ TEST(TrainingState, UpdatesTheSlicesThatARankOwns) {
 TEST(TrainingState, ASlicesLowPrecisionValuesFollowIt) {
   Sharded sharded(0);
   sharded.shards->own().mutable_grad().fill_(1);
-  sharded.state.step(textbook_ops());
+  sharded.state.step(model::textbook_ops());
   EXPECT_TRUE(sharded.shards->low_precision.equal(sharded.shards->own().to(at::kBFloat16)));
 }
 
@@ -160,7 +160,7 @@ TEST(TrainingState, HandsTheLimitAndTheCopiesOfOwnedParametersToTheOptimizer) {
 TEST(TrainingState, AStepLowersTheLoss) {
   const auto parameters = two_parameters();
   TrainingState state(parameters, {}, nullptr, {.learning_rate = 0.1});
-  const auto ops = textbook_ops();
+  const auto ops = model::textbook_ops();
   const double before = square_loss(parameters).item<double>();
   for (int i = 0; i < 3; ++i) {
     state.clear_gradients();
@@ -187,14 +187,14 @@ TEST(LossScaling, AnOverflowHalvesTheScaleAndChangesNothing) {
   TrainingState state(parameters, scaled(1024));
   const auto before = parameters[0].detach().clone();
   state.backward(square_loss(parameters) * 1e38);  // 1e38 · 1024 is beyond fp32
-  state.step(textbook_ops());
+  state.step(model::textbook_ops());
   EXPECT_TRUE(parameters[0].equal(before));
   EXPECT_EQ(state.loss_scale(), 512);
   EXPECT_EQ(state.skipped_steps(), 1);
 
   state.clear_gradients();
   state.backward(square_loss(parameters));
-  state.step(textbook_ops());
+  state.step(model::textbook_ops());
   EXPECT_FALSE(parameters[0].equal(before));
   EXPECT_EQ(state.loss_scale(), 512);
   EXPECT_EQ(state.skipped_steps(), 1);
@@ -218,7 +218,7 @@ TEST(LossScaling, AnOverflowOnAnotherRankSkipsTheStepHere) {
   Sharded sharded(1, scaled(64));
   const auto before = sharded.shards->own().detach().clone();
   sharded.shards->own().mutable_grad().fill_(1);
-  sharded.state.step(textbook_ops());
+  sharded.state.step(model::textbook_ops());
   EXPECT_TRUE(sharded.shards->own().equal(before));
   EXPECT_EQ(sharded.state.loss_scale(), 32);
 }
@@ -239,7 +239,7 @@ TEST(LossScaling, ScaledTrainingIsUnscaledTraining) {
   const auto with_scale = two_parameters();
   TrainingState plain_state(plain, {});
   TrainingState scaled_state(with_scale, scaled(4096));
-  const auto ops = textbook_ops();
+  const auto ops = model::textbook_ops();
   for (int i = 0; i < 5; ++i) {
     plain_state.clear_gradients();
     plain_state.backward(square_loss(plain));
@@ -259,7 +259,7 @@ TEST(TrainingState, ResetTrainsAsIfNew) {
   const auto step = [&](double factor) {
     state.clear_gradients();
     state.backward(square_loss(parameters) * factor);
-    state.step(textbook_ops());
+    state.step(model::textbook_ops());
     return parameters[0].detach().clone();
   };
   const auto first = step(1);
@@ -289,7 +289,7 @@ TEST(MasterCopies, KeepUpdatesThatTheParametersLose) {
     for (int i = 0; i < 50; ++i) {
       state.clear_gradients();
       state.backward(parameter.sum());
-      state.step(textbook_ops());
+      state.step(model::textbook_ops());
     }
     // 50 updates of the learning rate, since the gradient is always 1; bf16's spacing is 2⁻⁸ there.
     EXPECT_NEAR(parameter.item<double>(), master ? 0.95 : 1, master ? 0.002 : 0);
@@ -304,7 +304,7 @@ TEST(MasterCopies, StayWhereMomentsAreDropped) {
   for (int i = 0; i < 50; ++i) {
     state.clear_gradients();
     state.backward(parameter.sum());
-    state.step(textbook_ops());
+    state.step(model::textbook_ops());
     state.drop_moments();
   }
   EXPECT_NEAR(parameter.item<double>(), 0.95, 0.002);
@@ -335,7 +335,7 @@ TEST(MasterCopies, OfSlicesLeaveGradientsWhereTheVariantKeepsThem) {
   const auto own = sharded.shards->own();
   own.mutable_grad().fill_(64);
   const void* place = own.grad().const_data_ptr();
-  sharded.state.step(textbook_ops());
+  sharded.state.step(model::textbook_ops());
   EXPECT_EQ(own.grad().const_data_ptr(), place);
   EXPECT_TRUE(own.grad().equal(at::ones({3}, at::kBFloat16)));
   EXPECT_TRUE(sharded.shards->low_precision.equal(own));
@@ -343,7 +343,7 @@ TEST(MasterCopies, OfSlicesLeaveGradientsWhereTheVariantKeepsThem) {
   EXPECT_EQ(own[2].item<double>(), 3);
   for (int i = 0; i < 9; ++i) {
     own.mutable_grad().fill_(64);
-    sharded.state.step(textbook_ops());
+    sharded.state.step(model::textbook_ops());
   }
   EXPECT_LT(own[2].item<double>(), 3);
 }
@@ -353,7 +353,7 @@ TEST(MasterCopies, BeginAgainFromTheParametersAfterAReset) {
   TrainingState state({parameter}, bf16_weights(true));
   Recorder recorder;
   state.backward(parameter.sum());
-  state.step(textbook_ops());
+  state.step(model::textbook_ops());
   {
     const at::NoGradGuard no_grad;
     at::Tensor(parameter).fill_(4);
@@ -385,4 +385,4 @@ TEST(TrainingState, TellsEachReadyGradientOnTheCallingThread) {
 }
 
 }  // namespace
-}  // namespace assay::model
+}  // namespace assay::training

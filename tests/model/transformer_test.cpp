@@ -13,8 +13,8 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "model/trained_model.h"
 #include "plain_model.h"
+#include "training/trained_model.h"
 
 namespace assay::model {
 namespace {
@@ -267,7 +267,7 @@ TEST_P(TransformerTest, HooksEncloseEachBlockForwardAndBackward) {
 
 TEST_P(TransformerTest, BlocksGradientsAreCompleteBehindThem) {
   auto model = make(at::kFloat);
-  const auto trained = trained_model(model, {});
+  const auto trained = training::trained_model(model, {});
   ASSERT_EQ(trained.blocks.size(), 4u);
   std::vector<std::string> incomplete;
   BlockCalls calls;
@@ -304,7 +304,7 @@ TEST_P(TransformerTest, HooksChangeNoGradient) {
 TEST_P(TransformerTest, FrozenBlocksAheadHaveNoBackwardHooks) {
   std::string calls;
   auto model = make(at::kFloat);
-  const auto trained = trained_model(model, {});
+  const auto trained = training::trained_model(model, {});
   for (const std::size_t block : {0u, 1u}) {
     for (const std::size_t i : trained.blocks[block].parameters) {
       at::Tensor(trained.parameters[i].tensor).set_requires_grad(false);

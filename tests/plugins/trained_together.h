@@ -8,10 +8,10 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "model/shards.h"
-#include "model/trained_model.h"
-#include "model/training_state.h"
 #include "plugins/support.h"
+#include "training/shards.h"
+#include "training/trained_model.h"
+#include "training/training_state.h"
 
 namespace assay::test {
 
@@ -76,15 +76,15 @@ inline std::vector<at::Tensor> train(const TrainingSetup& setup, CommunicationHa
       if (is_frozen) at::Tensor(parameter.tensor).requires_grad_(false);
     }
   }
-  TrainedModel trained = model::trained_model(transformer, policy);
+  TrainedModel trained = training::trained_model(transformer, policy);
   model::BlockHooks hooks;
   if (communication) {
     communication.attach(trained, Mesh(group));
     hooks = model::BlockHooks::of(communication, trained);
     transformer.set_hooks(hooks);
   }
-  model::Shards shards(trained, communication, group);
-  model::TrainingState state(transformer.parameter_tensors(), policy, communication);
+  training::Shards shards(trained, communication, group);
+  training::TrainingState state(transformer.parameter_tensors(), policy, communication);
   if (communication && communication.traits().wants_gradient_ready) {
     state.on_gradient_ready([&](std::size_t i) { communication.gradient_ready(i); });
   }

@@ -6,8 +6,8 @@
 #include <ATen/ops/zeros.h>
 
 #include "model/random.h"
-#include "model/training_state.h"
 #include "network.h"
+#include "training/training_state.h"
 
 namespace assay::dtype_trace {
 
@@ -33,7 +33,7 @@ class Mlp final : public Network {
     norm_bias_ = at::zeros({hidden}, options.dtype(policy_.parameters));
     fc2_ = matrix(classes, hidden);
     for (at::Tensor& parameter : parameters()) parameter.requires_grad_();
-    state_ = std::make_unique<model::TrainingState>(parameters(), policy_);
+    state_ = std::make_unique<training::TrainingState>(parameters(), policy_);
   }
 
   ObservedDtypes step() override {
@@ -82,7 +82,7 @@ class Mlp final : public Network {
   PrecisionPolicy policy_;
   Ops ops_;
   at::Tensor x_, targets_, fc1_, norm_weight_, norm_bias_, fc2_;
-  std::unique_ptr<model::TrainingState> state_;
+  std::unique_ptr<training::TrainingState> state_;
   at::Tensor loss_;
 };
 

@@ -2,9 +2,9 @@
 
 #include "model/random.h"
 #include "model/textbook_ops.h"
-#include "model/training_state.h"
 #include "model/transformer.h"
 #include "network.h"
+#include "training/training_state.h"
 
 namespace assay::dtype_trace {
 
@@ -141,7 +141,7 @@ class TracedTransformer final : public Network {
   at::Tensor tokens_;
   at::Tensor targets_;
   model::Transformer model_;
-  model::TrainingState state_;
+  training::TrainingState state_;
   at::Tensor loss_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "model/trained_model.h"
+#include "training/trained_model.h"
 
 namespace assay::model_step {
 
@@ -19,8 +19,8 @@ std::uint64_t data_seed(const CaseContext& context, std::uint64_t stream) {
   return context.seed + 2 * static_cast<std::uint64_t>(context.group.rank) + stream;
 }
 
-model::AdamWSettings optimizer_settings(const CaseContext& context) {
-  model::AdamWSettings settings;
+training::AdamWSettings optimizer_settings(const CaseContext& context) {
+  training::AdamWSettings settings;
   settings.max_grad_norm = real_option(context.parameters, "max_grad_norm");
   return settings;
 }
@@ -50,7 +50,7 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
       targets_(model::random_tokens({shape.batch, shape.seq_len}, config.vocab_size, device_,
                                     data_seed(context, 1))),
       model_(config, context.ops, device_, precision_.parameters, context.seed),
-      step_(model::trained_model(model_, precision_), context, optimizer_settings(context)) {
+      step_(training::trained_model(model_, precision_), context, optimizer_settings(context)) {
   if (records_memory_) building_peak_ = peak_memory(device_);
   model_.set_hooks(step_.hooks());
   set_checkpoints(static_cast<int>(integer_option(context.parameters, "checkpoint_every")));

@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "model/training_step.h"
 #include "model/transformer.h"
 #include "predictions.h"
+#include "training/training_step.h"
 
 namespace assay::model_step {
 
@@ -64,7 +64,7 @@ class ModelProgram final : public Program {
   at::Tensor tokens_;               // [batch, seq_len]
   at::Tensor targets_;              // [batch, seq_len]
   model::Transformer model_;
-  model::TrainingStep step_;
+  training::TrainingStep step_;
   at::Tensor logits_;
   at::Tensor loss_;
 };

@@ -56,8 +56,9 @@ class ModelStep final : public Workload {
          "Training steps of the case, warm-up included, that an overflow skipped."},
         {"loss_scale", "", Direction::neither, "Factor of the loss after the last training step."},
     };
-    for (MetricInfo& sent : model::TrainingStep::metrics()) info.metrics.push_back(std::move(sent));
-    for (MetricInfo& memory : model::TrainingStep::memory_metrics()) {
+    for (MetricInfo& sent : training::TrainingStep::metrics())
+      info.metrics.push_back(std::move(sent));
+    for (MetricInfo& memory : training::TrainingStep::memory_metrics()) {
       info.metrics.push_back(std::move(memory));
     }
     for (MetricInfo& metric : against_fp32_metrics()) info.metrics.push_back(std::move(metric));

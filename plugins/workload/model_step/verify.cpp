@@ -9,9 +9,9 @@
 #include <stdexcept>
 
 #include "exchanged_model.h"
-#include "model/mean_of_ranks.h"
 #include "model/operation_program.h"
 #include "model/safetensors.h"
+#include "training/mean_of_ranks.h"
 
 namespace assay::model_step {
 
@@ -156,7 +156,7 @@ Verification verify_model(const CaseContext& case_context, const model::ModelCon
   const reference::PoisonedMemory poisoned(context.device, poisoned_bytes);
   Subject subject(context, small, small_shape, pass);
   CaseContext plain = reference_context(context, context.ops.norm_has_bias);
-  detail::CommunicationGuard mean(std::make_unique<model::MeanOfRanks>());
+  detail::CommunicationGuard mean(std::make_unique<training::MeanOfRanks>());
   if (gradients_travel(context)) plain.communication = &mean;
   ModelProgram reference(plain, small, small_shape, /*keep_logits=*/true);
   reference.restart_from(subject.initial());

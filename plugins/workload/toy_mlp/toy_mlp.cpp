@@ -3,9 +3,9 @@
 #include <assay/reference.h>
 #include <assay/workload.h>
 
-#include "model/mean_of_ranks.h"
 #include "model/operation_program.h"
 #include "toy_program.h"
+#include "training/mean_of_ranks.h"
 
 namespace assay::toy_mlp {
 
@@ -37,7 +37,7 @@ Verification compare(const CaseContext& context, const std::string& pass, const 
   plain.seed = context.seed;
   plain.ops = reference::operations(/*norm_has_bias=*/false);
   plain.precision.parameters = at::kDouble;
-  detail::CommunicationGuard mean(std::make_unique<model::MeanOfRanks>());
+  detail::CommunicationGuard mean(std::make_unique<training::MeanOfRanks>());
   const bool travels = context.communication && context.group.size > 1 &&
                        context.communication.traits().synchronizes;
   if (travels) plain.communication = &mean;
@@ -76,7 +76,8 @@ class ToyMlp final : public Workload {
     info.metrics = {{"parameters", "count", Direction::neither, "Parameters of the model."},
                     {"flops", "FLOP", Direction::neither,
                      "Operations of the pass's matrix products, a multiply-add counted as two."}};
-    for (MetricInfo& sent : model::TrainingStep::metrics()) info.metrics.push_back(std::move(sent));
+    for (MetricInfo& sent : training::TrainingStep::metrics())
+      info.metrics.push_back(std::move(sent));
     info.default_clock = "wall";
     return info;
   }

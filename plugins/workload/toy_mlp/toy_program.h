@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "model/training_step.h"
+#include "training/training_step.h"
 
 namespace assay::toy_mlp {
 
@@ -44,7 +44,7 @@ class ToyProgram final : public Program {
   at::Tensor x_;        // [batch, features]
   at::Tensor targets_;  // [batch]
   TrainedModel model_;
-  model::TrainingStep step_;
+  training::TrainingStep step_;
   at::Tensor loss_;
 };
 

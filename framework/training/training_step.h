@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "model/block_hooks.h"
-#include "model/counted_backend.h"
-#include "model/shards.h"
-#include "model/training_state.h"
+#include "training/counted_backend.h"
+#include "training/shards.h"
+#include "training/training_state.h"
 
-namespace assay::model {
+namespace assay::training {
 
 // A rank's training step of any model: the backward, the optimizer, and the calls of the case's
 // communication variant around them, each in its phase. Without a variant ranks train apart.
@@ -21,7 +21,7 @@ class TrainingStep {
   TrainingStep(TrainedModel model, const CaseContext& context, AdamWSettings settings = {});
 
   // For the model's forward.
-  const BlockHooks& hooks() const { return hooks_; }
+  const model::BlockHooks& hooks() const { return hooks_; }
 
   // Drops the gradients, and what is left of the last step's collectives.
   void clear();
@@ -74,9 +74,9 @@ class TrainingStep {
   bool gradients_travel_ = false;
   std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   std::shared_ptr<LentWorks> lent_ = std::make_shared<LentWorks>();
-  BlockHooks hooks_;
+  model::BlockHooks hooks_;
   Shards shards_;
   TrainingState state_;
 };
 
-}  // namespace assay::model
+}  // namespace assay::training

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace assay::model {
+namespace assay::training {
 
 // Parameters and gradients that lie in slices on several ranks (Communication::slices()).
 class Shards {
@@ -38,4 +38,4 @@ class Shards {
   std::optional<std::vector<Slice>> slices_;
 };
 
-}  // namespace assay::model
+}  // namespace assay::training

@@ -1,4 +1,4 @@
-#include "model/training_state.h"
+#include "training/training_state.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_amp_update_scale.h>
@@ -12,7 +12,7 @@
 
 #include <string>
 
-namespace assay::model {
+namespace assay::training {
 
 namespace {
 
@@ -281,4 +281,4 @@ std::int64_t TrainingState::skipped_steps() const {
 
 double TrainingState::loss_scale() const { return scale_.defined() ? scale_.item<double>() : 1; }
 
-}  // namespace assay::model
+}  // namespace assay::training

@@ -1,10 +1,10 @@
-#include "model/training_step.h"
+#include "training/training_step.h"
 
 #include <assay/range.h>
 
 #include <string>
 
-namespace assay::model {
+namespace assay::training {
 
 namespace {
 
@@ -35,7 +35,7 @@ Shards TrainingStep::attach(const CaseContext& context) {
     const LentWorks::Patience patience(*lent_);
     communication_.attach(model_, counted(context.mesh, traffic_, trace_, lent_), trace_);
     gradients_travel_ = context.group.size > 1 && communication_.traits().synchronizes;
-    hooks_ = BlockHooks::of(communication_, model_);
+    hooks_ = model::BlockHooks::of(communication_, model_);
   }
   return {model_, communication_, context.group};
 }
@@ -139,4 +139,4 @@ std::vector<MetricInfo> TrainingStep::metrics() {
        "output of all_gather, gather and receive"}};
 }
 
-}  // namespace assay::model
+}  // namespace assay::training

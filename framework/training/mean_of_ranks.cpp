@@ -1,8 +1,8 @@
-#include "model/mean_of_ranks.h"
+#include "training/mean_of_ranks.h"
 
 #include <ATen/core/grad_mode.h>
 
-namespace assay::model {
+namespace assay::training {
 
 void MeanOfRanks::attach(const TrainedModel& model, const Mesh& mesh, TraceHandle) {
   for (const auto& parameter : model.parameters) parameters_.push_back(parameter.tensor);
@@ -18,4 +18,4 @@ void MeanOfRanks::backward_finished() {
   }
 }
 
-}  // namespace assay::model
+}  // namespace assay::training

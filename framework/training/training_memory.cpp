@@ -6,9 +6,9 @@
 #include <set>
 
 #include "accounting/sharing.h"
-#include "model/training_step.h"
+#include "training/training_step.h"
 
-namespace assay::model {
+namespace assay::training {
 
 namespace {
 
@@ -122,4 +122,4 @@ std::vector<MetricInfo> TrainingStep::memory_metrics() {
            "all_reduce: 2 * (n - 1) / n of its bytes, others (n - 1) / n"}};
 }
 
-}  // namespace assay::model
+}  // namespace assay::training

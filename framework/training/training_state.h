@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace assay::model {
+namespace assay::training {
 
 struct AdamWSettings {
   double learning_rate = 1e-3;
@@ -98,4 +98,4 @@ class TrainingState {
   at::Tensor skipped_;  // [1] float
 };
 
-}  // namespace assay::model
+}  // namespace assay::training

@@ -1,4 +1,4 @@
-#include "model/counted_backend.h"
+#include "training/counted_backend.h"
 
 #include <assay/range.h>
 
@@ -12,7 +12,7 @@
 #include <c10/cuda/CUDAStream.h>
 #endif
 
-namespace assay::model {
+namespace assay::training {
 
 namespace {
 
@@ -350,4 +350,4 @@ WorkPointer CountedBackend::recvAnysource(Tensors& tensors, int tag) {
   return counted("receive", tensors, [&] { return backend_->recvAnysource(tensors, tag); });
 }
 
-}  // namespace assay::model
+}  // namespace assay::training

@@ -5,11 +5,11 @@
 
 #include "model/transformer.h"
 
-namespace assay::model {
+namespace assay::training {
 
 // The transformer's parameters as a communication variant sees them. Blocks: "embedding" (with the
 // positions), "blocks.<i>", "head" (with the final norm, and the embedding where they are tied).
 // Under autocast the matrices that are only multiplied may be given in its dtype.
-TrainedModel trained_model(const Transformer& model, const PrecisionPolicy& policy);
+TrainedModel trained_model(const model::Transformer& model, const PrecisionPolicy& policy);
 
-}  // namespace assay::model
+}  // namespace assay::training

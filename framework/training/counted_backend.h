@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace assay::model {
+namespace assay::training {
 
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 
@@ -137,4 +137,4 @@ class CountedBackend final : public c10d::Backend {
 Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace,
              std::shared_ptr<LentWorks> lent);
 
-}  // namespace assay::model
+}  // namespace assay::training

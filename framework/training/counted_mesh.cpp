@@ -1,12 +1,12 @@
 #include <ATen/core/Tensor.h>
 #include <assay/mesh.h>
 
-#include "model/counted_backend.h"
+#include "training/counted_backend.h"
 
 namespace assay {
 
-Mesh model::counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace,
-                    std::shared_ptr<LentWorks> lent) {
+Mesh training::counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace,
+                       std::shared_ptr<LentWorks> lent) {
   auto made = std::make_shared<std::map<std::string, Group>>();
   const auto make = [mesh, traffic = std::move(traffic), trace, lent = std::move(lent), made](
                         const std::string& name, Group& group) {
@@ -28,7 +28,8 @@ Mesh model::counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHan
 }
 
 Mesh counted(const Mesh& mesh, std::shared_ptr<Traffic> traffic, TraceHandle trace) {
-  return model::counted(mesh, std::move(traffic), trace, std::make_shared<model::LentWorks>());
+  return training::counted(mesh, std::move(traffic), trace,
+                           std::make_shared<training::LentWorks>());
 }
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-#include "model/shards.h"
+#include "training/shards.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
@@ -8,7 +8,7 @@
 
 #include <stdexcept>
 
-namespace assay::model {
+namespace assay::training {
 
 namespace {
 
@@ -153,4 +153,4 @@ void Shards::load(const Slice& slice, const std::vector<at::Tensor>& parameters)
   if (slice.low_precision.defined()) slice.low_precision.copy_(slice.values);
 }
 
-}  // namespace assay::model
+}  // namespace assay::training

@@ -1,8 +1,8 @@
-#include "model/trained_model.h"
+#include "training/trained_model.h"
 
 #include <string>
 
-namespace assay::model {
+namespace assay::training {
 
 namespace {
 
@@ -19,7 +19,7 @@ bool is_only_multiplied(const std::string& name, const at::Tensor& tensor) {
 
 }  // namespace
 
-TrainedModel trained_model(const Transformer& model, const PrecisionPolicy& policy) {
+TrainedModel trained_model(const model::Transformer& model, const PrecisionPolicy& policy) {
   const auto layers = static_cast<std::size_t>(model.config().layers);
   TrainedModel trained;
   trained.blocks.resize(layers + 2);
@@ -40,4 +40,4 @@ TrainedModel trained_model(const Transformer& model, const PrecisionPolicy& poli
   return trained;
 }
 
-}  // namespace assay::model
+}  // namespace assay::training

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace assay::model {
+namespace assay::training {
 
 // Data parallelism by definition, for references: every gradient is the mean over the ranks, which
 // all have one.
@@ -18,4 +18,4 @@ class MeanOfRanks final : public Communication {
   Group group_;
 };
 
-}  // namespace assay::model
+}  // namespace assay::training
