@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -88,15 +87,6 @@ class LaunchFault : public ::testing::Test {
       if (line.ends_with(std::string("worker\0", 7))) found.push_back(member);
     }
     return found;
-  }
-
-  static bool has_process(const Host& host, const std::string& name) {
-    const auto family = host.family();
-    return std::any_of(family.begin(), family.end(), [&](pid_t member) {
-      std::ifstream stream(fmt::format("/proc/{}/comm", member));
-      std::string called;
-      return std::getline(stream, called) && called == name;
-    });
   }
 
   static std::string network_of(pid_t process) {
@@ -267,15 +257,16 @@ TEST_F(LaunchFault, InterruptedWhileARankIsBroughtBack) {
   trial_.environment["HOSTILE_RANKS_STRIKE"] = strikes.string();
   const auto command = words(
       "description: x\neach: rank\n"
-      "command: [sh, -c, \"test -e wait && exec sleep 1234; RANK={rank} WORLD_SIZE={ranks} "
-      "LOCAL_RANK={local_rank} exec {assay} worker\"]\n");
+      "command: [sh, -c, \"test -e wait && echo >waits && exec sleep 1000; RANK={rank} "
+      "WORLD_SIZE={ranks} LOCAL_RANK={local_rank} exec {assay} worker\"]\n");
   Host host(trial_.command(command));
   ASSERT_TRUE(wait_until(100, [&] { return std::filesystem::exists(strikes) || !host.running(); }));
   trial_.folder().write("wait", "");
   const auto pids = agents(host);
   ASSERT_EQ(pids.size(), 2u) << host.errors();
   ::kill(pids[1], SIGKILL);
-  ASSERT_TRUE(wait_until(100, [&] { return has_process(host, "sleep") || !host.running(); }));
+  const auto waits = trial_.folder().path() / "waits";
+  ASSERT_TRUE(wait_until(100, [&] { return std::filesystem::exists(waits) || !host.running(); }));
   host.send(SIGINT);
   const End end = host.wait(60);
   EXPECT_EQ(host.left_behind(), "");
