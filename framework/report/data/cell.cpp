@@ -8,6 +8,8 @@
 namespace assay::report {
 namespace {
 
+constexpr int most_digits = 15;  // of a figure beside its ±, whose decimals it has
+
 // The default, made from `word` or the key, where neither column nor block has a text.
 std::string special_text(const std::string& key, const CellTexts& own, const CellTexts& block,
                          const std::string& word = {}) {
@@ -114,7 +116,8 @@ std::string display(const Cell& cell, const Column& column, const CellTexts& blo
   if (column.format.kind == Format::Kind::automatic && !cell.integral) {
     if (std::holds_alternative<AxisContent>(column.content)) return number_text(cell.number);
     return cell.is_uncertainty ? uncertainty_text(cell.number)
-                               : figure_text(cell.number, cell.uncertainty);
+                               : figure_text(cell.number, cell.uncertainty,
+                                             column.shown ? digits_of_figure : most_digits);
   }
   return apply(column.format, cell.number, cell.integral, cell.unit, beside_text);
 }

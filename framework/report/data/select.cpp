@@ -249,7 +249,13 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
   for (std::size_t i = 0; i < base_keys_.size(); ++i) base_key[i] = key[base_keys_[i]];
   auto base = base_->at(base_key);
   if (!base) return base;
-  return relative(cell, *base);
+  Cell ratio = relative(cell, *base);
+  const auto itself = base_->found_.find(base_key);
+  if (itself != base_->found_.end() && itself->second == found_.at(key)) {
+    ratio.marks.clear();  // 1, however well its figure is known
+    ratio.uncertainty.reset();
+  }
+  return ratio;
 }
 
 Cell MeasureIndex::relative(const Cell& cell, const Cell& base) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/text.h"
 #include "report/findings/pairs.h"
@@ -18,11 +19,18 @@ std::string remarks_of(const ComparedPairs& pairs) {
   return marked(marks, "pairs");
 }
 
-// But for `wide`: a claim has its own interval, or a range.
+// Those that half of the pairs or more have, but for `wide`: a claim has its own interval, or a
+// range.
 std::set<std::string> signed_marks(const ComparedPairs& pairs) {
+  std::map<std::string, std::size_t> counts;
+  for (const ComparedPair& pair : pairs) {
+    for (const std::string& mark : pair.marks) ++counts[mark];
+  }
+  counts.erase(std::string(wide_mark));
   std::set<std::string> marks;
-  for (const ComparedPair& pair : pairs) marks.insert(pair.marks.begin(), pair.marks.end());
-  marks.erase(std::string(wide_mark));
+  for (const auto& [mark, count] : counts) {
+    if (2 * count >= pairs.size()) marks.insert(mark);
+  }
   return marks;
 }
 

@@ -299,7 +299,17 @@ List reasons_of(const PlotData& data) {
   struct Cause {
     std::string word, reason;
     bool alike = false;  // also stands for reasons with other numbers
-    std::vector<std::string> places;
+    std::map<std::string, std::vector<std::string>> lines_by_x;
+
+    // "naive, flash at seq_len 256; seq_len 512".
+    std::string places() const {
+      std::vector<std::string> texts;
+      for (const auto& [x, lines] : lines_by_x) {
+        const std::string names = join(lines, ", ");
+        texts.push_back(names.empty() ? x : names + " at " + x);
+      }
+      return join(texts, "; ");
+    }
   };
   std::vector<Cause> causes;
   for (const PlotLine& line : data.lines) {
@@ -313,13 +323,13 @@ List reasons_of(const PlotData& data) {
       const std::string x = data.x_categories.empty()
                                 ? data.x_label + " " + number_text(failure.x)
                                 : data.x_categories[static_cast<std::size_t>(failure.x)];
-      at->places.push_back(line.name.empty() ? x : line.name + " at " + x);
+      at->lines_by_x[x].push_back(line.name);
     }
   }
   List list;
   for (const Cause& cause : causes) {
     list.items.push_back(
-        fmt::format("**{}** ({}): {}{}", cause.word, escape_cell(join(cause.places, "; ")),
+        fmt::format("**{}** ({}): {}{}", cause.word, escape_cell(cause.places()),
                     cause.alike ? "for example, " : "",
                     cause.reason.empty() ? "no reason was given" : escape_cell(cause.reason)));
   }

@@ -252,14 +252,15 @@ void plot_boxes(const PlotData& data, std::size_t line, const std::string& title
                 std::string& script, std::vector<std::string>& plots) {
   script += boxes_of_line(data, line);
   const double width = width_of_bars(data);
+  const std::string colour = colour_of(line);
   plots.push_back(
       fmt::format("$line{} using 1:2:3:4:5:({:.4g}) with candlesticks whiskerbars 0.5 "
-                  "lw 1.5 lc rgb '{}' fs solid 0.25 border {}",
-                  line, width, colour_of(line), title));
+                  "lw 1.5 lc rgb '{}' fc rgb '{}' fs solid 0.25 border lc rgb '{}' {}",
+                  line, width, colour, colour, colour, title));
   plots.push_back(
       fmt::format("$line{} using 1:6:6:6:6:({:.4g}) with candlesticks lw 2.5 lc rgb "
-                  "'{}' notitle",
-                  line, width, colour_of(line)));
+                  "'{}' fs empty border lc rgb '{}' notitle",
+                  line, width, colour, colour));
   const bool outliers = std::ranges::any_of(data.lines[line].points, [](const PlotPoint& point) {
     return point.box && !point.box->outliers.empty();
   });
@@ -274,16 +275,12 @@ void plot_line(const PlotData& data, std::size_t line, const std::string& title,
   bool bars = false;
   script += data_of_line(data, line, bars);
   if (data.form == PlotForm::bars) {
-    plots.push_back(
-        fmt::format("$line{} using 1:2:({:.4g}) with boxes fs solid 0.7 border lc rgb "
-                    "'{}' {}",
-                    line, width_of_bars(data), colour_of(line), title));
-    if (bars) {
-      plots.push_back(
-          fmt::format("$line{} using 1:2:3:4 with yerrorbars pt 0 lw 1.5 lc rgb "
-                      "'#333333' notitle",
-                      line));
-    }
+    const double width = width_of_bars(data);
+    plots.push_back(fmt::format(
+        "$line{} using {} with {} lw 1.5 lc rgb '#333333' fc rgb '{}' fs solid 0.75 border lc rgb "
+        "'#333333' {}",
+        line, bars ? fmt::format("1:2:3:4:({:.4g})", width) : fmt::format("1:2:({:.4g})", width),
+        bars ? "boxerrorbars" : "boxes", colour_of(line), title));
     return;
   }
   // Categories have no order: their points are not connected.

@@ -9,7 +9,6 @@ namespace assay::report {
 namespace {
 
 constexpr int digits_of_uncertainty = 2;
-constexpr int digits_of_figure = 4;
 constexpr int most_decimals = 12;
 constexpr double least_plain = 1e-4;
 constexpr double least_uncertainty = 1e-10;
@@ -52,14 +51,16 @@ int decimals_of_uncertainty(double uncertainty) {
 
 }  // namespace
 
-std::string figure_text(double value, std::optional<double> uncertainty) {
+std::string figure_text(double value, std::optional<double> uncertainty, int most_digits) {
   if (!std::isfinite(value) || !is_plain(value)) {
     return fmt::format("{:.{}g}", value, digits_of_figure);
   }
-  if (uncertainty && *uncertainty >= least_uncertainty && *uncertainty < most_plain)
-    return fixed(value, decimals_of_uncertainty(*uncertainty));
+  const int decimals = most_digits - 1 - power_of(value, most_digits);
+  if (uncertainty && *uncertainty >= least_uncertainty && *uncertainty < most_plain) {
+    return fixed(value, std::min(decimals_of_uncertainty(*uncertainty), decimals));
+  }
   if (value == std::floor(value)) return number_text(value);
-  return without_zeros(fixed(value, digits_of_figure - 1 - power_of(value, digits_of_figure)));
+  return without_zeros(fixed(value, decimals));
 }
 
 std::string uncertainty_text(double uncertainty) {

@@ -193,6 +193,19 @@ TEST(Marks, WhatIsComputedFromAMarkedFigureIsMarked) {
                                   {"256", "4", "2.1†", "4.2†", "4 / 2.1†"}}));
 }
 
+TEST(Marks, ARatioToItselfHasNone) {
+  store::Run run = measured();
+  mark(run.cases[1], throttled);  // naive, 256: the base of both ratios of its length
+  EXPECT_EQ(cells_of(markdown_of({&run}, R"(
+- table:
+    where: {seq_len: 256}
+    rows: [attention]
+    columns:
+      gain: {metric: time, relative_to: {attention: naive}, ratio: speedup, format: "{:.1f}"}
+)")),
+            (Rows{{"attention", "gain"}, {"naive", "1.0"}, {"flash", "2.1†"}}));
+}
+
 TEST(Marks, AreToldWhereReasonsOfFailuresAreNot) {
   store::Run run = measured();
   mark(run.cases[1], throttled);

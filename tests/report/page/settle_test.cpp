@@ -54,7 +54,7 @@ TEST(Statistic, CanBeSetForFindings) {
   const std::string text =
       markdown(outlying, table("") + "- findings: [{speedup: {stat: mean}}]\n");
   EXPECT_THAT(text, HasSubstr("**flash is 3× faster than naive**"));
-  EXPECT_THAT(text, HasSubstr("| 1.2"));
+  EXPECT_THAT(text, HasSubstr("1.2 |"));
 }
 
 TEST(Statistic, ATableThatDiffersSaysSoUnderItsTitle) {

@@ -88,7 +88,7 @@ TEST_F(Plots, OverNamesTheyAreGroupedBars) {
   data.form = PlotForm::bars;
   data.lines = {{"naive", {{0, 1, 1, 1}, {1, 3, 2, 4}}}, {"flash", {{0, 2, 2, 2}}}};
   const std::string script = gnuplot_script(data, "o.svg");
-  EXPECT_THAT(script, HasSubstr("with boxes"));
+  EXPECT_THAT(script, HasSubstr("with boxerrorbars"));
   EXPECT_THAT(script, HasSubstr("$line0 << EOD\n-0.15 1 1 1\n0.85 3 2 4\n"));
   EXPECT_THAT(script, HasSubstr("$line1 << EOD\n0.15 2 2 2\n"));
   EXPECT_THAT(script, HasSubstr("set yrange [0:4.2]"));

@@ -6,7 +6,7 @@ namespace assay::report {
 namespace {
 
 std::string both(double value, double uncertainty) {
-  return figure_text(value, uncertainty) + " ± " + uncertainty_text(uncertainty);
+  return figure_text(value, uncertainty, 15) + " ± " + uncertainty_text(uncertainty);
 }
 
 TEST(Numbers, HaveTheDigitsOfTheirUncertainty) {
@@ -17,7 +17,10 @@ TEST(Numbers, HaveTheDigitsOfTheirUncertainty) {
   EXPECT_EQ(both(2, 0), "2 ± 0");
 }
 
-TEST(Numbers, WithoutAnUncertaintyHaveFourDigits) {
+TEST(Numbers, OnTheirOwnHaveFourDigitsOrLess) {
+  EXPECT_EQ(figure_text(15.42884, 0.0042), "15.43");
+  EXPECT_EQ(figure_text(15.42884, 0.42), "15.43");
+  EXPECT_EQ(figure_text(15.42884, 4.2), "15.4");
   EXPECT_EQ(figure_text(0.0216874), "0.02169");
   EXPECT_EQ(figure_text(1.5), "1.5");
   EXPECT_EQ(figure_text(33144.25), "33,144");
