@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "report/document/markdown.h"
 #include "report/document/markdown_table.h"
+#include "report/spec/numbers.h"
 #include "statistics/summary.h"
 
 namespace assay::cli {
@@ -148,6 +149,16 @@ nlohmann::ordered_json json_of(const BenchRow& row) {
   return json;
 }
 
+// Why no difference is shown.
+std::string doubt_of(const compare::Judgement& judgement, const std::string& variant) {
+  constexpr double worth_saying = 10;  // a wider interval says that nothing is known
+  const auto& [low, high] = judgement.interval;
+  if (!std::isfinite(low)) return judgement.reason;
+  if (!(high < worth_saying * low)) return "their times vary too much between the repeats";
+  return fmt::format("{} takes {} to {} times as long", variant, report::rounded_text(low),
+                     report::rounded_text(high));
+}
+
 }  // namespace
 
 std::vector<std::string> bench_sentences(const BenchResult& result) {
@@ -163,12 +174,9 @@ std::vector<std::string> bench_sentences(const BenchResult& result) {
       sentences.push_back(fmt::format("No difference between {} and {}{}: less than 1 %",
                                       fastest->variant, other->variant, where));
     } else {
-      const bool known = std::isfinite(judgement.interval.low);
-      sentences.push_back(fmt::format(
-          "No difference shown between {} and {}{}{}", fastest->variant, other->variant, where,
-          known ? fmt::format(": {} takes {:.3g} to {:.3g} times as long", other->variant,
-                              judgement.interval.low, judgement.interval.high)
-                : ": " + judgement.reason));
+      sentences.push_back(fmt::format("No difference shown between {} and {}{}: {}",
+                                      fastest->variant, other->variant, where,
+                                      doubt_of(judgement, other->variant)));
     }
   }
   return sentences;

@@ -14,6 +14,7 @@
 #include "cli/show/outcome_summary.h"
 #include "report/data/reduce.h"
 #include "report/document/markdown_table.h"
+#include "report/spec/numbers.h"
 #include "statistics/statistics.h"
 #include "store/database/baselines.h"
 #include "store/records/marks.h"
@@ -98,7 +99,7 @@ report::TableColumn time_column(const Cases& cases, const std::string& pass) {
   column.numeric = true;
   for (const Time& time : times) {
     column.cells.push_back(
-        std::isnan(time.median_s) ? time.instead : fmt::format("{:.4g}", time.median_s / seconds));
+        std::isnan(time.median_s) ? time.instead : report::figure_text(time.median_s / seconds));
     column.signs.push_back(time.marked ? report::mark_sign : "");
   }
   return column;
