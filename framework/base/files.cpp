@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sha2.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,16 @@ int open_beside(const std::string& path, std::string& temporary) {
   return -1;
 }
 
+// Waits until a descriptor that does not block has bytes or its end. False after 10 s of nothing.
+bool wait_for_bytes(int fd) {
+  constexpr int patience_ms = 10'000;
+  pollfd ready = {fd, POLLIN, 0};
+  int got;
+  do got = ::poll(&ready, 1, patience_ms);
+  while (got < 0 && errno == EINTR);
+  return got != 0;
+}
+
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
@@ -71,7 +82,8 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) 
   const auto failed = [&](const std::string& why) {
     return fail(ExitCode::bad_input, fmt::format("cannot read '{}': {}", path, why));
   };
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: opening a pipe waits for its writer, perhaps for ever.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return failed(reason());
   if (S_ISDIR(status.st_mode)) return failed("it is a folder");
@@ -81,13 +93,21 @@ Result<std::string> read_file(const std::string& path, std::size_t limit_bytes) 
   };
   const auto size = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
   if (size > limit_bytes) return too_large();
+  const bool is_pipe = S_ISFIFO(status.st_mode);
   std::string content;
   content.reserve(size);
-  std::array<char, 1 << 16> buffer;
+  std::string buffer(std::size_t{1} << 16, '\0');  // not on the stack, which may be small
   while (true) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got == 0 && is_pipe && content.empty()) {
+      return failed("it is a pipe into which no program writes");
+    }
     if (got == 0) return content;
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      if (wait_for_bytes(file.get())) continue;
+      return failed("it is no regular file, and nothing has come from it for 10 s");
+    }
     if (got < 0) return failed(reason());
     content.append(buffer.data(), static_cast<std::size_t>(got));
     if (content.size() > limit_bytes) return too_large();

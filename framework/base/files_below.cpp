@@ -84,7 +84,7 @@ Result<FileDigest> read_through(const OpenFile& file, const std::filesystem::pat
   SHA2_CTX hash;
   SHA256Init(&hash);
   FileDigest digest;
-  std::array<char, 1 << 16> buffer;
+  std::string buffer(std::size_t{1} << 16, '\0');  // not on the stack, which may be small
   while (true) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;

@@ -41,7 +41,7 @@ std::string human_duration(double seconds);
 std::string counted(std::size_t count, std::string_view one, std::string_view several);
 
 std::string sha256_hex(std::string_view bytes);
-// Refuses a file of more than `limit_bytes`.
+// Refuses a file of more than `limit_bytes`, and a pipe that nobody writes.
 Result<std::string> read_file(const std::string& path, std::size_t limit_bytes = SIZE_MAX);
 // Atomic: writes a file beside `path` and renames it.
 Result<void> write_file(const std::string& path, std::string_view content);

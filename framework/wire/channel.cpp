@@ -130,12 +130,12 @@ std::string Channel::own_host() const { return host_of(socket_.number(), ::getso
 std::string Channel::peer_host() const { return host_of(socket_.number(), ::getpeername); }
 
 Result<bool> Channel::read_available() {
-  char buffer[65536];
-  const ssize_t count = ::recv(socket_.number(), buffer, sizeof buffer, 0);
+  std::string buffer(std::size_t{1} << 16, '\0');  // not on the stack, which may be small
+  const ssize_t count = ::recv(socket_.number(), buffer.data(), buffer.size(), 0);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return true;
   if (count < 0 && errno != ECONNRESET) return system_failure("cannot read from the other process");
   if (count <= 0) return false;
-  received_.append(buffer, static_cast<std::size_t>(count));
+  received_.append(buffer, 0, static_cast<std::size_t>(count));
   return true;
 }
 

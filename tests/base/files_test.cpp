@@ -1,8 +1,11 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <regex>
+#include <thread>
 
 #include "base/text.h"
 
@@ -66,6 +69,32 @@ TEST_F(Files, ReadingSaysWhatIsWrong) {
   EXPECT_NE(missing.error().text().find(path("missing")), std::string::npos);
   EXPECT_NE(missing.error().text().find("No such file"), std::string::npos);
   EXPECT_FALSE(read_file(folder_.string()));
+}
+
+// Opening a pipe waits for the program at its other end.
+TEST_F(Files, APipeThatNobodyWritesIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto read = read_file(path("pipe"));
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().text().find("a pipe into which no program writes"), std::string::npos)
+      << read.error().text();
+}
+
+TEST_F(Files, APipeWithAWriterIsReadToItsEnd) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int both = ::open(path("pipe").c_str(), O_RDWR);  // a writer before there is a reader
+  ASSERT_GE(both, 0);
+  const std::string content(200'000, 'x');
+  std::thread writer([&] {
+    const int out = ::open(path("pipe").c_str(), O_WRONLY);
+    ::close(both);
+    EXPECT_EQ(::write(out, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+    ::close(out);
+  });
+  const auto read = read_file(path("pipe"));
+  writer.join();
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(*read, content);
 }
 
 TEST_F(Files, ReadingStopsAtItsLimit) {

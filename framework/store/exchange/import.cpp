@@ -1,9 +1,9 @@
 #include "store/exchange/import.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include "base/text.h"
@@ -24,19 +24,13 @@ Result<std::string> read_limited(const std::filesystem::path& path, std::size_t 
     return fail_at({path.string()}, fmt::format("the file is longer than {} bytes", limit),
                    "split it, or raise the limit");
   };
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
+  if (::access(path.c_str(), R_OK) != 0)
     return fail_at({path.string()}, "the file cannot be opened", "is it there and readable?");
   // A pipe has no size.
   const auto size = std::filesystem::file_size(path, problem);
   if (!problem && size > limit) return too_long();
-  std::string text;
-  std::string block(std::size_t{1} << 16, '\0');
-  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
-    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > limit) return too_long();
-  }
-  if (file.bad()) return fail_at({path.string()}, "reading the file failed");
+  Result<std::string> text = read_file(path.string(), limit);
+  if (!text) return fail_at({path.string()}, text.error().diagnostics.front().message);
   return text;
 }
 
