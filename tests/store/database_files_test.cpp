@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sample_run.h"
@@ -98,6 +99,12 @@ TEST_F(StoreFiles, AFolderAndAFileInPlaceOfOneAreRefused) {
   refused(file("file/assay.db"), Access::read_write);
 }
 
+// Opening a pipe waits for the program at its other end.
+TEST_F(StoreFiles, APipeInPlaceOfADatabaseIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(file("pipe.db").c_str(), 0600), 0);
+  expect_refused(file("pipe.db"), "it is a pipe");
+}
+
 TEST_F(StoreFiles, AnotherProgramsDatabaseIsLeftAlone) {
   const fs::path path = file("other.db");
   SQLite::Database(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
@@ -137,6 +144,89 @@ TEST_F(StoreFiles, RowsThatNobodyWroteAreAnError) {
     ASSERT_FALSE(run) << change;
     EXPECT_EQ(run.error().exit_code, ExitCode::results_unreadable);
   }
+}
+
+// Finds the eight bytes of a sample in the file and flips one bit of them.
+void flip_a_bit(const fs::path& path, double sample) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string_view wanted(reinterpret_cast<const char*>(&sample), sizeof sample);
+  const std::size_t place = bytes.find(wanted);
+  ASSERT_NE(place, std::string::npos);
+  file.clear();
+  file.seekp(static_cast<std::streamoff>(place + 4));
+  file.put(static_cast<char>(bytes[place + 4] ^ 0x10));
+}
+
+TEST_F(StoreFiles, ABitThatFlippedOnTheDiskIsNeverShownAsATime) {
+  constexpr double sample = 0.00123456789;
+  CaseResult measured = sample_case(9);
+  measured.series[0].samples = {0.001, sample, 0.0015};
+  CaseResult imported = sample_case(10);
+  imported.series[0].samples.clear();
+  imported.series[0].statistics = {{"mean", 0.5}};
+  const fs::path path = file("assay.db");
+  {
+    Database database = Database::open(path, Access::read_write).value();
+    Run run = sample_run();
+    run.cases = {measured, imported};
+    ASSERT_TRUE(database.add_run(run));
+  }
+  const auto series_of = [&](std::size_t which) {
+    const auto run = Database::open(path, Access::read_only).value().load_run("model_timing-1");
+    EXPECT_TRUE(run) << run.error().text();
+    return run ? run->cases.at(which).series : std::vector<Series>(1);
+  };
+  EXPECT_EQ(series_of(0)[0].samples, measured.series[0].samples);
+  EXPECT_EQ(series_of(1)[0].statistics.at("mean"), 0.5);
+
+  flip_a_bit(path, sample);
+  EXPECT_EQ(series_of(0)[0].outcome, Outcome::error);
+  EXPECT_NE(series_of(0)[0].reason.find("checksum"), std::string::npos);
+  EXPECT_TRUE(series_of(0)[0].samples.empty());
+  EXPECT_EQ(series_of(0)[1].outcome, measured.series[1].outcome) << "its neighbour is whole";
+
+  SQLite::Database(path.string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE statistics SET value = 0.25");
+  EXPECT_EQ(series_of(1)[0].outcome, Outcome::error);
+  EXPECT_TRUE(series_of(1)[0].statistics.empty());
+
+  SQLite::Database(path.string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE series SET checksum = NULL");  // as an earlier version stored it
+  EXPECT_EQ(series_of(1)[0].statistics.at("mean"), 0.25);
+}
+
+// A limit of nothing on file sizes stands for a full disk.
+TEST_F(StoreFiles, AFullDiskCanBeReadFrom) {
+  const fs::path path = make_database();
+  fs::create_directory(file("with_log"));
+  const fs::path with_log = file("with_log/assay.db");
+  {
+    Database database = Database::open(path, Access::read_write).value();
+    ASSERT_TRUE(database.record_case("model_timing-1", sample_case(9)));
+    ASSERT_GT(fs::file_size(path.string() + "-wal"), 0u);
+    fs::copy(path, with_log);
+    fs::copy(path.string() + "-wal", with_log.string() + "-wal");
+  }
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{0, before.rlim_max};
+  auto* const handler = signal(SIGXFSZ, SIG_IGN);
+  std::vector<std::string> problems;
+  std::vector<std::size_t> cases;
+  setrlimit(RLIMIT_FSIZE, &none);
+  for (const fs::path& each : {path, with_log}) {
+    auto database = Database::open(each, Access::read_only);
+    const auto run = database ? database->load_run("model_timing-1")
+                              : Result<Run>(tl::unexpected(database.error()));
+    problems.push_back(run ? "" : run.error().text());
+    cases.push_back(run ? run->cases.size() : 0);
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(problems, (std::vector<std::string>{"", ""}));
+  const std::size_t all = sample_run().cases.size() + 1;
+  EXPECT_EQ(cases, (std::vector<std::size_t>{all, all}));
 }
 
 TEST_F(StoreFiles, AReadOnlyDatabaseIsReadAndNotWritten) {

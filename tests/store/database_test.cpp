@@ -173,6 +173,110 @@ TEST_F(StoreDatabase, RunsAreNumberedByTheirExperiment) {
   EXPECT_EQ(database.unused_run_name("warm%").value(), "warm%-1");
 }
 
+// A file system's names have 255 bytes.
+TEST_F(StoreDatabase, ALongNameOfAnExperimentLeavesRoomForTheNumberOfItsRuns) {
+  Database database = open();
+  for (const std::size_t length : {186u, 199u, 200u, 5000u}) {
+    const std::string experiment = std::string(length - 1, 'x') + std::to_string(length % 10);
+    std::string last;
+    for (int run = 1; run <= 12; ++run) {
+      const auto name = database.begin_numbered_run(named("", experiment));
+      ASSERT_TRUE(name) << name.error().text();
+      EXPECT_LE(name->size(), 200u);
+      ASSERT_TRUE(database.record_case(*name, sample_case(0)));
+      ASSERT_TRUE(database.load_run(*name));
+      last = *name;
+    }
+    EXPECT_EQ(database.latest_run(experiment).value(), last);
+  }
+  EXPECT_EQ(database.runs().value().size(), 48u);
+
+  Run imported = sample_run();
+  imported.info.name.clear();
+  imported.info.experiment = std::string(199, 'y');
+  const auto name = database.add_run(imported);
+  ASSERT_TRUE(name) << name.error().text();
+  EXPECT_TRUE(database.load_run(*name));
+}
+
+TEST_F(StoreDatabase, ACutNameEndsBetweenTwoCharacters) {
+  Database database = open();
+  std::string experiment = "a";
+  for (int i = 0; i < 100; ++i) experiment += "é";
+  const std::string name = database.begin_numbered_run(named("", experiment)).value();
+  EXPECT_EQ(name, experiment.substr(0, 185) + "-1");
+}
+
+// Versions before this one numbered names beyond what they read again.
+TEST_F(StoreDatabase, ANameThatAnEarlierVersionMadeTooLongIsRead) {
+  Database database = open();
+  ASSERT_TRUE(database.begin_run(named("a-1", "a")));
+  const std::string name = std::string(199, 'x') + "-1";
+  SQLite::Database(file("results/assay.db").string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE runs SET name = '" + name + "'");
+  EXPECT_EQ(database.runs().value().size(), 1u);
+  EXPECT_EQ(database.latest_run().value(), name);
+  EXPECT_TRUE(database.load_run(name));
+}
+
+TEST_F(StoreDatabase, ADamagedRunIsNamedAndTheOthersStayUsable) {
+  for (const std::string damage : {"name = 'a/b'", "overrides = '{'", "builds = '[]'"}) {
+    std::filesystem::remove_all(file("results"));
+    Database database = open();
+    ASSERT_TRUE(database.begin_run(named("whole-1", "whole")));
+    ASSERT_TRUE(database.begin_run(named("damaged-1", "damaged")));
+    ASSERT_TRUE(database.record_case("whole-1", sample_case(0)));
+    SQLite::Database(file("results/assay.db").string(), SQLite::OPEN_READWRITE)
+        .exec("UPDATE runs SET " + damage + " WHERE experiment = 'damaged'");
+    const std::vector<RunSummary> runs = database.runs().value();
+    ASSERT_EQ(runs.size(), 1u) << damage;
+    EXPECT_EQ(runs[0].info.name, "whole-1");
+    const std::vector<DamagedRun> damaged = database.damaged_runs().value();
+    ASSERT_EQ(damaged.size(), 1u) << damage;
+    EXPECT_EQ(damaged[0].name, damage == "name = 'a/b'" ? "a/b" : "damaged-1");
+    EXPECT_FALSE(damaged[0].why.empty());
+    EXPECT_EQ(database.latest_run().value(), "whole-1");
+    EXPECT_TRUE(database.load_run("whole-1"));
+    EXPECT_TRUE(database.begin_numbered_run(named("", "damaged")));
+  }
+}
+
+TEST_F(StoreDatabase, AnOutcomeThatNobodyWroteClosesOnlyItsOwnRun) {
+  Database database = open();
+  for (const char* name : {"a-1", "b-1"}) {
+    ASSERT_TRUE(database.begin_run(named(name, name)));
+    ASSERT_TRUE(database.record_case(name, sample_case(0)));
+  }
+  SQLite::Database(file("results/assay.db").string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE cases SET outcome = 'fine' WHERE run_id = 1");
+  EXPECT_EQ(database.runs().value().size(), 2u);
+  EXPECT_FALSE(database.load_run("a-1"));
+  EXPECT_TRUE(database.load_run("b-1"));
+}
+
+// `assay rm` leaves reports, and a database may be removed or replaced.
+TEST_F(StoreDatabase, ANewRunTakesNoFolderThatAnotherHasLeft) {
+  namespace fs = std::filesystem;
+  Database database = open();
+  fs::create_directories(file("results/warmup-1"));
+  write("results/warmup-1/report.md", "of an earlier run");
+  fs::create_directories(file("results/warmup-2"));  // empty: nothing to lose
+  fs::create_directories(file("elsewhere"));
+  fs::create_directory_symlink(file("elsewhere"), file("results/warmup-3"));
+  EXPECT_EQ(database.unused_run_name("warmup").value(), "warmup-2");
+  EXPECT_EQ(database.begin_numbered_run(named("", "warmup")).value(), "warmup-2");
+  EXPECT_EQ(database.begin_numbered_run(named("", "warmup")).value(), "warmup-4");
+  const auto taken = database.begin_run(named("warmup-1"));
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().exit_code, ExitCode::bad_input);
+  EXPECT_THAT(taken.error().text(), ::testing::HasSubstr("warmup-1"));
+  Run imported = sample_run();
+  imported.info.name = "warmup-1";
+  imported.info.experiment = "warmup";
+  EXPECT_EQ(database.add_run(imported).value(), "warmup-5");
+  EXPECT_EQ(content(file("results/warmup-1/report.md")), "of an earlier run");
+}
+
 TEST_F(StoreDatabase, ListsRunsNewestFirstWithTheirOutcomes) {
   Database database = open();
   EXPECT_TRUE(database.runs().value().empty());

@@ -249,6 +249,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"open_list", "f.csv", "time.samples [s]\n[1 2\n", "between [ and ]"},
         BadFile{"outcome", "f.csv", "time.mean [s],outcome\n1,okay\n",
                 "f.csv:2:3: unknown outcome 'okay'; known: ok, oom, unsupported"},
+        BadFile{"negative_time", "f.csv", "time.mean [ms]\n-1\n",
+                "f.csv:2:1: the series has a negative mean, -0.001"},
+        BadFile{"negative_sample", "f.csv", "time.samples [s]\n[1 -2]\n",
+                "f.csv:2:1: the series has a negative time, -2 s"},
+        BadFile{"negative_deviation", "f.csv", "skew.mean [s],skew.std [s]\n-1,-0.5\n",
+                "the series has a negative std, -0.5"},
         BadFile{"rank", "f.csv", "rank,time.mean [s]\n-1,1\n", "f.csv:2:1: '-1' is not a rank"},
         BadFile{"twice", "f.csv", "n,time.mean [s]\n1,1\n\n1,2\n",
                 "f.csv:4:1: 'time' of this case, pass, part and rank appears twice; the first is "
@@ -275,6 +281,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"not_a_base_unit", "f.jsonl",
                 R"({"case":{},"pass":"forward","metric":"time","unit":"ms"})",
                 "f.jsonl:1:1: figures are in base units: 's', not 'ms'"},
+        BadFile{"negative_time", "f.jsonl", line_with(R"(,"samples":[1,-1])"),
+                "f.jsonl:1:1: the series has a negative time, -1 s"},
+        BadFile{"negative_deviation", "f.jsonl", line_with(R"(,"statistics":{"iqr":-1})"),
+                "the series has a negative iqr, -1"},
         BadFile{"wrong_outcome", "f.jsonl", line_with(R"(,"outcome":"fine")"),
                 "'fine' is not an outcome"},
         BadFile{"two_runs", "f.jsonl",
@@ -298,6 +308,13 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"run":"a","experiment":"b","case":{"n":2},"pass":"","metric":"","provenance":{"ordinal":1}})",
             "f.jsonl:2:1: case 1 has other parameters here than on line 1"}),
     [](const auto& param_info) { return param_info.param.name; });
+
+// What says when, and a difference, may be below zero.
+TEST_F(StoreImport, OnlyWhatHasNoSignIsHeldAgainstIt) {
+  const Run run = csv("sample_time.samples [s],skew.mean [ms],change.value []\n[-1 0],-2,-0.5\n");
+  ASSERT_EQ(run.cases[0].series.size(), 3u);
+  EXPECT_EQ(run.cases[0].series[0].samples, (std::vector<double>{-1, 0}));
+}
 
 TEST_F(StoreImport, TheFirstTwentyMistakesAreReportedTogether) {
   std::string text = "n,time.mean [s]\n";

@@ -54,6 +54,10 @@ Result<void> check_file(const fs::path& path, Access access) {
     return {};
   }
   if (fs::is_directory(status)) return unreadable(path.string(), "it is a folder");
+  if (!fs::is_regular_file(status)) {
+    return unreadable(path.string(), "it is a pipe, a socket or a device, not a file",
+                      "name another folder with --results");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return unreadable(path.string(), "it cannot be opened for reading");
   std::array<char, file_magic.size()> head{};
@@ -166,18 +170,31 @@ std::string immutable_uri(const std::string& path) {
   return uri + "?immutable=1";
 }
 
+// Without a file beside the database for the log's index: it lies in this process's memory.
+// Throws where another process has the file open, which then has made that file.
+SQLite::Database open_alone(const std::string& path) {
+  SQLite::Database database(path, SQLite::OPEN_READWRITE, busy_timeout_ms, "unix-excl");
+  sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  database.exec("PRAGMA query_only = ON");
+  identify(database);
+  return database;
+}
+
 SQLite::Database open_to_read(const std::string& path) {
   try {
     SQLite::Database database(path, SQLite::OPEN_READONLY, busy_timeout_ms);
     identify(database);
     return database;
   } catch (const SQLite::Exception& exception) {
-    // Reading with a write-ahead log needs a file beside the database. In a read-only folder nobody
-    // writes, so the database file alone suffices, unless a log still holds commits.
-    const bool wants_to_write =
-        exception.getErrorCode() == SQLITE_CANTOPEN || exception.getErrorCode() == SQLITE_READONLY;
+    // Reading with a write-ahead log needs a file beside the database. In a read-only folder and on
+    // a full disk nobody writes, so the database file alone suffices, unless a log still holds
+    // commits.
+    const int code = exception.getErrorCode();
+    const bool disk_is_full = code == SQLITE_IOERR || code == SQLITE_FULL;
+    const bool wants_to_write = disk_is_full || code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
     std::error_code absent;
     const auto log_bytes = fs::file_size(path + "-wal", absent);
+    if (disk_is_full && !absent && log_bytes > 0) return open_alone(path);
     if (!wants_to_write || (!absent && log_bytes > 0)) throw;
     return SQLite::Database(immutable_uri(path), SQLite::OPEN_READONLY | SQLite::OPEN_URI,
                             busy_timeout_ms);
@@ -206,6 +223,8 @@ Connection::Connection(std::string path, SQLite::Database database)
   // A commit reaches the disk before it returns; some builds of SQLite defer that to the next
   // checkpoint, and a power cut would lose what was reported as stored.
   database_.exec("PRAGMA synchronous = FULL");
+  // Sorting takes no space on a disk, which may be full.
+  database_.exec("PRAGMA temp_store = MEMORY");
 }
 
 void Connection::check_in_place() const {

@@ -17,6 +17,8 @@
 namespace assay::store {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr auto immediate = SQLite::TransactionBehavior::IMMEDIATE;
 
 // `list`: "ok,oom".
@@ -38,10 +40,36 @@ Result<void> check_name(const std::string& name) {
                           longest_run_name));
 }
 
-std::string next_name(SQLite::Database& database, const std::string& experiment) {
-  constexpr std::int64_t highest_counted = 1'000'000'000'000;  // a higher one: a chosen name
+constexpr std::int64_t highest_counted = 1'000'000'000'000;  // a higher one: a chosen name
+
+// What the numbered runs of an experiment begin with: its name, cut between two characters where
+// the number would not fit.
+std::string numbered_stem(const std::string& experiment) {
+  constexpr std::size_t number_bytes = 14;  // "-1000000000001"
+  constexpr std::size_t most = longest_run_name - number_bytes;
+  if (experiment.size() <= most) return experiment;
+  std::size_t end = most;
+  const auto continues = [&](std::size_t i) {
+    return (static_cast<unsigned char>(experiment[i]) & 0xC0) == 0x80;
+  };
+  while (end > 0 && continues(end)) --end;
+  return experiment.substr(0, end);
+}
+
+// Whether a run that the database does not have has left something where a run of this name would
+// write: its report, or a link to another place.
+bool is_left_folder(const fs::path& results, const std::string& run) {
+  std::error_code ignored;
+  const fs::path folder = results / run;
+  const fs::file_status status = fs::symlink_status(folder, ignored);
+  if (!fs::exists(status)) return false;
+  return !fs::is_directory(status) || !fs::is_empty(folder, ignored);
+}
+
+std::string next_name(SQLite::Database& database, const fs::path& results,
+                      const std::string& experiment) {
   SQLite::Statement names(database, "SELECT name FROM runs WHERE substr(name, 1, length(?1)) = ?1");
-  const std::string prefix = experiment + "-";
+  const std::string prefix = numbered_stem(experiment) + "-";
   names.bind(1, prefix);
   std::int64_t highest = 0;
   while (names.executeStep()) {
@@ -52,7 +80,9 @@ std::string next_name(SQLite::Database& database, const std::string& experiment)
     const bool is_number = read.ec == std::errc{} && read.ptr == end;
     if (is_number && number <= highest_counted) highest = std::max(highest, number);
   }
-  return fmt::format("{}{}", prefix, highest + 1);
+  std::int64_t next = highest + 1;
+  while (is_left_folder(results, fmt::format("{}{}", prefix, next))) ++next;
+  return fmt::format("{}{}", prefix, next);
 }
 
 std::optional<std::int64_t> find_run(SQLite::Database& database, const std::string& name) {
@@ -85,6 +115,8 @@ Database& Database::operator=(Database&& other) noexcept {
   return *this;
 }
 Database::~Database() = default;
+
+fs::path Database::results_folder() const { return fs::path(connection_->path()).parent_path(); }
 
 Result<Database> Database::open(const std::filesystem::path& path, Access access) {
   Result<std::unique_ptr<Connection>> connection = Connection::open(path, access);
@@ -120,15 +152,23 @@ Result<void> Database::begin_run(const RunInfo& info) {
       return fail(ExitCode::bad_input, fmt::format("there is already a run '{}'", info.name),
                   "leave out the name to get the next number");
     }
+    if (is_left_folder(results_folder(), info.name)) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("there is already a folder {}, of a run that this database does not "
+                              "have",
+                              (results_folder() / info.name).string()),
+                  "move it away, or leave out the name to get the next number");
+    }
     insert_run(database, info, RunOrigin::begun);
     return {};
   });
 }
 
 Result<std::string> Database::begin_numbered_run(RunInfo info) {
-  if (const auto named = check_name(info.experiment); !named) return tl::unexpected(named.error());
+  const auto named = check_name(numbered_stem(info.experiment));
+  if (!named) return tl::unexpected(named.error());
   return write([&](SQLite::Database& database) -> Result<std::string> {
-    info.name = next_name(database, info.experiment);
+    info.name = next_name(database, results_folder(), info.experiment);
     insert_run(database, info, RunOrigin::begun);
     return info.name;
   });
@@ -136,7 +176,7 @@ Result<std::string> Database::begin_numbered_run(RunInfo info) {
 
 Result<std::string> Database::unused_run_name(const std::string& experiment) {
   return guarded(*connection_, [&]() -> Result<std::string> {
-    return next_name(connection_->database(), experiment);
+    return next_name(connection_->database(), results_folder(), experiment);
   });
 }
 
@@ -230,13 +270,14 @@ Result<std::vector<std::string>> Database::remove_run(const std::string& run) {
 
 Result<std::string> Database::add_run(const Run& run) {
   RunInfo info = run.info;
-  const std::string& wanted = info.name.empty() ? info.experiment : info.name;
+  const std::string wanted = info.name.empty() ? numbered_stem(info.experiment) : info.name;
   if (const auto named = check_name(wanted); !named) return tl::unexpected(named.error());
   return write([&](SQLite::Database& database) -> Result<std::string> {
-    if (info.name.empty() || find_run(database, info.name)) {
-      const auto named = check_name(info.experiment);
+    if (info.name.empty() || find_run(database, info.name) ||
+        is_left_folder(results_folder(), info.name)) {
+      const auto named = check_name(numbered_stem(info.experiment));
       if (!named) return tl::unexpected(named.error());
-      info.name = next_name(database, info.experiment);
+      info.name = next_name(database, results_folder(), info.experiment);
     }
     const std::int64_t run_id = insert_run(database, info, RunOrigin::imported);
     CaseWriter writer(database);
@@ -253,9 +294,29 @@ Result<std::vector<RunSummary>> Database::runs() {
     std::vector<RunSummary> summaries;
     SQLite::Statement rows(database, std::string(select_runs) + std::string(newest_first));
     while (rows.executeStep()) {
-      summaries.push_back({read_run(rows), std::move(outcomes[rows.getColumn(0).getInt64()])});
+      try {
+        summaries.push_back({read_run(rows), std::move(outcomes[rows.getColumn(0).getInt64()])});
+      } catch (const DamagedRow&) {
+        continue;  // damaged_runs() tells of it
+      }
     }
     return summaries;
+  });
+}
+
+Result<std::vector<DamagedRun>> Database::damaged_runs() {
+  return guarded(*connection_, [&]() -> Result<std::vector<DamagedRun>> {
+    std::vector<DamagedRun> damaged;
+    SQLite::Statement rows(connection_->database(),
+                           std::string(select_runs) + std::string(newest_first));
+    while (rows.executeStep()) {
+      try {
+        read_run(rows);
+      } catch (const DamagedRow& damage) {
+        damaged.push_back({rows.getColumn(1).getString(), damage.message});
+      }
+    }
+    return damaged;
   });
 }
 
@@ -284,12 +345,22 @@ Result<Run> Database::load_run(const std::string& name) {
 Result<std::optional<std::string>> Database::latest_run(
     const std::optional<std::string>& experiment) {
   return guarded(*connection_, [&]() -> Result<std::optional<std::string>> {
-    SQLite::Statement row(connection_->database(),
-                          "SELECT name FROM runs WHERE ?1 IS NULL OR experiment = ?1" +
-                              std::string(newest_first) + " LIMIT 1");
+    SQLite::Statement row(
+        connection_->database(),
+        "SELECT name FROM runs WHERE ?1 IS NULL OR experiment = ?1" + std::string(newest_first));
     if (experiment) row.bind(1, *experiment);
-    if (!row.executeStep()) return std::nullopt;
-    return name_in(row.getColumn(0));
+    while (row.executeStep()) {
+      const std::string name = row.getColumn(0).getString();
+      SQLite::Statement whole(connection_->database(),
+                              std::string(select_runs) + " WHERE name = ?");
+      whole.bind(1, name);
+      try {
+        if (whole.executeStep()) return read_run(whole).name;
+      } catch (const DamagedRow&) {
+        continue;  // an older one may be whole
+      }
+    }
+    return std::nullopt;
   });
 }
 

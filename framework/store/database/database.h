@@ -21,6 +21,12 @@ namespace assay::store {
 
 enum class Access { read_write, read_only };
 
+// A row of a run that no assay wrote. The other runs stay usable.
+struct DamagedRun {
+  std::string name;  // as it is stored
+  std::string why;
+};
+
 struct RunSummary {
   RunInfo info;
   std::map<Outcome, int> outcomes;  // counts of the recorded cases
@@ -57,8 +63,11 @@ class Database {
   Database& operator=(Database&&) noexcept;
   ~Database();
 
+  // Refuses a name whose folder beside the database holds something, such as the report of a run
+  // that was removed; numbers pass over it.
   Result<void> begin_run(const RunInfo& info);
-  // Replaces `info.name` by the next free name, "<experiment>-1", "<experiment>-2", …
+  // Replaces `info.name` by the next free name, "<experiment>-1", "<experiment>-2", …; a long
+  // experiment's name is cut so that the number fits.
   Result<std::string> begin_numbered_run(RunInfo info);
   // The name begin_numbered_run would give now; another process may take it meanwhile.
   Result<std::string> unused_run_name(const std::string& experiment);
@@ -87,11 +96,14 @@ class Database {
   // else a numbered one as from begin_numbered_run.
   Result<std::string> add_run(const Run& run);
 
-  // Newest first. A run begun here is newer than all earlier ones, whatever the clock said.
+  // Newest first, without damaged ones. A run begun here is newer than all earlier ones, whatever
+  // the clock said.
   Result<std::vector<RunSummary>> runs();
+  Result<std::vector<DamagedRun>> damaged_runs();
   Result<RunInfo> run_info(const std::string& name);
   Result<Run> load_run(const std::string& name);
-  // The newest run, of the experiment where one is named; nullopt when there is none.
+  // The newest run that is not damaged, of the experiment where one is named; nullopt when there
+  // is none.
   Result<std::optional<std::string>> latest_run(const std::optional<std::string>& experiment = {});
 
   Result<std::map<std::string, RecordedCase>> recorded_cases(const std::string& run);
@@ -101,6 +113,8 @@ class Database {
 
  private:
   explicit Database(std::unique_ptr<Connection> connection);
+
+  std::filesystem::path results_folder() const;
 
   // Runs `body(database)` as one transaction.
   template <class Body>

@@ -1,6 +1,7 @@
 #include "store/database/rows.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
@@ -40,6 +41,31 @@ std::vector<double> from_blob(const SQLite::Column& column) {
     sample = std::bit_cast<double>(bits);
   }
   return samples;
+}
+
+// Of the blob of the samples, then of the values of the statistics as such a blob, by name.
+std::int64_t checksum_of(const std::string& samples,
+                         const std::map<std::string, double>& statistics) {
+  std::vector<double> figures;
+  for (const auto& [name, figure] : statistics) {
+    // NULL in the database is one NaN.
+    figures.push_back(std::isnan(figure) ? statistics::not_a_number : figure);
+  }
+  const std::string bytes = samples + to_blob(figures);
+  return static_cast<std::int64_t>(
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+// A bit that flipped on the disk must not be shown as a time.
+void withhold_changed_figures(Series& series, const SQLite::Column& checksum) {
+  if (checksum.isNull()) return;
+  if (checksum_of(to_blob(series.samples), series.statistics) == checksum.getInt64()) return;
+  series.samples.clear();
+  series.statistics.clear();
+  series.outcome = Outcome::error;
+  series.reason =
+      "the stored figures have been changed or damaged: their checksum differs; measure the case "
+      "again with --resume --rerun";
 }
 
 nlohmann::json json_in(const SQLite::Column& column) {
@@ -130,19 +156,28 @@ StatisticsBySeries read_statistics(SQLite::Database& database, std::int64_t run_
 
 }  // namespace
 
-bool is_run_name(const std::string& name) {
+namespace {
+
+bool is_folder_name(const std::string& name, std::size_t most_bytes) {
   const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
     return c == '/' || c == '\\' || c < 0x20 || c == 0x7f;
   });
   // SQLite's journals lie beside the file as assay.db-wal and the like.
   const bool is_of_database = name.starts_with("assay.db");
-  return !name.empty() && name.size() <= longest_run_name && name[0] != '.' && !has_bad &&
+  return !name.empty() && name.size() <= most_bytes && name[0] != '.' && !has_bad &&
          !is_of_database;
 }
 
+}  // namespace
+
+bool is_run_name(const std::string& name) { return is_folder_name(name, longest_run_name); }
+
 std::string name_in(const SQLite::Column& column) {
   std::string name = column.getString();
-  if (!is_run_name(name)) throw DamagedRow{"a run has a name that cannot be a folder name"};
+  constexpr std::size_t longest_of_file_systems = 255;
+  if (!is_folder_name(name, longest_of_file_systems)) {
+    throw DamagedRow{"a run has a name that cannot be a folder name"};
+  }
   return name;
 }
 
@@ -244,8 +279,8 @@ std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& 
                          "SELECT run_id, outcome, count(*) FROM cases GROUP BY run_id, outcome");
   std::map<std::int64_t, std::map<Outcome, int>> outcomes;
   while (rows.executeStep()) {
-    outcomes[rows.getColumn(0).getInt64()][stored_outcome(rows.getColumn(1).getString())] =
-        rows.getColumn(2).getInt();
+    const std::optional<Outcome> outcome = outcome_from_text(rows.getColumn(1).getString());
+    if (outcome) outcomes[rows.getColumn(0).getInt64()][*outcome] = rows.getColumn(2).getInt();
   }
   return outcomes;
 }
@@ -267,7 +302,8 @@ std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_
   SQLite::Statement series_rows(
       database,
       "SELECT series.id, case_id, pass, metric, part, rank, unit, series.outcome, series.reason, "
-      "clock, samples, lane, words FROM series JOIN cases ON cases.id = case_id WHERE run_id = ? "
+      "clock, samples, lane, words, checksum FROM series JOIN cases ON cases.id = case_id WHERE "
+      "run_id = ? "
       "ORDER BY case_id, position");
   series_rows.bind(1, run_id);
   while (series_rows.executeStep()) {
@@ -276,6 +312,7 @@ std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_
         known != statistics.end()) {
       series.statistics = std::move(known->second);
     }
+    withhold_changed_figures(series, series_rows.getColumn(13));
     cases[place.at(series_rows.getColumn(1).getInt64())].series.push_back(std::move(series));
   }
   read_artefacts(database, run_id, place, cases);
@@ -294,8 +331,8 @@ CaseWriter::CaseWriter(SQLite::Database& database)
                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_series_(database,
                      "INSERT INTO series (case_id, position, pass, metric, part, rank, unit, "
-                     "outcome, reason, clock, samples, lane, words) "
-                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+                     "outcome, reason, clock, samples, lane, words, checksum) "
+                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       insert_statistic_(database,
                         "INSERT INTO statistics (series_id, name, value) VALUES (?, ?, ?)"),
       artefacts_(database) {}
@@ -360,6 +397,7 @@ void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const
   insert_series_.bind(11, samples.data(), static_cast<int>(samples.size()));
   insert_series_.bind(12, series.lane);
   insert_series_.bind(13, series.words.empty() ? std::string() : dump(series.words));
+  insert_series_.bind(14, checksum_of(samples, series.statistics));
   insert_series_.exec();
 
   const std::int64_t series_id = database_.getLastInsertRowid();

@@ -25,10 +25,11 @@ inline constexpr std::string_view newest_first = " ORDER BY order_time DESC, id 
 
 RunInfo read_run(SQLite::Statement& row);
 
-inline constexpr std::size_t longest_run_name = 200;
+inline constexpr std::size_t longest_run_name = 200;  // bytes
 
 // A run's name becomes a folder beside the database.
 bool is_run_name(const std::string& name);
+// As is_run_name, of a stored name: earlier versions numbered names beyond longest_run_name.
 std::string name_in(const SQLite::Column& column);
 Outcome stored_outcome(const std::string& text);
 
@@ -43,7 +44,7 @@ void update_run(SQLite::Database& database, std::int64_t run_id, const std::stri
 void arrange(SQLite::Database& database, std::int64_t run_id,
              const std::map<std::string, std::int64_t>& places);
 
-// By run id.
+// By run id, without outcomes that no assay wrote.
 std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& database);
 
 // By ordinal.

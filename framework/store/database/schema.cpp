@@ -97,8 +97,14 @@ CREATE TABLE artefacts (
 ) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<MigrationStep, 3> steps_so_far{
-    {{1, version_1}, {2, version_2}, {3, version_3}}};
+// `checksum`: CRC-32 of `samples` and of the stored statistics; NULL for series of earlier
+// versions.
+constexpr const char* version_4 = R"sql(
+ALTER TABLE series ADD COLUMN checksum INTEGER;
+)sql";
+
+constexpr std::array<MigrationStep, 4> steps_so_far{
+    {{1, version_1}, {2, version_2}, {3, version_3}, {4, version_4}}};
 
 }  // namespace
 

@@ -43,6 +43,27 @@ std::string what_is_wrong_with_name(std::string_view name) {
   return {};
 }
 
+// A duration, a deviation and a count have no sign. "" where there is no such figure below zero.
+std::string what_is_negative(const Series& series) {
+  const auto negative = [](double figure) { return figure < 0; };
+  const bool is_duration = series.metric == "time" || !series.clock.empty();
+  if (is_duration && std::any_of(series.samples.begin(), series.samples.end(), negative)) {
+    return fmt::format("has a negative time, {} s",
+                       *std::find_if(series.samples.begin(), series.samples.end(), negative));
+  }
+  const std::set<std::string> of_times{"value", "mean", "median", "min", "max",
+                                       "sum",   "p5",   "p95",    "q1",  "q3"};
+  const std::set<std::string> unsigned_ones{"n", "std", "std_population", "iqr"};
+  for (const auto& [name, figure] : series.statistics) {
+    const bool has_no_sign =
+        unsigned_ones.contains(name) || (is_duration && of_times.contains(name));
+    if (has_no_sign && negative(figure)) {
+      return fmt::format("has a negative {}, {}", name, figure);
+    }
+  }
+  return {};
+}
+
 using SpanPlace = std::tuple<std::string, std::string, std::string, int>;  // pass, part, lane, rank
 
 SpanPlace span_place(const Series& series) {
@@ -120,7 +141,7 @@ std::string what_is_wrong_with(const Series& series) {
     return "has both words and numbers";
   }
   if (series.rank < 0) return fmt::format("is of rank {}", series.rank);
-  return {};
+  return what_is_negative(series);
 }
 
 std::vector<std::string> drop_bad_spans(std::vector<Series>& all) {

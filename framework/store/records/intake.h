@@ -20,7 +20,8 @@ inline constexpr std::size_t longest_name = 1024;  // bytes of a part, a lane, a
 // One line of UTF-8 text of at most `longest_name` bytes, without control characters.
 bool is_one_line(std::string_view text);
 
-// "has a part with a line break"; "" where the names, words and samples can be kept.
+// "has a part with a line break", "has a negative std, -1"; "" where the names, words and figures
+// can be kept.
 std::string what_is_wrong_with(const Series& series);
 
 // Takes out each span whose end is not a number or lies before its beginning, and the beginnings
