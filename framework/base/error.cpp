@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
+
 namespace assay {
 
 std::string Diagnostic::text() const {
@@ -12,7 +14,8 @@ std::string Diagnostic::text() const {
   } else if (where.line > 0) {
     place = fmt::format("line {}, column {}: ", where.line, where.column);
   }
-  return hint.empty() ? place + message : place + message + "; " + hint;
+  const std::string what = shortened(message);
+  return hint.empty() ? place + what : place + what + "; " + shortened(hint);
 }
 
 std::string Error::text() const {

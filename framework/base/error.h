@@ -31,7 +31,8 @@ struct Diagnostic {
   std::string message;
   std::string hint;
 
-  // "file:line:column: message; hint", without the unknown parts.
+  // "file:line:column: message; hint", without the unknown parts, and of a long value the
+  // beginning.
   std::string text() const;
 };
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace assay {
 
 // Neither function throws: a closed terminal or a full disk loses the text, and the run goes on.
@@ -16,14 +18,15 @@ void write_out(std::string_view text);
 // A message to a person, to standard error without a buffer.
 void write_error(std::string_view text);
 
+// The same for text in which imported names, titles or reasons may stand: they control no terminal.
 template <typename... Values>
 void print_out(fmt::format_string<Values...> text, Values&&... values) {
-  write_out(fmt::format(text, std::forward<Values>(values)...));
+  write_out(printable_on_terminal(fmt::format(text, std::forward<Values>(values)...)));
 }
 
 template <typename... Values>
 void print_error(fmt::format_string<Values...> text, Values&&... values) {
-  write_error(fmt::format(text, std::forward<Values>(values)...));
+  write_error(printable_on_terminal(fmt::format(text, std::forward<Values>(values)...)));
 }
 
 // Flushes standard output. Returns why some of the printed text was lost ("No space left on

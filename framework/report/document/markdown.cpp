@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/text.h"
+#include "report/document/inert.h"
 #include "report/document/markdown_table.h"
 
 namespace assay::report {
@@ -48,20 +50,21 @@ std::string link_target(const std::string& path) {
 
 struct ToMarkdown {
   std::string operator()(const Heading& heading) const {
-    return std::string(static_cast<std::size_t>(heading.level), '#') + " " + heading.text + "\n";
+    return std::string(static_cast<std::size_t>(heading.level), '#') + " " +
+           inert_line(heading.text) + "\n";
   }
   std::string operator()(const Paragraph& paragraph) const {
-    const std::string& text = paragraph.text;
+    const std::string text = inert(paragraph.text);
     return text.empty() || text.back() != '\n' ? text + "\n" : text;
   }
   std::string operator()(const TableSection& table) const { return markdown_table(table); }
   std::string operator()(const TextSection& text) const { return fenced(text.language, text.text); }
   std::string operator()(const Picture& figure) const {
-    return fmt::format("![{}]({})\n", figure.alternative, link_target(figure.path));
+    return fmt::format("![{}]({})\n", escape_cell(figure.alternative), link_target(figure.path));
   }
   std::string operator()(const List& list) const {
     std::string text;
-    for (const std::string& item : list.items) text += "- " + item + "\n";
+    for (const std::string& item : list.items) text += "- " + inert(item) + "\n";
     return text;
   }
   std::string operator()(const Links& links) const {
@@ -72,12 +75,14 @@ struct ToMarkdown {
     return "As a file: " + join(items, ", ") + "\n";
   }
   std::string operator()(const FoldBegin& fold) const {
-    return fmt::format("<details>\n<summary>{}</summary>\n", escape_html(fold.summary));
+    return fmt::format("<details>\n<summary>{}</summary>\n",
+                       escape_html(printable_line(fold.summary)));
   }
   std::string operator()(const FoldEnd&) const { return "</details>\n"; }
   std::string operator()(const Details& details) const {
     return fmt::format("<details>\n<summary>{}</summary>\n\n{}\n</details>\n",
-                       escape_html(details.summary), fenced(details.language, details.text));
+                       escape_html(printable_line(details.summary)),
+                       fenced(details.language, details.text));
   }
 };
 
@@ -85,8 +90,8 @@ std::string without_markdown(const std::string& item) {
   std::string text;
   for (std::size_t i = 0; i < item.size(); ++i) {
     const bool bold = item.compare(i, 2, "**") == 0;
-    const bool escape =
-        item[i] == '\\' && i + 1 < item.size() && (item[i + 1] == '|' || item[i + 1] == '<');
+    const bool escape = item[i] == '\\' && i + 1 < item.size() &&
+                        std::string_view("|<([").find(item[i + 1]) != std::string_view::npos;
     if (bold) {
       ++i;
     } else if (!escape) {
@@ -118,12 +123,12 @@ struct ToTerminal {
 }  // namespace
 
 Result<std::string> to_markdown(const Document& document) {
-  std::string text = document.title.empty() ? "" : "# " + document.title + "\n";
+  std::string text = document.title.empty() ? "" : "# " + inert_line(document.title) + "\n";
   for (const Section& section : document.sections) {
     if (!text.empty()) text += '\n';
     text += std::visit(ToMarkdown(), section);
   }
-  return text;
+  return printable(text);
 }
 
 std::string to_terminal(const Document& document, std::size_t width) {
@@ -133,11 +138,11 @@ std::string to_terminal(const Document& document, std::size_t width) {
     const std::string part = std::visit(ToTerminal{width}, section);
     if (part.empty()) continue;
     if (!text.empty()) text += '\n';
-    if (!heading.empty()) text += heading + "\n\n";
+    if (!heading.empty()) text += printable_line(heading) + "\n\n";
     heading.clear();
     text += part;
   }
-  return text;
+  return printable(text);
 }
 
 }  // namespace assay::report

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace assay::report {
@@ -53,9 +54,9 @@ struct LaidOut {
 LaidOut lay_out(const TableColumn& column, std::size_t margin, bool escape) {
   LaidOut laid;
   laid.align = column.align ? column.align : column.numeric ? 'r' : 'l';
-  laid.header = escape ? escape_cell(column.name) : column.name;
+  laid.header = escape ? escape_cell(column.name) : printable_line(column.name);
   for (const std::string& cell : column.cells)
-    laid.cells.push_back(escape ? escape_cell(cell) : cell);
+    laid.cells.push_back(escape ? escape_cell(cell) : printable_line(cell));
   if (column.numeric && laid.align == 'r') {
     laid.cells = on_the_point(laid.cells, column.signs);
   } else {
@@ -99,13 +100,18 @@ std::string block_of(const std::vector<const LaidOut*>& columns, std::size_t row
 
 std::string escape_cell(const std::string& text) {
   std::string escaped;
-  for (const char c : text) {
-    if (c == '|' || c == '<') escaped += '\\';
-    if (c == '\n' || c == '\r') {
-      escaped += ' ';
-    } else {
-      escaped += c;
+  std::size_t backslashes = 0;  // right before
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const char before = i > 0 ? text[i - 1] : '\0';
+    const bool link = (before == ']' && c == '(') || (before == '!' && c == '[');
+    if (c == '|' || c == '<' || link) {
+      // A backslash of the text's own would escape the one that is added.
+      escaped.append(backslashes, '\\');
+      escaped += '\\';
     }
+    backslashes = c == '\\' ? backslashes + 1 : 0;
+    escaped += c == '\n' || c == '\r' ? ' ' : c;
   }
   return escaped;
 }
