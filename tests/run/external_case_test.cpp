@@ -119,7 +119,7 @@ TEST_F(External, ASeriesMustBeOneOfTheCase) {
       {R"("pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [1, null])",
        "'time' of 'forward' has nan as sample 2"},
       {R"("pass": "forward", "metric": "time", "unit": "s", "clock": "wall", "samples": [-0.5])",
-       "'time' of 'forward' has -0.5 s as sample 1"},
+       "'time' of 'forward' has a negative time, -0.5 s"},
       {R"("pass": "forward", "metric": "time", "unit": "ms", "clock": "wall", "samples": [1])",
        "'time' of 'forward' is in 'ms', not in s"},
       {R"("pass": "forward", "metric": "time", "unit": "byte", "clock": "wall", "samples": [1])",
