@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -68,8 +69,10 @@ Result<void> run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) {
+  // gnuplot takes two quotes at the beginning for an empty text: those stand in double quotes.
+  const std::size_t quotes = std::min(text.find_first_not_of('\''), text.size());
+  std::string result = quotes == 0 ? "'" : '"' + text.substr(0, quotes) + "\" . '";
+  for (const char c : std::string_view(text).substr(quotes)) {
     if (c == '\'') result += '\'';
     result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
@@ -97,6 +100,7 @@ Result<void> draw(const std::string& script, const std::filesystem::path& svg) {
   auto done = run({"gnuplot", file.string()});
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
+  if (!done) std::filesystem::remove(svg, ignored);  // half a picture
   return done;
 }
 

@@ -114,6 +114,39 @@ TEST_F(Plots, LabelsAreNeverCommands) {
   EXPECT_TRUE(std::filesystem::exists(svg));
 }
 
+// gnuplot reads '' at the beginning of a text as its end.
+TEST_F(Plots, ALabelMayBeginWithApostrophes) {
+  for (const std::string name : {"'", "''", "'quoted'", "'''three", "'tis 100%", "it's"}) {
+    PlotData data = two_lines();
+    data.title = data.x_label = data.lines[0].name = name;
+    data.x_categories = {name, "xl"};
+    std::filesystem::create_directories(folder_);
+    const auto svg = folder_ / "apostrophe.svg";
+    const auto drawn = draw(gnuplot_script(data, svg), svg);
+    if (!drawn && drawn.error().text().find("not installed") != std::string::npos) {
+      GTEST_SKIP() << "gnuplot is not installed";
+    }
+    ASSERT_TRUE(drawn) << name << ": " << drawn.error().text();
+    const std::string picture = read_file(svg.string()).value();
+    EXPECT_TRUE(picture.ends_with("</svg>\n\n") || picture.ends_with("</svg>\n")) << name;
+    std::string shown = name;
+    for (std::size_t at = 0; (at = shown.find('\'', at)) != std::string::npos; at += 5) {
+      shown.replace(at, 1, "&#39;");
+    }
+    EXPECT_TRUE(picture.find(">" + shown + "<") != std::string::npos ||
+                picture.find(">" + name + "<") != std::string::npos)
+        << name;
+  }
+}
+
+TEST_F(Plots, APictureThatFailsLeavesNoHalfOfIt) {
+  std::filesystem::create_directories(folder_);
+  const auto svg = folder_ / "half.svg";
+  const auto drawn = draw(script_opening(svg, 300, 200) + "plot x\nplot nonsense(\n", svg);
+  EXPECT_FALSE(drawn);
+  EXPECT_FALSE(std::filesystem::exists(svg));
+}
+
 TEST_F(Plots, AreTheSameForTheSameData) {
   const char* const spec = "- plot: {x: seq_len, y: {metric: time}, series: [attention]}";
   if (rendered(lengths, spec).find("gnuplot is not") != std::string::npos)
