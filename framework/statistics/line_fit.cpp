@@ -19,4 +19,17 @@ LineFit fit_line(std::span<const double> x, std::span<const double> y) {
   return {xy / xx, yy == 0 ? 0 : xy * xy / (xx * yy)};
 }
 
+// Welford's updates, of two variables.
+void RunningLine::add(double x, double y) {
+  n_ += 1;
+  const double from_mean_x = x - mean_x_, from_mean_y = y - mean_y_;
+  mean_x_ += from_mean_x / n_;
+  mean_y_ += from_mean_y / n_;
+  xx_ += from_mean_x * (x - mean_x_);
+  xy_ += from_mean_x * (y - mean_y_);
+  yy_ += from_mean_y * (y - mean_y_);
+}
+
+LineFit RunningLine::fit() const { return {xy_ / xx_, yy_ == 0 ? 0 : xy_ * xy_ / (xx_ * yy_)}; }
+
 }  // namespace assay::statistics

@@ -13,4 +13,17 @@ struct LineFit {
 // x and y have equal lengths, and x at least two distinct values. Equal y give slope 0 and r2 0.
 LineFit fit_line(std::span<const double> x, std::span<const double> y);
 
+// The same over points that come one after another, each in constant time.
+class RunningLine {
+ public:
+  void add(double x, double y);
+  // Needs two distinct x.
+  LineFit fit() const;
+
+ private:
+  double n_ = 0;
+  double mean_x_ = 0, mean_y_ = 0;
+  double xx_ = 0, xy_ = 0, yy_ = 0;  // sums of products of the distances from the means
+};
+
 }  // namespace assay::statistics

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "statistics/bootstrap.h"
+#include "statistics/line_fit.h"
 #include "statistics/quantiles.h"
 #include "statistics/sample_order.h"
 #include "statistics/summary.h"
@@ -267,6 +268,23 @@ TEST(SampleOrder, CorrelationAndDriftAreFoundInNoise) {
   }
   EXPECT_GE(autocorrelated, 99);
   EXPECT_GE(drifting, 95);
+}
+
+// Points on y = 3 − 2x, but for one. R² by hand: xy²/(xx·yy) of x −1.5 … 1.5, y 3, 1, −1, 1.
+TEST(RunningLine, IsTheLineOfAllPointsSoFar) {
+  RunningLine line;
+  line.add(0, 3);
+  line.add(1, 1);
+  EXPECT_DOUBLE_EQ(line.fit().slope, -2);
+  EXPECT_DOUBLE_EQ(line.fit().r2, 1);
+  line.add(2, -1);
+  line.add(3, 1);
+  EXPECT_DOUBLE_EQ(line.fit().slope, -0.8);
+  EXPECT_DOUBLE_EQ(line.fit().r2, 0.4);
+  RunningLine flat;
+  for (const double x : {1.0, 2.0, 3.0}) flat.add(x, 0.1);
+  EXPECT_EQ(flat.fit().slope, 0);
+  EXPECT_EQ(flat.fit().r2, 0);
 }
 
 }  // namespace

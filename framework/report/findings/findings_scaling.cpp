@@ -39,20 +39,24 @@ struct Fit {
 };
 
 // log y = c + exponent · log x by least squares; R² is the share of the variance it explains.
-Fit fit_of(Points::const_iterator begin, Points::const_iterator end) {
-  std::vector<double> x, y;
-  for (auto at = begin; at != end; ++at) {
-    x.push_back(std::log(at->first));
-    y.push_back(std::log(at->second));
+class PowerLaw {
+ public:
+  void add(const std::pair<double, double>& point) {
+    line_.add(std::log(point.first), std::log(point.second));
   }
-  const statistics::LineFit line = statistics::fit_line(x, y);
-  Fit fit;
-  fit.exponent = line.slope;
-  fit.r2 = line.r2;
-  fit.from = begin->first;
-  fit.to = std::prev(end)->first;
-  return fit;
-}
+  Fit over(double from, double to) const {
+    const statistics::LineFit line = line_.fit();
+    Fit fit;
+    fit.exponent = line.slope;
+    fit.r2 = line.r2;
+    fit.from = from;
+    fit.to = to;
+    return fit;
+  }
+
+ private:
+  statistics::RunningLine line_;
+};
 
 double on_the_line(const Fit& fit, const std::pair<double, double>& anchor, double x) {
   return anchor.second * std::pow(x / anchor.first, fit.exponent);
@@ -67,13 +71,16 @@ std::optional<Fit> best_fit(const Points& points) {
       points.back().first / begin->first < least_span) {
     return std::nullopt;
   }
-  Fit fit = fit_of(begin, points.end());
+  PowerLaw law;
+  for (auto at = points.end(); at != begin;) law.add(*--at);
+  Fit fit = law.over(begin->first, points.back().first);
   while (begin != points.begin()) {
     const auto next = std::prev(begin);
     const double expected = on_the_line(fit, *begin, next->first);
     if (std::abs(std::log(next->second / expected)) > std::log(1 + off_the_line)) break;
     begin = next;
-    fit = fit_of(begin, points.end());
+    law.add(*begin);
+    fit = law.over(begin->first, points.back().first);
   }
   const double change = std::abs(fit.exponent) * std::log(fit.to / fit.from);
   if (fit.r2 < least_r2 || change < std::log(least_change)) return std::nullopt;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "rendering.h"
 
 namespace assay::report {
@@ -72,6 +74,16 @@ TEST(Claims, OfOptionsWithoutADifferenceThereAreNone) {
                        "flash,32,forward,2,0.3,9\nflash,64,forward,2.05,0.3,9\n",
                        "- findings: [speedup]"),
               Not(HasSubstr("best")));
+}
+
+// Each further point is a constant effort: with a fit anew of all points this takes minutes.
+TEST(Scaling, ACurveOfManyPointsIsFollowedToItsBeginning) {
+  std::string csv = "seq_len,pass,time.mean [ms]\n";
+  for (int n = 1; n <= 100'000; ++n) {
+    csv += fmt::format("{},forward,{:.12g}\n", n, 1e-3 * std::pow(n, 1.5));
+  }
+  EXPECT_THAT(markdown(csv, "- findings: [scaling]"),
+              HasSubstr("**forward time grows as seq_len^1.50** from 1 to 100,000."));
 }
 
 // Launches take 20 us: the times up to 1024 are theirs, the rest grows as the square.
