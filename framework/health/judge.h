@@ -12,6 +12,7 @@ struct Needs {
   int processes = 1;         // of ours on each of them
   double cores = 1;          // at a time
   double cores_there = 1;    // usable ones
+  int ranks = 1;             // of the case
 };
 
 // Others may use this many cores unnoticed: the largest of a quarter of one, 2 % of the case's

@@ -72,6 +72,17 @@ TEST_F(AcceptWorkersTest, ThoseThatDoNotArriveInTimeAreNamed) {
   EXPECT_THAT(versions.error().text(), HasSubstr("ranks 0, 2 did not start within 1"));
 }
 
+TEST_F(AcceptWorkersTest, TheLimitOfMemoryHoldsWhileTheyStart) {
+  for (int rank = 0; rank < 3; ++rank) add_worker("exec sleep 1000");
+  ::setenv(memory_limit_variable, "100 KiB", 1);
+  const auto versions = accepted();
+  ::unsetenv(memory_limit_variable);
+  ASSERT_FALSE(versions);
+  EXPECT_TRUE(is_out_of_memory(versions.error()));
+  EXPECT_THAT(versions.error().text(), HasSubstr("the limit of ASSAY_HOST_MEMORY_LIMIT is 100"));
+  EXPECT_THAT(versions.error().text(), HasSubstr("while 3 workers started"));
+}
+
 TEST_F(AcceptWorkersTest, TwoOfTheSameRankAreRefused) {
   add_worker("exec sleep 1000");
   add_worker("exec sleep 1000");

@@ -189,6 +189,29 @@ TEST_F(HealthPolicyTest, DiscardNamesThePassesAndKeepsTheSamples) {
   EXPECT_THAT(run("discard", {{}}).facts.discarded, IsEmpty());
 }
 
+// Ranks that wait for each other's turn on a core measure the scheduler.
+TEST_F(HealthPolicyTest, MoreRanksThanCoresAreMarkedAndNotTriedAgain) {
+  health::Needs needs;
+  needs.cores = needs.cores_there = 2;
+  for (const int ranks : {2, 8}) {
+    needs.ranks = ranks;
+    WatchedCase watched(watch_, needs, "retry");
+    be({});
+    watched.begin();
+    watched.end(measure({}));
+    EXPECT_FALSE(watched.next_try());
+    const auto kept = watched.conclude();
+    ASSERT_TRUE(kept);
+    if (ranks == 2) {
+      EXPECT_THAT(kept->facts.marks, IsEmpty());
+      continue;
+    }
+    ASSERT_EQ(kept->facts.marks.size(), 1u);
+    EXPECT_EQ(kept->facts.marks[0].mark, "crowded");
+    EXPECT_EQ(kept->facts.marks[0].reason, "8 ranks share 2 cores");
+  }
+}
+
 TEST_F(HealthPolicyTest, ASkippedCaseHasNoHealth) {
   const CaseEnd end = run("mark", {{.outcome = Outcome::skipped}});
   EXPECT_TRUE(end.facts.health.is_null());
@@ -240,6 +263,7 @@ TEST_F(NeedsTest, OnTheCpuACaseNeedsEveryCoreOrItsThreads) {
   EXPECT_EQ(needs("cpu", 2, "3").cores, 6);
   EXPECT_EQ(needs("cpu", 1, "many").cores, 8);
   EXPECT_THAT(needs("cpu", 2, nullptr).devices, IsEmpty());
+  EXPECT_EQ(needs("cpu", 2, nullptr).ranks, 2);
 }
 
 TEST_F(NeedsTest, OnGpusACaseNeedsOneAndTwoCoresARank) {

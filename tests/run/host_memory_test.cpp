@@ -127,6 +127,22 @@ TEST(MemoryGuardTest, CountsOnceWhatAForkShares) {
   EXPECT_TRUE(MemoryGuard(own / 2).look({parent.pid()}).stop);
 }
 
+// A short case has given its memory back before the next look.
+TEST(MemoryGuardTest, LooksBackAtWhatWasHeldForAMoment) {
+  const Idle process([] {
+    void* filled = ::mmap(nullptr, large, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (filled == MAP_FAILED) ::_exit(1);
+    ::munmap(filled, large);
+  });
+  const MemoryGuard guard(resident_bytes(process.pid()) + large / 2);
+  EXPECT_FALSE(guard.look({process.pid()}).stop);
+  EXPECT_TRUE(guard.look_back({process.pid()}).stop);
+  EXPECT_FALSE(MemoryGuard(std::nullopt).look_back({process.pid()}).stop);
+  guard.begin({process.pid()});  // the next case answers for its own memory alone
+  EXPECT_FALSE(guard.look_back({process.pid()}).stop);
+}
+
 TEST(MemoryGuardTest, StopsBeyondTheLimitAndNamesBothAndTheLargest) {
   const MemoryGuard guard(3 * gib);
   EXPECT_FALSE(guard.judge({gib, gib}, HostMemory{64 * gib, 50 * gib}).stop);

@@ -52,6 +52,18 @@ class ResolveTest : public ::testing::Test {
   store::Parameters parameters_;
 };
 
+TEST_F(ResolveTest, RanksThatCouldNotEvenStartAreLeftOut) {
+  machine_.memory_bytes = std::int64_t{16} << 30;
+  parameters_["world_size"] = std::int64_t{8};
+  EXPECT_FALSE(resolved(true).skipped);
+  parameters_["world_size"] = std::int64_t{4096};
+  const ResolvedCase large = resolved(true);
+  ASSERT_TRUE(large.skipped);
+  EXPECT_THAT(*large.skipped, HasSubstr("world_size 4096 needs at least 256.00 GiB"));
+  machine_.no_place = [](int, int, bool) { return std::nullopt; };  // on nodes of their own
+  EXPECT_FALSE(resolved(true).skipped);
+}
+
 TEST_F(ResolveTest, WithoutAGpuEverythingGoesToTheCpuAndTheWallClock) {
   const ResolvedCase on_cpu = resolved(true);
   EXPECT_EQ(parameter(on_cpu, "device"), "cpu");

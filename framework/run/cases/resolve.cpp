@@ -138,6 +138,9 @@ class Resolver {
                          gpus);
     }
     if (store::text_of(parameters_, "backend") == "nccl" && !on_cuda()) return "NCCL needs GPUs";
+    if (!no_place) {
+      if (auto reason = reason_of_memory(world_size)) return reason;
+    }
     if (auto reason = reason_of_device()) return reason;
     if (world_size > 1 && store::text_of(parameters_, "backend") == "none") {
       return "several ranks need a backend, gloo or nccl";
@@ -150,6 +153,18 @@ class Resolver {
       if (case_.external != nullptr) return "external programs are run by --launcher local alone";
     }
     return without_library_;
+  }
+
+  // Ranks that hold nothing yet need memory as well, each for a process with LibTorch.
+  std::optional<std::string> reason_of_memory(std::int64_t world_size) const {
+    constexpr std::int64_t least_of_a_worker = std::int64_t{64} << 20;
+    const std::int64_t memory = around_.machine.memory_bytes;
+    if (case_.external != nullptr || memory <= 0 || world_size <= memory / least_of_a_worker) {
+      return {};
+    }
+    return fmt::format(
+        "world_size {} needs at least {} for its worker processes, this machine has {}", world_size,
+        human_size(world_size * least_of_a_worker), human_size(memory));
   }
 
   std::optional<std::string> reason_of_device() const {

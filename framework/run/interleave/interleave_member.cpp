@@ -32,7 +32,7 @@ class Member : public InterleaveMember {
     if (end.reusable && !resolved_.fresh_workers) resources_.pool.add(std::move(group));
   }
   CaseEnd not_started(const Error& error) const {
-    return {.outcome = Outcome::crashed,
+    return {.outcome = is_out_of_memory(error) ? Outcome::oom : Outcome::crashed,
             .reason = error.text(),
             .interrupted = resources_.interrupt.stop_now() || is_stopped_by_user(error)};
   }

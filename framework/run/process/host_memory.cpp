@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view ran_out = "host memory ran out";
+
 // The number after `name` in lines of "name: number" or "name number".
 std::optional<std::int64_t> number_behind(const fs::path& file, const std::string& name) {
   std::ifstream stream(file);
@@ -101,6 +103,15 @@ std::int64_t proportional_bytes(pid_t pid) {
   return kib ? *kib * 1024 : resident_bytes(pid);
 }
 
+std::int64_t peak_bytes(pid_t pid) {
+  const auto kib = number_behind(fmt::format("/proc/{}/status", pid), "VmHWM:");
+  return kib ? *kib * 1024 : 0;
+}
+
+void forget_peak(pid_t pid) {
+  std::ofstream(fmt::format("/proc/{}/clear_refs", pid)) << "5";  // sets the peak to what it holds
+}
+
 OutOfMemoryKills::OutOfMemoryKills(const fs::path& root) : file_(root / "proc/vmstat") {
   for (const GroupFiles& files : versions) {
     const fs::path mount = root / fs::path(files.root).relative_path();
@@ -150,6 +161,26 @@ MemoryGuard::Look MemoryGuard::look(const std::vector<pid_t>& processes) const {
   return look.stop ? judge_by(proportional_bytes) : look;
 }
 
+void MemoryGuard::begin(const std::vector<pid_t>& processes) const {
+  if (!limit_bytes_) return;
+  for (const pid_t process : processes) {
+    for (const int member : health::ProcessTable("/proc", process).family()) forget_peak(member);
+  }
+}
+
+MemoryGuard::Look MemoryGuard::look_back(const std::vector<pid_t>& processes) const {
+  if (!limit_bytes_ || processes.empty()) return {};
+  std::vector<std::int64_t> held;
+  for (const pid_t process : processes) {
+    held.push_back(0);
+    for (const int member : health::ProcessTable("/proc", process).family()) {
+      const std::int64_t given_back = peak_bytes(member) - resident_bytes(member);
+      held.back() += proportional_bytes(member) + std::max<std::int64_t>(given_back, 0);
+    }
+  }
+  return judge(held, std::nullopt);
+}
+
 MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
                                      std::optional<HostMemory> host) const {
   Look look;
@@ -160,8 +191,8 @@ MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
   if (limit_bytes_) {
     room = *limit_bytes_ - held;
     if (room < 0) {
-      look.stop = fmt::format("host memory ran out: {} in use, the limit of {} is {}",
-                              human_size(held), memory_limit_variable, human_size(*limit_bytes_));
+      look.stop = fmt::format("{}: {} in use, the limit of {} is {}", ran_out, human_size(held),
+                              memory_limit_variable, human_size(*limit_bytes_));
     }
   }
   if (host) {
@@ -171,9 +202,9 @@ MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
     room = std::min(room, host->available - reserve);
     // Stopping a small worker does not help against another program that filled the machine.
     if (host->available < reserve && held > host->total / 10 && !look.stop) {
-      look.stop = fmt::format(
-          "host memory ran out: {} in use, {} of {} left; stopped before the machine swaps",
-          human_size(held), human_size(host->available), human_size(host->total));
+      look.stop =
+          fmt::format("{}: {} in use, {} of {} left; stopped before the machine swaps", ran_out,
+                      human_size(held), human_size(host->available), human_size(host->total));
     }
   }
   // No process fills memory faster than about 16 GiB/s.
@@ -181,6 +212,10 @@ MemoryGuard::Look MemoryGuard::judge(const std::vector<std::int64_t>& resident,
   look.next_ms =
       static_cast<int>(std::clamp(static_cast<double>(room) / bytes_per_ms, 20.0, 500.0));
   return look;
+}
+
+bool is_out_of_memory(const Error& error) {
+  return !error.diagnostics.empty() && error.diagnostics.front().message.starts_with(ran_out);
 }
 
 }  // namespace assay::run

@@ -43,6 +43,10 @@ class OutOfMemoryKills {
   std::int64_t before_ = 0;
 };
 
+// The most that the process has held at once, since it began or since forget_peak().
+std::int64_t peak_bytes(pid_t pid);
+void forget_peak(pid_t pid);
+
 // Limits all workers of a case together: a size such as "8 GiB", or a number of bytes.
 inline constexpr const char* memory_limit_variable = "ASSAY_HOST_MEMORY_LIMIT";
 
@@ -64,11 +68,18 @@ class MemoryGuard {
   };
   // Counts the descendants of each process with it.
   Look look(const std::vector<pid_t>& processes) const;
+  // What a case held at once and has given back before anybody looked, from begin() to look_back().
+  // Without a limit both do nothing.
+  void begin(const std::vector<pid_t>& processes) const;
+  Look look_back(const std::vector<pid_t>& processes) const;
   // resident: bytes of each worker, not empty.
   Look judge(const std::vector<std::int64_t>& resident, std::optional<HostMemory> host) const;
 
  private:
   std::optional<std::int64_t> limit_bytes_;
 };
+
+// Whether it is what Look::stop says.
+bool is_out_of_memory(const Error& error);
 
 }  // namespace assay::run

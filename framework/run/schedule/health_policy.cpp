@@ -21,6 +21,7 @@ health::Needs needs_of(const ResolvedCase& resolved, const health::CpuSource& cp
   const int ranks = world_size_of(resolved);
   const bool on_cuda = store::text_of(resolved.request.parameters, "device") == "cuda";
   needs.cores_there = cpus.cores();
+  needs.ranks = ranks;
   needs.cores = cores_needed(ranks, on_cuda, cpus, threads);
   if (!on_cuda) return needs;
   for (int device = 0; device < ranks; ++device) needs.devices.push_back(device);
@@ -89,6 +90,12 @@ std::optional<CaseEnd> WatchedCase::conclude() {
   store::CaseFacts& facts = kept.end.facts;
   facts.health = std::move(kept.health);
   facts.marks.insert(facts.marks.end(), kept.marks.begin(), kept.marks.end());
+  // Not among the marks of a try: the next one would be no better.
+  if (!nodes_ && needs_.ranks > needs_.cores_there) {
+    facts.marks.push_back({"crowded", "",
+                           fmt::format("{} ranks share {} core{}", needs_.ranks, needs_.cores_there,
+                                       needs_.cores_there == 1 ? "" : "s")});
+  }
   if (policy_ == "discard" && kept.end.outcome == Outcome::ok && !kept.marks.empty()) {
     facts.discarded = discarded_by(kept);
   }

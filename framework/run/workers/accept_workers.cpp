@@ -8,7 +8,6 @@
 #include "base/clock_duration.h"
 #include "base/text.h"
 #include "run/node/rank_process.h"
-#include "run/process/host_memory.h"
 #include "run/process/loading.h"
 #include "wire/arrivals.h"
 
@@ -41,7 +40,9 @@ class Acceptance {
           return stopped_by_user("the workers started");
         }
       }
-      wait();
+      const auto next_look = within_memory(bounds->memory, workers_);
+      if (!next_look) return tl::unexpected(next_look.error());
+      wait(*next_look);
       for (Worker& worker : workers_) worker.read_output();
       if (auto taken = take_arrivals(); !taken) return tl::unexpected(taken.error());
       if (auto alive = look_for_deaths(); !alive) return tl::unexpected(alive.error());
@@ -63,14 +64,14 @@ class Acceptance {
     return workers_.size() > 1 ? ranks_in_words(ranks) : "the worker";
   }
 
-  void wait() {
+  void wait(std::chrono::milliseconds longest) {
     std::vector<pollfd> watched;
     arrivals_.watch(watched);
     if (interrupt_ != nullptr) watched.push_back({interrupt_->descriptor(), POLLIN, 0});
     for (Worker& worker : workers_) {
       worker.process->watch(watched);
     }
-    ::poll(watched.data(), watched.size(), 1000);
+    ::poll(watched.data(), watched.size(), static_cast<int>(longest.count()));
   }
 
   Result<void> take_arrivals() {
@@ -116,6 +117,20 @@ class Acceptance {
 };
 
 }  // namespace
+
+Result<std::chrono::milliseconds> within_memory(const MemoryGuard& guard,
+                                                const std::vector<Worker>& workers) {
+  std::vector<pid_t> subreapers;
+  for (const Worker& worker : workers) {
+    if (const auto pid = worker.process->subreaper()) subreapers.push_back(*pid);
+  }
+  constexpr std::chrono::milliseconds without_looks(1000);  // their agents look, if they are any
+  if (subreapers.empty()) return without_looks;
+  const MemoryGuard::Look look = guard.look(subreapers);
+  if (!look.stop) return std::chrono::milliseconds(look.next_ms);
+  return fail(ExitCode::machine_lacks, fmt::format("{}, while {} started", *look.stop,
+                                                   counted(workers.size(), "worker", "workers")));
+}
 
 Result<store::Parameters> accept_workers(wire::Listener& listener, const std::string& token,
                                          std::vector<Worker>& workers, Interrupt* interrupt) {

@@ -50,6 +50,7 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
   group.memory_guard_ = *memory_guard;
   group.left_in_ = std::make_shared<TemporaryFolder>("artefacts");
   group.tool_ = tool;
+  auto next_look = Clock::now();
   for (int rank = 0; rank < world_size; ++rank) {
     Process::Command command;
     command.arguments = {installation.executable.string(), "worker", "serve"};
@@ -71,6 +72,10 @@ Result<WorkerGroup> WorkerGroup::start(const Installation& installation, int wor
     auto worker = Worker::start(std::move(command));
     if (!worker) return tl::unexpected(worker.error());
     group.workers_.push_back(std::move(*worker));
+    if (Clock::now() < next_look) continue;
+    const auto looked = within_memory(*memory_guard, group.workers_);
+    if (!looked) return tl::unexpected(looked.error());
+    next_look = Clock::now() + *looked;
   }
   auto versions = accept_workers(*listener, token, group.workers_, interrupt);
   if (!versions) return tl::unexpected(versions.error());
@@ -203,22 +208,34 @@ void WorkerGroup::wait_and_read(const Interrupt& interrupt, int limit_ms,
   }
 }
 
+std::vector<pid_t> WorkerGroup::subreapers() const {
+  std::vector<pid_t> pids;
+  for (const Worker& worker : workers_) {
+    if (const auto pid = worker.process->subreaper()) pids.push_back(*pid);
+  }
+  return pids.size() < workers_.size() ? std::vector<pid_t>() : pids;
+}
+
 void WorkerGroup::guard_memory() {
   if (Clock::now() < case_.next_look) return;
-  std::vector<pid_t> subreapers;
-  for (const Worker& worker : workers_) {
-    if (const auto pid = worker.process->subreaper()) subreapers.push_back(*pid);
-  }
-  if (subreapers.size() < workers_.size()) {  // their agents look
+  const std::vector<pid_t> processes = subreapers();
+  if (processes.empty()) {
     case_.next_look = Clock::time_point::max();
     return;
   }
-  const MemoryGuard::Look look = memory_guard_.look(subreapers);
+  const MemoryGuard::Look look = memory_guard_.look(processes);
   case_.next_look = Clock::now() + milliseconds(look.next_ms);
   Worker& largest = workers_[look.largest];
   if (!look.stop || largest.done) return;
   largest.process->kill();
   largest.fail(Outcome::oom, *look.stop);
+}
+
+// A short case may have held and given back more than it may between two looks.
+void WorkerGroup::look_back_at_memory() {
+  if (any([](const Worker& worker) { return worker.failed() || !worker.done; })) return;
+  const MemoryGuard::Look look = memory_guard_.look_back(subreapers());
+  if (look.stop) workers_[look.largest].status = {Outcome::oom, *look.stop};
 }
 
 // Ranks that are not done answer in their status pages if they can still handle a signal.
@@ -265,6 +282,7 @@ void WorkerGroup::store_output(std::size_t failed) {
 
 void WorkerGroup::conclude() {
   CaseEnd& end = case_.end;
+  look_back_at_memory();
   std::vector<RankEnd> ranks;
   const bool late = any([](const Worker& worker) { return !worker.done; }) &&
                     !any([](const Worker& worker) { return worker.failed(); });
@@ -303,11 +321,12 @@ void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
            .time_limit_s = time_limit_s,
            .observed = !request.observers.empty(),
            .left = {cases_++, "", request.artefact_limit_bytes},
-           .next_look = Clock::now() + milliseconds(50)};
+           .next_look = Clock::now()};
   if (!left_in_->path().empty()) {
     case_.left.folder = (left_in_->path() / std::to_string(case_.left.case_number)).string();
   }
   kills_.begin();
+  memory_guard_.begin(subreapers());
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     workers_[rank].begin_case();
     workers_[rank].intake = store::SeriesIntake(static_cast<int>(rank));

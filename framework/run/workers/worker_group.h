@@ -70,7 +70,10 @@ class WorkerGroup {
   void take_messages(std::size_t rank, const ActivityListener& listener);
   void take(Worker& worker, const nlohmann::json& message);
   void look_for_death(std::size_t rank);
+  // Of all workers; empty where agents watch over them.
+  std::vector<pid_t> subreapers() const;
   void guard_memory();
+  void look_back_at_memory();
   void ask_for_status();
   void conclude();
   void merge_facts(std::size_t rank);
