@@ -90,6 +90,17 @@ TEST_F(RenderReport, ARunsOwnReportIsReplacedOnlyByItself) {
   EXPECT_EQ(content("results/lengths-1/plot-1.csv"), picture);
 }
 
+TEST_F(RenderReport, OfARunNeverGoesThroughALink) {
+  std::filesystem::create_directories(file("elsewhere"));
+  write("elsewhere/report.md", "another's");
+  std::filesystem::create_directory_symlink(file("elsewhere"), file("results/lengths-1"));
+  const auto refused = render({{"lengths-1"}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text(), HasSubstr("is a link"));
+  EXPECT_EQ(content("elsewhere/report.md"), "another's");
+  EXPECT_TRUE(render({{"lengths-1"}, {}, output("a.md")}));
+}
+
 TEST_F(RenderReport, SaysThatItReplacesAFileOfAnotherContent) {
   write("notes.md", "Mine.\n");
   EXPECT_TRUE(render({{"lengths-1"}, {}, output("notes.md")})->replaced);

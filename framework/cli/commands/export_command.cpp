@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
@@ -110,7 +111,7 @@ Result<ExitCode> export_command(const Arguments& arguments) {
               counted(carried.files, "file", "files"));
   }
   for (const std::string& problem : carried.problems) {
-    print_error("left out: {}\n", run::printable(problem));
+    print_error("left out: {}\n", printable(problem));
   }
   return ExitCode::ok;
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
@@ -69,7 +70,7 @@ Result<ExitCode> import_command(const Arguments& arguments) {
   if (!name) return tl::unexpected(name.error());
   for (const std::string& problem :
        artefacts.copy(file, results_folder(**values) / *name).problems) {
-    print_error("a file of the run is missing: {}\n", run::printable(problem));
+    print_error("a file of the run is missing: {}\n", printable(problem));
   }
   print_out("{}\n", *name);
   return ExitCode::ok;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
@@ -59,6 +60,12 @@ Result<ExitCode> print_runs(const po::variables_map& values) {
   if (!runs) return tl::unexpected(runs.error());
   const auto baselines = store::baselines(*database);
   if (!baselines) return tl::unexpected(baselines.error());
+  const auto damaged = database->damaged_runs();
+  if (!damaged) return tl::unexpected(damaged.error());
+  for (const store::DamagedRun& run : *damaged) {
+    print_error("assay: the run '{}' is damaged and left out: {}; the others are whole\n",
+                printable_line(run.name), printable_line(run.why));
+  }
   for (const store::RunSummary& run : *runs) {
     std::vector<std::string> counts;
     for (const auto& [outcome, count] : run.outcomes) {
@@ -67,8 +74,8 @@ Result<ExitCode> print_runs(const po::variables_map& values) {
     const std::string kept = store::baseline_name(run.info);
     const auto baseline = baselines->find(kept);
     const bool is_baseline = baseline != baselines->end() && baseline->second == run.info.name;
-    print_out("{:<28} {}  {}{}{}\n", run.info.name, run.info.started, join(counts, ", "),
-              run.info.finished.empty() ? "  (not finished)" : "",
+    print_out("{:<28} {}  {}{}{}\n", printable_line(run.info.name), run.info.started,
+              join(counts, ", "), run.info.finished.empty() ? "  (not finished)" : "",
               is_baseline ? fmt::format("  (baseline {})", kept) : "");
   }
   return ExitCode::ok;

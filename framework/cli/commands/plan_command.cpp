@@ -168,7 +168,7 @@ class Planner {
   }
 
   void flush() {
-    write_out(page_);
+    print_out("{}", page_);
     page_.clear();
   }
 

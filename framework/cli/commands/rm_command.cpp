@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
@@ -51,7 +52,7 @@ Result<void> remove_run(store::Database& database, const std::filesystem::path& 
   const auto files = database.remove_run(name);
   if (!files) return tl::unexpected(files.error());
   remove_files(results / name);
-  print_out("removed {}{}\n", run::printable(name),
+  print_out("removed {}{}\n", printable(name),
             files->empty()
                 ? ""
                 : fmt::format(" and {} of its cases", counted(files->size(), "file", "files")));

@@ -132,9 +132,11 @@ void tell_other_binaries(store::Database& database, const std::string& before,
     return was != stored->end() && was->second.build != entry.second.build;
   });
   if (others == 0) return;
-  write_error(as_called(fmt::format(
-      "{} of {} {} measured with other binaries than in {}; `assay show` names a case's binaries\n",
-      others, repeated->size(), repeated->size() == 1 ? "case was" : "cases were", before)));
+  print_error("{}",
+              as_called(fmt::format("{} of {} {} measured with other binaries than in {}; "
+                                    "`assay show` names a case's binaries\n",
+                                    others, repeated->size(),
+                                    repeated->size() == 1 ? "case was" : "cases were", before)));
 }
 
 // Says what a suite will measure before it begins.
@@ -153,7 +155,7 @@ void tell_outlook(const Context& context, const po::variables_map& values,
   const auto times = [&](const std::vector<std::string>& keys) {
     return database.wall_times(keys).value_or(std::map<std::string, double>());
   };
-  write_error(outlook_of(suite, work, times, done).text(suite.suite.name));
+  print_error("{}", outlook_of(suite, work, times, done).text(suite.suite.name));
 }
 
 Result<Finished> run_one(const Context& context, const po::variables_map& values,

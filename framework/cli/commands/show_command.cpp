@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/shell_command.h"
 #include "base/text.h"
 #include "catalogue/compiled.h"
@@ -124,7 +125,7 @@ Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& r
   const RepeatedCase again =
       repeat_case(run, result, text_or(values, "results", ""), run::variable_names(environ));
   print_out("  again\n    {}\n", shell_command(again.words));
-  for (const std::string& note : again.notes) print_out("    # {}\n", run::printable(note));
+  for (const std::string& note : again.notes) print_out("    # {}\n", printable(note));
   return ExitCode::ok;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "report/spec/units.h"
 #include "statistics/median_interval.h"
@@ -190,11 +191,7 @@ std::string case_page(const store::Run& run, const store::CaseResult& result) {
     for (const auto& [name, value] : context.items()) add_json(name, value, 2, page);
   }
   add_provenance(run, result, page);
-  // Imported text must not control the terminal.
-  for (char& c : page) {
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
-  }
-  return page;
+  return printable(page);  // imported text must not control the terminal
 }
 
 }  // namespace assay::cli

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "run/workers/worker.h"
 
@@ -90,7 +91,7 @@ void CheckReport::print_failure(const wire::CheckResult& result) const {
   if (end == ends_.end() || end->second.calls.empty()) return;
   print_out("  called by\n");
   for (const std::string& call : end->second.calls) {
-    print_out("    {}\n", run::printable(call));
+    print_out("    {}\n", printable(call));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/output.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "store/records/marks.h"
 
@@ -106,7 +107,7 @@ void Progress::draw(const std::string& activity) {
 
 std::string Progress::line(const std::string& activity, std::size_t width) const {
   const std::string counts = fmt::format("{}/{} {}{}", done_, total_, outcomes(), time_left());
-  const std::string doing = fmt::format(" | {} | {}", description_, activity);
+  const std::string doing = printable_line(fmt::format(" | {} | {}", description_, activity));
   if (width >= narrow) return first_columns(bar(done_, total_) + " " + counts + doing, width);
   return first_columns(counts + doing, width);
 }

@@ -102,6 +102,18 @@ Result<void> make_folder(const std::filesystem::path& folder) {
               fmt::format("{} cannot be made: {}", folder.string(), error.message()));
 }
 
+// The folder of a run lies in the results folder: through a link a report would replace another's.
+Result<void> refuse_link(const std::filesystem::path& file, const ReportRequest& request) {
+  std::error_code ignored;
+  const std::filesystem::path folder = file.parent_path();
+  const bool of_run = !request.output && !store::is_run_file(request.runs.front());
+  if (!of_run || !std::filesystem::is_symlink(folder, ignored)) return {};
+  return fail(
+      ExitCode::results_unreadable,
+      fmt::format("{} is a link, and a run's report is not written through it", folder.string()),
+      "name a file with --output, or put a folder in its place");
+}
+
 // Whether the file is there with another content.
 bool differs(const std::filesystem::path& file, const std::string& content) {
   std::error_code ignored;
@@ -116,6 +128,9 @@ Result<Rendered> render_report(const Context& context, store::Database* database
                                const std::filesystem::path& results, const ReportRequest& request) {
   const auto file = report_file(results, request);
   if (!file) return tl::unexpected(file.error());
+  if (auto plain = refuse_link(file->path, request); !plain) {
+    return tl::unexpected(plain.error());
+  }
   std::vector<store::Run> loaded;
   for (const std::string& name : request.runs) {
     auto run = load(database, name);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "run/external/external_series.h"
 #include "store/records/json.h"

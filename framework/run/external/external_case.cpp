@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock_duration.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "run/workers/worker.h"
 #include "store/records/json.h"

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "run/plugins/fault_calls.h"
 #include "run/process/process.h"

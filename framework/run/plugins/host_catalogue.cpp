@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "catalogue/listing.h"
 #include "run/plugins/plugin_source.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/json.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "run/node/local_rank.h"
 
@@ -20,26 +20,6 @@ constexpr std::size_t line_bytes = 300;
 
 std::string rank_name(std::size_t rank, std::size_t ranks) {
   return ranks > 1 ? fmt::format("rank {}", rank) : "the worker";
-}
-
-std::string printable(std::string_view text) {
-  if (text.empty()) return {};  // the common case
-  const std::string valid = nlohmann::json::parse(dump(std::string(text)));
-  std::string shown;
-  for (std::size_t place = 0; place < valid.size(); ++place) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(valid[at]); };
-    const bool control =
-        (byte(place) < ' ' && byte(place) != '\n' && byte(place) != '\t') || byte(place) == 0x7f;
-    // U+0080 to U+009F.
-    const bool long_control = byte(place) == 0xc2 && byte(place + 1) < 0xa0;
-    if (control || long_control) {
-      shown += "\xef\xbf\xbd";  // U+FFFD
-    } else {
-      shown += valid[place];
-    }
-    if (long_control) ++place;
-  }
-  return shown;
 }
 
 Result<Worker> Worker::start(Process::Command command) {

@@ -65,7 +65,4 @@ class Worker {
 // "rank 2"; "the worker" where there is only one rank.
 std::string rank_name(std::size_t rank, std::size_t ranks);
 
-// Replaces bytes that are not UTF-8 and control characters that move a cursor.
-std::string printable(std::string_view text);
-
 }  // namespace assay::run
