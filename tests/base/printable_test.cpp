@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 
 namespace assay {
@@ -15,6 +17,17 @@ TEST(Printable, ControlsNoTerminalAndTurnsNothingAround) {
     EXPECT_EQ(printable(std::string("a") + unsafe + "b"), "a\uFFFDb");
   }
   EXPECT_EQ(printable_line("a\nb\r\tc"), "a b  c");
+}
+
+TEST(Printable, AnyBytesBecomeText) {
+  EXPECT_EQ(printable("plain\tü €😀\n"), "plain\tü €😀\n");
+  EXPECT_EQ(printable("\x1b[31mred\r"), "\xef\xbf\xbd[31mred\xef\xbf\xbd");
+  EXPECT_EQ(printable("a\xff"
+                      "b\xc3"),
+            "a\xef\xbf\xbd"
+            "b\xef\xbf\xbd");
+  EXPECT_EQ(printable("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd") << "a slash, written too long";
+  EXPECT_EQ(nlohmann::json(printable(std::string("\0\xed\xa0\x80", 4))).dump().empty(), false);
 }
 
 TEST(Printable, ATerminalIsSentColoursAndNothingElse) {

@@ -12,17 +12,6 @@
 namespace assay::run {
 namespace {
 
-TEST(WorkerTest, WhatItPrintedCanBeShownWhateverItIs) {
-  EXPECT_EQ(printable("plain\tü €😀\n"), "plain\tü €😀\n");
-  EXPECT_EQ(printable("\x1b[31mred\r"), "\xef\xbf\xbd[31mred\xef\xbf\xbd");
-  EXPECT_EQ(printable("a\xff"
-                      "b\xc3"),
-            "a\xef\xbf\xbd"
-            "b\xef\xbf\xbd");
-  EXPECT_EQ(printable("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd") << "a slash, written too long";
-  EXPECT_EQ(nlohmann::json(printable(std::string("\0\xed\xa0\x80", 4))).dump().empty(), false);
-}
-
 TEST(WorkerTest, TheLastLinesOfACaseAreItsOwn) {
   auto worker =
       Worker::start({.arguments = {"sh", "-c", "echo 1; echo 2; echo 3; echo 4 >&2; exit 3"}});
