@@ -85,8 +85,9 @@ TEST_F(HostileNames, OfExperiments) {
           "\nworkload: attention\nmatrix: {seq_len: [8]}\nfixed: {batch: 1, heads: 1, d_head: 8, "
           "device: cpu}\n");
     const Ended ended = assay(inside(), {"run", "e.yaml"});
-    const bool too_long_only = name.size() > 1000;
-    EXPECT_EQ(ended.exit_code, 2) << name.substr(0, 80) << "\n" << ended.errors.substr(0, 2000);
+    const bool too_long_only = name.size() > 1000;  // its run has a shorter one
+    EXPECT_EQ(ended.exit_code, too_long_only ? 0 : 2) << name.substr(0, 80) << "\n"
+                                                      << ended.errors.substr(0, 2000);
     if (!too_long_only) {
       EXPECT_THAT(ended.errors, HasSubstr("cannot name an experiment"));
     }

@@ -25,15 +25,6 @@ bool begins_html(std::string_view text) {
   return std::isalpha(next) != 0 || next == '/' || next == '!' || next == '?';
 }
 
-// text: what follows "](" or "]:".
-bool is_harmless_target(std::string_view text) {
-  while (!text.empty() && (is_blank(text[0]) || text[0] == '<')) text.remove_prefix(1);
-  const std::string_view target = text.substr(0, text.find_first_of(" \t\n)>"));
-  if (target.starts_with("https://") || target.starts_with("http://")) return true;
-  // A scheme ends with a colon, which may be written as an entity or behind a backslash.
-  return target.find_first_of(":&\\") == std::string_view::npos;
-}
-
 // Escapes what is not code, line by line. An open run of backticks may be closed on a later line of
 // its paragraph, so from there on nothing counts as code.
 class Escaping {
@@ -116,6 +107,14 @@ class Escaping {
 };
 
 }  // namespace
+
+bool is_harmless_target(std::string_view text) {
+  while (!text.empty() && (is_blank(text[0]) || text[0] == '<')) text.remove_prefix(1);
+  const std::string_view target = text.substr(0, text.find_first_of(" \t\n)>"));
+  if (target.starts_with("https://") || target.starts_with("http://")) return true;
+  // A scheme ends with a colon, which may be written as an entity or behind a backslash.
+  return target.find_first_of(":&\\") == std::string_view::npos;
+}
 
 std::string inert(std::string_view markdown) { return Escaping().of(markdown); }
 

@@ -13,4 +13,8 @@ std::string inert(std::string_view markdown);
 // The same on one line.
 std::string inert_line(std::string_view markdown);
 
+// Whether a link may lead to what `text` begins with, up to ")": a web page, a heading, or a file
+// beside the report.
+bool is_harmless_target(std::string_view text);
+
 }  // namespace assay::report

@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "report/document/inert.h"
 
 namespace assay::report {
 namespace {
@@ -104,8 +105,10 @@ std::string escape_cell(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const char before = i > 0 ? text[i - 1] : '\0';
-    const bool link = (before == ']' && c == '(') || (before == '!' && c == '[');
-    if (c == '|' || c == '<' || link) {
+    const bool link =
+        before == ']' && c == '(' && !is_harmless_target(std::string_view(text).substr(i + 1));
+    const bool image = before == '!' && c == '[';
+    if (c == '|' || c == '<' || link || image) {
       // A backslash of the text's own would escape the one that is added.
       escaped.append(backslashes, '\\');
       escaped += '\\';

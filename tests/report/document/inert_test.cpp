@@ -45,7 +45,7 @@ TEST(Inert, CodeCannotHideATag) {
 TEST(Inert, ACellsOwnBackslashEscapesNothing) {
   EXPECT_EQ(escape_cell("a\\<script>"), "a\\\\\\<script>");
   EXPECT_EQ(escape_cell("a\\|b"), "a\\\\\\|b");
-  EXPECT_EQ(escape_cell("[x](javascript:1) ![y](z)"), "[x]\\(javascript:1) !\\[y]\\(z)");
+  EXPECT_EQ(escape_cell("[x](javascript:1) ![y](z)"), "[x]\\(javascript:1) !\\[y](z)");
   EXPECT_EQ(escape_cell("C:\\folder [ms]"), "C:\\folder [ms]");
 }
 
