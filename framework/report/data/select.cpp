@@ -189,10 +189,11 @@ std::vector<std::string> differing_axes(const Records& records, const RecordIds&
     const std::string& name = records.axes()[axis].name;
     if (std::count(aside.begin(), aside.end(), name) > 0) continue;
     std::vector<std::string> values;
+    std::set<std::string> seen;
     for (const std::uint32_t id : ids) {
       std::string text = to_text(records.value(id, axis));
       if (text.empty()) text = "''";
-      if (!std::count(values.begin(), values.end(), text)) values.push_back(std::move(text));
+      if (seen.insert(text).second) values.push_back(std::move(text));
     }
     if (values.size() > 1) differences.push_back(fmt::format("{} ({})", name, join(values, ", ")));
   }

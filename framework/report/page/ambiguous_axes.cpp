@@ -147,10 +147,11 @@ class Search {
   std::string text_of(std::size_t axis, const RecordIds& ids) const {
     constexpr std::size_t most = 6;
     std::vector<std::string> values;
+    std::set<std::string> seen;
     for (const std::uint32_t id : ids) {
       std::string text = to_text(records_.value(id, axis));
       if (text.empty()) text = "none";
-      if (!std::count(values.begin(), values.end(), text)) values.push_back(std::move(text));
+      if (seen.insert(text).second) values.push_back(std::move(text));
     }
     if (values.size() > most) {
       values.resize(most);

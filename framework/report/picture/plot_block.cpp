@@ -346,6 +346,8 @@ std::set<std::string> marks_of_points(const PlotData& data) {
   return marks;
 }
 
+constexpr std::size_t most_lines = 100;
+
 void add_picture(const PlotData& data, const SideFiles& folder, int& number,
                  std::vector<Section>& sections) {
   const std::string alternative =
@@ -378,6 +380,13 @@ Result<std::vector<Section>> plot_sections(const Records& records, const PlotSpe
       sections.push_back(Paragraph{"No result matches this plot."});
       List reasons = reasons_of(*data);
       if (!reasons.items.empty()) sections.push_back(std::move(reasons));
+      continue;
+    }
+    if (data->lines.size() > most_lines) {
+      sections.push_back(Paragraph{fmt::format(
+          "No plot: it would have {} lines, of which at most {} can be told apart; `where` chooses "
+          "some, `for_each` gives each value a plot.",
+          data->lines.size(), most_lines)});
       continue;
     }
     data->title = picture_title(spec.title, combination);

@@ -59,6 +59,16 @@ TEST_F(Plots, OfFailuresAloneSayWhy) {
   EXPECT_EQ(text, "No result matches this plot.\n\n- **WRONG** (seq_len 128): off by 3\n");
 }
 
+TEST_F(Plots, OfMoreLinesThanCanBeToldApartAreNotDrawn) {
+  std::string csv = "seq_len,repeat,pass,time.mean [ms]\n";
+  for (int i = 0; i < 101; ++i) csv += "128," + std::to_string(i) + ",forward,1\n";
+  EXPECT_EQ(
+      rendered(csv, "- plot: {x: seq_len, y: {metric: time, pass: forward}, series: [repeat]}"),
+      "No plot: it would have 101 lines, of which at most 100 can be told apart; `where` "
+      "chooses some, `for_each` gives each value a plot.\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_));
+}
+
 TEST_F(Plots, MarkedPointsStandInARing) {
   store::Run run = run_of(
       "seq_len,pass,time.samples [ms]\n128,forward,1 1 1\n256,forward,2 2 2\n512,forward,4 4 4\n");
