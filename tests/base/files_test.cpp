@@ -82,17 +82,19 @@ TEST_F(Files, APipeThatNobodyWritesIsRefusedAndNotWaitedFor) {
 
 TEST_F(Files, APipeWithAWriterIsReadToItsEnd) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  const int both = ::open(path("pipe").c_str(), O_RDWR);  // a writer before there is a reader
-  ASSERT_GE(both, 0);
+  // A reader that reads nothing, so that writing may begin before read_file has opened its end.
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  const int out = ::open(path("pipe").c_str(), O_WRONLY);
+  ASSERT_GE(reader, 0);
+  ASSERT_GE(out, 0);
   const std::string content(200'000, 'x');
   std::thread writer([&] {
-    const int out = ::open(path("pipe").c_str(), O_WRONLY);
-    ::close(both);
     EXPECT_EQ(::write(out, content.data(), content.size()), static_cast<ssize_t>(content.size()));
     ::close(out);
   });
   const auto read = read_file(path("pipe"));
   writer.join();
+  ::close(reader);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(*read, content);
 }
