@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "report/document/markdown.h"
 #include "report/document/markdown_table.h"
+#include "report/document/table_files.h"
 #include "report/spec/numbers.h"
 #include "statistics/summary.h"
 
@@ -78,35 +79,6 @@ Unit unit_of(const BenchResult& result) {
   return std::isfinite(shortest) ? Unit{"ns", 1e-9} : Unit{"s", 1};
 }
 
-// "+3.1 % ± 0.4 %" of the time; "no difference" and "unclear" have no figure to misread.
-std::string change_of(const BenchRow& row) {
-  if (!row.change) return "-";
-  const compare::Judgement& change = *row.change;
-  if (change.relation == compare::Relation::same) return "no difference";
-  if (change.relation == compare::Relation::inconclusive) return "not clear";
-  return fmt::format("{:+.1f} % ± {:.1f} %", 100 * (change.ratio - 1), 100 * reach(change));
-}
-
-std::string cell_or_outcome(const BenchRow& row, const std::string& text) {
-  return row.measured() ? text : std::string(to_text(row.outcome));
-}
-
-std::string signs_of(const BenchRow& row) {
-  return std::string(row.marks.empty() ? "" : report::mark_sign) +
-         (row.apart.empty() ? "" : apart_sign);
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string cell = "\"";
-  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return cell + "\"";
-}
-
-nlohmann::ordered_json number(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
-}
-
 std::string verdict(const compare::Judgement& judgement) {
   switch (judgement.relation) {
     case compare::Relation::same:
@@ -119,6 +91,30 @@ std::string verdict(const compare::Judgement& judgement) {
       return "slower";
   }
   return "";
+}
+
+// "+3.1 % ± 0.4 %" of the time; "no difference" and "unclear" have no figure to misread.
+std::string change_of(const BenchRow& row) {
+  if (!row.change) return "-";
+  const compare::Judgement& change = *row.change;
+  if (change.relation == compare::Relation::same ||
+      change.relation == compare::Relation::inconclusive) {
+    return verdict(change);
+  }
+  return fmt::format("{:+.1f} % ± {:.1f} %", 100 * (change.ratio - 1), 100 * reach(change));
+}
+
+std::string cell_or_outcome(const BenchRow& row, const std::string& text) {
+  return row.measured() ? text : std::string(to_text(row.outcome));
+}
+
+std::string signs_of(const BenchRow& row) {
+  return std::string(row.marks.empty() ? "" : report::mark_sign) +
+         (row.apart.empty() ? "" : apart_sign);
+}
+
+nlohmann::ordered_json number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
 nlohmann::ordered_json json_of(const compare::Judgement& judgement) {
@@ -259,13 +255,13 @@ std::string bench_markdown(const BenchResult& result) {
 
 std::string bench_csv(const BenchResult& result) {
   std::string text;
-  for (const std::string& name : result.names) text += csv_cell(name) + ",";
-  text += csv_cell(result.kind) +
+  for (const std::string& name : result.names) text += report::csv_cell(name) + ",";
+  text += report::csv_cell(result.kind) +
           ",pass,outcome,median_s,median_reach_s,mean_s,std_s,min_s,max_s,samples\n";
   for (const BenchRow& row : result.rows) {
-    for (const std::string& name : result.names) text += csv_cell(row.place.at(name)) + ",";
-    text +=
-        fmt::format("{},{},{}", csv_cell(row.variant), csv_cell(row.pass), to_text(row.outcome));
+    for (const std::string& name : result.names) text += report::csv_cell(row.place.at(name)) + ",";
+    text += fmt::format("{},{},{}", report::csv_cell(row.variant), report::csv_cell(row.pass),
+                        to_text(row.outcome));
     const auto summary = statistics::summarise(row.samples);
     for (const double figure : {row.median_s(), row.reach_s(), summary.mean, summary.std_sample,
                                 summary.min, summary.max}) {

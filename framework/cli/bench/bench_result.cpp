@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "cli/show/case_names.h"
 #include "compare/compare.h"
 #include "report/data/reduce.h"
 #include "statistics/median_interval.h"
@@ -21,21 +22,10 @@ bool is_option(const std::string& name, const std::string& kind) {
   return name.starts_with(kind + ".");
 }
 
-// The names whose values differ between cases; an absent one is a value of its own.
-std::set<std::string> varying(const store::Run& run) {
-  std::map<std::string, std::set<std::string>> values;
-  std::map<std::string, std::size_t> counts;
-  for (const store::CaseResult& result : run.cases) {
-    for (const auto& [name, value] : result.parameters) {
-      values[name].insert(to_text(value));
-      ++counts[name];
-    }
-  }
-  std::set<std::string> names;
-  for (const auto& [name, texts] : values) {
-    if (texts.size() > 1 || counts[name] < run.cases.size()) names.insert(name);
-  }
-  return names;
+std::vector<std::string> varying(const store::Run& run) {
+  std::vector<const store::CaseResult*> cases;
+  for (const store::CaseResult& result : run.cases) cases.push_back(&result);
+  return case_names(cases).varying;
 }
 
 class RowReader {
@@ -124,7 +114,7 @@ class RowReader {
 
   const store::Run& run_;
   BenchResult& result_;
-  std::set<std::string> varying_;
+  std::vector<std::string> varying_;
 };
 
 compare::Sampled sampled(const BenchRow& row) { return {row.samples, row.sizes}; }

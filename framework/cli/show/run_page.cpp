@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "base/json.h"
 #include "base/shell_command.h"
 #include "base/text.h"
+#include "cli/show/case_names.h"
 #include "cli/show/document.h"
 #include "cli/show/outcome_summary.h"
 #include "report/data/reduce.h"
@@ -25,33 +24,6 @@ namespace assay::cli {
 namespace {
 
 using Cases = std::vector<const store::CaseResult*>;
-
-struct Names {
-  std::vector<std::string> varying;
-  std::vector<std::string> shared;  // "batch=1"
-};
-
-// A name that some cases lack varies.
-Names names_of(const Cases& cases) {
-  std::map<std::string, std::set<std::string>> values;
-  std::map<std::string, std::size_t> counts;
-  for (const store::CaseResult* result : cases) {
-    for (const auto& [name, value] : result->parameters) {
-      values[name].insert(to_text(value));
-      ++counts[name];
-    }
-  }
-  Names names;
-  for (const auto& [name, texts] : values) {
-    const bool varies = texts.size() > 1 || counts[name] < cases.size();
-    if (varies) {
-      names.varying.push_back(name);
-    } else {
-      names.shared.push_back(name + "=" + *texts.begin());
-    }
-  }
-  return names;
-}
 
 std::vector<std::string> passes_of(const Cases& cases) {
   std::vector<std::string> passes;
@@ -130,7 +102,7 @@ std::string origin_of(const store::Session& session) {
 
 std::string case_table(const Cases& cases) {
   if (cases.empty()) return "";
-  const Names names = names_of(cases);
+  const CaseNames names = case_names(cases);
   report::TableSection table;
   report::TableColumn number{"case", {}}, outcome{"outcome", {}};
   number.numeric = true;

@@ -182,19 +182,25 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
   return index;
 }
 
+std::vector<std::string> distinct_texts(const Records& records, const RecordIds& ids,
+                                        std::size_t axis, std::string_view none) {
+  std::vector<std::string> texts;
+  std::set<std::string> seen;
+  for (const std::uint32_t id : ids) {
+    std::string text = to_text(records.value(id, axis));
+    if (text.empty()) text = none;
+    if (seen.insert(text).second) texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
 std::vector<std::string> differing_axes(const Records& records, const RecordIds& ids,
                                         const std::vector<std::string_view>& aside) {
   std::vector<std::string> differences;
   for (std::size_t axis = 0; !ids.empty() && axis < records.first_derived(); ++axis) {
     const std::string& name = records.axes()[axis].name;
     if (std::count(aside.begin(), aside.end(), name) > 0) continue;
-    std::vector<std::string> values;
-    std::set<std::string> seen;
-    for (const std::uint32_t id : ids) {
-      std::string text = to_text(records.value(id, axis));
-      if (text.empty()) text = "''";
-      if (seen.insert(text).second) values.push_back(std::move(text));
-    }
+    const std::vector<std::string> values = distinct_texts(records, ids, axis, "''");
     if (values.size() > 1) differences.push_back(fmt::format("{} ({})", name, join(values, ", ")));
   }
   return differences;

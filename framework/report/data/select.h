@@ -22,6 +22,10 @@ struct KeyHash {
 // The candidates that pass the filter, in their order. None pass where the data lack an axis of it.
 Result<RecordIds> select(const Records& records, const RecordIds& candidates, const Filter& filter);
 
+// The texts of an axis among these records, each once, in their order; `none` for an empty one.
+std::vector<std::string> distinct_texts(const Records& records, const RecordIds& ids,
+                                        std::size_t axis, std::string_view none);
+
 // The axes, except those of `aside`, on which these records differ: "attention (naive, flash)".
 std::vector<std::string> differing_axes(const Records& records, const RecordIds& ids,
                                         const std::vector<std::string_view>& aside);

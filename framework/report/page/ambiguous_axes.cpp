@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "base/text.h"
 #include "report/data/select.h"
@@ -146,13 +145,7 @@ class Search {
 
   std::string text_of(std::size_t axis, const RecordIds& ids) const {
     constexpr std::size_t most = 6;
-    std::vector<std::string> values;
-    std::set<std::string> seen;
-    for (const std::uint32_t id : ids) {
-      std::string text = to_text(records_.value(id, axis));
-      if (text.empty()) text = "none";
-      if (seen.insert(text).second) values.push_back(std::move(text));
-    }
+    std::vector<std::string> values = distinct_texts(records_, ids, axis, "none");
     if (values.size() > most) {
       values.resize(most);
       values.emplace_back("…");
