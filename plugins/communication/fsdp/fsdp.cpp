@@ -3,10 +3,10 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <memory>
 #include <tuple>
+#include <utility>
 
 #include "communication/parts/collectives.h"
 #include "communication/parts/flat_parameters.h"
@@ -83,8 +83,7 @@ class Fsdp final : public assay::Communication {
   }
   void backward_finished() override {
     for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) reduce(**unit);
-    for (Unit* unit : reducing_) unit->finish_reduce();
-    reducing_.clear();
+    finish_reducing();
     release_all();
   }
 
@@ -125,9 +124,6 @@ class Fsdp final : public assay::Communication {
   bool capturable() const override { return true; }
 
  private:
-  // Reduce-scatters under way at once; each holds a unit's whole gradients.
-  static constexpr std::size_t most_reducing = 2;
-
   // Of a block or a unit.
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
@@ -230,12 +226,13 @@ class Fsdp final : public assay::Communication {
     }
   }
 
+  // One unit at a time: its whole gradients take as much memory as a block's activations.
   void reduce(Unit& unit) {
-    if (reducing_.size() == most_reducing) {
-      reducing_.front()->finish_reduce();
-      reducing_.pop_front();
-    }
-    if (unit.start_reduce()) reducing_.push_back(&unit);
+    finish_reducing();
+    if (unit.start_reduce()) reducing_ = &unit;
+  }
+  void finish_reducing() {
+    if (reducing_ != nullptr) std::exchange(reducing_, nullptr)->finish_reduce();
   }
 
   void release_all() {
@@ -257,7 +254,7 @@ class Fsdp final : public assay::Communication {
   std::vector<std::vector<int>> used_by_;       // units by block, its own first
   std::vector<std::vector<int>> used_by_unit_;  // the same of all blocks of a unit
   int first_trained_ = 0;                       // unit
-  std::deque<Unit*> reducing_;
+  Unit* reducing_ = nullptr;  // whose gradients are under way
   bool in_backward_ = false;
 };
 
