@@ -76,10 +76,11 @@ class Fsdp final : public assay::Communication {
     gather_ahead(unit_of_block_[index(block)], -1);
   }
   void after_backward(int block) override {
+    // Parameters go before the whole gradients come.
+    leave(block, [&](const Unit& unit) { return is_free_after_backward(unit, block); });
     Unit& own = *units_[index(unit_of_block_[index(block)])];
     // A parameter that later units use, too, belongs to the first, whose backward is the last.
     if (own.first_block() == block) reduce(own);
-    leave(block, [&](const Unit& unit) { return is_free_after_backward(unit, block); });
   }
   void backward_finished() override {
     for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) reduce(**unit);

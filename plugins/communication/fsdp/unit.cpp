@@ -127,9 +127,13 @@ bool Unit::start_reduce() {
     shard.gradients.restore();
     shard.gradients.clear_padding();
     move_gradients(shard.tensors, shard.gradients);
+    whole.push_back(shard.gradients.values());
+  }
+  // In the memory that the moved gradients leave.
+  for (Shard& shard : shards_) {
+    if (!shard.trained) continue;
     own.push_back(
         at::empty({shard.gradients.slice_elements()}, shard.gradients.values().options()));
-    whole.push_back(shard.gradients.values());
     shard.own.mutable_grad() = own.back();
   }
   reduce(own, whole);
