@@ -123,7 +123,7 @@ class MemoryWatch {
         }) {}
 
  private:
-  static constexpr std::int64_t bytes_of_an_operator = 1024;
+  static constexpr std::int64_t bytes_of_an_operator = 2048;
 
   static std::int64_t resident_bytes() {
     std::ifstream file("/proc/self/statm");

@@ -11,7 +11,7 @@ namespace assay::kernels {
 constexpr std::int64_t most_operators = 200'000;
 // Growth of the process beyond that at which the device is no longer recorded. What is made of the
 // records takes about twenty times as much.
-constexpr std::int64_t most_recorded_bytes = std::int64_t{96} << 20;
+constexpr std::int64_t most_recorded_bytes = std::int64_t{40} << 20;
 
 // Takes as many steps of the pass as it allows, under LibTorch's profiler (Kineto). Stops asking
 // for steps where the next one would exceed the limit. Throws what the pass throws; the profiler is
