@@ -30,8 +30,12 @@ const Keys<ColumnDraft>& row_axis_keys();
 const Keys<ColumnDraft>& pivot_keys();
 
 // Makes the draft's content from its measure. False: a complaint leaves no figure. `needs_unit`:
-// complains about a missing unit.
+// without a unit its column chooses one (Measure::scaled), or there is a complaint.
 bool finish_figure(Reader& reader, const yaml::Node& node, ColumnDraft& draft, bool needs_unit);
+
+// `unit`: the base unit of `what`.
+void complain_of_no_unit(Reader& reader, const SourceLocation& at, const std::string& column,
+                         const std::string& what, const std::string& unit);
 
 void read_figure(Reader& reader, const yaml::Node& node, const Keys<ColumnDraft>& keys,
                  ColumnDraft& draft, bool needs_unit);

@@ -66,8 +66,18 @@ std::string share_of(Reader& reader, const ColumnDraft& draft) {
   return word;
 }
 
+}  // namespace
+
+void complain_of_no_unit(Reader& reader, const SourceLocation& at, const std::string& column,
+                         const std::string& what, const std::string& unit) {
+  reader.complain(at, fmt::format("'{}' shows {} without naming a unit", column, what),
+                  "units for it: " + join(units_for(unit), ", "));
+}
+
+namespace {
+
 // `unit`: the base unit of `what`.
-void check_unit_of_figure(Reader& reader, const Node& node, const ColumnDraft& draft,
+void check_unit_of_figure(Reader& reader, const Node& node, ColumnDraft& draft,
                           const std::string& what, const std::string& unit, bool needs_unit) {
   const bool plain = unit.empty() || unit == "count";
   if (!has_unit(draft.measure.statistic) || draft.measure.relative_to) return;
@@ -79,9 +89,10 @@ void check_unit_of_figure(Reader& reader, const Node& node, const ColumnDraft& d
                                 plain ? "plain numbers" : unit, draft.measure.unit),
                     plain ? "leave the unit out" : "units for it: " + join(units_for(unit), ", "));
   } else if (needs_unit && !plain && !draft.column.format.carries_unit()) {
-    reader.complain(node,
-                    fmt::format("'{}' shows {} without naming a unit", draft.column.name, what),
-                    "units for it: " + join(units_for(unit), ", "));
+    // What only a table shows has the unit that fits its figures; NameCheck sees other uses.
+    const bool free = draft.column.format.kind == Format::Kind::automatic && draft.column.shown;
+    draft.measure.scaled = free;
+    if (!free) complain_of_no_unit(reader, node.where, draft.column.name, what, unit);
   }
 }
 

@@ -119,8 +119,10 @@ void NameCheck::columns() {
     if (const auto* content = std::get_if<ExpressionContent>(&column.content)) {
       expression(content->expression, column.where, false);
     } else if (const auto* text = std::get_if<TemplateContent>(&column.content)) {
-      for (const std::string& field : text->text.names())
+      for (const std::string& field : text->text.names()) {
         name(field, {"reason", "outcome"}, text->text.where);
+        require_unit(field);
+      }
     } else if (const auto* parts = std::get_if<JoinContent>(&column.content)) {
       for (const std::string& part : parts->parts) name(part, {}, column.where);
     }
@@ -170,6 +172,21 @@ std::string NameCheck::words_in_column(const std::string& name) const {
     if (reader_.known().is_text(measure->metric)) return measure->metric;
   }
   return {};
+}
+
+void NameCheck::require_unit(const std::string& name) {
+  const auto require = [&](const Column& column) {
+    const auto* measure = std::get_if<Measure>(&column.content);
+    const std::string shown = shown_name(column.name);
+    if (measure == nullptr || !measure->scaled || !without_unit_.insert(shown).second) return;
+    const std::string what = measure->rate ? measure->rate->count + " / time" : measure->metric;
+    complain_of_no_unit(reader_, column.where, shown, what, base_unit(reader_, *measure));
+  };
+  for (const Column& column : grid_.columns) {
+    if (shown_name(column.name) == name) require(column);
+  }
+  if (is_column(name) || !pivoted(name)) return;
+  for (const Pivot& pivot : grid_.pivots) require(pivot.column);
 }
 
 bool NameCheck::is_column(const std::string& name) const {
@@ -238,6 +255,7 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
       }
     }
     if (!is_column(used) && !(comparing && is_word(expression, used))) name(used, {}, at);
+    require_unit(used);
     if (!unit.empty() && !reader_.known().has_unit(unit)) return;  // reported already
     units.push_back(unit == "count" ? "" : unit);
   }
@@ -251,7 +269,10 @@ void NameCheck::expression(const Expression& expression, const SourceLocation& a
 void NameCheck::row_template(const Template& text, const std::vector<std::string>& extra) {
   std::vector<std::string> allowed = extra;
   allowed.insert(allowed.end(), {"reason", "outcome", "index"});
-  for (const std::string& field : text.names()) name(field, allowed, text.where);
+  for (const std::string& field : text.names()) {
+    name(field, allowed, text.where);
+    require_unit(field);
+  }
   if (!text.function_names().empty()) {
     reader_.complain(text.where,
                      fmt::format("a row has no {{mean(…)}} of '{}': it needs several rows",
@@ -263,9 +284,13 @@ void NameCheck::row_template(const Template& text, const std::vector<std::string
 void NameCheck::rows_template(const Template& text, const std::vector<std::string>& extra) {
   std::vector<std::string> allowed = extra;
   allowed.insert(allowed.end(), {"reason", "outcome"});
-  for (const std::string& field : text.names()) name(field, allowed, text.where);
+  for (const std::string& field : text.names()) {
+    name(field, allowed, text.where);
+    require_unit(field);
+  }
   for (const std::string& field : text.function_names()) {
     column_name(field, text.where);
+    require_unit(field);
     if (const std::string words = words_in_column(field); !words.empty()) {
       reader_.complain(
           text.where,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ class NameCheck {
   std::vector<std::string> column_names() const;
   void column_name(const std::string& name, const SourceLocation& at);
   void expression(const Expression& expression, const SourceLocation& at, bool comparing);
+  // A column of another unit for each set of figures cannot be calculated with or written about.
+  void require_unit(const std::string& name);
   bool is_column(const std::string& name) const;
   // The metric of words that the column shows; "" for any other column.
   std::string words_in_column(const std::string& name) const;
@@ -38,6 +41,7 @@ class NameCheck {
   Reader& reader_;
   GridSpec& grid_;
   const yaml::Node& at_;
+  std::set<std::string> without_unit_;  // columns that were complained of
 };
 
 }  // namespace assay::report

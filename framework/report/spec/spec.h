@@ -64,6 +64,7 @@ struct Measure {
   Statistic statistic = Statistic::mean;
   bool names_statistic = false;       // else settle_statistics() gives a time that of its report
   std::string unit;                   // "": the metric has none, or the format carries it
+  bool scaled = false;                // a table chooses one unit for the column's figures
   std::optional<Filter> relative_to;  // the baseline that divides it
   bool inverse = false;               // the baseline is divided instead
 };

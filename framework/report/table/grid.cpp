@@ -6,6 +6,7 @@
 
 #include "report/spec/units.h"
 #include "report/table/pivot.h"
+#include "report/table/scaled_columns.h"
 
 namespace assay::report {
 namespace {
@@ -31,7 +32,12 @@ class Builder {
     for (GridRow& row : grid_.rows) {
       if (auto done = fill(row); !done) return tl::unexpected(done.error());
     }
+    scale_columns(grid_);
+    for (GridRow& row : grid_.rows) {
+      if (auto done = derive(row); !done) return tl::unexpected(done.error());
+    }
     if (auto done = choose_rows(); !done) return tl::unexpected(done.error());
+    name_scaled_columns(grid_);
     return std::move(grid_);
   }
 
@@ -90,6 +96,10 @@ class Builder {
         }
       }
     }
+    return {};
+  }
+
+  Result<void> derive(GridRow& row) {
     for (std::size_t i = 0; i < grid_.columns.size(); ++i) {
       auto cell = derived(row, grid_.columns[i]);
       if (!cell) return tl::unexpected(cell.error());

@@ -31,15 +31,20 @@ bool has_word(std::string_view text, std::string_view unit) {
   return false;
 }
 
-bool states(std::string_view text, const std::string& unit) {
+}  // namespace
+
+bool states_unit(std::string_view text, const std::string& unit) {
   if (has_word(text, unit)) return true;
   const auto word = spelled_out.find(unit);
   return word != spelled_out.end() &&
          (has_word(text, word->second) || has_word(text, std::string(word->second) + "s"));
 }
 
+namespace {
+
 bool writes(const Format& format, const std::string& unit) {
-  return format.carries_unit() || states(format.before, unit) || states(format.after, unit);
+  return format.carries_unit() || states_unit(format.before, unit) ||
+         states_unit(format.after, unit);
 }
 
 void collect(const Grid& grid, std::size_t column, std::set<std::string>& units);
@@ -74,7 +79,7 @@ std::vector<std::string> unit_lines(const Grid& grid) {
     std::set<std::string> units;
     collect(grid, i, units);
     for (const std::string& unit : units) {
-      if (!states(name, unit)) columns[unit].push_back(name);
+      if (!states_unit(name, unit)) columns[unit].push_back(name);
     }
   }
   std::vector<std::string> lines;

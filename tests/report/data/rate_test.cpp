@@ -160,7 +160,7 @@ TEST(Rate, IsCheckedWhenItIsRead) {
   EXPECT_THAT(refused("{rate: flops, unit: GB/s}"),
               HasSubstr("spec.yaml:4:30: flops / time is measured in FLOP/s, which 'GB/s' cannot "
                         "show; units for it: FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s"));
-  EXPECT_THAT(refused("{rate: flops}"),
+  EXPECT_THAT(refused("{rate: flops, format: g6}"),
               HasSubstr("spec.yaml:4:10: 'x' shows flops / time without naming a unit"));
   EXPECT_THAT(refused("{rate: time, unit: s}"),
               HasSubstr("spec.yaml:4:17: time is measured in s, not counted: it has no rate; "

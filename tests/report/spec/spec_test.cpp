@@ -122,8 +122,19 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Units, Mistakes,
     testing::Values(
-        Mistake{"none_named", "- table:\n    columns:\n      x: {metric: time}\n", 3,
+        Mistake{"none_named", "- table:\n    columns:\n      x: {metric: time, format: g6}\n", 3,
                 "'x' shows time without naming a unit", "ms"},
+        Mistake{"none_named_for_an_expression",
+                "- table:\n    columns:\n      x: {metric: time}\n      y: {expr: '2 * x'}\n", 3,
+                "'x' shows time without naming a unit", "ms"},
+        Mistake{"none_named_for_a_text",
+                "- text:\n    columns:\n      x: {metric: time}\n    row: "
+                "'{x} s'\n",
+                3, "'x' shows time without naming a unit", "ms"},
+        Mistake{"none_named_for_a_summary",
+                "- table:\n    columns:\n      x: {metric: time, stat: [mean, std]}\n"
+                "    summary: ['{mean(x)}']\n",
+                3, "'x' shows time without naming a unit", "ms"},
         Mistake{"of_another_quantity",
                 "- table:\n    columns:\n      x: {metric: time, unit: MiB}\n", 3,
                 "time is measured in s, which 'MiB' cannot show", "ms"},
