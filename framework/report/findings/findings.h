@@ -73,7 +73,7 @@ std::vector<std::string> noise_findings(const Records& records, const RecordIds&
 // For each observer and pass: the median of `observed_time` over that of the time. The interval of
 // a case is from the ends of the 95 % intervals of both medians; of few steps, from all of them.
 // Then the observers that have not seen a pass, and why.
-std::vector<std::string> observer_findings(const Records& records, const RecordIds& ids);
+Findings observer_findings(const Records& records, const RecordIds& ids);
 
 // For each precision: how far the pass against_fp32 ends and begins from fp32, the least and the
 // most of its cases, and how many of its steps an overflow skipped.
@@ -87,7 +87,7 @@ std::vector<std::string> bucket_findings(const Records& records, const RecordIds
 // Of profiled passes: the kernel with the most time, by pass and precision; whether the optimizer
 // changes it; the profiler's time beside the timer's, with the idle time that explains a
 // difference; kernels without a class from 1 % on.
-std::vector<std::string> kernel_findings(const Records& records, const RecordIds& ids);
+Findings kernel_findings(const Records& records, const RecordIds& ids);
 
 // Of peak_memory: how it grows with seq_len by pass and precision, and the exponent of what grows;
 // what 16 bit saves by model, and what autocast's copies add to inference; which training steps a

@@ -22,10 +22,10 @@ Findings of_kind(const Records& records, const RecordIds& ids, const FindingSpec
   if (kind == "scaling") return scaling_findings(records, ids, spec);
   if (kind == "warmup") return plain(warmup_findings(records, ids, centre));
   if (kind == "noise") return plain(noise_findings(records, ids));
-  if (kind == "observers") return plain(observer_findings(records, ids));
+  if (kind == "observers") return observer_findings(records, ids);
   if (kind == "drift") return plain(drift_findings(records, ids));
   if (kind == "buckets") return plain(bucket_findings(records, ids));
-  if (kind == "kernels") return plain(kernel_findings(records, ids));
+  if (kind == "kernels") return kernel_findings(records, ids);
   if (kind == "memory") return plain(memory_findings(records, ids));
   if (kind == "topology") return plain(topology_findings(records, ids));
   if (kind == "failures") return failure_findings(records, ids);

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <map>
 
+#include "base/text.h"
 #include "report/data/ceilings.h"
 #include "report/document/markdown_table.h"
-#include "report/findings/findings.h"
+#include "report/findings/pairs.h"
+#include "report/spec/numbers.h"
 #include "statistics/quantiles.h"
 
 namespace assay::report {
@@ -34,21 +36,41 @@ std::map<CaseAndPass, Leader> leaders_of(const Records& records, const RecordIds
   return leaders;
 }
 
+std::string percent(double share) { return rounded_text(100 * share, 2) + " %"; }
+
 std::string share_range(double low, double high) {
-  const std::string most = fmt::format("{:.1f} %", 100 * high);
-  return high - low < 5e-4 ? most : fmt::format("{:.1f} % to {}", 100 * low, most);
+  const std::string most = percent(high);
+  return percent(low) == most ? most : fmt::format("{}–{}", rounded_text(100 * low, 2), most);
 }
 
-// One sentence for each pass and precision.
-std::vector<std::string> leader_sentences(const Records& records,
-                                          const std::map<CaseAndPass, Leader>& leaders) {
+// "multi_tensor_apply_kernel<…>" of a function with its return type, namespaces and arguments; a
+// name without them is cut.
+std::string short_kernel(const std::string& kernel) {
+  constexpr std::string_view unnamed = "(anonymous namespace)::";
+  constexpr std::size_t longest = 48;
+  std::string name = kernel;
+  for (auto at = name.find(unnamed); at != std::string::npos; at = name.find(unnamed)) {
+    name.erase(at, unnamed.size());
+  }
+  const std::size_t arguments = name.find_first_of("<(");
+  const bool is_function = arguments != std::string::npos && arguments > 0;
+  if (is_function) {
+    name.resize(arguments);
+    name.erase(0, name.find_last_of(" :") + 1);
+  }
+  if (name.size() > longest) return name.substr(0, longest) + "…";
+  return is_function && !name.empty() ? name + "<…>" : is_function ? kernel : name;
+}
+
+// One claim for each pass and precision.
+Findings leader_claims(const Records& records, const std::map<CaseAndPass, Leader>& leaders) {
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::vector<double>>> found;
   for (const auto& [of, leader] : leaders) {
     const auto& parameters = records[leader.record].result->parameters;
     found[{of.second, store::text_of(parameters, "precision")}][leader.kernel].push_back(
         leader.share);
   }
-  std::vector<std::string> sentences;
+  Findings claims;
   for (const auto& [of, kernels] : found) {
     const auto most = std::ranges::max_element(
         kernels, {}, [](const auto& kernel) { return kernel.second.size(); });
@@ -56,16 +78,23 @@ std::vector<std::string> leader_sentences(const Records& records,
     for (const auto& [kernel, shares] : kernels) cases += shares.size();
     const auto [low, high] = std::ranges::minmax(most->second);
     const std::string precision = of.second.empty() ? "" : ", " + of.second;
-    const std::string where =
-        cases == 1 ? "" : fmt::format(" in {} of {} cases", most->second.size(), cases);
-    sentences.push_back(fmt::format("**kernels**: {}{}: {} has the most time{}, {}.",
-                                    escape_cell(of.first), escape_cell(precision),
-                                    escape_cell(most->first), where, share_range(low, high)));
+    const std::string name = short_kernel(most->first);
+    const std::string where = cases == 1 ? ""
+                              : cases == most->second.size()
+                                  ? fmt::format(" in {} cases", cases)
+                                  : fmt::format(" in {} of {} cases", most->second.size(), cases);
+    claims.push_back({fmt::format("**{} has the most time**, {}{} ({}{}).", escape_cell(name),
+                                  escape_cell(of.first), escape_cell(precision),
+                                  share_range(low, high), where)});
+    if (name == most->first) continue;
+    claims.back().detail =
+        fmt::format("**{}**, {}{}, is {}.", escape_cell(name), escape_cell(of.first),
+                    escape_cell(precision), escape_cell(most->first));
   }
-  return sentences;
+  return claims;
 }
 
-std::vector<std::string> optimizer_sentences(const std::map<CaseAndPass, Leader>& leaders) {
+Findings optimizer_claims(const std::map<CaseAndPass, Leader>& leaders) {
   int cases = 0, others = 0;
   std::string kernel;
   for (const auto& [of, leader] : leaders) {
@@ -78,15 +107,12 @@ std::vector<std::string> optimizer_sentences(const std::map<CaseAndPass, Leader>
   }
   if (cases == 0) return {};
   if (others == 0) {
-    return {
-        fmt::format("**kernels**: with the optimizer the same kernel leads as in forward and "
-                    "backward, in {} case{}.",
-                    cases, cases == 1 ? "" : "s")};
+    return {{fmt::format("**with the optimizer the same kernel leads** ({}).",
+                         counted(static_cast<std::size_t>(cases), "case", "cases"))}};
   }
-  return {
-      fmt::format("**kernels**: with the optimizer another kernel leads than in forward and "
-                  "backward in {} of {} cases, such as {}.",
-                  others, cases, escape_cell(kernel))};
+  return {{fmt::format("**with the optimizer another kernel leads**, such as {} ({} of {}).",
+                       escape_cell(short_kernel(kernel)), others,
+                       counted(static_cast<std::size_t>(cases), "case", "cases"))}};
 }
 
 // Medians of the whole pass by metric.
@@ -117,40 +143,46 @@ std::map<CaseAndPass, Times> times_of(const Records& records, const RecordIds& i
   return times;
 }
 
-std::vector<std::string> timer_sentences(const Records& records,
-                                         const std::map<CaseAndPass, Times>& times) {
-  std::map<std::string, std::vector<const Times*>> by_pass;
-  for (const auto& [of, each] : times) by_pass[of.second].push_back(&each);
-  const auto off = [](const Times* each) { return each->profiler / each->timer - 1; };
-  std::vector<std::string> sentences;
-  for (const auto& [pass, all] : by_pass) {
-    const auto count = std::ranges::count_if(
-        all, [&](const Times* each) { return std::abs(off(each)) > close_enough; });
-    const std::string subject =
-        fmt::format("**profiler**: {} takes", pass.empty() ? "a call" : escape_cell(pass));
-    if (count == 0) {
-      sentences.push_back(fmt::format("{} as long as by the timer, within {:.0f} %, in {} case{}.",
-                                      subject, 100 * close_enough, all.size(),
-                                      all.size() == 1 ? "" : "s"));
-      continue;
-    }
-    const Times& most =
-        **std::ranges::max_element(all, {}, [&](const Times* each) { return std::abs(off(each)); });
-    const std::string place = place_of(records, most.record, {});
-    sentences.push_back(fmt::format(
-        "{} {:.3g} × the timer's time{}{}: no kernel runs in {:.1f} % of it, waiting for the host "
-        "in {:.1f} %; the kernels alone take {:.3g} × the timer's time.",
-        subject, most.profiler / most.timer,
-        all.size() == 1 ? ""
-                        : fmt::format(" at the farthest of {} beyond {:.0f} % (of {} cases)", count,
-                                      100 * close_enough, all.size()),
-        place.empty() ? "" : ", " + escape_cell(place), 100 * (1 - most.busy / most.profiler),
-        100 * most.host / most.profiler, most.busy / most.timer));
-  }
-  return sentences;
+// Of the case that is farthest off.
+Finding profiler_claim(const Records& records, const std::string& pass, const Times& most,
+                       std::size_t off, std::size_t cases) {
+  const std::string place = place_of(records, most.record, {});
+  Finding finding;
+  finding.claim =
+      fmt::format("**{} is {} profiled than timed**{}{}.", pass, speed(most.timer / most.profiler),
+                  place.empty() ? "" : " at " + escape_cell(place),
+                  cases == 1 ? "" : fmt::format(" ({} of {} cases differ)", off, cases));
+  finding.detail = fmt::format(
+      "**{} profiled**{}: no kernel runs in {} of the time, the host is waited for in {}; the "
+      "kernels alone take {} of the timer's time.",
+      pass, place.empty() ? "" : " at " + escape_cell(place),
+      percent(1 - most.busy / most.profiler), percent(most.host / most.profiler),
+      percent(most.busy / most.timer));
+  return finding;
 }
 
-std::vector<std::string> unclassified_sentences(const Records& records, const RecordIds& ids) {
+Findings profiler_claims(const Records& records, const std::map<CaseAndPass, Times>& times) {
+  std::map<std::string, std::vector<const Times*>> by_pass;
+  for (const auto& [of, each] : times) by_pass[of.second].push_back(&each);
+  const auto off = [](const Times* each) { return std::abs(each->profiler / each->timer - 1); };
+  Findings claims;
+  for (const auto& [name, all] : by_pass) {
+    const std::string pass = name.empty() ? "a call" : escape_cell(name);
+    const auto count = static_cast<std::size_t>(
+        std::ranges::count_if(all, [&](const Times* each) { return off(each) > close_enough; }));
+    if (count > 0) {
+      const Times& most = **std::ranges::max_element(all, {}, off);
+      claims.push_back(profiler_claim(records, pass, most, count, all.size()));
+    } else {
+      claims.push_back(
+          {fmt::format("**{} is as fast profiled as timed**, within {:.0f} % ({}).", pass,
+                       100 * close_enough, counted(all.size(), "case", "cases"))});
+    }
+  }
+  return claims;
+}
+
+Findings unclassified_claims(const Records& records, const RecordIds& ids) {
   double most = 0;
   std::uint32_t record = 0;
   for (const std::uint32_t id : ids) {
@@ -162,20 +194,19 @@ std::vector<std::string> unclassified_sentences(const Records& records, const Re
   }
   if (most < 0.01) return {};
   const std::string place = place_of(records, record, {});
-  return {fmt::format("**kernels**: up to {:.1f} % of the kernels' time is in no class{}.",
-                      100 * most, place.empty() ? "" : " (" + escape_cell(place) + ")")};
+  return {{fmt::format("**up to {} of the kernels' time is in no class**{}.", percent(most),
+                       place.empty() ? "" : " (" + escape_cell(place) + ")")}};
 }
 
 }  // namespace
 
-std::vector<std::string> kernel_findings(const Records& records, const RecordIds& ids) {
+Findings kernel_findings(const Records& records, const RecordIds& ids) {
   const auto leaders = leaders_of(records, ids);
-  std::vector<std::string> sentences = leader_sentences(records, leaders);
-  std::ranges::move(optimizer_sentences(leaders), std::back_inserter(sentences));
-  std::ranges::move(timer_sentences(records, times_of(records, ids)),
-                    std::back_inserter(sentences));
-  std::ranges::move(unclassified_sentences(records, ids), std::back_inserter(sentences));
-  return sentences;
+  Findings claims = leader_claims(records, leaders);
+  std::ranges::move(optimizer_claims(leaders), std::back_inserter(claims));
+  std::ranges::move(profiler_claims(records, times_of(records, ids)), std::back_inserter(claims));
+  std::ranges::move(unclassified_claims(records, ids), std::back_inserter(claims));
+  return claims;
 }
 
 }  // namespace assay::report

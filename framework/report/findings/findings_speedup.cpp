@@ -44,11 +44,9 @@ std::string interval_of(const ComparedPair& pair) {
   const double factor = std::exp(standard_errors * pair.relative_error);
   if (!std::isfinite(factor)) return "";
   const double low = pair.ratio / factor, high = pair.ratio * factor;
-  if (low < 1 && high > 1) return fmt::format(" ({} to {})", speed(low), speed(high));
-  const double near = std::min(low > 1 ? low : 1 / low, high > 1 ? high : 1 / high);
-  const double far = std::max(low > 1 ? low : 1 / low, high > 1 ? high : 1 / high);
-  if (times(near) == times(far)) return "";
-  return fmt::format(" ({}–{})", rounded_text(near), times(far));
+  const std::string range = speed_range(low, high);
+  const bool known_exactly = range == times(low) || range == times(high);
+  return known_exactly ? "" : fmt::format(" ({})", range);
 }
 
 struct RatioRange {
@@ -64,17 +62,7 @@ RatioRange range_of(const ComparedPairs& pairs) {
 // "1.2–1.6× in 3 cases", "2× slower to 8× faster in 3 cases".
 std::string range_text(const ComparedPairs& pairs) {
   const auto [least, most] = range_of(pairs);
-  std::string text;
-  if (least->ratio < 1 && most->ratio > 1) {
-    text = fmt::format("{} to {}", speed(least->ratio), speed(most->ratio));
-  } else {
-    const bool slower = most->ratio <= 1;
-    const double near = slower ? 1 / most->ratio : least->ratio;
-    const double far = slower ? 1 / least->ratio : most->ratio;
-    text = times(near) == times(far) ? times(far)
-                                     : fmt::format("{}–{}", rounded_text(near), times(far));
-  }
-  return fmt::format("{} in {} cases", text, pairs.size());
+  return fmt::format("{} in {} cases", speed_range(least->ratio, most->ratio), pairs.size());
 }
 
 std::string turn_of(const Records& records, const BaselineComparison& comparison) {

@@ -47,6 +47,15 @@ std::string speed(double ratio) {
   return times(ratio) + (ratio > 1 ? " faster" : " slower");
 }
 
+std::string speed_range(double least, double most) {
+  if (least < 1 && most > 1) return fmt::format("{} to {}", speed(least), speed(most));
+  const bool slower = most <= 1;
+  const double near = slower ? 1 / most : least;
+  const double far = slower ? 1 / least : most;
+  return times(near) == times(far) ? times(far)
+                                   : fmt::format("{}–{}", rounded_text(near), times(far));
+}
+
 std::uint32_t baseline_code(const Records& records, std::size_t axis, const std::string& wanted) {
   const auto& values = records.axes()[axis].values;
   const auto code_of = [&](std::string_view name) -> std::uint32_t {

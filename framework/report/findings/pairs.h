@@ -46,6 +46,9 @@ std::string times(double ratio);
 // "1.4× faster", "1.2× slower", "as fast".
 std::string speed(double ratio);
 
+// "1.2–1.6×", and where the ends go either way "2× slower to 8× faster".
+std::string speed_range(double least, double most);
+
 // "slower up to seq_len 128, faster from 256", or its opposite; "" without a clear change.
 std::string sign_change(const Records& records, const BaselineComparison& comparison);
 

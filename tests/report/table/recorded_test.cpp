@@ -11,6 +11,7 @@
 namespace assay::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -288,13 +289,12 @@ TEST(ObserverFindings, SayWhatObservingCosts) {
                  series("step", "time", "forward", std::vector<double>(10, 0.001)),
                  series("step", "observed_time", "kernels", {0.012, 0.014, 0.013})});
   const store::Run one = run_of_cases({result});
-  EXPECT_THAT(default_report(one),
-              HasSubstr("**observers**: under kernels a step takes 1.3 × its time (1.2 to 1.4, "
-                        "from 3 steps)."));
+  EXPECT_THAT(default_report(one), HasSubstr("**step is 1.3× slower under kernels** (1.2–1.4×)."));
   store::CaseResult other = a_case(2, result.series);
   const store::Run two = run_of_cases({result, other});
   EXPECT_THAT(markdown_of({&two}, "- findings: [observers]\n"),
-              HasSubstr("1.3 × its time (geometric mean of 2 cases, 1.2 to 1.4, from 3 steps)"));
+              AllOf(HasSubstr("**step is 1.3× slower under kernels** (1.2–1.4× in 2 cases)."),
+                    HasSubstr("**step under kernels**: geometric mean of 2 cases, from 3 steps.")));
   EXPECT_THAT(
       markdown_of({&one}, "- table: {rows: size, columns: {t: {metric: time, unit: ms}}}\n"),
       HasSubstr("10"))
@@ -308,8 +308,7 @@ TEST(ObserverFindings, TellWhichObserverHasSeenNothingInPlaceOfAFailedPass) {
   result.series.back().reason = "no CUPTI here";
   const store::Run run = run_of_cases({result});
   const std::string report = default_report(run);
-  EXPECT_THAT(report,
-              HasSubstr("**observers**: kernels on step is unsupported in 1 case: no CUPTI"));
+  EXPECT_THAT(report, HasSubstr("**kernels has not seen step**: unsupported in 1 case: no CUPTI"));
   EXPECT_THAT(report, Not(HasSubstr("**unsupported**")));
 }
 
@@ -318,7 +317,8 @@ TEST(ObserverFindings, TakeTheCallsOfASampleIntoAccount) {
                                         series("step", "observed_time", "memory", {0.02, 0.02})});
   result.parameters["measure.calls_per_sample"] = std::int64_t{10};
   const store::Run run = run_of_cases({result});
-  EXPECT_THAT(markdown_of({&run}, "- findings: [observers]\n"), HasSubstr("2 × its time"));
+  EXPECT_THAT(markdown_of({&run}, "- findings: [observers]\n"),
+              HasSubstr("**step is 2× slower under memory**"));
 }
 
 }  // namespace
