@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "report/document/document.h"
 #include "report/document/markdown_table.h"
+#include "report/spec/numbers.h"
 #include "report/spec/units.h"
 #include "store/records/json.h"
 
@@ -43,10 +44,27 @@ std::vector<std::string> varying(const std::vector<Row>& rows) {
   return names;
 }
 
-std::string figure(double value, const std::string& unit) {
+// By each unit of the rows the one that their figures are shown in: that of the smallest.
+std::map<std::string, std::string> units_shown(const std::vector<Row>& rows) {
+  std::map<std::string, double> smallest;
+  for (const Row& row : rows) {
+    for (const double median : {row.a.median, row.b.median}) {
+      if (!std::isfinite(median) || median == 0) continue;
+      double& least = smallest.try_emplace(row.unit, std::abs(median)).first->second;
+      least = std::min(least, std::abs(median));
+    }
+  }
+  std::map<std::string, std::string> shown;
+  for (const auto& [unit, least] : smallest) shown[unit] = report::sensible_unit(least, unit);
+  return shown;
+}
+
+std::string figure(double value, const std::string& unit,
+                   const std::map<std::string, std::string>& units) {
   if (!std::isfinite(value)) return "";
-  const std::string shown = report::sensible_unit(value, unit);
-  const std::string number = fmt::format("{:.4g}", report::convert(value, unit, shown));
+  const auto known = units.find(unit);
+  const std::string& shown = known == units.end() ? unit : known->second;
+  const std::string number = report::figure_text(report::convert(value, unit, shown));
   return shown.empty() || shown == "count" ? number : number + " " + shown;
 }
 
@@ -76,10 +94,11 @@ TableSection table_of(const Comparison& comparison) {
   if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.part.empty(); })) {
     table.columns.push_back(column(rows, "part", 'l', [](const Row& row) { return row.part; }));
   }
+  const std::map<std::string, std::string> units = units_shown(rows);
   for (const auto& [name, side] : {std::pair("A", &Row::a), std::pair("B", &Row::b)}) {
     table.columns.push_back(column(rows, name, 'r', [&](const Row& row) {
       const std::string& words = (row.*side).words;
-      const std::string shown = words.empty() ? figure((row.*side).median, row.unit) : words;
+      const std::string shown = words.empty() ? figure((row.*side).median, row.unit, units) : words;
       return shown.empty() || (row.*side).marks.empty() ? shown : shown + report::mark_sign;
     }));
   }

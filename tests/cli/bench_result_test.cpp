@@ -58,6 +58,17 @@ TEST(Bench, SaysHowManyTimesFasterTheFastestRan) {
   EXPECT_THAT(bench_text(result), HasSubstr("median [ms]"));
 }
 
+// Two processes whose times lie far apart.
+TEST(Bench, WritesFiguresWithoutExponentsAndWithTheDigitsOfTheirUncertainty) {
+  store::Run wide = run_of({{"a", 700}, {"b", 701}}, 3);
+  for (store::CaseResult& result : wide.cases) {
+    for (std::size_t i = 0; i < 20; ++i) result.series.front().samples[i] *= 0.5;
+  }
+  const std::string table = bench_text(bench_result(wide, "attention"));
+  EXPECT_THAT(table, Not(HasSubstr("e+")));
+  EXPECT_THAT(table, ::testing::ContainsRegex("a +[0-9]+  [0-9]+\n"));
+}
+
 TEST(Bench, ShowsTheIntervalOfARatioThatIsKnownPoorly) {
   store::Run single = run_of({{"a", 1}, {"b", 4}}, 10);
   single.cases.resize(2);

@@ -139,6 +139,15 @@ TEST(Compare, SaysOfWhatIsMarkedThatItDeservesLessTrust) {
   EXPECT_EQ(json["b"]["marks"][0]["mark"], "busy");
 }
 
+TEST(Compare, FiguresShareTheUnitOfTheSmallest) {
+  const Comparison comparison =
+      compared("seq_len,pass,time.samples [us]\n1,forward,20 20 20\n2,forward,30000 30000 30000\n",
+               "seq_len,pass,time.samples [us]\n1,forward,40 40 40\n2,forward,5000 5000 5000\n");
+  const std::string table = to_terminal(comparison);
+  EXPECT_NE(table.find("    20 us    40 us"), std::string::npos) << table;
+  EXPECT_NE(table.find("30,000 us  5000 us"), std::string::npos) << table;
+}
+
 TEST(Compare, SumsOfOtherNumbersOfCallsAreNotCompared) {
   const auto of = [](int calls) {
     return fmt::format("seq_len,measure.calls_per_sample,pass,time.samples [ms]\n8,{},forward,{}\n",

@@ -42,12 +42,6 @@ std::string ratio_of(const compare::Judgement& judgement) {
                      judgement.interval.high);
 }
 
-// Four digits, without an exponent.
-std::string figure(double value) {
-  if (!(value > 0)) return fmt::format("{:.4g}", value);
-  return fmt::format("{:.{}f}", value, std::clamp(3 - static_cast<int>(std::log10(value)), 0, 9));
-}
-
 std::string place_of(const BenchRow& row, bool with_pass) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : row.place) {
@@ -191,9 +185,10 @@ report::TableSection bench_table(const BenchResult& result) {
     for (report::TableColumn& column : places) column.cells.push_back(row.place.at(column.name));
     variant.cells.push_back(row.variant);
     pass.cells.push_back(row.pass);
-    median.cells.push_back(cell_or_outcome(row, figure(row.median_s() / unit.seconds)));
+    median.cells.push_back(cell_or_outcome(
+        row, report::figure_text(row.median_s() / unit.seconds, row.reach_s() / unit.seconds)));
     median.signs.push_back(signs_of(row));
-    reach.cells.push_back(row.measured() ? fmt::format("{:.2g}", row.reach_s() / unit.seconds)
+    reach.cells.push_back(row.measured() ? report::uncertainty_text(row.reach_s() / unit.seconds)
                                          : "");
     change.cells.push_back(change_of(row));
   }
