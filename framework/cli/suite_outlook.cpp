@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "cli/planned_calls.h"
 #include "statistics/summary.h"
 
 namespace assay::cli {
@@ -19,23 +20,65 @@ store::Parameters without_settings(store::Parameters parameters) {
   return parameters;
 }
 
-double calls_per_sample(const store::Parameters& parameters) {
-  return static_cast<double>(store::integer_of(parameters, "measure.calls_per_sample", 1));
+using ItemsByKey = std::map<std::string, std::size_t>;  // equal cases are measured once
+
+// Takes out of `items` those that earlier runs measured.
+void add_measured(ItemsByKey& items, const KnownTimes& times, TimeEstimate& estimate) {
+  std::vector<std::string> keys;
+  for (const auto& [key, item] : items) keys.push_back(key);
+  estimate.cases = keys.size();
+  for (const auto& [key, seconds] : times.measured(keys)) {
+    ++estimate.known;
+    estimate.seconds += seconds;
+    items.erase(key);
+  }
 }
 
-// Calls of a pass: those before the first sample, and those of the samples.
-double calls(const store::Parameters& parameters, std::int64_t samples_with_target) {
-  const bool has_target = store::number_of(parameters, "measure.target", 0) > 0;
-  const std::int64_t samples =
-      has_target ? samples_with_target
-                 : store::integer_of(parameters, "measure.samples", samples_with_target);
-  return static_cast<double>(store::integer_of(parameters, "measure.warmup", 0)) +
-         static_cast<double>(samples) * calls_per_sample(parameters);
+// Takes out of `items` those of which `seconds_of` knows something.
+std::size_t add_each(ItemsByKey& items, const run::Work& work, TimeEstimate& estimate,
+                     const std::function<std::optional<double>(const run::ResolvedCase&)>& of) {
+  return std::erase_if(items, [&](const auto& entry) {
+    const auto seconds = of(work.resolved(entry.second));
+    estimate.seconds += seconds.value_or(0);
+    return seconds.has_value();
+  });
 }
 
 }  // namespace
 
-SuiteOutlook outlook_of(const PlannedSuite& suite, const run::Work& work, const WallTimes& times,
+std::string TimeEstimate::text() const {
+  const std::size_t estimated = known + similar + bounded;
+  std::string text = "estimated time: ";
+  if (cases == 0) return text + "none, all cases have a result\n";
+  if (estimated == 0) {
+    return text + fmt::format("unknown, no earlier run measured {}\n",
+                              cases == 1 ? "its case" : fmt::format("any of {} cases", cases));
+  }
+  if (estimated == known) {
+    text += fmt::format("{} for {} that earlier runs measured", human_duration(seconds),
+                        counted(known, "case", "cases"));
+  } else {
+    std::vector<std::string> parts;
+    if (similar > 0) {
+      parts.push_back(counted(similar, "case was", "cases were") +
+                      " measured earlier with other settings");
+      if (known > 0) parts.back() += fmt::format(", {} with these", known);
+    } else if (known > 0) {
+      parts.push_back(counted(known, "case was", "cases were") + " measured earlier");
+    }
+    if (bounded > 0) {
+      parts.push_back(counted(bounded, "case takes", "cases take") +
+                      " at least what counts over this machine's ceilings say");
+    }
+    text += fmt::format("{} {}: {}", bounded > 0 ? "at least" : "about", human_duration(seconds),
+                        join(parts, ", "));
+  }
+  const std::size_t unknown = cases - estimated;
+  if (unknown > 0) text += fmt::format("; {} unknown", counted(unknown, "case is", "cases are"));
+  return text + "\n";
+}
+
+SuiteOutlook outlook_of(const PlannedSuite& suite, const run::Work& work, const KnownTimes& times,
                         const std::set<std::string>& done) {
   SuiteOutlook outlook;
   const store::SuiteRecord record = work.described(suite.record, suite.chapter_plans());
@@ -44,7 +87,7 @@ SuiteOutlook outlook_of(const PlannedSuite& suite, const run::Work& work, const 
     ++outlook.chapters;
     if (!chapter.left.empty()) outlook.left.push_back(chapter.name + ": " + chapter.left);
   }
-  std::vector<std::string> keys;
+  ItemsByKey items;
   for (std::size_t item = 0; item < work.size(); ++item) {
     if (!work.chosen(item)) continue;
     ++outlook.cases;
@@ -53,30 +96,12 @@ SuiteOutlook outlook_of(const PlannedSuite& suite, const run::Work& work, const 
     if (done.contains(key)) {
       ++outlook.done;
     } else {
-      keys.push_back(std::move(key));
+      items.try_emplace(std::move(key), item);
     }
   }
-  for (const auto& [key, seconds] : times(keys)) {
-    ++outlook.known;
-    outlook.seconds += seconds;
-  }
+  add_measured(items, times, outlook.time);
+  if (times.at_least) outlook.time.bounded = add_each(items, work, outlook.time, times.at_least);
   return outlook;
-}
-
-std::string estimated_time(std::size_t rest, std::size_t known, double seconds) {
-  const std::size_t unknown = rest - known;
-  std::string text = "estimated time: ";
-  if (rest == 0) {
-    text += "none, all cases have a result";
-  } else if (known == 0) {
-    text += fmt::format("unknown, no earlier run measured {}",
-                        rest == 1 ? "its case" : fmt::format("any of {} cases", rest));
-  } else {
-    text += fmt::format("{} for {} that earlier runs measured", human_duration(seconds),
-                        counted(known, "case", "cases"));
-    if (unknown > 0) text += fmt::format("; {} unknown", counted(unknown, "case is", "cases are"));
-  }
-  return text + "\n";
 }
 
 std::optional<double> seconds_by_similar(const store::Run& earlier,
@@ -89,7 +114,8 @@ std::optional<double> seconds_by_similar(const store::Run& earlier,
     for (const store::Series& series : result.series) {
       if (series.metric != "time" || !series.part.empty() || series.rank != 0) continue;
       const auto samples = static_cast<std::int64_t>(series.samples.size());
-      const double change = calls(parameters, samples) - calls(result.parameters, samples);
+      const double change =
+          calls_of_pass(parameters, samples) - calls_of_pass(result.parameters, samples);
       const double call_s =
           statistics::summarise(series.samples).median / calls_per_sample(result.parameters);
       if (std::isfinite(call_s)) seconds += change * call_s;
@@ -99,38 +125,19 @@ std::optional<double> seconds_by_similar(const store::Run& earlier,
   return std::nullopt;
 }
 
-std::string estimated_time(const run::Work& work, const WallTimes& times,
-                           const std::function<std::optional<store::Run>()>& earlier) {
-  std::map<std::string, std::size_t> items;  // by key: equal cases are measured once
-  std::vector<std::string> keys;
-  for (std::size_t item = 0; item < work.size(); ++item) {
-    if (items.try_emplace(work.key(item), item).second) keys.push_back(work.key(item));
-  }
-  double seconds = 0;
-  const auto known = times(keys);
-  for (const auto& [key, each] : known) {
-    seconds += each;
-    items.erase(key);
-  }
-  std::size_t similar = 0;
-  double similar_s = 0;
+TimeEstimate estimated_time(const run::Work& work, const KnownTimes& times,
+                            const std::function<std::optional<store::Run>()>& earlier) {
+  ItemsByKey items;
+  for (std::size_t item = 0; item < work.size(); ++item) items.try_emplace(work.key(item), item);
+  TimeEstimate estimate;
+  add_measured(items, times, estimate);
   if (const auto run = items.empty() ? std::nullopt : earlier()) {
-    for (const auto& [key, item] : items) {
-      const auto each = seconds_by_similar(*run, work.resolved(item).request.parameters);
-      if (!each) continue;
-      ++similar;
-      similar_s += *each;
-    }
+    estimate.similar = add_each(items, work, estimate, [&](const run::ResolvedCase& resolved) {
+      return seconds_by_similar(*run, resolved.request.parameters);
+    });
   }
-  if (similar == 0) return estimated_time(keys.size(), known.size(), seconds);
-  const std::size_t unknown = items.size() - similar;
-  std::string text =
-      fmt::format("estimated time: about {}: {}", human_duration(seconds + similar_s),
-                  counted(similar, "case was", "cases were"));
-  text += " measured earlier with other settings";
-  if (!known.empty()) text += fmt::format(", {} with these", known.size());
-  if (unknown > 0) text += fmt::format("; {} unknown", counted(unknown, "case is", "cases are"));
-  return text + "\n";
+  if (times.at_least) estimate.bounded = add_each(items, work, estimate, times.at_least);
+  return estimate;
 }
 
 std::string SuiteOutlook::text(const std::string& suite) const {
@@ -138,7 +145,7 @@ std::string SuiteOutlook::text(const std::string& suite) const {
       fmt::format("suite {}: {} of {}, {}", suite, chapters - left.size(),
                   counted(chapters, "chapter", "chapters"), counted(cases, "case", "cases"));
   if (shared > 0) text += fmt::format(", {} of them shared by several chapters", shared);
-  text += "\n" + estimated_time(cases - done, known, seconds);
+  text += "\n" + time.text();
   for (const std::string& chapter : left) text += "left out: " + chapter + "\n";
   return text;
 }

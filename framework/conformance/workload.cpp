@@ -10,6 +10,7 @@
 #include "conformance/operation.h"
 #include "conformance/recording.h"
 #include "conformance/tiny_model.h"
+#include "expression/count_formula.h"
 #include "expression/expression.h"
 
 namespace assay::conformance {
@@ -161,6 +162,22 @@ class Built {
     return counts;
   }
   ProgramBoundary& program() { return *program_; }
+  // The names of the case, as formulas use them.
+  Expression::Lookup lookup() const {
+    return [this](const std::string& name) -> Value {
+      if (name == "element_size") {
+        return static_cast<std::int64_t>(c10::elementSize(context_.precision.compute()));
+      }
+      if (name == "world_size") return static_cast<std::int64_t>(context_.group.size);
+      if (const auto own = context_.parameters.find(name); own != context_.parameters.end()) {
+        return own->second;
+      }
+      for (const auto& [preset, fields] : context_.presets) {
+        if (const auto field = fields.find(name); field != fields.end()) return field->second;
+      }
+      return {};
+    };
+  }
 
  private:
   std::string pass_;
@@ -247,10 +264,17 @@ CheckVerdict counted(const Subject& subject, const std::string& pass) {
       return {.complaint = fmt::format("{} is {:g}", count.metric, count.value)};
     }
     const auto& metrics = description.workload.metrics;
-    const bool declared =
-        std::any_of(metrics.begin(), metrics.end(),
-                    [&](const MetricInfo& metric) { return metric.name == count.metric; });
-    if (!declared) return {.complaint = "info() does not declare the metric " + count.metric};
+    const auto declared =
+        std::find_if(metrics.begin(), metrics.end(),
+                     [&](const MetricInfo& metric) { return metric.name == count.metric; });
+    if (declared == metrics.end()) {
+      return {.complaint = "info() does not declare the metric " + count.metric};
+    }
+    const auto derived = counted_by_formula(declared->formula, pass, built.lookup());
+    if (count.part.empty() && derived && std::abs(*derived - count.value) > 1e-9 * count.value) {
+      return {.complaint = fmt::format("{} is {:g}, its formula says {:g}", count.metric,
+                                       count.value, *derived)};
+    }
   }
   return {};
 }
@@ -311,7 +335,8 @@ std::vector<Check> workload_checks(const Subject& subject) {
       over_passes(subject, "isolation", "Earlier calls do not affect a call's outputs.",
                   calls_are_isolated),
       over_passes(subject, "verification", "It is verified, and textbook variants pass.", verified),
-      over_passes(subject, "counts", "Counts are positive, finite and declared.", counted),
+      over_passes(subject, "counts",
+                  "Counts are positive, finite, declared and as their formulas say.", counted),
       over_passes(subject, "recording", "What it records is declared and bounded.", recorded),
       over_passes(subject, "memory", "Repeated calls leave no memory allocated.",
                   pass_frees_memory),

@@ -124,13 +124,11 @@ TEST(ASuite, HasAnOutlook) {
   const run::Work work(here.catalogue, machine, false, suite->chapter_plans());
   EXPECT_EQ(work.size(), 2u + 4 + 1 + 1) << "64 is shared";
   std::vector<std::string> asked;
-  const SuiteOutlook outlook =
-      outlook_of(*suite, work,
-                 [&](const std::vector<std::string>& keys) {
-                   asked = keys;
-                   return std::map<std::string, double>{{keys[0], 30}, {keys[2], 60}};
-                 },
-                 {work.key(1)});
+  const SuiteOutlook outlook = outlook_of(*suite, work, {[&](const std::vector<std::string>& keys) {
+    asked = keys;
+    return std::map<std::string, double>{{keys[0], 30}, {keys[2], 60}};
+  }},
+                                          {work.key(1)});
   EXPECT_EQ(asked.size(), 6u);
   EXPECT_THAT(
       outlook.text("all"),
@@ -155,7 +153,7 @@ TEST(TheWriteup, IsPlannedOnACpu) {
   machine.memory_bytes = std::int64_t{8} << 30;
   const run::Work work(here.catalogue, machine, false, suite->chapter_plans());
   const SuiteOutlook outlook =
-      outlook_of(*suite, work, [](const auto&) { return std::map<std::string, double>(); });
+      outlook_of(*suite, work, {[](const auto&) { return std::map<std::string, double>(); }});
   EXPECT_GE(outlook.chapters - outlook.left.size(), 8u);
   std::size_t timed = 0;
   for (std::size_t item = 0; item < work.size(); ++item) {

@@ -156,6 +156,14 @@ TEST(CollectiveWorkload, CountsTheBytesOfTheWires) {
   });
 }
 
+// 300 elements in three shares of a multiple of 16 bytes.
+TEST(CollectiveWorkload, DerivesWhatItCounts) {
+  on_ranks(3, [](const Group& group) {
+    test::expect_as_derived(collective_case(group, 1200), "collective", test::collectives,
+                            {"bytes", "bus_bytes"});
+  });
+}
+
 // A sum in place would have left fp32's range after 128 calls on two ranks.
 TEST(CollectiveWorkload, CallsInARowStayFinite) {
   on_ranks(2, [](const Group& group) {

@@ -12,6 +12,7 @@
 #include "cli/context.h"
 #include "cli/run_invocation.h"
 #include "cli/suite_outlook.h"
+#include "cli/time_by_counts.h"
 #include "run/cases/machine.h"
 #include "run/cases/memory_estimate.h"
 #include "run/cases/resolve.h"
@@ -31,7 +32,10 @@ Usage plan_usage() {
       "Lists every case of an experiment with its estimated memory, what would be skipped on this\n"
       "machine and why, and which cases take turns. It runs none of them. Of a suite it lists "
       "every\n"
-      "chapter and the total of cases. The time is what earlier runs of the same cases took.",
+      "chapter and the total of cases. The time is what earlier runs of the same cases took; "
+      "cases\n"
+      "that no run has measured take at least what they count over the ceilings of this machine\n"
+      "that `assay calibrate` has measured.",
       "assay plan experiments/model_timing.yaml --filter 'model == small'",
       po::options_description("Options"),
       {}};
@@ -197,9 +201,8 @@ std::string note_on_shared(const run::Work& work, const std::vector<run::Chapter
   return others.empty() ? "" : "  [shared with " + join(others, ", ") + "]";
 }
 
-void print_suite(const Context& context, const PlannedSuite& suite, const WallTimes& times,
-                 bool allow_external) {
-  const run::Machine machine = run::probe_machine();
+void print_suite(const Context& context, const run::Machine& machine, const PlannedSuite& suite,
+                 const KnownTimes& times, bool allow_external) {
   const std::vector<run::ChapterPlan> plans = suite.chapter_plans();
   const run::Work work(context.catalogue, machine, allow_external, plans);
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -220,13 +223,21 @@ void print_suite(const Context& context, const PlannedSuite& suite, const WallTi
 }
 
 // Of the database in the results folder; none where there is no database.
-WallTimes times_of(const po::variables_map& values) {
+KnownTimes times_of(const po::variables_map& values, const Context& context,
+                    const run::Machine& machine) {
   auto opened = open_database(values, store::Access::read_only);
-  if (!opened) return [](const auto&) { return std::map<std::string, double>(); };
+  if (!opened) return {[](const auto&) { return std::map<std::string, double>(); }};
   auto database = std::make_shared<store::Database>(std::move(*opened));
-  return [database](const std::vector<std::string>& keys) {
+  KnownTimes times;
+  times.measured = [database](const std::vector<std::string>& keys) {
     return database->wall_times(keys).value_or(std::map<std::string, double>());
   };
+  if (auto counts = time_by_counts(context.catalogue, *database, run::to_json(machine))) {
+    times.at_least = [counts = std::move(*counts)](const run::ResolvedCase& resolved) {
+      return counts.seconds(resolved);
+    };
+  }
+  return times;
 }
 
 std::optional<store::Run> newest_run(const po::variables_map& values,
@@ -252,11 +263,12 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   const auto invocation = invocation_of_file(*context, **values, file);
   if (!invocation) return tl::unexpected(invocation.error());
   const bool allow_external = (**values)["allow-external"].as<bool>();
+  const run::Machine machine = run::probe_machine();
   if (invocation->suite) {
-    print_suite(*context, *invocation->suite, times_of(**values), allow_external);
+    print_suite(*context, machine, *invocation->suite, times_of(**values, *context, machine),
+                allow_external);
     return ExitCode::ok;
   }
-  const run::Machine machine = run::probe_machine();
   const run::Surroundings around = {context->catalogue, invocation->experiment, machine,
                                     context->catalogue.uses_cuda()};
   Planner(context->installation, around, invocation->plan, allow_external).print();
@@ -265,9 +277,10 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (invocation->plan.size() <= most_looked_up) {
     const run::Work work(context->catalogue, machine, allow_external, invocation->experiment,
                          invocation->plan);
-    print_out("{}", estimated_time(work, times_of(**values), [&] {
-                return newest_run(**values, invocation->experiment.name);
-              }));
+    const TimeEstimate estimate = estimated_time(work, times_of(**values, *context, machine), [&] {
+      return newest_run(**values, invocation->experiment.name);
+    });
+    print_out("{}", estimate.text());
   }
   return ExitCode::ok;
 }

@@ -15,6 +15,7 @@
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
 #include "cli/suite_outlook.h"
+#include "cli/time_by_counts.h"
 #include "compare/compare.h"
 #include "compare/render.h"
 #include "run/cases/machine.h"
@@ -152,9 +153,15 @@ void tell_outlook(const Context& context, const po::variables_map& values,
       for (const auto& [key, result] : *recorded) done.insert(key);
     }
   }
-  const auto times = [&](const std::vector<std::string>& keys) {
+  KnownTimes times;
+  times.measured = [&](const std::vector<std::string>& keys) {
     return database.wall_times(keys).value_or(std::map<std::string, double>());
   };
+  if (const auto counts = time_by_counts(context.catalogue, database, run::to_json(machine))) {
+    times.at_least = [counts](const run::ResolvedCase& resolved) {
+      return counts->seconds(resolved);
+    };
+  }
   print_error("{}", outlook_of(suite, work, times, done).text(suite.suite.name));
 }
 

@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
+#include "run/cases/case_names.h"
+
 namespace assay::run {
-namespace {
-
-Value left_out_default(const catalogue::PluginInfo& plugin, const std::string& name) {
-  for (const ParameterInfo& info : plugin.parameters) {
-    if (info.name == name && info.left_out_at_default) return info.default_value;
-  }
-  return {};
-}
-
-}  // namespace
 
 std::optional<double> MemoryEstimator::estimate(const Parameters& parameters) {
   return evaluate("workload", parameters, evaluate("attention", parameters, 0).value_or(0));
@@ -29,8 +21,7 @@ std::optional<double> MemoryEstimator::evaluate(std::string_view kind, const Par
       return std::int64_t{runs({"backward", "forward_backward", "train_step"})};
     }
     if (name == "element_size") {
-      const std::string precision = to_text(parameters("precision"));
-      return std::int64_t{precision.starts_with("bf16") || precision.starts_with("fp16") ? 2 : 4};
+      return element_size_of(to_text(parameters("precision")));
     }
     if (Value own = parameters(name); own.index() != 0) return own;
     if (Value field = preset_field(parameters, name); field.index() != 0) return field;

@@ -33,6 +33,13 @@ struct Shape {
   }
 };
 
+// Shape::pairs() as an expression.
+std::string pairs_formula() {
+  const std::string seen = "if(window > 0, min(window, seq_len), seq_len)";
+  const std::string causal = seen + " * (2 * seq_len - " + seen + " + 1) / 2";
+  return "batch * heads * if(causal, " + causal + ", 2 * " + causal + " - seq_len)";
+}
+
 Shape shape_of(const CaseContext& context) {
   const auto& parameters = context.parameters;
   const auto heads = integer_option(parameters, "heads");
@@ -191,13 +198,13 @@ class AttentionWorkload final : public Workload {
     info.metrics = {
         {"flops", "FLOP", Direction::neither,
          "Operations of the matrix products over the pairs the mask leaves, a multiply-add counted "
-         "as two.",
-         "forward: 4 * pairs * d_head; backward: 10 * pairs * d_head; pairs = batch * heads * "
-         "seq_len * (seq_len + 1) / 2 when causal, batch * heads * seq_len^2 when not; a window "
-         "leaves fewer"},
+         "as two: forward 4 * pairs * d_head, backward 10 * pairs * d_head.",
+         "(4 * runs_forward + 10 * runs_backward) * d_head * " + pairs_formula()},
         {"bytes", "byte", Direction::neither,
-         "Size of the tensors that must be read or written, each counted once.",
-         "forward: 4 tensors (q, k, v, out); backward: 8 (and their gradients)"},
+         "Size of the tensors that must be read or written, each counted once: forward q, k, v and "
+         "out, backward q, out, dout and the gradients, with k and v.",
+         "(2 * runs_forward + 4 * runs_backward) * (heads + if(kv_heads > 0, kv_heads, heads)) * "
+         "batch * seq_len * d_head * element_size"},
     };
     info.default_clock = "cuda_event";
     return info;

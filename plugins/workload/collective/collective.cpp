@@ -15,13 +15,14 @@ std::vector<std::string> all_passes() {
   return names;
 }
 
-// "all_reduce: size * 2 * (n - 1) / n; …"
-std::string bus_formulas() {
-  std::string text;
+// "size * if(pass == all_reduce, 2 * (world_size - 1) / world_size, …)"
+std::string bus_formula() {
+  std::string factor = "1";
   for (const auto& operation : collective::operations()) {
-    text += fmt::format("{}: size * {}; ", operation.name, operation.formula);
+    if (std::string_view(operation.formula) == "1") continue;
+    factor = fmt::format("if(pass == {}, {}, {})", operation.name, operation.formula, factor);
   }
-  return text + "n = world_size";
+  return "size * " + factor;
 }
 
 ParameterInfo bytes_parameter(std::string name, std::int64_t value, std::int64_t least,
@@ -81,7 +82,7 @@ class CollectiveWorkload final : public Workload {
          "Size of the whole; divided by time, the algorithm's bandwidth.", "size"},
         {"bus_bytes", "byte", Direction::neither,
          "Bytes that must cross each rank's wire; divided by time, the bus bandwidth.",
-         bus_formulas()},
+         bus_formula()},
     };
     for (MetricInfo& metric : collective::lone_metrics()) info.metrics.push_back(std::move(metric));
     return info;

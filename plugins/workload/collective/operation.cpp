@@ -18,12 +18,12 @@ double twice_shared(double n) { return 2 * (n - 1) / n; }
 // Factors: doc/PERFORMANCE.md of nccl-tests; derived in docs/communication.md.
 const std::vector<Operation>& operations() {
   static const std::vector<Operation> all = {
-      {"all_reduce", false, true, true, true, twice_shared, "2 * (n - 1) / n"},
-      {"all_gather", true, false, false, true, shared, "(n - 1) / n"},
-      {"reduce_scatter", true, true, false, true, shared, "(n - 1) / n"},
+      {"all_reduce", false, true, true, true, twice_shared, "2 * (world_size - 1) / world_size"},
+      {"all_gather", true, false, false, true, shared, "(world_size - 1) / world_size"},
+      {"reduce_scatter", true, true, false, true, shared, "(world_size - 1) / world_size"},
       {"broadcast", false, false, true, true, once, "1"},
       {"reduce", false, true, true, true, once, "1"},
-      {"all_to_all", true, false, false, false, shared, "(n - 1) / n"},
+      {"all_to_all", true, false, false, false, shared, "(world_size - 1) / world_size"},
       {"send_recv", false, false, false, false, once, "1"},
   };
   return all;

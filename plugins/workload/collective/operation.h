@@ -17,7 +17,7 @@ struct Operation {
   bool in_place_by_c10d;           // c10d has this form only
   bool may_be_in_place;            // no rank reads what it has already overwritten
   double (*bus_factor)(double n);  // bus bandwidth / (size / time)
-  const char* formula;             // the same for people
+  const char* formula;             // the same as an expression
 };
 
 const std::vector<Operation>& operations();

@@ -3,6 +3,7 @@
 #include <ATen/ops/randn.h>
 #include <assay/reference.h>
 #include <assay/workload.h>
+#include <fmt/format.h>
 
 #include <limits>
 #include <stdexcept>
@@ -18,6 +19,10 @@ namespace {
 struct Shape {
   std::int64_t m, n, k;
 };
+
+// Shape::n and Shape::k in an expression.
+constexpr std::string_view columns = "if(n == 0, m, n)";
+constexpr std::string_view depth = "if(k == 0, m, k)";
 
 Shape shape_of(const CaseContext& context) {
   const auto given = [&](const char* name, std::int64_t otherwise) {
@@ -102,19 +107,20 @@ class Matmul final : public Workload {
     info.default_passes = {"matmul"};
     info.metrics = {
         {"flops", "FLOP", Direction::neither,
-         "Operations of the product, a multiply-add counted as two.", "2 * m * n * k"},
+         "Operations of the product, a multiply-add counted as two.",
+         fmt::format("2 * m * {} * {}", columns, depth)},
         {"bytes", "byte", Direction::neither, "Size of the three matrices, each counted once.",
-         "(m * k + n * k + m * n) * element size"},
+         memory_estimate()},
     };
     info.default_clock = "cuda_event";
     return info;
   }
 
   static std::string memory_estimate() {
-    const std::string n = "if(n == 0, m, n)";
-    const std::string k = "if(k == 0, m, k)";
-    return "(m * " + k + " + " + n + " * " + k + " + m * " + n + ")" +
-           " * if(dtype == fp64, 8, if(dtype == bf16 || dtype == fp16, 2, 4))";
+    return fmt::format(
+        "(m * {1} + {0} * {1} + m * {0}) * "
+        "if(dtype == fp64, 8, if(dtype == bf16 || dtype == fp16, 2, 4))",
+        columns, depth);
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {

@@ -47,8 +47,7 @@ class ModelStep final : public Workload {
         {"parameters", "count", Direction::neither, "Parameters of the model."},
         {"flops", "FLOP", Direction::neither,
          "Operations of the pass's matrix products, a multiply-add counted as two.",
-         "forward: 2 * batch * seq_len * (matrix elements, head included) + 2 * d_model * layers * "
-         "batch * seq_len * (seq_len + 1); backward: twice that"},
+         flops_formula()},
         {"tensor_size", "byte", Direction::neither,
          "Of a tensor as it was allocated: residual_stream, which enters the first block. Recorded "
          "with predict."},
@@ -65,6 +64,14 @@ class ModelStep final : public Workload {
     for (const MetricInfo& predicted : Predictions::metrics()) info.metrics.push_back(predicted);
     info.default_clock = "wall";
     return info;
+  }
+
+  // Of each token 2 for every element of a matrix, the head's included, and the attention's two
+  // products with all keys up to its own. A backward is two forwards; a pass that trains is three.
+  static std::string flops_formula() {
+    return "if(pass in [inference, forward], 1, if(pass == backward, 2, 3)) * 2 * batch * seq_len "
+           "* (d_model * vocab_size + layers * d_model * (2 * d_model + 2 * d_model * if(kv_heads "
+           "> 0, kv_heads / heads, 1) + if(architecture == gelu, 2, 3) * d_ff + seq_len + 1))";
   }
 
   // Bytes: parameters and, for training, two moments in fp32. Beside them the larger of the

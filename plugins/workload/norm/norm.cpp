@@ -151,10 +151,11 @@ class NormWorkload final : public Workload {
     info.metrics = {
         {"bytes", "byte", Direction::neither,
          "Size of the tensors of rows * n_cols elements that must be read or written, each counted "
-         "once.",
-         "forward: 2 tensors (x, out); backward: 3 (x, its gradient, the output's). With a "
-         "residual, forward: 4 (residual, x, their sum, out); backward: 4 (the sum, both outputs' "
-         "gradients, the gradient of residual and x)"},
+         "once: forward 2 (x, out), backward 3 (x, its gradient, the output's); with a residual "
+         "forward 4 (residual, x, their sum, out), backward 4 (the sum, both outputs' gradients, "
+         "the gradient of residual and x).",
+         "rows * n_cols * element_size * (runs_forward * if(residual, 4, 2) + runs_backward * "
+         "if(residual, 4, 3))"},
     };
     info.default_clock = "cuda_event";
     return info;

@@ -107,5 +107,70 @@ TEST(AttentionMemory, FewerHeadsOfKAndVAreSmallerTensors) {
             (3 * 4 + 2) * 400.0);
 }
 
+// The host divides these by ceilings before anything has run.
+TEST(CountFormulas, OfAttentionAreItsCounts) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    auto tested = test::make_case({"attention", "naive", "rmsnorm", precision});
+    for (const bool causal : {true, false}) {
+      for (const std::int64_t window : {0, 1, 3, 7, 20}) {
+        for (const std::int64_t kv_heads : {0, 2}) {
+          tested.context.parameters = {{"batch", test::integer(3)},
+                                       {"heads", test::integer(4)},
+                                       {"seq_len", test::integer(7)},
+                                       {"d_head", test::integer(5)},
+                                       {"causal", causal},
+                                       {"window", window},
+                                       {"kv_heads", kv_heads}};
+          test::expect_as_derived(tested, "attention", test::call_passes, {"flops", "bytes"});
+        }
+      }
+    }
+  }
+}
+
+TEST(CountFormulas, OfNormsAreTheirCounts) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    for (const bool residual : {true, false}) {
+      auto tested = test::make_case({"norm", "naive", "rmsnorm", precision});
+      tested.context.parameters = {
+          {"rows", test::integer(11)}, {"n_cols", test::integer(24)}, {"residual", residual}};
+      test::expect_as_derived(tested, "norm", test::call_passes, {"bytes"});
+    }
+  }
+}
+
+TEST(CountFormulas, OfMatmulAndCopyAreTheirCounts) {
+  for (const char* dtype : {"fp64", "fp32", "bf16", "fp16"}) {
+    for (const std::int64_t other : {0, 5}) {
+      auto tested = test::make_case({"matmul"});
+      tested.context.parameters = {{"m", test::integer(3)},
+                                   {"n", other},
+                                   {"k", test::integer(7)},
+                                   {"dtype", std::string(dtype)}};
+      test::expect_as_derived(tested, "matmul", {"matmul"}, {"flops", "bytes"});
+    }
+  }
+  auto copy = test::make_case({"copy"});
+  copy.context.parameters = {{"size", test::integer(1001)}};
+  test::expect_as_derived(copy, "copy", {"copy"}, {"bytes"});
+}
+
+TEST(CountFormulas, OfModelsAreTheirCounts) {
+  const std::vector<std::string> passes = {"inference",        "forward",    "backward",
+                                           "forward_backward", "train_step", "against_fp32"};
+  for (const char* architecture : {"swiglu", "gelu"}) {
+    for (const std::int64_t kv_heads : {0, 2}) {
+      auto tested = test::make_case({"model_step"});
+      test::set_model(tested.context, architecture, 3, 12, 32, 80, 3);
+      tested.context.presets["model"]["kv_heads"] = kv_heads;
+      test::expect_as_derived(tested, "model_step", passes, {"flops"});
+    }
+  }
+  auto toy = test::make_case({"toy_mlp"});
+  toy.context.parameters = {{"width", test::integer(24)}, {"batch", test::integer(7)}};
+  test::expect_as_derived(toy, "toy_mlp", {"forward", "backward", "forward_backward", "train_step"},
+                          {"flops"});
+}
+
 }  // namespace
 }  // namespace assay
