@@ -158,6 +158,23 @@ TEST(Show, OffersTheNearestKind) {
   EXPECT_THAT(run.errors, Not(HasSubstr("unknown kind")));
 }
 
+TEST(Show, OfABareNameSaysWhereItStands) {
+  const Folder folder;
+  const auto errors = [&](const char* name) { return assay(folder.path(), {"show", name}).errors; };
+  EXPECT_THAT(
+      errors("quickstart"),
+      ContainsRegex(
+          "there is no run 'quickstart'; `[^`]*assay show experiment/quickstart` shows it"));
+  EXPECT_THAT(errors("model_totals"), HasSubstr("assay show layout/model_totals` shows it"));
+  EXPECT_THAT(errors("small"), HasSubstr("assay show model/small` shows it"));
+  EXPECT_THAT(errors("flash"), HasSubstr("assay show attention/flash` shows it"));
+  EXPECT_THAT(errors("nothing_like_it"), Not(HasSubstr("shows it")));
+  // Beside runs.
+  folder.write("toy.csv", "attention,pass,time.mean [ms]\nnaive,forward,1\n");
+  ASSERT_EQ(assay(folder.path(), {"import", "toy.csv"}).exit_code, 0);
+  EXPECT_THAT(errors("quickstart"), HasSubstr("assay show experiment/quickstart` shows it"));
+}
+
 constexpr const char* with_an_external =
     "experiment: peers\nworkload: model_step\nmatrix: {compile: [eager, torch_eager]}\n"
     "fixed: {model: toy, batch: 1, seq_len: 8, device: cpu}\nmeasure: {passes: [inference]}\n";

@@ -129,10 +129,47 @@ Result<ExitCode> show_cases(const po::variables_map& values, const store::Run& r
   return ExitCode::ok;
 }
 
-// The error for `what`, which no run matches: NAME/… may be a misspelled KIND/NAME.
-tl::unexpected<Error> not_a_run(const std::string& what, const Error& error) {
+// Of the documents of this kind.
+std::filesystem::path folder_of(const run::Installation& installation, const std::string& kind) {
+  return kind == "experiment" ? installation.experiments() : installation.configs() / (kind + "s");
+}
+
+// "`assay show experiment/quickstart` or `assay show layout/quickstart`": what has this name, which
+// stands without a kind; "": nothing.
+std::string shown_with_kind(const std::string& name, const std::vector<std::string>& plugins) {
+  std::vector<std::string> kinds;
+  if (const auto installation = run::find_installation()) {
+    for (const std::string_view kind : document_kinds) {
+      const auto known = yaml::documents_below(folder_of(*installation, std::string(kind)));
+      if (known.contains(name)) kinds.emplace_back(kind);
+    }
+  }
+  if (kinds.empty()) {
+    if (const auto context = open_context(plugins)) {
+      for (const catalogue::PluginInfo& plugin : context->catalogue.plugins) {
+        if (plugin.name == name) kinds.push_back(plugin.kind);
+      }
+    }
+  }
+  std::vector<std::string> commands;
+  for (const std::string& kind : kinds) {
+    commands.push_back(fmt::format("`assay show {}/{}`", kind, name));
+  }
+  return join(commands, " or ");
+}
+
+// The error for `what`, which no run matches: it may be a NAME that lacks its kind, and NAME/… a
+// misspelled KIND/NAME.
+tl::unexpected<Error> not_a_run(const std::string& what, const Error& error,
+                                const std::vector<std::string>& plugins) {
   const std::size_t slash = what.find('/');
-  if (slash == std::string::npos) return tl::unexpected(error);
+  if (slash == std::string::npos) {
+    const std::string commands = shown_with_kind(what, plugins);
+    if (commands.empty()) return tl::unexpected(error);
+    const std::string& hint = error.diagnostics.front().hint;
+    return fail(error.exit_code, fmt::format("there is no run '{}'", what),
+                (hint.starts_with("did you mean") ? hint + " " : "") + commands + " shows it");
+  }
   const std::string kind = what.substr(0, slash), name = what.substr(slash + 1);
   std::vector<std::string> known(std::begin(catalogue::kinds), std::end(catalogue::kinds));
   known.insert(known.end(), std::begin(document_kinds), std::end(document_kinds));
@@ -147,9 +184,7 @@ tl::unexpected<Error> not_a_run(const std::string& what, const Error& error) {
 // Prints a shipped document of this name.
 Result<ExitCode> show_document(const run::Installation& installation, const std::string& kind,
                                const std::string& name) {
-  const std::filesystem::path folder =
-      kind == "experiment" ? installation.experiments() : installation.configs() / (kind + "s");
-  const auto known = yaml::documents_below(folder);
+  const auto known = yaml::documents_below(folder_of(installation, kind));
   const auto found = known.find(name);
   if (found == known.end()) {
     std::vector<std::string> names;
@@ -168,14 +203,15 @@ Result<ExitCode> show_run(const po::variables_map& values, const std::string& wh
   if (!database) {
     std::error_code ignored;
     const bool there = std::filesystem::exists(database_file(values), ignored);
-    return there ? tl::unexpected(database.error()) : not_a_run(what, database.error());
+    return there ? tl::unexpected(database.error())
+                 : not_a_run(what, database.error(), texts(values, "plugin"));
   }
   const std::size_t slash = what.find('/');
   const auto name = run_name(*database, what.substr(0, slash));
   if (!name) return tl::unexpected(name.error());
   const auto run = database->load_run(*name);
   if (!run && run.error().exit_code != ExitCode::bad_input) return tl::unexpected(run.error());
-  if (!run) return not_a_run(what, run.error());
+  if (!run) return not_a_run(what, run.error(), texts(values, "plugin"));
   std::string choice = text_or(values, "case", "");
   if (slash != std::string::npos) {
     if (!choice.empty()) {
