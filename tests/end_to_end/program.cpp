@@ -54,20 +54,29 @@ Ended assay(const std::filesystem::path& folder, const std::vector<std::string>&
   return program(folder, built_assay(arguments));
 }
 
-Ended assay_at_terminal(const std::filesystem::path& folder,
-                        const std::vector<std::string>& arguments) {
-  std::vector<std::string> plain = built_assay(arguments);
-  plain.insert(plain.begin(), {"env", "NO_COLOR=1"});
-  const std::vector<std::string> words = in_folder(folder, plain);
-  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  const bool there = terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0;
-  const char* name = there ? ::ptsname(terminal) : nullptr;
-  if (name == nullptr) return {-1, {}, "no terminal can be made"};
+AtTerminal start_at_terminal(const std::filesystem::path& folder,
+                             const std::vector<std::string>& words) {
+  AtTerminal started;
+  started.terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  const bool there = started.terminal >= 0 && ::grantpt(started.terminal) == 0 &&
+                     ::unlockpt(started.terminal) == 0;
+  const char* name = there ? ::ptsname(started.terminal) : nullptr;
+  if (name == nullptr) return started;
   const std::string side = name;
   const winsize size = {.ws_row = 40, .ws_col = 200, .ws_xpixel = 0, .ws_ypixel = 0};
-  ::ioctl(terminal, TIOCSWINSZ, &size);
-  const pid_t child = ::fork();
-  if (child == 0) become(words, side.c_str());
+  ::ioctl(started.terminal, TIOCSWINSZ, &size);
+  const std::vector<std::string> all = in_folder(folder, words);
+  started.child = ::fork();
+  if (started.child == 0) become(all, side.c_str());
+  return started;
+}
+
+Ended assay_at_terminal(const std::filesystem::path& folder,
+                        const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = built_assay(arguments);
+  words.insert(words.begin(), {"env", "NO_COLOR=1"});
+  const auto [terminal, child] = start_at_terminal(folder, words);
+  if (child < 0) return {-1, {}, "no terminal can be made"};
   Ended ended;
   char bytes[4096];
   // Reading fails once no process has the other side open.

@@ -25,6 +25,14 @@ Ended program(const std::filesystem::path& folder, const std::vector<std::string
 Ended assay_at_terminal(const std::filesystem::path& folder,
                         const std::vector<std::string>& arguments);
 
+// A program whose standard streams are a terminal of 200 columns; its other side is `terminal`.
+struct AtTerminal {
+  int terminal = -1;
+  int child = -1;  // its process id; below 0: no terminal can be made
+};
+AtTerminal start_at_terminal(const std::filesystem::path& folder,
+                             const std::vector<std::string>& words);
+
 // Installs the program in `folder`, without plugins and with `worker` as the worker library.
 // Returns the program's path.
 std::string install_alone(const Folder& folder, const std::string& worker);

@@ -75,10 +75,12 @@ install_packages() {
     die 3 "apt-get failed, see above; run it by hand: apt-get update && $command"
 }
 
-# Launch engines and network tools that tests skip without: installed where that needs no password.
+# Launch engines, network tools and shells that tests skip without: installed where that needs no
+# password.
 ensure_engines() {
   local missing=() pair
-  for pair in mpirun:openmpi-bin slurmctld:slurm-wlm munged:munge ip:iproute2; do
+  for pair in mpirun:openmpi-bin slurmctld:slurm-wlm munged:munge ip:iproute2 \
+    zsh:zsh fish:fish; do
     PATH=$PATH:/usr/sbin command -v "${pair%:*}" >/dev/null 2>&1 || missing+=("${pair#*:}")
   done
   [ ${#missing[@]} = 0 ] || ! can_administrate || install_packages "${missing[*]}"

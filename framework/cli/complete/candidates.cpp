@@ -193,9 +193,14 @@ compdef _assay assay
     return R"(# assay completion fish | source
 function __assay_candidates
   set -l words (commandline -opc) (commandline -ct)
-  $words[1] completion candidates (math (count $words) - 1) $words 2>/dev/null
+  set -l found ($words[1] completion candidates (math (count $words) - 1) $words 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
 end
-complete -c assay -a '(__assay_candidates)'
+complete -c assay -f -a '(__assay_candidates)'
 )";
   }
   return std::nullopt;
