@@ -64,7 +64,8 @@ std::optional<double> TimeByCounts::seconds(const run::ResolvedCase& resolved) c
     if (!call) return std::nullopt;
     seconds += calls * *call;
   }
-  return seconds;
+  const double limit_s = resolved.time_limit_s;  // then the case is stopped
+  return limit_s > 0 ? std::min(seconds, limit_s) : seconds;
 }
 
 double seconds_beside_calls(const store::Run& run) {

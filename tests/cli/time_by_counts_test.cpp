@@ -52,6 +52,8 @@ TEST(TimeByCounts, IsEachCallsLongestCountOverItsCeilingAndWhatACaseTakesBesides
   target.request.parameters["measure.target"] = Value(0.01);
   target.request.parameters["measure.min_samples"] = Value(std::int64_t{20});
   EXPECT_NEAR(*times.seconds(target), 1.5 + 25 * 0.020, 1e-9);
+  target.time_limit_s = 1.75;
+  EXPECT_EQ(times.seconds(target), 1.75) << "it is stopped then";
 }
 
 TEST(TimeByCounts, IsUnknownWithoutACeilingOrAFormulaAndOfSkippedCases) {
