@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "layout.h"
+
+namespace assay::norm_parts {
+
+// What a GPU offers a kernel.
+struct Machine {
+  int multiprocessors = 0;
+  int shared_bytes = 0;  // of a block, beyond what the kernel declares itself
+};
+
+struct Need {
+  std::int64_t rows = 0;
+  int n_cols = 0;
+  float eps = 0;
+  int elements = 0;           // of a thread
+  int bytes_a_column = 0;     // of all streams together
+  bool sums_columns = false;  // a float a column and group when all rows are done
+};
+
+// How a multiprocessor is filled.
+struct Filling {
+  int threads = 512;           // of a block, or more where a row needs them
+  int blocks = 1;              // of a multiprocessor
+  int ring_bytes = 200 << 10;  // of a multiprocessor
+};
+
+struct Plan {
+  Layout layout;
+  int block_threads = 0;
+  int dynamic_shared_bytes = 0;
+};
+
+// Nothing where a cluster's registers do not hold a row.
+std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine);
+
+}  // namespace assay::norm_parts

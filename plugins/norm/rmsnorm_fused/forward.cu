@@ -1,0 +1,7 @@
+#include "norm/fused_parts/forward_kernels.cuh"
+
+namespace assay::norm_parts {
+
+template cudaError_t Kernels<false>::forward(const ForwardCall&, const Machine&, cudaStream_t);
+
+}  // namespace assay::norm_parts
