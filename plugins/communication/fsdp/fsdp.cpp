@@ -255,7 +255,7 @@ class Fsdp final : public assay::Communication {
   std::vector<std::vector<int>> used_by_;       // units by block, its own first
   std::vector<std::vector<int>> used_by_unit_;  // the same of all blocks of a unit
   int first_trained_ = 0;                       // unit
-  Unit* reducing_ = nullptr;  // whose gradients are under way
+  Unit* reducing_ = nullptr;                    // whose gradients are under way
   bool in_backward_ = false;
 };
 

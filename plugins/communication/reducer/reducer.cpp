@@ -3,12 +3,47 @@
 #include <memory>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <utility>
+#include <vector>
 
 #include "communication/parts/collectives.h"
 
 namespace {
 
 using c10d::ProcessGroup;
+
+// Hands collectives on and keeps their works. The Reducer waits for futures alone, and a work of
+// NCCL holds its tensors until it is waited for itself or the group is called again.
+class KeptWorks final : public c10d::Backend {
+ public:
+  explicit KeptWorks(c10::intrusive_ptr<c10d::Backend> backend)
+      : Backend(backend->getRank(), backend->getSize()), backend_(std::move(backend)) {}
+
+  const std::string getBackendName() const override { return backend_->getBackendName(); }
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                           const c10d::AllreduceOptions& options) override {
+    works_.push_back(backend_->allreduce(tensors, options));
+    return works_.back();
+  }
+  // By which ranks agree on the buckets.
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
+                                           const c10d::BroadcastOptions& options) override {
+    return backend_->broadcast(tensors, options);
+  }
+
+  ~KeptWorks() override {
+    static_cast<void>(assay::guarded([this] { let_go(); }));
+  }
+
+  // Call after the backward, whose end the Reducer has made wait for them.
+  void let_go() {
+    for (const auto& work : std::exchange(works_, {})) work->wait();
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::Backend> backend_;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works_;
+};
 
 // LibTorch's own Reducer, which PyTorch's DistributedDataParallel drives: here as it does with
 // `static_graph=True` and `gradient_as_bucket_view=True`, its fastest setting. The first backward
@@ -24,7 +59,8 @@ class Reducer final : public assay::Communication {
       : bucket_bytes_(assay::integer_option(options, "bucket_size")) {}
 
   void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
-              assay::TraceHandle) override {
+              assay::TraceHandle trace) override {
+    trace_ = trace;
     const assay::Group group = mesh.world();
     assay::communication::start_from_rank_zero(model, group);
     if (group.size == 1) return;
@@ -56,25 +92,30 @@ class Reducer final : public assay::Communication {
     reducer_->prepare_for_backward({});
   }
   void backward_finished() override {
-    if (!reducer_ || !std::exchange(is_first_, false)) return;
-    reducer_->delay_all_reduce();
+    if (!reducer_) return;
+    if (std::exchange(is_first_, false)) reducer_->delay_all_reduce();
+    // These waits are not the Reducer's: no span shall tell of them.
+    if (!trace_.takes_spans()) works_->let_go();
   }
 
   std::optional<assay::Sharing> sharing() override { return {{.gradient_rounds = 2}}; }
 
  private:
   // The Reducer asks for a process group, which hands collectives on to the backend of a device.
-  static c10::intrusive_ptr<ProcessGroup> process_group(const assay::Group& group,
-                                                        c10::DeviceType device) {
+  c10::intrusive_ptr<ProcessGroup> process_group(const assay::Group& group,
+                                                 c10::DeviceType device) {
     auto made = c10::make_intrusive<ProcessGroup>(group.rank, group.size);
     const auto type = group.backend->getBackendName() == "nccl" ? ProcessGroup::BackendType::NCCL
                                                                 : ProcessGroup::BackendType::GLOO;
-    made->setBackend(device, type, group.backend);
+    works_ = c10::make_intrusive<KeptWorks>(group.backend);
+    made->setBackend(device, type, works_);
     made->setDefaultBackend(type);
     return made;
   }
 
   std::int64_t bucket_bytes_;
+  assay::TraceHandle trace_;
+  c10::intrusive_ptr<KeptWorks> works_;
   std::unique_ptr<c10d::Reducer> reducer_;
   bool is_first_ = true;
 };
