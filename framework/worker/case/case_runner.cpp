@@ -66,17 +66,17 @@ class CaseRun {
       cpu_memory_.emplace();
     }
     freed_.emplace(*device_);
-    memory_floor_.emplace(*device_);
     sink_.progress("building");
     const std::string backend = store::text_of(request_.parameters, "backend");
     const Mesh mesh = groups_.mesh(backend.empty() ? "none" : backend, *device_);
     const Group world = mesh.world();
     Guards::watch(world.backend.get());
     stage_ended("rendezvous");
-    if (startup_ && world.size > 1) {
-      barrier(world);  // NCCL makes its communicator in the first collective
-      stage_ended("communicator");
-    }
+    // NCCL makes its communicator in the first collective, which takes a gibibyte of the host's
+    // memory that is no case's.
+    if (world.size > 1 && (startup_ || backend == "nccl")) barrier(world);
+    if (world.size > 1) stage_ended("communicator");
+    memory_floor_.emplace(*device_);
     composition_ = compose(loader_, request_, *device_, mesh);
     recorder_.emplace(request_.begin_s, artefact_folder(),
                       RecordingLimits{.artefact_bytes = request_.artefact_limit_bytes});
