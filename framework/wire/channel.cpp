@@ -100,6 +100,10 @@ Result<void> Channel::send(const nlohmann::json& message) {
   const std::uint32_t length = htonl(static_cast<std::uint32_t>(body.size()));
   std::string frame(reinterpret_cast<const char*>(&length), sizeof length);
   frame += body;
+  if (signs_) {
+    const std::uint64_t tag = signs_->next(body);
+    frame.append(reinterpret_cast<const char*>(&tag), sizeof tag);
+  }
   std::size_t sent = 0;
   while (sent < frame.size()) {
     const ssize_t count = ::send(socket_.number(), frame.data() + sent, frame.size() - sent,
@@ -148,9 +152,20 @@ Result<std::optional<nlohmann::json>> Channel::next(std::size_t limit_bytes) {
     return fail(ExitCode::machine_lacks,
                 fmt::format("a message of {} bytes is over the limit of {}", length, limit_bytes));
   }
-  if (received_.size() < sizeof length + length) return std::optional<nlohmann::json>();
-  auto message = parse_json(std::string_view(received_).substr(sizeof length, length));
-  received_.erase(0, sizeof length + length);
+  const std::size_t tag_bytes = expects_ ? sizeof(std::uint64_t) : 0;
+  const std::size_t whole = sizeof length + length + tag_bytes;
+  if (received_.size() < whole) return std::optional<nlohmann::json>();
+  const std::string_view body = std::string_view(received_).substr(sizeof length, length);
+  if (expects_) {
+    std::uint64_t tag = 0;
+    std::memcpy(&tag, body.data() + body.size(), sizeof tag);
+    if (tag != expects_->next(body)) {
+      forged_ = true;
+      return fail(ExitCode::machine_lacks, "a message came that its worker did not send");
+    }
+  }
+  auto message = parse_json(body);
+  received_.erase(0, whole);
   if (!message) {
     return fail(ExitCode::machine_lacks, "a message between host and worker cannot be read: " +
                                              message.error().diagnostics[0].message);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "wire/frame_tag.h"
 
 namespace assay::wire {
 
@@ -34,7 +35,8 @@ inline constexpr std::chrono::seconds usual_silence(12);
 // What the variable says. ExitCode::bad_input where it cannot be read.
 Result<std::chrono::seconds> silence_limit();
 
-// JSON messages over a stream socket, each framed by its length (4 bytes, network order). A frame
+// JSON messages over a stream socket, each framed by its length (4 bytes, network order) and, where
+// it is signed, followed by its tag (8 bytes). A frame
 // over the limit, of something else than JSON or nested deeper than 64 is an error and ends the
 // channel's use.
 class Channel {
@@ -59,6 +61,14 @@ class Channel {
   // would try on for a quarter of an hour. Ask once a second while waiting.
   bool silent() const;
 
+  // From now on each message that is sent carries a tag which only this secret makes, or each that
+  // is received must. Whoever else writes to the socket, such as a plugin in the worker's process,
+  // is found out: next() fails.
+  void sign_with(std::string_view secret) { signs_.emplace(secret); }
+  void expect_signed(std::string_view secret) { expects_.emplace(secret); }
+  // Whether a message has come that nobody signed.
+  bool forged() const { return forged_; }
+
   // Blocks until the system has the whole message, or the other machine is silent.
   Result<void> send(const nlohmann::json& message);
   // Blocks until a whole message is there; nullopt once the other side has closed.
@@ -73,6 +83,9 @@ class Channel {
   Descriptor socket_;
   std::chrono::seconds silence_limit_ = usual_silence;
   std::string received_;
+  std::optional<FrameTags> signs_;
+  std::optional<FrameTags> expects_;
+  bool forged_ = false;
 };
 
 // The connections that accept() and connect() return have the silence limit of this process.

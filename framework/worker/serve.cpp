@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -24,6 +25,17 @@ namespace assay::worker {
 namespace {
 
 std::string variable(const char* name) {
+// Takes a variable out of the environment and of the memory that the system shows of it
+// (/proc/self/environ): plugins need not know it.
+std::string secret_variable(const char* name) {
+  char* const text = std::getenv(name);
+  if (text == nullptr) return {};
+  std::string secret = text;
+  std::fill_n(text, secret.size(), '\0');
+  ::unsetenv(name);
+  return secret;
+}
+
   const char* text = std::getenv(name);
   return text == nullptr ? std::string() : std::string(text);
 }
@@ -75,8 +87,9 @@ int serve() {
   auto versions = store::parameters_from_json(measure::versions());
   if (!versions) return complain(versions.error());
   versions->insert_or_assign("fingerprint", ASSAY_BUILD_FINGERPRINT);
-  const wire::Hello hello = {variable(wire::token_variable), placement.rank,
-                             static_cast<int>(::getpid()), std::move(*versions)};
+  const std::string token = secret_variable(wire::token_variable);
+  const wire::Hello hello = {token, placement.rank, static_cast<int>(::getpid()),
+                             std::move(*versions)};
   if (const auto sent = channel->send(wire::to_json(hello)); !sent) return complain(sent.error());
 
   PluginLoader loader;
@@ -84,6 +97,7 @@ int serve() {
   while (true) {
     const auto message = channel->receive();
     if (!message) return complain(message.error());
+  channel->sign_with(token);
     if (!*message) return 0;
     const auto request = wire::case_request_from_json(**message);
     if (!request) return complain(request.error());

@@ -31,6 +31,20 @@ TEST(ProcessTest, NamesTheSignalThatEndedIt) {
   EXPECT_EQ(process->wait().text(), "signal 11 (SIGSEGV: Segmentation fault)");
 }
 
+TEST(ProcessTest, WhatThisProcessHasOpenIsNotTheOthers) {
+  const wire::Descriptor open(::dup(STDIN_FILENO));  // not closed at exec
+  const wire::Descriptor passed(::dup(STDIN_FILENO));
+  Process::Command command = {
+      {"sh", "-c", "for f in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$f ] && echo $f; done; true"},
+      {},
+      false};
+  command.passed = {passed.number()};
+  ASSERT_LT(passed.number(), 10);
+  const auto captured = capture(command);
+  ASSERT_TRUE(captured);
+  EXPECT_EQ(captured->output, std::to_string(passed.number()) + "\n");
+}
+
 TEST(ProcessTest, OneThatPrintsWithoutEndDoesNotHoldItsReaderUp) {
   auto process = Process::start({{"yes"}, {}, false});
   ASSERT_TRUE(process);

@@ -55,6 +55,58 @@ TEST(ChannelTest, DeliversMessagesWholeAndInOrder) {
   EXPECT_EQ(**third, nlohmann::json({{"n", 3}}));
 }
 
+// The reference's own vector: key 00…0f, message 00…0e (Aumasson and Bernstein 2012, appendix A).
+TEST(FrameTags, AreSipHash) {
+  std::string message;
+  for (char byte = 0; byte < 15; ++byte) message.push_back(byte);
+  EXPECT_EQ(siphash({0x0706050403020100u, 0x0f0e0d0c0b0a0908u}, message), 0xa129ca6149be45e5u);
+}
+
+Pair signed_pair() {
+  Pair pair = connected();
+  pair.worker.sign_with("secret");
+  pair.host.expect_signed("secret");
+  return pair;
+}
+
+TEST(ChannelTest, DeliversWhatIsSignedWithTheSecret) {
+  Pair pair = signed_pair();
+  for (const int n : {1, 2, 3}) {
+    ASSERT_TRUE(pair.worker.send({{"n", n}}));
+    const auto message = pair.host.receive();
+    ASSERT_TRUE(message && *message);
+    EXPECT_EQ(**message, nlohmann::json({{"n", n}}));
+  }
+  EXPECT_FALSE(pair.host.forged());
+}
+
+TEST(ChannelTest, FindsOutWhoeverElseWritesToIt) {
+  for (const char* secret : {"another", "secret"}) {
+    Pair pair = signed_pair();
+    ASSERT_TRUE(pair.worker.send({{"n", 1}}));
+    ASSERT_TRUE(pair.host.receive());
+    // With the secret, but without knowing how many messages came before.
+    Channel forger(Descriptor(::dup(pair.worker.descriptor())));
+    forger.sign_with(secret);
+    ASSERT_TRUE(forger.send({{"n", 2}}));
+    EXPECT_FALSE(pair.host.receive());
+    EXPECT_TRUE(pair.host.forged());
+  }
+}
+
+TEST(ChannelTest, FindsOutAMessageThatComesTwice) {
+  Pair pair = signed_pair();
+  ASSERT_TRUE(pair.worker.send({{"n", 1}}));
+  std::string frame(256, '\0');
+  const auto size = ::recv(pair.host.descriptor(), frame.data(), frame.size(), MSG_PEEK);
+  ASSERT_GT(size, 0);
+  ASSERT_TRUE(pair.host.receive());
+  ASSERT_EQ(::send(pair.worker.descriptor(), frame.data(), static_cast<std::size_t>(size), 0),
+            size);
+  EXPECT_FALSE(pair.host.receive());
+  EXPECT_TRUE(pair.host.forged());
+}
+
 TEST(ChannelTest, ReceivingFromAClosedConnectionIsNotAnError) {
   Pair pair = connected();
   pair.worker.close();

@@ -23,6 +23,8 @@ namespace assay::run {
 
 namespace {
 
+constexpr unsigned close_range_on_exec = 4;  // CLOSE_RANGE_CLOEXEC, Linux 5.11
+
 // The program's side of the fork; returns only when it cannot be run.
 void become_program(const SubreaperTask& task, pid_t subreaper) {
   ::setpgid(0, 0);
@@ -35,6 +37,9 @@ void become_program(const SubreaperTask& task, pid_t subreaper) {
   ::dup2(task.input, STDIN_FILENO);
   ::dup2(task.output, STDOUT_FILENO);
   ::dup2(task.errors, STDERR_FILENO);
+  // What the host has open stays the host's, whoever opened it.
+  constexpr unsigned first_other = 3;
+  ::syscall(SYS_close_range, first_other, UINT32_MAX, close_range_on_exec);
   for (const int descriptor : task.passed) ::fcntl(descriptor, F_SETFD, 0);
   ::execvpe(task.arguments[0], task.arguments, task.environment);
   const int reason = errno;

@@ -92,6 +92,7 @@ class Acceptance {
       return fail(ExitCode::machine_lacks, fmt::format("two workers say they are rank {}", rank));
     }
     workers_[rank].channel = std::move(channel);
+    workers_[rank].channel.expect_signed(token_);
     if (rank == 0) versions_ = hello->versions;
     return {};
   }

@@ -124,6 +124,12 @@ void WorkerGroup::take_messages(std::size_t rank, const ActivityListener& listen
     while (!worker.done) {
       const auto message = worker.channel.next();
       if (!message) {
+      if (worker.channel.forged()) {
+        return worker.fail(Outcome::wrong,
+                           fmt::format("{} has not sent what came from its process: a plugin wrote "
+                                       "to the connection between worker and host",
+                                       name_of(rank)));
+      }
         return worker.fail(Outcome::crashed,
                            fmt::format("{} sent what is no message of a worker: {}", name_of(rank),
                                        message.error().text()));
