@@ -6,6 +6,7 @@
 #include "run/external/exchange.h"
 #include "run/external/external_case.h"
 #include "run/interleave/pass_by_pass.h"
+#include "run/workers/case_sense.h"
 
 namespace assay::run {
 
@@ -70,6 +71,7 @@ class WorkersMember final : public Member {
     if (!group_) return not_started(failed_to_start_);
     CaseEnd end = group_->end(resources_.interrupt);
     end.facts.versions = group_->versions();
+    refuse_the_impossible(end);
     give_back(*std::exchange(group_, std::nullopt), end);
     return end;
   }
@@ -77,6 +79,14 @@ class WorkersMember final : public Member {
   bool holds_memory() const override { return group_.has_value(); }
 
  private:
+  void refuse_the_impossible(CaseEnd& end) const {
+    if (end.outcome != Outcome::ok || end.interrupted) return;
+    const std::string why = why_impossible(
+        end, {resolved_.request, resolved_.unclocked, group_->world_size(), end.worked_s});
+    if (why.empty()) return;
+    refuse(end, resolved_.request.passes, Outcome::error, "what its worker told cannot be: " + why);
+  }
+
   std::optional<WorkerGroup> group_;
   Error failed_to_start_;
 };

@@ -14,6 +14,7 @@ struct CaseEnd {
   Outcome outcome = Outcome::ok;
   std::string reason;
   std::vector<store::Series> series;
+  double worked_s = 0;       // the host's time of it
   bool reusable = false;     // the workers may take another case
   bool interrupted = false;  // stopped by the user: not a result
   store::CaseFacts facts;

@@ -16,6 +16,14 @@ nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other
   return differs;
 }
 
+std::string tampered(store::CaseFacts& of_case) {
+  const auto found = std::ranges::find(of_case.marks, store::tampered_mark, &store::Mark::mark);
+  if (found == of_case.marks.end()) return {};
+  std::string how = std::move(found->reason);
+  of_case.marks.erase(found);
+  return how;
+}
+
 bool add_marks(const store::CaseFacts& of_rank, store::CaseFacts& of_case) {
   for (const auto& [mark, reason] : of_rank.left_behind) {
     const bool known =

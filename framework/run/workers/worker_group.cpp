@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "run/workers/accept_workers.h"
 #include "run/workers/case_marks.h"
+#include "run/workers/case_sense.h"
 #include "run/workers/rank_verdict.h"
 #include "run/workers/tool_reports.h"
 
@@ -319,11 +320,15 @@ void WorkerGroup::conclude() {
   for (const Worker& worker : workers_) spoiled = add_marks(worker.facts, end.facts) || spoiled;
   end.facts.left_behind.clear();  // the marks say it
   end.reusable = end.outcome == Outcome::ok && !spoiled && !case_.observed;
+  end.worked_s = case_.worked_s;
+  if (std::string how = tampered(end.facts); !how.empty()) {
+    refuse(end, case_.passes, Outcome::wrong, std::move(how));
+  }
 }
 
 void WorkerGroup::begin(const wire::CaseRequest& request, double time_limit_s) {
   case_ = {.ordinal = request.ordinal,
-           .first_pass = request.passes.empty() ? "" : request.passes.front(),
+           .passes = request.passes,
            .time_limit_s = time_limit_s,
            .observed = !request.observers.empty(),
            .left = {cases_++, "", request.artefact_limit_bytes},
@@ -388,7 +393,8 @@ CaseEnd WorkerGroup::end(Interrupt& interrupt) {
   if (case_.end.interrupted) return std::move(case_.end);
   conclude();
   if (tool_ != nullptr) {
-    take_tool_reports(*tool_, left_in_->path(), case_.first_pass, workers_, interrupt, case_.end);
+    take_tool_reports(*tool_, left_in_->path(), case_.passes.empty() ? "" : case_.passes.front(),
+                      workers_, interrupt, case_.end);
   }
   if (!case_.end.artefacts.empty()) case_.end.left_in.push_back(left_in_);
   return std::move(case_.end);

@@ -82,7 +82,7 @@ class WorkerGroup {
 
   struct Case {
     std::int64_t ordinal = 0;
-    std::string first_pass;
+    std::vector<std::string> passes;
     double time_limit_s = 0;
     double worked_s = 0;
     bool after_failure = false;

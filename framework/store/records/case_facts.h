@@ -99,6 +99,9 @@ struct InterleaveFacts {
   std::optional<std::string> apart;  // why it was measured alone
 };
 
+// In CaseFacts::left_behind of a case whose plugins have written to what judges them.
+inline constexpr const char* tampered_mark = "tampered";
+
 struct CaseFacts {
   std::optional<std::vector<std::string>> passes;  // planned ones
   std::map<std::string, SamplingFacts> timing;     // by pass
