@@ -63,6 +63,33 @@ TEST_F(StoreDatabase, ARunComesBackAsItWasRecorded) {
   EXPECT_EQ(to_json(database.run_info(run.info.name).value()), to_json(run.info));
 }
 
+// Another program that has the file open.
+void write_beside(const std::string& file, const char* statement) {
+  SQLite::Database other(file, SQLite::OPEN_READWRITE);
+  other.exec(statement);
+}
+
+TEST_F(StoreDatabase, CasesThatSomebodyElseChangesAreNoticed) {
+  Database database = open();
+  ASSERT_TRUE(database.begin_run(named("a-1")));
+  ASSERT_TRUE(database.begin_run(named("b-1")));
+  for (const int ordinal : {0, 1}) ASSERT_TRUE(database.record_case("a-1", sample_case(ordinal)));
+  EXPECT_THAT(database.changed_cases("a-1").value(), ElementsAre());
+  const std::string path = file("results/assay.db");
+  write_beside(path, "UPDATE runs SET title = 'another' WHERE name = 'b-1'");
+  EXPECT_THAT(database.changed_cases("a-1").value(), ElementsAre());
+  write_beside(path,
+               "UPDATE series SET samples = zeroblob(length(samples)), checksum = NULL WHERE "
+               "case_id = (SELECT id FROM cases WHERE ordinal = 1)");
+  EXPECT_THAT(database.changed_cases("a-1").value(), ElementsAre(sample_case(1).key));
+  write_beside(path, "DELETE FROM cases WHERE ordinal = 0");
+  EXPECT_THAT(database.changed_cases("a-1").value(),
+              UnorderedElementsAre(sample_case(0).key, sample_case(1).key));
+  // What it records itself is its own.
+  for (const int ordinal : {0, 1}) ASSERT_TRUE(database.record_case("a-1", sample_case(ordinal)));
+  EXPECT_THAT(database.changed_cases("a-1").value(), ElementsAre());
+}
+
 TEST_F(StoreDatabase, CasesComeBackInTheOrderOfThePlan) {
   Database database = open();
   ASSERT_TRUE(database.begin_run(named("a-1")));

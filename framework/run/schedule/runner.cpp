@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "run/schedule/launch.h"
 #include "run/schedule/provenance.h"
 #include "run/schedule/under_tool.h"
+#include "run/workers/case_sense.h"
 #include "store/database/baselines.h"
 #include "store/records/identity.h"
 
@@ -53,6 +55,7 @@ class Run {
       if (together.empty()) group.cases.push_back(open_case(index));
       if (auto done = measure(std::move(group)); !done) return tl::unexpected(done.error());
     }
+    if (auto refused = refuse_changed_cases(); !refused) return tl::unexpected(refused.error());
     if (!end_.interrupted) {
       if (auto finished = database_.finish_run(end_.run, timestamp_utc()); !finished) {
         return tl::unexpected(finished.error());
@@ -237,12 +240,38 @@ class Run {
     std::move(taken.marks.begin(), taken.marks.end(), std::back_inserter(result.facts.marks));
     if (auto recorded = record(open); !recorded) return recorded;
     ++end_.outcomes[result.outcome];
-    measured_.insert(open.index());
+    measured_[open.index()] = result.outcome;
     observer_.case_finished(result);
     return {};
   }
 
   Result<void> record(const OpenCase& open) {
+  // What somebody else has written to the cases that this session has stored is no measurement.
+  Result<void> refuse_changed_cases() {
+    const auto changed = database_.changed_cases(end_.run);
+    if (!changed || changed->empty())
+      return changed ? Result<void>() : tl::unexpected(changed.error());
+    const std::set<std::string> keys(changed->begin(), changed->end());
+    for (auto& [index, outcome] : measured_) {
+      OpenCase open = open_case(index);
+      store::CaseResult& result = open.result;
+      if (!keys.contains(result.key)) continue;
+      CaseEnd end;
+      refuse(end, open.resolved.request.passes, Outcome::error,
+             "somebody else wrote to the stored results of this case during the run");
+      result.outcome = end.outcome;
+      result.reason = std::move(end.reason);
+      result.series = std::move(end.series);
+      result.facts.passes = open.resolved.request.passes;
+      result.when = timestamp_utc();
+      if (auto recorded = record(open); !recorded) return recorded;
+      --end_.outcomes[std::exchange(outcome, result.outcome)];
+      ++end_.outcomes[result.outcome];
+    }
+    std::erase_if(end_.outcomes, [](const auto& count) { return count.second == 0; });
+    return {};
+  }
+
     const store::CaseResult& result = open.result;
     Result<void> done;
     if (!described_.contains(result.build)) {
@@ -389,10 +418,10 @@ class Run {
   WorkerPool pool_;
   Selection selection_;
   std::optional<store::RunClaim> claim_;
-  std::size_t changes_seen_ = 0;     // of build_
-  int session_ = 0;                  // as the database counts
-  std::set<std::string> described_;  // builds that the database has
-  std::set<std::size_t> measured_;   // indices in the plan, by this session
+  std::size_t changes_seen_ = 0;             // of build_
+  int session_ = 0;                          // as the database counts
+  std::set<std::string> described_;          // builds that the database has
+  std::map<std::size_t, Outcome> measured_;  // by this session, by index in the plan
   RunEnd end_;
 };
 

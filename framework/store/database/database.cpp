@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "store/database/case_digests.h"
 #include "store/database/connection.h"
 #include "store/database/rows.h"
 #include "store/records/artefacts.h"
@@ -112,6 +113,7 @@ Database& Database::operator=(Database&& other) noexcept {
   case_writer_.reset();
   connection_ = std::move(other.connection_);
   case_writer_ = std::move(other.case_writer_);
+  digests_ = std::move(other.digests_);
   return *this;
 }
 Database::~Database() = default;
@@ -225,6 +227,8 @@ Result<void> Database::record_case(const std::string& run, const CaseResult& res
       write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
         if (writer == nullptr) writer = std::make_unique<CaseWriter>(database);
         writer->replace(run_id, result);
+        if (digests_ == nullptr) digests_ = std::make_unique<CaseDigests>(database);
+        digests_->note(database, run_id, result.key);
         return {};
       });
   // After a failure the next case prepares its statements anew.
@@ -237,6 +241,17 @@ Result<void> Database::arrange_cases(const std::string& run,
   return write_to_run(run, [&](SQLite::Database& database, std::int64_t run_id) -> Result<void> {
     arrange(database, run_id, places);
     return {};
+  });
+}
+
+Result<std::vector<std::string>> Database::changed_cases(const std::string& run) {
+  using Keys = std::vector<std::string>;
+  return guarded(*connection_, [&]() -> Result<Keys> {
+    SQLite::Database& database = connection_->database();
+    SQLite::Transaction transaction(database);
+    const std::optional<std::int64_t> run_id = find_run(database, run);
+    if (!run_id) return unknown_run(database, run);
+    return digests_ == nullptr ? Keys() : digests_->changed(database, *run_id);
   });
 }
 

@@ -41,6 +41,7 @@ struct RecordedCase {
   std::set<Outcome> of_passes;
 };
 
+class CaseDigests;
 class CaseWriter;
 class Connection;
 
@@ -85,6 +86,9 @@ class Database {
   // Gives cases the ordinals of `places`, by key; the others follow in their order.
   Result<void> arrange_cases(const std::string& run,
                              const std::map<std::string, std::int64_t>& places);
+  // The keys of the cases that this object has recorded in the run and somebody else has changed or
+  // removed since.
+  Result<std::vector<std::string>> changed_cases(const std::string& run);
   // `finished`: ISO 8601, UTC; "" opens the run again.
   Result<void> finish_run(const std::string& run, const std::string& finished);
 
@@ -125,6 +129,7 @@ class Database {
 
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<CaseWriter> case_writer_;  // its statements live in the connection
+  std::unique_ptr<CaseDigests> digests_;     // of the cases recorded so far; null before
 };
 
 }  // namespace assay::store
