@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "cli/context.h"
 #include "store/exchange/import.h"
@@ -103,6 +105,46 @@ Result<report::Ceilings> ceilings_named(store::Database* database,
     for (const store::Run& calibration : calibrations_in(*run)) ceilings.add(calibration);
   }
   return ceilings;
+}
+
+namespace {
+
+// A narrowed calibration may have measured nothing that fills the device.
+bool fills_the_device(const report::Ceiling& ceiling) {
+  const bool on_gpu = ceiling.device == "cuda";
+  constexpr std::int64_t mebibyte = 1 << 20;
+  if (ceiling.name == "copy") return ceiling.largest >= (on_gpu ? 1024 : 128) * mebibyte;
+  return ceiling.largest >= (on_gpu ? 8192 : 1024);
+}
+
+}  // namespace
+
+std::vector<run::DeviceCeilings> device_ceilings(const report::Ceilings& ceilings) {
+  std::map<std::string, run::DeviceCeilings> devices;
+  std::map<std::string, std::set<std::string>> products;  // by device, that count
+  std::set<std::string> unknown;                          // devices with a product that does not
+  for (const report::Ceiling& ceiling : ceilings.all()) {
+    const bool is_product = ceiling.name.starts_with("matmul_");
+    if (!is_product && ceiling.name != "copy") continue;
+    if (ceiling.marked || !fills_the_device(ceiling)) {
+      if (is_product) unknown.insert(ceiling.device);
+      continue;
+    }
+    if (is_product) products[ceiling.device].insert(ceiling.name);
+    run::DeviceCeilings& device = devices[ceiling.device];
+    device.device = ceiling.device;
+    device.run = ceiling.run;
+    double& most = is_product ? device.flops_per_s : device.bytes_per_s;
+    most = std::max(most, ceiling.value);
+  }
+  std::vector<run::DeviceCeilings> known;
+  for (auto& [name, device] : devices) {
+    const std::set<std::string>& counted = products[name];
+    const bool has_fastest = counted.contains("matmul_fp32") && counted.contains("matmul_bf16");
+    if (unknown.contains(name) || !has_fastest) device.flops_per_s = 0;
+    known.push_back(std::move(device));
+  }
+  return known;
 }
 
 }  // namespace assay::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/data/ceilings.h"
+#include "run/schedule/impossible.h"
 #include "store/database/database.h"
 
 namespace assay::cli {
@@ -20,5 +21,9 @@ Result<report::Ceilings> ceilings_of_machine(store::Database& database,
 // no ceiling.
 Result<report::Ceilings> ceilings_named(store::Database* database,
                                         const std::vector<std::string>& names);
+
+// What no time on a device may beat: its copies, and its fastest matrix products of any dtype, fp32
+// and bf16 at least. Without ceilings that were measured while marked or of small sizes alone.
+std::vector<run::DeviceCeilings> device_ceilings(const report::Ceilings& ceilings);
 
 }  // namespace assay::cli

@@ -46,6 +46,30 @@ class StoredCeilings : public store::testing::TemporaryFolder {
   int runs_ = 0;
 };
 
+// Ceilings of products of these dtypes and sizes, all of 10 TFLOP/s on a GPU.
+report::Ceilings products(const std::string& rows) {
+  auto run = store::import_text(
+      "workload,device,dtype,m,pass,time.samples [s],flops.value\n" + rows, "matmul.csv");
+  report::Ceilings ceilings;
+  EXPECT_TRUE(run) << run.error().text();
+  if (run) ceilings.add(*run);
+  return ceilings;
+}
+
+double fastest(const std::string& rows) {
+  const auto devices = device_ceilings(products(rows));
+  return devices.empty() ? 0 : devices[0].flops_per_s;
+}
+
+TEST(DeviceCeilings, OfProductsNeedTheFastestDtypeAtASizeThatFillsTheDevice) {
+  const std::string fp32 = "matmul,cuda,fp32,8192,product,1,1e13\n";
+  const std::string small = "matmul,cuda,bf16,512,product,1,9e13\n";
+  const std::string bf16 = "matmul,cuda,bf16,8192,product,1,1e14\n";
+  EXPECT_EQ(fastest(fp32), 0);
+  EXPECT_EQ(fastest(fp32 + small), 0);
+  EXPECT_DOUBLE_EQ(fastest(fp32 + small + bf16), 1e14);
+}
+
 TEST_F(StoredCeilings, AreTheNewestButNarrowedOnesOnlyWhereNoWholeOneIs) {
   calibrate(10, {"--set size=[1]"});
   EXPECT_DOUBLE_EQ(copies_gb_per_s(), 100);

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "base/shell_command.h"
 #include "base/text.h"
+#include "cli/ceilings.h"
 #include "cli/commands/commands.h"
 #include "cli/launching.h"
 #include "cli/resume.h"
@@ -204,6 +205,9 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
   auto launch = launch_request(values, context.installation);
   if (!launch) return tl::unexpected(launch.error());
   request.launch = std::move(*launch);
+  const auto ceilings = ceilings_of_machine(*database, run::to_json(run::probe_machine()));
+  if (!ceilings) return tl::unexpected(ceilings.error());
+  request.ceilings = device_ceilings(*ceilings);
   Progress progress = Progress::of_stderr();
   auto end = run::run_experiment(request, *database, progress);
   if (!end) {

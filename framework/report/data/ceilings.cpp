@@ -158,6 +158,12 @@ void Ceilings::add(const store::Run& calibration) {
         [](const Reached* a, const Reached* b) { return higher(a->ceiling, b->ceiling); });
     Ceiling ceiling = best.ceiling;
     ceiling.formula = formula_of(best, tried);
+    for (const Reached* reached : tried) {
+      const char* size = ceiling.name == "copy" ? "size" : "m";
+      ceiling.largest =
+          std::max(ceiling.largest, store::integer_of(reached->result->parameters, size, 0));
+    }
+    ceiling.marked = !best.marks.empty();
     ceiling.run = calibration.info.name;
     all_.push_back(std::move(ceiling));
   }

@@ -20,7 +20,9 @@ struct Ceiling {
   std::string unit;        // byte/s or FLOP/s, the most counts; s for launches, the least counts
   // "bytes / median time, best of 6: size 1.00 GiB; measured while throttled"
   std::string formula;
-  std::string run;  // the calibration's name
+  std::int64_t largest = 0;  // of the sizes tried: rows of a product, bytes of a copy
+  bool marked = false;       // measured while the machine was not fit, or of samples that are not
+  std::string run;           // the calibration's name
 };
 
 class Ceilings {

@@ -234,6 +234,7 @@ class Run {
     result.series = std::move(end.series);
     result.facts = std::move(end.facts);
     result.facts.passes = open.resolved.request.passes;
+    mark_impossible(request_.ceilings, result);
     TakenArtefacts taken = take_artefacts(end.artefacts, result.key, request_.results / end_.run,
                                           open.resolved.request.artefact_limit_bytes);
     result.artefacts = std::move(taken.artefacts);
@@ -245,7 +246,6 @@ class Run {
     return {};
   }
 
-  Result<void> record(const OpenCase& open) {
   // What somebody else has written to the cases that this session has stored is no measurement.
   Result<void> refuse_changed_cases() {
     const auto changed = database_.changed_cases(end_.run);
@@ -272,6 +272,7 @@ class Run {
     return {};
   }
 
+  Result<void> record(const OpenCase& open) {
     const store::CaseResult& result = open.result;
     Result<void> done;
     if (!described_.contains(result.build)) {

@@ -13,6 +13,7 @@
 #include "run/cases/resolve.h"
 #include "run/launch/job.h"
 #include "run/process/installation.h"
+#include "run/schedule/impossible.h"
 #include "run/schedule/selection.h"
 #include "run/schedule/work.h"
 #include "run/workers/profiling_tool.h"
@@ -59,7 +60,8 @@ struct RunRequest {
   std::string baseline = {};                 // that the run is kept as (store/database/baselines.h)
   // Of a suite, in place of the plan; `experiment` then has its name, title and text.
   std::vector<ChapterPlan> chapters = {};
-  store::SuiteRecord suite = {};  // its chapters and texts, for the record
+  store::SuiteRecord suite = {};              // its chapters and texts, for the record
+  std::vector<DeviceCeilings> ceilings = {};  // of this machine, which no time may beat
 };
 
 struct RunEnd {

@@ -11,7 +11,6 @@ namespace assay::worker {
 CaseCaches::CaseCaches(const store::Parameters& parameters, const at::Device& device)
     : device_(device) {
   facts_.policy = std::get<std::string>(parameters.at("measure.cache"));
-  if (facts_.policy == "warm") return;
   facts_.cache_bytes = measure::cache_bytes(device);
   if (facts_.policy != "flush") return;
   flush_.emplace(device);
