@@ -1,6 +1,7 @@
 #include "training/counted_backend.h"
 
 #include <assay/range.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -33,7 +34,24 @@ Tensors flattened(const TensorLists& lists) {
   return all;
 }
 
+std::atomic<CollectiveListener> listener_of_collectives = nullptr;
+
+// Those whose tensors are the same on all ranks.
+bool is_alike_on_all_ranks(std::string_view collective) {
+  return collective == "broadcast" || collective == "all_reduce" || collective == "reduce" ||
+         collective == "all_gather" || collective == "reduce_scatter";
+}
+
+void tell(const std::string& lane, std::string_view collective, const Tensors& payload) {
+  const CollectiveListener listener = listener_of_collectives;
+  if (listener == nullptr || lane != "world" || !is_alike_on_all_ranks(collective)) return;
+  const auto dtype = payload.empty() ? "" : c10::toString(payload.front().scalar_type());
+  listener(fmt::format("{} of {} bytes of {}", collective, bytes_of(payload), dtype));
+}
+
 }  // namespace
+
+void tell_of_collectives(CollectiveListener listener) { listener_of_collectives = listener; }
 
 // Work that hands everything on, and notes as a span how long the caller waits for it: the host on
 // a CPU, the current stream on a GPU.
@@ -205,6 +223,7 @@ WorkPointer CountedBackend::counted(const char* collective, const Tensors& paylo
                                     const std::function<WorkPointer()>& call) {
   const Range range("communication");
   if (traffic_) traffic_->add(collective, bytes_of(payload));
+  tell(lane_, collective, payload);
   if (payload.empty()) return call();
   if (coalescing_) {
     coalesced_ = {collective, payload.front()};

@@ -9,10 +9,17 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace assay::training {
+
+// Told of each collective of the group of all ranks ahead of its call, by whichever thread makes
+// it: "all_reduce of 4096 bytes of float".
+using CollectiveListener = void (*)(std::string_view words);
+// One a process, for its life: the plugins' backends have no way to hand it on. nullptr: nobody.
+void tell_of_collectives(CollectiveListener listener);
 
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "wire/channel.h"
+#include "wire/collective_notes.h"
 
 namespace assay::wire {
 
@@ -17,6 +18,7 @@ struct StatusPage {
   std::atomic<std::uint32_t> answered;    // number of the last answered question
   std::atomic<std::int64_t> collectives;  // begun by this rank in the case's group
   char cause[cause_bytes];                // of a signal, zero-terminated; "": unknown
+  CollectiveNotes notes;                  // of the case's group of all ranks
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 

@@ -77,5 +77,57 @@ TEST(RankVerdict, ASingleWorkerSaysWhatItDid) {
             "the case did not finish within 4.0 s (at 'verifying'); it printed: here we go");
 }
 
+// A rank that has begun these collectives and failed or, where it says nothing, goes on.
+RankEnd called(const std::vector<std::string>& collectives, const std::string& says = "") {
+  wire::CollectiveNotes notes;
+  for (const std::string& words : collectives) notes.add(words);
+  RankEnd end = says.empty() ? running() : failed(Outcome::error, says);
+  end.collective_notes = notes.last();
+  return end;
+}
+
+TEST(RankVerdict, WhoCalledAnotherCollectiveThanMostIsNamedWhoeverNoticedIt) {
+  const auto right = [](const std::string& says) { return called({"a", "b", "c"}, says); };
+  const auto verdict = verdict_of(
+      {right("sizes differ"), right("Connection closed by peer"), called({"a", "x"}), right("")},
+      12);
+  EXPECT_EQ(verdict.rank, 2u);
+  EXPECT_EQ(verdict.status.outcome, Outcome::error);
+  EXPECT_EQ(verdict.status.reason,
+            "rank 2 called x as its collective 2, the others b; rank 0 said: sizes differ");
+}
+
+TEST(RankVerdict, OfTwoRanksWhoCalledAnotherOneThanBeforeIsNamed) {
+  for (const std::size_t culprit : {0, 1}) {
+    std::vector<RankEnd> ranks = {called({"a", "b", "a", "b"}, "sizes differ"),
+                                  called({"a", "b", "a", "b"})};
+    ranks[culprit].collective_notes = called({"a", "b", "a", "x"}).collective_notes;
+    const auto verdict = verdict_of(ranks, 12);
+    EXPECT_EQ(verdict.rank, culprit);
+    EXPECT_THAT(verdict.status.reason, StartsWith("rank " + std::to_string(culprit) +
+                                                  " called x as its collective 4, rank "));
+  }
+}
+
+TEST(RankVerdict, OfTwoRanksThatDifferAtOnceBothAreTold) {
+  const auto verdict = verdict_of({called({"a"}, "sizes differ"), called({"b"})}, 12);
+  EXPECT_THAT(verdict.status.reason,
+              StartsWith("the ranks differ in their collective 1: rank 0 called a, rank 1 b"));
+}
+
+TEST(RankVerdict, RanksThatCalledTheSameAreJudgedAsBefore) {
+  const auto verdict = verdict_of({called({"a", "b"}), called({"a"}, "thrown")}, 12);
+  EXPECT_EQ(verdict.status.reason, "rank 1: thrown");
+  std::vector<std::string> many(100, "a");
+  EXPECT_EQ(verdict_of({called(many), called(many, "thrown")}, 12).status.reason, "rank 1: thrown");
+}
+
+TEST(RankVerdict, ACrashSaysMoreThanCollectivesThatDiffer) {
+  RankEnd dead = called({"x"}, "");
+  dead.done = true;
+  dead.status = {Outcome::crashed, "rank 1 ended with signal 9"};
+  EXPECT_EQ(verdict_of({called({"a"}), dead}, 12).status.reason, "rank 1 ended with signal 9");
+}
+
 }  // namespace
 }  // namespace assay::run

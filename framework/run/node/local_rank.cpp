@@ -40,4 +40,8 @@ std::optional<std::int64_t> LocalRank::collectives() const {
   return known ? std::optional(shared->collectives.load()) : std::nullopt;
 }
 
+std::vector<wire::CollectiveNote> LocalRank::last_collectives() const {
+  return page_.page() == nullptr ? std::vector<wire::CollectiveNote>() : page_.page()->notes.last();
+}
+
 }  // namespace assay::run

@@ -22,6 +22,7 @@ class LocalRank final : public RankProcess {
   void ask() override;
   bool answered() override;
   std::optional<std::int64_t> collectives() const override;
+  std::vector<wire::CollectiveNote> last_collectives() const override;
   std::optional<pid_t> subreaper() const override { return process_.subreaper(); }
 
   wire::StatusPage* page() const { return page_.page(); }  // may be null

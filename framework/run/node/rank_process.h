@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "run/process/process.h"
+#include "wire/collective_notes.h"
 
 namespace assay::run {
 
@@ -50,6 +51,8 @@ class RankProcess {
   virtual void ask() = 0;
   virtual bool answered() = 0;
   virtual std::optional<std::int64_t> collectives() const = 0;
+  // The last collectives that it has begun; none where its status page is on another machine.
+  virtual std::vector<wire::CollectiveNote> last_collectives() const { return {}; }
 
   // The folder on its node for the files that its cases leave, in a folder for each case; "": none
   // could be made. Nothing: the host's own, which it shares.

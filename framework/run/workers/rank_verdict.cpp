@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "run/node/rank_process.h"
+#include "run/workers/collective_difference.h"
 
 namespace assay::run {
 
@@ -66,6 +67,25 @@ RankVerdict late_verdict(const std::vector<RankEnd>& ranks, double time_limit_s)
   return {{Outcome::timeout, std::move(reason)}, late.front()};
 }
 
+// A rank that has crashed says more than that the ranks differ.
+std::optional<RankVerdict> verdict_of_collectives(const std::vector<RankEnd>& ranks,
+                                                  const RankEnd* worst) {
+  if (worst != nullptr && weight(worst->status) == 3) return std::nullopt;
+  std::vector<std::vector<wire::CollectiveNote>> notes;
+  for (const RankEnd& rank : ranks) notes.push_back(rank.collective_notes);
+  const auto difference = collective_difference(notes);
+  if (!difference) return std::nullopt;
+  RankVerdict verdict = {{Outcome::error, difference->words}, difference->rank.value_or(0)};
+  if (worst != nullptr) {
+    verdict.status.outcome = worst->status.outcome;
+    verdict.status.reason +=
+        fmt::format("; rank {} said: {}", worst - ranks.data(), worst->status.reason);
+  } else {
+    verdict.status.outcome = Outcome::timeout;
+  }
+  return verdict;
+}
+
 }  // namespace
 
 bool blames_another_rank(const std::string& reason) {
@@ -91,11 +111,11 @@ RankVerdict verdict_of(const std::vector<RankEnd>& ranks, double time_limit_s) {
     const bool failed = rank.done && !rank.status.ok();
     if (failed && (worst == nullptr || is_more_telling(rank, *worst))) worst = &rank;
   }
-  if (worst == nullptr) {
-    const bool all_done =
-        std::all_of(ranks.begin(), ranks.end(), [](const RankEnd& rank) { return rank.done; });
-    return all_done ? RankVerdict{} : late_verdict(ranks, time_limit_s);
-  }
+  const bool all_done =
+      std::all_of(ranks.begin(), ranks.end(), [](const RankEnd& rank) { return rank.done; });
+  if (worst == nullptr && all_done) return {};
+  if (auto verdict = verdict_of_collectives(ranks, worst)) return *std::move(verdict);
+  if (worst == nullptr) return late_verdict(ranks, time_limit_s);
   const auto rank = static_cast<std::size_t>(worst - ranks.data());
   // A rank that did not arrive says more than one that gave up waiting for it.
   if (weight(worst->status) == 1 &&

@@ -124,13 +124,13 @@ void WorkerGroup::take_messages(std::size_t rank, const ActivityListener& listen
     alive = more && *more;
     while (!worker.done) {
       const auto message = worker.channel.next();
-      if (!message) {
       if (worker.channel.forged()) {
         return worker.fail(Outcome::wrong,
                            fmt::format("{} has not sent what came from its process: a plugin wrote "
                                        "to the connection between worker and host",
                                        name_of(rank)));
       }
+      if (!message) {
         return worker.fail(Outcome::crashed,
                            fmt::format("{} sent what is no message of a worker: {}", name_of(rank),
                                        message.error().text()));
@@ -302,7 +302,7 @@ void WorkerGroup::conclude() {
     take_left_files(*worker.process, static_cast<int>(rank),
                     std::exchange(workers_[rank].artefacts, {}), case_.left, end);
     ranks.push_back({worker.done, worker.status, worker.done_at(), worker.process->collectives(),
-                     worker.activity, worker.last_lines()});
+                     worker.activity, worker.last_lines(), worker.process->last_collectives()});
   }
   RankVerdict verdict = verdict_of(ranks, case_.time_limit_s);
   end.outcome = verdict.status.outcome;

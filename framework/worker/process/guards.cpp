@@ -13,6 +13,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+
+#include "training/counted_backend.h"
 
 namespace assay::worker {
 
@@ -114,6 +120,13 @@ void answer(int) {
   errno = before;
 }
 
+std::mutex noting;
+
+void note_collective(std::string_view words) {
+  const std::lock_guard lock(noting);
+  if (wire::StatusPage* const shared = page) shared->notes.add(words);
+}
+
 void lose_the_connection() {
   if (channel >= 0 && null_device >= 0) ::dup2(null_device, channel);
 }
@@ -170,6 +183,7 @@ Guards::Guards(int host, int traces_file) : status_(wire::SharedStatus::from_env
   asked.sa_handler = answer;
   asked.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigaction(wire::question_signal(), &asked, nullptr);
+  training::tell_of_collectives(note_collective);
   ::pthread_atfork(nullptr, nullptr, lose_the_connection);
 }
 
@@ -179,7 +193,31 @@ Guards::~Guards() {
   traces = -1;
 }
 
-void Guards::watch(c10d::Backend* watched) { group = watched; }
+void Guards::watch(c10d::Backend* watched) {
+  group = watched;
+  const std::lock_guard lock(noting);
+  if (wire::StatusPage* const shared = page) shared->notes.clear();
+}
+
+std::string foreign_fault_handler() {
+  if (page == nullptr && traces < 0) return {};  // nobody guards this process
+  for (const int fault : {SIGSEGV, SIGBUS}) {
+    struct sigaction action = {};
+    ::sigaction(fault, nullptr, &action);
+    const bool is_default = action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN;
+    const bool is_own =
+        (action.sa_flags & SA_SIGINFO) != 0 &&
+        (action.sa_sigaction == explain_fault || action.sa_sigaction == trace_fault);
+    if (!is_default && !is_own) return fault == SIGSEGV ? "a handler of SIGSEGV" : "one of SIGBUS";
+  }
+  std::error_code gone;
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd", gone)) {
+    std::error_code closed;
+    const auto target = std::filesystem::read_symlink(file.path(), closed);
+    if (!closed && target == "anon_inode:[userfaultfd]") return "a userfaultfd";
+  }
+  return {};
+}
 
 bool descendants_are_left() {
   pid_t ended = 0;

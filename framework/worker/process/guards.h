@@ -2,6 +2,8 @@
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
+#include <string>
+
 #include "wire/channel.h"
 #include "wire/status_page.h"
 
@@ -24,7 +26,8 @@ class Guards {
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
 
-  // The group whose collectives are counted, nullptr for none. It must live until the next call.
+  // A case begins: the group whose collectives are counted, nullptr for none. It must live until
+  // the next call.
   static void watch(c10d::Backend* group);
 
  private:
@@ -32,6 +35,10 @@ class Guards {
 
   wire::SharedStatus status_;
 };
+
+// Who else handles what this process does with memory that it may not use, for people; "" for
+// nobody. Memory may then be filled when it is read, which no clock would hear.
+std::string foreign_fault_handler();
 
 // Whether processes started by this one or a plugin still run. Reaps those that have ended.
 bool descendants_are_left();
