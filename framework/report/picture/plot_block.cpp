@@ -183,16 +183,12 @@ class PlotBuilder {
   }
 
   void add_lines(PlotData& data, double factor) {
-    std::vector<Key> lines;
+    std::map<Key, std::size_t> places;  // of lines, in data
     const auto line_at = [&](const Key& key) -> PlotLine& {
-      const Key own(key.begin() + 1, key.end());
-      const auto known = std::ranges::find(lines, own);
-      if (known != lines.end()) {
-        return data.lines[static_cast<std::size_t>(known - lines.begin())];
-      }
-      lines.push_back(own);
-      data.lines.push_back({line_name(own), {}, {}});
-      return data.lines.back();
+      Key own(key.begin() + 1, key.end());
+      const auto [known, added] = places.try_emplace(std::move(own), data.lines.size());
+      if (added) data.lines.push_back({line_name(known->first), {}, {}});
+      return data.lines[known->second];
     };
     for (auto& [key, point] : points_) {
       PlotLine& line = line_at(key);
