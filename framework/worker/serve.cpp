@@ -19,12 +19,12 @@
 #include "worker/case/exchange_check.h"
 #include "worker/case/memory_floor.h"
 #include "worker/process/guards.h"
+#include "worker/process/state_watch.h"
 
 namespace assay::worker {
 
 namespace {
 
-std::string variable(const char* name) {
 // Takes a variable out of the environment and of the memory that the system shows of it
 // (/proc/self/environ): plugins need not know it.
 std::string secret_variable(const char* name) {
@@ -36,6 +36,7 @@ std::string secret_variable(const char* name) {
   return secret;
 }
 
+std::string variable(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr ? std::string() : std::string(text);
 }
@@ -46,7 +47,8 @@ int complain(const Error& error) {
 }
 
 void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
-                 wire::Channel& channel, const wire::CaseRequest& request) {
+                 wire::Channel& channel, const SharedCode& shared,
+                 const wire::CaseRequest& request) {
   store::CaseFacts facts;
   std::vector<store::Artefact> artefacts;
   wire::TurnWaiter turns(channel, request.ordinal, [] { await_idle_threads(); });
@@ -65,6 +67,10 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
+  if (const std::string how = shared.tampered(); !how.empty()) {
+    facts.left_behind[store::tampered_mark] =
+        fmt::format("{}, by {}", how, plugins_in_words(request.parameters));
+  }
   if (descendants_are_left()) {
     facts.left_behind["processes"] =
         fmt::format("processes that {} had started still ran; they were ended with their worker",
@@ -91,17 +97,18 @@ int serve() {
   const wire::Hello hello = {token, placement.rank, static_cast<int>(::getpid()),
                              std::move(*versions)};
   if (const auto sent = channel->send(wire::to_json(hello)); !sent) return complain(sent.error());
+  channel->sign_with(token);
 
+  const SharedCode shared;
   PluginLoader loader;
   ProcessGroups groups(placement);
   while (true) {
     const auto message = channel->receive();
     if (!message) return complain(message.error());
-  channel->sign_with(token);
     if (!*message) return 0;
     const auto request = wire::case_request_from_json(**message);
     if (!request) return complain(request.error());
-    run_request(loader, groups, placement, *channel, *request);
+    run_request(loader, groups, placement, *channel, shared, *request);
   }
 }
 
