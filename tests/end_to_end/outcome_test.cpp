@@ -90,6 +90,35 @@ TEST(OutcomeTest, WhatRanksHaveNotVerifiedHasNoTime) {
             (std::map<std::string, std::string>{{"inference", "error"}, {"second", "error"}}));
 }
 
+class CollectivesTest : public ::testing::TestWithParam<std::pair<int, int>> {};
+
+// Who notices first that the ranks do not agree is chance.
+TEST_P(CollectivesTest, TheRankThatCallsAnotherOneIsNamed) {
+  const Folder folder;
+  const auto [culprit, ranks] = GetParam();
+  const std::string file = folder.write(
+      "e.yaml",
+      "experiment: outcomes\nworkload: model_step\n"
+      "fixed: {model: toy, batch: 4, seq_len: 8, device: cpu, world_size: " +
+          std::to_string(ranks) +
+          ", communication: {hostile_step: {phase: less, culprit: " + std::to_string(culprit) +
+          "}}}\n"
+          "measure: {passes: [train_step], warmup: 1, samples: 2, timeout: 1 min}\n");
+  assay(folder.path(), {"run", file, "--plugin", fixture("hostile_step")});
+  std::vector<std::string> reasons;
+  for (const auto& line : exported(folder.path())) {
+    if (line["metric"] != "time") continue;
+    EXPECT_NE(line["outcome"], "ok");
+    reasons.push_back(line["reason"]);
+  }
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_THAT(reasons[0],
+              ::testing::StartsWith("rank " + std::to_string(culprit) + " called all_reduce of "));
+}
+
+INSTANTIATE_TEST_SUITE_P(Culprits, CollectivesTest,
+                         ::testing::Values(std::pair(0, 2), std::pair(1, 2), std::pair(2, 4)));
+
 TEST(OutcomeTest, WithoutWarmupTimingComesBeforeVerificationAndWhatFailsItHasNoTime) {
   const Folder folder;
   const std::string file = folder.write(
