@@ -102,6 +102,7 @@ struct Limit {
   const char* text;
   double max_grad_norm;  // 0: none
   double given_norm;     // 0: the optimizer finds it
+  at::ScalarType gradients = at::kFloat;
 };
 
 OptimizerInputs optimizer_inputs(const at::Device& device, const Limit& limit) {
@@ -109,7 +110,7 @@ OptimizerInputs optimizer_inputs(const at::Device& device, const Limit& limit) {
   for (const std::uint64_t seed : {41, 42, 43}) {
     const auto parameter = drawn({5, static_cast<std::int64_t>(seed)}, device, seed);
     in.parameters.push_back(parameter);
-    in.gradients.push_back(drawn(parameter.sizes(), device, 10 * seed));
+    in.gradients.push_back(drawn(parameter.sizes(), device, 10 * seed).to(limit.gradients));
     in.first_moments.push_back(at::zeros_like(parameter));
     in.second_moments.push_back(at::zeros_like(parameter));
     in.steps.push_back(at::zeros({}, parameter.options()));
@@ -166,11 +167,13 @@ std::vector<Check> selected_operation_checks(const Subject& subject) {
   }
   Check optimizer{
       "optimizer",
-      "The optimizer limits the gradients' norm and refreshes copies as the textbook's.",
+      "The optimizer takes gradients, limits their norm and refreshes copies as the textbook's.",
       {}};
-  for (const Limit& limit : {Limit{"no limit", 0, 0}, Limit{"a norm above the limit", 0.5, 0},
-                             Limit{"a norm below the limit", 1e6, 0},
-                             Limit{"a norm that the caller knows", 0.5, 2000}}) {
+  for (const Limit& limit :
+       {Limit{"no limit", 0, 0}, Limit{"a norm above the limit", 0.5, 0},
+        Limit{"a norm below the limit", 1e6, 0}, Limit{"a norm that the caller knows", 0.5, 2000},
+        Limit{"gradients in bf16", 0, 0, at::kBFloat16},
+        Limit{"gradients in fp16, a norm above the limit", 0.5, 0, at::kHalf}}) {
     optimizer.cases.push_back(
         {limit.text, [subject, limit] { return optimizer_agrees(subject, limit); }});
   }

@@ -1,24 +1,17 @@
 #include "model/textbook_ops.h"
 
-#include <ATen/ops/_foreach_add.h>
-#include <ATen/ops/_foreach_copy.h>
-#include <ATen/ops/_foreach_mul.h>
-#include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/complex.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/reciprocal.h>
-#include <ATen/ops/rsub.h>
 #include <ATen/ops/silu.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
 
 #include <utility>
+
+#include "model/adamw.h"
 
 namespace assay::model {
 
@@ -37,43 +30,6 @@ at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& si
 
 at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets) {
   return at::cross_entropy_loss(logits.to(at_least_float(logits)), targets);
-}
-
-// Scales all gradients so that their norm is at most the limit.
-void limit_norm(const OptimizerInputs& in) {
-  auto norm = in.grad_norm;
-  if (!norm.defined()) {
-    norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(in.gradients)));
-  }
-  if (in.grad_scale.defined()) norm = norm / in.grad_scale.squeeze();
-  at::_foreach_mul_(in.gradients, at::reciprocal(norm).mul_(in.max_grad_norm).clamp_max_(1));
-}
-
-void refresh(const std::vector<at::Tensor>& copies, const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> to, from;
-  for (std::size_t i = 0; i < copies.size(); ++i) {
-    if (!copies[i].defined()) continue;
-    to.push_back(copies[i]);
-    from.push_back(parameters[i]);
-  }
-  if (!to.empty()) at::_foreach_copy_(to, from);
-}
-
-void adamw(const OptimizerInputs& in) {
-  if (in.max_grad_norm > 0 && !in.gradients.empty()) limit_norm(in);
-  if (in.found_inf.defined()) {
-    at::_foreach_add_(in.steps, at::rsub(in.found_inf, 1).squeeze());
-  } else {
-    at::_foreach_add_(in.steps, 1);
-  }
-  const auto optional = [](const at::Tensor& tensor) {
-    return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
-  };
-  at::_fused_adamw_(in.parameters, in.gradients, in.first_moments, in.second_moments,
-                    /*max_exp_avg_sqs=*/{}, in.steps, in.learning_rate, in.beta1, in.beta2,
-                    in.weight_decay, in.eps, /*amsgrad=*/false, /*maximize=*/false,
-                    optional(in.grad_scale), optional(in.found_inf));
-  refresh(in.low_precision, in.parameters);
 }
 
 }  // namespace

@@ -184,13 +184,14 @@ void TrainingState::keep_copies(const std::vector<at::Tensor>& copies) {
   for (Slice& slice : slices_) slice.low_precision = copies[slice.pieces.front().parameter];
 }
 
-// Frees a gradient of another dtype as soon as there is a converted one, unless it is the
+// As it is, but for loss scaling: unscaling in 16 bit would lose again what the scale has saved
+// from underflow. The narrow one is then freed as soon as there is a wide one, unless it is the
 // variant's.
 at::Tensor TrainingState::gradient_of(std::size_t slice) {
   const at::Tensor& values = slices_[slice].values;
   at::Tensor& gradient = values.mutable_grad();
   const at::Tensor& updated = masters_[slice].defined() ? masters_[slice] : values;
-  if (gradient.scalar_type() == updated.scalar_type()) return gradient;
+  if (!scale_.defined() || gradient.scalar_type() == updated.scalar_type()) return gradient;
   at::Tensor wide = gradient.to(updated.scalar_type());
   if (!keeps_gradients_) gradient = wide;
   return wide;

@@ -47,7 +47,8 @@ class TrainingState {
   std::vector<at::Tensor> optimizer_state() const;
   // Unscales the gradients, applies ops.optimizer to the slices that have one, and adapts the loss
   // scale: doubled after the policy's number of good steps, halved after an overflow on any rank.
-  // Gradients in another dtype than what is updated are converted first, one after the other.
+  // Under loss scaling gradients in another dtype than what is updated are converted first, one
+  // after the other; else the operation does so.
   void step(const Ops& ops);
   // Norm of all gradients over all ranks' slices, a float scalar on their device. All ranks call it
   // together.
@@ -70,7 +71,7 @@ class TrainingState {
  private:
   void make_masters();
   void unscale(const std::vector<at::Tensor>& gradients);
-  // In the dtype of what is updated.
+  // As the optimizer gets it.
   at::Tensor gradient_of(std::size_t slice);
   OptimizerInputs optimizer_inputs();
   void unscale_kept(const std::vector<at::Tensor>& wide) const;

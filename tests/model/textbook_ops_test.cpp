@@ -9,6 +9,8 @@
 
 #include <cmath>
 
+#include "model/adamw.h"
+
 namespace assay::model {
 namespace {
 
@@ -154,6 +156,17 @@ class AdamW : public testing::Test {
     EXPECT_NEAR(in.parameters[1][0].item<double>(), c.parameter, 1e-9);
   }
 
+  // The same with fp32 parameters, gradients of 0 in another dtype.
+  OptimizerInputs of_fp32(at::ScalarType gradients) const {
+    OptimizerInputs made = in;
+    for (auto* tensors : {&made.parameters, &made.first_moments, &made.second_moments}) {
+      for (auto& tensor : *tensors) tensor = tensor.to(at::kFloat);
+    }
+    for (auto& step : made.steps) step = step.clone();
+    for (auto& gradient : made.gradients) gradient = gradient.to(gradients);
+    return made;
+  }
+
   OptimizerInputs in;
   Ops ops = textbook_ops();
 };
@@ -224,6 +237,38 @@ TEST_F(AdamW, AZeroGradientStaysZeroUnderALimit) {
   set_gradients(0, 0, 0);
   ops.optimizer(in);
   EXPECT_EQ(in.gradients[0].abs().max().item<double>(), 0);
+}
+
+// Values that bf16 has, of parameters in fp32: the same to the last bit as with wide gradients.
+TEST_F(AdamW, TakesGradientsOfAnotherDtypeAsTheParameters) {
+  for (const double limit : {0.0, 2.0}) {
+    OptimizerInputs wide = of_fp32(at::kFloat), narrow = of_fp32(at::kBFloat16);
+    wide.max_grad_norm = narrow.max_grad_norm = limit;
+    for (int i = 0; i < 3; ++i) {
+      for (auto* each : {&wide, &narrow}) {
+        each->gradients[0].copy_(floats({3, -0.25 * i}));
+        each->gradients[1].copy_(floats({4}));
+        ops.optimizer(*each);
+      }
+      for (std::size_t k = 0; k < 2; ++k) {
+        EXPECT_TRUE(narrow.parameters[k].equal(wide.parameters[k])) << limit;
+        EXPECT_TRUE(narrow.first_moments[k].equal(wide.first_moments[k]));
+        EXPECT_TRUE(narrow.second_moments[k].equal(wide.second_moments[k]));
+        EXPECT_TRUE(narrow.gradients[k].equal(wide.gradients[k].to(at::kBFloat16)));
+      }
+    }
+    EXPECT_EQ(narrow.steps[1].item<double>(), 3);
+    EXPECT_EQ(narrow.gradients[1].item<double>() < 4, limit > 0);
+  }
+}
+
+// 5 is not the norm of (3, 0, 4.0625) in bf16 alone, whose spacing is 2⁻⁵ there.
+TEST_F(AdamW, FindsTheNormOfNarrowGradientsInFp32) {
+  OptimizerInputs narrow = of_fp32(at::kBFloat16);
+  narrow.gradients[0].copy_(floats({3, 0}));
+  narrow.gradients[1].copy_(floats({4.0625}));
+  EXPECT_FLOAT_EQ(norm_of(narrow.gradients).item<float>(),
+                  static_cast<float>(std::sqrt(9 + 4.0625 * 4.0625)));
 }
 
 TEST_F(AdamW, RefreshesTheCopiesThatThereAre) {

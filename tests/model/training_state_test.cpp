@@ -6,6 +6,7 @@
 #include <assay/communication.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
 #include "model/textbook_ops.h"
@@ -311,7 +312,7 @@ TEST(MasterCopies, StayWhereMomentsAreDropped) {
   EXPECT_EQ(state.optimizer_state().size(), 1u);
 }
 
-TEST(MasterCopies, AreUpdatedWithGradientsInFp32AndRounded) {
+TEST(MasterCopies, AreWhatTheOptimizerUpdatesWithTheGradientsThereAre) {
   const auto parameter = at::tensor({1.0, 2.0}, at::kFloat).to(at::kBFloat16).requires_grad_();
   const auto wide = at::tensor({3.0}, at::kFloat).requires_grad_();
   TrainingState state({parameter, wide}, bf16_weights(true));
@@ -320,11 +321,26 @@ TEST(MasterCopies, AreUpdatedWithGradientsInFp32AndRounded) {
   state.step(recorder.ops());
   const OptimizerInputs& in = recorder.calls.at(0);
   EXPECT_TRUE(in.parameters[0].equal(at::tensor({1.0, 2.0}, at::kFloat)));
-  EXPECT_TRUE(in.gradients[0].equal(at::tensor({3.0, 3.0}, at::kFloat)));
+  EXPECT_TRUE(in.gradients[0].is_same(parameter.grad())) << "no copy of it in fp32";
   EXPECT_EQ(in.first_moments[0].scalar_type(), at::kFloat);
   EXPECT_EQ(in.low_precision[0].const_data_ptr(), parameter.const_data_ptr());
   EXPECT_TRUE(in.parameters[1].is_same(wide)) << "it is fp32 already";
   EXPECT_FALSE(in.low_precision[1].defined());
+}
+
+TEST(MasterCopies, AreUpdatedWithGradientsInFp32WhereTheLossIsScaled) {
+  const auto parameter = at::ones({1}, at::kHalf).requires_grad_();
+  PrecisionPolicy policy = scaled(1024);
+  policy.parameters = at::kHalf;
+  policy.fp32_master = true;
+  TrainingState state({parameter}, policy);
+  // 2⁻³⁰ is zero in fp16; 2⁻²⁰, as which it arrives, is not.
+  state.backward((parameter.to(at::kFloat) * std::exp2(-30)).sum());
+  Recorder recorder;
+  state.step(recorder.ops());
+  const at::Tensor gradient = recorder.calls.at(0).gradients[0];
+  EXPECT_EQ(gradient.scalar_type(), at::kFloat);
+  EXPECT_EQ(gradient.item<double>(), std::exp2(-30));
 }
 
 TEST(MasterCopies, OfSlicesLeaveGradientsWhereTheVariantKeepsThem) {

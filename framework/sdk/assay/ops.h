@@ -21,9 +21,12 @@ namespace assay {
 //   max_grad_norm / norm. Pascanu et al. 2013, "On the difficulty of training recurrent neural
 //   networks", algorithm 1. The norm is that of all elements of all gradients together, or
 //   grad_norm where a caller gives it, as one does whose ranks hold a part each.
+// - gradients[i] may have another floating dtype than parameters[i]. It is taken in that one's, and
+//   multiplied there, so that fp32 parameters lose nothing of bf16 or fp16 gradients.
 // - low_precision[i] is a copy of parameters[i] in another dtype, or undefined; empty: there are
 //   none. They get the parameters' new values.
-// Gradients may be changed. Nothing waits for the device.
+// Gradients hold afterwards what the limit made of them, rounded to their dtype; under loss scaling
+// they are undefined. Nothing waits for the device.
 struct OptimizerInputs {
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> gradients;
