@@ -102,6 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
               "call 2: logits is off by "},
         Fault{"compile/ignores_limit", "optimizer", "a norm above the limit",
               "first moment is off by "},
+        Fault{"compile/wants_their_dtype", "optimizer", "gradients in bf16",
+              "first moment is off by "},
         Fault{"compile/assumes_joined", "products", "q, k and v (fewer heads), weights apart",
               "product 3 is off by "},
         Fault{"precision/promises", "dtype", "x [16, 32], weight [48, 32]",

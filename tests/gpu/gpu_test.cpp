@@ -78,9 +78,25 @@ INSTANTIATE_TEST_SUITE_P(All, GpuAttention,
 
 struct Captured {
   std::string architecture, precision, attention;
+  std::string compile = "cuda_graph";
 };
 
-class GpuCapture : public Gpu, public testing::WithParamInterface<Captured> {};
+class GpuCapture : public Gpu, public testing::WithParamInterface<Captured> {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+#ifndef ASSAY_TEST_KERNELS
+    if (GetParam().compile == "fused_graph") GTEST_SKIP() << "built without nvcc: there is none";
+#endif
+  }
+};
+
+// With the operations that the compile variant selects.
+test::Case case_with(const test::CaseNames& names) {
+  test::Case tested = test::make_case(names, cuda);
+  throw_unless_ok(tested.compile->select(tested.context.ops, {}));
+  return tested;
+}
 
 std::vector<double> train(const test::Case& tested, int skipped, int steps) {
   std::unique_ptr<ProgramBoundary> program;
@@ -98,16 +114,16 @@ std::vector<double> train(const test::Case& tested, int skipped, int steps) {
   return losses;
 }
 
-// cuda_graph trains three steps before it returns the captured one.
+// Three steps are trained before the captured one is returned.
 constexpr int warmup_steps = 3;
 
 TEST_P(GpuCapture, TrainsAsEagerDoes) {
-  const auto& [architecture, precision, attention] = GetParam();
+  const auto& [architecture, precision, attention, captured] = GetParam();
   std::vector<double> losses[2];
-  for (const char* compile : {"eager", "cuda_graph"}) {
-    auto tested = test::make_case({"model_step", attention, "rmsnorm", precision, compile}, cuda);
+  for (const std::string& compile : {std::string("eager"), captured}) {
+    auto tested = case_with({"model_step", attention, "rmsnorm", precision, compile});
     test::set_model(tested.context, architecture, 4, 64, 256, 512, 3, 4);
-    const bool eager = tested.context.compile != nullptr && std::string(compile) == "eager";
+    const bool eager = compile == "eager";
     losses[eager ? 0 : 1] = train(tested, eager ? warmup_steps : 0, 5);
   }
   for (std::size_t i = 0; i < 5; ++i) {
@@ -117,9 +133,8 @@ TEST_P(GpuCapture, TrainsAsEagerDoes) {
 }
 
 TEST_P(GpuCapture, EveryPassIsVerified) {
-  const auto& [architecture, precision, attention] = GetParam();
-  auto tested =
-      test::make_case({"model_step", attention, "rmsnorm", precision, "cuda_graph"}, cuda);
+  const auto& [architecture, precision, attention, captured] = GetParam();
+  auto tested = case_with({"model_step", attention, "rmsnorm", precision, captured});
   test::set_model(tested.context, architecture, 4, 64, 256, 512, 3, 4);
   for (const char* pass : {"inference", "forward", "backward", "forward_backward", "train_step"}) {
     Verification verification;
@@ -128,8 +143,18 @@ TEST_P(GpuCapture, EveryPassIsVerified) {
   }
 }
 
+TEST_P(GpuCapture, ATrainStepLeavesLimitedGradients) {
+  const auto& [architecture, precision, attention, captured] = GetParam();
+  auto tested = case_with({"model_step", attention, "rmsnorm", precision, captured});
+  test::set_model(tested.context, architecture, 4, 64, 256, 512, 3, 4);
+  tested.context.parameters["max_grad_norm"] = 0.01;
+  const auto verification = test::verify(tested, "train_step");
+  EXPECT_LE(verification.error, verification.tolerance) << verification.worst;
+}
+
 std::string captured_name(const testing::TestParamInfo<Captured>& tested) {
-  return tested.param.architecture + "_" + tested.param.precision + "_" + tested.param.attention;
+  const auto& [architecture, precision, attention, captured] = tested.param;
+  return architecture + "_" + precision + "_" + attention + "_" + captured;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -137,7 +162,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Captured{"swiglu", "fp32", "naive"}, Captured{"gelu", "fp32", "efficient"},
                     Captured{"swiglu", "bf16", "flash"}, Captured{"gelu", "bf16", "cudnn"},
                     Captured{"swiglu", "fp16", "naive"}, Captured{"swiglu", "bf16_master", "naive"},
-                    Captured{"gelu", "fp16_master", "naive"}),
+                    Captured{"gelu", "fp16_master", "naive"},
+                    Captured{"swiglu", "fp32", "naive", "fused_graph"},
+                    Captured{"gelu", "bf16", "flash", "fused_graph"},
+                    Captured{"swiglu", "fp16", "naive", "fused_graph"},
+                    Captured{"swiglu", "bf16_master", "naive", "fused_graph"},
+                    Captured{"gelu", "fp16_master", "naive", "fused_graph"}),
     captured_name);
 
 TEST_F(Gpu, ACaptureThatFailsLeavesTheDeviceUsable) {

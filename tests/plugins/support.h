@@ -57,6 +57,10 @@ inline std::string attention_library(const std::string& name) {
   return name == "naive" ? "naive" : "libtorch_sdpa";
 }
 
+inline std::string compile_library(const std::string& name) {
+  return name == "fused_graph" ? "fused" : name;
+}
+
 inline std::unique_ptr<AttentionBoundary> attention(const std::string& name) {
   return load<AttentionBoundary>("attention", attention_library(name), name);
 }
@@ -81,7 +85,7 @@ inline Case make_case(const CaseNames& names, at::Device device = at::kCPU) {
   Case made;
   made.attention = attention(names.attention);
   made.norm = load<NormBoundary>("norm", names.norm, names.norm);
-  made.compile = load<CompileBoundary>("compile", names.compile, names.compile);
+  made.compile = load<CompileBoundary>("compile", compile_library(names.compile), names.compile);
   made.workload = load<WorkloadBoundary>("workload", names.workload, names.workload);
 
   auto& context = made.context;
