@@ -17,15 +17,16 @@ namespace assay::worker {
 
 // The composed plugins of one case: the workload gives a program, the others shape it.
 struct Composition {
+  // Where measure.phases asks for it; outlives the plugins, which hold handles to it.
+  std::unique_ptr<measure::Tracer> tracer;
   std::unique_ptr<AttentionBoundary> attention;
   std::unique_ptr<NormBoundary> norm;
   std::unique_ptr<PrecisionBoundary> precision;
   std::unique_ptr<CommunicationBoundary> communication;
   std::unique_ptr<CompileBoundary> compile;
   std::unique_ptr<WorkloadBoundary> workload;
-  std::vector<MetricInfo> metrics;          // that the workload declares
-  std::vector<std::string> unclocked;       // its passes without a clock
-  std::unique_ptr<measure::Tracer> tracer;  // where measure.phases asks for it
+  std::vector<MetricInfo> metrics;     // that the workload declares
+  std::vector<std::string> unclocked;  // its passes without a clock
   CaseContext context;
 
   // The declared unit of a count, "" if none is.

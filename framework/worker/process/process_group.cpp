@@ -34,13 +34,16 @@ int integer_variable(const char* name, int otherwise) {
 }
 
 c10::intrusive_ptr<c10d::Backend> make_nccl(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                            int size) {
+                                            int size, const at::Device& device) {
 #ifdef USE_C10D_NCCL
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = collective_limit;
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
+  auto made = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
+  made->setBoundDeviceId(device);  // a barrier would take the rank for the device
+  return made;
 #else
   static_cast<void>(store);
+  static_cast<void>(device);
   throw Unsupported(fmt::format("NCCL is not part of this build (rank {} of {})", rank, size));
 #endif
 }
@@ -134,7 +137,7 @@ Group ProcessGroups::make(const std::string& prefix, const std::vector<int>& ran
   if (!made) {
     auto store = c10::make_intrusive<c10d::PrefixStore>(prefix, store_);
     if (backend == "nccl" && !device.is_cuda()) throw Unsupported("NCCL needs CUDA devices");
-    made = backend == "nccl" ? make_nccl(store, group.rank, group.size)
+    made = backend == "nccl" ? make_nccl(store, group.rank, group.size, device)
                              : measure::make_gloo(store, group.rank, group.size, collective_limit,
                                                   placement_.own_host);
   }
