@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view bucket_axis = "communication.bucket_size";
 constexpr std::size_t least_sizes = 3;
+// Below it calls explain too little of the times to predict from.
+constexpr double least_r2 = 0.8;
 
 // A step with one bucket size.
 struct Bucketing {
@@ -97,6 +99,12 @@ std::string sentence(const std::string& subject, const std::map<double, Bucketin
         "**Best bucket, {}**: the time of {} bucket sizes shows no overhead of a call; the fastest "
         "step has buckets of {}.",
         subject, by_size.size(), measured);
+  }
+  if (line.r2 < least_r2) {
+    return fmt::format(
+        "**Best bucket, {}**: the time of {} bucket sizes does not follow their calls (R² {:.2f}), "
+        "so that none is predicted; the fastest step has buckets of {}.",
+        subject, by_size.size(), line.r2, measured);
   }
   const double bandwidth = bytes / transfer_s;
   const double predicted = std::sqrt(bytes * line.slope * bandwidth);
