@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/output.h"
 #include "cli/context.h"
 #include "store/exchange/import.h"
 #include "store/records/suite.h"
@@ -27,8 +28,12 @@ std::vector<std::string> gpu_names(const nlohmann::json& machine) {
 
 bool same_machine(const nlohmann::json& a, const nlohmann::json& b) {
   if (!a.is_object() || !b.is_object()) return false;
-  const std::string host = a.value("host", "");
-  return !host.empty() && host == b.value("host", "") && gpu_names(a) == gpu_names(b);
+  const auto both_say = [&](const char* name) {
+    return a.value(name, nlohmann::json()) == b.value(name, nlohmann::json());
+  };
+  const bool named = !a.value("host", "").empty();
+  return named && both_say("host") && both_say("cpu") && both_say("cores") &&
+         gpu_names(a) == gpu_names(b);
 }
 
 Result<store::Run> named_run(store::Database* database, const std::string& name) {
@@ -145,6 +150,14 @@ std::vector<run::DeviceCeilings> device_ceilings(const report::Ceilings& ceiling
     known.push_back(std::move(device));
   }
   return known;
+}
+
+std::vector<run::DeviceCeilings> device_ceilings_if_readable(store::Database& database,
+                                                             const nlohmann::json& machine) {
+  const auto ceilings = ceilings_of_machine(database, machine);
+  if (ceilings) return device_ceilings(*ceilings);
+  print_error("no time is judged by this machine's ceilings: {}\n", ceilings.error().text());
+  return {};
 }
 
 }  // namespace assay::cli

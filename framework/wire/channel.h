@@ -36,9 +36,8 @@ inline constexpr std::chrono::seconds usual_silence(12);
 Result<std::chrono::seconds> silence_limit();
 
 // JSON messages over a stream socket, each framed by its length (4 bytes, network order) and, where
-// it is signed, followed by its tag (8 bytes). A frame
-// over the limit, of something else than JSON or nested deeper than 64 is an error and ends the
-// channel's use.
+// it is signed, followed by its tag (8 bytes). A frame over the limit, of something else than JSON
+// or nested deeper than 64 is an error and ends the channel's use.
 class Channel {
  public:
   static constexpr std::size_t message_limit_bytes = 64u << 20;

@@ -3,29 +3,20 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/fnv.h"
+#include "base/printable.h"
+
 namespace assay::wire {
 
-namespace {
-
-constexpr std::uint64_t fnv_prime = 1099511628211u;  // FNV-1a
-
-std::uint64_t hash_of_words(std::string_view words) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : words) hash = (hash ^ static_cast<unsigned char>(c)) * fnv_prime;
-  return hash;
-}
-
-}  // namespace
-
 std::string CollectiveNote::text() const {
-  return {words.data(), ::strnlen(words.data(), words.size())};
+  return printable_line({words.data(), ::strnlen(words.data(), words.size())});
 }
 
 void CollectiveNotes::add(std::string_view words) {
   const std::uint64_t number = count + 1;
   CollectiveNote note;
   note.number = number;
-  note.call = hash_of_words(words);
+  note.call = fnv_of_bytes(words);
   note.history = ((history ^ note.call) * fnv_prime) ^ (history >> 29);
   words.copy(note.words.data(), note.words.size() - 1);
   notes[number % kept] = note;
@@ -41,8 +32,9 @@ void CollectiveNotes::clear() {
 std::vector<CollectiveNote> CollectiveNotes::last() const {
   const std::uint64_t newest = count;
   std::vector<CollectiveNote> found;
-  const std::uint64_t oldest = newest < kept ? 1 : newest - kept + 1;
-  for (std::uint64_t number = oldest; number <= newest; ++number) {
+  const std::uint64_t there = std::min<std::uint64_t>(newest, kept);
+  for (std::uint64_t back = there; back-- > 0;) {
+    const std::uint64_t number = newest - back;
     const CollectiveNote& note = notes[number % kept];
     if (note.number == number) found.push_back(note);
   }

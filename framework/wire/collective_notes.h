@@ -17,7 +17,7 @@ struct CollectiveNote {
   std::uint64_t history = 0;        // a hash of all up to this one, in order
   std::array<char, 40> words = {};  // "all_reduce of 4096 bytes of float", zero-terminated
 
-  std::string text() const;
+  std::string text() const;  // fit to be shown, whatever the rank wrote
 };
 
 // The last collectives of a rank, in memory that its host reads while the rank may write.
@@ -31,7 +31,7 @@ struct CollectiveNotes {
   // By the rank; one thread at a time.
   void add(std::string_view words);
   void clear();
-  // By the host: those that are still there, by number.
+  // By the host: those that are still there, by number, however the rank has left the memory.
   std::vector<CollectiveNote> last() const;
 };
 

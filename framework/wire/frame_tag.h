@@ -8,8 +8,8 @@
 namespace assay::wire {
 
 // Proves that a frame was sent by who has the key, and that none was left out, repeated or put in
-// between: SipHash-2-4 (Aumasson and Bernstein 2012) of the body, under a key that the
-// frame's number changes.
+// between: SipHash-2-4 (Aumasson and Bernstein 2012) of the body, under a key that the frame's
+// number changes.
 class FrameTags {
  public:
   // secret: a token of any length.

@@ -1,6 +1,8 @@
 #include "cli/ceilings.h"
 
+#include <SQLiteCpp/Database.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/exchange/import.h"
@@ -34,15 +36,21 @@ class StoredCeilings : public store::testing::TemporaryFolder {
     ASSERT_TRUE(database_->add_run(*run));
   }
 
-  double copies_gb_per_s() {
-    const auto ceilings = ceilings_of_machine(*database_, machine_);
+  double copies_gb_per_s() { return copies_gb_per_s(machine_); }
+  double copies_gb_per_s(const nlohmann::json& machine) {
+    const auto ceilings = ceilings_of_machine(*database_, machine);
     if (!ceilings || ceilings->find("copy", {}) == nullptr) return 0;
     return ceilings->find("copy", {})->value / 1e9;
   }
 
+  std::vector<run::DeviceCeilings> of_devices() {
+    return device_ceilings_if_readable(*database_, machine_);
+  }
+
+  const nlohmann::json machine_ = {{"host", "lab1"}, {"cpu", "EPYC 9354"}, {"cores", 8}};
+
  private:
   std::optional<store::Database> database_;
-  nlohmann::json machine_ = {{"host", "lab1"}};
   int runs_ = 0;
 };
 
@@ -79,6 +87,28 @@ TEST_F(StoredCeilings, AreTheNewestButNarrowedOnesOnlyWhereNoWholeOneIs) {
   EXPECT_DOUBLE_EQ(copies_gb_per_s(), 200);
   calibrate(20, {"--filter size < 2"});
   EXPECT_DOUBLE_EQ(copies_gb_per_s(), 200);
+}
+
+TEST_F(StoredCeilings, AreOfTheSameCpuAndAsManyCores) {
+  calibrate(10, {});
+  EXPECT_DOUBLE_EQ(copies_gb_per_s(), 100);
+  for (const char* other : {R"({"host": "lab2"})", R"({"cpu": "Xeon 6430"})", R"({"cores": 4})",
+                            R"({"gpus": [{"name": "H100"}]})"}) {
+    nlohmann::json machine = machine_;
+    machine.update(nlohmann::json::parse(other));
+    EXPECT_DOUBLE_EQ(copies_gb_per_s(machine), 0) << other;
+  }
+}
+
+TEST_F(StoredCeilings, ThatCannotBeReadAreToldAndJudgeNothing) {
+  calibrate(10, {});
+  SQLite::Database(file("assay.db").string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE cases SET outcome = 'fine'");
+  ::testing::internal::CaptureStderr();
+  const auto devices = of_devices();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::StartsWith("no time is judged by this machine's ceilings: "));
+  EXPECT_TRUE(devices.empty());
 }
 
 }  // namespace

@@ -84,6 +84,17 @@ TEST(CaseMarksTest, WhatARankLeavesBehindIsMarkedOnce) {
   EXPECT_EQ(facts.marks[1].reason, "9 MiB");
 }
 
+TEST(CaseMarksTest, OfSeveralMarksOfTamperingTheFirstReasonIsTaken) {
+  store::CaseFacts facts;
+  EXPECT_EQ(tampered(facts), "");
+  facts.marks = {{store::tampered_mark, "", "an operator leads elsewhere"},
+                 {"throttled", "", "hot"},
+                 {store::tampered_mark, "", "the clock was written to"}};
+  EXPECT_EQ(tampered(facts), "an operator leads elsewhere");
+  ASSERT_EQ(facts.marks.size(), 1u);
+  EXPECT_EQ(facts.marks[0].mark, "throttled");
+}
+
 TEST(CaseMarksTest, OfARankOnlyWhatDiffersIsKept) {
   const nlohmann::json first = {{"a", {{"x", 1}, {"y", 2}}}, {"b", 3}};
   EXPECT_EQ(difference(first, first), nlohmann::json::object());

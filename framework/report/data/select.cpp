@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/fnv.h"
 #include "base/text.h"
 #include "report/data/reduce.h"
 #include "report/spec/units.h"
@@ -92,8 +93,8 @@ Filter only_about_parts(const Filter& filter, bool parts) {
 }  // namespace
 
 std::size_t KeyHash::operator()(const Key& key) const {
-  std::size_t hash = 0xcbf29ce484222325ULL;
-  for (const std::uint32_t code : key) hash = (hash ^ code) * 0x100000001b3ULL;
+  std::uint64_t hash = fnv_basis;
+  for (const std::uint32_t code : key) hash = fnv_with(hash, code);
   return hash;
 }
 

@@ -17,10 +17,11 @@ nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other
 }
 
 std::string tampered(store::CaseFacts& of_case) {
-  const auto found = std::ranges::find(of_case.marks, store::tampered_mark, &store::Mark::mark);
-  if (found == of_case.marks.end()) return {};
-  std::string how = std::move(found->reason);
-  of_case.marks.erase(found);
+  const auto is_it = [](const store::Mark& mark) { return mark.mark == store::tampered_mark; };
+  const auto first = std::ranges::find_if(of_case.marks, is_it);
+  if (first == of_case.marks.end()) return {};
+  std::string how = std::move(first->reason);
+  std::erase_if(of_case.marks, is_it);
   return how;
 }
 

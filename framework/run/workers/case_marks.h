@@ -7,8 +7,8 @@ namespace assay::run {
 // The members of `own`, on every level, that `other` lacks or has with another value.
 nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other);
 
-// How plugins have written to what judges them, which add_marks() leaves as a mark; "" where none
-// has. Takes the mark: the case's reason says it.
+// How plugins have written to what judges them, which add_marks() leaves as a mark, the first of
+// several; "" where none has. Takes all such marks: the case's reason says it.
 std::string tampered(store::CaseFacts& of_case);
 
 // Adds what a rank left behind to the case's marks, each mark once: memory ("leak"), running

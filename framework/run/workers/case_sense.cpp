@@ -43,16 +43,9 @@ std::int64_t setting(const wire::CaseRequest& request, const char* name, std::in
   return store::integer_of(request.parameters, name, usual);
 }
 
-bool has_target(const wire::CaseRequest& request) {
-  const auto found = request.parameters.find("measure.target");
-  if (found == request.parameters.end()) return false;
-  const auto* real = std::get_if<double>(&found->second);
-  return real != nullptr ? *real > 0 : setting(request, "measure.target", 0) > 0;
-}
-
 std::string why_not_its_samples(const store::Series& time, const wire::CaseRequest& request) {
   const auto count = std::ssize(time.samples);
-  const bool target = has_target(request);
+  const bool target = store::number_of(request.parameters, "measure.target", 0) > 0;
   const std::int64_t most =
       setting(request, target ? "measure.max_samples" : "measure.samples", count);
   if (count > most || count == 0 || (!target && count < most)) {

@@ -5,20 +5,21 @@
 
 #include <string_view>
 
+#include "base/fnv.h"
+
 namespace assay::store {
 namespace {
 
 class Hash {
  public:
   void add(std::string_view bytes) {
-    for (const char byte : bytes) add_byte(static_cast<unsigned char>(byte));
-    add_byte(0x100);  // between two fields
+    constexpr std::uint64_t between_fields = 0x100;  // no byte
+    value_ = fnv_with(fnv_of_bytes(bytes, value_), between_fields);
   }
   std::uint64_t value() const { return value_; }
 
  private:
-  void add_byte(std::uint64_t byte) { value_ = (value_ ^ byte) * 1099511628211u; }  // FNV-1a
-  std::uint64_t value_ = 14695981039346656037u;
+  std::uint64_t value_ = fnv_basis;
 };
 
 void add_row(SQLite::Statement& row, Hash& hash) {
