@@ -1,0 +1,275 @@
+#pragma once
+
+#include "instructions.cuh"
+#include "mask.cuh"
+#include "problem.h"
+#include "products.cuh"
+#include "softmax.cuh"
+#include "tile.cuh"
+
+// A warpgroup computes 64 queries of each tile: scores, softmax, weighted values.
+namespace assay::flash {
+
+// Where a thread stands among the consumers.
+struct Consumer {
+  int group;  // warpgroup
+  int warp;   // of all consumers
+  int lane;
+  int row;     // of the tile: the upper of its two, the other is 8 below
+  int column;  // the first of its two in every eight
+};
+
+__device__ inline Consumer consumer_of(int thread) {
+  Consumer me;
+  me.lane = thread % warp;
+  me.warp = __shfl_sync(~0u, thread / warp, 0);
+  me.group = me.warp / 4;
+  me.row = me.warp * 16 + me.lane / 4;
+  me.column = me.lane % 4 * 2;
+  return me;
+}
+
+// The order of warpgroups: each issues when the one before has. Named barrier 1 + g is the turn of
+// group g; 0 is __syncthreads().
+template <class T>
+struct Turns {
+  static constexpr bool taken = T::flow.turns && T::groups > 1;
+
+  // The last group hands the first turn out.
+  static __device__ void begin(int group) {
+    if constexpr (taken) {
+      if (group == T::groups - 1) arrive_named(1, 2 * warpgroup);
+    }
+  }
+  static __device__ void take(int group) {
+    if constexpr (taken) wait_named(1 + group, 2 * warpgroup);
+  }
+  static __device__ void pass(int group) {
+    if constexpr (taken) {
+      arrive_named(group == T::groups - 1 ? 1 : 2 + group, 2 * warpgroup);
+    }
+  }
+  // The turn nobody takes.
+  static __device__ void end(int group) {
+    if constexpr (taken) {
+      if (group == 0) wait_named(1, 2 * warpgroup);
+    }
+  }
+};
+
+// One arrival a warp: each waits for its own part of a product.
+__device__ inline void release(std::uint64_t& empty, const Consumer& me) {
+  if (me.lane == 0) arrive(empty);
+}
+
+// scores [64, keys] = queries [64, head] · keysᵀ [head, keys], in steps of 16 columns of the head.
+template <class T>
+__device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::uint32_t queries,
+                                             std::uint32_t keys) {
+  begin_products();
+#pragma unroll
+  for (int step = 0; step < T::head / 16; ++step) {
+    const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
+    add_scores<typename T::Element>(
+        scores, advance(by_rows(queries), block * T::rows * block_row_bytes + bytes),
+        advance(by_rows(keys), block * T::keys * block_row_bytes + bytes), step > 0);
+  }
+  end_products();
+}
+
+// output [64, head] += weights [64, keys] · values [keys, head], in steps of 16 keys.
+template <class T>
+__device__ __forceinline__ void start_values(float (&output)[T::head / 2],
+                                             const std::uint32_t (&weights)[T::keys / 16][4],
+                                             std::uint32_t values) {
+  using Element = typename T::Element;
+  begin_products();
+#pragma unroll
+  for (int step = 0; step < T::keys / 16; ++step) {
+    const auto operand = advance(by_columns(values, T::keys), step * 16 * block_row_bytes);
+    if constexpr (T::flow.split_values && T::head > block_columns) {
+      constexpr int first = block_columns / 2, rest = T::head / 2 - first;
+      add_values<Element>(reinterpret_cast<float(&)[first]>(output[0]), weights[step], operand,
+                          true);
+      add_values<Element>(reinterpret_cast<float(&)[rest]>(output[first]), weights[step],
+                          advance(operand, T::keys * block_row_bytes), true);
+    } else {
+      add_values<Element>(output, weights[step], operand, true);
+    }
+  }
+  end_products();
+}
+
+// Writes a warp's 16 rows: registers → its corner of shared memory → the tensor, without waiting for
+// other warps. Rows beyond the last query and columns beyond the head are left out.
+template <class T>
+__device__ __forceinline__ void write_output(const float (&output)[T::head / 2],
+                                             const Arguments& arguments, std::byte* corner,
+                                             Place place, const Consumer& me) {
+  if (me.lane == 0) wait_for_reads();  // of the tile before
+  __syncwarp();
+  // Piece i of a row r lies where piece 0 does, with i in place of r's bits xor 0.
+  std::uint32_t start = shared_address(corner) + swizzled(me.lane / 4, 0) + me.column * 2;
+  asm volatile("" : "+r"(start));  // computed here, not kept in registers all along
+#pragma unroll
+  for (int i = 0; i < T::head / 8; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      store_shared((start ^ i % 8 * 16) + (i / 8 * 16 + half * 8) * block_row_bytes,
+                   pack<typename T::Element>(output[4 * i + 2 * half],
+                                             output[4 * i + 2 * half + 1]));
+    }
+  }
+  show_shared_writes();
+  __syncwarp();
+  if (me.lane == 0 && place.row < arguments.shape.queries) {
+#pragma unroll
+    for (int block = 0; block < T::blocks; ++block) {
+      place.column = block * block_columns;
+      store_box(arguments.out, place, corner + block * 16 * block_row_bytes);
+    }
+    end_stores();
+  }
+}
+
+// Divides by the weights' sum and writes log-sum-exp. A row that saw no key is 0, and −∞.
+template <class T>
+__device__ __forceinline__ void finish_rows(float (&output)[T::head / 2], const Softmax& softmax,
+                                            float* lse, int first_row, int queries,
+                                            const Consumer& me) {
+  constexpr float ln_2 = 0.693147180559945f;
+  float inverse[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float sum = sum_of_row(softmax.sum[half]);
+    inverse[half] = sum == 0 ? 0 : reciprocal(sum);
+    const int row = first_row + me.row + 8 * half;
+    if (me.lane % 4 == 0 && row < queries) {
+      lse[row] = sum == 0 ? -INFINITY : (softmax.most[half] + log2_fast(sum)) * ln_2;
+    }
+  }
+  scale_rows(output, {inverse[0], inverse[1]});
+}
+
+template <class T>
+__device__ void consume(const Arguments& arguments, Shared<T>& shared, int thread) {
+  using Element = typename T::Element;
+  const Shape& shape = arguments.shape;
+  const Consumer me = consumer_of(thread);
+  unsigned tile = 0;   // tiles taken by this block of threads before
+  unsigned begun = 0;  // blocks of keys
+  float output[T::head / 2];
+  float scores[T::keys / 2];
+  std::uint32_t weights[T::keys / 16][4];
+
+  Turns<T>::begin(me.group);
+  while (true) {
+    const Turn<2> announced(tile);
+    wait(shared.work_full[announced.stage], announced.parity);
+    const int4 work = shared.work[announced.stage];
+    __syncwarp();
+    release(shared.work_empty[announced.stage], me);
+    if (work.w == 0) break;
+
+    const Turn<T::query_stages> mine(tile++);
+    const int first_row = work.x * T::rows;
+    const BlockRange range = seen_blocks(shape, first_row, T::rows, T::keys);
+    Softmax softmax;
+#pragma unroll
+    for (float& element : output) element = 0;
+
+    const auto weigh = [&](int block) {
+      if (range.needs_mask(block, T::keys)) {
+        const int row = first_row + me.row, column = block * T::keys + me.column;
+        hide(scores, from_column(seen_keys(shape, row), column),
+             from_column(seen_keys(shape, row + 8), column));
+      }
+      return softmax.weigh(scores, shape.scale);
+    };
+    const auto shrink = [&](float2 factors) {
+      if (!T::flow.lazy || __any_sync(~0u, factors.x != 1 || factors.y != 1)) {
+        scale_rows(output, factors);
+      }
+    };
+    // The latest block of keys that was begun is number begun − 1.
+    const auto begin_scores = [&] {
+      const Turn<T::stages> turn(begun++);
+      wait(shared.keys_full[turn.stage], turn.parity);
+      start_scores<T>(scores,
+                      shared_address(shared.queries[mine.stage]) +
+                          me.group * group_rows * block_row_bytes,
+                      shared_address(shared.keys[turn.stage]));
+    };
+    const auto end_scores = [&] {
+      pin(scores);
+      release(shared.keys_empty[Turn<T::stages>(begun - 1).stage], me);
+    };
+    const auto begin_values = [&](unsigned count) {
+      const Turn<T::stages> turn(count);
+      wait(shared.values_full[turn.stage], turn.parity);
+      start_values<T>(output, weights, shared_address(shared.values[turn.stage]));
+    };
+    const auto end_values = [&](unsigned count) {
+      pin(output);
+      release(shared.values_empty[Turn<T::stages>(count).stage], me);
+    };
+
+    wait(shared.queries_full[mine.stage], mine.parity);
+    if constexpr (T::flow.overlap) {
+      if (!range.empty()) {
+        Turns<T>::take(me.group);
+        begin_scores();
+        Turns<T>::pass(me.group);
+        wait_for_products<0>();
+        end_scores();
+        weigh(range.end - 1);
+        as_operand<Element>(weights, scores);
+        for (int block = range.end - 2; block >= range.first; --block) {
+          Turns<T>::take(me.group);
+          begin_scores();
+          begin_values(begun - 2);
+          Turns<T>::pass(me.group);
+          wait_for_products<1>();
+          end_scores();
+          const float2 factors = weigh(block);
+          keep_before(softmax.sum[0] + softmax.sum[1]);
+          wait_for_products<0>();
+          pin(scores);
+          end_values(begun - 2);
+          shrink(factors);
+          as_operand<Element>(weights, scores);
+        }
+        release(shared.queries_empty[mine.stage], me);
+        begin_values(begun - 1);
+        wait_for_products<0>();
+        end_values(begun - 1);
+      } else {
+        release(shared.queries_empty[mine.stage], me);
+      }
+    } else {
+      for (int block = range.end - 1; block >= range.first; --block) {
+        Turns<T>::take(me.group);
+        begin_scores();
+        Turns<T>::pass(me.group);
+        wait_for_products<0>();
+        end_scores();
+        shrink(weigh(block));
+        as_operand<Element>(weights, scores);
+        begin_values(begun - 1);
+        wait_for_products<0>();
+        end_values(begun - 1);
+      }
+      release(shared.queries_empty[mine.stage], me);
+    }
+
+    float* const lse = arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) *
+                                           shape.queries;
+    finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);
+    write_output<T>(output, arguments, shared.output[me.warp],
+                    {0, first_row + me.warp * 16, work.y, work.z}, me);
+  }
+  Turns<T>::end(me.group);
+  if (me.lane == 0) wait_for_stores();
+}
+
+}  // namespace assay::flash

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "forward.cuh"
+#include "launch.h"
+
+// From tensors to a launch.
+namespace assay::flash {
+
+inline void require(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+  }
+}
+
+// The driver's function, found at run time: nothing needs the driver to be linked.
+inline auto tensor_map_encoder() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  require(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                           cudaEnableDefault, &found),
+          "the driver has no cuTensorMapEncodeTiled");
+  if (found != cudaDriverEntryPointSuccess) {
+    throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
+  }
+  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+}
+
+// `operand` [batch, heads, rows, head] in boxes of `box_rows` rows and a block of columns.
+inline CUtensorMap tensor_map(const Operand& operand, bool bf16, int batch, int heads, int rows,
+                              int head, int box_rows) {
+  static const auto encode = tensor_map_encoder();
+  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(head), static_cast<cuuint64_t>(rows),
+                              static_cast<cuuint64_t>(heads), static_cast<cuuint64_t>(batch)};
+  // The stride of a dimension of one entry means nothing, and may be one the engine refuses.
+  const auto bytes = [&](std::int64_t elements, int size) {
+    return static_cast<cuuint64_t>(size > 1 ? 2 * elements : (2 * head + 15) / 16 * 16);
+  };
+  const cuuint64_t strides[] = {bytes(operand.row_stride, rows), bytes(operand.head_stride, heads),
+                                bytes(operand.batch_stride, batch)};
+  const cuuint32_t box[] = {block_columns, static_cast<cuuint32_t>(box_rows), 1, 1};
+  const cuuint32_t steps[] = {1, 1, 1, 1};
+  CUtensorMap map;
+  const CUresult result =
+      encode(&map, bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4,
+             const_cast<void*>(operand.data), sizes, strides, box, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) {
+    throw std::runtime_error("cuTensorMapEncodeTiled refuses a tensor, error " +
+                             std::to_string(result));
+  }
+  return map;
+}
+
+// Heads whose keys and values lie in 32 MB of L2 (of 50) together.
+inline int heads_in_cache(const Shape& shape) {
+  constexpr std::int64_t budget = 32 << 20;
+  const std::int64_t kv_bytes = std::int64_t{4} * shape.keys * shape.head;
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, budget / kv_bytes);
+  const std::int64_t heads = kv_heads * (shape.heads / shape.kv_heads);
+  return static_cast<int>(std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.heads));
+}
+
+enum class Grid { persistent, fixed_order, one_tile_each };
+
+template <class T>
+void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Grid::persistent) {
+  const Shape& shape = problem.shape;
+  const auto map = [&](const Operand& operand, int heads, int rows, int box_rows) {
+    return tensor_map(operand, problem.bf16, shape.batch, heads, rows, shape.head, box_rows);
+  };
+  Arguments arguments;
+  arguments.q = map(problem.q, shape.heads, shape.queries, T::rows);
+  arguments.k = map(problem.k, shape.kv_heads, shape.keys, T::keys);
+  arguments.v = map(problem.v, shape.kv_heads, shape.keys, T::keys);
+  arguments.out = map(problem.out, shape.heads, shape.queries, 16);
+  arguments.lse = problem.lse;
+  arguments.shape = shape;
+  arguments.row_tiles = (shape.queries + T::rows - 1) / T::rows;
+  arguments.tiles = arguments.row_tiles * shape.heads * shape.batch;
+  arguments.heads_at_once = heads_in_cache(shape);
+
+  int device = 0, processors = 0;
+  require(cudaGetDevice(&device), "no device");
+  require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+          "the device does not say how many multiprocessors it has");
+  const bool all_at_once = grid == Grid::one_tile_each || arguments.tiles <= processors;
+  arguments.taken = all_at_once || grid == Grid::fixed_order ? nullptr : problem.taken;
+  if (arguments.taken != nullptr) {
+    require(cudaMemsetAsync(arguments.taken, 0, sizeof(unsigned), stream), "cudaMemsetAsync");
+  }
+  static_assert(shared_bytes<T> <= 232448, "a block has 227 KB of shared memory");
+  require(cudaFuncSetAttribute(forward<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               shared_bytes<T>),
+          "the device refuses the kernel's shared memory");
+  const int blocks = all_at_once ? arguments.tiles : processors;
+  forward<T><<<blocks, T::threads, shared_bytes<T>, stream>>>(arguments);
+  require(cudaGetLastError(), "the kernel did not start");
+}
+
+}  // namespace assay::flash

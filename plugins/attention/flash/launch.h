@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "problem.h"
+
+namespace assay::flash {
+
+struct Problem {
+  Shape shape;
+  Operand q, k, v, out;
+  bool bf16;   // else fp16
+  float* lse;  // [batch, heads, queries]
+  // A number on the device for the order of tiles, which the launch sets to 0.
+  unsigned* taken;
+};
+
+// Computes out and lse on `stream`, on a device of compute capability 9.0. The head is a multiple of
+// 8 up to 128; addresses and strides are multiples of 16 bytes. Throws what the driver refuses.
+void forward(const Problem& problem, cudaStream_t stream);
+
+}  // namespace assay::flash

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "problem.h"
+
+// Which keys a query sees, and which blocks of keys need a look.
+namespace assay::flash {
+
+// first ≤ key < end; nothing where end ≤ first.
+struct KeyRange {
+  int first, end;
+};
+
+// Query `row` stands at the key row + keys − queries (assay/attention.h).
+__host__ __device__ inline KeyRange seen_keys(const Shape& shape, int row) {
+  const int place = row + shape.keys - shape.queries;
+  KeyRange range = {0, shape.keys};
+  if (shape.window > 0) {
+    range.first = place - shape.window + 1 > 0 ? place - shape.window + 1 : 0;
+    range.end = place + shape.window < range.end ? place + shape.window : range.end;
+  }
+  if (shape.causal && place + 1 < range.end) range.end = place + 1;
+  return range;
+}
+
+// Blocks of `keys` keys for the queries of a tile, both bounds of which grow with the row.
+struct BlockRange {
+  int first, end;      // blocks of which a query sees something
+  KeyRange seen_by_all;
+
+  __host__ __device__ bool empty() const { return end <= first; }
+  // Whether some query does not see some key of the block.
+  __host__ __device__ bool needs_mask(int block, int keys) const {
+    return block * keys < seen_by_all.first || (block + 1) * keys > seen_by_all.end;
+  }
+};
+
+__host__ __device__ inline BlockRange seen_blocks(const Shape& shape, int first_row, int rows,
+                                                  int keys) {
+  const int last_row = (first_row + rows < shape.queries ? first_row + rows : shape.queries) - 1;
+  const KeyRange top = seen_keys(shape, first_row), bottom = seen_keys(shape, last_row);
+  BlockRange range = {0, 0, {bottom.first, top.end}};
+  if (bottom.end > top.first) range = {top.first / keys, (bottom.end + keys - 1) / keys,
+                                       {bottom.first, top.end}};
+  return range;
+}
+
+// Scores of keys outside a thread's two ranges become −∞. Register 4i + 2r + c is that of row r and
+// column 8i + c; the ranges count from the thread's first column.
+template <int count>
+__device__ __forceinline__ void hide(float (&scores)[count], KeyRange upper, KeyRange lower) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const KeyRange seen = i / 2 % 2 == 0 ? upper : lower;
+    const int column = i / 4 * 8 + i % 2;
+    const bool hidden = static_cast<unsigned>(column - seen.first) >=
+                        static_cast<unsigned>(seen.end - seen.first);
+    if (hidden) scores[i] = -INFINITY;
+  }
+}
+
+// From keys of the sequence to columns of a thread; never of negative length.
+__device__ inline KeyRange from_column(KeyRange range, int column) {
+  return {range.first - column, (range.end > range.first ? range.end : range.first) - column};
+}
+
+}  // namespace assay::flash

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "instructions.cuh"
+#include "mask.cuh"
+#include "schedule.cuh"
+#include "tile.cuh"
+
+// One thread takes tiles and keeps the copy engine busy, ahead of the consumers by as many blocks as
+// there are stages.
+namespace assay::flash {
+
+// [rows, head] of a head from row `place.row` on, one box for each block of 64 columns. Rows and
+// columns beyond the tensor come as zeros, which count as bytes.
+template <int rows, int head>
+__device__ inline void load_tile(std::byte* to, const CUtensorMap& map, Place place,
+                                 std::uint64_t& full, Keep keep) {
+  arrive_and_expect(full, tile_bytes(rows, head));
+#pragma unroll
+  for (int block = 0; block < blocks_of_head(head); ++block) {
+    place.column = block * block_columns;
+    load_box(to + block * rows * block_row_bytes, map, place, full, keep);
+  }
+}
+
+// A wait of the producer, which all hangs of the consumers reach. Tests bound it.
+__device__ inline void wait_for_consumers(std::uint64_t& barrier, int parity) {
+#ifdef ASSAY_FLASH_MOST_TRIES
+  for (int tries = 0; !phase_has_ended(barrier, parity); ++tries) {
+    if (tries == ASSAY_FLASH_MOST_TRIES) __trap();
+  }
+#else
+  wait(barrier, parity);
+#endif
+}
+
+// Waits until the consumers have emptied a buffer of a ring, then fills it.
+template <int rows, int head, int stages, class Buffer>
+__device__ inline void refill(Buffer (&buffers)[stages], std::uint64_t (&full)[stages],
+                              std::uint64_t (&empty)[stages], unsigned count,
+                              const CUtensorMap& map, Place place, Keep keep) {
+  const Turn<stages> turn(count);
+  wait_for_consumers(empty[turn.stage], turn.parity ^ 1);
+  load_tile<rows, head>(buffers[turn.stage], map, place, full[turn.stage], keep);
+}
+
+template <class T>
+__device__ inline void announce(Shared<T>& shared, unsigned count, int4 work) {
+  const Turn<2> turn(count);
+  wait_for_consumers(shared.work_empty[turn.stage], turn.parity ^ 1);
+  shared.work[turn.stage] = work;
+  arrive(shared.work_full[turn.stage]);
+}
+
+template <class T>
+__device__ void produce(const Arguments& arguments, Shared<T>& shared) {
+  const Shape& shape = arguments.shape;
+  unsigned tiles = 0, keys = 0, values = 0;  // loaded so far
+  int number = static_cast<int>(blockIdx.x);
+  while (number < arguments.tiles) {
+    const int next = next_tile(arguments, number);
+    const Work work = tile_at(arguments, number);
+    const int first_row = work.row_tile * T::rows;
+    const BlockRange range = seen_blocks(shape, first_row, T::rows, T::keys);
+    Place place = {0, first_row, work.head, work.batch};
+
+    announce(shared, tiles, {work.row_tile, work.head, work.batch, 1});
+    refill<T::rows, T::head>(shared.queries, shared.queries_full, shared.queries_empty, tiles,
+                             arguments.q, place, Keep::first_out);
+    place.head /= shape.heads / shape.kv_heads;
+    // K runs a block ahead of V, as the consumers' products do.
+    for (int block = range.end - 1; block >= range.first - 1; --block) {
+      if (block >= range.first) {
+        place.row = block * T::keys;
+        refill<T::keys, T::head>(shared.keys, shared.keys_full, shared.keys_empty, keys++,
+                                 arguments.k, place, Keep::last_out);
+      }
+      if (block < range.end - 1) {
+        place.row = (block + 1) * T::keys;
+        refill<T::keys, T::head>(shared.values, shared.values_full, shared.values_empty, values++,
+                                 arguments.v, place, Keep::last_out);
+      }
+    }
+    ++tiles;
+    number = next;
+  }
+  announce(shared, tiles, {0, 0, 0, 0});
+#ifdef ASSAY_FLASH_MOST_TRIES
+  wait_for_consumers(shared.work_empty[Turn<2>(tiles).stage], Turn<2>(tiles).parity);
+#endif
+}
+
+}  // namespace assay::flash

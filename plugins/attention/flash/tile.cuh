@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "operand.cuh"
+
+// How a kernel cuts its work: what a block of threads has in shared memory and in registers.
+namespace assay::flash {
+
+inline constexpr int warp = 32;
+inline constexpr int warpgroup = 128;  // four warps, which issue wgmma together
+inline constexpr int group_rows = 64;  // queries of a warpgroup: the m of wgmma
+
+// How the consumers order their work.
+struct Flow {
+  // The next block's scores are computed while the softmax of this one is.
+  bool overlap = true;
+  // Warpgroups issue products in turns, so that the softmax of one lies over the products of another.
+  bool turns = true;
+  // Leaves the output alone where no row's maximum has grown.
+  bool lazy = true;
+  // The products with V in two instructions: 64 columns and the rest.
+  bool split_values = false;
+};
+
+template <class Element_, int head_, int groups_, int keys_, int stages_, int query_stages_,
+          Flow flow_ = Flow{}>
+struct Tile {
+  using Element = Element_;
+  static constexpr int head = head_;                  // columns that are computed
+  static constexpr int groups = groups_;              // consumer warpgroups
+  static constexpr int rows = groups_ * group_rows;   // queries
+  static constexpr int keys = keys_;                  // of a block
+  static constexpr int stages = stages_;              // blocks of K and of V in flight
+  static constexpr int query_stages = query_stages_;  // the next tile's queries come early
+  static constexpr Flow flow = flow_;
+
+  static constexpr int blocks = blocks_of_head(head);
+  static constexpr int query_bytes = tile_bytes(rows, head);
+  static constexpr int key_bytes = tile_bytes(keys, head);
+  static constexpr int consumer_warps = groups * warpgroup / warp;
+  static constexpr int threads = (groups + 1) * warpgroup;
+
+  // Of the multiprocessor's 65,536 registers a warpgroup starts with its share, in eights (168 with
+  // two consumers); the producer then leaves what the consumers need.
+  // A single consumer has all it can name from the start.
+  static constexpr bool moves_registers = groups > 1;
+  static constexpr int producer_registers = groups == 2 ? 40 : 32;
+  static constexpr int consumer_registers = groups == 2 ? 232 : 160;
+
+  static_assert(head % 16 == 0 && head <= 128, "a step of a product has 16 columns");
+  static_assert(keys % 16 == 0 && keys <= 256, "a step of a product has 16 keys");
+  static_assert(groups >= 1 && groups <= 3);
+};
+
+template <class T>
+struct Shared {
+  alignas(swizzle_bytes) std::byte queries[T::query_stages][T::query_bytes];
+  alignas(swizzle_bytes) std::byte keys[T::stages][T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[T::stages][T::key_bytes];
+  // [16 rows, head] of each warp, on their way out.
+  alignas(swizzle_bytes) std::byte output[T::consumer_warps][tile_bytes(16, T::head)];
+  // A pair for each buffer: filled by the producer, emptied by every consumer warp.
+  std::uint64_t queries_full[T::query_stages], queries_empty[T::query_stages];
+  std::uint64_t keys_full[T::stages], keys_empty[T::stages];
+  std::uint64_t values_full[T::stages], values_empty[T::stages];
+  std::uint64_t work_full[2], work_empty[2];
+  int4 work[2];
+};
+
+template <class T>
+inline constexpr int shared_bytes = sizeof(Shared<T>) + swizzle_bytes;  // its start is rounded up
+
+// Use number `count` of a ring of buffers: which buffer, and the parity of its barriers' phase.
+template <int stages>
+struct Turn {
+  int stage;
+  int parity;
+
+  __device__ explicit Turn(unsigned count)
+      : stage(static_cast<int>(count % stages)), parity(static_cast<int>(count / stages % 2)) {}
+};
+
+}  // namespace assay::flash
