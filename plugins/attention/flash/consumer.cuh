@@ -4,30 +4,12 @@
 #include "mask.cuh"
 #include "problem.h"
 #include "products.cuh"
+#include "parts.cuh"
 #include "softmax.cuh"
 #include "tile.cuh"
 
 // A warpgroup computes 64 queries of each tile: scores, softmax, weighted values.
 namespace assay::flash {
-
-// Where a thread stands among the consumers.
-struct Consumer {
-  int group;  // warpgroup
-  int warp;   // of all consumers
-  int lane;
-  int row;     // of the tile: the upper of its two, the other is 8 below
-  int column;  // the first of its two in every eight
-};
-
-__device__ inline Consumer consumer_of(int thread) {
-  Consumer me;
-  me.lane = thread % warp;
-  me.warp = __shfl_sync(~0u, thread / warp, 0);
-  me.group = me.warp / 4;
-  me.row = me.warp * 16 + me.lane / 4;
-  me.column = me.lane % 4 * 2;
-  return me;
-}
 
 // The order of warpgroups: each issues when the one before has. Named barrier 1 + g is the turn of
 // group g; 0 is __syncthreads().
@@ -169,11 +151,12 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     const int4 work = shared.work[announced.stage];
     __syncwarp();
     release(shared.work_empty[announced.stage], me);
-    if (work.w == 0) break;
+    if (work.w < 0) break;
 
     const Turn<T::query_stages> mine(tile++);
     const int first_row = work.x * T::rows;
-    const BlockRange range = seen_blocks(shape, first_row, T::rows, T::keys);
+    const BlockRange all = seen_blocks(shape, first_row, T::rows, T::keys);
+    const BlockRange range = all.part(work.w, arguments.parts.blocks);
     Softmax softmax;
 #pragma unroll
     for (float& element : output) element = 0;
@@ -262,6 +245,11 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       release(shared.queries_empty[mine.stage], me);
     }
 
+    if (all.count() > arguments.parts.blocks) {
+      const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
+      const int parts = (all.count() + arguments.parts.blocks - 1) / arguments.parts.blocks;
+      if (!add_up<T>(output, softmax, arguments.parts, tile, work.w, parts, me)) continue;
+    }
     float* const lse = arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) *
                                            shape.queries;
     finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);

@@ -65,10 +65,51 @@ inline int heads_in_cache(const Shape& shape) {
   return static_cast<int>(std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.heads));
 }
 
-enum class Grid { persistent, fixed_order, one_tile_each };
+inline int processors_of_device() {
+  int device = 0, processors = 0;
+  require(cudaGetDevice(&device), "no device");
+  require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+          "the device does not say how many multiprocessors it has");
+  return processors;
+}
+
+// Blocks of keys in a part of a tile, where `wanted` are (0: as many as there are).
+template <class T>
+Parts parts_of(const Shape& shape, int wanted) {
+  Parts parts;
+  const int row_tiles = (shape.queries + T::rows - 1) / T::rows;
+  const auto blocks = [&](int row_tile) {
+    return seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
+  };
+  const int longest = blocks(row_tiles - 1);
+  // With a window all tiles are short; and the first row tile with a part is found from the mask's edge.
+  if (wanted == 0 || wanted >= longest || shape.window > 0) return parts;
+  parts.blocks = std::max(wanted, (longest + Parts::most - 1) / Parts::most);
+  parts.count = (longest + parts.blocks - 1) / parts.blocks;
+  for (int part = 1, row_tile = 0; part < parts.count; ++part) {
+    while (blocks(row_tile) <= part * parts.blocks) ++row_tile;
+    parts.first_row_tile[part] = row_tile;
+  }
+  return parts;
+}
+
+// How the workspace is laid out: counters, then parts.
+template <class T>
+struct Workspace {
+  std::int64_t counters, bytes;
+
+  Workspace(const Parts& parts, int tiles) {
+    constexpr std::int64_t part_bytes = std::int64_t{T::consumer_warps} * (T::head / 8 + 1) * warp * 16;
+    counters = parts.count > 1 ? 4 + std::int64_t{tiles} * T::consumer_warps : 4;
+    bytes = 4 * counters + (parts.count > 1 ? parts.count * tiles * part_bytes : 0);
+  }
+};
+
+enum class Grid { persistent, fixed_order, one_item_each };
 
 template <class T>
-void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Grid::persistent) {
+void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Grid::persistent,
+                    int blocks_of_part = 0) {
   const Shape& shape = problem.shape;
   const auto map = [&](const Operand& operand, int heads, int rows, int box_rows) {
     return tensor_map(operand, problem.bf16, shape.batch, heads, rows, shape.head, box_rows);
@@ -81,23 +122,29 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   arguments.lse = problem.lse;
   arguments.shape = shape;
   arguments.row_tiles = (shape.queries + T::rows - 1) / T::rows;
-  arguments.tiles = arguments.row_tiles * shape.heads * shape.batch;
   arguments.heads_at_once = heads_in_cache(shape);
+  arguments.parts = parts_of<T>(shape, blocks_of_part);
+  const int heads = shape.heads * shape.batch, tiles = arguments.row_tiles * heads;
+  arguments.items = tiles;
+  for (int part = 1; part < arguments.parts.count; ++part) {
+    arguments.items += (arguments.row_tiles - arguments.parts.first_row_tile[part]) * heads;
+  }
+  const Workspace<T> workspace(arguments.parts, tiles);
+  auto* const counters = static_cast<unsigned*>(problem.workspace);
+  arguments.parts.finished = counters + 4;
+  arguments.parts.partial = reinterpret_cast<float*>(counters + workspace.counters);
 
-  int device = 0, processors = 0;
-  require(cudaGetDevice(&device), "no device");
-  require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-          "the device does not say how many multiprocessors it has");
-  const bool all_at_once = grid == Grid::one_tile_each || arguments.tiles <= processors;
-  arguments.taken = all_at_once || grid == Grid::fixed_order ? nullptr : problem.taken;
-  if (arguments.taken != nullptr) {
-    require(cudaMemsetAsync(arguments.taken, 0, sizeof(unsigned), stream), "cudaMemsetAsync");
+  const int processors = processors_of_device();
+  const bool all_at_once = grid == Grid::one_item_each || arguments.items <= processors;
+  arguments.taken = all_at_once || grid == Grid::fixed_order ? nullptr : counters;
+  if (arguments.taken != nullptr || arguments.parts.count > 1) {
+    require(cudaMemsetAsync(counters, 0, 4 * workspace.counters, stream), "cudaMemsetAsync");
   }
   static_assert(shared_bytes<T> <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(forward<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                shared_bytes<T>),
           "the device refuses the kernel's shared memory");
-  const int blocks = all_at_once ? arguments.tiles : processors;
+  const int blocks = all_at_once ? arguments.items : processors;
   forward<T><<<blocks, T::threads, shared_bytes<T>, stream>>>(arguments);
   require(cudaGetLastError(), "the kernel did not start");
 }

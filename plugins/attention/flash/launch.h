@@ -11,8 +11,7 @@ struct Problem {
   Operand q, k, v, out;
   bool bf16;   // else fp16
   float* lse;  // [batch, heads, queries]
-  // A number on the device for the order of tiles, which the launch sets to 0.
-  unsigned* taken;
+  void* workspace;  // workspace_bytes(problem) on the device, of any content
 };
 
 // Computes out and lse on `stream`, on a device of compute capability 9.0. The head is a multiple of

@@ -31,6 +31,12 @@ struct BlockRange {
   KeyRange seen_by_all;
 
   __host__ __device__ bool empty() const { return end <= first; }
+  __host__ __device__ int count() const { return end - first; }
+  // Part number `part` of `blocks` blocks each, the last keys first.
+  __host__ __device__ BlockRange part(int part, int blocks) const {
+    const int part_end = end - part * blocks;
+    return {part_end - blocks > first ? part_end - blocks : first, part_end, seen_by_all};
+  }
   // Whether some query does not see some key of the block.
   __host__ __device__ bool needs_mask(int block, int keys) const {
     return block * keys < seen_by_all.first || (block + 1) * keys > seen_by_all.end;

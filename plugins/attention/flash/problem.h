@@ -20,15 +20,27 @@ struct Operand {
   std::int64_t batch_stride, head_stride, row_stride;  // elements
 };
 
+// A tile's keys may be shared among blocks of threads, in parts of so many blocks of keys: what one
+// has of the output is kept in `partial`, and the last to finish adds it up.
+struct Parts {
+  static constexpr int most = 16;
+  int blocks = 1 << 20;  // of keys in a part; the last has the rest
+  int count = 1;         // of the longest tile
+  int first_row_tile[most] = {};  // which has a part of this number: those below have fewer keys
+  float* partial = nullptr;       // [tiles, count, consumer warps, registers / 4, 32 lanes, 4]
+  unsigned* finished = nullptr;   // [tiles, consumer warps], 0 at the start
+};
+
 // What the kernel gets: the tensors as the copy engine sees them.
 struct Arguments {
   CUtensorMap q, k, v, out;
   float* lse;  // [batch, heads, queries]
   Shape shape;
-  int row_tiles, tiles;
+  int row_tiles, items;
   int heads_at_once;  // heads whose tiles are mixed
-  // Tiles taken beyond the first of each block of threads, 0 at the start. Null: a block takes every
-  // gridDim.x-th tile.
+  Parts parts;
+  // Items taken beyond the first of each block of threads, 0 at the start. Null: a block takes every
+  // gridDim.x-th.
   unsigned* taken;
 };
 

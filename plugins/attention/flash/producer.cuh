@@ -5,7 +5,7 @@
 #include "schedule.cuh"
 #include "tile.cuh"
 
-// One thread takes tiles and keeps the copy engine busy, ahead of the consumers by as many blocks as
+// One thread takes work and keeps the copy engine busy, ahead of the consumers by as many blocks as
 // there are stages.
 namespace assay::flash {
 
@@ -56,14 +56,15 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
   const Shape& shape = arguments.shape;
   unsigned tiles = 0, keys = 0, values = 0;  // loaded so far
   int number = static_cast<int>(blockIdx.x);
-  while (number < arguments.tiles) {
-    const int next = next_tile(arguments, number);
-    const Work work = tile_at(arguments, number);
+  while (number < arguments.items) {
+    const int next = next_item(arguments, number);
+    const Work work = item_at(arguments, number);
     const int first_row = work.row_tile * T::rows;
-    const BlockRange range = seen_blocks(shape, first_row, T::rows, T::keys);
+    const BlockRange range = seen_blocks(shape, first_row, T::rows, T::keys)
+                                 .part(work.part, arguments.parts.blocks);
     Place place = {0, first_row, work.head, work.batch};
 
-    announce(shared, tiles, {work.row_tile, work.head, work.batch, 1});
+    announce(shared, tiles, {work.row_tile, work.head, work.batch, work.part});
     refill<T::rows, T::head>(shared.queries, shared.queries_full, shared.queries_empty, tiles,
                              arguments.q, place, Keep::first_out);
     place.head /= shape.heads / shape.kv_heads;
@@ -83,7 +84,7 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
     ++tiles;
     number = next;
   }
-  announce(shared, tiles, {0, 0, 0, 0});
+  announce(shared, tiles, {0, 0, 0, -1});
 #ifdef ASSAY_FLASH_MOST_TRIES
   wait_for_consumers(shared.work_empty[Turn<2>(tiles).stage], Turn<2>(tiles).parity);
 #endif

@@ -58,6 +58,25 @@ struct Softmax {
     }
     return {shrunk[0], shrunk[1]};
   }
+
+  // Takes in the rows' softmax over other keys, and returns by what this one's weighted values shrink
+  // and the other's.
+  struct Factors {
+    float2 kept, added;
+  };
+  __device__ Factors join(const Softmax& other) {
+    float kept[2], added[2];
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      const float before = most[row];
+      most[row] = fmaxf(before, other.most[row]);
+      const float shift = most[row] == -INFINITY ? 0 : most[row];
+      kept[row] = exp2_fast(before - shift);
+      added[row] = exp2_fast(other.most[row] - shift);
+      sum[row] = sum[row] * kept[row] + other.sum[row] * added[row];
+    }
+    return {{kept[0], kept[1]}, {added[0], added[1]}};
+  }
 };
 
 // Two numbers in one register, the first in its lower half.

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "tile.cuh"
+
+namespace assay::flash {
+
+// Where a thread stands among the consumers.
+struct Consumer {
+  int group;  // warpgroup
+  int warp;   // of all consumers
+  int lane;
+  int row;     // of the tile: the upper of its two, the other is 8 below
+  int column;  // the first of its two in every eight
+};
+
+__device__ inline Consumer consumer_of(int thread) {
+  Consumer me;
+  me.lane = thread % warp;
+  me.warp = __shfl_sync(~0u, thread / warp, 0);
+  me.group = me.warp / 4;
+  me.row = me.warp * 16 + me.lane / 4;
+  me.column = me.lane % 4 * 2;
+  return me;
+}
+
+}  // namespace assay::flash
