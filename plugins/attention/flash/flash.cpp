@@ -94,15 +94,17 @@ class Flash final : public assay::Attention {
     const auto q = flipped ? in.q * (in.scale < 0 ? -1 : 0) : readable(in.q);
     const auto k = readable(in.k), v = readable(in.v);
     if (!copy_engine_takes(output.out)) output.out = output.out.contiguous();
-    auto taken = at::empty({1}, in.q.options().dtype(at::kInt));
-    assay::flash::forward({.shape = shape_of(in, in.scale == 0 ? 1 : std::abs(in.scale)),
+    const auto shape = shape_of(in, in.scale == 0 ? 1 : std::abs(in.scale));
+    auto workspace =
+        at::empty({assay::flash::workspace_bytes(shape)}, in.q.options().dtype(at::kByte));
+    assay::flash::forward({.shape = shape,
                            .q = input(flipped ? readable(q) : q),
                            .k = input(k),
                            .v = input(v),
                            .out = operand(output.out, output.out.mutable_data_ptr()),
                            .bf16 = in.q.scalar_type() == at::kBFloat16,
                            .lse = output.lse.mutable_data_ptr<float>(),
-                           .taken = reinterpret_cast<unsigned*>(taken.mutable_data_ptr<int>())},
+                           .workspace = workspace.mutable_data_ptr()},
                           at::cuda::getCurrentCUDAStream());
     return output;
   }

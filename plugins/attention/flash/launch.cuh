@@ -93,6 +93,26 @@ Parts parts_of(const Shape& shape, int wanted) {
   return parts;
 }
 
+// Blocks of a part by which no block of threads works much longer than the others; 0 where whole
+// tiles do. Tiles are taken longest first, so only one that is longer than an even share stands out.
+template <class T>
+int balanced_part(const Shape& shape, int processors) {
+  if (shape.window > 0) return 0;
+  const int row_tiles = (shape.queries + T::rows - 1) / T::rows;
+  std::int64_t blocks = 0;
+  int longest = 0;
+  for (int row_tile = 0; row_tile < row_tiles; ++row_tile) {
+    longest = seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
+    blocks += longest;
+  }
+  blocks *= std::int64_t{shape.batch} * shape.heads;
+  const auto share = static_cast<int>((blocks + processors - 1) / processors);
+  // Beginning, ending and adding up a part takes about as long as three blocks.
+  constexpr int least = 8;
+  if (longest <= std::max(share, least)) return 0;
+  return std::max(least, (share + 1) / 2);
+}
+
 // How the workspace is laid out: counters, then parts.
 template <class T>
 struct Workspace {
