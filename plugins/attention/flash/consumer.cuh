@@ -82,12 +82,13 @@ __device__ __forceinline__ void start_values(float (&output)[T::head / 2],
   end_products();
 }
 
-// Writes a warp's 16 rows: registers → its corner of shared memory → the tensor, without waiting for
-// other warps. Rows beyond the last query and columns beyond the head are left out.
+// Writes a warp's 16 rows: registers → their place in `tile` [rows, head] → the tensor, without
+// waiting for other warps. Rows beyond the last query and columns beyond the head are left out.
 template <class T>
 __device__ __forceinline__ void write_output(const float (&output)[T::head / 2],
-                                             const Arguments& arguments, std::byte* corner,
+                                             const Arguments& arguments, std::byte* tile,
                                              Place place, const Consumer& me) {
+  std::byte* const corner = tile + me.warp * 16 * block_row_bytes;
   if (me.lane == 0) wait_for_reads();  // of the tile before
   __syncwarp();
   // Piece i of a row r lies where piece 0 does, with i in place of r's bits xor 0.
@@ -97,7 +98,7 @@ __device__ __forceinline__ void write_output(const float (&output)[T::head / 2],
   for (int i = 0; i < T::head / 8; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      store_shared((start ^ i % 8 * 16) + (i / 8 * 16 + half * 8) * block_row_bytes,
+      store_shared((start ^ i % 8 * 16) + (i / 8 * T::rows + half * 8) * block_row_bytes,
                    pack<typename T::Element>(output[4 * i + 2 * half],
                                              output[4 * i + 2 * half + 1]));
     }
@@ -108,7 +109,7 @@ __device__ __forceinline__ void write_output(const float (&output)[T::head / 2],
 #pragma unroll
     for (int block = 0; block < T::blocks; ++block) {
       place.column = block * block_columns;
-      store_box(arguments.out, place, corner + block * 16 * block_row_bytes);
+      store_box(arguments.out, place, corner + block * T::rows * block_row_bytes);
     }
     end_stores();
   }
@@ -222,11 +223,11 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
           shrink(factors);
           as_operand<Element>(weights, scores);
         }
-        release(shared.queries_empty[mine.stage], me);
+        if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
         begin_values(begun - 1);
         wait_for_products<0>();
         end_values(begun - 1);
-      } else {
+      } else if constexpr (!T::output_over_queries) {
         release(shared.queries_empty[mine.stage], me);
       }
     } else {
@@ -242,19 +243,30 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         wait_for_products<0>();
         end_values(begun - 1);
       }
-      release(shared.queries_empty[mine.stage], me);
+      if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
     }
 
+    bool whole = true;
     if (all.count() > arguments.parts.blocks) {
       const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
       const int parts = (all.count() + arguments.parts.blocks - 1) / arguments.parts.blocks;
-      if (!add_up<T>(output, softmax, arguments.parts, tile, work.w, parts, me)) continue;
+      whole = add_up<T>(output, softmax, arguments.parts, tile, work.w, parts, me);
     }
-    float* const lse = arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) *
-                                           shape.queries;
-    finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);
-    write_output<T>(output, arguments, shared.output[me.warp],
-                    {0, first_row + me.warp * 16, work.y, work.z}, me);
+    // The queries' buffer is free for output once the whole warpgroup has read them.
+    if constexpr (T::output_over_queries) wait_named(1 + T::groups + me.group, warpgroup);
+    if (whole) {
+      float* const lse =
+          arguments.lse +
+          (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
+      finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);
+      write_output<T>(output, arguments,
+                      T::output_over_queries ? shared.queries[mine.stage] : shared.output,
+                      {0, first_row + me.warp * 16, work.y, work.z}, me);
+    }
+    if constexpr (T::output_over_queries) {
+      if (me.lane == 0) wait_for_reads();
+      release(shared.queries_empty[mine.stage], me);
+    }
   }
   Turns<T>::end(me.group);
   if (me.lane == 0) wait_for_stores();

@@ -39,6 +39,9 @@ struct Tile {
   static constexpr int blocks = blocks_of_head(head);
   static constexpr int query_bytes = tile_bytes(rows, head);
   static constexpr int key_bytes = tile_bytes(keys, head);
+  // Where shared memory has no room for it, output leaves through the buffer of its queries.
+  static constexpr bool output_over_queries =
+      (query_stages + 1) * query_bytes + 2 * stages * key_bytes > 229'376;
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int threads = (groups + 1) * warpgroup;
 
@@ -49,9 +52,10 @@ struct Tile {
   static constexpr int producer_registers = groups == 2 ? 40 : 32;
   static constexpr int consumer_registers = groups == 2 ? 232 : 160;
 
-  static_assert(head % 16 == 0 && head <= 128, "a step of a product has 16 columns");
+  static_assert(head % 16 == 0 && head <= 256, "a step of a product has 16 columns");
   static_assert(keys % 16 == 0 && keys <= 256, "a step of a product has 16 keys");
   static_assert(groups >= 1 && groups <= 3);
+  static_assert(!output_over_queries || query_stages == 1);
 };
 
 template <class T>
@@ -59,8 +63,8 @@ struct Shared {
   alignas(swizzle_bytes) std::byte queries[T::query_stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte keys[T::stages][T::key_bytes];
   alignas(swizzle_bytes) std::byte values[T::stages][T::key_bytes];
-  // [16 rows, head] of each warp, on their way out.
-  alignas(swizzle_bytes) std::byte output[T::consumer_warps][tile_bytes(16, T::head)];
+  // [rows, head] on their way out.
+  alignas(swizzle_bytes) std::byte output[T::output_over_queries ? 1 : T::query_bytes];
   // A pair for each buffer: filled by the producer, emptied by every consumer warp.
   std::uint64_t queries_full[T::query_stages], queries_empty[T::query_stages];
   std::uint64_t keys_full[T::stages], keys_empty[T::stages];
