@@ -39,6 +39,13 @@ struct Turns {
   }
 };
 
+// A warp's own value, read from its first lane: the compiler then computes what follows from it once
+// a warp, in uniform registers, from which wgmma takes its operands' addresses.
+__device__ inline int4 uniform(int4 value) {
+  return {__shfl_sync(~0u, value.x, 0), __shfl_sync(~0u, value.y, 0),
+          __shfl_sync(~0u, value.z, 0), __shfl_sync(~0u, value.w, 0)};
+}
+
 // One arrival a warp: each waits for its own part of a product.
 __device__ inline void release(std::uint64_t& empty, const Consumer& me) {
   if (me.lane == 0) arrive(empty);
@@ -139,22 +146,21 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
   using Element = typename T::Element;
   const Shape& shape = arguments.shape;
   const Consumer me = consumer_of(thread);
-  unsigned tile = 0;   // tiles taken by this block of threads before
-  unsigned begun = 0;  // blocks of keys
+  unsigned tiles = 0;   // items taken by this block of threads before
+  unsigned blocks = 0;  // and blocks of keys
   float output[T::head / 2];
   float scores[T::keys / 2];
   std::uint32_t weights[T::keys / 16][4];
 
   Turns<T>::begin(me.group);
   while (true) {
-    const Turn<2> announced(tile);
+    const Turn<2> announced(tiles);
     wait(shared.work_full[announced.stage], announced.parity);
-    const int4 work = shared.work[announced.stage];
-    __syncwarp();
+    const int4 work = uniform(shared.work[announced.stage]);
     release(shared.work_empty[announced.stage], me);
     if (work.w < 0) break;
 
-    const Turn<T::query_stages> mine(tile++);
+    const Turn<T::query_stages> mine(__shfl_sync(~0u, tiles++, 0));
     const int first_row = work.x * T::rows;
     const BlockRange all = seen_blocks(shape, first_row, T::rows, T::keys);
     const BlockRange range = all.part(work.w, arguments.parts.blocks);
@@ -175,73 +181,77 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         scale_rows(output, factors);
       }
     };
-    // The latest block of keys that was begun is number begun − 1.
-    const auto begin_scores = [&] {
-      const Turn<T::stages> turn(begun++);
+    const unsigned before = __shfl_sync(~0u, blocks, 0);
+    blocks += range.count();
+    const auto turn_of = [&](int block) {
+      return Turn<T::stages>(before + static_cast<unsigned>(range.end - 1 - block));
+    };
+    const auto begin_scores = [&](int block) {
+      const auto turn = turn_of(block);
       wait(shared.keys_full[turn.stage], turn.parity);
       start_scores<T>(scores,
                       shared_address(shared.queries[mine.stage]) +
                           me.group * group_rows * block_row_bytes,
                       shared_address(shared.keys[turn.stage]));
     };
-    const auto end_scores = [&] {
+    const auto end_scores = [&](int block) {
       pin(scores);
-      release(shared.keys_empty[Turn<T::stages>(begun - 1).stage], me);
+      release(shared.keys_empty[turn_of(block).stage], me);
     };
-    const auto begin_values = [&](unsigned count) {
-      const Turn<T::stages> turn(count);
+    const auto begin_values = [&](int block) {
+      const auto turn = turn_of(block);
       wait(shared.values_full[turn.stage], turn.parity);
       start_values<T>(output, weights, shared_address(shared.values[turn.stage]));
     };
-    const auto end_values = [&](unsigned count) {
+    const auto end_values = [&](int block) {
       pin(output);
-      release(shared.values_empty[Turn<T::stages>(count).stage], me);
+      release(shared.values_empty[turn_of(block).stage], me);
     };
 
     wait(shared.queries_full[mine.stage], mine.parity);
     if constexpr (T::flow.overlap) {
       if (!range.empty()) {
         Turns<T>::take(me.group);
-        begin_scores();
+        begin_scores(range.end - 1);
         Turns<T>::pass(me.group);
         wait_for_products<0>();
-        end_scores();
+        end_scores(range.end - 1);
         weigh(range.end - 1);
         as_operand<Element>(weights, scores);
         for (int block = range.end - 2; block >= range.first; --block) {
           Turns<T>::take(me.group);
-          begin_scores();
-          begin_values(begun - 2);
+          begin_scores(block);
+          begin_values(block + 1);
           Turns<T>::pass(me.group);
           wait_for_products<1>();
-          end_scores();
+          end_scores(block);
           const float2 factors = weigh(block);
           keep_before(softmax.sum[0] + softmax.sum[1]);
           wait_for_products<0>();
           pin(scores);
-          end_values(begun - 2);
+          end_values(block + 1);
           shrink(factors);
           as_operand<Element>(weights, scores);
         }
         if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
-        begin_values(begun - 1);
+        begin_values(range.first);
         wait_for_products<0>();
-        end_values(begun - 1);
+        end_values(range.first);
       } else if constexpr (!T::output_over_queries) {
         release(shared.queries_empty[mine.stage], me);
       }
     } else {
       for (int block = range.end - 1; block >= range.first; --block) {
         Turns<T>::take(me.group);
-        begin_scores();
+        begin_scores(block);
         Turns<T>::pass(me.group);
         wait_for_products<0>();
-        end_scores();
+        end_scores(block);
         shrink(weigh(block));
         as_operand<Element>(weights, scores);
-        begin_values(begun - 1);
+        begin_values(block);
         wait_for_products<0>();
-        end_values(begun - 1);
+        end_values(block);
       }
       if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
     }

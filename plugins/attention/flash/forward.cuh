@@ -24,9 +24,9 @@ __device__ void init_barriers(Shared<T>& shared) {
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1) forward(const __grid_constant__ Arguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL  // elsewhere the variant is Unsupported, and the kernel empty
-  extern __shared__ std::byte memory[];
-  const std::uint32_t past = shared_address(memory) % swizzle_bytes;
-  auto& shared = *reinterpret_cast<Shared<T>*>(memory + (past == 0 ? 0 : swizzle_bytes - past));
+  // Without static shared memory the dynamic begins where the driver's own 1024 bytes end.
+  extern __shared__ __align__(swizzle_bytes) std::byte memory[];
+  auto& shared = *reinterpret_cast<Shared<T>*>(memory);
 
   if (threadIdx.x == 0) {
     prefetch_map(arguments.q);

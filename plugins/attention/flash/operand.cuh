@@ -49,9 +49,10 @@ __host__ __device__ constexpr std::uint64_t by_columns(std::uint32_t address, in
   return descriptor(address, tile_rows * block_row_bytes, swizzle_bytes);
 }
 
-// Moves a descriptor on.
+// Moves a descriptor on. Its lower half holds the address, in 14 bits: nothing is carried.
 __host__ __device__ constexpr std::uint64_t advance(std::uint64_t descriptor, int bytes) {
-  return descriptor + (bytes >> 4);
+  const auto lower = static_cast<std::uint32_t>(descriptor) + static_cast<std::uint32_t>(bytes >> 4);
+  return (descriptor & 0xFFFFFFFF00000000) | lower;
 }
 
 }  // namespace assay::flash

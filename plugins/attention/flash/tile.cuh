@@ -41,7 +41,7 @@ struct Tile {
   static constexpr int key_bytes = tile_bytes(keys, head);
   // Where shared memory has no room for it, output leaves through the buffer of its queries.
   static constexpr bool output_over_queries =
-      (query_stages + 1) * query_bytes + 2 * stages * key_bytes > 229'376;
+      (query_stages + 1) * query_bytes + 2 * stages * key_bytes > 230'000;
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int threads = (groups + 1) * warpgroup;
 
@@ -74,7 +74,7 @@ struct Shared {
 };
 
 template <class T>
-inline constexpr int shared_bytes = sizeof(Shared<T>) + swizzle_bytes;  // its start is rounded up
+inline constexpr int shared_bytes = sizeof(Shared<T>);
 
 // Use number `count` of a ring of buffers: which buffer, and the parity of its barriers' phase.
 template <int stages>
