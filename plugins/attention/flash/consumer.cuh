@@ -66,6 +66,34 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::
   end_products();
 }
 
+// A warp's 16 queries as the left operand of steps of 16 columns.
+template <class T>
+__device__ __forceinline__ void read_queries(std::uint32_t (&queries)[T::head / 16][4],
+                                             std::uint32_t tile, const Consumer& me) {
+  const int row = me.warp * 16 + me.lane % 16;
+#pragma unroll
+  for (int step = 0; step < T::head / 16; ++step) {
+    const int piece = step * 2 + me.lane / 16;
+    load_matrices(queries[step], tile + piece / 8 * T::rows * block_row_bytes +
+                                     swizzled(row, piece % 8));
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
+                                             const std::uint32_t (&queries)[T::head / 16][4],
+                                             std::uint32_t keys) {
+  begin_products();
+#pragma unroll
+  for (int step = 0; step < T::head / 16; ++step) {
+    const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
+    add_scores<typename T::Element>(
+        scores, queries[step],
+        advance(by_rows(keys), block * T::keys * block_row_bytes + bytes), step > 0);
+  }
+  end_products();
+}
+
 // output [64, head] += weights [64, keys] · values [keys, head], in steps of 16 keys.
 template <class T>
 __device__ __forceinline__ void start_values(float (&output)[T::head / 2],
@@ -151,6 +179,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
   float output[T::head / 2];
   float scores[T::keys / 2];
   std::uint32_t weights[T::keys / 16][4];
+  std::uint32_t my_queries[T::flow.queries_in_registers ? T::head / 16 : 1][4];
 
   Turns<T>::begin(me.group);
   while (true) {
@@ -189,10 +218,15 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     const auto begin_scores = [&](int block) {
       const auto turn = turn_of(block);
       wait(shared.keys_full[turn.stage], turn.parity);
-      start_scores<T>(scores,
-                      shared_address(shared.queries[mine.stage]) +
-                          me.group * group_rows * block_row_bytes,
-                      shared_address(shared.keys[turn.stage]));
+      const std::uint32_t right = shared_address(shared.keys[turn.stage]);
+      if constexpr (T::flow.queries_in_registers) {
+        start_scores<T>(scores, my_queries, right);
+      } else {
+        start_scores<T>(scores,
+                        shared_address(shared.queries[mine.stage]) +
+                            me.group * group_rows * block_row_bytes,
+                        right);
+      }
     };
     const auto end_scores = [&](int block) {
       pin(scores);
@@ -209,6 +243,9 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     };
 
     wait(shared.queries_full[mine.stage], mine.parity);
+    if constexpr (T::flow.queries_in_registers) {
+      read_queries<T>(my_queries, shared_address(shared.queries[mine.stage]), me);
+    }
     if constexpr (T::flow.overlap) {
       if (!range.empty()) {
         Turns<T>::take(me.group);

@@ -179,6 +179,15 @@ __device__ inline void keep_before(float positive) {
   if (positive < 0) __trap();
 }
 
+// Four 8 × 8 matrices of 2-byte elements, matrix i with its rows at the addresses of lanes 8i …: a
+// lane gets elements 2t and 2t + 1, t = lane mod 4, of row lane / 4 of each.
+__device__ inline void load_matrices(std::uint32_t (&registers)[4], std::uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
+               : "r"(address)
+               : "memory");
+}
+
 __device__ inline void store_shared(std::uint32_t address, std::uint32_t value) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }

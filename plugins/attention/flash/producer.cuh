@@ -57,7 +57,6 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
   unsigned tiles = 0, keys = 0, values = 0;  // loaded so far
   int number = static_cast<int>(blockIdx.x);
   while (number < arguments.items) {
-    const int next = next_item(arguments, number);
     const Work work = item_at(arguments, number);
     const int first_row = work.row_tile * T::rows;
     const BlockRange range = seen_blocks(shape, first_row, T::rows, T::keys)
@@ -82,7 +81,8 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
       }
     }
     ++tiles;
-    number = next;
+    // Taken as late as the loads allow, so that who is done first takes the next.
+    number = next_item(arguments, number);
   }
   announce(shared, tiles, {0, 0, 0, -1});
 #ifdef ASSAY_FLASH_MOST_TRIES

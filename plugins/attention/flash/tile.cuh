@@ -22,6 +22,9 @@ struct Flow {
   bool lazy = true;
   // The products with V in two instructions: 64 columns and the rest.
   bool split_values = false;
+  // Queries are read into registers once a tile: the tensor cores then read only keys and values from
+  // shared memory.
+  bool queries_in_registers = false;
 };
 
 template <class Element_, int head_, int groups_, int keys_, int stages_, int query_stages_,
