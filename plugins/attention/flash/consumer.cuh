@@ -2,9 +2,9 @@
 
 #include "instructions.cuh"
 #include "mask.cuh"
+#include "parts.cuh"
 #include "problem.h"
 #include "products.cuh"
-#include "parts.cuh"
 #include "softmax.cuh"
 #include "tile.cuh"
 
@@ -39,11 +39,11 @@ struct Turns {
   }
 };
 
-// A warp's own value, read from its first lane: the compiler then computes what follows from it once
-// a warp, in uniform registers, from which wgmma takes its operands' addresses.
+// A warp's own value, read from its first lane: the compiler then computes what follows from it
+// once a warp, in uniform registers, from which wgmma takes its operands' addresses.
 __device__ inline int4 uniform(int4 value) {
-  return {__shfl_sync(~0u, value.x, 0), __shfl_sync(~0u, value.y, 0),
-          __shfl_sync(~0u, value.z, 0), __shfl_sync(~0u, value.w, 0)};
+  return {__shfl_sync(~0u, value.x, 0), __shfl_sync(~0u, value.y, 0), __shfl_sync(~0u, value.z, 0),
+          __shfl_sync(~0u, value.w, 0)};
 }
 
 // One arrival a warp: each waits for its own part of a product.
@@ -74,8 +74,8 @@ __device__ __forceinline__ void read_queries(std::uint32_t (&queries)[T::head / 
 #pragma unroll
   for (int step = 0; step < T::head / 16; ++step) {
     const int piece = step * 2 + me.lane / 16;
-    load_matrices(queries[step], tile + piece / 8 * T::rows * block_row_bytes +
-                                     swizzled(row, piece % 8));
+    load_matrices(queries[step],
+                  tile + piece / 8 * T::rows * block_row_bytes + swizzled(row, piece % 8));
   }
 }
 
@@ -88,8 +88,8 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
   for (int step = 0; step < T::head / 16; ++step) {
     const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
     add_scores<typename T::Element>(
-        scores, queries[step],
-        advance(by_rows(keys), block * T::keys * block_row_bytes + bytes), step > 0);
+        scores, queries[step], advance(by_rows(keys), block * T::keys * block_row_bytes + bytes),
+        step > 0);
   }
   end_products();
 }
@@ -133,9 +133,9 @@ __device__ __forceinline__ void write_output(const float (&output)[T::head / 2],
   for (int i = 0; i < T::head / 8; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      store_shared((start ^ i % 8 * 16) + (i / 8 * T::rows + half * 8) * block_row_bytes,
-                   pack<typename T::Element>(output[4 * i + 2 * half],
-                                             output[4 * i + 2 * half + 1]));
+      store_shared(
+          (start ^ i % 8 * 16) + (i / 8 * T::rows + half * 8) * block_row_bytes,
+          pack<typename T::Element>(output[4 * i + 2 * half], output[4 * i + 2 * half + 1]));
     }
   }
   show_shared_writes();
@@ -222,10 +222,10 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       if constexpr (T::flow.queries_in_registers) {
         start_scores<T>(scores, my_queries, right);
       } else {
-        start_scores<T>(scores,
-                        shared_address(shared.queries[mine.stage]) +
-                            me.group * group_rows * block_row_bytes,
-                        right);
+        start_scores<T>(
+            scores,
+            shared_address(shared.queries[mine.stage]) + me.group * group_rows * block_row_bytes,
+            right);
       }
     };
     const auto end_scores = [&](int block) {
@@ -302,9 +302,8 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     // The queries' buffer is free for output once the whole warpgroup has read them.
     if constexpr (T::output_over_queries) wait_named(1 + T::groups + me.group, warpgroup);
     if (whole) {
-      float* const lse =
-          arguments.lse +
-          (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
+      float* const lse = arguments.lse +
+                         (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
       finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);
       write_output<T>(output, arguments,
                       T::output_over_queries ? shared.queries[mine.stage] : shared.output,

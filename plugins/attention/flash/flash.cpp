@@ -65,8 +65,8 @@ class Flash final : public assay::Attention {
     if (!in.q.is_cuda()) return "it needs a CUDA device";
     const auto* device = at::cuda::getDeviceProperties(in.q.get_device());
     if (device->major != 9 || device->minor != 0) {
-      return "it needs a GPU of compute capability 9.0, not " + std::to_string(device->major) + "." +
-             std::to_string(device->minor);
+      return "it needs a GPU of compute capability 9.0, not " + std::to_string(device->major) +
+             "." + std::to_string(device->minor);
     }
     if (in.q.scalar_type() != at::kHalf && in.q.scalar_type() != at::kBFloat16) {
       return std::string("it takes fp16 and bf16, not ") + c10::toString(in.q.scalar_type());

@@ -22,7 +22,8 @@ __device__ void init_barriers(Shared<T>& shared) {
 // out = softmax(scale · q kᵀ + mask) v and its log-sum-exp. A block of threads for each
 // multiprocessor; its first warpgroup loads, the others compute.
 template <class T>
-__global__ void __launch_bounds__(T::threads, 1) forward(const __grid_constant__ Arguments arguments) {
+__global__ void __launch_bounds__(T::threads, 1)
+    forward(const __grid_constant__ Arguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL  // elsewhere the variant is Unsupported, and the kernel empty
   // Without static shared memory the dynamic begins where the driver's own 1024 bytes end.
   extern __shared__ __align__(swizzle_bytes) std::byte memory[];

@@ -31,10 +31,10 @@ __device__ inline void arrive(std::uint64_t& barrier) {
 }
 
 __device__ inline void arrive_and_expect(std::uint64_t& barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                   shared_address(&barrier)),
-               "r"(bytes)
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+      "r"(bytes)
+      : "memory");
 }
 
 __device__ inline bool phase_has_ended(std::uint64_t& barrier, int parity) {
@@ -131,9 +131,7 @@ __device__ inline void take_registers() {
 // ---- wgmma: products run on while the warpgroup does other things. ----
 
 // Before the first product after registers it uses were written.
-__device__ inline void begin_products() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+__device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 __device__ inline void end_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");

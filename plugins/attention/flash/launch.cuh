@@ -82,7 +82,8 @@ Parts parts_of(const Shape& shape, int wanted) {
     return seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
   };
   const int longest = blocks(row_tiles - 1);
-  // With a window all tiles are short; and the first row tile with a part is found from the mask's edge.
+  // With a window all tiles are short; and the first row tile with a part is found from the mask's
+  // edge.
   if (wanted == 0 || wanted >= longest || shape.window > 0) return parts;
   parts.blocks = std::max(wanted, (longest + Parts::most - 1) / Parts::most);
   parts.count = (longest + parts.blocks - 1) / parts.blocks;
@@ -94,7 +95,8 @@ Parts parts_of(const Shape& shape, int wanted) {
 }
 
 // Blocks of a part by which no block of threads works much longer than the others; 0 where whole
-// tiles do. Tiles are taken longest first, so only one that is longer than an even share stands out.
+// tiles do. Tiles are taken longest first, so only one that is longer than an even share stands
+// out.
 template <class T>
 int balanced_part(const Shape& shape, int processors) {
   if (shape.window > 0) return 0;
@@ -119,7 +121,8 @@ struct Workspace {
   std::int64_t counters, bytes;
 
   Workspace(const Parts& parts, int tiles) {
-    constexpr std::int64_t part_bytes = std::int64_t{T::consumer_warps} * (T::head / 8 + 1) * warp * 16;
+    constexpr std::int64_t part_bytes =
+        std::int64_t{T::consumer_warps} * (T::head / 8 + 1) * warp * 16;
     counters = parts.count > 1 ? 4 + std::int64_t{tiles} * T::consumer_warps : 4;
     bytes = 4 * counters + (parts.count > 1 ? parts.count * tiles * part_bytes : 0);
   }

@@ -27,7 +27,7 @@ __host__ __device__ inline KeyRange seen_keys(const Shape& shape, int row) {
 
 // Blocks of `keys` keys for the queries of a tile, both bounds of which grow with the row.
 struct BlockRange {
-  int first, end;      // blocks of which a query sees something
+  int first, end;  // blocks of which a query sees something
   KeyRange seen_by_all;
 
   __host__ __device__ bool empty() const { return end <= first; }
@@ -48,8 +48,8 @@ __host__ __device__ inline BlockRange seen_blocks(const Shape& shape, int first_
   const int last_row = (first_row + rows < shape.queries ? first_row + rows : shape.queries) - 1;
   const KeyRange top = seen_keys(shape, first_row), bottom = seen_keys(shape, last_row);
   BlockRange range = {0, 0, {bottom.first, top.end}};
-  if (bottom.end > top.first) range = {top.first / keys, (bottom.end + keys - 1) / keys,
-                                       {bottom.first, top.end}};
+  if (bottom.end > top.first)
+    range = {top.first / keys, (bottom.end + keys - 1) / keys, {bottom.first, top.end}};
   return range;
 }
 
@@ -61,8 +61,8 @@ __device__ __forceinline__ void hide(float (&scores)[count], KeyRange upper, Key
   for (int i = 0; i < count; ++i) {
     const KeyRange seen = i / 2 % 2 == 0 ? upper : lower;
     const int column = i / 4 * 8 + i % 2;
-    const bool hidden = static_cast<unsigned>(column - seen.first) >=
-                        static_cast<unsigned>(seen.end - seen.first);
+    const bool hidden =
+        static_cast<unsigned>(column - seen.first) >= static_cast<unsigned>(seen.end - seen.first);
     if (hidden) scores[i] = -INFINITY;
   }
 }

@@ -6,8 +6,8 @@
 //
 // A tile [rows, head] of 2-byte elements is cut into blocks of 64 columns, 128 bytes a row. In a
 // block, the 16-byte piece c of row r lies at  128 r + 16 (c xor r mod 8)  from its start, which
-// divides by 1024. The copy engine writes it so (CU_TENSOR_MAP_SWIZZLE_128B), and wgmma reads it so:
-// eight rows of a column of pieces then lie in different banks.
+// divides by 1024. The copy engine writes it so (CU_TENSOR_MAP_SWIZZLE_128B), and wgmma reads it
+// so: eight rows of a column of pieces then lie in different banks.
 namespace assay::flash {
 
 inline constexpr int block_columns = 64;
@@ -51,7 +51,8 @@ __host__ __device__ constexpr std::uint64_t by_columns(std::uint32_t address, in
 
 // Moves a descriptor on. Its lower half holds the address, in 14 bits: nothing is carried.
 __host__ __device__ constexpr std::uint64_t advance(std::uint64_t descriptor, int bytes) {
-  const auto lower = static_cast<std::uint32_t>(descriptor) + static_cast<std::uint32_t>(bytes >> 4);
+  const auto lower =
+      static_cast<std::uint32_t>(descriptor) + static_cast<std::uint32_t>(bytes >> 4);
   return (descriptor & 0xFFFFFFFF00000000) | lower;
 }
 

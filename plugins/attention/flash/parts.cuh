@@ -12,12 +12,13 @@ namespace assay::flash {
 template <class T>
 __device__ inline float4* part_of_warp(const Parts& parts, int tile, int part, const Consumer& me) {
   constexpr int fours = T::head / 8 + 1;
-  const std::int64_t number = (std::int64_t{tile} * parts.count + part) * T::consumer_warps + me.warp;
+  const std::int64_t number =
+      (std::int64_t{tile} * parts.count + part) * T::consumer_warps + me.warp;
   return reinterpret_cast<float4*>(parts.partial) + number * fours * warp + me.lane;
 }
 
-// Keeps a warp's part of a tile. The warp that brings the last of `count` parts gets true and the sum
-// of all, added in their order whichever came last; the others are done.
+// Keeps a warp's part of a tile. The warp that brings the last of `count` parts gets true and the
+// sum of all, added in their order whichever came last; the others are done.
 template <class T>
 __device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& softmax,
                                        const Parts& parts, int tile, int part, int count,
@@ -25,8 +26,8 @@ __device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& so
   float4* const mine = part_of_warp<T>(parts, tile, part, me);
 #pragma unroll
   for (int i = 0; i < T::head / 8; ++i) {
-    __stcg(mine + i * warp, make_float4(output[4 * i], output[4 * i + 1], output[4 * i + 2],
-                                        output[4 * i + 3]));
+    __stcg(mine + i * warp,
+           make_float4(output[4 * i], output[4 * i + 1], output[4 * i + 2], output[4 * i + 3]));
   }
   __stcg(mine + T::head / 8 * warp,
          make_float4(softmax.most[0], softmax.most[1], softmax.sum[0], softmax.sum[1]));

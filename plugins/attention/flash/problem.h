@@ -24,8 +24,8 @@ struct Operand {
 // has of the output is kept in `partial`, and the last to finish adds it up.
 struct Parts {
   static constexpr int most = 16;
-  int blocks = 1 << 20;  // of keys in a part; the last has the rest
-  int count = 1;         // of the longest tile
+  int blocks = 1 << 20;           // of keys in a part; the last has the rest
+  int count = 1;                  // of the longest tile
   int first_row_tile[most] = {};  // which has a part of this number: those below have fewer keys
   float* partial = nullptr;       // [tiles, count, consumer warps, registers / 4, 32 lanes, 4]
   unsigned* finished = nullptr;   // [tiles, consumer warps], 0 at the start
@@ -39,8 +39,8 @@ struct Arguments {
   int row_tiles, items;
   int heads_at_once;  // heads whose tiles are mixed
   Parts parts;
-  // Items taken beyond the first of each block of threads, 0 at the start. Null: a block takes every
-  // gridDim.x-th.
+  // Items taken beyond the first of each block of threads, 0 at the start. Null: a block takes
+  // every gridDim.x-th.
   unsigned* taken;
 };
 

@@ -59,8 +59,8 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
   while (number < arguments.items) {
     const Work work = item_at(arguments, number);
     const int first_row = work.row_tile * T::rows;
-    const BlockRange range = seen_blocks(shape, first_row, T::rows, T::keys)
-                                 .part(work.part, arguments.parts.blocks);
+    const BlockRange range =
+        seen_blocks(shape, first_row, T::rows, T::keys).part(work.part, arguments.parts.blocks);
     Place place = {0, first_row, work.head, work.batch};
 
     announce(shared, tiles, {work.row_tile, work.head, work.batch, work.part});

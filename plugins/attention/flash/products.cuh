@@ -203,7 +203,8 @@ __device__ inline void add_scores(float (&d)[96], std::uint64_t a, std::uint64_t
 
 // The same with a in registers.
 template <class Element>
-__device__ inline void add_scores(float (&d)[64], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_scores(float (&d)[64], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %69, 0;"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.%70.%70 {"
@@ -222,12 +223,14 @@ __device__ inline void add_scores(float (&d)[64], const std::uint32_t (&a)[4], s
         "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
         "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
         "+f"(d[63])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 // d [64, n] (+)= a [64, 16] · b, b [16, n]: a in registers, b in shared memory with n contiguous.
 template <class Element>
-__device__ inline void add_values(float (&d)[8], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[8], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %13, 0;"
       "wgmma.mma_async.sync.aligned.m64n16k16.f32.%14.%14 {"
@@ -235,11 +238,13 @@ __device__ inline void add_values(float (&d)[8], const std::uint32_t (&a)[4], st
       "}, {%8, %9, %10, %11}, %12, p, 1, 1, 1;}"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 template <class Element>
-__device__ inline void add_values(float (&d)[16], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[16], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %21, 0;"
       "wgmma.mma_async.sync.aligned.m64n32k16.f32.%22.%22 {"
@@ -248,11 +253,13 @@ __device__ inline void add_values(float (&d)[16], const std::uint32_t (&a)[4], s
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
         "+f"(d[14]), "+f"(d[15])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 template <class Element>
-__device__ inline void add_values(float (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %37, 0;"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.%38.%38 {"
@@ -264,11 +271,13 @@ __device__ inline void add_values(float (&d)[32], const std::uint32_t (&a)[4], s
         "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
         "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
         "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 template <class Element>
-__device__ inline void add_values(float (&d)[40], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[40], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %45, 0;"
       "wgmma.mma_async.sync.aligned.m64n80k16.f32.%46.%46 {"
@@ -282,11 +291,13 @@ __device__ inline void add_values(float (&d)[40], const std::uint32_t (&a)[4], s
         "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
         "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
         "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 template <class Element>
-__device__ inline void add_values(float (&d)[48], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[48], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %53, 0;"
       "wgmma.mma_async.sync.aligned.m64n96k16.f32.%54.%54 {"
@@ -301,11 +312,13 @@ __device__ inline void add_values(float (&d)[48], const std::uint32_t (&a)[4], s
         "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
         "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
         "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 template <class Element>
-__device__ inline void add_values(float (&d)[64], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[64], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %69, 0;"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.%70.%70 {"
@@ -324,11 +337,13 @@ __device__ inline void add_values(float (&d)[64], const std::uint32_t (&a)[4], s
         "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
         "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
         "+f"(d[63])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 template <class Element>
-__device__ inline void add_values(float (&d)[96], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[96], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %101, 0;"
       "wgmma.mma_async.sync.aligned.m64n192k16.f32.%102.%102 {"
@@ -353,11 +368,13 @@ __device__ inline void add_values(float (&d)[96], const std::uint32_t (&a)[4], s
         "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
         "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]),
         "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 template <class Element>
-__device__ inline void add_values(float (&d)[128], const std::uint32_t (&a)[4], std::uint64_t b, bool add) {
+__device__ inline void add_values(float (&d)[128], const std::uint32_t (&a)[4], std::uint64_t b,
+                                  bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %133, 0;"
       "wgmma.mma_async.sync.aligned.m64n256k16.f32.%134.%134 {"
@@ -390,7 +407,8 @@ __device__ inline void add_values(float (&d)[128], const std::uint32_t (&a)[4], 
         "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]),
         "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]),
         "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)),
+        "C"(ElementName<Element>::text));
 }
 
 }  // namespace assay::flash

@@ -6,12 +6,12 @@
 #include "instructions.cuh"
 #include "products.cuh"
 
-// The softmax of two rows, kept while blocks of scores come by. Milakov and Gimelshein 2018, "Online
-// normalizer calculation for softmax"; Dao 2023, algorithm 1.
+// The softmax of two rows, kept while blocks of scores come by. Milakov and Gimelshein 2018,
+// "Online normalizer calculation for softmax"; Dao 2023, algorithm 1.
 //
-// A thread of wgmma's accumulator [64, n] has rows g and g + 8 of its warp's 16, g = lane / 4, and of
-// every eight columns 2t and 2t + 1, t = lane mod 4. Register 4i + 2r + c: row g + 8r, column
-// 8i + 2t + c. Four lanes share a row.
+// A thread of wgmma's accumulator [64, n] has rows g and g + 8 of its warp's 16, g = lane / 4, and
+// of every eight columns 2t and 2t + 1, t = lane mod 4. Register 4i + 2r + c: row g + 8r, column 8i
+// + 2t + c. Four lanes share a row.
 namespace assay::flash {
 
 __device__ inline float most_of_row(float value) {
@@ -28,8 +28,8 @@ struct Softmax {
   float most[2] = {-INFINITY, -INFINITY};  // largest score so far · scale
   float sum[2] = {0, 0};                   // this thread's part of the weights' sum
 
-  // Replaces a block's scores by weights 2^(scale · score − most), and returns by what the weights of
-  // earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element would show.
+  // Replaces a block's scores by weights 2^(scale · score − most), and returns by what the weights
+  // of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element would show.
   template <int count>
   __device__ __forceinline__ float2 weigh(float (&scores)[count], float scale) {
     float shrunk[2];
@@ -59,8 +59,8 @@ struct Softmax {
     return {shrunk[0], shrunk[1]};
   }
 
-  // Takes in the rows' softmax over other keys, and returns by what this one's weighted values shrink
-  // and the other's.
+  // Takes in the rows' softmax over other keys, and returns by what this one's weighted values
+  // shrink and the other's.
   struct Factors {
     float2 kept, added;
   };
@@ -89,8 +89,8 @@ __device__ inline std::uint32_t pack(float first, float second) {
   return packed;
 }
 
-// The accumulator [64, n] of scores as the left operand of n / 16 steps: the registers of 16 columns
-// are those a thread needs of them.
+// The accumulator [64, n] of scores as the left operand of n / 16 steps: the registers of 16
+// columns are those a thread needs of them.
 template <class Element, int steps>
 __device__ __forceinline__ void as_operand(std::uint32_t (&weights)[steps][4],
                                            const float (&scores)[8 * steps]) {

@@ -16,14 +16,15 @@ inline constexpr int group_rows = 64;  // queries of a warpgroup: the m of wgmma
 struct Flow {
   // The next block's scores are computed while the softmax of this one is.
   bool overlap = true;
-  // Warpgroups issue products in turns, so that the softmax of one lies over the products of another.
+  // Warpgroups issue products in turns, so that the softmax of one lies over the products of
+  // another.
   bool turns = true;
   // Leaves the output alone where no row's maximum has grown.
   bool lazy = true;
   // The products with V in two instructions: 64 columns and the rest.
   bool split_values = false;
-  // Queries are read into registers once a tile: the tensor cores then read only keys and values from
-  // shared memory.
+  // Queries are read into registers once a tile: the tensor cores then read only keys and values
+  // from shared memory.
   bool queries_in_registers = false;
 };
 
