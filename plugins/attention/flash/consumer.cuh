@@ -169,6 +169,36 @@ __device__ __forceinline__ void finish_rows(float (&output)[T::head / 2], const 
   scale_rows(output, {inverse[0], inverse[1]});
 }
 
+// Writes what an item has come to, or keeps it until the other parts of its tile are there.
+template <class T>
+__device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softmax& softmax,
+                                            const Arguments& arguments, Shared<T>& shared,
+                                            int4 work, int query_stage, const Consumer& me) {
+  const Shape& shape = arguments.shape;
+  const int first_row = work.x * T::rows;
+  const int blocks = seen_blocks(shape, first_row, T::rows, T::keys).count();
+  bool whole = true;
+  if (blocks > arguments.parts.blocks) {
+    const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
+    const int parts = (blocks + arguments.parts.blocks - 1) / arguments.parts.blocks;
+    whole = add_up<T>(output, softmax, arguments.parts, tile, work.w, parts, me);
+  }
+  // The queries' buffer is free for output once the whole warpgroup has read them.
+  if constexpr (T::output_over_queries) wait_named(1 + T::groups + me.group, warpgroup);
+  if (whole) {
+    float* const lse =
+        arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
+    finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);
+    write_output<T>(output, arguments,
+                    T::output_over_queries ? shared.queries[query_stage] : shared.output,
+                    {0, first_row + me.warp * 16, work.y, work.z}, me);
+  }
+  if constexpr (T::output_over_queries) {
+    if (me.lane == 0) wait_for_reads();
+    release(shared.queries_empty[query_stage], me);
+  }
+}
+
 template <class T>
 __device__ void consume(const Arguments& arguments, Shared<T>& shared, int thread) {
   using Element = typename T::Element;
@@ -293,26 +323,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
     }
 
-    bool whole = true;
-    if (all.count() > arguments.parts.blocks) {
-      const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
-      const int parts = (all.count() + arguments.parts.blocks - 1) / arguments.parts.blocks;
-      whole = add_up<T>(output, softmax, arguments.parts, tile, work.w, parts, me);
-    }
-    // The queries' buffer is free for output once the whole warpgroup has read them.
-    if constexpr (T::output_over_queries) wait_named(1 + T::groups + me.group, warpgroup);
-    if (whole) {
-      float* const lse = arguments.lse +
-                         (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
-      finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);
-      write_output<T>(output, arguments,
-                      T::output_over_queries ? shared.queries[mine.stage] : shared.output,
-                      {0, first_row + me.warp * 16, work.y, work.z}, me);
-    }
-    if constexpr (T::output_over_queries) {
-      if (me.lane == 0) wait_for_reads();
-      release(shared.queries_empty[mine.stage], me);
-    }
+    finish_item<T>(output, softmax, arguments, shared, work, mine.stage, me);
   }
   Turns<T>::end(me.group);
   if (me.lane == 0) wait_for_stores();
