@@ -112,4 +112,5 @@ class Flash final : public assay::Attention {
 
 }  // namespace
 
-ASSAY_PLUGIN(Flash, "flash", "FlashAttention in CUDA C++ for Hopper: fp16 and bf16.")
+ASSAY_PLUGIN(Flash, "flash_hopper",
+             "FlashAttention in CUDA C++ for Hopper: fp16 and bf16, forward alone.")
