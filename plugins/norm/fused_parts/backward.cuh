@@ -57,11 +57,7 @@ __global__ __launch_bounds__(largest_segment / elements) void backward(const Bac
   RowRing<elements, 3, access> rows(me, streams, barriers, memory);
 
   float weight[elements], dweight[elements] = {}, dbias[elements] = {};
-#pragma unroll
-  for (int i = 0; i < elements; ++i) {
-    const int column = me.template column<wide>(i / wide) + i % wide;
-    weight[i] = column < me.columns ? load(of.weight, me.first_column + column) : 0.f;
-  }
+  load<wide>(weight, of.weight, me);
 
   const float share = 1.f / static_cast<float>(layout.n_cols);
   for (int round = 0; round < me.rounds; ++round) {

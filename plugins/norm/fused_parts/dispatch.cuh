@@ -7,8 +7,10 @@
 // From dtypes and addresses to kernels.
 namespace assay::norm_parts {
 
-// Elements of a thread: registers hold a row and what a thread adds up over rows without spilling.
+// Elements of a thread. Where a kernel keeps most for each, more of them leave it more registers
+// for each, since fewer threads share a multiprocessor.
 inline constexpr int elements = 16;
+inline constexpr int many_elements = 32;
 
 inline int size_of(Dtype dtype) { return dtype == Dtype::fp32 ? 4 : 2; }
 
@@ -31,7 +33,7 @@ cudaError_t with_scalar(Dtype dtype, const Call& call) {
   }
 }
 
-inline Need need_of(const Size& size, int bytes_a_column, bool sums_columns) {
+inline Need need_of(const Size& size, int elements, int bytes_a_column, bool sums_columns) {
   return {.rows = size.rows,
           .n_cols = size.n_cols,
           .eps = size.eps,

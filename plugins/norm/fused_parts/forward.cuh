@@ -30,16 +30,9 @@ __global__ __launch_bounds__(largest_segment /
   const Stream streams[] = {{of.x, sizeof(Scalar)}, {of.addend, sizeof(Addend)}};
   RowRing<elements, 2, access> rows(me, streams, barriers, memory);
 
-  float weight[elements], bias[elements];
-#pragma unroll
-  for (int i = 0; i < elements; ++i) {
-    const int column = me.template column<wide>(i / wide) + i % wide;
-    weight[i] = column < me.columns ? load(of.weight, me.first_column + column) : 0.f;
-    if constexpr (centred) {
-      const bool biased = of.bias.data != nullptr && column < me.columns;
-      bias[i] = biased ? load(of.bias, me.first_column + column) : 0.f;
-    }
-  }
+  float weight[elements], bias[elements] = {};
+  load<wide>(weight, of.weight, me);
+  if (centred && of.bias.data != nullptr) load<wide>(bias, of.bias, me);
 
   const float share = 1.f / static_cast<float>(layout.n_cols);
   for (int round = 0; round < me.rounds; ++round) {

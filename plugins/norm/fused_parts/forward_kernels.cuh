@@ -20,7 +20,7 @@ cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& ma
                                       cudaStream_t stream) {
   const bool adds = call.addend.data != nullptr;
   const int bytes = size_of(call.x.dtype) + (adds ? size_of(call.addend.dtype) : 0);
-  const auto made = plan(need_of(call.size, bytes, false), Filling(), machine);
+  const auto made = plan(need_of(call.size, elements, bytes, false), Filling(), machine);
   if (!made) return cudaErrorInvalidValue;
   const auto run = [&]<class Scalar, class Addend>(Scalar, Addend) {
     const Forward<Scalar, Addend> of = {.x = static_cast<const Scalar*>(call.x.data),

@@ -138,4 +138,28 @@ struct RowGroup {
   }
 };
 
+template <int wide, class Scalar, int elements>
+__device__ void load_as(float (&values)[elements], const Scalar* from,
+                        const RowGroup<elements>& me) {
+#pragma unroll
+  for (int i = 0; i < elements; ++i) {
+    const int column = me.template column<wide>(i / wide) + i % wide;
+    values[i] = column < me.columns ? static_cast<float>(from[me.first_column + column]) : 0.F;
+  }
+}
+
+// A thread's part of a weight or a bias, whose dtype may be another than the rows'. The choice is
+// around the loop, so that no load waits for another.
+template <int wide, int elements>
+__device__ void load(float (&values)[elements], const Typed& from, const RowGroup<elements>& me) {
+  switch (from.dtype) {
+    case Dtype::bf16:
+      return load_as<wide>(values, static_cast<const __nv_bfloat16*>(from.data), me);
+    case Dtype::fp16:
+      return load_as<wide>(values, static_cast<const __half*>(from.data), me);
+    default:
+      return load_as<wide>(values, static_cast<const float*>(from.data), me);
+  }
+}
+
 }  // namespace assay::norm_parts

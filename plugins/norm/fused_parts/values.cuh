@@ -45,18 +45,7 @@ __device__ void write(Scalar* to, const float* values) {
   *reinterpret_cast<Values<Scalar, n>*>(to) = written;
 }
 
-// Of weights, biases and their gradients, whose dtype may be another than the rows'.
-__device__ inline float load(const Typed& from, int at) {
-  switch (from.dtype) {
-    case Dtype::bf16:
-      return static_cast<const __nv_bfloat16*>(from.data)[at];
-    case Dtype::fp16:
-      return static_cast<const __half*>(from.data)[at];
-    default:
-      return static_cast<const float*>(from.data)[at];
-  }
-}
-
+// Of gradients of weights and biases, whose dtype may be another than the rows'.
 __device__ inline void store(const Typed& to, int at, float value) {
   switch (to.dtype) {
     case Dtype::bf16:
