@@ -216,7 +216,7 @@ struct Model {
   Exchange exchange;
 };
 
-test::Case model_case(const std::string& architecture) {
+test::Case exchanging_model(const std::string& architecture) {
   auto tested = test::make_case({"model_step"});
   test::set_model(tested.context, architecture, 4, 64);  // heads of 8
   return tested;
@@ -224,7 +224,7 @@ test::Case model_case(const std::string& architecture) {
 
 TEST(ModelExchange, AcceptsWhatIsRightAndRefusesWhatIsNot) {
   for (const char* architecture : {"swiglu", "gelu"}) {
-    const auto tested = model_case(architecture);
+    const auto tested = exchanging_model(architecture);
     const Model made(tested, architecture);
     for (const auto& pass : test::call_passes) {
       Verification found;
@@ -246,7 +246,7 @@ TEST(ModelExchange, AcceptsWhatIsRightAndRefusesWhatIsNot) {
 }
 
 TEST(ModelExchange, SaysWhatIsMissingAndWhatDoesNotFit) {
-  const auto tested = model_case("swiglu");
+  const auto tested = exchanging_model("swiglu");
   const Model made(tested, "swiglu");
   const auto complaint = [&](const std::string& pass, const std::string& without,
                              const at::Tensor& instead) {
@@ -276,7 +276,7 @@ TEST(ModelExchange, SaysWhatIsMissingAndWhatDoesNotFit) {
 }
 
 TEST(ModelExchange, GradientsOfWholeNumbersAreNone) {
-  const auto tested = model_case("swiglu");
+  const auto tested = exchanging_model("swiglu");
   auto exchange = Model(tested, "swiglu").exchange;
   auto& gradient = named(exchange.outputs, "grad.head.weight");
   gradient = at::zeros(gradient.sizes(), at::kLong);
