@@ -109,6 +109,15 @@ TEST(RankVerdict, OfTwoRanksWhoCalledAnotherOneThanBeforeIsNamed) {
   }
 }
 
+TEST(RankVerdict, WhoGlooEndsForReceivingTooMuchIsNotBlamed) {
+  auto ended = called({"a", "b", "a", "b"}, "what(): gloo::EnforceNotMet: 16384 vs 8192");
+  ended.status.outcome = Outcome::crashed;
+  const auto verdict = verdict_of({called({"a", "b", "a", "x"}), ended}, 12);
+  EXPECT_EQ(verdict.rank, 0u);
+  EXPECT_EQ(verdict.status.outcome, Outcome::crashed);
+  EXPECT_THAT(verdict.status.reason, StartsWith("rank 0 called x as its collective 4, rank "));
+}
+
 TEST(RankVerdict, OfTwoRanksThatDifferAtOnceBothAreTold) {
   const auto verdict = verdict_of({called({"a"}, "sizes differ"), called({"b"})}, 12);
   EXPECT_THAT(verdict.status.reason,

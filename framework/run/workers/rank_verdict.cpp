@@ -67,10 +67,17 @@ RankVerdict late_verdict(const std::vector<RankEnd>& ranks, double time_limit_s)
   return {{Outcome::timeout, std::move(reason)}, late.front()};
 }
 
-// A rank that has crashed says more than that the ranks differ.
+// Gloo ends the process of a rank that receives more than it expects.
+bool is_gloos_mismatch(const std::string& reason) {
+  return reason.find("gloo::EnforceNotMet") != std::string::npos;
+}
+
+// A rank that has crashed of itself says more than that the ranks differ.
 std::optional<RankVerdict> verdict_of_collectives(const std::vector<RankEnd>& ranks,
                                                   const RankEnd* worst) {
-  if (worst != nullptr && weight(worst->status) == 3) return std::nullopt;
+  if (worst != nullptr && weight(worst->status) == 3 && !is_gloos_mismatch(worst->status.reason)) {
+    return std::nullopt;
+  }
   std::vector<std::vector<wire::CollectiveNote>> notes;
   for (const RankEnd& rank : ranks) notes.push_back(rank.collective_notes);
   const auto difference = collective_difference(notes);
