@@ -1,5 +1,6 @@
 #include "health/nvml.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -148,6 +149,8 @@ tl::expected<std::unique_ptr<Nvml>, std::string> Nvml::open(const std::string& l
   boost::dll::shared_library opened;
   opened.load(library, boost::dll::load_mode::search_system_folders, error);
   if (error) return tl::unexpected("no NVIDIA driver (" + library + " is not found)");
+  // Threads that the driver has started may outlive its shutdown: its code stays.
+  ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NODELETE);
   auto functions = std::make_unique<Functions>(std::move(opened));
   if (!functions->init || !functions->shutdown || !functions->count || !functions->by_index) {
     return tl::unexpected("the NVIDIA driver is too old (" + library + " lacks functions)");

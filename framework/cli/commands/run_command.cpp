@@ -205,7 +205,9 @@ Result<Finished> run_one(const Context& context, const po::variables_map& values
   auto launch = launch_request(values, context.installation);
   if (!launch) return tl::unexpected(launch.error());
   request.launch = std::move(*launch);
-  request.ceilings = device_ceilings_if_readable(*database, run::to_json(run::probe_machine()));
+  request.ceilings = [&](const nlohmann::json& machine) {
+    return device_ceilings_if_readable(*database, machine);
+  };
   Progress progress = Progress::of_stderr();
   auto end = run::run_experiment(request, *database, progress);
   if (!end) {

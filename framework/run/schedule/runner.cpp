@@ -37,6 +37,8 @@ class Run {
         launched_(launched),
         build_(request.installation),
         work_(work_of(request, launched.machine)),
+        ceilings_(request.ceilings ? request.ceilings(to_json(watched_machine.machine()))
+                                   : std::vector<DeviceCeilings>()),
         pool_(request.installation, interrupt_, tool()) {
     if (launched.job != nullptr) pool_.use(*launched.job);
   }
@@ -234,7 +236,7 @@ class Run {
     result.series = std::move(end.series);
     result.facts = std::move(end.facts);
     result.facts.passes = open.resolved.request.passes;
-    mark_impossible(request_.ceilings, result);
+    mark_impossible(ceilings_, result);
     TakenArtefacts taken = take_artefacts(end.artefacts, result.key, request_.results / end_.run,
                                           open.resolved.request.artefact_limit_bytes);
     result.artefacts = std::move(taken.artefacts);
@@ -416,6 +418,7 @@ class Run {
   CompiledLibraries compiled_;
   BuildIdentity build_;
   Work work_;
+  std::vector<DeviceCeilings> ceilings_;  // of this machine
   WorkerPool pool_;
   Selection selection_;
   std::optional<store::RunClaim> claim_;

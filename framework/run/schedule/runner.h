@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -60,8 +61,10 @@ struct RunRequest {
   std::string baseline = {};                 // that the run is kept as (store/database/baselines.h)
   // Of a suite, in place of the plan; `experiment` then has its name, title and text.
   std::vector<ChapterPlan> chapters = {};
-  store::SuiteRecord suite = {};              // its chapters and texts, for the record
-  std::vector<DeviceCeilings> ceilings = {};  // of this machine, which no time may beat
+  store::SuiteRecord suite = {};  // its chapters and texts, for the record
+  // Of a machine, as the record of a run describes it: what no time may beat. Asked once, as soon
+  // as interrupts are heard.
+  std::function<std::vector<DeviceCeilings>(const nlohmann::json& machine)> ceilings = {};
 };
 
 struct RunEnd {
