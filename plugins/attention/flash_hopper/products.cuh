@@ -6,7 +6,7 @@
 #include <cstdint>
 
 // The two products as instructions: one overload for each width of the accumulator, of which a
-// thread holds half (64 rows over 128 threads). What a register of it stands for is in fragment.h.
+// thread holds half (64 rows over 128 threads). softmax.cuh says what a register of it stands for.
 namespace assay::flash {
 
 template <class Element>
