@@ -1,6 +1,5 @@
 #pragma once
 
-#include "chained.cuh"
 #include "consumer.cuh"
 #include "producer.cuh"
 
@@ -43,12 +42,7 @@ __global__ void __launch_bounds__(T::threads, 1)
     if (threadIdx.x == 0) produce(arguments, shared);
   } else {
     if constexpr (T::moves_registers) take_registers<T::consumer_registers>();
-    const int thread = static_cast<int>(threadIdx.x) - warpgroup;
-    if constexpr (T::flow.chained) {
-      consume_chained(arguments, shared, thread);
-    } else {
-      consume(arguments, shared, thread);
-    }
+    consume(arguments, shared, static_cast<int>(threadIdx.x) - warpgroup);
   }
 #endif
 }

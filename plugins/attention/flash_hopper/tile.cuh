@@ -26,8 +26,6 @@ struct Flow {
   // Queries are read into registers once a tile: the tensor cores then read only keys and values
   // from shared memory.
   bool queries_in_registers = false;
-  // The first scores of an item are computed under the last softmax and products of the one before.
-  bool chained = false;
 };
 
 template <class Element_, int head_, int groups_, int keys_, int stages_, int query_stages_,

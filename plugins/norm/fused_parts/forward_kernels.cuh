@@ -5,8 +5,7 @@
 
 namespace assay::norm_parts {
 
-template <bool centred>
-bool forward_aligned(const ForwardCall& call) {
+inline bool forward_aligned(const ForwardCall& call) {
   const auto fits = [&](const void* data, Dtype dtype) {
     return aligned(data, dtype, call.size.n_cols);
   };
@@ -30,7 +29,7 @@ cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& ma
                                         .out = static_cast<Scalar*>(call.out),
                                         .sum = static_cast<Scalar*>(call.sum)};
     const auto kernel =
-        forward_aligned<centred>(call)
+        forward_aligned(call)
             ? norm_parts::forward<Scalar, Addend, centred, elements, Access::bulk>
             : norm_parts::forward<Scalar, Addend, centred, elements, Access::scalars>;
     return launch(kernel, *made, stream, of, made->layout);

@@ -30,11 +30,10 @@ std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine
   const int segment = layout.threads * need.elements;
   const int stage_bytes = need.bytes_a_column * segment * layout.groups;
   const int ring_bytes = std::min(filling.ring_bytes / filling.blocks, machine.shared_bytes);
-  const int most_stages = stage_bytes == 0 ? 1 : machine.shared_bytes / stage_bytes;
+  const int most_stages = machine.shared_bytes / stage_bytes;
   if (most_stages == 0) return {};
-  layout.stages = stage_bytes == 0 ? 0
-                                   : std::clamp(ring_bytes / stage_bytes, std::min(2, most_stages),
-                                                std::min(most_stages, largest_stages));
+  layout.stages = std::clamp(ring_bytes / stage_bytes, std::min(2, most_stages),
+                             std::min(most_stages, largest_stages));
   const int sums_bytes = need.sums_columns ? layout.groups * segment * int{sizeof(float)} : 0;
   made.dynamic_shared_bytes = std::max(layout.stages * stage_bytes, sums_bytes);
   layout.blocks = std::min(std::max(1, machine.multiprocessors * filling.blocks / layout.cluster),

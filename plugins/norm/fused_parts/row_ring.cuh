@@ -141,24 +141,4 @@ class RowRing {
   std::int64_t first_ = 0;
 };
 
-// The same without a ring: every row is read from global memory where it is used.
-template <int elements, int streams>
-class RowRing<elements, streams, Access::vectors> {
- public:
-  __device__ RowRing(const RowGroup<elements>& group, const Stream (&of)[streams],
-                     std::uint64_t (&)[largest_rings * largest_stages], unsigned char*)
-      : group_(group), of_(of) {}
-  __device__ void wait(int round) { first_ = group_.first_element(round); }
-  template <class Scalar>
-  __device__ const Scalar* at(int stream, int column) const {
-    return static_cast<const Scalar*>(of_[stream].data) + first_ + column;
-  }
-  __device__ void next(int) {}
-
- private:
-  const RowGroup<elements>& group_;
-  const Stream (&of_)[streams];
-  std::int64_t first_ = 0;
-};
-
 }  // namespace assay::norm_parts

@@ -12,7 +12,6 @@ namespace assay::norm_parts {
 // How a thread reaches the elements of a row.
 enum class Access {
   bulk,     // 16 bytes at a time, from rows that the copy engine brings to shared memory
-  vectors,  // 16 bytes at a time, from and to global memory
   scalars,  // one at a time, where addresses or n_cols allow no more
 };
 
