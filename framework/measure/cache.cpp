@@ -42,11 +42,17 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
-std::int64_t cpu_cache_bytes() {
+std::int64_t read_cpu_cache_bytes() {
   const auto told = last_level_cache_bytes("/sys/devices/system/cpu", usable_cpus());
   if (told > 0) return told;
   const auto third_level = static_cast<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE));
   return third_level > 0 ? third_level : usual_cache_bytes;
+}
+
+// Read once: there are some twenty files a CPU, and every case asks.
+std::int64_t cpu_cache_bytes() {
+  static const std::int64_t bytes = read_cpu_cache_bytes();
+  return bytes;
 }
 
 std::int64_t free_host_bytes() {
