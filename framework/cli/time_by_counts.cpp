@@ -1,6 +1,8 @@
 #include "cli/time_by_counts.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,23 @@ std::optional<TimeByCounts> time_by_counts(const catalogue::Catalogue& catalogue
   const auto run =
       newest && *newest ? database.load_run(**newest) : Result<store::Run>(tl::unexpected(Error{}));
   return TimeByCounts(catalogue, std::move(*ceilings), run ? seconds_beside_calls(*run) : 0);
+}
+
+KnownTimes known_times(const catalogue::Catalogue& catalogue, store::Database& database,
+                       const run::Machine& machine) {
+  KnownTimes times;
+  times.measured = [&database](const std::vector<std::string>& keys) {
+    return database.wall_times(keys).value_or(std::map<std::string, double>());
+  };
+  using Counts = std::optional<TimeByCounts>;
+  times.at_least = [&, facts = run::to_json(machine),
+                    read = std::make_shared<std::optional<Counts>>()](
+                       const run::ResolvedCase& resolved) -> std::optional<double> {
+    if (!*read) read->emplace(time_by_counts(catalogue, database, facts));
+    const Counts& counts = **read;
+    return counts ? counts->seconds(resolved) : std::nullopt;
+  };
+  return times;
 }
 
 }  // namespace assay::cli

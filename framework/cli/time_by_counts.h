@@ -3,7 +3,9 @@
 #include <optional>
 
 #include "cli/planned_calls.h"
+#include "cli/suite_outlook.h"
 #include "report/data/ceilings.h"
+#include "run/cases/machine.h"
 #include "run/cases/resolve.h"
 #include "store/database/database.h"
 
@@ -33,6 +35,12 @@ class TimeByCounts {
 
 // The median of what the run's cases took beside their timed calls and warm-up; 0 without a case.
 double seconds_beside_calls(const store::Run& run);
+
+// What a database knows of cases: the times of earlier runs and, where a case is asked for that no
+// run has measured, counts over ceilings, for which it is read then. catalogue and database outlive
+// it.
+KnownTimes known_times(const catalogue::Catalogue& catalogue, store::Database& database,
+                       const run::Machine& machine);
 
 // By the stored calibrations of this machine and its newest run. nullopt: it has no ceilings.
 std::optional<TimeByCounts> time_by_counts(const catalogue::Catalogue& catalogue,

@@ -222,31 +222,17 @@ void print_suite(const Context& context, const run::Machine& machine, const Plan
   print_out("{}", outlook_of(suite, work, times).text(suite.suite.name));
 }
 
-// Of the database in the results folder; none where there is no database.
-KnownTimes times_of(const po::variables_map& values, const Context& context,
+// Nothing is known where there is no database.
+KnownTimes times_of(Result<store::Database>& database, const Context& context,
                     const run::Machine& machine) {
-  auto opened = open_database(values, store::Access::read_only);
-  if (!opened) return {[](const auto&) { return std::map<std::string, double>(); }};
-  auto database = std::make_shared<store::Database>(std::move(*opened));
-  KnownTimes times;
-  times.measured = [database](const std::vector<std::string>& keys) {
-    return database->wall_times(keys).value_or(std::map<std::string, double>());
-  };
-  if (auto counts = time_by_counts(context.catalogue, *database, run::to_json(machine))) {
-    times.at_least = [counts = std::move(*counts)](const run::ResolvedCase& resolved) {
-      return counts.seconds(resolved);
-    };
-  }
-  return times;
+  if (database) return known_times(context.catalogue, *database, machine);
+  return {[](const auto&) { return std::map<std::string, double>(); }};
 }
 
-std::optional<store::Run> newest_run(const po::variables_map& values,
-                                     const std::string& experiment) {
-  auto database = open_database(values, store::Access::read_only);
-  if (!database) return std::nullopt;
-  const auto name = database->latest_run(experiment);
+std::optional<store::Run> newest_run(store::Database& database, const std::string& experiment) {
+  const auto name = database.latest_run(experiment);
   if (!name || !*name) return std::nullopt;
-  auto run = database->load_run(**name);
+  auto run = database.load_run(**name);
   return run ? std::optional(std::move(*run)) : std::nullopt;
 }
 
@@ -265,7 +251,8 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   const bool allow_external = (**values)["allow-external"].as<bool>();
   const run::Machine machine = run::probe_machine();
   if (invocation->suite) {
-    print_suite(*context, machine, *invocation->suite, times_of(**values, *context, machine),
+    auto database = open_database(**values, store::Access::read_only);
+    print_suite(*context, machine, *invocation->suite, times_of(database, *context, machine),
                 allow_external);
     return ExitCode::ok;
   }
@@ -277,8 +264,10 @@ Result<ExitCode> plan_command(const Arguments& arguments) {
   if (invocation->plan.size() <= most_looked_up) {
     const run::Work work(context->catalogue, machine, allow_external, invocation->experiment,
                          invocation->plan);
-    const TimeEstimate estimate = estimated_time(work, times_of(**values, *context, machine), [&] {
-      return newest_run(**values, invocation->experiment.name);
+    auto database = open_database(**values, store::Access::read_only);
+    const KnownTimes times = times_of(database, *context, machine);
+    const TimeEstimate estimate = estimated_time(work, times, [&] {
+      return database ? newest_run(*database, invocation->experiment.name) : std::nullopt;
     });
     print_out("{}", estimate.text());
   }

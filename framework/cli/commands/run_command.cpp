@@ -154,15 +154,7 @@ void tell_outlook(const Context& context, const po::variables_map& values,
       for (const auto& [key, result] : *recorded) done.insert(key);
     }
   }
-  KnownTimes times;
-  times.measured = [&](const std::vector<std::string>& keys) {
-    return database.wall_times(keys).value_or(std::map<std::string, double>());
-  };
-  if (const auto counts = time_by_counts(context.catalogue, database, run::to_json(machine))) {
-    times.at_least = [counts](const run::ResolvedCase& resolved) {
-      return counts->seconds(resolved);
-    };
-  }
+  const KnownTimes times = known_times(context.catalogue, database, machine);
   print_error("{}", outlook_of(suite, work, times, done).text(suite.suite.name));
 }
 
