@@ -107,6 +107,11 @@ const std::vector<ParameterInfo>& host_parameters() {
                        "What happens to a case measured on an unhealthy machine: its times are "
                        "marked (mark), it is measured again, three times at most, and the best is "
                        "kept (retry), or reports omit its times (discard)."),
+      left_out_at_default(choice_parameter(
+          "measure.integrity", "fast", {"fast", "full"},
+          "How closely timed calls are looked at: each starts from inputs of its own, of which an "
+          "element in 4 KiB is new (fast) or all (full), and three calls (fast) or one in ten "
+          "(full) are compared with the reference.")),
       left_out_at_default(
           boolean_parameter("measure.phases", false,
                             "Whether the phases of a step are timed within its timed calls, and "

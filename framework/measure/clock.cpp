@@ -55,14 +55,13 @@ class WallClock final : public Clock {
     if (calls > 1 && nothing_goes_before()) return batch_s(calls);
     double total_s = 0;
     for (int i = 0; i < calls; ++i) {
-      const double ahead_s = host_now_s();
       const auto& run = rotation_.next();
       synchronize(device_);
       const double begin_s = host_now_s();
       run();
       synchronize(device_);
       total_s += std::max(0.0, host_now_s() - begin_s - host_.reading_s);
-      least_before_s_ = std::min(least_before_s_, begin_s - ahead_s - host_.reading_s);
+      least_before_s_ = std::min(least_before_s_, rotation_.before_s() - host_.reading_s);
     }
     return total_s;
   }
@@ -97,8 +96,9 @@ class WallClock final : public Clock {
   // its cost varies with the processor's other work. Includes the nanoseconds of empty `before`
   // calls.
   double batch_s(int calls) {
+    rotation_.renew_row();
     const double begin_s = host_now_s();
-    for (int i = 0; i < calls; ++i) rotation_.next()();
+    for (int i = 0; i < calls; ++i) rotation_.next_in_row()();
     return std::max(0.0, host_now_s() - begin_s - host_.reading_s);
   }
 

@@ -21,6 +21,11 @@ struct Call {
   std::function<void()> run;
   // So many calls with nothing in between, to their end. Empty: the clock makes them one by one.
   std::function<void(int calls)> in_a_row = {};
+  // Untimed, ahead of each timed call, or ahead of calls that share a reading: give the call inputs
+  // that no earlier one had. The first ahead of `before`, the second behind it. May only enqueue;
+  // each may be empty. call() and prepare() leave the inputs as they are.
+  std::function<void()> renew_ahead = {};
+  std::function<void()> renew = {};
 };
 
 // The same call of one or more programs, in rotation, and the cache flush ahead of each.
@@ -63,6 +68,8 @@ class Clock {
   // Call after the last sample. The program called last then holds the outputs of a timed call or
   // of one launched like it.
   virtual void settle() {}
+  // Whether the program called last holds the outputs of that timed call, without settle().
+  virtual bool holds_last() const { return true; }
   // The program whose call was timed last.
   virtual std::size_t last() const = 0;
   // Setup and events of the clock: docs/measuring.md.

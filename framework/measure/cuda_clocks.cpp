@@ -181,15 +181,15 @@ class CudaEventClock final : public Clock {
   }
 
   double one_s() {
-    const double begin_s = host_now_s();
     const auto& run = rotation_.next();
-    batches_.saw_ahead(host_now_s() - begin_s);
+    batches_.saw_ahead(rotation_.before_s());
     return timer_.time(aligned(run));
   }
 
   double batch_s(int n) {
+    rotation_.renew_row();
     const auto batch = [this, n] {
-      for (int i = 0; i < n; ++i) rotation_.next()();
+      for (int i = 0; i < n; ++i) rotation_.next_in_row()();
     };
     return timer_.time(aligned(batch), n);
   }
@@ -248,8 +248,9 @@ class CudaGraphClock final : public Clock {
   }
 
   void settle() override {
-    if (!captured_.at(last()).holds_last()) call(last());
+    if (!holds_last()) call(last());
   }
+  bool holds_last() const override { return captured_.at(last()).holds_last(); }
 
  private:
   // Libraries allocate workspaces and choose algorithms in their first calls on a stream.
@@ -291,7 +292,9 @@ class CudaGraphClock final : public Clock {
 
   double one_s() {
     Captured& captured = captured_.at(rotation_.advance());
+    rotation_.renew_ahead();
     captured.before.replay();
+    rotation_.renew();
     rotation_.flush();
     return timer_->time(captured.batch(1));
   }
@@ -302,6 +305,7 @@ class CudaGraphClock final : public Clock {
     double s = 0;
     const Status timed = guarded([&] {
       if (!captured_.front().has_batch(n)) capture_batch(n);
+      rotation_.renew_row();
       s = timer_->time(captured_.front().batch(n), n);
     });
     if (timed.ok()) return s;

@@ -62,13 +62,27 @@ std::vector<NamedTensor> OperationProgram::outputs(const std::string&) {
   return outputs;
 }
 
+std::vector<ProgramInput> OperationProgram::inputs(const std::string& pass) {
+  std::vector<ProgramInput> inputs;
+  for (const auto& [name, leaf] : leaves_) {
+    inputs.push_back({.name = name, .tensor = leaf, .of_before = pass == "backward"});
+  }
+  if (!runs_backward(pass)) return inputs;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    inputs.push_back({.name = "d" + names_[i], .tensor = gradients_[i]});
+  }
+  return inputs;
+}
+
 bool runs_forward(const std::string& pass) { return pass != "backward"; }
 
 bool runs_backward(const std::string& pass) {
   return pass == "backward" || pass == "forward_backward";
 }
 
-Step launched(const CaseContext& context, ProgramBoundary& program, const std::string& pass) {
+Step launched(const CaseContext& case_context, ProgramBoundary& program, const std::string& pass) {
+  CaseContext context = case_context;
+  context.seed = 0;  // what a program draws from it is no business of a compile variant
   if (context.compile == nullptr) {
     const ProgramHandle handle = program;
     return {[handle, pass] { handle.before(pass); }, [handle, pass] { handle.run(pass); }};

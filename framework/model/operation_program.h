@@ -29,6 +29,9 @@ class OperationProgram : public Program {
   void run(const std::string& pass) override;
   // The results, and "grad.<leaf>" after a backward.
   std::vector<NamedTensor> outputs(const std::string& pass) override;
+  // The leaves and, with a backward, the results' gradients as "d<result>".
+  std::vector<ProgramInput> inputs(const std::string& pass) override;
+  bool writes_outputs_anew(const std::string&) override { return true; }
 
  private:
   void forward();

@@ -1,8 +1,13 @@
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <assay/reference.h>
 #include <c10/util/StringUtil.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 
 #include <algorithm>
+#include <random>
+#include <set>
 #include <stdexcept>
 
 #include "model/operation_program.h"
@@ -44,6 +49,26 @@ at::Tensor exchanged(const std::vector<NamedTensor>& tensors, const std::string&
                                             kind_text(sizes, dtype)));
   }
   return tensor;
+}
+
+std::uint64_t fresh_seed() {
+  std::uint64_t seed = 0;
+  if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
+    throw std::runtime_error("the operating system gives no random numbers");
+  }
+  return seed;
+}
+
+at::Tensor drawn_below(std::int64_t all, std::int64_t count, std::uint64_t seed) {
+  const auto options = at::TensorOptions().dtype(at::kLong);
+  if (count >= all) return at::arange(all, options);
+  std::mt19937_64 random(seed);
+  std::set<std::int64_t> chosen;
+  std::uniform_int_distribution<std::int64_t> number(0, all - 1);
+  while (static_cast<std::int64_t>(chosen.size()) < count) chosen.insert(number(random));
+  at::Tensor drawn = at::empty({count}, options);
+  std::copy(chosen.begin(), chosen.end(), drawn.mutable_data_ptr<std::int64_t>());
+  return drawn;
 }
 
 at::Generator seeded_generator(at::Device device, std::uint64_t seed) {

@@ -107,8 +107,32 @@ std::string not_finite(const at::Tensor& value) {
 
 }  // namespace
 
+namespace {
+
+// Keeps the comparison nearest to, or farthest beyond, its own tolerance.
+void keep_worst(Verification& verification, Verification found) {
+  const bool first = !verification.checked;
+  found.checked = true;
+  if (first || found.error * verification.tolerance > verification.error * found.tolerance) {
+    verification = std::move(found);
+  }
+}
+
+}  // namespace
+
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
              const at::Tensor& reference, double tolerance) {
+  compare_beside(verification, name, value, reference, {}, tolerance);
+}
+
+void compare_beside(Verification& verification, const std::string& name, const at::Tensor& value,
+                    const at::Tensor& reference, const at::Tensor& textbook, double tolerance) {
+  Deviation usual;
+  if (textbook.defined()) {
+    usual = deviation(textbook, reference);
+    const double larger = std::max(usual.whole, usual.row / row_allowance);
+    tolerance = std::min(tolerance, textbook_allowance * larger + textbook_floor * tolerance);
+  }
   std::string remark = incomparable(value, reference);
   const Deviation found =
       remark.empty() ? deviation(value, reference) : Deviation{infinity, infinity, 0};
@@ -120,14 +144,10 @@ void compare(Verification& verification, const std::string& name, const at::Tens
     error = found.row;
     tolerance *= row_allowance;
   }
-  // Keeps the comparison nearest to, or farthest beyond, its own tolerance.
-  const bool first = !verification.checked;
-  if (first || error * verification.tolerance > verification.error * tolerance) {
-    verification.error = error;
-    verification.tolerance = tolerance;
-    verification.worst = std::move(what);
-  }
-  verification.checked = true;
+  keep_worst(verification, {.error = error,
+                            .tolerance = tolerance,
+                            .worst = std::move(what),
+                            .textbook = textbook.defined() ? usual.whole : 0});
 }
 
 void compare_all(Verification& verification, const std::vector<NamedTensor>& values,

@@ -1,5 +1,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/rsqrt.h>
 #include <assay/reference.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -52,6 +53,33 @@ NormResult norm(const NormInputs& in, bool centred, const at::Tensor& dout) {
   made.dweight = wide.weight.grad();
   if (wide.bias.defined()) made.dbias = wide.bias.grad();
   return made;
+}
+
+NormResult norm_columns(const NormInputs& in, bool centred, const at::Tensor& dout,
+                        const at::Tensor& columns) {
+  const at::NoGradGuard no_grad;
+  const auto n_cols = in.x.size(-1);
+  auto rows = in.x.detach().reshape({-1, n_cols}).to(at::kDouble);
+  if (centred) rows = rows - rows.mean(-1, /*keepdim=*/true);
+  const auto mean_square = at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, /*keepdim=*/true)
+                               .square()
+                               .div_(static_cast<double>(n_cols));
+  const auto places = columns.to(rows.device());
+  const auto normed = rows.index_select(1, places) * at::rsqrt(mean_square + in.eps);
+  const auto given = dout.detach().reshape({-1, n_cols}).index_select(1, places).to(at::kDouble);
+  NormResult made;
+  made.dweight = (given * normed).sum(0);
+  made.dbias = given.sum(0);
+  return made;
+}
+
+at::Tensor textbook_norm(const NormInputs& in, bool centred) {
+  auto x = in.x.to(in.x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  if (centred) x = x - x.mean(-1, /*keepdim=*/true);
+  const auto mean_square = x.square().mean(-1, /*keepdim=*/true);
+  auto out = x * at::rsqrt(mean_square + in.eps) * in.weight;
+  if (in.bias.defined()) out = out + in.bias;
+  return out.to(in.x.scalar_type());
 }
 
 AddNormResult add_norm(const at::Tensor& residual, const NormInputs& in, bool centred,

@@ -50,6 +50,24 @@ inline constexpr std::int64_t sampled_rows = 64;
 // seed with the first and the last included.
 at::Tensor rows_to_check(std::int64_t seq_q, std::uint64_t seed);
 
+// A random sample of rows, for inputs that are too large to be checked whole. Rows are counted over
+// batch and heads: row i of head h is row (b · heads + h) · seq + i. Float64.
+struct AttentionSample {
+  at::Tensor queries;       // [n] int64 on the CPU, ascending
+  at::Tensor out, dq;       // [n, d_head]; gradients only where dout is given
+  at::Tensor textbook_out;  // [n, d_head], of textbook operations in the inputs' dtype
+  at::Tensor keys;          // [m] int64, all of one head; undefined where they would cost too much
+  at::Tensor dk, dv;        // [m, d_head]
+};
+
+// Draws 128 queries over all heads and, with dout, 64 keys of one head, whose gradients take the
+// whole of that head's scores: keys are left out above 2^36 operations on a CPU, 2^42 on a GPU.
+// dout: like out, whole. Computes on `device`, some 100 MiB at a time.
+AttentionSample attention_sample(const AttentionInputs& in, const at::Tensor& dout,
+                                 std::uint64_t seed, at::Device device);
+// The rows with those numbers of [batch, heads, seq, d_head], in any strides.
+at::Tensor rows_of_heads(const at::Tensor& tensor, const at::Tensor& rows);
+
 struct NormResult {
   at::Tensor out;  // like x
   at::Tensor dx;   // gradients only where dout is given
@@ -60,6 +78,12 @@ struct NormResult {
 // RMSNorm, or LayerNorm where centred (assay/norm.h), in blocks of rows that keep temporaries
 // small. dout: like x, or undefined.
 NormResult norm(const NormInputs& in, bool centred, const at::Tensor& dout = {});
+
+// Those columns of dweight and dbias, which all rows contribute to. columns: [n] int64.
+NormResult norm_columns(const NormInputs& in, bool centred, const at::Tensor& dout,
+                        const at::Tensor& columns);
+// Norm in plain operations, in fp32 or wider inside, differentiable, with x's dtype.
+at::Tensor textbook_norm(const NormInputs& in, bool centred);
 
 struct AddNormResult {
   at::Tensor sum;   // residual + x
@@ -129,6 +153,24 @@ void compare(Verification& verification, const std::string& name, const at::Tens
 void compare_all(Verification& verification, const std::vector<NamedTensor>& values,
                  const std::vector<NamedTensor>& references, double tolerance,
                  double allowance = gradient_allowance);
+
+// Kernels of a dtype differ little in their errors. One whose error is larger than twice that of
+// textbook operations on the same inputs, and an eighth of the tolerance, has left something out.
+inline constexpr double textbook_allowance = 2;
+inline constexpr double textbook_floor = 0.125;
+
+// compare() with the smaller of `tolerance` and what the error of `textbook` allows. It may be
+// undefined.
+void compare_beside(Verification& verification, const std::string& name, const at::Tensor& value,
+                    const at::Tensor& reference, const at::Tensor& textbook, double tolerance);
+
+// A number that nobody could know before this call: from the operating system.
+std::uint64_t fresh_seed();
+
+// So many of the numbers below `all`, or all of them if they are fewer: different ones, ascending,
+// int64 on the CPU. A share p of wrong ones escapes `count` draws with a chance below (1 -
+// p)^count.
+at::Tensor drawn_below(std::int64_t all, std::int64_t count, std::uint64_t seed);
 
 // Throws PluginFailure with outcome `wrong` for another dtype.
 void require_dtype(const NamedTensor& value, at::ScalarType dtype);

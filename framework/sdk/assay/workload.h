@@ -38,6 +38,31 @@ struct Count {
   double value = 0;
 };
 
+// Result of a check against a reference in higher precision.
+struct Verification {
+  bool checked = false;
+  double error = 0;      // ‖out − reference‖ / ‖reference‖, largest over all outputs
+  double tolerance = 0;  // of this dtype
+  std::string worst;     // the output with the largest error
+  double textbook = 0;   // error there of textbook operations in the dtype; 0: not compared
+};
+
+// How a call that was timed is looked at.
+struct Look {
+  std::uint64_t seed = 0;        // drawn after the call
+  at::Device device = at::kCPU;  // where the reference finds its memory
+};
+
+// What a pass's calls depend on. Ahead of each timed call, outside of its time, the worker changes
+// the contents in place and so that it can change them back: some signs and magnitudes of floating
+// tensors, bits of others. No call then starts from what an earlier one has had.
+struct ProgramInput {
+  std::string name;
+  at::Tensor tensor;       // without gaps or overlaps, in memory that no other input has
+  bool of_before = false;  // read by before(), so that it is changed ahead of it, not behind it
+  std::int64_t below = 0;  // above 0: int64 numbers in [0, below), as which they are drawn anew
+};
+
 // What is measured. Passes are "inference", "forward", "backward", "forward_backward", "train_step"
 // and any that a workload adds.
 class Program {
@@ -60,18 +85,23 @@ class Program {
   // What the last call left, for verification: "loss", "out", "grad.<name>".
   virtual std::vector<NamedTensor> outputs(const std::string& /*pass*/) { return {}; }
   virtual std::vector<Count> counts(const std::string& /*pass*/) { return {}; }
+  // Tensors that may be changed between calls; none: every call starts from the same. The same
+  // tensors in every call of the pass, which must leave them as they are.
+  virtual std::vector<ProgramInput> inputs(const std::string& /*pass*/) { return {}; }
+  // Whether run() writes all of outputs() anew whatever their memory held; in "backward" those
+  // named "grad.…". The worker then writes NaN there between calls.
+  virtual bool writes_outputs_anew(const std::string& /*pass*/) { return false; }
+  // A call is about to be made that look() will follow: keeps, in host memory, what the reference
+  // needs of the state that the call changes. All ranks together.
+  virtual void expect_look(const std::string& /*pass*/) {}
+  // Compares what the last call left with a reference in higher precision for the contents that
+  // inputs() have now, at bounded cost: rows or elements drawn from `look.seed`, over all of each
+  // output. All ranks together.
+  virtual Verification look(const std::string& /*pass*/, const Look&) { return {}; }
   // Records what the pass left beside its times: series by part, words, spans, artefacts. Called
   // once a pass, untimed, after all its timed calls (of an unclocked pass: after its one call). It
   // may run the pass again.
   virtual void record(const std::string& /*pass*/, Recorder&) {}
-};
-
-// Result of a check against a reference in higher precision.
-struct Verification {
-  bool checked = false;
-  double error = 0;      // ‖out − reference‖ / ‖reference‖, largest over all outputs
-  double tolerance = 0;  // of this dtype
-  std::string worst;     // the output with the largest error
 };
 
 // One call of a pass by a program in another process: its input and output tensors, on the case's

@@ -62,10 +62,21 @@ constexpr auto fields_of(const RepeatedOutputs*) {
       Field{"change", &RepeatedOutputs::change}, Field{"tolerance", &RepeatedOutputs::tolerance}};
 }
 
+constexpr auto fields_of(const TimedLooksFacts*) {
+  return std::tuple{Field{"integrity", &TimedLooksFacts::integrity},
+                    Field{"renewed_inputs", &TimedLooksFacts::renewed_inputs},
+                    Field{"looks", &TimedLooksFacts::looks},
+                    Field{"error", &TimedLooksFacts::error},
+                    Field{"tolerance", &TimedLooksFacts::tolerance},
+                    Field{"of", &TimedLooksFacts::of},
+                    Field{"error_ratio", &TimedLooksFacts::error_ratio},
+                    Field{"looks_s", &TimedLooksFacts::looks_s}};
+}
+
 constexpr auto fields_of(const VerificationFacts*) {
-  return std::tuple{Field{"before", &VerificationFacts::before},
-                    Field{"after", &VerificationFacts::after},
-                    Field{"repeated", &VerificationFacts::repeated}};
+  return std::tuple{
+      Field{"before", &VerificationFacts::before}, Field{"after", &VerificationFacts::after},
+      Field{"repeated", &VerificationFacts::repeated}, Field{"timed", &VerificationFacts::timed}};
 }
 
 constexpr auto fields_of(const MemoryFacts*) {

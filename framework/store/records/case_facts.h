@@ -72,10 +72,23 @@ struct RepeatedOutputs {
   std::optional<double> tolerance;
 };
 
+// Looks at calls that were timed, each with inputs of its own.
+struct TimedLooksFacts {
+  std::string integrity;  // measure.integrity
+  std::optional<std::int64_t> renewed_inputs;
+  std::optional<std::int64_t> looks;
+  std::optional<double> error;  // with its tolerance, of the tensor nearest to it
+  std::optional<double> tolerance;
+  std::optional<std::string> of;
+  std::optional<double> error_ratio;  // to the error of textbook operations in the dtype
+  std::optional<double> looks_s;      // that all looks took
+};
+
 struct VerificationFacts {
   VerifiedOnce before;  // timing
   VerifiedOnce after;
   RepeatedOutputs repeated;
+  TimedLooksFacts timed;
 };
 
 // LibTorch's memory before the case and after its release.

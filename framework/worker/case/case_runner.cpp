@@ -88,6 +88,15 @@ class CaseRun {
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
     bytes_.built = measure::allocated_bytes(*device_) - before_bytes;
+    // The pristine contents, before anything that a plugin brought has run.
+    for (const std::string& pass : request_.passes) {
+      renewals_.try_emplace(pass, *program_, pass, secret_, integrity());
+    }
+  }
+
+  Integrity integrity() const {
+    return store::text_of(request_.parameters, "measure.integrity") == "full" ? Integrity::full
+                                                                              : Integrity::fast;
   }
 
   AnotherProgram build_another() {
@@ -180,6 +189,10 @@ class CaseRun {
     CaseContext context = composition_->context;
     context.communication = nullptr;
     context.trace = nullptr;
+    if (verification_seed_ == 0) {
+      verification_seed_ = common_number(context.group, *device_, measure::secret());
+    }
+    context.seed = measure::mixed(verification_seed_ + (moment == Moment::before ? 0 : 1));
     std::unique_ptr<CommunicationBoundary> communication;
     if (moment == Moment::before || verify_last_) {
       const Status made =
@@ -199,6 +212,9 @@ class CaseRun {
                                       .parameters = request_.parameters,
                                       .caches = *caches_,
                                       .build_another = [this] { return build_another(); },
+                                      .renewal = renewals_.at(pass),
+                                      .integrity = integrity(),
+                                      .secret = secret_,
                                       .tolerance = verification_.tolerance(*composition_, pass),
                                       .memory_floor = *memory_floor_,
                                       .freed = *freed_,
@@ -207,6 +223,7 @@ class CaseRun {
                                       .first_call_s = first_call_s(pass)});
     sink_.facts.timing[pass] = std::move(report.timing);
     sink_.facts.verification[pass].repeated = report.output_facts;
+    sink_.facts.verification[pass].timed = report.look_facts;
     throw_unless_ok(report.outputs);
     note_recording(pass, report.traced);
     record(pass, report.series);
@@ -322,6 +339,7 @@ class CaseRun {
   }
 
   void release_program() {
+    renewals_.clear();
     program_.reset();
     caches_.reset();
     measure::empty_cache(*device_);
@@ -415,6 +433,7 @@ class CaseRun {
   // interleaved ones.
   void release() {
     static_cast<void>(guarded([&] {
+      renewals_.clear();
       program_.reset();
       caches_.reset();
       composition_.reset();
@@ -444,6 +463,9 @@ class CaseRun {
   std::unique_ptr<Composition> composition_;
   std::optional<CaseCaches> caches_;
   std::unique_ptr<ProgramBoundary> program_;
+  const std::uint64_t secret_ = measure::secret();
+  std::uint64_t verification_seed_ = 0;           // the ranks' common one
+  std::map<std::string, InputRenewal> renewals_;  // of the program's inputs, by pass
   ProgramBytes bytes_;
   CaseVerification verification_;
   std::optional<CaseRecorder> recorder_;

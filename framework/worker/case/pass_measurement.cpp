@@ -15,7 +15,10 @@
 #include "timing/sampling.h"
 #include "worker/case/output_check.h"
 #include "worker/case/pass_phases.h"
+#include "worker/case/pass_stopwatch.h"
 #include "worker/case/prepared_pass.h"
+#include "worker/case/rotation.h"
+#include "worker/case/timed_looks.h"
 #include "worker/process/process_group.h"
 
 namespace assay::worker {
@@ -48,56 +51,6 @@ timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
   return settings;
 }
 
-// Whether the clock captures the call in prepare() and times its replays.
-bool captures(const measure::Clock& clock) { return clock.name() == "cuda_graph"; }
-
-class PassStopwatch final : public timing::Stopwatch {
- public:
-  // programs: how many rotate; each is warmed up. look: called once, after the first warm-up call.
-  // after_sample: may be empty.
-  PassStopwatch(measure::Clock& clock, measure::Clock& wall, std::size_t programs, bool warmed,
-                std::function<void()> look, std::function<void()> after_sample)
-      : clock_(clock),
-        wall_(wall),
-        programs_(programs),
-        warmed_(warmed),
-        look_(std::move(look)),
-        after_sample_(std::move(after_sample)) {}
-
-  double warm_up_s() override {
-    const double call_s = wall_.sample(1);
-    if (look_) std::exchange(look_, nullptr)();
-    for (std::size_t i = 1; i < programs_; ++i) wall_.sample(1);
-    return call_s;
-  }
-  // Without a warm-up only a clock that captures may call anything before the first sample.
-  void prepare() override {
-    if (!warmed_ && !captures(clock_)) return;
-    const double begin_s = measure::host_now_s();
-    clock_.prepare();
-    prepared_s_ = measure::host_now_s() - begin_s;
-  }
-  double prepared_s() const { return prepared_s_; }
-  double sample_s(int calls) override {
-    calls_ = calls;
-    const double s = clock_.sample(calls);
-    if (after_sample_) after_sample_();
-    return s;
-  }
-  // Repeats the last reading only for its effects on caches and clocks.
-  void read_untimed() { clock_.sample(calls_); }
-
- private:
-  measure::Clock& clock_;
-  measure::Clock& wall_;
-  std::size_t programs_;
-  bool warmed_;
-  std::function<void()> look_;
-  std::function<void()> after_sample_;
-  int calls_ = 1;  // in the last reading
-  double prepared_s_ = 0;
-};
-
 // Ranks that arrive at a collective at different times would be timed by the last one's arrival. An
 // all-reduce ahead of the first event, on the device itself, lets them begin within its own width.
 std::function<void()> alignment_on_device(const CaseContext& context) {
@@ -118,8 +71,12 @@ int calls_in_a_row(ProgramBoundary& program, const std::string& pass) {
 }
 
 measure::Call timed_call(const GuardedStep& step, measure::Tracer* tracer, ProgramBoundary& program,
-                         const std::string& pass) {
+                         InputRenewal& renewal, const std::string& pass) {
   measure::Call call = call_of(step, tracer);
+  if (renewal.renews()) {
+    call.renew_ahead = [&renewal] { renewal.renew_ahead(); };
+    call.renew = [&renewal] { renewal.renew(); };
+  }
   if (calls_in_a_row(program, pass) > 0) {
     call.in_a_row = [&program, pass](int calls) {
       throw_unless_ok(program.run_in_a_row(pass, calls));
@@ -128,14 +85,34 @@ measure::Call timed_call(const GuardedStep& step, measure::Tracer* tracer, Progr
   return call;
 }
 
-timing::Hooks hooks_among(const CaseContext& context) {
+std::function<double(double)> worst_among(const CaseContext& context) {
+  if (context.group.size == 1) return {};
+  return [&](double value) { return worst_of_ranks(context.group, context.device, value); };
+}
+
+timing::Hooks hooks_among(const CaseContext& context, PassStopwatch& stopwatch) {
   timing::Hooks hooks;
-  if (context.group.size == 1) return hooks;
-  hooks.before_reading = [&](std::size_t) { barrier(context.group); };
-  hooks.worst_of_ranks = [&](double value) {
-    return worst_of_ranks(context.group, context.device, value);
+  hooks.before_reading = [&](std::size_t) {
+    stopwatch.look();
+    if (context.group.size > 1) barrier(context.group);
   };
+  if (context.group.size == 1) return hooks;
+  hooks.worst_of_ranks = worst_among(context);
   return hooks;
+}
+
+TimedLooks::Plan looks_planned(const PassToMeasure& what, const timing::SamplingSettings& settings,
+                               const std::function<double(double)>& worst) {
+  const CaseContext& context = what.composition.context;
+  return {.pass = what.pass,
+          .integrity = what.integrity,
+          .secret = common_number(context.group, context.device, measure::mixed(what.secret)),
+          .readings = settings.target > 0 ? settings.min_samples : settings.samples,
+          // Without a warm-up a look would warm up what the next sample is to show cold.
+          .between = settings.warmup > 0 && what.renewal.renews(),
+          .device = context.device,
+          .loss_scaling = context.precision.loss_scaling,
+          .worst_of_ranks = worst};
 }
 
 // A reading after another case's finds that case's caches, so an untimed reading precedes the first
@@ -143,11 +120,12 @@ timing::Hooks hooks_among(const CaseContext& context) {
 void interleave(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeasure& what,
                 const timing::SamplingSettings& settings) {
   hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
+    stopwatch.look();
     const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
     const bool after_others =
         what.await_turn(what.pass, static_cast<std::int64_t>(reading), planned);
     if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
-    if (meet) meet(reading);
+    meet(reading);
   };
 }
 
@@ -170,25 +148,6 @@ store::SamplingFacts facts_of(const timing::Taken& taken, const timing::Sampling
   if (settings.target > 0) facts.target = settings.target;
   return facts;
 }
-
-// The programs that rotate with the case's own, each prepared for the pass.
-class Rotation {
- public:
-  Rotation(std::vector<AnotherProgram> programs, const std::string& pass)
-      : programs_(std::move(programs)), steps_(programs_.size()) {
-    for (std::size_t i = 0; i < programs_.size(); ++i) {
-      throw_unless_ok(prepare(*programs_[i].composition, *programs_[i].program, pass, steps_[i]));
-    }
-  }
-
-  const std::vector<GuardedStep>& steps() const { return steps_; }
-  ProgramBoundary& program(std::size_t i) { return *programs_[i].program; }
-  measure::Tracer* tracer(std::size_t i) { return programs_[i].composition->tracer.get(); }
-
- private:
-  std::vector<AnotherProgram> programs_;
-  std::vector<GuardedStep> steps_;  // destroyed first: they refer to the programs
-};
 
 // How many untimed calls to check for varying outputs: as many as take a second. Several ranks make
 // one, since all must make the same number.
@@ -249,28 +208,38 @@ void add_memory(const std::string& pass, const measure::Call& call, const at::De
        .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
 }
 
+// The clocks' view of the case's program and of those that rotate with it.
+measure::TimedCalls calls_of(const PassToMeasure& what, const GuardedStep& step,
+                             Rotation& rotation) {
+  const CaseContext& context = what.composition.context;
+  // Calls of a batch share their inputs.
+  const bool each_anew = what.integrity == Integrity::full && what.renewal.renews();
+  measure::TimedCalls timed{
+      {timed_call(step, what.composition.tracer.get(), what.program, what.renewal, what.pass)},
+      what.caches.flush(),
+      context.group.size == 1 && !each_anew};
+  timed.align = alignment_on_device(context);
+  timed.worst_of_ranks = worst_among(context);
+  for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
+    timed.calls.push_back(timed_call(rotation.steps()[i], rotation.tracer(i), rotation.program(i),
+                                     rotation.renewal(i), what.pass));
+  }
+  return timed;
+}
+
 // Times the pass and checks the outputs of the timed calls. preparing_s: time that preparing the
 // step took.
 void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
                 OutputCheck& outputs, PhaseTimes& phases, PassReport& report) {
   const CaseContext& context = what.composition.context;
   Rotation rotation(what.caches.more_programs(what.bytes, context.group, what.build_another),
-                    what.pass);
-  measure::Tracer* const tracer = what.composition.tracer.get();
-  measure::TimedCalls timed{{timed_call(step, tracer, what.program, what.pass)},
-                            what.caches.flush(),
-                            context.group.size == 1};
-  timed.align = alignment_on_device(context);
-  timing::Hooks hooks = hooks_among(context);
-  timed.worst_of_ranks = hooks.worst_of_ranks;
+                    what.pass, what.secret, what.integrity);
+  std::vector<CalledProgram> programs = {{&what.program, &what.renewal}};
   for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
-    timed.calls.push_back(
-        timed_call(rotation.steps()[i], rotation.tracer(i), rotation.program(i), what.pass));
+    programs.push_back({&rotation.program(i), &rotation.renewal(i)});
   }
-  const auto program = [&](std::size_t i) -> ProgramBoundary& {
-    return i == 0 ? what.program : rotation.program(i - 1);
-  };
-
+  measure::Tracer* const tracer = what.composition.tracer.get();
+  measure::TimedCalls timed = calls_of(what, step, rotation);
   const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
   const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
                                          context.device, std::move(timed));
@@ -285,20 +254,36 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
       phases.add(last == 0 ? *tracer : *rotation.tracer(last - 1));
     };
   }
+  TimedLooks looks(looks_planned(what, settings, worst_among(context)));
   PassStopwatch stopwatch(
-      *clock, *wall, rotation.steps().size() + 1, settings.warmup > 0,
-      [&] { outputs.look(program(wall->last())); }, after_sample);
+      {.clock = *clock,
+       .wall = *wall,
+       .programs = programs,
+       .looks = looks,
+       .warmed = settings.warmup > 0,
+       .rows_share_inputs = context.group.size == 1 && what.integrity == Integrity::fast,
+       .pass = what.pass,
+       .first_look = [&](ProgramBoundary& first) { outputs.look(first); },
+       .after_sample = after_sample});
+  timing::Hooks hooks = hooks_among(context, stopwatch);
   if (what.await_turn) interleave(hooks, stopwatch, what, settings);
   what.freed.await_cleared();
   std::optional<measure::SamplesRange> range(std::in_place);
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   range.reset();
-  clock->settle();
-  outputs.look(program(clock->last()));
+  stopwatch.conclude();
+  if (what.renewal.renews()) {
+    clock->call(clock->last());  // with the inputs as they were built
+  } else {
+    clock->settle();
+  }
+  outputs.look(*programs[clock->last()].program);
   look_at_further_calls(
       further_calls(taken, settings.calls_per_sample, outputs, context.group.size == 1), *clock,
       what.program, context.device, outputs);
 
+  report.look_facts = looks.facts();
+  report.outputs = looks.status();
   report.timing = facts_of(taken, settings, *clock, what.caches);
   add_times(what, taken, preparing_s + stopwatch.prepared_s(), clock->name(), report.series);
   phases.report(what.pass, clock->name(), report.series);
@@ -354,7 +339,7 @@ PassReport measure_pass(const PassToMeasure& what) {
   // observed.
   PhaseTimes phases;
   take_times(what, step, preparing_s, outputs, phases, report);
-  report.outputs = outputs.status();
+  if (report.outputs.ok()) report.outputs = outputs.status();
   report.output_facts = outputs.facts();
   add_memory(what.pass, call_of(step, nullptr), device, preparing.peak_bytes, what.memory_floor,
              report.series);

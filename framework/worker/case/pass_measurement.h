@@ -10,6 +10,7 @@
 #include "store/records/records.h"
 #include "worker/case/case_caches.h"
 #include "worker/case/composition.h"
+#include "worker/case/input_renewal.h"
 #include "worker/case/memory_floor.h"
 #include "worker/record/recorder.h"
 
@@ -28,7 +29,10 @@ struct PassToMeasure {
   const store::Parameters& parameters;
   CaseCaches& caches;
   std::function<AnotherProgram()> build_another;
-  double tolerance;  // largest relative distance of two calls' outputs
+  InputRenewal& renewal;  // of the program's inputs
+  Integrity integrity;
+  std::uint64_t secret;  // of this case: chosen calls and contents depend on it
+  double tolerance;      // largest relative distance of two calls' outputs
   MemoryFloor& memory_floor;
   measure::FreedMemory& freed;
   const AwaitTurn& await_turn;  // empty unless the case is interleaved
@@ -42,6 +46,7 @@ struct PassReport {
   store::SamplingFacts timing;        // how the time was taken: docs/measuring.md
   Status outputs;                     // `wrong` where the timed calls' outputs are
   store::RepeatedOutputs output_facts;
+  store::TimedLooksFacts look_facts;
   Status traced;  // why the phases' memory and the spans are lacking
 };
 
@@ -58,9 +63,10 @@ double take_first_call(const Composition& composition, ProgramBoundary& program,
                        const std::string& pass, const store::Parameters& parameters);
 
 // Measures one pass of a built program: warm-up, samples, one more call for memory, and the
-// program's counts. Compares the outputs of the first warm-up call, the last timed call and further
-// ones. All ranks call it together. Throws PluginFailure where the plugins throw, and Unsupported
-// where the pass cannot be timed as asked.
+// program's counts. Looks at timed calls, and compares the outputs of the first warm-up call and of
+// further ones behind the last timed call, for inputs as they were built. All ranks call it
+// together. Throws PluginFailure where the plugins throw, and Unsupported where the pass cannot be
+// timed as asked.
 PassReport measure_pass(const PassToMeasure& what);
 
 }  // namespace assay::worker

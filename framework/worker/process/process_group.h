@@ -2,6 +2,7 @@
 
 #include <assay/communication.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,5 +66,8 @@ void barrier(const Group& group);
 // Largest of the ranks' values, infinity included. All ranks call it together; `device` is the one
 // they measure on.
 double worst_of_ranks(const Group& group, const at::Device& device, double value);
+
+// A number that all ranks share, from numbers that each has drawn; not 0. All call it together.
+std::uint64_t common_number(const Group& group, const at::Device& device, std::uint64_t own);
 
 }  // namespace assay::worker

@@ -1,10 +1,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/bitwise_not.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/randint.h>
 #include <assay/reference.h>
 #include <assay/workload.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -18,6 +20,7 @@ namespace {
 
 // Bytes a thread copies at a time; smaller pieces would not raise the bandwidth.
 constexpr std::int64_t grain = 1 << 20;
+constexpr std::int64_t compared_at_once = 32 << 20;
 
 std::int64_t size_of(const CaseContext& context) {
   return integer_option(context.parameters, "size");
@@ -53,6 +56,22 @@ class CopyProgram final : public Program {
 
   std::vector<Count> counts(const std::string&) override {
     return {{"bytes", "", 2 * static_cast<double>(source_.numel())}};
+  }
+
+  std::vector<ProgramInput> inputs(const std::string&) override {
+    return {{.name = "source", .tensor = source_}};
+  }
+  // Compares every byte, some at a time.
+  Verification look(const std::string&, const Look&) override {
+    std::int64_t wrong = 0;
+    for (std::int64_t first = 0; first < source_.numel(); first += compared_at_once) {
+      const auto count = std::min(compared_at_once, source_.numel() - first);
+      const auto expected = source_.narrow(0, first, count);
+      const auto found = target_.narrow(0, first, count);
+      if (at::equal(found, expected)) continue;
+      wrong += at::ne(found, expected).sum().item<std::int64_t>();
+    }
+    return {true, static_cast<double>(wrong) / static_cast<double>(source_.numel()), 0, "target"};
   }
 
   const at::Tensor& source() const { return source_; }

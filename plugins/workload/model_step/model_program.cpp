@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <assay/memory.h>
 #include <assay/range.h>
+#include <assay/reference.h>
 
 #include <utility>
 
@@ -36,7 +37,8 @@ bool starts_recording_memory(const CaseContext& context) {
 
 ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig& config,
                            const Shape& shape, bool keep_logits)
-    : predictions_(context, config,
+    : context_(context),
+      predictions_(context, config,
                    {static_cast<double>(shape.batch), static_cast<double>(shape.seq_len)}),
       trace_(context.trace),
       ops_(context.ops),
@@ -138,6 +140,43 @@ std::vector<NamedTensor> ModelProgram::whole_outputs(const std::string& pass) {
     outputs.push_back(std::move(gradient));
   }
   return outputs;
+}
+
+std::vector<ProgramInput> ModelProgram::inputs(const std::string& pass) {
+  const bool of_before = pass == "backward";
+  const std::int64_t below = model_.config().vocab_size;
+  return {{.name = "tokens", .tensor = tokens_, .of_before = of_before, .below = below},
+          {.name = "targets", .tensor = targets_, .of_before = of_before, .below = below}};
+}
+
+void ModelProgram::expect_look(const std::string& pass) {
+  start_.reset();
+  if (pass != "train_step") return;
+  start_ =
+      std::make_unique<StepStart>(StepStart{whole_parameters(), Movement(step_.state(), context_)});
+  for (NamedTensor& parameter : start_->parameters) {
+    parameter.tensor =
+        parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+  }
+}
+
+Verification ModelProgram::look(const std::string& pass, const Look& look) {
+  const auto start = std::exchange(start_, nullptr);
+  // On the host the reference of a GPU's step would take minutes.
+  if (look.device != device_ || (pass == "train_step" && !start)) return {};
+  const bool trains = pass == "train_step";
+  Verification found = look_at_step({.context = context_,
+                                     .config = model_.config(),
+                                     .pass = pass,
+                                     .tokens = tokens_,
+                                     .targets = targets_,
+                                     .parameters = trains ? start->parameters : whole_parameters(),
+                                     .values = whole_outputs(pass)},
+                                    look.seed);
+  if (!trains) return found;
+  start->movement.compare(step_.state(), reference::tolerance(at::kFloat), found);
+  compare_ranks(context_, whole_parameters(), found);
+  return found;
 }
 
 std::vector<Count> ModelProgram::counts(const std::string& pass) {

@@ -6,6 +6,7 @@
 
 #include "model/transformer.h"
 #include "predictions.h"
+#include "timed_look.h"
 #include "training/training_step.h"
 
 namespace assay::model_step {
@@ -32,6 +33,10 @@ class ModelProgram final : public Program {
   std::vector<NamedTensor> outputs(const std::string& pass) override;
   // "parameters", "flops" of the pass's matrix products, and what the last run sent, by collective.
   std::vector<Count> counts(const std::string& pass) override;
+  // Tokens and targets.
+  std::vector<ProgramInput> inputs(const std::string& pass) override;
+  void expect_look(const std::string& pass) override;
+  Verification look(const std::string& pass, const Look& look) override;
   // Leaves what the communication variant records, on one rank the predictions and, after train
   // steps under loss scaling, how many of them were skipped and the scale.
   void record(const std::string& pass, Recorder& recorder) override;
@@ -52,6 +57,7 @@ class ModelProgram final : public Program {
   void record_residual_stream(Recorder& recorder) const;
   std::vector<NamedTensor> results() const;
 
+  CaseContext context_;
   Predictions predictions_;
   TraceHandle trace_;
   Ops ops_;
@@ -67,6 +73,7 @@ class ModelProgram final : public Program {
   training::TrainingStep step_;
   at::Tensor logits_;
   at::Tensor loss_;
+  std::unique_ptr<StepStart> start_;  // of a step that will be looked at
 };
 
 }  // namespace assay::model_step

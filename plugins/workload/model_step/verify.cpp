@@ -44,23 +44,6 @@ model::ModelConfig reduced(model::ModelConfig config, bool on_cpu) {
   return config;
 }
 
-bool gradients_travel(const CaseContext& context) {
-  return context.communication && context.group.size > 1 &&
-         context.communication.traits().synchronizes;
-}
-
-CaseContext reference_context(const CaseContext& context, bool norm_has_bias) {
-  CaseContext reference;
-  reference.group = context.group;
-  reference.mesh = context.mesh;
-  reference.device = context.device;
-  reference.parameters = context.parameters;
-  reference.seed = context.seed;
-  reference.ops = reference::operations(norm_has_bias);
-  reference.precision.parameters = at::kDouble;
-  return reference;
-}
-
 class Subject {
  public:
   Subject(const CaseContext& context, const model::ModelConfig& config, const Shape& shape,
@@ -142,6 +125,23 @@ Verification compare_calls(const std::function<std::vector<NamedTensor>(int step
 }
 
 }  // namespace
+
+bool gradients_travel(const CaseContext& context) {
+  return context.communication && context.group.size > 1 &&
+         context.communication.traits().synchronizes;
+}
+
+CaseContext reference_context(const CaseContext& context, bool norm_has_bias) {
+  CaseContext reference;
+  reference.group = context.group;
+  reference.mesh = context.mesh;
+  reference.device = context.device;
+  reference.parameters = context.parameters;
+  reference.seed = context.seed;
+  reference.ops = reference::operations(norm_has_bias);
+  reference.precision.parameters = at::kDouble;
+  return reference;
+}
 
 Verification verify_model(const CaseContext& case_context, const model::ModelConfig& config,
                           const Shape& shape, const std::string& pass) {

@@ -17,4 +17,9 @@ Verification verify_model(const CaseContext& context, const model::ModelConfig& 
 Verification verify_exchanged_model(const CaseContext& context, const model::ModelConfig& config,
                                     const std::string& pass, const Exchange& exchange);
 
+// Whether the case's communication variant sends gradients to other ranks.
+bool gradients_travel(const CaseContext& context);
+// The case with textbook operations in float64, without its variants.
+CaseContext reference_context(const CaseContext& context, bool norm_has_bias);
+
 }  // namespace assay::model_step

@@ -1,7 +1,12 @@
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <assay/reference.h>
 #include <assay/workload.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <functional>
 
 #include "model/operation_program.h"
 #include "model/random.h"
@@ -79,10 +84,129 @@ std::vector<model::OperationProgram::Result> results(const Drawn& drawn) {
   return {{"out", drawn.dout}, {"sum", drawn.dsum}};
 }
 
+// What a comparison needs of a call: its values and the inputs that it had.
+struct Compared {
+  const Drawn& drawn;
+  const std::vector<NamedTensor>& values;
+  bool backward;  // gradients are compared too
+  double tolerance;
+};
+
+void add_comparison(Verification& verification, const Compared& compared, const char* name,
+                    const at::Tensor& reference, const at::Tensor& textbook,
+                    const std::function<at::Tensor(const at::Tensor&)>& taken) {
+  if (!reference.defined()) return;
+  const auto found = std::ranges::find(compared.values, std::string(name), &NamedTensor::name);
+  const bool there = found != compared.values.end() && found->tensor.defined();
+  const bool gradient = std::string(name).starts_with("grad.");
+  reference::compare_beside(verification, std::string(name) + " (a sample)",
+                            there ? taken(found->tensor) : at::Tensor(), reference, textbook,
+                            compared.tolerance * (gradient ? reference::gradient_allowance : 1));
+}
+
+at::Tensor rows_of(const at::Tensor& tensor, const at::Tensor& rows) {
+  return tensor.defined() ? tensor.detach().index_select(0, rows) : at::Tensor();
+}
+
+// Results of plain operations in the inputs' dtype, with their gradients.
+reference::AddNormResult textbook(const Drawn& drawn, bool centred, bool backward) {
+  const at::AutoGradMode recorded(backward);
+  NormInputs in = drawn.in;
+  in.weight = in.weight.detach();
+  if (in.bias.defined()) in.bias = in.bias.detach();
+  in.x = drawn.residual.defined() ? (drawn.residual + in.x).detach() : in.x.detach();
+  in.x.requires_grad_(backward);
+  reference::AddNormResult made;
+  const at::Tensor out = reference::textbook_norm(in, centred);
+  made.sum = in.x.detach();
+  made.out = out.detach();
+  if (!backward) return made;
+  torch::autograd::backward({out}, {drawn.dout});
+  made.dsum = drawn.dsum.defined() ? in.x.grad() + drawn.dsum : in.x.grad();
+  return made;
+}
+
+// Compares these rows of all tensors that have them.
+void compare_rows(Verification& verification, const Compared& compared, const at::Tensor& rows) {
+  const Drawn& whole = compared.drawn;
+  Drawn drawn;
+  drawn.in = {rows_of(whole.in.x, rows), whole.in.weight, whole.in.bias, whole.in.eps};
+  drawn.residual = rows_of(whole.residual, rows);
+  if (compared.backward) {
+    drawn.dout = rows_of(whole.dout, rows);
+    drawn.dsum = rows_of(whole.dsum, rows);
+  }
+  const bool centred = drawn.in.bias.defined();
+  const auto usual = textbook(drawn, centred, compared.backward);
+  const auto add = [&](const char* name, const at::Tensor& reference, const at::Tensor& beside) {
+    add_comparison(verification, compared, name, reference, beside,
+                   [&](const at::Tensor& value) { return rows_of(value, rows); });
+  };
+  if (!drawn.residual.defined()) {
+    const auto right = reference::norm(drawn.in, centred, drawn.dout);
+    add("out", right.out, usual.out);
+    add("grad.x", right.dx, usual.dsum);
+    return;
+  }
+  const auto right = reference::add_norm(drawn.residual, drawn.in, centred, drawn.dsum, drawn.dout);
+  add("out", right.out, usual.out);
+  add("sum", right.sum, usual.sum);
+  add("grad.x", right.dsum, usual.dsum);
+  add("grad.residual", right.dsum, usual.dsum);
+}
+
+// Compares these columns of the parameters' gradients, to which all rows contribute.
+void compare_columns(Verification& verification, const Compared& compared,
+                     const at::Tensor& columns) {
+  constexpr std::int64_t elements_at_once = std::int64_t{1} << 22;
+  const at::NoGradGuard no_grad;
+  const Drawn& drawn = compared.drawn;
+  const auto step = std::max<std::int64_t>(1, elements_at_once / drawn.in.x.size(1));
+  at::Tensor dweight, dbias;
+  for (std::int64_t first = 0; first < drawn.in.x.size(0); first += step) {
+    const auto count = std::min(step, drawn.in.x.size(0) - first);
+    const auto rows = [&](const at::Tensor& tensor) { return tensor.narrow(0, first, count); };
+    NormInputs in = drawn.in;
+    in.x = rows(in.x);
+    if (drawn.residual.defined()) {
+      in.x = rows(drawn.residual).to(at::kDouble) + in.x.to(at::kDouble);
+    }
+    const auto part = reference::norm_columns(in, in.bias.defined(), rows(drawn.dout), columns);
+    dweight = dweight.defined() ? dweight + part.dweight : part.dweight;
+    dbias = dbias.defined() ? dbias + part.dbias : part.dbias;
+  }
+  const auto taken = [&](const at::Tensor& value) {
+    return value.detach().index_select(0, columns);
+  };
+  add_comparison(verification, compared, "grad.weight", dweight, {}, taken);
+  if (drawn.in.bias.defined()) {
+    add_comparison(verification, compared, "grad.bias", dbias, {}, taken);
+  }
+}
+
+// Of a Mi elements, between 16 and 1024.
+std::int64_t rows_to_draw(std::int64_t n_cols) {
+  return std::clamp<std::int64_t>((std::int64_t{1} << 20) / n_cols, 16, 1024);
+}
+
+Verification compare_sample(const Compared& compared, std::uint64_t seed) {
+  constexpr std::int64_t drawn_columns = 64;
+  const auto& x = compared.drawn.in.x;
+  Verification verification;
+  compare_rows(verification, compared,
+               reference::drawn_below(x.size(0), rows_to_draw(x.size(1)), seed).to(x.device()));
+  if (!compared.backward) return verification;
+  compare_columns(verification, compared,
+                  reference::drawn_below(x.size(1), drawn_columns, seed + 1).to(x.device()));
+  return verification;
+}
+
 class NormProgram final : public model::OperationProgram {
  public:
   NormProgram(const CaseContext& context, const Drawn& drawn)
       : OperationProgram("norm", call(context.ops, drawn), leaves(drawn), results(drawn)),
+        drawn_(drawn),
+        tolerance_(reference::tolerance(context.precision)),
         tensor_bytes_(static_cast<double>(drawn.in.x.nbytes())),
         tensors_forward_(drawn.residual.defined() ? 4 : 2),
         tensors_backward_(drawn.residual.defined() ? 4 : 3) {}
@@ -93,7 +217,15 @@ class NormProgram final : public model::OperationProgram {
     return {{"bytes", "", tensors * tensor_bytes_}};
   }
 
+  Verification look(const std::string& pass, const Look& look) override {
+    const auto values = outputs(pass);
+    reference::require_dtype(values.at(0), drawn_.in.x.scalar_type());
+    return compare_sample({drawn_, values, model::runs_backward(pass), tolerance_}, look.seed);
+  }
+
  private:
+  Drawn drawn_;
+  double tolerance_;
   double tensor_bytes_;
   double tensors_forward_;
   double tensors_backward_;
@@ -177,11 +309,22 @@ class NormWorkload final : public Workload {
     const auto shape = shape_of(context);
     const reference::PoisonedMemory poisoned(
         context.device, 8 * shape.rows * shape.n_cols * static_cast<std::int64_t>(sizeof(float)));
+    const bool backward = model::runs_backward(pass);
+    std::vector<NamedTensor> values;
+    {
+      NormProgram program(context, draw(context));
+      values = reference::call_once(context, program, pass);
+    }
+    // The same inputs anew: a call may have changed its own.
     const auto drawn = draw(context);
-    NormProgram program(context, drawn);
-    const auto values = reference::call_once(context, program, pass);
     reference::require_dtype(values.at(0), drawn.in.x.scalar_type());
-    return compare(context, drawn, model::runs_backward(pass), values);
+    Verification verification = compare(context, drawn, backward, values);
+    if (verification.error > verification.tolerance) return verification;
+    const auto rows =
+        reference::drawn_below(shape.rows, rows_to_draw(shape.n_cols), reference::fresh_seed());
+    compare_rows(verification, {drawn, values, backward, reference::tolerance(context.precision)},
+                 rows.to(context.device));
+    return verification;
   }
 
   // Another program's norm is taken for LayerNorm with a bias, for RMSNorm without.

@@ -4,14 +4,18 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
+#include <assay/communication.h>
+#include <assay/reference.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "model/autocast.h"
 #include "model/random.h"
+#include "training/mean_of_ranks.h"
 
 namespace assay::toy_mlp {
 
@@ -27,7 +31,8 @@ std::uint64_t data_seed(const CaseContext& context) {
 }  // namespace
 
 ToyProgram::ToyProgram(const CaseContext& context, const Shape& shape)
-    : trace_(context.trace),
+    : context_(context),
+      trace_(context.trace),
       ops_(context.ops),
       precision_(context.precision),
       shape_(shape),
@@ -108,6 +113,53 @@ std::vector<NamedTensor> ToyProgram::whole_outputs(const std::string& pass) {
     outputs.push_back(std::move(gradient));
   }
   return outputs;
+}
+
+std::vector<ProgramInput> ToyProgram::inputs(const std::string& pass) {
+  const bool of_before = pass == "backward";
+  return {{.name = "x", .tensor = x_, .of_before = of_before},
+          {.name = "targets", .tensor = targets_, .of_before = of_before, .below = classes}};
+}
+
+void ToyProgram::expect_look(const std::string& pass) {
+  start_.clear();
+  if (pass != "train_step") return;
+  start_ = whole_parameters();
+  for (NamedTensor& parameter : start_) {
+    parameter.tensor =
+        parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+  }
+}
+
+Verification ToyProgram::look(const std::string& pass, const Look& look) {
+  constexpr std::int64_t widest_in_fp64 = 4096;
+  constexpr double allowance = 10;  // as in verification
+  const auto start = std::exchange(start_, {});
+  const bool trains = pass == "train_step";
+  if (look.device != x_.device() || (trains && start.empty())) return {};
+  CaseContext plain;
+  plain.group = context_.group;
+  plain.mesh = context_.mesh;
+  plain.device = context_.device;
+  plain.parameters = context_.parameters;
+  plain.seed = context_.seed;
+  plain.ops = reference::operations(/*norm_has_bias=*/false);
+  plain.precision.parameters = shape_.width > widest_in_fp64 ? at::kFloat : at::kDouble;
+  detail::CommunicationGuard mean(std::make_unique<training::MeanOfRanks>());
+  const bool travels = context_.communication && context_.group.size > 1 &&
+                       context_.communication.traits().synchronizes;
+  if (travels) plain.communication = &mean;
+  ToyProgram reference(plain, shape_);
+  reference.restart_from(trains ? start : whole_parameters());
+  reference.x_.copy_(x_);
+  reference.targets_.copy_(targets_);
+  const std::string same = pass == "forward" ? pass : "forward_backward";
+  reference.before(same);
+  reference.run(same);
+  Verification found;
+  const double tolerance = reference::tolerance(precision_);
+  reference::compare_all(found, whole_outputs(pass), reference.outputs(same), tolerance, allowance);
+  return found;
 }
 
 std::vector<Count> ToyProgram::counts(const std::string& pass) {

@@ -26,6 +26,10 @@ class ToyProgram final : public Program {
   // "loss" and, after a backward, "grad.<parameter>".
   std::vector<NamedTensor> outputs(const std::string& pass) override;
   std::vector<Count> counts(const std::string& pass) override;
+  std::vector<ProgramInput> inputs(const std::string& pass) override;
+  void expect_look(const std::string& pass) override;
+  // With the same model at the timed shape, in float64 up to a width of 4096, else in fp32.
+  Verification look(const std::string& pass, const Look& look) override;
   void record(const std::string& pass, Recorder& recorder) override;
 
   // All ranks call these together.
@@ -37,6 +41,7 @@ class ToyProgram final : public Program {
   static TrainedModel make_model(const CaseContext& context, const Shape& shape);
   void forward();
 
+  CaseContext context_;
   TraceHandle trace_;
   Ops ops_;
   PrecisionPolicy precision_;
@@ -46,6 +51,7 @@ class ToyProgram final : public Program {
   TrainedModel model_;
   training::TrainingStep step_;
   at::Tensor loss_;
+  std::vector<NamedTensor> start_;  // parameters ahead of a step that will be looked at
 };
 
 }  // namespace assay::toy_mlp

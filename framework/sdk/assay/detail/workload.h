@@ -13,6 +13,14 @@ class ProgramBoundary : public Boundary {
   virtual Status outputs(const std::string& pass, std::vector<NamedTensor>& tensors) noexcept = 0;
   virtual Status counts(const std::string& pass, std::vector<Count>& counts) noexcept = 0;
   virtual Status record(const std::string& pass, RecorderBoundary& recorder) noexcept = 0;
+  virtual Status inputs(const std::string& /*pass*/, std::vector<ProgramInput>&) noexcept {
+    return {};
+  }
+  virtual Status writes_outputs_anew(const std::string& /*pass*/, bool&) noexcept { return {}; }
+  virtual Status expect_look(const std::string& /*pass*/) noexcept { return {}; }
+  virtual Status look(const std::string& /*pass*/, const Look&, Verification&) noexcept {
+    return {};
+  }
 };
 
 class WorkloadBoundary : public Boundary {
@@ -54,6 +62,19 @@ class ProgramGuard final : public Guard<Program, ProgramBoundary> {
       Recorder records(recorder);
       plugin_->record(pass, records);
     });
+  }
+  Status inputs(const std::string& pass, std::vector<ProgramInput>& inputs) noexcept override {
+    return guarded([&] { inputs = plugin_->inputs(pass); });
+  }
+  Status writes_outputs_anew(const std::string& pass, bool& anew) noexcept override {
+    return guarded([&] { anew = plugin_->writes_outputs_anew(pass); });
+  }
+  Status expect_look(const std::string& pass) noexcept override {
+    return guarded([&] { plugin_->expect_look(pass); });
+  }
+  Status look(const std::string& pass, const Look& look,
+              Verification& verification) noexcept override {
+    return guarded([&] { verification = plugin_->look(pass, look); });
   }
 };
 

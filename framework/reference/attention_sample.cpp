@@ -1,0 +1,167 @@
+#include <ATen/TensorIndexing.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/logsumexp.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
+#include <assay/reference.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace assay::reference {
+
+namespace {
+
+constexpr std::int64_t drawn_queries = 128;
+constexpr std::int64_t drawn_keys = 64;
+constexpr std::int64_t scores_at_once = std::int64_t{1} << 21;  // float64, 16 MiB
+constexpr double most_operations_on_cpu = 0x1p36;
+constexpr double most_operations_on_device = 0x1p42;
+constexpr double not_seen = -std::numeric_limits<double>::infinity();
+
+// One head's tensors on the device that computes.
+struct OneHead {
+  at::Tensor q, k, v, dout;  // [seq, d_head], in their own dtype; dout may be undefined
+};
+
+// [rows, keys] bool, true where a query must not see a key; undefined where all see all. places: of
+// the queries among the keys.
+at::Tensor unseen_by(const AttentionInputs& in, const at::Tensor& places, std::int64_t keys) {
+  if (!in.causal && in.window <= 0) return {};
+  const auto at_key = at::arange(keys, places.options()).unsqueeze(0);
+  const auto of_query = places.unsqueeze(1);
+  if (in.window <= 0) return at_key > of_query;
+  const auto outside = at_key <= of_query - in.window;
+  return in.causal ? outside.logical_or(at_key > of_query)
+                   : outside.logical_or(at_key >= of_query + in.window);
+}
+
+at::Tensor masked_scores(const AttentionInputs& in, const at::Tensor& q, const at::Tensor& k,
+                         const at::Tensor& hidden) {
+  auto scores = at::matmul(q, k.t()).mul_(in.scale);
+  if (hidden.defined()) scores.masked_fill_(hidden, not_seen);
+  return scores;
+}
+
+class Sampler {
+ public:
+  Sampler(const AttentionInputs& in, const at::Tensor& dout, at::Device device)
+      : in_(in),
+        dout_(dout),
+        device_(device),
+        heads_(in.q.size(1)),
+        seq_q_(in.q.size(2)),
+        seq_k_(in.k.size(2)),
+        group_(heads_ / in.k.size(1)) {}
+
+  void add_queries(const at::Tensor& rows, AttentionSample& made) const {
+    std::vector<at::Tensor> out, textbook, dq;
+    const auto* row = rows.const_data_ptr<std::int64_t>();
+    const auto* const end = row + rows.numel();
+    while (row != end) {
+      const std::int64_t head = *row / seq_q_;
+      std::vector<std::int64_t> of_head;
+      for (; row != end && *row / seq_q_ == head; ++row) of_head.push_back(*row % seq_q_);
+      const auto which = at::tensor(of_head, at::TensorOptions(at::kLong)).to(device_);
+      const OneHead one = head_at(head / heads_, head % heads_, which);
+      const auto hidden = unseen_by(in_, which + (seq_k_ - seq_q_), seq_k_);
+      const auto k = one.k.to(at::kDouble), v = one.v.to(at::kDouble);
+      const auto scores = masked_scores(in_, one.q.to(at::kDouble), k, hidden);
+      const auto lse = at::logsumexp(scores, -1, /*keepdim=*/true);
+      const auto p = at::exp(scores - lse).nan_to_num_(0.0);
+      out.push_back(at::matmul(p, v));
+      textbook.push_back(at::matmul(
+          at::softmax(masked_scores(in_, one.q, one.k, hidden), -1).nan_to_num_(0.0), one.v));
+      if (!one.dout.defined()) continue;
+      const auto d = one.dout.to(at::kDouble);
+      const auto ds = p * (at::matmul(d, v.t()) - (d * out.back()).sum(-1, /*keepdim=*/true));
+      dq.push_back(at::matmul(ds, k).mul_(in_.scale));
+    }
+    made.queries = rows;
+    made.out = at::cat(out);
+    made.textbook_out = at::cat(textbook);
+    if (!dq.empty()) made.dq = at::cat(dq);
+  }
+
+  bool can_afford_keys() const {
+    const double operations = 4.0 * static_cast<double>(group_) * static_cast<double>(seq_q_) *
+                              static_cast<double>(seq_k_) * static_cast<double>(in_.q.size(3));
+    return operations <= (device_.is_cpu() ? most_operations_on_cpu : most_operations_on_device);
+  }
+
+  // keys: of that head of k.
+  void add_keys(std::int64_t batch, std::int64_t kv_head, const at::Tensor& keys,
+                AttentionSample& made) const {
+    const auto places = keys.to(device_);
+    const auto all = at::arange(seq_q_, at::TensorOptions(at::kLong).device(device_));
+    for (std::int64_t of = 0; of < group_; ++of) {
+      const OneHead one = head_at(batch, kv_head * group_ + of, all);
+      const auto k = one.k.to(at::kDouble), v = one.v.to(at::kDouble);
+      const std::int64_t step = std::max<std::int64_t>(1, scores_at_once / seq_k_);
+      for (std::int64_t first = 0; first < seq_q_; first += step) {
+        const auto count = std::min(step, seq_q_ - first);
+        const auto q = one.q.narrow(0, first, count).to(at::kDouble);
+        const auto d = one.dout.narrow(0, first, count).to(at::kDouble);
+        const auto hidden = unseen_by(in_, all.narrow(0, first, count) + (seq_k_ - seq_q_), seq_k_);
+        auto p = masked_scores(in_, q, k, hidden);
+        p = at::exp(p - at::logsumexp(p, -1, /*keepdim=*/true)).nan_to_num_(0.0);
+        const auto row_sums = (d * at::matmul(p, v)).sum(-1, /*keepdim=*/true);
+        const auto of_keys = p.index_select(1, places);
+        const auto ds = of_keys * (at::matmul(d, v.index_select(0, places).t()) - row_sums);
+        const auto dk = at::matmul(ds.t(), q).mul_(in_.scale);
+        const auto dv = at::matmul(of_keys.t(), d);
+        made.dk = made.dk.defined() ? made.dk + dk : dk;
+        made.dv = made.dv.defined() ? made.dv + dv : dv;
+      }
+    }
+    made.keys = keys + (batch * in_.k.size(1) + kv_head) * seq_k_;
+  }
+
+ private:
+  OneHead head_at(std::int64_t batch, std::int64_t head, const at::Tensor& queries) const {
+    const auto rows = [&](const at::Tensor& tensor) {
+      const auto of_head = tensor[batch][head];
+      return of_head.index_select(0, queries.to(of_head.device())).to(device_);
+    };
+    return {rows(in_.q), in_.k[batch][head / group_].to(device_),
+            in_.v[batch][head / group_].to(device_), dout_.defined() ? rows(dout_) : at::Tensor()};
+  }
+
+  const AttentionInputs& in_;
+  const at::Tensor& dout_;
+  at::Device device_;
+  std::int64_t heads_, seq_q_, seq_k_, group_;
+};
+
+}  // namespace
+
+AttentionSample attention_sample(const AttentionInputs& given, const at::Tensor& dout,
+                                 std::uint64_t seed, at::Device device) {
+  const at::NoGradGuard no_grad;
+  AttentionInputs in = given;
+  for (at::Tensor* tensor : {&in.q, &in.k, &in.v}) *tensor = tensor->detach();
+  const Sampler sampler(in, dout, device);
+  AttentionSample made;
+  sampler.add_queries(drawn_below(in.q.size(0) * in.q.size(1) * in.q.size(2), drawn_queries, seed),
+                      made);
+  if (!dout.defined() || !sampler.can_afford_keys()) return made;
+  const auto heads = in.k.size(0) * in.k.size(1);
+  const auto head = drawn_below(heads, 1, seed + 1).item<std::int64_t>();
+  sampler.add_keys(head / in.k.size(1), head % in.k.size(1),
+                   drawn_below(in.k.size(2), drawn_keys, seed + 2), made);
+  return made;
+}
+
+at::Tensor rows_of_heads(const at::Tensor& tensor, const at::Tensor& rows) {
+  const auto heads = tensor.size(1), seq = tensor.size(2);
+  const auto place = rows.to(tensor.device());
+  const auto head = place.div(seq, "floor");
+  return tensor.detach().index(
+      {head.div(heads, "floor"), head.remainder(heads), place.remainder(seq)});
+}
+
+}  // namespace assay::reference

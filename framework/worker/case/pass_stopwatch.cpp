@@ -1,0 +1,91 @@
+#include "worker/case/pass_stopwatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "measure/host_time.h"
+
+namespace assay::worker {
+
+namespace {
+
+// Whether the clock captures the call in prepare() and times its replays.
+bool captures(const measure::Clock& clock) { return clock.name() == "cuda_graph"; }
+
+}  // namespace
+
+double PassStopwatch::warm_up_s() {
+  const double call_s = parts_.wall.sample(1);
+  if (parts_.first_look) {
+    std::exchange(parts_.first_look, nullptr)(*parts_.programs[parts_.wall.last()].program);
+  }
+  for (std::size_t i = 1; i < parts_.programs.size(); ++i) parts_.wall.sample(1);
+  for (const CalledProgram& called : parts_.programs) called.renewal->begin();
+  return call_s;
+}
+
+void PassStopwatch::prepare() {
+  if (!parts_.warmed && !captures(parts_.clock)) return;
+  const double begin_s = measure::host_now_s();
+  parts_.clock.prepare();
+  prepared_s_ = measure::host_now_s() - begin_s;
+}
+
+double PassStopwatch::sample_s(int calls) {
+  for (const CalledProgram& called : parts_.programs) called.renewal->begin();
+  calls_ = calls;
+  wanted_ = parts_.looks.wants(readings_++);
+  if (wanted_ && calls == 1) {
+    const std::size_t next = (parts_.clock.last() + 1) % parts_.programs.size();
+    throw_unless_ok(parts_.programs[next].program->expect_look(parts_.pass));
+  }
+  const double s = parts_.clock.sample(calls);
+  last_call_s_ = s / calls;
+  if (parts_.after_sample) parts_.after_sample();
+  return s;
+}
+
+bool PassStopwatch::look_at_last() {
+  if (!parts_.clock.holds_last()) return false;
+  const CalledProgram& called = parts_.programs[parts_.clock.last()];
+  parts_.looks.look(*called.program, *called.renewal);
+  return true;
+}
+
+void PassStopwatch::look() {
+  if (std::exchange(wanted_, false) && look_at_last()) {
+    read_untimed();
+    if (calls_ > 1 && parts_.rows_share_inputs) time_alone();
+  }
+}
+
+// Calls that share a reading share their inputs: what remembers them works once in a row.
+void PassStopwatch::time_alone() {
+  constexpr int times = 3;
+  row_call_s_ = std::max(row_call_s_, last_call_s_);
+  for (int i = 0; i < times; ++i) alone_s_ = std::min(alone_s_, parts_.clock.sample(1));
+}
+
+Status PassStopwatch::rows_agree() const {
+  constexpr double factor = 4;
+  constexpr double beside_s = 20e-6;  // waking threads, cold caches
+  if (std::isinf(alone_s_) || alone_s_ <= factor * row_call_s_ + beside_s) return {};
+  return {Outcome::wrong,
+          fmt::format("with new inputs it takes {:.3g} us, in a row of calls with the same {:.3g}",
+                      alone_s_ * 1e6, row_call_s_ * 1e6)};
+}
+
+void PassStopwatch::conclude() {
+  const bool renews = parts_.programs.front().renewal->renews();
+  if (wanted_ || (renews && !parts_.looks.looked())) look_at_last();
+  wanted_ = false;
+  parts_.looks.note(rows_agree());
+  for (const CalledProgram& called : parts_.programs) {
+    called.renewal->restore();
+    parts_.looks.note(called.renewal->unchanged());
+  }
+}
+
+}  // namespace assay::worker

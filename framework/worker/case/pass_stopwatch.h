@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure/clock.h"
+#include "timing/sampling.h"
+#include "worker/case/input_renewal.h"
+#include "worker/case/timed_looks.h"
+
+namespace assay::worker {
+
+// A program that is called in turn with others, and its inputs.
+struct CalledProgram {
+  ProgramBoundary* program = nullptr;
+  InputRenewal* renewal = nullptr;
+};
+
+// Takes a pass's readings by a clock, and looks at those that TimedLooks asks for before anything
+// else is called.
+class PassStopwatch final : public timing::Stopwatch {
+ public:
+  struct Parts {
+    measure::Clock& clock;
+    measure::Clock& wall;
+    const std::vector<CalledProgram>& programs;  // in the clocks' order; each is warmed up
+    TimedLooks& looks;
+    bool warmed = true;
+    bool rows_share_inputs = false;  // calls of one reading may
+    std::string pass;
+    std::function<void(ProgramBoundary&)> first_look;  // once, after the first warm-up call
+    std::function<void()> after_sample;                // may be empty
+  };
+  explicit PassStopwatch(Parts parts) : parts_(std::move(parts)) {}
+
+  double warm_up_s() override;
+  // Without a warm-up only a clock that captures may call anything before the first sample.
+  void prepare() override;
+  double prepared_s() const { return prepared_s_; }
+  double sample_s(int calls) override;
+
+  // Repeats the last reading only for its effects on caches and clocks.
+  void read_untimed() { parts_.clock.sample(calls_); }
+  // Looks at the last reading if that is wanted; an untimed reading then brings back what the look
+  // has pushed out of the caches. Call ahead of the next reading.
+  void look();
+  // At the end: looks at the last reading where it is wanted or nothing else was looked at.
+  // Afterwards calls find the inputs as they were built.
+  void conclude();
+
+ private:
+  bool look_at_last();
+  void time_alone();
+  Status rows_agree() const;
+
+  Parts parts_;
+  std::size_t readings_ = 0;
+  bool wanted_ = false;  // a look at the last reading
+  int calls_ = 1;        // in the last reading
+  double prepared_s_ = 0;
+  double last_call_s_ = 0;  // of a call in the last reading
+  double row_call_s_ = 0;   // the longest of those whose readings were looked at
+  double alone_s_ = std::numeric_limits<double>::infinity();  // the shortest call alone
+};
+
+}  // namespace assay::worker

@@ -1,0 +1,134 @@
+#include "worker/case/timed_looks.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "measure/device.h"
+#include "measure/host_time.h"
+#include "worker/case/verification.h"
+
+namespace assay::worker {
+
+namespace {
+
+constexpr int looks_at_least = 3;
+constexpr std::uint64_t one_in = 10;
+constexpr double most_of_the_time = 0.1;
+
+std::uint64_t rank_of(std::uint64_t secret, std::size_t reading) {
+  return measure::mixed(secret ^ measure::mixed(reading));
+}
+
+double norm_of_output(const at::Tensor& tensor) {
+  const auto dtype = tensor.element_size() < 4 ? at::kFloat : tensor.scalar_type();
+  return at::linalg_vector_norm(tensor, 2, at::OptionalIntArrayRef{}, /*keepdim=*/false, dtype)
+      .to(at::kDouble)
+      .item<double>();
+}
+
+}  // namespace
+
+TimedLooks::TimedLooks(Plan plan) : plan_(std::move(plan)), begin_s_(measure::host_now_s()) {
+  first_ = drawn_at_first();
+  facts_.integrity = plan_.integrity == Integrity::full ? "full" : "fast";
+}
+
+// The three readings whose drawn numbers are the smallest.
+std::set<std::size_t> TimedLooks::drawn_at_first() const {
+  std::set<std::pair<std::uint64_t, std::size_t>> smallest;
+  for (std::size_t reading = 0; reading < static_cast<std::size_t>(plan_.readings); ++reading) {
+    smallest.emplace(rank_of(plan_.secret, reading), reading);
+    if (smallest.size() > looks_at_least) smallest.erase(std::prev(smallest.end()));
+  }
+  std::set<std::size_t> readings;
+  for (const auto& [drawn, reading] : smallest) readings.insert(reading);
+  return readings;
+}
+
+// One of the readings from n to 2 n - 1, for n the planned number and its doublings.
+bool TimedLooks::drawn_later(std::size_t reading) const {
+  std::size_t begin = static_cast<std::size_t>(std::max(1, plan_.readings));
+  while (reading >= 2 * begin) begin *= 2;
+  return reading == begin + rank_of(~plan_.secret, begin) % begin;
+}
+
+double TimedLooks::share_of_time() const {
+  const double share = beyond_three_s_ / std::max(measure::host_now_s() - begin_s_, 1e-9);
+  return plan_.worst_of_ranks ? plan_.worst_of_ranks(share) : share;
+}
+
+bool TimedLooks::wants(std::size_t reading) {
+  if (!plan_.between) return false;
+  const bool planned = reading < static_cast<std::size_t>(plan_.readings);
+  if (planned ? first_.contains(reading) : drawn_later(reading)) return true;
+  return plan_.integrity == Integrity::full && rank_of(plan_.secret + 1, reading) % one_in == 0 &&
+         share_of_time() < most_of_the_time;
+}
+
+Status TimedLooks::finite(const std::vector<NamedTensor>& outputs) const {
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& output : outputs) {
+    if (!output.tensor.defined()) return {Outcome::wrong, output.name + " is an undefined tensor"};
+    if (!at::isFloatingType(output.tensor.scalar_type())) continue;
+    const double norm = norm_of_output(output.tensor.detach());
+    const bool gradient = output.name.starts_with("grad.");
+    if (std::isfinite(norm) || (gradient && plan_.loss_scaling)) continue;
+    return {Outcome::wrong,
+            fmt::format("{} holds {}", output.name, std::isnan(norm) ? "NaN" : "infinity")};
+  }
+  return {};
+}
+
+// Where the device lacks the memory for it the reference is computed on the host.
+Status TimedLooks::compared(ProgramBoundary& program) {
+  Verification found;
+  Status status =
+      program.look(plan_.pass, {.seed = measure::secret(), .device = plan_.device}, found);
+  if (status.outcome == Outcome::oom && !plan_.device.is_cpu()) {
+    measure::empty_cache(plan_.device);
+    status = program.look(plan_.pass, {.seed = measure::secret(), .device = at::kCPU}, found);
+    measure::empty_cache(plan_.device);
+  }
+  if (!status.ok() || !found.checked) return status;
+  if (!facts_.error || found.error * *facts_.tolerance > *facts_.error * found.tolerance) {
+    facts_.error = found.error;
+    facts_.tolerance = found.tolerance;
+    facts_.of = found.worst;
+    facts_.error_ratio =
+        found.textbook > 0 ? std::optional(found.error / found.textbook) : std::nullopt;
+  }
+  return status_of(found);
+}
+
+void TimedLooks::look(ProgramBoundary& program, const InputRenewal& renewal) {
+  const double begin_s = measure::host_now_s();
+  measure::synchronize(plan_.device);
+  std::vector<NamedTensor> outputs;
+  throw_unless_ok(program.outputs(plan_.pass, outputs));
+  Status found = renewal.unchanged();
+  if (found.ok()) found = renewal.apart_from(outputs);
+  if (found.ok()) found = finite(outputs);
+  outputs.clear();
+  if (found.ok()) found = compared(program);
+  if (!found.ok() && found.outcome != Outcome::wrong) throw_unless_ok(found);
+  note(found);
+  const std::int64_t looks = facts_.looks.value_or(0) + 1;
+  facts_.looks = looks;
+  facts_.renewed_inputs = renewal.inputs();
+  const double spent_s = measure::host_now_s() - begin_s;
+  facts_.looks_s = facts_.looks_s.value_or(0) + spent_s;
+  if (looks > looks_at_least) beyond_three_s_ += spent_s;
+}
+
+void TimedLooks::note(const Status& status) {
+  if (status.ok() || !status_.ok()) return;
+  status_ = {Outcome::wrong, "in a timed call: " + status.reason};
+}
+
+}  // namespace assay::worker

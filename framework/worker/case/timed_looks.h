@@ -1,0 +1,61 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "store/records/case_facts.h"
+#include "worker/case/input_renewal.h"
+
+namespace assay::worker {
+
+// Looks at the outputs of timed calls: which ones a secret number decides, so that no call can know
+// whether it is one of them.
+class TimedLooks {
+ public:
+  struct Plan {
+    std::string pass;
+    Integrity integrity = Integrity::fast;
+    std::uint64_t secret = 0;  // the same on all ranks
+    int readings = 0;          // at least so many are taken
+    bool between = true;       // false: only the last reading may be looked at
+    at::Device device = at::kCPU;
+    bool loss_scaling = false;
+    // The largest of all ranks' values; empty where there is one.
+    std::function<double(double)> worst_of_ranks;
+  };
+  explicit TimedLooks(Plan plan);
+
+  // Whether the reading with this number is to be looked at: three of the planned ones, later one
+  // of each doubling of their number, and with `full` one in ten while all looks but three take
+  // less than a tenth of the time since the first.
+  bool wants(std::size_t reading);
+
+  // Looks at what the last call of the program left. Throws what the program throws.
+  void look(ProgramBoundary& program, const InputRenewal& renewal);
+
+  // ok, or `wrong` with the first finding.
+  const Status& status() const { return status_; }
+  bool looked() const { return facts_.looks.value_or(0) > 0; }
+  store::TimedLooksFacts facts() const { return facts_; }
+  void note(const Status& status);
+
+ private:
+  Status finite(const std::vector<NamedTensor>& outputs) const;
+  Status compared(ProgramBoundary& program);
+  std::set<std::size_t> drawn_at_first() const;
+  bool drawn_later(std::size_t reading) const;
+  double share_of_time() const;
+
+  Plan plan_;
+  std::set<std::size_t> first_;
+  Status status_;
+  store::TimedLooksFacts facts_;
+  double begin_s_ = 0;
+  double beyond_three_s_ = 0;
+};
+
+}  // namespace assay::worker

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/model_config.h"
+#include "training/training_state.h"
+
+namespace assay::model_step {
+
+// Some elements of what an optimizer updates, with its state, ahead of a step. One rank alone, and
+// no loss scaling: of others nothing is kept.
+class Movement {
+ public:
+  Movement(const training::TrainingState& state, const CaseContext& context);
+  // How far the step moved them from where AdamW moves them with the gradients that it left; no
+  // comparison where nothing was kept.
+  void compare(const training::TrainingState& state, double tolerance,
+               Verification& verification) const;
+
+ private:
+  struct Elements {
+    at::Tensor places;                // of the slice, int64 on the CPU
+    at::Tensor value, first, second;  // float64 on the CPU
+    double step = 0;
+  };
+  static Elements taken(const training::TrainingState& state, std::size_t slice,
+                        const at::Tensor& places);
+
+  std::vector<Elements> kept_;
+};
+
+// What a training step starts from.
+struct StepStart {
+  std::vector<NamedTensor> parameters;  // whole, on the host
+  Movement movement;
+};
+
+// A call at the timed shape and what it left on this rank.
+struct LookedAtStep {
+  const CaseContext& context;
+  const model::ModelConfig& config;
+  std::string pass;
+  at::Tensor tokens, targets;           // [batch, seq_len]
+  std::vector<NamedTensor> parameters;  // that it started from, whole
+  std::vector<NamedTensor> values;      // whole outputs
+};
+
+// Compares with textbook operations in fp32 (TF32 where the case's products are coarser), one
+// sequence at a time: a forward in the logits of one sequence drawn from the seed and, from all
+// logits, the loss; others in loss and gradients of the whole batch, and of all ranks. Textbook
+// operations in the case's precision tell on the drawn sequence how large an error may be. Not
+// checked where the memory does not suffice. All ranks together.
+Verification look_at_step(const LookedAtStep& step, std::uint64_t seed);
+
+// Largest distance of the ranks' replicas after a step, in drawn elements, by their size.
+void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,
+                   Verification& verification);
+
+}  // namespace assay::model_step

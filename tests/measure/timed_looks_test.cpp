@@ -1,0 +1,126 @@
+#include "worker/case/timed_looks.h"
+
+#include <ATen/ops/randn.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+
+namespace assay::worker {
+namespace {
+
+using ::testing::HasSubstr;
+
+// y = 2 x, with a fault.
+class Doubling final : public ProgramBoundary {
+ public:
+  enum class Fault { none, remembers, overwrites, aliases, leaves_out };
+  explicit Doubling(Fault fault) : fault_(fault) {}
+
+  Status before(const std::string&) noexcept override { return {}; }
+  Status run(const std::string&) noexcept override {
+    if (fault_ == Fault::remembers && y_.defined()) {
+      y_ = kept_.clone();
+      return {};
+    }
+    if (fault_ == Fault::aliases) {
+      y_ = x_;
+      return {};
+    }
+    if (fault_ == Fault::leaves_out && y_.defined()) return {};
+    y_ = x_ * 2;
+    if (!kept_.defined()) kept_ = y_.clone();
+    if (fault_ == Fault::overwrites) x_.zero_();
+    return {};
+  }
+  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
+  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
+  Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
+    if (y_.defined()) tensors = {{"y", y_}};
+    return {};
+  }
+  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
+  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
+  Status inputs(const std::string&, std::vector<ProgramInput>& inputs) noexcept override {
+    inputs = {{.name = "x", .tensor = x_}};
+    return {};
+  }
+  Status writes_outputs_anew(const std::string&, bool& anew) noexcept override {
+    anew = true;
+    return {};
+  }
+  Status look(const std::string&, const Look&, Verification& found) noexcept override {
+    const double error = (y_ - 2 * x_).norm().item<double>() / (2 * x_).norm().item<double>();
+    found = {.checked = true, .error = error, .tolerance = 1e-6, .worst = "y", .textbook = 1e-7};
+    return {};
+  }
+
+ private:
+  Fault fault_;
+  at::Tensor x_ = at::randn({200, 300});
+  at::Tensor y_, kept_;
+};
+
+using Fault = Doubling::Fault;
+
+// The status after three calls that are all looked at.
+Status found(Fault fault, Integrity integrity) {
+  Doubling program(fault);
+  InputRenewal renewal(program, "forward", 77, integrity);
+  TimedLooks looks({.pass = "forward", .integrity = integrity, .secret = 5, .readings = 3});
+  renewal.begin();
+  for (int call = 0; call < 3; ++call) {
+    renewal.renew_ahead();
+    throw_unless_ok(program.before("forward"));
+    renewal.renew();
+    throw_unless_ok(program.run("forward"));
+    looks.look(program, renewal);
+  }
+  renewal.restore();
+  looks.note(renewal.unchanged());
+  EXPECT_EQ(looks.facts().looks, 3);
+  return looks.status();
+}
+
+TEST(TimedLooks, TellHonestWorkFromWhatIsNone) {
+  for (const Integrity integrity : {Integrity::fast, Integrity::full}) {
+    EXPECT_TRUE(found(Fault::none, integrity).ok()) << found(Fault::none, integrity).reason;
+    EXPECT_THAT(found(Fault::remembers, integrity).reason,
+                HasSubstr("in a timed call: y differs from the reference"));
+    EXPECT_THAT(found(Fault::overwrites, integrity).reason, HasSubstr("changed its input x"));
+    EXPECT_THAT(found(Fault::aliases, integrity).reason,
+                HasSubstr("y shares memory with the input x"));
+    EXPECT_THAT(found(Fault::leaves_out, integrity).reason, HasSubstr("y holds NaN"));
+  }
+}
+
+std::vector<std::size_t> wanted(std::uint64_t secret, int planned, std::size_t readings) {
+  TimedLooks looks({.pass = "forward", .secret = secret, .readings = planned});
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < readings; ++i) {
+    if (looks.wants(i)) found.push_back(i);
+  }
+  return found;
+}
+
+TEST(TimedLooks, ThreeOfThePlannedReadingsAreDrawnAndLaterOneOfEachDoubling) {
+  EXPECT_EQ(wanted(1, 2, 2).size(), 2u);
+  EXPECT_EQ(wanted(1, 10, 10).size(), 3u);
+  EXPECT_EQ(wanted(1, 10, 80).size(), 6u);
+  EXPECT_NE(wanted(1, 1000, 1000), wanted(2, 1000, 1000));
+}
+
+TEST(TimedLooks, FullTakesOneInTen) {
+  TimedLooks looks(
+      {.pass = "forward", .integrity = Integrity::full, .secret = 3, .readings = 10'000});
+  int taken = 0;
+  for (std::size_t i = 0; i < 10'000; ++i) taken += looks.wants(i) ? 1 : 0;
+  EXPECT_NEAR(taken, 1000, 150);
+}
+
+TEST(TimedLooks, WithoutAWarmUpNoneIsTakenBetweenReadings) {
+  TimedLooks looks({.pass = "forward", .secret = 3, .readings = 10, .between = false});
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_FALSE(looks.wants(i));
+}
+
+}  // namespace
+}  // namespace assay::worker
