@@ -96,14 +96,19 @@ std::string setting_text(const std::string& name, const Value& value) {
 std::string settings_of(const store::Run& run) {
   std::map<std::string, std::string> same;
   std::vector<std::string> differing, clocks;
+  std::set<std::string> levels;
   const std::set<std::string> idle = idle_settings(run);
   for (const store::CaseResult& result : run.cases) {
     for (const auto& [name, value] : result.parameters) {
       if (name.rfind("measure.", 0) != 0 || name == "measure.clock") continue;
+      if (name == "measure.integrity") continue;  // what the worker says of it comes last
       if (idle.contains(name)) continue;
       const std::string setting = name.substr(8), text = setting_text(setting, value);
       const auto [at, added] = same.try_emplace(setting, text);
       if (!added && at->second != text) differing.push_back(at->first);
+    }
+    for (const auto& [pass, verified] : result.facts.verification) {
+      if (!verified.timed.integrity.empty()) levels.insert(verified.timed.integrity);
     }
     for (const store::Series& series : result.series) {
       if (!series.clock.empty() && !std::count(clocks.begin(), clocks.end(), series.clock)) {
@@ -116,7 +121,11 @@ std::string settings_of(const store::Run& run) {
   for (const auto& [name, value] : same) {
     if (!value.empty()) parts.push_back(name + " " + value);
   }
-  if (!clocks.empty()) parts.push_back("clock " + join(clocks, " and "));
+  if (!clocks.empty()) {
+    parts.push_back("clock " + join(clocks, " and "));
+    parts.push_back(levels.empty() ? "before integrity"
+                                   : "integrity " + join({levels.begin(), levels.end()}, " and "));
+  }
   return join(parts, ", ");
 }
 

@@ -236,10 +236,15 @@ TEST(Report, SettingsThatSaidNothingAreLeftOut) {
     const std::size_t begin = text.find("- **measured with**");
     return text.substr(begin, text.find('\n', begin) - begin);
   };
-  EXPECT_EQ(measured_with(0), "- **measured with**: samples 10, warmup 5, clock wall");
+  EXPECT_EQ(measured_with(0),
+            "- **measured with**: samples 10, warmup 5, clock wall, before integrity");
   EXPECT_EQ(measured_with(0.01),
             "- **measured with**: max_samples 50, max_time 3 s, min_samples 20, target 1 %, "
-            "warmup 5, clock wall");
+            "warmup 5, clock wall, before integrity");
+  run.cases[0].facts.verification["forward"].timed.integrity = "fast";
+  run.cases[1].facts.verification["forward"].timed.integrity = "full";
+  EXPECT_EQ(measured_with(0),
+            "- **measured with**: samples 10, warmup 5, clock wall, integrity fast and full");
 }
 
 TEST(Report, BeginsWithQuestionEnvironmentAndExperiment) {
@@ -258,7 +263,7 @@ TEST(Report, BeginsWithQuestionEnvironmentAndExperiment) {
             "- **CPU**: A CPU, 8 cores, 16.00 GiB\n"
             "- **GPU**: 2 × A GPU, 80.00 GiB, compute capability 9.0, driver 580.1\n"
             "- **versions**: libtorch 2.11.0, assay 0123456789ab\n"
-            "- **measured with**: warmup 5, clock wall\n"
+            "- **measured with**: warmup 5, clock wall, before integrity\n"
             "\n"
             "<details>\n"
             "<summary>Experiment: experiments/attention.yaml</summary>\n"
