@@ -12,7 +12,8 @@ nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other
 std::string tampered(store::CaseFacts& of_case);
 
 // Adds what a rank left behind to the case's marks, each mark once: memory ("leak"), running
-// processes ("processes"). True where it left any: its worker cannot be used again.
+// processes ("processes"), threads, other settings of its process. True where it left any: its
+// worker cannot be used again.
 bool add_marks(const store::CaseFacts& of_rank, store::CaseFacts& of_case);
 
 }  // namespace assay::run

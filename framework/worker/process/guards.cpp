@@ -13,8 +13,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 
 namespace assay::worker {
 
@@ -192,6 +194,26 @@ void Guards::watch(c10d::Backend* watched) {
   group = watched;
   const std::lock_guard lock(noting);
   if (wire::StatusPage* const shared = page) shared->notes.clear();
+}
+
+std::string foreign_fault_handler() {
+  if (page == nullptr && traces < 0) return {};  // nobody guards this process
+  for (const int fault : {SIGSEGV, SIGBUS}) {
+    struct sigaction action = {};
+    ::sigaction(fault, nullptr, &action);
+    const bool is_default = action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN;
+    const bool is_own =
+        (action.sa_flags & SA_SIGINFO) != 0 &&
+        (action.sa_sigaction == explain_fault || action.sa_sigaction == trace_fault);
+    if (!is_default && !is_own) return fault == SIGSEGV ? "a handler of SIGSEGV" : "one of SIGBUS";
+  }
+  std::error_code gone;
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd", gone)) {
+    std::error_code closed;
+    const auto target = std::filesystem::read_symlink(file.path(), closed);
+    if (!closed && target == "anon_inode:[userfaultfd]") return "a userfaultfd";
+  }
+  return {};
 }
 
 bool descendants_are_left() {

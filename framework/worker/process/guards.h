@@ -2,6 +2,7 @@
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
+#include <string>
 #include <string_view>
 
 #include "wire/channel.h"
@@ -37,6 +38,10 @@ class Guards {
 
   wire::SharedStatus status_;
 };
+
+// Who else handles what this process does with memory that it may not use, for people; "" for
+// nobody. Memory may then be filled when it is read, which no clock would hear.
+std::string foreign_fault_handler();
 
 // Whether processes started by this one or a plugin still run. Reaps those that have ended.
 bool descendants_are_left();
