@@ -3,10 +3,13 @@
 #include <ATen/Context.h>
 #include <torch/version.h>
 
+#include "measure/host_time.h"
+
 #if ASSAY_WITH_CUDA
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #ifdef USE_C10D_NCCL
 #include <torch/csrc/cuda/nccl.h>
@@ -29,6 +32,14 @@ void use_device(const c10::Device& device) {
 
 void synchronize(const c10::Device& device) {
   if (device.is_cuda()) c10::cuda::device_synchronize();
+}
+
+double other_streams_s(const c10::Device& device) {
+  if (!device.is_cuda()) return 0;
+  c10::cuda::getCurrentCUDAStream(device.index()).synchronize();
+  const double begin_s = host_now_s();
+  c10::cuda::device_synchronize();
+  return host_now_s() - begin_s;
 }
 
 void empty_cache(const c10::Device& device) {
@@ -68,6 +79,7 @@ bool cuda_available() { return false; }
 int cuda_device_count() { return 0; }
 void use_device(const c10::Device&) {}
 void synchronize(const c10::Device&) {}
+double other_streams_s(const c10::Device&) { return 0; }
 void empty_cache(const c10::Device&) {}
 
 #endif

@@ -13,22 +13,17 @@
 #include "catalogue/listing.h"
 #include "measure/device.h"
 #include "store/records/json.h"
-#include "training/counted_backend.h"
 #include "wire/channel.h"
 #include "wire/turn_waiter.h"
 #include "worker/case/case_runner.h"
 #include "worker/case/exchange_check.h"
 #include "worker/case/memory_floor.h"
 #include "worker/process/guards.h"
+#include "worker/process/state_watch.h"
 
 namespace assay::worker {
 
 namespace {
-
-std::string variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::string() : std::string(text);
-}
 
 // Takes a variable out of the environment and of the memory that the system shows of it
 // (/proc/self/environ): plugins need not know it.
@@ -41,13 +36,19 @@ std::string secret_variable(const char* name) {
   return secret;
 }
 
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
 int complain(const Error& error) {
   fmt::print(stderr, "{}\n", error.text());
   return static_cast<int>(error.exit_code);
 }
 
 void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
-                 wire::Channel& channel, const wire::CaseRequest& request) {
+                 wire::Channel& channel, const SharedCode& shared,
+                 const wire::CaseRequest& request) {
   store::CaseFacts facts;
   std::vector<store::Artefact> artefacts;
   wire::TurnWaiter turns(channel, request.ordinal, [] { await_idle_threads(); });
@@ -66,6 +67,10 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
   const Status status = request.exchanged.empty()
                             ? run_case(loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
+  if (const std::string how = shared.tampered(); !how.empty()) {
+    facts.left_behind[store::tampered_mark] =
+        fmt::format("{}, by {}", how, plugins_in_words(request.parameters));
+  }
   if (descendants_are_left()) {
     facts.left_behind["processes"] =
         fmt::format("processes that {} had started still ran; they were ended with their worker",
@@ -93,8 +98,8 @@ int serve() {
                              std::move(*versions)};
   if (const auto sent = channel->send(wire::to_json(hello)); !sent) return complain(sent.error());
   channel->sign_with(token);
-  training::tell_of_collectives(Guards::note_collective);
 
+  const SharedCode shared;
   PluginLoader loader;
   ProcessGroups groups(placement);
   while (true) {
@@ -103,7 +108,7 @@ int serve() {
     if (!*message) return 0;
     const auto request = wire::case_request_from_json(**message);
     if (!request) return complain(request.error());
-    run_request(loader, groups, placement, *channel, *request);
+    run_request(loader, groups, placement, *channel, shared, *request);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "worker/case/startup.h"
 #include "worker/case/verification.h"
 #include "worker/process/guards.h"
+#include "worker/process/state_watch.h"
 
 namespace assay::worker {
 
@@ -63,8 +64,9 @@ class CaseRun {
     measure::use_device(*device_);
     if (device_->is_cpu()) {
       share_cores(placement_.local_world_size);
-      cpu_memory_.emplace();
     }
+    state_.emplace(*device_, request_.plugin_files, plugins_in_words(request_.parameters));
+    if (device_->is_cpu()) cpu_memory_.emplace();
     freed_.emplace(*device_);
     sink_.progress("building");
     const std::string backend = store::text_of(request_.parameters, "backend");
@@ -78,6 +80,7 @@ class CaseRun {
     if (world.size > 1) stage_ended("communicator");
     memory_floor_.emplace(*device_);
     composition_ = compose(loader_, request_, *device_, mesh);
+    state_->expect_numeric_settings();
     recorder_.emplace(request_.begin_s, artefact_folder(),
                       RecordingLimits{.artefact_bytes = request_.artefact_limit_bytes});
     if (!verify_last_) {
@@ -218,6 +221,7 @@ class CaseRun {
                                       .tolerance = verification_.tolerance(*composition_, pass),
                                       .memory_floor = *memory_floor_,
                                       .freed = *freed_,
+                                      .state = *state_,
                                       .await_turn = sink_.await_turn,
                                       .recorder = *recorder_,
                                       .first_call_s = first_call_s(pass)});
@@ -440,6 +444,8 @@ class CaseRun {
       if (device_) measure::empty_cache(*device_);
       if (memory_floor_) look_for_a_leak();
       if (freed_) freed_->await_cleared();
+      cpu_memory_.reset();
+      if (state_) sink_.facts.left_behind.merge(state_->left_behind());
     }));
   }
 
@@ -457,6 +463,7 @@ class CaseRun {
   const CaseSink& sink_;
   std::optional<Startup> startup_;
   std::optional<at::Device> device_;
+  std::optional<StateWatch> state_;
   std::optional<measure::CpuMemoryScope> cpu_memory_;
   std::optional<measure::FreedMemory> freed_;
   std::optional<MemoryFloor> memory_floor_;

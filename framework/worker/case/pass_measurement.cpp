@@ -227,6 +227,12 @@ measure::TimedCalls calls_of(const PassToMeasure& what, const GuardedStep& step,
   return timed;
 }
 
+// What goes on once a call has ended is not in its time.
+void refuse_work_after_a_call(const StateWatch& state) {
+  std::string still = state.work_after_a_call();
+  if (!still.empty()) throw_unless_ok({Outcome::wrong, std::move(still)});
+}
+
 // Times the pass and checks the outputs of the timed calls. preparing_s: time that preparing the
 // step took.
 void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
@@ -271,6 +277,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   std::optional<measure::SamplesRange> range(std::in_place);
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   range.reset();
+  refuse_work_after_a_call(what.state);
   stopwatch.conclude();
   if (what.renewal.renews()) {
     clock->call(clock->last());  // with the inputs as they were built

@@ -12,6 +12,7 @@
 #include "worker/case/composition.h"
 #include "worker/case/input_renewal.h"
 #include "worker/case/memory_floor.h"
+#include "worker/process/state_watch.h"
 #include "worker/record/recorder.h"
 
 namespace assay::worker {
@@ -35,6 +36,7 @@ struct PassToMeasure {
   double tolerance;      // largest relative distance of two calls' outputs
   MemoryFloor& memory_floor;
   measure::FreedMemory& freed;
+  const StateWatch& state;
   const AwaitTurn& await_turn;  // empty unless the case is interleaved
   CaseRecorder& recorder;       // of spans; begun for the pass
   // Time of the first call; empty where the first sample is the first call.

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace assay::worker {
+
+// The threads of this process beside the calling one, with the processor time of each in seconds.
+using ThreadTimes = std::map<pid_t, double>;
+ThreadTimes thread_times();
+// Of this process's children, each with all of its threads.
+ThreadTimes child_times();
+// What the threads have worked since `before`, newer ones included.
+double worked_since_s(const ThreadTimes& before);
+
+// Tells the threads that a plugin's own code has started (std::thread, pthread_create) from those
+// of LibTorch, OpenMP, Gloo and CUDA, which stay for the process's life.
+class PluginThreads {
+ public:
+  // files: the plugins' libraries.
+  explicit PluginThreads(const std::vector<std::string>& files);
+
+  // Those among `threads`: which are looked at costs a millisecond, so give new ones alone.
+  std::vector<pid_t> among(const ThreadTimes& threads) const;
+
+ private:
+  std::vector<std::string> files_;
+};
+
+}  // namespace assay::worker

@@ -1,0 +1,161 @@
+#include "worker/process/state_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "base/text.h"
+#include "measure/device.h"
+#include "worker/process/guards.h"
+#include "worker/process/imports.h"
+
+namespace assay::worker {
+
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr microseconds look(2000);
+constexpr double idle_s = 100e-6;  // of work within a look
+
+double work_between(const ThreadTimes& before, const ThreadTimes& after) {
+  double worked_s = 0;
+  for (const auto& [id, before_s] : before) {
+    const auto later = after.find(id);
+    if (later != after.end()) worked_s += later->second - before_s;
+  }
+  return worked_s;
+}
+
+// OpenMP's threads turn on the spot for some milliseconds after their work, and libraries have
+// threads that look around now and then.
+constexpr double restless_s = 0.1;
+constexpr microseconds moment(200);
+constexpr double working_share = 0.5;
+
+bool another_thread_works() {
+  const ThreadTimes before = thread_times();
+  if (before.empty()) return false;
+  std::this_thread::sleep_for(moment);
+  return worked_since_s(before) > working_share * 1e-6 * static_cast<double>(moment.count());
+}
+
+// A copy of this process that a plugin has forked may run a little.
+bool children_go_on() {
+  const ThreadTimes begun = child_times();
+  for (ThreadTimes before = begun;;) {
+    std::this_thread::sleep_for(look);
+    ThreadTimes now = child_times();
+    if (work_between(before, now) < idle_s) return false;
+    if (work_between(begun, now) > restless_s) return true;
+    before = std::move(now);
+  }
+}
+
+// Whether the user has OpenMP's threads turn on the spot for good.
+bool pools_never_rest() {
+  const char* policy = std::getenv("OMP_WAIT_POLICY");
+  const bool active = policy != nullptr && (*policy == 'a' || *policy == 'A');
+  return active || std::getenv("GOMP_SPINCOUNT") != nullptr;
+}
+
+// Whether other threads go on for longer than pools turn on the spot.
+bool threads_go_on() {
+  if (pools_never_rest()) return false;
+  const ThreadTimes begun = thread_times();
+  while (another_thread_works()) {
+    if (worked_since_s(begun) > restless_s) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string SharedCode::tampered() const {
+  if (const auto name = operators_.changed()) {
+    return fmt::format("LibTorch's operator {} leads elsewhere than before", *name);
+  }
+  if (const std::string part = code_.changed(); !part.empty()) {
+    return fmt::format("{} was written to", part);
+  }
+  if (const std::string who = foreign_fault_handler(); !who.empty()) {
+    return fmt::format("{} that is not assay's may fill memory when it is read", who);
+  }
+  return {};
+}
+
+StateWatch::StateWatch(const c10::Device& device, const std::vector<std::string>& files,
+                       std::string made_by)
+    : device_(device),
+      files_(files),
+      threads_(files),
+      made_by_(std::move(made_by)),
+      before_(thread_times()),
+      settings_(process_settings(device)) {}
+
+void StateWatch::expect_numeric_settings() {
+  for (auto& [name, value] : numeric_settings()) settings_[name] = value;
+}
+
+ThreadTimes StateWatch::new_threads() const {
+  ThreadTimes threads = thread_times();
+  std::erase_if(threads, [&](const auto& thread) { return before_.contains(thread.first); });
+  return threads;
+}
+
+std::map<std::string, std::string> StateWatch::left_behind() const {
+  std::map<std::string, std::string> left;
+  const std::size_t started = threads_.among(new_threads()).size();
+  if (started > 0) {
+    left["threads"] = fmt::format("{} that {} had started still lived",
+                                  counted(started, "thread", "threads"), made_by_);
+  }
+  std::string changes = changes_in_words(settings_, process_settings(device_));
+  for (const std::string& file : files_) {
+    if (!imports(file, "mallopt")) continue;
+    changes +=
+        fmt::format("{}{} calls mallopt(), whose settings nobody can read",
+                    changes.empty() ? "" : "; ", std::filesystem::path(file).filename().string());
+  }
+  if (!changes.empty()) {
+    left["settings"] =
+        fmt::format("{} left its process with other settings: {}", made_by_, changes);
+  }
+  return left;
+}
+
+std::string StateWatch::work_after_a_call() const {
+  const double device_s = measure::other_streams_s(device_);
+  constexpr double longest_wait_s = 200e-6;  // for a device that has nothing to do
+  if (device_s > longest_wait_s) {
+    return fmt::format("the GPU worked for another {} on other streams after {} had returned",
+                       human_duration(device_s), made_by_);
+  }
+  if (const std::string who = foreign_fault_handler(); !who.empty()) {
+    return fmt::format("{} that is not assay's may fill memory when it is read", who);
+  }
+  if (std::string threads = working_threads(); !threads.empty()) return threads;
+  if (descendants_are_left() && children_go_on()) {
+    return fmt::format("a process that {} had started worked on after it had returned", made_by_);
+  }
+  return {};
+}
+
+std::string StateWatch::working_threads() const {
+  const ThreadTimes others = new_threads();
+  ThreadTimes own;
+  for (const pid_t id : threads_.among(others)) own[id] = others.at(id);
+  if (own.empty()) {
+    return threads_go_on() ? fmt::format("threads worked on after {} had returned", made_by_) : "";
+  }
+  std::this_thread::sleep_for(look);
+  if (work_between(own, thread_times()) < idle_s) return {};
+  return fmt::format("a thread that {} had started worked on after it had returned", made_by_);
+}
+
+}  // namespace assay::worker
