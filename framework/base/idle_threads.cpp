@@ -31,6 +31,10 @@ bool another_runs() {
 
 }  // namespace
 
+bool thread_runs(pid_t id) {
+  return runs(std::filesystem::path("/proc/self/task") / std::to_string(id));
+}
+
 void await_idle_threads(double limit_s) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(limit_s);

@@ -1,11 +1,14 @@
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <future>
+#include <latch>
 #include <thread>
+#include <vector>
 
 #include "worker/process/imports.h"
 #include "worker/process/plugin_threads.h"
@@ -49,9 +52,37 @@ TEST(PluginThreads, WhatAThreadWorksCounts) {
     while (working) {
     }
   });
-  while (worked_since_s(before) < 0.01) std::this_thread::yield();
+  while (busiest_since_s(before) < 0.01) std::this_thread::yield();
   working = false;
   busy.join();
+}
+
+double own_work_s() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A pool on a machine of many cores turns on the spot in all of its threads.
+TEST(PluginThreads, OfManyTheBusiestCounts) {
+  constexpr int threads = 20;
+  constexpr double each_s = 0.01;
+  const ThreadTimes before = thread_times();
+  std::latch worked(threads), enough(1);
+  std::vector<std::jthread> pool;
+  for (int i = 0; i < threads; ++i) {
+    pool.emplace_back([&] {
+      while (own_work_s() < each_s) {
+      }
+      worked.count_down();
+      enough.wait();
+    });
+  }
+  worked.wait();
+  const double busiest_s = busiest_since_s(before);
+  enough.count_down();
+  EXPECT_GE(busiest_s, each_s);
+  EXPECT_LT(busiest_s, threads * each_s / 2);
 }
 
 TEST(Imports, AreTheFunctionsThatALibraryCalls) {

@@ -174,13 +174,13 @@ ThreadTimes child_times() {
   return children;
 }
 
-double worked_since_s(const ThreadTimes& before) {
-  double worked = 0;
+double busiest_since_s(const ThreadTimes& before) {
+  double busiest = 0;
   for (const auto& [id, so_far_s] : thread_times()) {
     const auto earlier = before.find(id);
-    worked += so_far_s - (earlier == before.end() ? 0 : earlier->second);
+    busiest = std::max(busiest, so_far_s - (earlier == before.end() ? 0 : earlier->second));
   }
-  return worked;
+  return busiest;
 }
 
 PluginThreads::PluginThreads(const std::vector<std::string>& files) {

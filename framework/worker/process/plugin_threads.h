@@ -13,8 +13,9 @@ using ThreadTimes = std::map<pid_t, double>;
 ThreadTimes thread_times();
 // Of this process's children, each with all of its threads.
 ThreadTimes child_times();
-// What the threads have worked since `before`, newer ones included.
-double worked_since_s(const ThreadTimes& before);
+// What the busiest thread has worked since `before`, newer ones included: pools turn on the spot
+// with one thread a core.
+double busiest_since_s(const ThreadTimes& before);
 
 // Tells the threads that a plugin's own code has started (std::thread, pthread_create) from those
 // of LibTorch, OpenMP, Gloo and CUDA, which stay for the process's life.

@@ -21,15 +21,16 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr microseconds look(2000);
-constexpr double idle_s = 100e-6;  // of work within a look
+constexpr double idle_s = 100e-6;  // of a thread's or a process's work within a look
 
+// Of the busiest.
 double work_between(const ThreadTimes& before, const ThreadTimes& after) {
-  double worked_s = 0;
+  double busiest = 0;
   for (const auto& [id, before_s] : before) {
     const auto later = after.find(id);
-    if (later != after.end()) worked_s += later->second - before_s;
+    if (later != after.end()) busiest = std::max(busiest, later->second - before_s);
   }
-  return worked_s;
+  return busiest;
 }
 
 // OpenMP's threads turn on the spot for some milliseconds after their work, and libraries have
@@ -38,11 +39,15 @@ constexpr double restless_s = 0.1;
 constexpr microseconds moment(200);
 constexpr double working_share = 0.5;
 
+// A sleep may last longer than asked for, and the thread work all the while.
 bool another_thread_works() {
   const ThreadTimes before = thread_times();
   if (before.empty()) return false;
+  const auto begin = std::chrono::steady_clock::now();
   std::this_thread::sleep_for(moment);
-  return worked_since_s(before) > working_share * 1e-6 * static_cast<double>(moment.count());
+  const double worked_s = busiest_since_s(before);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  return worked_s > working_share * passed.count();
 }
 
 // A copy of this process that a plugin has forked may run a little.
@@ -64,12 +69,12 @@ bool pools_never_rest() {
   return active || std::getenv("GOMP_SPINCOUNT") != nullptr;
 }
 
-// Whether other threads go on for longer than pools turn on the spot.
+// Whether another thread goes on for longer than those of pools turn on the spot.
 bool threads_go_on() {
   if (pools_never_rest()) return false;
   const ThreadTimes begun = thread_times();
   while (another_thread_works()) {
-    if (worked_since_s(begun) > restless_s) return true;
+    if (busiest_since_s(begun) > restless_s) return true;
   }
   return false;
 }
