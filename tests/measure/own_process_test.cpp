@@ -1,10 +1,13 @@
 #include <ATen/Parallel.h>
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <future>
 #include <latch>
 #include <thread>
@@ -43,6 +46,22 @@ TEST(PluginThreads, AreThoseThatAPluginsOwnCodeHasStarted) {
   EXPECT_THAT(PluginThreads({"/usr/lib/another.so"}).among(both), ElementsAre());
   enough.set_value();
   own.join();
+}
+
+// What std::thread's argument begins with may stand anywhere.
+TEST(PluginThreads, ArgumentsOfOtherStartsSayNothing) {
+  const ThreadTimes before = thread_times();
+  using Routine = void* (*)(void*);
+  const auto pause = reinterpret_cast<Routine>(::dlsym(RTLD_DEFAULT, "pause"));
+  auto of_this_program = reinterpret_cast<std::uintptr_t>(&thread_of_libtorch);
+  pthread_t thread;
+  ASSERT_EQ(::pthread_create(&thread, nullptr, pause, &of_this_program), 0);
+  ThreadTimes started = thread_times();
+  std::erase_if(started, [&](const auto& one) { return before.contains(one.first); });
+  EXPECT_EQ(started.size(), 1u);
+  EXPECT_THAT(PluginThreads({"/proc/self/exe"}).among(started), ElementsAre());
+  ::pthread_cancel(thread);
+  ::pthread_join(thread, nullptr);
 }
 
 TEST(PluginThreads, WhatAThreadWorksCounts) {

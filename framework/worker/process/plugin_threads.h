@@ -2,7 +2,9 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,18 @@ ThreadTimes child_times();
 // with one thread a core.
 double busiest_since_s(const ThreadTimes& before);
 
+// Where glibc keeps, in its own description of a thread, what the thread was started with.
+struct ThreadLayout {
+  std::size_t id = 0;  // bytes from pthread_self()
+  std::size_t routine = 0;
+  std::size_t argument = 0;
+  std::size_t below_end = 0;    // bytes from pthread_self() to the stack's end
+  std::size_t stack_bytes = 0;  // of a stack of the default size, without its guard
+};
+
 // Tells the threads that a plugin's own code has started (std::thread, pthread_create) from those
-// of LibTorch, OpenMP, Gloo and CUDA, which stay for the process's life.
+// of LibTorch, OpenMP, Gloo and CUDA, which stay for the process's life. A thread whose start
+// cannot be found counts as nobody's.
 class PluginThreads {
  public:
   // files: the plugins' libraries.
@@ -29,6 +41,7 @@ class PluginThreads {
 
  private:
   std::vector<std::string> files_;
+  std::optional<ThreadLayout> layout_;
 };
 
 }  // namespace assay::worker
