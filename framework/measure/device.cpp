@@ -1,6 +1,7 @@
 #include "measure/device.h"
 
 #include <ATen/Context.h>
+#include <sys/resource.h>
 #include <torch/version.h>
 
 #include "measure/host_time.h"
@@ -34,12 +35,25 @@ void synchronize(const c10::Device& device) {
   if (device.is_cuda()) c10::cuda::device_synchronize();
 }
 
+namespace {
+
+// How often this thread had to make room for another one.
+long times_preempted() {
+  rusage use = {};
+  ::getrusage(RUSAGE_THREAD, &use);
+  return use.ru_nivcsw;
+}
+
+}  // namespace
+
 double other_streams_s(const c10::Device& device) {
   if (!device.is_cuda()) return 0;
   c10::cuda::getCurrentCUDAStream(device.index()).synchronize();
+  const long before = times_preempted();
   const double begin_s = host_now_s();
   c10::cuda::device_synchronize();
-  return host_now_s() - begin_s;
+  const double waited_s = host_now_s() - begin_s;
+  return times_preempted() == before ? waited_s : 0;
 }
 
 void empty_cache(const c10::Device& device) {

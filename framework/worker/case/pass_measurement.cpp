@@ -159,18 +159,22 @@ int further_calls(const timing::Taken& taken, int calls_per_sample, const Output
   return static_cast<int>(std::clamp(calls_per_sample / sample_s, 1.0, most));
 }
 
-// The first call's free memory is filled with NaN, which exposes unwritten results.
-void look_at_further_calls(int calls, measure::Clock& clock, ProgramBoundary& program,
-                           const at::Device& device, OutputCheck& outputs) {
+// The first call's free memory is filled with NaN, which exposes unwritten results. Returns for how
+// long other streams of the device worked on after that call.
+double look_at_further_calls(int calls, measure::Clock& clock, ProgramBoundary& program,
+                             const at::Device& device, OutputCheck& outputs) {
   constexpr std::int64_t least = std::int64_t{1} << 20;
   constexpr std::int64_t most = std::int64_t{1} << 30;
   const std::int64_t wanted = std::clamp(2 * outputs.bytes(), least, most);
   const reference::PoisonedMemory poisoned(device,
                                            std::min(wanted, measure::free_bytes(device) / 2));
+  double other_streams_s = 0;
   for (int call = 0; call < calls; ++call) {
     clock.call(0);
+    if (call == 0) other_streams_s = measure::other_streams_s(device);
     outputs.look(program);
   }
+  return other_streams_s;
 }
 
 // prepared_s: time to prepare the first sample, which is part of the first call's time unless an
@@ -228,8 +232,7 @@ measure::TimedCalls calls_of(const PassToMeasure& what, const GuardedStep& step,
 }
 
 // What goes on once a call has ended is not in its time.
-void refuse_work_after_a_call(const StateWatch& state) {
-  std::string still = state.work_after_a_call();
+void refuse_work_after_a_call(std::string still) {
   if (!still.empty()) throw_unless_ok({Outcome::wrong, std::move(still)});
 }
 
@@ -277,7 +280,8 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   std::optional<measure::SamplesRange> range(std::in_place);
   const timing::Taken taken = timing::take_samples(stopwatch, settings, hooks);
   range.reset();
-  refuse_work_after_a_call(what.state);
+  const double other_streams_s = measure::other_streams_s(context.device);
+  refuse_work_after_a_call(what.state.work_after_a_call());
   stopwatch.conclude();
   if (what.renewal.renews()) {
     clock->call(clock->last());  // with the inputs as they were built
@@ -285,9 +289,11 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
     clock->settle();
   }
   outputs.look(*programs[clock->last()].program);
-  look_at_further_calls(
+  const double again_s = look_at_further_calls(
       further_calls(taken, settings.calls_per_sample, outputs, context.group.size == 1), *clock,
       what.program, context.device, outputs);
+  // A single wait may have been long for another reason.
+  refuse_work_after_a_call(what.state.device_work_after_a_call(std::min(other_streams_s, again_s)));
 
   report.look_facts = looks.facts();
   report.outputs = looks.status();

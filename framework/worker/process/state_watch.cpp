@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/idle_threads.h"
 #include "base/text.h"
-#include "measure/device.h"
 #include "worker/process/guards.h"
 #include "worker/process/imports.h"
 
@@ -50,9 +50,29 @@ bool another_thread_works() {
   return worked_s > working_share * passed.count();
 }
 
-// A copy of this process that a plugin has forked may run a little.
+// One of a plugin's own threads. On a machine with much to do, one that would run waits for a core
+// through a look or more.
+bool thread_works(ThreadTimes before) {
+  constexpr int most_looks = 100;
+  for (int looks = 0; looks < most_looks; ++looks) {
+    std::this_thread::sleep_for(look);
+    const ThreadTimes now = thread_times();
+    if (work_between(before, now) >= idle_s) return true;
+    const bool one_waits =
+        std::ranges::any_of(before, [](const auto& thread) { return thread_runs(thread.first); });
+    if (!one_waits) return false;
+    for (auto& [id, so_far_s] : before) {
+      if (const auto later = now.find(id); later != now.end()) so_far_s = later->second;
+    }
+  }
+  return false;
+}
+
+// A copy of this process that a plugin has forked may run a little. Reaps nothing: the plugin may
+// await its children itself.
 bool children_go_on() {
   const ThreadTimes begun = child_times();
+  if (begun.empty()) return false;
   for (ThreadTimes before = begun;;) {
     std::this_thread::sleep_for(look);
     ThreadTimes now = child_times();
@@ -135,20 +155,21 @@ std::map<std::string, std::string> StateWatch::left_behind() const {
 }
 
 std::string StateWatch::work_after_a_call() const {
-  const double device_s = measure::other_streams_s(device_);
-  constexpr double longest_wait_s = 200e-6;  // for a device that has nothing to do
-  if (device_s > longest_wait_s) {
-    return fmt::format("the GPU worked for another {} on other streams after {} had returned",
-                       human_duration(device_s), made_by_);
-  }
   if (const std::string who = foreign_fault_handler(); !who.empty()) {
     return fmt::format("{} that is not assay's may fill memory when it is read", who);
   }
   if (std::string threads = working_threads(); !threads.empty()) return threads;
-  if (descendants_are_left() && children_go_on()) {
+  if (children_go_on()) {
     return fmt::format("a process that {} had started worked on after it had returned", made_by_);
   }
   return {};
+}
+
+std::string StateWatch::device_work_after_a_call(double other_streams_s) const {
+  constexpr double longest_wait_s = 200e-6;  // for a device that has nothing to do
+  if (other_streams_s <= longest_wait_s) return {};
+  return fmt::format("the GPU worked for another {} on other streams after {} had returned",
+                     human_duration(other_streams_s), made_by_);
 }
 
 std::string StateWatch::working_threads() const {
@@ -158,8 +179,7 @@ std::string StateWatch::working_threads() const {
   if (own.empty()) {
     return threads_go_on() ? fmt::format("threads worked on after {} had returned", made_by_) : "";
   }
-  std::this_thread::sleep_for(look);
-  if (work_between(own, thread_times()) < idle_s) return {};
+  if (!thread_works(std::move(own))) return {};
   return fmt::format("a thread that {} had started worked on after it had returned", made_by_);
 }
 

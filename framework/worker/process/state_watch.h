@@ -40,8 +40,10 @@ class StateWatch {
   std::map<std::string, std::string> left_behind() const;
 
   // What still works on the plugins' behalf directly after a call has ended, for people: threads,
-  // processes, the device, memory that is filled when it is read; "" for nothing.
+  // processes, memory that is filled when it is read; "" for nothing.
   std::string work_after_a_call() const;
+  // The same of the device's other streams, which worked for so long (measure/device.h).
+  std::string device_work_after_a_call(double other_streams_s) const;
 
  private:
   ThreadTimes new_threads() const;
