@@ -436,7 +436,7 @@ class CaseRun {
   // Releases in reverse order of building, which returns the memory to the next case and to
   // interleaved ones.
   void release() {
-    static_cast<void>(guarded([&] {
+    const Status released = guarded([&] {
       renewals_.clear();
       program_.reset();
       caches_.reset();
@@ -445,8 +445,18 @@ class CaseRun {
       if (memory_floor_) look_for_a_leak();
       if (freed_) freed_->await_cleared();
       cpu_memory_.reset();
-      if (state_) sink_.facts.left_behind.merge(state_->left_behind());
-    }));
+    });
+    if (!state_) return;
+    const Status compared = guarded([&] { sink_.facts.left_behind.merge(state_->left_behind()); });
+    if (!released.ok()) say_unjudged(released);
+    if (!compared.ok()) say_unjudged(compared);
+  }
+
+  // Whatever is left behind has its process replaced.
+  void say_unjudged(const Status& why) {
+    sink_.facts.left_behind["settings"] =
+        fmt::format("the process of {} can no longer be judged: {}",
+                    plugins_in_words(request_.parameters), why.reason);
   }
 
   void look_for_a_leak() {

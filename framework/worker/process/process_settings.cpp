@@ -43,6 +43,23 @@ namespace {
 
 std::string on_or_off(bool on) { return on ? "on" : "off"; }
 
+// LibTorch has two settings of each, and does not answer where they contradict each other.
+std::string tf32_in_words(bool (*is_on)()) {
+  try {
+    return on_or_off(is_on());
+  } catch (const c10::Error&) {
+    return "on by one setting, off by another";
+  }
+}
+
+std::string of_onednn(at::Float32Op op) {
+  try {
+    return at::precision2str(at::globalContext().float32Precision(at::Float32Backend::MKLDNN, op));
+  } catch (const c10::Error&) {
+    return "unknown";
+  }
+}
+
 void add_switches(ProcessSettings& settings) {
   const at::Context& context = at::globalContext();
   const std::pair<const char*, bool> switches[] = {
@@ -69,6 +86,8 @@ void add_switches(ProcessSettings& settings) {
       {"observers of LibTorch's functions", at::hasCallbacks()},
   };
   for (const auto& [name, on] : switches) settings[name] = on_or_off(on);
+  settings["oneDNN's fp32 in matrix products"] = of_onednn(at::Float32Op::MATMUL);
+  settings["oneDNN's fp32 in convolutions"] = of_onednn(at::Float32Op::CONV);
   settings["reduced precision of fp16 sums in cuBLAS"] =
       fmt::format("{}", static_cast<int>(context.allowFP16ReductionCuBLAS()));
   settings["reduced precision of bf16 sums in cuBLAS"] =
@@ -198,9 +217,10 @@ ProcessSettings process_settings(const c10::Device& device) {
 }
 
 ProcessSettings numeric_settings() {
-  const at::Context& context = at::globalContext();
-  return {{"TF32 in matrix products", on_or_off(context.allowTF32CuBLAS())},
-          {"TF32 in convolutions", on_or_off(context.allowTF32CuDNN())}};
+  return {
+      {"TF32 in matrix products",
+       tf32_in_words([] { return at::globalContext().allowTF32CuBLAS(); })},
+      {"TF32 in convolutions", tf32_in_words([] { return at::globalContext().allowTF32CuDNN(); })}};
 }
 
 std::string changes_in_words(const ProcessSettings& before, const ProcessSettings& after) {
