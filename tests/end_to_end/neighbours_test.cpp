@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -53,13 +54,22 @@ std::map<std::string, Told> measured(const std::vector<std::string>& acts) {
   return told;
 }
 
+// That this process, and so a worker, may use.
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 TEST(Neighbours, ASettingThatOutlivesItsCaseIsSaidAndMeetsNobodyElse) {
-  const std::map<std::string, std::string> words = {
+  std::map<std::string, std::string> words = {
       {"threads", "threads of LibTorch"},
       {"default_dtype", "default dtype: double, was float"},
       {"deterministic", "deterministic algorithms: on, was off"},
       {"grad_mode", "recording of gradients: off, was on"},
       {"tf32", "TF32 in matrix products: on, was off"},
+      {"contradiction", "TF32 in matrix products: on by one setting, off by another, was off"},
+      {"convolutions", "oneDNN's fp32 in convolutions: bf16"},
       {"environment", "variable NEIGHBOUR is set"},
       {"priority", "priority: nice 19"},
       {"limit", "limits of the process differs"},
@@ -67,6 +77,7 @@ TEST(Neighbours, ASettingThatOutlivesItsCaseIsSaidAndMeetsNobodyElse) {
       {"mask", "mask of file modes"},
       {"denormals", "floating-point mode"},
   };
+  if (usable_cores() > 1) words["affinity"] = "cores that the thread may use";
   std::vector<std::string> acts = {"nothing"};
   for (const auto& [act, word] : words) acts.push_back(act);
   const auto told = measured(acts);
