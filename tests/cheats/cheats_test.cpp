@@ -1,0 +1,72 @@
+// Every cheat of the table, and its honest twin, in a run of assay. ASSAY_CHEAT_RECORDS names a
+// file for what is said: the page (docs/trust.md) is made of it.
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdlib>
+
+#include "records.h"
+#include "table.h"
+#include "trial.h"
+
+namespace assay::cheats {
+namespace {
+
+bool has_gpu() {
+  std::error_code ignored;
+  return std::filesystem::exists("/dev/nvidia0", ignored) ||
+         std::filesystem::exists("/dev/nvidiactl", ignored);
+}
+
+std::vector<std::string> experiments_on(const std::string& device) {
+  std::vector<std::string> names;
+  for (const auto& [name, experiment] : read_table().experiments) {
+    if (experiment.device == device) names.push_back(name);
+  }
+  return names;
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
+
+void expect_as_in_the_table(const Verdict& verdict, const Cheat& cheat) {
+  const std::string& expected = cheat.says.at(verdict.level);
+  if (expected == unrecorded) return;
+  EXPECT_EQ(verdict.says, expected)
+      << cheat.name << " at " << verdict.level << ": " << verdict.reason << "\nshown "
+      << verdict.shown_s << " s, its twin takes " << verdict.honest_s << " s";
+}
+
+void try_all(const std::string& experiment) {
+  const Table table = read_table();
+  for (const auto& [level, settings] : table.levels) {
+    const Trial trial = try_cheats(table, experiment, level);
+    ASSERT_EQ(trial.problem, "");
+    for (const auto& [its_case, said] : trial.accusations) {
+      ADD_FAILURE() << "an honest variant at " << level << ", " << its_case << ": " << said;
+    }
+    for (const Verdict& verdict : trial.verdicts) {
+      if (is_recording()) {
+        write_record(verdict);
+        continue;
+      }
+      for (const Cheat& cheat : table.cheats) {
+        if (cheat.name == verdict.cheat) expect_as_in_the_table(verdict, cheat);
+      }
+    }
+  }
+}
+
+class Cheats : public ::testing::TestWithParam<std::string> {};
+TEST_P(Cheats, AreToldFromHonestWork) { try_all(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Suite, Cheats, ::testing::ValuesIn(experiments_on("cpu")), test_name);
+
+class GpuCheats : public ::testing::TestWithParam<std::string> {};
+TEST_P(GpuCheats, AreToldFromHonestWork) {
+  if (!has_gpu()) GTEST_SKIP() << "no GPU on this machine";
+  try_all(GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Suite, GpuCheats, ::testing::ValuesIn(experiments_on("cuda")), test_name);
+
+}  // namespace
+}  // namespace assay::cheats
