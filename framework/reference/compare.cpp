@@ -100,15 +100,6 @@ std::string row_text(const std::string& name, std::int64_t row, const at::Tensor
   return fmt::format("row {} of {}", model::shape_text(index), name);
 }
 
-std::string not_finite(const at::Tensor& value) {
-  if (value.isnan().any().item<bool>()) return "holds NaN";
-  return value.isinf().any().item<bool>() ? "holds infinity" : "";
-}
-
-}  // namespace
-
-namespace {
-
 // Keeps the comparison nearest to, or farthest beyond, its own tolerance.
 void keep_worst(Verification& verification, Verification found) {
   const bool first = !verification.checked;
@@ -119,6 +110,11 @@ void keep_worst(Verification& verification, Verification found) {
 }
 
 }  // namespace
+
+std::string not_finite(const at::Tensor& value) {
+  if (value.isnan().any().item<bool>()) return "holds NaN";
+  return value.isinf().any().item<bool>() ? "holds infinity" : "";
+}
 
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
              const at::Tensor& reference, double tolerance) {

@@ -13,6 +13,7 @@
 #include "catalogue/listing.h"
 #include "measure/device.h"
 #include "store/records/json.h"
+#include "training/counted_backend.h"
 #include "wire/channel.h"
 #include "wire/turn_waiter.h"
 #include "worker/case/case_runner.h"
@@ -25,6 +26,11 @@ namespace assay::worker {
 
 namespace {
 
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
 // Takes a variable out of the environment and of the memory that the system shows of it
 // (/proc/self/environ): plugins need not know it.
 std::string secret_variable(const char* name) {
@@ -34,11 +40,6 @@ std::string secret_variable(const char* name) {
   std::fill_n(text, secret.size(), '\0');
   ::unsetenv(name);
   return secret;
-}
-
-std::string variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::string() : std::string(text);
 }
 
 int complain(const Error& error) {
@@ -98,6 +99,7 @@ int serve() {
                              std::move(*versions)};
   if (const auto sent = channel->send(wire::to_json(hello)); !sent) return complain(sent.error());
   channel->sign_with(token);
+  training::tell_of_collectives(Guards::note_collective);
 
   const SharedCode shared;
   PluginLoader loader;

@@ -16,7 +16,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // The series `time` of the one case of an experiment.
-nlohmann::json time_of(const std::string& experiment) {
+nlohmann::json judged_time(const std::string& experiment) {
   const Folder folder;
   const std::string file = folder.write("e.yaml", experiment);
   assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")});
@@ -52,7 +52,7 @@ constexpr const char* large = "rows: 3000, n_cols: 1024";
 
 TEST(IntegrityTest, HonestWorkIsLookedAtAndHasATime) {
   for (const char* integrity : {"", ", integrity: full"}) {
-    const auto time = time_of(norm_experiment("test_right_norm", large, integrity));
+    const auto time = judged_time(norm_experiment("test_right_norm", large, integrity));
     EXPECT_EQ(time["outcome"], "ok") << time["reason"];
     EXPECT_EQ(time["samples"].size(), 5u);
     const auto timed = time["context"]["verification"]["forward"]["timed"];
@@ -74,7 +74,7 @@ class CheatingNorm : public ::testing::TestWithParam<Cheat> {};
 
 TEST_P(CheatingNorm, HasNoTime) {
   const Cheat& cheat = GetParam();
-  const auto time = time_of(norm_experiment(cheat.norm, cheat.sizes));
+  const auto time = judged_time(norm_experiment(cheat.norm, cheat.sizes));
   EXPECT_EQ(time["outcome"], "wrong") << time;
   EXPECT_TRUE(time["samples"].empty());
   EXPECT_THAT(time["reason"].get<std::string>(), cheat.reason);
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::to_string(tested.index) + tested.param.norm; });
 
 TEST(IntegrityTest, AnAttentionOfTheRowsThatAPublicSeedDrawsIsWrong) {
-  const auto time = time_of(
+  const auto time = judged_time(
       "experiment: honest\nworkload: attention\nmatrix: {attention: [test_public_rows]}\n"
       "fixed: {batch: 1, heads: 2, seq_len: 5000, d_head: 8, causal: true, device: cpu}\n"
       "measure: {passes: [forward], warmup: 1, samples: 3}\n");
@@ -108,7 +108,7 @@ TEST(IntegrityTest, AnAttentionOfTheRowsThatAPublicSeedDrawsIsWrong) {
 
 TEST(IntegrityTest, ACompileVariantThatWorksAheadOfTheCallIsWrong) {
   for (const char* pass : {"forward", "backward"}) {
-    const auto time = time_of(
+    const auto time = judged_time(
         "experiment: honest\nworkload: norm\nmatrix: {compile: [test_works_before]}\n"
         "fixed: {norm: test_right_norm, rows: 300, n_cols: 512, device: cpu}\n"
         "measure: {passes: [" +

@@ -70,7 +70,8 @@ TEST_P(GpuIntegrity, EveryTimedCallFindsTheContentsThatWereRenewedForIt) {
   for (int i = 0; i < 5; ++i) {
     clock->sample(1);
     EXPECT_EQ(calls, static_cast<std::uint64_t>(i) + 1);
-    if (clock->holds_last()) EXPECT_TRUE(y.equal(x)) << i;
+    if (!clock->holds_last()) continue;
+    EXPECT_TRUE(y.equal(x)) << i;
   }
 }
 

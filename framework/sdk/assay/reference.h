@@ -136,6 +136,8 @@ struct Deviation {
 // `floor` is the least root mean square that a reference, or a row of it, counts with. NaN or
 // infinity in `value` gives infinity. Takes little memory beside the tensors.
 Deviation deviation(const at::Tensor& value, const at::Tensor& reference, double floor = 0);
+// "holds NaN", "holds infinity" or "".
+std::string not_finite(const at::Tensor& value);
 
 // ‖value − reference‖ / ‖reference‖ over all elements, in float64; ‖value‖ where the reference is
 // 0; infinity where `value` has NaN or infinity.

@@ -156,6 +156,8 @@ class CaseRun {
       if (failed_.contains(pass) || unclocked(pass)) continue;
       sink_.progress(pass);
       const Status status = guarded([&] { time_pass(pass); });
+      // Other passes have the same inputs; a pass that has failed leaves them as its last call's.
+      if (!status.ok()) static_cast<void>(guarded([&] { renewals_.at(pass).restore(); }));
       measure::empty_cache(*device_);
       if (!unverified_.contains(pass)) report_verification(pass);
       if (status.ok()) continue;

@@ -19,6 +19,7 @@
 #include "worker/case/prepared_pass.h"
 #include "worker/case/rotation.h"
 #include "worker/case/timed_looks.h"
+#include "worker/case/untimed_part.h"
 #include "worker/process/process_group.h"
 
 namespace assay::worker {
@@ -363,6 +364,10 @@ PassReport measure_pass(const PassToMeasure& what) {
     });
   }
   add_counts(what.pass, what.composition, what.program, report.series);
+  if (what.composition.compile) {
+    Status judged = judge_untimed_part(step, what.program, what.pass, what.composition.context);
+    if (report.outputs.ok()) report.outputs = std::move(judged);
+  }
   return report;
 }
 

@@ -18,8 +18,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "training/counted_backend.h"
-
 namespace assay::worker {
 
 namespace {
@@ -122,11 +120,6 @@ void answer(int) {
 
 std::mutex noting;
 
-void note_collective(std::string_view words) {
-  const std::lock_guard lock(noting);
-  if (wire::StatusPage* const shared = page) shared->notes.add(words);
-}
-
 void lose_the_connection() {
   if (channel >= 0 && null_device >= 0) ::dup2(null_device, channel);
 }
@@ -183,7 +176,6 @@ Guards::Guards(int host, int traces_file) : status_(wire::SharedStatus::from_env
   asked.sa_handler = answer;
   asked.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigaction(wire::question_signal(), &asked, nullptr);
-  training::tell_of_collectives(note_collective);
   ::pthread_atfork(nullptr, nullptr, lose_the_connection);
 }
 
@@ -191,6 +183,11 @@ Guards::~Guards() {
   page = nullptr;
   channel = -1;
   traces = -1;
+}
+
+void Guards::note_collective(std::string_view words) {
+  const std::lock_guard lock(noting);
+  if (wire::StatusPage* const shared = page) shared->notes.add(words);
 }
 
 void Guards::watch(c10d::Backend* watched) {

@@ -3,6 +3,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <string>
+#include <string_view>
 
 #include "wire/channel.h"
 #include "wire/status_page.h"
@@ -29,6 +30,8 @@ class Guards {
   // A case begins: the group whose collectives are counted, nullptr for none. It must live until
   // the next call.
   static void watch(c10d::Backend* group);
+  // Leaves a collective of the case's group in the status page, in words.
+  static void note_collective(std::string_view words);
 
  private:
   Guards(int host, int traces);

@@ -138,7 +138,7 @@ class AttentionProgram final : public model::OperationProgram {
     const auto values = outputs(pass);
     reference::require_dtype(values.at(0), drawn_.in.q.scalar_type());
     Drawn drawn = drawn_;
-    if (!model::runs_backward(pass)) drawn.dout = {};
+    if (!model::runs_backward(pass)) drawn.dout = at::Tensor();
     return compare_sample(drawn, values, tolerance_, look);
   }
 
@@ -265,13 +265,14 @@ class AttentionWorkload final : public Workload {
     }
     // The same inputs anew: a call may have changed its own.
     auto drawn = draw(context);
-    if (!backward) drawn.dout = {};
+    if (!backward) drawn.dout = at::Tensor();
     reference::require_dtype(values.at(0), drawn.in.q.scalar_type());
     const double tolerance = reference::tolerance(context.precision);
     for (const NamedTensor& value : values) {
-      if (value.tensor.isfinite().all().item<bool>()) continue;
+      const std::string remark = reference::not_finite(value.tensor);
+      if (remark.empty()) continue;
       return {true, std::numeric_limits<double>::infinity(), tolerance,
-              value.name + ", which is not finite,"};
+              value.name + ", which " + remark + ","};
     }
     Verification whole;
     if (shape.seq_len <= reference::whole_rows) {

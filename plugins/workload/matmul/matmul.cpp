@@ -167,8 +167,8 @@ class Matmul final : public Workload {
 
     Verification verification;
     const double tolerance = reference::tolerance(policy_of(context));
-    if (!c.isfinite().all().item<bool>()) {
-      return {true, std::numeric_limits<double>::infinity(), tolerance, "c"};
+    if (const std::string remark = reference::not_finite(c); !remark.empty()) {
+      return {true, std::numeric_limits<double>::infinity(), tolerance, "c, which " + remark + ","};
     }
     const auto rows = reference::rows_to_check(shape.m, reference::fresh_seed()).to(context.device);
     const auto right = reference::linear(a.index_select(0, rows), b).out;

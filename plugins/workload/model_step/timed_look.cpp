@@ -43,11 +43,11 @@ class ReferenceModes {
   at::Device device_;
 };
 
-PrecisionPolicy reference_policy(const PrecisionPolicy& of_case) {
+PrecisionPolicy reference_policy(const PrecisionPolicy& of_case, at::Device device) {
   PrecisionPolicy policy;
   const bool fine = of_case.compute() == at::kDouble;
   policy.parameters = fine ? at::kDouble : at::kFloat;
-  policy.tf32 = of_case.tf32 || c10::elementSize(of_case.compute()) < 4;
+  policy.tf32 = device.is_cuda() && (of_case.tf32 || c10::elementSize(of_case.compute()) < 4);
   return policy;
 }
 
@@ -116,7 +116,7 @@ struct BatchReference {
 BatchReference whole_batch(const LookedAtStep& step, std::int64_t drawn) {
   constexpr const char* pass = "forward_backward";
   std::vector<NamedTensor> usual = usual_outputs(step, drawn, pass);
-  OneSequence model(step, reference_policy(step.context.precision));
+  OneSequence model(step, reference_policy(step.context.precision, step.context.device));
   const std::int64_t batch = step.tokens.size(0);
   BatchReference made;
   for (std::int64_t i = 0; i < batch; ++i) {
@@ -142,7 +142,7 @@ Verification look_at_logits(const LookedAtStep& step, std::int64_t sequence) {
   const double tolerance = reference::tolerance(step.context.precision);
   const at::Tensor* logits = tensor_named(step.values, "logits");
   const auto usual = usual_outputs(step, sequence, "inference");
-  OneSequence model(step, reference_policy(step.context.precision));
+  OneSequence model(step, reference_policy(step.context.precision, step.context.device));
   const at::Tensor right = *tensor_named(model.called(sequence, "inference"), "logits");
   const double error = reference::deviation(*tensor_named(usual, "logits"), right).whole;
   reference::compare(found, "logits of sequence " + std::to_string(sequence),
