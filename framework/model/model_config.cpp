@@ -24,8 +24,8 @@ std::int64_t elements(const ParameterShape& shape) {
 
 void add_norm_shapes(std::vector<ParameterShape>& shapes, const ModelConfig& config,
                      const std::string& name) {
-  shapes.push_back({name + ".weight", {config.d_model}, Initial::ones});
-  if (config.norm_has_bias) shapes.push_back({name + ".bias", {config.d_model}, Initial::zeros});
+  shapes.push_back({name + ".weight", {config.d_model}, Initial::near_one});
+  if (config.norm_has_bias) shapes.push_back({name + ".bias", {config.d_model}, Initial::normal});
 }
 
 void add_block_shapes(std::vector<ParameterShape>& shapes, const ModelConfig& config,

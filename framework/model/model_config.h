@@ -43,7 +43,8 @@ std::vector<ParameterInfo> model_fields();
 // divide, heads that kv_heads do not divide, and an odd head size under RoPE.
 ModelConfig model_config(const Options& fields, Architecture architecture, std::int64_t context);
 
-enum class Initial { normal, ones, zeros };
+// near_one: of norms; at 1 itself one that leaves its weight out would be right.
+enum class Initial { normal, near_one };
 
 struct ParameterShape {
   std::string name;  // "blocks.0.attention.q.weight"

@@ -59,11 +59,8 @@ void draw(const at::Tensor& values, Initial initial, const at::Generator& genera
     case Initial::normal:
       values.normal_(0, initial_deviation, generator);
       break;
-    case Initial::ones:
-      values.fill_(1);
-      break;
-    case Initial::zeros:
-      values.zero_();
+    case Initial::near_one:
+      values.normal_(1, initial_deviation, generator);
       break;
   }
 }

@@ -195,5 +195,23 @@ TEST(Plan, SaysWhatWouldBeSkippedForWantOfLeave) {
   EXPECT_THAT(allowed.output, HasSubstr("0 would be skipped here"));
 }
 
+// As shells of some clusters give it.
+TEST(ASmallStack, IsEnoughForEveryCommandOfARun) {
+  const Folder folder;
+  folder.write("e.yaml",
+               "experiment: small\nworkload: norm\nmatrix: {n_cols: [64, 128]}\n"
+               "fixed: {device: cpu, rows: 32}\n"
+               "measure: {passes: [forward, backward], warmup: 1, samples: 2}\n"
+               "report: [{findings: [scaling, failures]}]\n");
+  for (const char* command : {"run e.yaml", "report latest", "list", "show workload/model_step",
+                              "plan e.yaml --filter 'sqrt((n_cols + 1) * 2) > 1'",
+                              "export latest --output results.jsonl"}) {
+    const std::string words =
+        std::string("ulimit -s 64; exec " ASSAY_BUILD_DIR "/bin/assay ") + command;
+    const Ended ended = program(folder.path(), {"sh", "-c", words});
+    EXPECT_EQ(ended.exit_code, 0) << command << ": " << ended.errors;
+  }
+}
+
 }  // namespace
 }  // namespace assay::test

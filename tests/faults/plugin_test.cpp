@@ -129,7 +129,8 @@ INSTANTIATE_TEST_SUITE_P(
                                   "^host memory ran out: [34]\\.[0-9]+ GiB in use, the limit of "
                                   "ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB$"},
                       PluginFault{"leak_tensors", "keeps a tensor of 4 MiB of each call", "ok",
-                                  "^$", "", "leak", kept_by_it("1[0-9]{2}\\.00", "tensors on the host")},
+                                  "^$", "", "leak",
+                                  kept_by_it("1[0-9]{2}\\.00", "tensors on the host")},
                       PluginFault{"leak_heap", "keeps 4 MiB of each call, from malloc", "ok", "^$",
                                   "", "leak", kept_by_it("1[0-9.]{4,}", "host memory")}),
     plugin_fault_name);
@@ -161,19 +162,20 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Later, Plugin,
     ::testing::Values(
-        PluginFault{"wrong_values",
-                    "is right at first, and returns wrong values from its ninth call on", "wrong",
-                    "^in a timed call: out \\(a sample\\) differs from the reference by 0\\.5, more than "
-                    "[0-9.e-]+$",
-                    "at_call: 9"},
+        PluginFault{
+            "wrong_values", "is right at first, and returns wrong values from its ninth call on",
+            "wrong",
+            "^in a timed call: out \\(a sample\\) differs from the reference by 0\\.5, more than "
+            "[0-9.e-]+$",
+            "at_call: 9"},
         PluginFault{"nan", "is right at first, and returns one NaN from its ninth call on", "wrong",
                     "^in a timed call: out holds NaN$", "at_call: 9"},
-        PluginFault{"unwritten",
-                    "is right at first, and returns unwritten buffers from its ninth call on",
-                    "wrong",
-                    "^in a timed call: out (\\(a sample\\) differs from the reference by [0-9.e+-]+, "
-                    "more than [0-9.e-]+|holds (NaN|infinity))$",
-                    "at_call: 9", "", "", false, true}),
+        PluginFault{
+            "unwritten", "is right at first, and returns unwritten buffers from its ninth call on",
+            "wrong",
+            "^in a timed call: out (\\(a sample\\) differs from the reference by [0-9.e+-]+, "
+            "more than [0-9.e-]+|holds (NaN|infinity))$",
+            "at_call: 9", "", "", false, true}),
     plugin_fault_name);
 
 }  // namespace

@@ -19,8 +19,7 @@ constexpr double beside_s = 50e-6;
 constexpr int most_tries = 5;
 
 double worst(const CaseContext& context, double seconds) {
-  return context.group.size == 1 ? seconds
-                                 : worst_of_ranks(context.group, context.device, seconds);
+  return context.group.size == 1 ? seconds : worst_of_ranks(context.group, context.device, seconds);
 }
 
 }  // namespace
