@@ -74,6 +74,7 @@ class Sampling {
   }
 
   Reading read() {
+    stopwatch_.announce(settings_.calls_per_sample * batch_);
     if (hooks_.before_reading) hooks_.before_reading(readings_);
     ++readings_;
     const double begin_s = now_s();

@@ -18,6 +18,8 @@ class Stopwatch {
   virtual double warm_up_s() = 0;
   // Called once between warm-up and first sample, also with a warm-up of 0.
   virtual void prepare() {}
+  // The next reading makes so many calls. Told ahead of Hooks::before_reading.
+  virtual void announce(int /*calls*/) {}
   // Seconds of `calls` calls, without untimed work between them.
   virtual double sample_s(int calls) = 0;
 };

@@ -57,14 +57,12 @@ void InputRenewal::restore() {
 void InputRenewal::renew_ahead() {
   if (!begun_) return;
   ++calls_;
-  spoil_outputs(false);
+  spoil_outputs();
   renew(true);
 }
 
 void InputRenewal::renew() {
-  if (!begun_) return;
-  spoil_outputs(true);
-  renew(false);
+  if (begun_) renew(false);
 }
 
 void InputRenewal::renew(bool of_before) {
@@ -79,16 +77,15 @@ void InputRenewal::renew(bool of_before) {
   }
 }
 
-// Ahead of `before` the last call's outputs, whose memory the next is likely to get; behind it
-// those that a backward must still write, which exist where a step keeps their memory.
-void InputRenewal::spoil_outputs(bool behind_before) {
-  if (!anew_ || (behind_before && pass_ != "backward")) return;
+// Ahead of `before` the last call's outputs, whose memory the next is likely to get. Behind it that
+// memory may hold what a captured backward still reads.
+void InputRenewal::spoil_outputs() {
+  if (!anew_) return;
   std::vector<NamedTensor> outputs;
   throw_unless_ok(program_.outputs(pass_, outputs));
-  std::uint64_t number = calls_ << 9 | (behind_before ? 256 : 0);
+  std::uint64_t number = calls_ << 8;
   for (const NamedTensor& output : outputs) {
     ++number;
-    if (behind_before && !output.name.starts_with("grad.")) continue;
     if (!has_memory(output.tensor) || !measure::is_renewable(output.tensor)) continue;
     if (!apart_from({output}).ok()) continue;
     measure::spoil(output.tensor.detach(), measure::mixed(~secret_ ^ number));

@@ -47,7 +47,7 @@ class InputRenewal {
   };
 
   void renew(bool of_before);
-  void spoil_outputs(bool behind_before);
+  void spoil_outputs();
 
   ProgramBoundary& program_;
   std::string pass_;

@@ -95,6 +95,7 @@ timing::Hooks hooks_among(const CaseContext& context, PassStopwatch& stopwatch) 
   timing::Hooks hooks;
   hooks.before_reading = [&](std::size_t) {
     stopwatch.look();
+    stopwatch.expect();
     if (context.group.size > 1) barrier(context.group);
   };
   if (context.group.size == 1) return hooks;

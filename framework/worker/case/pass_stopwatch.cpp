@@ -36,29 +36,32 @@ void PassStopwatch::prepare() {
 double PassStopwatch::sample_s(int calls) {
   for (const CalledProgram& called : parts_.programs) called.renewal->begin();
   calls_ = calls;
-  wanted_ = parts_.looks.wants(readings_++);
-  if (wanted_ && calls == 1) {
-    const std::size_t next = (parts_.clock.last() + 1) % parts_.programs.size();
-    throw_unless_ok(parts_.programs[next].program->expect_look(parts_.pass));
-  }
   const double s = parts_.clock.sample(calls);
   last_call_s_ = s / calls;
   if (parts_.after_sample) parts_.after_sample();
   return s;
 }
 
-bool PassStopwatch::look_at_last() {
-  if (!parts_.clock.holds_last()) return false;
+void PassStopwatch::expect() {
+  wanted_ = parts_.looks.wants(readings_++);
+  // Of several calls a look sees the last.
+  if (!wanted_ || announced_ > 1) return;
+  const std::size_t next = (parts_.clock.last() + 1) % parts_.programs.size();
+  throw_unless_ok(parts_.programs[next].program->expect_look(parts_.pass));
+}
+
+void PassStopwatch::look_at_last() {
+  // Another graph of a batch may have been the last: one more replay, of the same contents.
+  if (!parts_.clock.holds_last()) parts_.clock.settle();
   const CalledProgram& called = parts_.programs[parts_.clock.last()];
   parts_.looks.look(*called.program, *called.renewal);
-  return true;
 }
 
 void PassStopwatch::look() {
-  if (std::exchange(wanted_, false) && look_at_last()) {
-    read_untimed();
-    if (calls_ > 1 && parts_.rows_share_inputs) time_alone();
-  }
+  if (!std::exchange(wanted_, false)) return;
+  look_at_last();
+  read_untimed();
+  if (calls_ > 1 && parts_.rows_share_inputs) time_alone();
 }
 
 // Calls that share a reading share their inputs: what remembers them works once in a row.

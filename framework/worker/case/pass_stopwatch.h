@@ -40,6 +40,7 @@ class PassStopwatch final : public timing::Stopwatch {
   // Without a warm-up only a clock that captures may call anything before the first sample.
   void prepare() override;
   double prepared_s() const { return prepared_s_; }
+  void announce(int calls) override { announced_ = calls; }
   double sample_s(int calls) override;
 
   // Repeats the last reading only for its effects on caches and clocks.
@@ -47,18 +48,22 @@ class PassStopwatch final : public timing::Stopwatch {
   // Looks at the last reading if that is wanted; an untimed reading then brings back what the look
   // has pushed out of the caches. Call ahead of the next reading.
   void look();
+  // Whether the next reading is to be looked at, and keeps what a look at it needs. Call directly
+  // ahead of it, before ranks meet.
+  void expect();
   // At the end: looks at the last reading where it is wanted or nothing else was looked at.
   // Afterwards calls find the inputs as they were built.
   void conclude();
 
  private:
-  bool look_at_last();
+  void look_at_last();
   void time_alone();
   Status rows_agree() const;
 
   Parts parts_;
   std::size_t readings_ = 0;
-  bool wanted_ = false;  // a look at the last reading
+  bool wanted_ = false;  // a look at the last reading, or the next
+  int announced_ = 1;    // calls of the next reading
   int calls_ = 1;        // in the last reading
   double prepared_s_ = 0;
   double last_call_s_ = 0;  // of a call in the last reading

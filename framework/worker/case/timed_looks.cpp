@@ -20,6 +20,7 @@ namespace {
 constexpr int looks_at_least = 3;
 constexpr std::uint64_t one_in = 10;
 constexpr double most_of_the_time = 0.1;
+constexpr double cheap_s = 0.5;  // looks that took no longer together are not held to that share
 
 std::uint64_t rank_of(std::uint64_t secret, std::size_t reading) {
   return measure::mixed(secret ^ measure::mixed(reading));
@@ -58,17 +59,27 @@ bool TimedLooks::drawn_later(std::size_t reading) const {
   return reading == begin + rank_of(~plan_.secret, begin) % begin;
 }
 
-double TimedLooks::share_of_time() const {
-  const double share = beyond_three_s_ / std::max(measure::host_now_s() - begin_s_, 1e-9);
-  return plan_.worst_of_ranks ? plan_.worst_of_ranks(share) : share;
+double TimedLooks::worst_of_ranks(double value) const {
+  return plan_.worst_of_ranks ? plan_.worst_of_ranks(value) : value;
+}
+
+double TimedLooks::share_of_time(double looks_s) const {
+  return worst_of_ranks(looks_s / std::max(measure::host_now_s() - begin_s_, 1e-9));
+}
+
+// The first look is taken whatever it costs; a model's reference may take longer than all readings.
+bool TimedLooks::affordable() const {
+  if (facts_.looks.value_or(0) == 0) return true;
+  const double spent_s = facts_.looks_s.value_or(0);
+  return share_of_time(spent_s > cheap_s ? spent_s : 0) < most_of_the_time;
 }
 
 bool TimedLooks::wants(std::size_t reading) {
   if (!plan_.between) return false;
   const bool planned = reading < static_cast<std::size_t>(plan_.readings);
-  if (planned ? first_.contains(reading) : drawn_later(reading)) return true;
+  if (planned ? first_.contains(reading) : drawn_later(reading)) return affordable();
   return plan_.integrity == Integrity::full && rank_of(plan_.secret + 1, reading) % one_in == 0 &&
-         share_of_time() < most_of_the_time;
+         share_of_time(beyond_three_s_) < most_of_the_time;
 }
 
 Status TimedLooks::finite(const std::vector<NamedTensor>& outputs) const {
@@ -90,7 +101,8 @@ Status TimedLooks::compared(ProgramBoundary& program) {
   Verification found;
   Status status =
       program.look(plan_.pass, {.seed = measure::secret(), .device = plan_.device}, found);
-  if (status.outcome == Outcome::oom && !plan_.device.is_cpu()) {
+  const bool lacks_memory = worst_of_ranks(status.outcome == Outcome::oom ? 1 : 0) > 0;
+  if (lacks_memory && !plan_.device.is_cpu()) {
     measure::empty_cache(plan_.device);
     status = program.look(plan_.pass, {.seed = measure::secret(), .device = at::kCPU}, found);
     measure::empty_cache(plan_.device);
@@ -115,7 +127,8 @@ void TimedLooks::look(ProgramBoundary& program, const InputRenewal& renewal) {
   if (found.ok()) found = renewal.apart_from(outputs);
   if (found.ok()) found = finite(outputs);
   outputs.clear();
-  if (found.ok()) found = compared(program);
+  // All ranks compare, or none: the comparison has collectives.
+  if (worst_of_ranks(found.ok() ? 0 : 1) == 0) found = compared(program);
   if (!found.ok() && found.outcome != Outcome::wrong) throw_unless_ok(found);
   note(found);
   const std::int64_t looks = facts_.looks.value_or(0) + 1;

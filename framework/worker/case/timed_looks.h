@@ -30,8 +30,9 @@ class TimedLooks {
   explicit TimedLooks(Plan plan);
 
   // Whether the reading with this number is to be looked at: three of the planned ones, later one
-  // of each doubling of their number, and with `full` one in ten while all looks but three take
-  // less than a tenth of the time since the first.
+  // of each doubling of their number, of which those behind the first are left out while looks have
+  // taken half a second and a tenth of the time; and with `full` one in ten while all looks but
+  // three take less than a tenth of the time. All ranks ask together.
   bool wants(std::size_t reading);
 
   // Looks at what the last call of the program left. Throws what the program throws.
@@ -48,7 +49,9 @@ class TimedLooks {
   Status compared(ProgramBoundary& program);
   std::set<std::size_t> drawn_at_first() const;
   bool drawn_later(std::size_t reading) const;
-  double share_of_time() const;
+  double worst_of_ranks(double value) const;
+  double share_of_time(double looks_s) const;
+  bool affordable() const;
 
   Plan plan_;
   std::set<std::size_t> first_;

@@ -1,3 +1,4 @@
+#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
@@ -61,13 +62,32 @@ Verification compare_sample(const at::Tensor& a, const at::Tensor& b, const at::
   return verification;
 }
 
+// The process's modes are those of a policy while this lives.
+class NumericModes {
+ public:
+  NumericModes(const PrecisionPolicy& policy, const at::Device& device)
+      : blas_(at::globalContext().allowTF32CuBLAS()), dnn_(at::globalContext().allowTF32CuDNN()) {
+    model::set_numeric_modes(policy, device);
+  }
+  ~NumericModes() {
+    at::globalContext().setAllowTF32CuBLAS(blas_);
+    at::globalContext().setAllowTF32CuDNN(dnn_);
+  }
+  NumericModes(const NumericModes&) = delete;
+  NumericModes& operator=(const NumericModes&) = delete;
+
+ private:
+  bool blas_;
+  bool dnn_;
+};
+
 // c = a bᵀ, the product of a linear layer.
 class MatmulProgram final : public Program {
  public:
-  explicit MatmulProgram(const CaseContext& context) : shape_(shape_of(context)) {
+  explicit MatmulProgram(const CaseContext& context)
+      : shape_(shape_of(context)), modes_(policy_of(context), context.device) {
     const auto policy = policy_of(context);
     tolerance_ = reference::tolerance(policy);
-    model::set_numeric_modes(policy, context.device);
     const auto generator = model::seeded_generator(context.device, context.seed);
     const auto drawn = [&](std::int64_t rows) {
       return at::randn({rows, shape_.k}, generator, at::TensorOptions().device(context.device))
@@ -106,6 +126,7 @@ class MatmulProgram final : public Program {
  private:
   double tolerance_ = 0;
   Shape shape_;
+  NumericModes modes_;
   at::Tensor a_;  // [m, k]
   at::Tensor b_;  // [n, k]
   at::Tensor c_;  // [m, n]

@@ -47,7 +47,7 @@ PrecisionPolicy reference_policy(const PrecisionPolicy& of_case, at::Device devi
   PrecisionPolicy policy;
   const bool fine = of_case.compute() == at::kDouble;
   policy.parameters = fine ? at::kDouble : at::kFloat;
-  policy.tf32 = device.is_cuda() && (of_case.tf32 || c10::elementSize(of_case.compute()) < 4);
+  policy.tf32 = device.is_cuda() && c10::elementSize(of_case.compute()) < 4;
   return policy;
 }
 
