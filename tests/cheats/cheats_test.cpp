@@ -32,6 +32,9 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) { retur
 void expect_as_in_the_table(const Verdict& verdict, const Cheat& cheat) {
   const std::string& expected = cheat.says.at(verdict.level);
   if (expected == unrecorded) return;
+  // On a busy machine what a cheat puts off may end before anybody looks: it has gained nothing.
+  const bool gained = verdict.shown_s < verdict.honest_s;
+  if ((verdict.says == nothing || verdict.says == kept) && !gained) return;
   EXPECT_EQ(verdict.says, expected)
       << cheat.name << " at " << verdict.level << ": " << verdict.reason << "\nshown "
       << verdict.shown_s << " s, its twin takes " << verdict.honest_s << " s";
