@@ -52,6 +52,9 @@ class CallRotation {
   void align() {
     if (timed_.align) timed_.align();
   }
+  void meet() const {
+    if (timed_.meet) timed_.meet();
+  }
   double worst_of_ranks(double value) const {
     return timed_.worst_of_ranks ? timed_.worst_of_ranks(value) : value;
   }

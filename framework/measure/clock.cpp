@@ -57,6 +57,7 @@ class WallClock final : public Clock {
     for (int i = 0; i < calls; ++i) {
       const auto& run = rotation_.next();
       synchronize(device_);
+      rotation_.meet();
       const double begin_s = host_now_s();
       run();
       synchronize(device_);
@@ -86,6 +87,7 @@ class WallClock final : public Clock {
   double in_a_row_s(int calls) {
     rotation_.next();
     synchronize(device_);
+    rotation_.meet();
     const auto& in_a_row = rotation_.calls()[rotation_.last()].in_a_row;
     const double begin_s = host_now_s();
     in_a_row(calls);

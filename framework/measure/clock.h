@@ -38,6 +38,9 @@ struct TimedCalls {
   // Enqueues what lets all ranks begin at once, directly ahead of a reading between events; may be
   // empty. `wall` takes its ranks as they come.
   std::function<void()> align = {};
+  // Waits for all ranks, directly ahead of a reading by `wall`: what goes before them may have
+  // taken each rank another time. May be empty.
+  std::function<void()> meet = {};
   // The largest of all ranks' values: how often a call is repeated must not differ between ranks
   // that take part in it. Empty where there is one rank.
   std::function<double(double)> worst_of_ranks = {};

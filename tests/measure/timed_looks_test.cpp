@@ -93,6 +93,69 @@ TEST(TimedLooks, TellHonestWorkFromWhatIsNone) {
   }
 }
 
+// x = 2 x in place, for contents that it renews itself; or nothing.
+class DoublingInPlace final : public ProgramBoundary {
+ public:
+  explicit DoublingInPlace(bool works) : works_(works) {}
+  std::vector<std::uint64_t> numbers;
+
+  Status before(const std::string&) noexcept override { return {}; }
+  Status run(const std::string&) noexcept override {
+    if (works_) x_ *= 2;
+    return {};
+  }
+  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
+  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
+  Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
+    tensors = {{"x", x_}};
+    return {};
+  }
+  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
+  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
+  Status renew(const std::string&, std::uint64_t number, int& inputs) noexcept override {
+    numbers.push_back(number);
+    x_.fill_(contents());
+    inputs = 1;
+    return {};
+  }
+  Status look(const std::string&, const Look&, Verification& found) noexcept override {
+    const double error = (x_ - 2 * contents()).abs().max().item<double>();
+    found = {.checked = true, .error = error, .tolerance = 0, .worst = "x"};
+    return {};
+  }
+
+ private:
+  double contents() const { return 1 + static_cast<double>(numbers.back() % 1000); }
+
+  bool works_;
+  at::Tensor x_ = at::ones({100});
+};
+
+TEST(TimedLooks, LeaveRenewalToAProgramWhoseCallsWriteOverTheirInputs) {
+  for (const bool works : {true, false}) {
+    DoublingInPlace program(works);
+    InputRenewal renewal(program, "forward", 77, Integrity::fast);
+    EXPECT_TRUE(renewal.renews());
+    EXPECT_EQ(renewal.inputs(), 1);
+    renewal.share(5);
+    TimedLooks looks({.pass = "forward", .secret = 5, .readings = 2});
+    renewal.renew_ahead();  // not begun: as built
+    renewal.begin();
+    for (int call = 0; call < 2; ++call) {
+      renewal.renew_ahead();
+      renewal.renew();
+      throw_unless_ok(program.run("forward"));
+      looks.look(program, renewal);
+    }
+    renewal.restore();
+    EXPECT_EQ(looks.status().ok(), works) << looks.status().reason;
+    ASSERT_EQ(program.numbers.size(), 4u);
+    EXPECT_EQ(program.numbers[0], 0u);
+    EXPECT_NE(program.numbers[1], program.numbers[2]);
+    EXPECT_EQ(program.numbers[3], 0u);
+  }
+}
+
 std::vector<std::size_t> wanted(std::uint64_t secret, int planned, std::size_t readings) {
   TimedLooks looks({.pass = "forward", .secret = secret, .readings = planned});
   std::vector<std::size_t> found;

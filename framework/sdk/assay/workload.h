@@ -88,6 +88,13 @@ class Program {
   // Tensors that may be changed between calls; none: every call starts from the same. The same
   // tensors in every call of the pass, which must leave them as they are.
   virtual std::vector<ProgramInput> inputs(const std::string& /*pass*/) { return {}; }
+  // For inputs that a call writes over, or whose reference follows from all ranks' contents: the
+  // program renews them itself. Called ahead of before() of each timed call, or of calls in a row,
+  // untimed and outside of captures. The contents, outputs included, follow from the number, which
+  // is secret until then and the same on all ranks; 0: as they were built. look() then also tells
+  // whether a call changed an input that it may not. Returns how many inputs it renews, also where
+  // the pass has not been called yet; 0: none.
+  virtual int renew(const std::string& /*pass*/, std::uint64_t /*number*/) { return 0; }
   // Whether run() writes all of outputs() anew whatever their memory held; in "backward" those
   // named "grad.…". The worker then writes NaN there between calls.
   virtual bool writes_outputs_anew(const std::string& /*pass*/) { return false; }

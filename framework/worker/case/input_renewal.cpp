@@ -31,10 +31,11 @@ bool has_memory(const at::Tensor& tensor) {
 
 InputRenewal::InputRenewal(ProgramBoundary& program, std::string pass, std::uint64_t secret,
                            Integrity integrity)
-    : program_(program), pass_(std::move(pass)), secret_(secret) {
+    : program_(program), pass_(std::move(pass)), secret_(secret), common_(secret) {
   std::vector<ProgramInput> inputs;
   throw_unless_ok(program_.inputs(pass_, inputs));
   throw_unless_ok(program_.writes_outputs_anew(pass_, anew_));
+  throw_unless_ok(program_.renew(pass_, 0, by_program_));
   for (ProgramInput& input : inputs) {
     input.tensor = input.tensor.detach();
     if (!measure::is_renewable(input.tensor)) continue;
@@ -52,11 +53,16 @@ void InputRenewal::restore() {
     measure::renew(renewed.input.tensor, renewed.input.below, renewed.contents, {});
     renewed.contents = {};
   }
+  if (by_program_ > 0) throw_unless_ok(program_.renew(pass_, 0, by_program_));
 }
 
 void InputRenewal::renew_ahead() {
   if (!begun_) return;
   ++calls_;
+  if (by_program_ > 0) {
+    const std::uint64_t number = measure::mixed(common_ ^ measure::mixed(calls_));
+    throw_unless_ok(program_.renew(pass_, number | 1, by_program_));
+  }
   spoil_outputs();
   renew(true);
 }

@@ -22,8 +22,12 @@ class InputRenewal {
   InputRenewal(ProgramBoundary& program, std::string pass, std::uint64_t secret,
                Integrity integrity);
 
-  bool renews() const { return !inputs_.empty(); }
-  std::int64_t inputs() const { return static_cast<std::int64_t>(inputs_.size()); }
+  // Of contents that a program renews itself: a number that all ranks share.
+  void share(std::uint64_t common) { common_ = common; }
+
+  bool renews() const { return inputs() > 0; }
+  bool by_program() const { return by_program_ > 0; }
+  std::int64_t inputs() const { return static_cast<std::int64_t>(inputs_.size()) + by_program_; }
 
   // Until begin(), and from restore() on, calls find the inputs as they were built.
   void begin() { begun_ = true; }
@@ -52,6 +56,8 @@ class InputRenewal {
   ProgramBoundary& program_;
   std::string pass_;
   std::uint64_t secret_;
+  std::uint64_t common_;
+  int by_program_ = 0;  // inputs that the program renews itself
   bool anew_ = false;
   bool begun_ = false;
   std::uint64_t calls_ = 0;

@@ -104,11 +104,11 @@ timing::Hooks hooks_among(const CaseContext& context, PassStopwatch& stopwatch) 
 }
 
 TimedLooks::Plan looks_planned(const PassToMeasure& what, const timing::SamplingSettings& settings,
-                               const std::function<double(double)>& worst) {
+                               std::uint64_t secret, const std::function<double(double)>& worst) {
   const CaseContext& context = what.composition.context;
   return {.pass = what.pass,
           .integrity = what.integrity,
-          .secret = common_number(context.group, context.device, measure::mixed(what.secret)),
+          .secret = secret,
           .readings = settings.target > 0 ? settings.min_samples : settings.samples,
           // Without a warm-up a look would warm up what the next sample is to show cold.
           .between = settings.warmup > 0 && what.renewal.renews(),
@@ -226,6 +226,9 @@ measure::TimedCalls calls_of(const PassToMeasure& what, const GuardedStep& step,
       context.group.size == 1 && !each_anew};
   timed.align = alignment_on_device(context);
   timed.worst_of_ranks = worst_among(context);
+  if (context.group.size > 1 && what.renewal.by_program()) {
+    timed.meet = [&group = context.group] { barrier(group); };
+  }
   for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
     timed.calls.push_back(timed_call(rotation.steps()[i], rotation.tracer(i), rotation.program(i),
                                      rotation.renewal(i), what.pass));
@@ -265,7 +268,12 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
       phases.add(last == 0 ? *tracer : *rotation.tracer(last - 1));
     };
   }
-  TimedLooks looks(looks_planned(what, settings, worst_among(context)));
+  const std::uint64_t secret =
+      common_number(context.group, context.device, measure::mixed(what.secret));
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    programs[i].renewal->share(measure::mixed(~secret ^ i));
+  }
+  TimedLooks looks(looks_planned(what, settings, secret, worst_among(context)));
   PassStopwatch stopwatch(
       {.clock = *clock,
        .wall = *wall,

@@ -16,6 +16,10 @@ class ProgramBoundary : public Boundary {
   virtual Status inputs(const std::string& /*pass*/, std::vector<ProgramInput>&) noexcept {
     return {};
   }
+  virtual Status renew(const std::string& /*pass*/, std::uint64_t /*number*/,
+                       int& /*inputs*/) noexcept {
+    return {};
+  }
   virtual Status writes_outputs_anew(const std::string& /*pass*/, bool&) noexcept { return {}; }
   virtual Status expect_look(const std::string& /*pass*/) noexcept { return {}; }
   virtual Status look(const std::string& /*pass*/, const Look&, Verification&) noexcept {
@@ -65,6 +69,9 @@ class ProgramGuard final : public Guard<Program, ProgramBoundary> {
   }
   Status inputs(const std::string& pass, std::vector<ProgramInput>& inputs) noexcept override {
     return guarded([&] { inputs = plugin_->inputs(pass); });
+  }
+  Status renew(const std::string& pass, std::uint64_t number, int& inputs) noexcept override {
+    return guarded([&] { inputs = plugin_->renew(pass, number); });
   }
   Status writes_outputs_anew(const std::string& pass, bool& anew) noexcept override {
     return guarded([&] { anew = plugin_->writes_outputs_anew(pass); });
