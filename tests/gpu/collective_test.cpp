@@ -83,8 +83,18 @@ TEST_F(GpuCollective, CallsInARowLeaveWhatOneCallLeaves) {
         throw_unless_ok(program->before(pass));
         throw_unless_ok(program->run_in_a_row(pass, 1));
         const auto once = test::output(*program, pass);
+        throw_unless_ok(program->before(pass));
         throw_unless_ok(program->run_in_a_row(pass, 200));
         EXPECT_EQ(test::output(*program, pass), once) << pass << " by " << layer;
+        int renewed = 0;
+        throw_unless_ok(program->renew(pass, 11, renewed));
+        throw_unless_ok(program->before(pass));
+        throw_unless_ok(program->run_in_a_row(pass, 200));
+        Verification found;
+        throw_unless_ok(program->look(pass, {}, found));
+        EXPECT_TRUE(found.checked);
+        EXPECT_EQ(found.error, 0) << pass << " by " << layer;
+        EXPECT_NE(test::output(*program, pass), once) << pass << " by " << layer;
       }
     }
   });

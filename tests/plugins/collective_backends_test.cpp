@@ -65,6 +65,49 @@ TEST(LoneCalls, OfSumsInPlaceStayFinite) {
   });
 }
 
+// Leaves the second element of sums as it is, once it has summed for a while. Agreements between
+// the ranks, in doubles, stay.
+class Forgetful final : public c10d::Backend {
+ public:
+  explicit Forgetful(c10::intrusive_ptr<c10d::Backend> backend)
+      : Backend(backend->getRank(), backend->getSize()), backend_(std::move(backend)) {}
+  const std::string getBackendName() const override { return backend_->getBackendName(); }
+  Work allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    const at::Tensor kept = tensors.front()[1].clone();
+    backend_->allreduce(tensors, options)->wait();
+    if (++calls_ > 6 && getRank() == 0) tensors.front()[1].copy_(kept);
+    return c10::make_intrusive<test::DoneWork>();
+  }
+  Work _allgather_base(at::Tensor& out, at::Tensor& in,
+                       const c10d::AllgatherOptions& options) override {
+    return backend_->_allgather_base(out, in, options);
+  }
+  Work barrier(const c10d::BarrierOptions& options) override { return backend_->barrier(options); }
+
+ private:
+  c10::intrusive_ptr<c10d::Backend> backend_;
+  int calls_ = 0;
+};
+
+// Wrong on one rank, and both end.
+TEST(LoneCalls, AreLookedAt) {
+  test::on_ranks(2, [](const Group& group) {
+    Group forgetful = group;
+    forgetful.backend = c10::make_intrusive<Forgetful>(group.backend);
+    const auto tested = test::collective_case(forgetful, 1000, {{"lone_calls", test::integer(20)}});
+    const auto program = test::build(tested);
+    throw_unless_ok(program->before("all_reduce"));
+    throw_unless_ok(program->run("all_reduce"));
+    PluginDescription description;
+    throw_unless_ok(test::entry("workload", "collective", "collective").describe(description));
+    worker::CaseRecorder recorder(0, "", {});
+    recorder.begin("all_reduce", "it", description.workload.metrics);
+    const Status status = program->record("all_reduce", recorder);
+    EXPECT_EQ(status.outcome, Outcome::wrong);
+    EXPECT_NE(status.reason.find("in a lone call"), std::string::npos) << status.reason;
+  });
+}
+
 // Receives what it sent itself.
 class Echo final : public c10d::Backend {
  public:

@@ -8,6 +8,7 @@
 #include "collective_case.h"
 #include "described.h"
 #include "recorded.h"
+#include "remembering_backend.h"
 #include "spoilt_backend.h"
 
 namespace assay {
@@ -164,7 +165,8 @@ TEST(CollectiveWorkload, DerivesWhatItCounts) {
   });
 }
 
-// A sum in place would have left fp32's range after 128 calls on two ranks.
+// A sum in place would have left fp32's range after 128 calls on two ranks, had they not buffers of
+// their own.
 TEST(CollectiveWorkload, CallsInARowStayFinite) {
   on_ranks(2, [](const Group& group) {
     for (const char* placement : {"in_place", "auto"}) {
@@ -178,6 +180,7 @@ TEST(CollectiveWorkload, CallsInARowStayFinite) {
         throw_unless_ok(program->before(pass));
         throw_unless_ok(program->run_in_a_row(pass, 1));
         const auto once = test::output(*program, pass);
+        throw_unless_ok(program->before(pass));
         throw_unless_ok(program->run_in_a_row(pass, calls));
         const auto often = test::output(*program, pass);
         EXPECT_EQ(often, once) << pass << " " << placement;
@@ -187,7 +190,8 @@ TEST(CollectiveWorkload, CallsInARowStayFinite) {
   });
 }
 
-// Three slots of 16 bytes; four calls in a row use the first one twice, and each holds the result.
+// Three slots of 16 bytes; four calls in a row use the first one twice, and each holds the result,
+// whose inputs go on where those of the slot before end.
 TEST(CollectiveWorkload, CallsInARowMoveThroughTheSpan) {
   on_ranks(2, [](const Group& group) {
     const auto tested =
@@ -201,7 +205,7 @@ TEST(CollectiveWorkload, CallsInARowMoveThroughTheSpan) {
     const at::Tensor all = first.as_strided({12}, {1}, 0);
     for (std::int64_t i = 0; i < 12; ++i) {
       constexpr float expected[] = {0, 1, 5, 6};
-      EXPECT_EQ(all[i].item<float>(), expected[i % 4]) << i;
+      EXPECT_EQ(all[i].item<float>(), expected[i % 4] + i / 4 * 4) << i;
     }
   });
 }
@@ -226,17 +230,119 @@ TEST(CollectiveWorkload, RecordsLoneCallsOfEveryRankAndTheirSkew) {
   });
 }
 
+Verification looked_at(ProgramBoundary& program, const std::string& pass) {
+  Verification found;
+  throw_unless_ok(program.look(pass, {}, found));
+  return found;
+}
+
+// A row of calls with new contents, as the worker makes it.
+void call_renewed(ProgramBoundary& program, const std::string& pass, std::uint64_t number,
+                  int calls) {
+  int renewed = 0;
+  throw_unless_ok(program.renew(pass, number, renewed));
+  EXPECT_EQ(renewed, 1);
+  throw_unless_ok(program.before(pass));
+  if (calls > 0) {
+    throw_unless_ok(program.run_in_a_row(pass, calls));
+  } else {
+    throw_unless_ok(program.run(pass));
+  }
+}
+
+// 70'000 bytes are more than a period of the pattern; five calls in a row, or one.
+TEST(CollectiveWorkload, RenewedCallsAgreeWithTheReferenceOfAllRanks) {
+  on_ranks(3, [](const Group& group) {
+    for (const char* dtype : {"fp32", "bf16"}) {
+      for (const char* placement : {"auto", "in_place"}) {
+        for (const int calls : {0, 5}) {
+          const auto tested = collective_case(group, 70'000,
+                                              {{"dtype", std::string(dtype)},
+                                               {"placement", std::string(placement)},
+                                               {"calls", test::integer(calls)}});
+          for (const auto& pass : test::collectives) {
+            if (placement == std::string("in_place") &&
+                (pass == "all_to_all" || pass == "send_recv")) {
+              continue;
+            }
+            const auto program = test::build(tested);
+            Values last;
+            for (const std::uint64_t number : {7u, 8u, 0u}) {
+              call_renewed(*program, pass, number, calls);
+              const auto found = looked_at(*program, pass);
+              EXPECT_TRUE(found.checked);
+              EXPECT_EQ(found.error, 0) << pass << " " << dtype << " " << placement << " " << calls;
+              const auto left = test::output(*program, pass);
+              EXPECT_TRUE(left.empty() || left != last) << pass;
+              last = left;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+// What is left out in the row's last call only, or in all that follow the first, is seen.
+TEST(CollectiveWorkload, ACallThatLeavesOutWorkIsNoticed) {
+  on_ranks(2, [](const Group& group) {
+    for (const auto& pass : test::collectives) {
+      for (const int left_out : {4, 5}) {
+        Group lazy = group;
+        const auto backend = c10::make_intrusive<test::RememberingBackend>(group.backend, left_out);
+        lazy.backend = backend;
+        const auto tested = collective_case(lazy, 1000, {{"calls", test::integer(5)}});
+        const auto program = test::build(tested);
+        call_renewed(*program, pass, 3, 5);
+        const auto found = looked_at(*program, pass);
+        const bool leaves_something = pass != "reduce" || group.rank == 0;
+        const bool is_root = pass == "broadcast" && group.rank == 0;
+        EXPECT_EQ(found.error > found.tolerance, left_out < 5 && leaves_something && !is_root)
+            << pass << " on rank " << group.rank;
+      }
+    }
+  });
+}
+
+// The calls of a row share a buffer there: a sum in place would grow.
+TEST(CollectiveWorkload, SumsInPlaceAreNotRenewedWhereTheSpanIsTooShort) {
+  on_ranks(2, [](const Group& group) {
+    const auto tested =
+        collective_case(group, 16, {{"calls", test::integer(4)}, {"span", test::integer(48)}});
+    const auto program = test::build(tested);
+    int renewed = 7;
+    throw_unless_ok(program->renew("all_reduce", 5, renewed));
+    EXPECT_EQ(renewed, 0);
+    throw_unless_ok(program->renew("all_gather", 5, renewed));
+    EXPECT_EQ(renewed, 1);
+  });
+}
+
+// Rows of 1 GiB at most: three calls of 300 MiB, and one of more than that.
+TEST(CollectiveWorkload, ARowIsAsLongAsItsBuffersAllow) {
+  on_ranks(2, [](const Group& group) {
+    for (const auto& [mebibytes, expected] : {std::pair{1, 20}, std::pair{300, 3}, {2000, 1}}) {
+      const auto tested =
+          collective_case(group, std::int64_t{mebibytes} << 20, {{"calls", test::integer(20)}});
+      int calls = 0;
+      throw_unless_ok(test::build(tested)->calls_in_a_row("all_reduce", calls));
+      EXPECT_EQ(calls, expected) << mebibytes;
+    }
+  });
+}
+
 double estimated_bytes(const Options& parameters) {
   return test::memory_estimate("workload", "collective", "collective", parameters);
 }
 
 // A case does not hold what is left out at its default.
 TEST(CollectiveWorkload, EstimatesItsBuffers) {
-  EXPECT_EQ(estimated_bytes({{"size", test::integer(1000)}}), 2000);
+  EXPECT_EQ(estimated_bytes({{"size", test::integer(1000)}}), 40'000);
+  EXPECT_EQ(estimated_bytes({{"size", test::integer(1 << 30)}}), 2.0 * (1 << 30));
   EXPECT_EQ(estimated_bytes({{"size", test::integer(1000)}, {"span", test::integer(5000)}}), 10000);
   EXPECT_EQ(
       estimated_bytes({{"size", test::integer(1000)}, {"placement", std::string("in_place")}}),
-      1000);
+      20'000);
 }
 
 }  // namespace

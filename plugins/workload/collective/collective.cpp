@@ -60,8 +60,9 @@ class CollectiveWorkload final : public Workload {
             choice_parameter("dtype", "fp32", {"fp32", "fp16", "bf16"}, "Dtype of the elements.")),
         left_out_at_default(integer_parameter(
             "calls", 20, 0, 100'000,
-            "Calls in a row, whose mean is one sample (-n of nccl-tests). 0: each call is timed "
-            "alone, from a barrier on.")),
+            "Calls in a row, whose mean is one sample (-n of nccl-tests); fewer where their "
+            "buffers "
+            "would take more than 1 GiB. 0: each call is timed alone, from a barrier on.")),
         left_out_at_default(integer_parameter("lone_calls", 200, 0, 100'000,
                                               "Further calls, each from a common start, for "
                                               "latency and skew; at least 5, and no more "
@@ -69,7 +70,8 @@ class CollectiveWorkload final : public Workload {
         left_out_at_default(bytes_parameter(
             "span", 0, 0,
             "Bytes of the buffers through which the calls of a row move on, as nccl-tests does "
-            "below the largest size of its sweep. Up to `size`: all use the same.")),
+            "below the largest size of its sweep. Up to `size`: all use the same. 0: each has "
+            "its own.")),
     };
   }
 
@@ -89,7 +91,9 @@ class CollectiveWorkload final : public Workload {
   }
 
   static std::string memory_estimate() {
-    return "if(placement == in_place, 1, 2) * if(span > size, span, size)";
+    return fmt::format(
+        "if(placement == in_place, 1, 2) * max(size, if(span > 0, span, min(size * calls, {})))",
+        collective::most_bytes_of_a_row);
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {

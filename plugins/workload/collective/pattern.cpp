@@ -2,11 +2,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/empty.h>
 #include <assay/plugin.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "measure/content_pattern.h"
 
 namespace assay::collective {
 
@@ -15,6 +17,7 @@ namespace {
 constexpr std::int64_t least_cycle = 97;
 constexpr std::int64_t longest_cycle = 2039;  // prime; a pattern's period is its square
 constexpr std::int64_t step_of_rank = 5;
+constexpr std::int64_t drawn_elements = least_cycle * least_cycle;
 
 bool is_prime(std::int64_t number) {
   for (std::int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
@@ -45,10 +48,25 @@ std::int64_t exact_up_to(at::ScalarType dtype) {
 }
 
 // i + i / c: the same only after c * c elements, so that shares of equal length differ.
-at::Tensor base(at::Device device, std::int64_t first, std::int64_t count, std::int64_t cycle) {
-  const auto i =
-      at::arange(first, first + count, at::TensorOptions().dtype(at::kLong).device(device));
-  return i + i.div(cycle, "floor");
+at::Tensor built(int rank, std::int64_t cycle) {
+  const auto i = at::arange(cycle * cycle, at::TensorOptions().dtype(at::kLong));
+  return (i + i.div(cycle, "floor") + step_of_rank * rank).remainder(cycle);
+}
+
+at::Tensor drawn(std::uint64_t number, int rank, std::int64_t values) {
+  at::Tensor drawn = at::empty({drawn_elements}, at::TensorOptions().dtype(at::kLong));
+  auto* element = drawn.mutable_data_ptr<std::int64_t>();
+  const std::uint64_t key =
+      measure::mixed(measure::mixed(number) + static_cast<std::uint64_t>(rank));
+  for (std::int64_t i = 0; i < drawn_elements; ++i) {
+    element[i] = static_cast<std::int64_t>(measure::mixed(key ^ static_cast<std::uint64_t>(i)) %
+                                           static_cast<std::uint64_t>(values));
+  }
+  return drawn;
+}
+
+at::Tensor repeated_to(std::int64_t count, const at::Tensor& values) {
+  return values.repeat({(count + values.numel() - 1) / values.numel()}).narrow(0, 0, count);
 }
 
 }  // namespace
@@ -63,20 +81,25 @@ Pattern::Pattern(at::ScalarType dtype, int ranks)
   }
 }
 
-at::Tensor Pattern::values(const at::Tensor& base, int rank) const {
-  return (base + step_of_rank * rank).remainder(cycle_).remainder(values_);
+at::Tensor Pattern::values(std::uint64_t number, int rank) const {
+  if (number == 0) return built(rank, cycle_).remainder(values_);
+  return repeated_to(period(), drawn(number, rank, values_));
 }
 
-at::Tensor Pattern::of_rank(at::Device device, int rank, std::int64_t first,
+at::Tensor Pattern::repeated(const at::Tensor& values, at::Device device,
+                             std::int64_t count) const {
+  return repeated_to(std::min(count, at_once) + period(), values.to(dtype_).to(device));
+}
+
+at::Tensor Pattern::of_rank(at::Device device, std::uint64_t number, int rank,
                             std::int64_t count) const {
-  return values(base(device, first, count, cycle_), rank).to(dtype_);
+  return repeated(values(number, rank), device, count);
 }
 
-at::Tensor Pattern::sum(at::Device device, std::int64_t first, std::int64_t count) const {
-  const at::Tensor of_all = base(device, first, count, cycle_);
-  at::Tensor sum = at::zeros_like(of_all);
-  for (int rank = 0; rank < ranks_; ++rank) sum += values(of_all, rank);
-  return sum.to(dtype_);
+at::Tensor Pattern::sum(at::Device device, std::uint64_t number, std::int64_t count) const {
+  at::Tensor sum = values(number, 0);
+  for (int rank = 1; rank < ranks_; ++rank) sum = sum + values(number, rank);
+  return repeated(sum, device, count);
 }
 
 }  // namespace assay::collective

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "measure/device.h"
 #include "workload/collective/lone.h"
@@ -73,12 +75,26 @@ bool CollectiveProgram::in_place(const Operation& operation) const {
   return settings_.placement == "in_place";
 }
 
+Shape CollectiveProgram::shape(const Operation& operation) const {
+  return shape_of(operation, settings_.bytes,
+                  static_cast<std::int64_t>(c10::elementSize(settings_.dtype)), group_.size);
+}
+
+std::int64_t CollectiveProgram::number_of_slots(const Operation& operation) const {
+  const auto element_size = static_cast<std::int64_t>(c10::elementSize(settings_.dtype));
+  const std::int64_t bytes = settings_.span_bytes > 0 ? settings_.span_bytes : most_bytes_of_a_row;
+  return std::clamp<std::int64_t>(bytes / (shape(operation).whole * element_size), 1,
+                                  std::max(settings_.calls_in_a_row, 1));
+}
+
+bool CollectiveProgram::adds_up_in_a_row(const Operation& operation) const {
+  return operation.reduces && in_place(operation) && settings_.span_bytes > 0 &&
+         settings_.calls_in_a_row > number_of_slots(operation);
+}
+
 // Slots lie one behind another, as far as `span` goes, as nccl-tests' do in its largest buffer.
 std::vector<Slot> CollectiveProgram::allocate(const Operation& operation) const {
-  const auto element_size = static_cast<std::int64_t>(c10::elementSize(settings_.dtype));
-  const std::int64_t within_span = settings_.span_bytes / (shape_.whole * element_size);
-  const std::int64_t number =
-      std::clamp<std::int64_t>(within_span, 1, std::max(settings_.calls_in_a_row, 1));
+  const std::int64_t number = number_of_slots(operation);
   const auto options = at::TensorOptions().dtype(settings_.dtype).device(device_);
   const auto buffer = [&](std::int64_t last) {
     return at::empty({(number - 1) * shape_.whole + last}, options);
@@ -103,54 +119,92 @@ void CollectiveProgram::use(const std::string& pass) {
   slots_.clear();
   pass_.clear();
   const Operation& wanted = operation(pass);
-  shape_ = shape_of(wanted, settings_.bytes,
-                    static_cast<std::int64_t>(c10::elementSize(settings_.dtype)), group_.size);
+  shape_ = shape(wanted);
   slots_ = allocate(wanted);
   calls_ = layer_->calls(wanted, shape_, slots_);
-  fill(wanted, settings_.calls_in_a_row > 0 && sums_in_place(wanted));
+  tile_ = pattern_.of_rank(device_, 0, group_.rank, shape_.in);
+  number_ = 0;
+  zeros_ = adds_up_in_a_row(wanted);
+  fill(wanted, slots_.size());
   pass_ = pass;
 }
 
-bool CollectiveProgram::sums_in_place(const Operation& operation) const {
-  return operation.reduces && in_place(operation);
+bool CollectiveProgram::sends(const Operation& operation) const {
+  return std::string_view(operation.name) != "broadcast" || group_.rank == 0;
 }
 
-// What a call leaves unwritten is NaN.
-void CollectiveProgram::fill(const Operation& operation, bool with_zeros) {
-  const bool sends = std::string(operation.name) != "broadcast" || group_.rank == 0;
-  for (const Slot& slot : slots_) {
+void CollectiveProgram::take_contents(std::uint64_t number) {
+  if (number == number_) return;
+  tile_.copy_(pattern_.of_rank(device_, number, group_.rank, shape_.in));
+  number_ = number;
+}
+
+// The first slots. What a call leaves unwritten is NaN. A slot's contents go on where those of the
+// one before it end.
+void CollectiveProgram::fill(const Operation& operation, std::size_t slots) {
+  for (std::size_t i = 0; i < slots; ++i) {
+    const Slot& slot = slots_[i];
     slot.out.fill_(std::numeric_limits<double>::quiet_NaN());
-    if (with_zeros) {
+    if (zeros_) {
       slot.in.zero_();
-    } else if (sends) {
-      pattern_.for_each_part(
-          slot.in, 0,
-          [&](std::int64_t first, std::int64_t count) {
-            return pattern_.of_rank(device_, group_.rank, first, count);
-          },
-          [](at::Tensor part, const at::Tensor& values) { part.copy_(values); });
+    } else if (sends(operation)) {
+      pattern_.for_each_part(slot.in, static_cast<std::int64_t>(i) * shape_.whole, tile_,
+                             [](at::Tensor part, const at::Tensor& values) { part.copy_(values); });
     }
   }
+  used_ = 0;
 }
 
+// Replays of a captured call use the first slot without being seen here.
 void CollectiveProgram::before(const std::string& pass) {
   const bool is_filled = pass != pass_;
   use(pass);
-  if (!is_filled && settings_.calls_in_a_row == 0) fill(operation(pass), /*with_zeros=*/false);
+  const Operation& called = operation(pass);
+  const bool restores = settings_.calls_in_a_row == 0 || in_place(called);
+  if (!is_filled && restores) fill(called, used_slots());
 }
 
 void CollectiveProgram::run(const std::string& pass) {
   use(pass);
+  used_ = std::max<std::size_t>(used_, 1);
   calls_->launch(0);
   calls_->wait();
 }
 
-int CollectiveProgram::calls_in_a_row(const std::string&) { return settings_.calls_in_a_row; }
+int CollectiveProgram::calls_in_a_row(const std::string& pass) {
+  if (settings_.calls_in_a_row == 0 || settings_.span_bytes > 0) return settings_.calls_in_a_row;
+  return static_cast<int>(number_of_slots(operation(pass)));
+}
 
 void CollectiveProgram::run_in_a_row(const std::string& pass, int calls) {
   use(pass);
+  used_ = std::max(used_, static_cast<std::size_t>(calls));
   stream_.on_it([&] { calls_->in_a_row(calls); });
   stream_.await();
+}
+
+int CollectiveProgram::renew(const std::string& pass, std::uint64_t number) {
+  const Operation& renewed = operation(pass);
+  if (adds_up_in_a_row(renewed)) return 0;
+  if (number == 0 && pass != pass_) return 1;  // will be built so
+  use(pass);
+  take_contents(number);
+  fill(renewed, slots_.size());
+  return 1;
+}
+
+Verification CollectiveProgram::look(const std::string& pass, const Look&) {
+  Verification verification;
+  if (zeros_) return verification;
+  const Operation& called = operation(pass);
+  if (sends(called) && !in_place(called)) {
+    for (std::size_t i = 0; i < used_slots(); ++i) {
+      compare_part(slots_[i].in, static_cast<std::int64_t>(i) * shape_.whole, tile_,
+                   "an input behind the call", verification);
+    }
+  }
+  compare(pass, verification);
+  return verification;
 }
 
 std::vector<NamedTensor> CollectiveProgram::outputs(const std::string& pass) {
@@ -163,39 +217,52 @@ std::vector<NamedTensor> CollectiveProgram::outputs(const std::string& pass) {
 std::vector<Count> CollectiveProgram::counts(const std::string& pass) {
   const Operation& counted = operation(pass);
   const auto element_size = static_cast<std::int64_t>(c10::elementSize(settings_.dtype));
-  const Shape shape = shape_of(counted, settings_.bytes, element_size, group_.size);
-  const auto bytes = static_cast<double>(shape.whole * element_size);
+  const auto bytes = static_cast<double>(shape(counted).whole * element_size);
   return {{"bytes", "", bytes}, {"bus_bytes", "", bytes * counted.bus_factor(group_.size)}};
 }
 
 void CollectiveProgram::record(const std::string& pass, Recorder& recorder) {
   if (settings_.lone_calls == 0) return;
   use(pass);
-  // Lone calls restore nothing either.
-  const bool refills = settings_.calls_in_a_row == 0 && sums_in_place(operation(pass));
-  if (refills) fill(operation(pass), /*with_zeros=*/true);
+  const bool in_a_row = std::exchange(zeros_, false);
   measure::synchronize(device_);
-  stream_.on_it(
-      [&] { record_lone_calls(*calls_, group_, device_, settings_.lone_calls, recorder); });
-  if (refills) fill(operation(pass), /*with_zeros=*/false);
+  const Operation& called = operation(pass);
+  LoneWork work;
+  work.renew = [&](std::uint64_t number) {
+    take_contents(number);
+    fill(called, 1);
+    used_ = 1;
+  };
+  work.look = [&] { return look(pass, {}); };
+  stream_.on_it([&] {
+    record_lone_calls(*calls_, work, group_, device_, settings_.lone_calls, recorder);
+    take_contents(0);
+    zeros_ = in_a_row;
+    fill(called, slots_.size());
+  });
+  measure::synchronize(device_);
 }
 
-void CollectiveProgram::compare_part(at::Tensor values, const Source& source,
+void CollectiveProgram::compare_part(const at::Tensor& values, std::int64_t first,
+                                     const at::Tensor& tile, const char* name,
                                      Verification& verification) const {
-  const auto make = [&](std::int64_t first, std::int64_t count) {
-    return source.rank == of_all ? pattern_.sum(device_, first, count)
-                                 : pattern_.of_rank(device_, source.rank, first, count);
-  };
-  pattern_.for_each_part(values, source.first, make,
+  pattern_.for_each_part(values, first, tile,
                          [&](const at::Tensor& part, const at::Tensor& expected) {
                            if (verification.checked || at::equal(part, expected)) return;
-                           reference::compare(verification, "out", part, expected, 0);
+                           reference::compare(verification, name, part, expected, 0);
                          });
 }
 
 void CollectiveProgram::compare(const std::string& pass, Verification& verification) {
   for (const Source& source : sources_of(operation(pass), shape_, group_.rank, group_.size)) {
-    compare_part(slots_.front().out.narrow(0, source.begin, source.count), source, verification);
+    const at::Tensor tile = source.rank == of_all
+                                ? pattern_.sum(device_, number_, source.count)
+                                : pattern_.of_rank(device_, number_, source.rank, source.count);
+    for (std::size_t i = 0; i < used_slots(); ++i) {
+      compare_part(slots_[i].out.narrow(0, source.begin, source.count),
+                   source.first + static_cast<std::int64_t>(i) * shape_.whole, tile, "out",
+                   verification);
+    }
   }
   if (!verification.checked) verification = {.checked = true, .worst = "out"};  // nothing differs
 }
