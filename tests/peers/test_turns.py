@@ -3,12 +3,19 @@
 import io
 import json
 import unittest
+import unittest.mock
 
 from test_assay_peer import NORM, SETTINGS, LibraryNorm, assay_peer
+
+from assay_peer import timed_looks
 
 
 class InTurns(unittest.TestCase):
     def measure(self, turns, **settings):
+        with unittest.mock.patch.object(timed_looks.TimedLooks, "wants", lambda _, at: at == 1):
+            return self.measured(turns, **settings)
+
+    def measured(self, turns, **settings):
         """(lines sent, calls of `run` before each line)."""
         text, calls = io.StringIO(), []
 
@@ -36,8 +43,9 @@ class InTurns(unittest.TestCase):
         lines, calls = self.measure(turns, **{"measure.samples": 5, "measure.warmup": 3})
         self.assertEqual([line["turn"] for line in lines if "turn" in line],
                          [{"pass": "forward", "taken": taken, "planned": 5} for taken in (0, 2, 4)])
-        # 3 warm-up calls; an uncounted one and two samples; two samples.
-        self.assertEqual(calls, [3, 6, 8])
+        # 3 warm-up calls; an uncounted one and two samples, the second with an untimed one behind
+        # the look at it; two samples.
+        self.assertEqual(calls, [3, 7, 9])
         series = next(line["series"] for line in lines if "series" in line)
         self.assertEqual(len(series["samples"]), 5)
 

@@ -25,7 +25,7 @@ except ImportError as missing:
           flush=True)
     sys.exit(0)
 
-from .case import Case, Unsupported
+from .case import Case, Unsupported, Wrong
 from .operations import Attention, Norm, OperationProgram
 from .program import Program
 from .serving import Output, answer, serve
@@ -33,4 +33,4 @@ from .tensors import poison
 from .turns import Turns
 
 __all__ = ["Attention", "Case", "Norm", "OperationProgram", "Output", "Program", "Turns",
-           "Unsupported", "answer", "poison", "serve"]
+           "Unsupported", "Wrong", "answer", "poison", "serve"]

@@ -9,6 +9,10 @@ class Unsupported(Exception):
     """The variant cannot do what the case asks: the cell shows N/A with this reason."""
 
 
+class Wrong(Exception):
+    """A timed call has not done its work: the pass is `wrong` with this reason."""
+
+
 class Case:
     """One case: `parameters` and `presets` as the host sent them, and the passes to measure."""
 

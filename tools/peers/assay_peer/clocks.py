@@ -151,11 +151,13 @@ def middle_mean(values):
 CLOCKS = {clock.name: clock for clock in (WallClock, CudaEventClock)}
 
 
-def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_sample, turns=None):
+def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_sample, turns=None,
+              looks=None):
     """(seconds of the first call, name of its clock, seconds of each sample). The wall clock times
     the warm-up calls; with a warm-up of 0 the first sample contains the first call, and no call
     prepares the clock. A turn after other cases begins with a sample that does not count, since
-    their data is in the caches; the first turn only after a warm-up."""
+    their data is in the caches; the first turn only after a warm-up. `looks`, the TimedLooks that
+    `program` then is, sees some readings; each of these is followed by one that does not count."""
     wall = WallClock(device)
     warm = [wall.sample(program, pass_name, 1) for _ in range(warmup)]
     if warm:
@@ -165,7 +167,14 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
         after_others = turns is not None and turns.wait(pass_name, done, samples)
         if after_others and (done > 0 or warm):
             clock.sample(program, pass_name, calls_per_sample)
+        looked_at = looks is not None and looks.wants(done)
+        if looked_at:
+            looks.expect(calls_per_sample)
         taken.append(clock.sample(program, pass_name, calls_per_sample))
+        if looked_at:
+            looks.look()
+            if done + 1 < samples:
+                clock.sample(program, pass_name, 1)
     return (warm[0], wall.name, taken) if warm else (taken[0], clock.name, taken)
 
 

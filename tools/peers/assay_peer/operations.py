@@ -5,6 +5,7 @@ import torch
 
 from .case import Unsupported
 from .program import Program
+from .references import compare_attention, compare_norm
 from .tensors import poison
 
 DTYPES = {
@@ -70,14 +71,23 @@ class OperationProgram(Program):
                                     for leaf in self.leaves.values()))
         self.before(pass_name)
         self.run(pass_name)
+        return {"inputs": self.inputs(pass_name), "outputs": self.outputs(pass_name)}
+
+    def inputs(self, pass_name):
+        inputs = dict(self.leaves)
+        if pass_name in ("backward", "forward_backward"):
+            inputs["dout"] = self.dout
+            if self.dsum is not None:
+                inputs["dsum"] = self.dsum
+        return inputs
+
+    def read_before(self, pass_name):
+        return tuple(self.leaves) if pass_name == "backward" else ()
+
+    def outputs(self, pass_name):
         gradients = {f"grad.{name}": leaf.grad for name, leaf in self.leaves.items()
                      if leaf.grad is not None}
-        inputs = dict(self.leaves)
-        if gradients:
-            inputs["dout"] = self.dout
-        if gradients and self.dsum is not None:
-            inputs["dsum"] = self.dsum
-        return {"inputs": inputs, "outputs": {**self._results, **gradients}}
+        return {**(self._results or {}), **gradients}
 
     def release(self):
         self._results = None
@@ -123,6 +133,9 @@ class Attention(OperationProgram):
 
     def call(self):
         return {"out": self.forward(*self.leaves.values())}
+
+    def look(self, pass_name, comparison):
+        compare_attention(self, self.outputs(pass_name), comparison)
 
     def counts(self, pass_name):
         batch, heads, length, d_head = self.shape
@@ -172,6 +185,9 @@ class Norm(OperationProgram):
             return {"out": self.forward(self.leaves["x"], *vectors)}
         total, out = self.add_forward(self.leaves["residual"], self.leaves["x"], *vectors)
         return {"out": out, "sum": total}
+
+    def look(self, pass_name, comparison):
+        compare_norm(self, self.outputs(pass_name), comparison)
 
     def counts(self, pass_name):
         rows, n_cols = self.shape

@@ -11,10 +11,11 @@ import traceback
 import torch
 
 from . import standard_streams
-from .case import Case, Unsupported
+from .case import Case, Unsupported, Wrong
 from .caches import flush_of
 from .clocks import CLOCKS, observe_memory, time_pass
 from .tensors import write_exchange
+from .timed_looks import TimedLooks
 from .turns import Turns
 
 # Outcomes that PyTorch reports only in the message of a RuntimeError.
@@ -52,6 +53,9 @@ class Output:
     def unchecked(self, pass_name, reason):
         self._write({"unchecked": {"pass": pass_name, "reason": reason}})
 
+    def looks(self, pass_name, facts):
+        self._write({"looks": {"pass": pass_name, **facts}})
+
     def done(self):
         versions = {"python": platform.python_version(), "torch": torch.__version__}
         if torch.version.cuda:
@@ -66,14 +70,21 @@ def measure_pass(case, program, pass_name, output, turns=None):
     """Reports after the whole pass: one that fails has an outcome and no figures."""
     clock = CLOCKS[case.require("measure.clock", *CLOCKS)](case.device, flush_of(case))
     clock_name = clock.name
-    first, first_clock, samples = time_pass(
-        clock, case.device, program, pass_name, warmup=int(case.get("measure.warmup", 5)),
-        samples=int(case.get("measure.samples", 10)),
-        calls_per_sample=int(case.get("measure.calls_per_sample", 1)), turns=turns)
-    del clock  # and its flush buffer, which is not the case's memory
+    warmup, samples = int(case.get("measure.warmup", 5)), int(case.get("measure.samples", 10))
+    looks = TimedLooks(case, program, pass_name, samples, warmup)
+    try:
+        first, first_clock, taken = time_pass(
+            clock, case.device, looks, pass_name, warmup, samples,
+            int(case.get("measure.calls_per_sample", 1)), turns, looks)
+    finally:
+        looks.end()
+    facts = looks.facts()
+    del clock, looks  # and the flush buffer, which is not the case's memory
     memory = observe_memory(case.device, program, pass_name) if case.device.type == "cuda" else ()
     counts = program.counts(pass_name)
-    output.series(pass_name, "time", "s", samples, clock=clock_name)
+    output.series(pass_name, "time", "s", taken, clock=clock_name)
+    if facts is not None:
+        output.looks(pass_name, facts)
     output.series(pass_name, "first_call_time", "s", [first], clock=first_clock)
     for metric, value in zip(("memory_before", "peak_memory"), memory):
         output.series(pass_name, metric, "byte", [value])
@@ -102,6 +113,8 @@ def reported_as_outcome(passes, output):
         yield
     except Unsupported as problem:
         outcome, reason = "unsupported", str(problem)
+    except Wrong as problem:
+        outcome, reason = "wrong", str(problem)
     except torch.OutOfMemoryError as problem:
         outcome, reason = "oom", str(problem).splitlines()[0]
     except Exception as problem:  # any other exception of the variant
