@@ -14,6 +14,8 @@ import torch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from model_look import (
+    Textbook, compare_gradients, compare_logits, compare_loss, compare_movement)
 from transformer import (
     NORMS, Transformer, kv_heads_of, library_attention, naive_attention, rotate, rotate_in_reals)
 
@@ -69,10 +71,12 @@ class ModelStep(Program):
                                     int(case.require("seq_len")))
         batch, length = self.sizes.batch, self.sizes.length
         with self.device:
+            architecture = case.require("architecture", "swiglu", "gelu")
+            norm = NORMS[case.require("norm", *NORMS)]
+            self.textbook = functools.partial(Textbook, self, architecture, norm)
             self.model = Transformer(
-                self.sizes.model, case.require("architecture", "swiglu", "gelu"), length,
-                naive_attention if self.attention == "naive" else library_attention,
-                NORMS[case.require("norm", *NORMS)],
+                self.sizes.model, architecture, length,
+                naive_attention if self.attention == "naive" else library_attention, norm,
                 rotate_in_reals if self.compiled else rotate)
             self.tokens = torch.randint(self.sizes.model["vocab_size"], (batch, length))
             self.targets = torch.randint(self.sizes.model["vocab_size"], (batch, length))
@@ -83,6 +87,9 @@ class ModelStep(Program):
         self.loss_of = torch.compile(self.loss, mode=mode) if self.compiled else self.loss
         self.max_grad_norm = float(case.get("max_grad_norm", 0))
         self.pending = None  # the loss a backward starts from
+        self.logits = None  # of an inference
+        self.stepped_from = None  # the parameters that a train step has changed, while looked at
+        self.may_overflow = self.scaler.is_enabled()
 
     @functools.cached_property
     def checked(self):
@@ -117,7 +124,7 @@ class ModelStep(Program):
     def run(self, pass_name):
         if pass_name == "inference":
             with torch.no_grad(), self.settings():
-                self.logits_of(self.tokens)
+                self.logits = self.logits_of(self.tokens)
         elif pass_name == "forward":
             self.pending = self.forward()
         elif pass_name == "backward":
@@ -131,6 +138,44 @@ class ModelStep(Program):
                 torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_grad_norm)
             self.scaler.step(self.optimizer)
             self.scaler.update()
+
+    def inputs(self, pass_name):
+        below = self.sizes.model["vocab_size"]
+        tokens = {"tokens": (self.tokens, below)}
+        return tokens if pass_name == "inference" else tokens | {"targets": (self.targets, below)}
+
+    def read_before(self, pass_name):
+        return ("tokens", "targets") if pass_name == "backward" else ()
+
+    def outputs(self, pass_name):
+        made = {"logits": self.logits, "loss": self.pending} | {
+            f"grad.{name}": parameter.grad for name, parameter in self.model.named_parameters()}
+        return {name: tensor for name, tensor in made.items() if tensor is not None}
+
+    def ahead_of_look(self, pass_name):
+        if pass_name == "train_step":  # on the host, which leaves the device's memory as it is
+            self.stepped_from = {name: parameter.detach().cpu().clone()
+                                 for name, parameter in self.model.named_parameters()}
+
+    def look(self, pass_name, comparison):
+        own = dict(self.model.named_parameters())
+        before, self.stepped_from = self.stepped_from, None
+        if before is not None:
+            before = {name: parameter.to(self.device) for name, parameter in before.items()}
+        textbook = self.textbook(before or own)
+        if pass_name == "inference":
+            return compare_logits(textbook, self.logits, comparison)
+        compare_loss(textbook, self.pending, self.sizes.batch, comparison)
+        if pass_name == "forward":
+            return
+        # The scaler's step has unscaled the gradients of a train step.
+        scale = 1.0 if pass_name == "train_step" else self.scaler.get_scale()
+        gradients = {name: parameter.grad / scale for name, parameter in own.items()
+                     if parameter.grad is not None}
+        most_norm = self.max_grad_norm if pass_name == "train_step" else 0
+        compare_gradients(textbook, gradients, self.sizes.batch, most_norm, comparison)
+        if before is not None and not self.scaler.is_enabled():
+            compare_movement(own, before, self.optimizer, comparison)
 
     def exchange(self, pass_name):
         poison(self.device, 256 << 20)
@@ -165,7 +210,7 @@ class ModelStep(Program):
         return {"parameters": sum(parameter.numel() for parameter in self.model.parameters())}
 
     def release(self):
-        self.pending = None
+        self.pending = self.logits = None
         self.optimizer.zero_grad(set_to_none=True)
 
 

@@ -1,0 +1,141 @@
+"""What a look compares a model's timed call with: the same parameters and tokens through textbook
+operations, eager, in fp32. Those in the case's precision tell how large an error may be."""
+
+import contextlib
+import random
+
+import torch
+from torch.nn import functional as F
+
+from assay_peer import Wrong
+from transformer import Transformer, naive_attention, rotate
+
+LOSS_FACTOR, LOSS_FLOOR = 4, 0.05
+LOGITS_FACTOR, LOGITS_FLOOR = 2, 0.125
+GRADIENT_FACTOR, GRADIENT_FLOOR = 4, 2  # beside so many tolerances
+MOVEMENT_ALLOWANCE, ELEMENTS = 1e-3, 64
+
+
+def relative(value, right):
+    distance, size = ((x.detach().double().norm()) for x in (value - right, right))
+    return (distance / size if size > 0 else distance).item()
+
+
+@contextlib.contextmanager
+def exact_products():
+    own = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(own)
+
+
+class Textbook:
+    """The model of a step, sequence by sequence. `parameters`: those of the call, by name."""
+
+    def __init__(self, step, architecture, norm, parameters):
+        with torch.device("meta"):
+            self._model = Transformer(step.sizes.model, architecture, step.sizes.length,
+                                      naive_attention, norm, rotate)
+        self._model.tables = step.model.tables
+        self._step = step
+        self.parameters = {name: parameter.detach().requires_grad_()
+                           for name, parameter in parameters.items()}
+
+    def logits(self, sequence, narrow=False):
+        tokens = self._step.tokens[sequence:sequence + 1]
+        narrowed = narrow and self._step.autocast is not None
+        with contextlib.ExitStack() as stack:
+            if narrowed:
+                stack.enter_context(torch.autocast(tokens.device.type, dtype=self._step.autocast))
+            else:
+                stack.enter_context(torch.autocast(tokens.device.type, enabled=False))
+            if not narrow:
+                stack.enter_context(exact_products())
+            return torch.func.functional_call(self._model, self.parameters, (tokens,))
+
+    def loss(self, sequence, narrow=False):
+        targets = self._step.targets[sequence]
+        return F.cross_entropy(self.logits(sequence, narrow)[0].float(), targets)
+
+    def gradients(self, sequence, narrow=False):
+        """(loss, gradients by name) of one sequence."""
+        with torch.enable_grad():
+            loss = self.loss(sequence, narrow)
+        with contextlib.nullcontext() if narrow else exact_products():
+            found = torch.autograd.grad(loss, list(self.parameters.values()), allow_unused=True)
+        return loss.detach(), {
+            name: torch.zeros_like(parameter) if gradient is None else gradient.float()
+            for (name, parameter), gradient in zip(self.parameters.items(), found)}
+
+
+def compare_logits(textbook, logits, comparison):
+    """Of a drawn sequence."""
+    sequence = random.SystemRandom().randrange(len(logits))
+    with torch.no_grad():
+        right = textbook.logits(sequence)
+        usual = relative(textbook.logits(sequence, narrow=True).float(), right)
+    comparison.judge(f"logits of sequence {sequence}",
+                     relative(logits[sequence:sequence + 1].float(), right),
+                     LOGITS_FACTOR * usual + LOGITS_FLOOR * comparison.tolerance, usual)
+
+
+def compare_loss(textbook, loss, batch, comparison):
+    with torch.no_grad():
+        right = torch.stack([textbook.loss(i) for i in range(batch)]).double()
+        near = torch.stack([textbook.loss(i, narrow=True) for i in range(batch)]).double()
+    usual = ((near - right).square().mean().sqrt() / right.mean()).item()
+    comparison.judge("loss", relative(loss.double(), right.mean()),
+                     LOSS_FACTOR * usual + LOSS_FLOOR * comparison.tolerance, usual)
+
+
+def clip(gradients, most):
+    norm = torch.stack([gradient.norm() for gradient in gradients.values()]).norm()
+    factor = (most / (norm + 1e-6)).clamp(max=1.0)
+    return {name: gradient * factor for name, gradient in gradients.items()}
+
+
+def compare_gradients(textbook, gradients, batch, most_norm, comparison):
+    """gradients: of the call, unscaled. most_norm: to which it has clipped them; 0: it has not."""
+    if not all(gradient.isfinite().all() for gradient in gradients.values()):
+        return  # a loss scale that was too large: the step is skipped
+    drawn = random.SystemRandom().randrange(batch)
+    _, near = textbook.gradients(drawn, narrow=True)
+    right, usual = {}, {}
+    for sequence in range(batch):
+        _, own = textbook.gradients(sequence)
+        if sequence == drawn:
+            usual = {name: relative(near.pop(name), gradient) for name, gradient in own.items()}
+        for name, gradient in own.items():
+            right[name] = right.get(name, 0) + gradient / batch
+    if most_norm > 0:
+        right = clip(right, most_norm)
+    for name, gradient in right.items():
+        if name not in gradients:
+            raise Wrong(f"grad.{name} is missing")
+        comparison.judge(
+            f"grad.{name}", relative(gradients[name], gradient),
+            GRADIENT_FACTOR * usual[name] + GRADIENT_FLOOR * comparison.tolerance, usual[name])
+
+
+def compare_movement(parameters, before, optimizer, comparison):
+    """The step of some elements of each parameter from AdamW's (Loshchilov and Hutter 2019), with
+    the moments that it has left."""
+    group = optimizer.param_groups[0]
+    rate, (beta1, beta2) = group["lr"], group["betas"]
+    moved, right = [], []
+    for name, parameter in parameters.items():
+        state = optimizer.state.get(parameter)
+        if not state:
+            raise Wrong(f"the optimizer has made no step of {name}")
+        at = torch.randint(parameter.numel(), (ELEMENTS,), device=parameter.device)
+        old, new, first, second = (
+            x.detach().flatten()[at].double()
+            for x in (before[name], parameter, state["exp_avg"], state["exp_avg_sq"]))
+        steps = float(state["step"])
+        root = (second / (1 - beta2 ** steps)).sqrt() + group["eps"]
+        moved.append(new - old)
+        right.append(-rate * (group["weight_decay"] * old + first / (1 - beta1 ** steps) / root))
+    comparison.judge("the parameters' step", relative(torch.cat(moved), torch.cat(right)),
+                     MOVEMENT_ALLOWANCE)
