@@ -88,11 +88,65 @@ TEST_F(ExternalTest, TheExampleOfThePageIsMeasuredAndVerified) {
                 found[fmt::format("naive {} {}", pass, metric)]["samples"]);
     }
   }
-  EXPECT_THAT(folder_.read("results/try-1/report.md"), Not(HasSubstr("not verified")));
+  const std::string report = folder_.read("results/try-1/report.md");
+  EXPECT_THAT(report, Not(HasSubstr("not verified")));
+  EXPECT_THAT(report, Not(HasSubstr("self-timed")));
+  EXPECT_THAT(report, HasSubstr("integrity fast"));
+}
+
+TEST_F(ExternalTest, ItsTimedCallsHaveNewInputsAndAreLookedAt) {
+  command_.insert(command_.end(), {"--set", "measure.integrity=full"});
+  ASSERT_EQ(run().exit_code, 0);
+  nlohmann::json context;  // in one series of each case
+  for (auto& [name, series] : results(folder_.path())) {
+    if (!name.starts_with("chunked") || !series["provenance"].contains("case")) continue;
+    context = series["provenance"]["case"]["context"];
+  }
+  for (const char* pass : {"forward", "backward"}) {
+    auto timed = context["verification"][pass]["timed"];
+    ASSERT_TRUE(timed.is_object()) << context;
+    EXPECT_EQ(timed["integrity"], "full") << context;
+    EXPECT_GE(timed["looks"].get<int>(), 3);
+    EXPECT_EQ(timed["renewed_inputs"], pass == std::string("forward") ? 3 : 4);
+    EXPECT_LE(timed["error"].get<double>(), timed["tolerance"].get<double>());
+  }
+}
+
+TEST_F(ExternalTest, OneThatRemembersIsWrong) {
+  const Ended ended = run("serve(Chunked)",
+                          "honest, known = Chunked.forward, {}\n"
+                          "def forward(self, q, k, v):\n"
+                          "    if q.data_ptr() not in known:\n"
+                          "        known[q.data_ptr()] = honest(self, q, k, v)\n"
+                          "    return known[q.data_ptr()].clone()\n"
+                          "Chunked.forward = forward\n"
+                          "serve(Chunked)");
+  EXPECT_EQ(ended.exit_code, 1) << ended.errors;
+  const auto time = results(folder_.path())["chunked forward time"];
+  EXPECT_EQ(time["outcome"], "wrong");
+  EXPECT_THAT(time["reason"], HasSubstr("in a timed call: out differs from the reference by"));
+}
+
+TEST_F(ExternalTest, WithoutLooksItIsSelfTimedAndWinsNoSentence) {
+  const Ended ended = run("serve(Chunked)",
+                          "from assay_peer import Program\n"
+                          "Chunked.look = Program.look\n"
+                          "serve(Chunked)");
+  EXPECT_EQ(ended.exit_code, 0) << ended.errors;
+  EXPECT_EQ(results(folder_.path())["chunked forward time"]["outcome"], "ok");
+  const std::string report = folder_.read("results/try-1/report.md");
+  EXPECT_THAT(report, HasSubstr("**† self-timed** (2 of 4 results"));
+  EXPECT_THAT(report, Not(HasSubstr("chunked is ")));
 }
 
 TEST_F(ExternalTest, AWrongResultIsNoTime) {
-  const Ended ended = run("* self.scale", "* self.scale * 1.1");
+  // Without looks: the worker finds it in the tensors that are handed over.
+  const Ended ended = run("serve(Chunked)",
+                          "from assay_peer import Program\n"
+                          "right = Chunked.forward\n"
+                          "Chunked.forward = lambda self, q, k, v: 1.1 * right(self, q, k, v)\n"
+                          "Chunked.look = Program.look\n"
+                          "serve(Chunked)");
   EXPECT_EQ(ended.exit_code, 1) << ended.errors;
   auto found = results(folder_.path());
   const auto& time = found["chunked forward time"];

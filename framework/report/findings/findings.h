@@ -44,7 +44,7 @@ struct Figure {
 inline constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision",
                                                      "communication", "compile"};
 
-// An iteration takes as long as its slowest rank.
+// An iteration takes as long as its slowest rank. Without self-timed figures: they win no sentence.
 std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
                                const std::string& metric, Centre centre);
 

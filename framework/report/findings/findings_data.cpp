@@ -49,6 +49,7 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
     if (const auto error = error_of(ranks, centre, std)) figure.error = *error;
     figure.unverified = !why_unverified(records, {id}).empty();
     for (const store::Mark& mark : marks_of(records, {id})) figure.marks.insert(mark.mark);
+    if (figure.marks.contains(store::self_timed)) continue;
     figures.push_back(figure);
   }
   return figures;

@@ -97,6 +97,7 @@ std::string settings_of(const store::Run& run) {
   std::map<std::string, std::string> same;
   std::vector<std::string> differing, clocks;
   std::set<std::string> levels;
+  bool self_timed = false;
   const std::set<std::string> idle = idle_settings(run);
   for (const store::CaseResult& result : run.cases) {
     for (const auto& [name, value] : result.parameters) {
@@ -107,6 +108,8 @@ std::string settings_of(const store::Run& run) {
       const auto [at, added] = same.try_emplace(setting, text);
       if (!added && at->second != text) differing.push_back(at->first);
     }
+    self_timed = self_timed ||
+                 std::ranges::count(result.facts.marks, store::self_timed, &store::Mark::mark) > 0;
     for (const auto& [pass, verified] : result.facts.verification) {
       if (!verified.timed.integrity.empty()) levels.insert(verified.timed.integrity);
     }
@@ -123,8 +126,8 @@ std::string settings_of(const store::Run& run) {
   }
   if (!clocks.empty()) {
     parts.push_back("clock " + join(clocks, " and "));
-    parts.push_back(levels.empty() ? "before integrity"
-                                   : "integrity " + join({levels.begin(), levels.end()}, " and "));
+    const std::string integrity = "integrity " + join({levels.begin(), levels.end()}, " and ");
+    parts.push_back(!levels.empty() ? integrity : self_timed ? "self-timed" : "before integrity");
   }
   return join(parts, ", ");
 }

@@ -1,5 +1,7 @@
 #include "run/external/exchange.h"
 
+#include "store/records/marks.h"
+
 namespace assay::run {
 
 namespace {
@@ -31,6 +33,18 @@ void take_finding(ExternalEnd& external, const std::string& pass, const CaseEnd&
                   .unit = "s",
                   .outcome = found.outcome == Outcome::ok ? Outcome::error : found.outcome,
                   .reason = "verifying the exchanged tensors: " + found.reason});
+  }
+}
+
+// Nobody has seen what a program did while it timed itself, unless it tells of looks.
+void mark_self_timed(CaseEnd& end) {
+  for (const store::Series& series : end.series) {
+    const bool is_time = series.metric == "time" && series.part.empty();
+    if (!is_time || series.outcome != Outcome::ok) continue;
+    const auto verified = end.facts.verification.find(series.pass);
+    if (verified != end.facts.verification.end() && verified->second.timed.looks) continue;
+    end.facts.marks.push_back({store::self_timed, series.pass,
+                               "a program timed itself, and its timed calls were not looked at"});
   }
 }
 
@@ -74,6 +88,7 @@ CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::str
     end.facts.unverified[series.pass] =
         variant + ": " + (has_reason ? reason->second : external.without_exchange);
   }
+  mark_self_timed(end);
   end.interrupted = end.interrupted || found.interrupted;
   return std::move(external.end);
 }

@@ -62,6 +62,7 @@ void ExternalAnswers::take_line(std::string_view line, const ActivityListener& l
   if (json->contains("turn")) take_turn_wanted((*json)["turn"]);
   if (json->contains("series")) take_series((*json)["series"], listener);
   if (json->contains("check")) take_check((*json)["check"]);
+  if (json->contains("looks")) take_looks((*json)["looks"]);
   if (json->contains("unchecked")) {
     const nlohmann::json& unchecked = (*json)["unchecked"];
     result_.unverified[string_at(unchecked, "pass")] = string_at(unchecked, "reason");
@@ -132,6 +133,14 @@ void ExternalAnswers::take_check(const nlohmann::json& json) {
                     file));
   }
   result_.exchanged.push_back({pass, (folder_ / file).string()});
+}
+
+void ExternalAnswers::take_looks(const nlohmann::json& json) {
+  auto looks = looks_from_json(json, case_.request);
+  if (!looks) return refuse(looks.error().text());
+  store::TimedLooksFacts& known = result_.end.facts.verification[string_at(json, "pass")].timed;
+  if (known.looks) return refuse("the program told of its looks at a pass more than once");
+  known = std::move(*looks);
 }
 
 void ExternalAnswers::cut_short(Outcome outcome, std::string reason) {

@@ -63,6 +63,7 @@ class ExternalAnswers {
   void take_turn_wanted(nlohmann::json json);
   void take_series(const nlohmann::json& json, const ActivityListener& listener);
   void take_check(const nlohmann::json& json);
+  void take_looks(const nlohmann::json& json);
   void require_every_pass();
   void require_granted_samples();
   void add_sampling_facts();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "statistics/median_interval.h"
 #include "store/records/intake.h"
@@ -71,6 +73,29 @@ std::string what_is_wrong(const store::Series& series, const wire::CaseRequest& 
   return {};
 }
 
+double number_at(const nlohmann::json& json, const char* name) {
+  const nlohmann::json& number = member_of(json, name);
+  return number.is_number() ? number.get<double>() : std::nan("");
+}
+
+// Of the level, of how many looks there were, and of what they found.
+std::string what_is_wrong_with_looks(const store::TimedLooksFacts& facts,
+                                     const wire::CaseRequest& request) {
+  const std::string asked = store::text_of(request.parameters, "measure.integrity");
+  const std::string level = asked.empty() ? "fast" : asked;  // the case leaves out the default
+  if (facts.integrity != level) {
+    return fmt::format("were at the level '{}', the case asks for '{}'", printable(facts.integrity),
+                       level);
+  }
+  if (facts.looks.value_or(0) < 1) return "are none";
+  if (facts.renewed_inputs.value_or(0) < 1) return "were at calls without a renewed input";
+  if (!(*facts.error >= 0 && *facts.error <= *facts.tolerance && std::isfinite(*facts.tolerance))) {
+    return fmt::format("found an error of {}, their tolerance is {}", *facts.error,
+                       *facts.tolerance);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_external_series(const store::Series& series, const wire::CaseRequest& request) {
@@ -79,6 +104,26 @@ Result<void> check_external_series(const store::Series& series, const wire::Case
   return fail(ExitCode::some_case_not_ok,
               fmt::format("what the program reported as '{}' of '{}' {}", series.metric,
                           series.pass, wrong));
+}
+
+Result<store::TimedLooksFacts> looks_from_json(const nlohmann::json& json,
+                                               const wire::CaseRequest& request) {
+  const std::string pass = string_at(json, "pass");
+  store::TimedLooksFacts facts = {
+      .integrity = string_at(json, "integrity"),
+      .renewed_inputs = integer_from_json(member_of(json, "renewed_inputs")),
+      .looks = integer_from_json(member_of(json, "looks")),
+      .error = number_at(json, "error"),
+      .tolerance = number_at(json, "tolerance")};
+  if (std::string of = printable(string_at(json, "of")); !of.empty()) facts.of = std::move(of);
+  if (const double ratio = number_at(json, "error_ratio"); ratio > 0) facts.error_ratio = ratio;
+  if (const double spent_s = number_at(json, "looks_s"); spent_s >= 0) facts.looks_s = spent_s;
+  const bool known = std::ranges::count(request.passes, pass) > 0;
+  const std::string wrong =
+      known ? what_is_wrong_with_looks(facts, request) : "are of no pass of the case";
+  if (wrong.empty()) return facts;
+  return fail(ExitCode::some_case_not_ok,
+              fmt::format("the program's looks at '{}' {}", printable(pass), wrong));
 }
 
 store::SamplingFacts sampling_of(const store::Series& time, const wire::CaseRequest& request) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "wire/messages.h"
 
 namespace assay::run {
@@ -12,5 +14,11 @@ Result<void> check_external_series(const store::Series& series, const wire::Case
 // How an external program took a time, as a case's facts say it (docs/measuring.md). A program with
 // `measure.samples` samples was stopped by their count, another one by itself.
 store::SamplingFacts sampling_of(const store::Series& time, const wire::CaseRequest& request);
+
+// What a program says of its looks at the timed calls of `pass`, in the form of the facts. The
+// error is one sentence: a pass of another case, another level, no look, an error beyond its
+// tolerance.
+Result<store::TimedLooksFacts> looks_from_json(const nlohmann::json& json,
+                                               const wire::CaseRequest& request);
 
 }  // namespace assay::run

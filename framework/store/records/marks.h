@@ -15,6 +15,10 @@ std::optional<Mark> ended_after_measuring(const CaseResult& result);
 // The mark of a case whose nodes are parts of one machine.
 inline constexpr const char* simulated_nodes = "simulated nodes";
 
+// The mark of a pass whose time a program of its own took, with new inputs and looks at none of its
+// timed calls. Findings leave such times out.
+inline constexpr const char* self_timed = "self-timed";
+
 // The marks of this series. A mark of the case concerns all its series with a clock; a mark of a
 // pass concerns its series `time`; simulated_nodes concerns all series, ended_after_measuring all
 // that are ok.

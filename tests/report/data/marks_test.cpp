@@ -92,6 +92,22 @@ TEST(Marks, StandBehindTheFindingsMadeOfSuchTimes) {
   EXPECT_THAT(markdown_of({&run}, "- findings: [speedup]"), HasSubstr(" (throttled or wide).\n"));
 }
 
+// Nobody has seen what such a program did while it timed itself.
+TEST(Marks, ASelfTimedRowIsInTheTableAndWinsNoSentence) {
+  store::Run run = measured();
+  const std::string faster = "**flash is 2.06× faster than naive**";
+  EXPECT_THAT(markdown_of({&run}, "- findings: [speedup]"), HasSubstr(faster));
+  for (const std::size_t of_flash : {2u, 3u}) {
+    mark(run.cases[of_flash], {store::self_timed, "forward", "a program timed itself"});
+  }
+  EXPECT_THAT(markdown_of({&run}, "- findings: [speedup]"),
+              HasSubstr("The results support none of the requested findings."));
+  const std::string table = markdown_of({&run}, pivot);
+  EXPECT_THAT(table, HasSubstr("- **† self-timed** (2 of 4 results: attention flash, seq_len 128, "
+                               "forward; attention flash, seq_len 256, forward): a program timed "
+                               "itself\n"));
+}
+
 TEST(Marks, OfAWholeRowStandBehindItsName) {
   store::Run run = measured();
   mark(run.cases[1], throttled);
