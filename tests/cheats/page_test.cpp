@@ -97,6 +97,7 @@ TEST(Table, HasTwoCheatsOfEachFamily) {
     ++cheats[cheat.family];
     EXPECT_TRUE(names.insert(cheat.name).second) << cheat.name << " is there twice";
     EXPECT_NE(cheat.honest, cheat.its_case) << cheat.name << " has no honest twin";
+    EXPECT_TRUE(cheat.set == "first" || cheat.set == "second") << cheat.name;
     for (const std::string& source : cheat.seen) EXPECT_TRUE(table.sources.contains(source));
   }
   EXPECT_GE(table.cheats.size(), 40u);
@@ -123,6 +124,50 @@ TEST(Table, SaysWhatWasRecorded) {
           << cheat.name << " at " << level << ": run tools/trust cpu (gpu), then verdicts";
     }
   }
+}
+
+// As the table's text has them, without what reads it.
+std::set<std::string> names_of_the_second_set() {
+  std::set<std::string> names;
+  std::istringstream stream(text_of(table_file()));
+  std::string name;
+  for (std::string line; std::getline(stream, line);) {
+    if (begins_a_cheat(line)) name = line.substr(line.rfind(' ') + 1);
+    if (line == "    set: second") names.insert(name);
+  }
+  return names;
+}
+
+TEST(Page, CountsTheSecondSetApart) {
+  const auto second = names_of_the_second_set();
+  EXPECT_GE(second.size(), 30u);
+  const std::string page = text_of(page_file);
+  for (const std::string level : {"fast", "full"}) {
+    std::map<bool, int> tried, noticed;  // of the second set or not
+    for (const auto& [name, says] : recorded()) {
+      if (!says.contains(level)) continue;
+      ++tried[second.contains(name)];
+      noticed[second.contains(name)] += says.at(level) == "nothing" ? 0 : 1;
+    }
+    const auto has = [&](const char* set, int some, int all) {
+      const auto line = fmt::format("\n- `{}`: of {}, {} of {} cheats get no plain number. ", level,
+                                    set, some, all);
+      EXPECT_NE(page.find(line), std::string::npos) << line;
+    };
+    has("the first set, by those who wrote the defences", noticed[false], tried[false]);
+    has("the second set, by somebody who had not written the defences", noticed[true], tried[true]);
+  }
+}
+
+TEST(Page, MarksTheRowsOfTheSecondSet) {
+  const auto second = names_of_the_second_set();
+  std::set<std::string> marked;
+  std::istringstream stream(text_of(page_file));
+  for (std::string line; std::getline(stream, line);) {
+    const bool is_marked = line.find(", second set | ") != std::string::npos;
+    if (line.starts_with("| `") && is_marked) marked.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  EXPECT_EQ(marked, second);
 }
 
 TEST(Page, IsWhatTableAndRecordsSay) {

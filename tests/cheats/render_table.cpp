@@ -63,6 +63,7 @@ std::string said(const Cheat& cheat, const Verdict* verdict) {
 std::string row_of(const Cheat& cheat, const Table& table, const std::vector<Record>& records) {
   std::vector<std::string> seen;
   for (const std::string& source : cheat.seen) seen.push_back(table.sources.at(source));
+  if (cheat.set != table.sets.front().first) seen.push_back(cheat.set + " set");
   std::string row =
       fmt::format("| `{}` {} | {} | {} |", cheat.name, cheat.does, join(seen, ", "), cheat.naive);
   std::string before;
@@ -75,14 +76,14 @@ std::string row_of(const Cheat& cheat, const Table& table, const std::vector<Rec
 }
 
 // "wrong (23), impossible (2)" of the families' cheats would hide what is open: families count as
-// noticed where each of their cheats is.
-std::string sum_of(const Table& table, const std::vector<Record>& records,
-                   const std::string& level) {
+// noticed where each of the set's cheats is.
+std::string sum_of(const Table& table, const std::vector<Record>& records, const std::string& level,
+                   const std::string& set, const std::string& words) {
   std::size_t cheats = 0, noticed = 0;
   std::set<std::string> families, open;
   for (const Cheat& cheat : table.cheats) {
     const Verdict* verdict = verdict_of(records, cheat.name, level);
-    if (verdict == nullptr) continue;
+    if (cheat.set != set || verdict == nullptr) continue;
     ++cheats;
     noticed += is_noticed(verdict) ? 1 : 0;
     if (std::ranges::count(table.tampering, cheat.family) > 0) continue;
@@ -90,9 +91,9 @@ std::string sum_of(const Table& table, const std::vector<Record>& records,
     if (!is_noticed(verdict)) open.insert(cheat.family);
   }
   return fmt::format(
-      "- `{}`: {} of {} cheats get no plain number. Of the {} families that cheat in what they "
-      "compute or when, {} get none for any of their cheats.\n",
-      level, noticed, cheats, families.size(), families.size() - open.size());
+      "- `{}`: of {}, {} of {} cheats get no plain number. Of its {} families that cheat in what "
+      "they compute or when, {} get none for any of their cheats.\n",
+      level, words, noticed, cheats, families.size(), families.size() - open.size());
 }
 
 std::string open_ones(const Table& table, const std::vector<Record>& records) {
@@ -120,7 +121,11 @@ std::string origins(const std::vector<Record>& records) {
 
 std::string render_table(const Table& table, const std::vector<Record>& records) {
   std::string text = "\n";
-  for (const auto& [level, settings] : table.levels) text += sum_of(table, records, level);
+  for (const auto& [set, words] : table.sets) {
+    for (const auto& [level, settings] : table.levels) {
+      text += sum_of(table, records, level, set, words);
+    }
+  }
   for (const auto& [family, heading] : table.families) {
     std::string rows;
     for (const Cheat& cheat : table.cheats) {

@@ -36,10 +36,19 @@ Json twin_of(Json its_case, const Json& honest) {
   return its_case;
 }
 
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+Pairs pairs(const Json& mapping) {
+  Pairs made;
+  for (const auto& [name, words] : mapping.items()) made.emplace_back(name, words);
+  return made;
+}
+
 Cheat cheat_of(const Json& row, const Json& experiments) {
   Cheat cheat;
   cheat.name = row.at("cheat");
   cheat.family = row.at("family");
+  cheat.set = row.value("set", "first");
   cheat.does = row.at("does");
   cheat.seen = texts(row.at("seen"));
   cheat.naive = row.at("naive");
@@ -71,14 +80,13 @@ Table read_table() {
     table.levels.emplace_back(level, settings);
   }
   table.machine_marks = texts(json.at("machine_marks"));
-  for (const auto& [family, heading] : json.at("families").items()) {
-    table.families.emplace_back(family, heading);
-  }
+  table.sets = pairs(json.at("sets"));
+  table.families = pairs(json.at("families"));
   table.tampering = texts(json.at("tampering"));
   table.sources = json.at("sources").get<std::map<std::string, std::string>>();
   for (const auto& [name, experiment] : json.at("experiments").items()) {
-    table.experiments[name] = {experiment.at("device"), texts(experiment.at("plugins")),
-                               experiment.at("text")};
+    table.experiments[name] = {experiment.at("device"), experiment.value("threads", 1),
+                               texts(experiment.at("plugins")), experiment.at("text")};
   }
   for (const Json& row : json.at("cheats")) {
     table.cheats.push_back(cheat_of(row, json.at("experiments")));

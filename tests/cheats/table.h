@@ -13,6 +13,7 @@ namespace assay::cheats {
 struct Cheat {
   std::string name;
   std::string family;
+  std::string set;
   std::string does;
   std::vector<std::string> seen;
   std::string naive;
@@ -28,6 +29,7 @@ struct Cheat {
 
 struct Experiment {
   std::string device;
+  int threads = 1;  // OpenMP's
   std::vector<std::string> plugins;
   nlohmann::ordered_json text;  // without its cases
 };
@@ -35,6 +37,7 @@ struct Experiment {
 struct Table {
   std::vector<std::pair<std::string, nlohmann::ordered_json>> levels;  // name to settings
   std::vector<std::string> machine_marks;
+  std::vector<std::pair<std::string, std::string>> sets;      // name to words
   std::vector<std::pair<std::string, std::string>> families;  // name to heading
   std::vector<std::string> tampering;
   std::map<std::string, std::string> sources;

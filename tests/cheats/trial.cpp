@@ -140,7 +140,7 @@ struct Ran {
 Ran run(const test::Folder& folder, const Experiment& experiment) {
   std::vector<std::string> words = {"env",
                                     "ASSAY_CACHE=" ASSAY_BUILD_DIR "/tests/cheats/cache",
-                                    "OMP_NUM_THREADS=1",
+                                    fmt::format("OMP_NUM_THREADS={}", experiment.threads),
                                     ASSAY_BUILD_DIR "/bin/assay",
                                     "run",
                                     "cheats.yaml"};
