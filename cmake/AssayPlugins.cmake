@@ -26,8 +26,9 @@ function(assay_add_plugin kind name)
   target_include_directories(${target} PRIVATE ${PLUGIN_INCLUDES} ${ASSAY_PLUGIN_INCLUDE})
   target_compile_options(${target} PRIVATE ${PLUGIN_OPTIONS}
     "$<$<COMPILE_LANGUAGE:CUDA>:${PLUGIN_CUDA_OPTIONS}>")
-  # A plugin built with another LibTorch can then be loaded far enough to read its fingerprint.
-  target_link_options(${target} PRIVATE LINKER:-z,lazy)
+  # The tables through which it calls others are read-only once it is loaded, so that the worker can
+  # tell whether another plugin has written to them.
+  target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/plugins/${kind}

@@ -66,7 +66,7 @@ void run_request(PluginLoader& loader, ProcessGroups& groups, const Placement& p
       },
       facts, artefacts, std::move(await_turn)};
   const Status status = request.exchanged.empty()
-                            ? run_case(loader, groups, placement, request, sink)
+                            ? run_case(shared, loader, groups, placement, request, sink)
                             : verify_exchanges(loader, placement, request, sink);
   if (const std::string how = shared.tampered(); !how.empty()) {
     facts.left_behind[store::tampered_mark] =

@@ -32,11 +32,21 @@ void share_cores(int ranks) {
   at::set_num_threads(std::max(1, CPU_COUNT(&cores) / ranks));
 }
 
+// Where an object's virtual functions are listed (Itanium C++ ABI, 2.4).
+const void* functions_of(const ProgramBoundary& program) {
+  return *reinterpret_cast<const void* const*>(&program);
+}
+
 class CaseRun {
  public:
-  CaseRun(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
-          const wire::CaseRequest& request, const CaseSink& sink)
-      : loader_(loader), groups_(groups), placement_(placement), request_(request), sink_(sink) {
+  CaseRun(const SharedCode& shared, PluginLoader& loader, ProcessGroups& groups,
+          const Placement& placement, const wire::CaseRequest& request, const CaseSink& sink)
+      : shared_(shared),
+        loader_(loader),
+        groups_(groups),
+        placement_(placement),
+        request_(request),
+        sink_(sink) {
     const std::string isolation = store::text_of(request.parameters, "measure.isolation");
     if (isolation == "case" || isolation == "pass") startup_.emplace();
   }
@@ -65,7 +75,10 @@ class CaseRun {
     if (device_->is_cpu()) {
       share_cores(placement_.local_world_size);
     }
-    state_.emplace(*device_, request_.plugin_files, plugins_in_words(request_.parameters));
+    state_.emplace(StateWatch::Plan{.device = *device_,
+                                    .files = request_.plugin_files,
+                                    .made_by = plugins_in_words(request_.parameters),
+                                    .tampered = [this] { return tampered(); }});
     if (device_->is_cpu()) cpu_memory_.emplace();
     freed_.emplace(*device_);
     sink_.progress("building");
@@ -91,10 +104,22 @@ class CaseRun {
     const std::int64_t before_bytes = measure::allocated_bytes(*device_);
     throw_unless_ok(composition_->workload->build(composition_->context, program_));
     bytes_.built = measure::allocated_bytes(*device_) - before_bytes;
+    functions_ = functions_of(*program_);
     // The pristine contents, before anything that a plugin brought has run.
     for (const std::string& pass : request_.passes) {
       renewals_.try_emplace(pass, *program_, pass, secret_, integrity());
     }
+  }
+
+  // What judges the case or is judged, and no plugin may write to.
+  std::string tampered() const {
+    if (program_ && functions_of(*program_) != functions_) {
+      return "the functions of the workload's program were replaced";
+    }
+    if (const std::string file = loader_.written_to(request_.plugin_files); !file.empty()) {
+      return file + " was written to";
+    }
+    return shared_.code_tampered();
   }
 
   Integrity integrity() const {
@@ -468,6 +493,7 @@ class CaseRun {
                                                   plugins_in_words(request_.parameters));
   }
 
+  const SharedCode& shared_;
   PluginLoader& loader_;
   ProcessGroups& groups_;
   const Placement& placement_;
@@ -482,6 +508,7 @@ class CaseRun {
   std::unique_ptr<Composition> composition_;
   std::optional<CaseCaches> caches_;
   std::unique_ptr<ProgramBoundary> program_;
+  const void* functions_ = nullptr;  // the program's, as it was built
   const std::uint64_t secret_ = measure::secret();
   std::uint64_t verification_seed_ = 0;           // the ranks' common one
   std::map<std::string, InputRenewal> renewals_;  // of the program's inputs, by pass
@@ -510,11 +537,12 @@ at::Device device_of(const store::Parameters& parameters, const Placement& place
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(placement.local_rank));
 }
 
-Status run_case(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
-                const wire::CaseRequest& request, const CaseSink& sink) {
+Status run_case(const SharedCode& shared, PluginLoader& loader, ProcessGroups& groups,
+                const Placement& placement, const wire::CaseRequest& request,
+                const CaseSink& sink) {
   Status status;
   const Status outer = guarded([&] {
-    CaseRun run(loader, groups, placement, request, sink);
+    CaseRun run(shared, loader, groups, placement, request, sink);
     status = run.run();
   });
   return outer.ok() ? status : outer;

@@ -11,6 +11,7 @@
 #include "worker/case/pass_measurement.h"
 #include "worker/process/plugin_loader.h"
 #include "worker/process/process_group.h"
+#include "worker/process/state_watch.h"
 
 namespace assay::worker {
 
@@ -28,7 +29,7 @@ at::Device device_of(const store::Parameters& parameters, const Placement& place
 // Runs one case on this rank: compose, first calls, verify, build, then each pass: warm-up,
 // samples, memory. A failed pass gets a `time` series with its outcome. The next pass still runs,
 // unless other ranks would be left waiting. Throws nothing.
-Status run_case(PluginLoader& loader, ProcessGroups& groups, const Placement& placement,
-                const wire::CaseRequest& request, const CaseSink& sink);
+Status run_case(const SharedCode& shared, PluginLoader& loader, ProcessGroups& groups,
+                const Placement& placement, const wire::CaseRequest& request, const CaseSink& sink);
 
 }  // namespace assay::worker

@@ -2,6 +2,7 @@
 
 #include <execinfo.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -149,6 +150,15 @@ std::uintptr_t lowest_stack_address() {
   return reinterpret_cast<std::uintptr_t>(low);
 }
 
+// nullptr: the system decides what the signal does.
+const void* handler_of(int signal) {
+  struct sigaction action = {};
+  if (::sigaction(signal, nullptr, &action) != 0) return nullptr;
+  if ((action.sa_flags & SA_SIGINFO) != 0) return reinterpret_cast<void*>(action.sa_sigaction);
+  const bool decided = action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN;
+  return decided ? nullptr : reinterpret_cast<void*>(action.sa_handler);
+}
+
 }  // namespace
 
 Guards::Guards(const wire::Channel& host) : Guards(host.descriptor(), -1) {}
@@ -196,16 +206,17 @@ void Guards::watch(c10d::Backend* watched) {
   if (wire::StatusPage* const shared = page) shared->notes.clear();
 }
 
-std::string foreign_fault_handler() {
-  if (page == nullptr && traces < 0) return {};  // nobody guards this process
-  for (const int fault : {SIGSEGV, SIGBUS}) {
-    struct sigaction action = {};
-    ::sigaction(fault, nullptr, &action);
-    const bool is_default = action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN;
-    const bool is_own =
-        (action.sa_flags & SA_SIGINFO) != 0 &&
-        (action.sa_sigaction == explain_fault || action.sa_sigaction == trace_fault);
-    if (!is_default && !is_own) return fault == SIGSEGV ? "a handler of SIGSEGV" : "one of SIGBUS";
+SignalHandlers::SignalHandlers() {
+  for (int signal = 0; signal <= SIGRTMAX; ++signal) handlers_.push_back(handler_of(signal));
+}
+
+std::string SignalHandlers::newcomer() const {
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    const void* const now = handler_of(signal);
+    if (now == nullptr || now == handlers_[static_cast<std::size_t>(signal)]) continue;
+    const char* const name = ::sigabbrev_np(signal);
+    return name != nullptr ? fmt::format("a handler of SIG{}", name)
+                           : fmt::format("a handler of signal {}", signal);
   }
   std::error_code gone;
   for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd", gone)) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/channel.h"
 #include "wire/status_page.h"
@@ -39,9 +40,18 @@ class Guards {
   wire::SharedStatus status_;
 };
 
-// Who else handles what this process does with memory that it may not use, for people; "" for
-// nobody. Memory may then be filled when it is read, which no clock would hear.
-std::string foreign_fault_handler();
+// What this process does with its signals. Taken once the process is guarded, before a plugin's
+// library is loaded.
+class SignalHandlers {
+ public:
+  SignalHandlers();
+  // Who has come since and would work unheard by a clock, when memory that may not be used is read
+  // or a timer runs out, for people: "a handler of SIGSEGV"; "" for nobody.
+  std::string newcomer() const;
+
+ private:
+  std::vector<const void*> handlers_;  // by signal; nullptr where the system decides
+};
 
 // Whether processes started by this one or a plugin still run. Reaps those that have ended.
 bool descendants_are_left();

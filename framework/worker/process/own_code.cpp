@@ -88,10 +88,11 @@ Constant beginning_of(const char* function) {
 
 }  // namespace
 
-OwnCode::OwnCode() {
-  for (const Constant& part : constants_around(reinterpret_cast<const void*>(&hash_of))) {
-    add("assay's own code", part.begin, part.bytes);
-  }
+OwnCode::OwnCode(std::string name, const void* within) {
+  for (const Constant& part : constants_around(within)) add(name, part.begin, part.bytes);
+}
+
+OwnCode::OwnCode() : OwnCode("assay's own code", reinterpret_cast<const void*>(&hash_of)) {
   const Constant page = clock_page();
   if (page.begin != nullptr) add("the system's clock", page.begin, page.bytes);
   for (const char* function : {"clock_gettime", "_ZNSt6chrono3_V212steady_clock3nowEv",

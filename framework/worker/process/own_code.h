@@ -7,12 +7,15 @@
 
 namespace assay::worker {
 
-// The instructions and constant tables that take times and judge results: this library's, and the
-// system's clock. They never change while a process lives, unless somebody writes to them.
+// Instructions and constant tables: those that take times and judge results, which are this
+// library's and the system's clock, or those of another library. They never change while a process
+// lives, unless somebody writes to them.
 class OwnCode {
  public:
   // What they are now.
   OwnCode();
+  // Of the library that `within` lies in. name: for people.
+  OwnCode(std::string name, const void* within);
   // Which of them differs from when this was made, for people: "assay's own code"; "" for none.
   // Takes about a millisecond.
   std::string changed() const;

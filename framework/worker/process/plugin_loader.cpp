@@ -13,6 +13,10 @@ namespace assay::worker {
 
 namespace {
 
+std::filesystem::path whole_path(const std::filesystem::path& file) {
+  return std::filesystem::absolute(file).lexically_normal();
+}
+
 tl::unexpected<Error> refuse(const std::filesystem::path& file, std::string message,
                              std::string hint) {
   return tl::unexpected(
@@ -76,7 +80,7 @@ bool fits(const catalogue::CompiledValues& built_with, const Options& options) {
 }  // namespace
 
 Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& file) {
-  const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
+  const std::filesystem::path path = whole_path(file);
   for (auto loaded = loaded_.begin(); loaded != loaded_.end(); ++loaded) {
     if (loaded->file != path) continue;
     std::rotate(loaded, loaded + 1, loaded_.end());
@@ -112,8 +116,17 @@ Result<const PluginLibrary*> PluginLoader::load(const std::filesystem::path& fil
   if (const auto checked = check(*descriptor, path); !checked) {
     return tl::unexpected(checked.error());
   }
-  loaded_.push_back({path, descriptor});
+  loaded_.push_back({path, descriptor, OwnCode(path.filename().string(), descriptor)});
   return descriptor;
+}
+
+std::string PluginLoader::written_to(const std::vector<std::string>& files) const {
+  for (const std::string& file : files) {
+    const auto loaded = std::ranges::find(loaded_, whole_path(file), &Loaded::file);
+    if (loaded == loaded_.end()) continue;
+    if (std::string part = loaded->code.changed(); !part.empty()) return part;
+  }
+  return {};
 }
 
 Result<const PluginEntry*> PluginLoader::find(std::string_view kind, std::string_view name,

@@ -15,6 +15,7 @@
 #include "base/shared_library.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/compiled.h"
+#include "worker/process/own_code.h"
 
 namespace assay::worker {
 
@@ -35,6 +36,9 @@ class PluginLoader {
   // What a registration of find() says of itself, which is asked once.
   const PluginDescription& description(const PluginEntry& entry) const;
 
+  // Which of these libraries somebody has written to since it was loaded: "norm.so"; "" for none.
+  std::string written_to(const std::vector<std::string>& files) const;
+
  private:
   struct Described {
     PluginDescription description;
@@ -43,6 +47,7 @@ class PluginLoader {
   struct Loaded {
     std::filesystem::path file;
     const PluginLibrary* library;
+    OwnCode code;
     std::map<const PluginEntry*, Described> described = {};  // once asked for
   };
   static Result<const catalogue::CompiledValues*> built_with(Loaded& loaded,

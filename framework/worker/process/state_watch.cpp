@@ -11,7 +11,6 @@
 
 #include "base/idle_threads.h"
 #include "base/text.h"
-#include "worker/process/guards.h"
 #include "worker/process/imports.h"
 
 namespace assay::worker {
@@ -105,23 +104,24 @@ std::string SharedCode::tampered() const {
   if (const auto name = operators_.changed()) {
     return fmt::format("LibTorch's operator {} leads elsewhere than before", *name);
   }
+  return code_tampered();
+}
+
+std::string SharedCode::code_tampered() const {
   if (const std::string part = code_.changed(); !part.empty()) {
     return fmt::format("{} was written to", part);
   }
-  if (const std::string who = foreign_fault_handler(); !who.empty()) {
-    return fmt::format("{} that is not assay's may fill memory when it is read", who);
+  if (const std::string who = handlers_.newcomer(); !who.empty()) {
+    return fmt::format("{} that is not assay's may fill memory once the clock has stopped", who);
   }
   return {};
 }
 
-StateWatch::StateWatch(const c10::Device& device, const std::vector<std::string>& files,
-                       std::string made_by)
-    : device_(device),
-      files_(files),
-      threads_(files),
-      made_by_(std::move(made_by)),
+StateWatch::StateWatch(Plan plan)
+    : plan_(std::move(plan)),
+      threads_(plan_.files),
       before_(thread_times()),
-      settings_(process_settings(device)) {}
+      settings_(process_settings(plan_.device)) {}
 
 void StateWatch::expect_numeric_settings() {
   for (auto& [name, value] : numeric_settings()) settings_[name] = value;
@@ -138,10 +138,10 @@ std::map<std::string, std::string> StateWatch::left_behind() const {
   const std::size_t started = threads_.among(new_threads()).size();
   if (started > 0) {
     left["threads"] = fmt::format("{} that {} had started still lived",
-                                  counted(started, "thread", "threads"), made_by_);
+                                  counted(started, "thread", "threads"), plan_.made_by);
   }
-  std::string changes = changes_in_words(settings_, process_settings(device_));
-  for (const std::string& file : files_) {
+  std::string changes = changes_in_words(settings_, process_settings(plan_.device));
+  for (const std::string& file : plan_.files) {
     if (!imports(file, "mallopt")) continue;
     changes +=
         fmt::format("{}{} calls mallopt(), whose settings nobody can read",
@@ -149,18 +149,17 @@ std::map<std::string, std::string> StateWatch::left_behind() const {
   }
   if (!changes.empty()) {
     left["settings"] =
-        fmt::format("{} left its process with other settings: {}", made_by_, changes);
+        fmt::format("{} left its process with other settings: {}", plan_.made_by, changes);
   }
   return left;
 }
 
 std::string StateWatch::work_after_a_call() const {
-  if (const std::string who = foreign_fault_handler(); !who.empty()) {
-    return fmt::format("{} that is not assay's may fill memory when it is read", who);
-  }
+  if (std::string changed = plan_.tampered(); !changed.empty()) return changed;
   if (std::string threads = working_threads(); !threads.empty()) return threads;
   if (children_go_on()) {
-    return fmt::format("a process that {} had started worked on after it had returned", made_by_);
+    return fmt::format("a process that {} had started worked on after it had returned",
+                       plan_.made_by);
   }
   return {};
 }
@@ -169,7 +168,7 @@ std::string StateWatch::device_work_after_a_call(double other_streams_s) const {
   constexpr double longest_wait_s = 200e-6;  // for a device that has nothing to do
   if (other_streams_s <= longest_wait_s) return {};
   return fmt::format("the GPU worked for another {} on other streams after {} had returned",
-                     human_duration(other_streams_s), made_by_);
+                     human_duration(other_streams_s), plan_.made_by);
 }
 
 std::string StateWatch::working_threads() const {
@@ -177,10 +176,11 @@ std::string StateWatch::working_threads() const {
   ThreadTimes own;
   for (const pid_t id : threads_.among(others)) own[id] = others.at(id);
   if (own.empty()) {
-    return threads_go_on() ? fmt::format("threads worked on after {} had returned", made_by_) : "";
+    return threads_go_on() ? fmt::format("threads worked on after {} had returned", plan_.made_by)
+                           : "";
   }
   if (!thread_works(std::move(own))) return {};
-  return fmt::format("a thread that {} had started worked on after it had returned", made_by_);
+  return fmt::format("a thread that {} had started worked on after it had returned", plan_.made_by);
 }
 
 }  // namespace assay::worker
