@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <stdexcept>
+#include <typeinfo>
 
 namespace assay::model {
 
@@ -54,6 +55,7 @@ void OperationProgram::backward() {
 std::vector<NamedTensor> OperationProgram::outputs(const std::string&) {
   std::vector<NamedTensor> outputs;
   for (std::size_t i = 0; i < results_.size(); ++i) {
+    require_plain({names_[i], results_[i]});  // detach() would make it one
     outputs.push_back({names_[i], results_[i].detach()});
   }
   for (const auto& [name, leaf] : leaves_) {
@@ -72,6 +74,19 @@ std::vector<ProgramInput> OperationProgram::inputs(const std::string& pass) {
     inputs.push_back({.name = "d" + names_[i], .tensor = gradients_[i]});
   }
   return inputs;
+}
+
+void require_plain(const NamedTensor& value) {
+  if (!value.tensor.defined()) return;
+  const c10::TensorImpl& tensor = *value.tensor.unsafeGetTensorImpl();
+  bool plain = typeid(tensor) == typeid(c10::TensorImpl);
+  if (plain && tensor.has_storage()) {
+    const c10::StorageImpl& memory = *tensor.unsafe_storage().unsafeGetStorageImpl();
+    plain = typeid(memory) == typeid(c10::StorageImpl);
+  }
+  if (plain) return;
+  throw PluginFailure({Outcome::wrong, value.name + " is a tensor of a class of its own, which may "
+                                                    "be computed when somebody reads it"});
 }
 
 bool runs_forward(const std::string& pass) { return pass != "backward"; }

@@ -45,6 +45,10 @@ class OperationProgram : public Program {
   std::vector<at::Tensor> results_;
 };
 
+// Throws PluginFailure with outcome `wrong` for a tensor of a class of its own: such a tensor may
+// be computed when somebody reads it, unheard by a clock.
+void require_plain(const NamedTensor& value);
+
 bool runs_forward(const std::string& pass);
 bool runs_backward(const std::string& pass);
 

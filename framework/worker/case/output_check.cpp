@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/operation_program.h"
 #include "model/random.h"
 
 namespace assay::worker {
@@ -96,6 +97,7 @@ std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std
     if (!output.tensor.defined()) {
       throw PluginFailure({Outcome::wrong, output.name + " is an undefined tensor"});
     }
+    model::require_plain(output);
     summaries.push_back(summary_of(output));
     const bool real = at::isFloatingType(output.tensor.scalar_type());
     norms.push_back(real ? norm_of(output.tensor.detach())

@@ -37,6 +37,7 @@ double PassStopwatch::sample_s(int calls) {
   for (const CalledProgram& called : parts_.programs) called.renewal->begin();
   calls_ = calls;
   const double s = parts_.clock.sample(calls);
+  if (wanted_) parts_.looks.glance(*parts_.programs[parts_.clock.last()].program);
   last_call_s_ = s / calls;
   if (parts_.after_sample) parts_.after_sample();
   return s;

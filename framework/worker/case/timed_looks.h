@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -35,6 +36,11 @@ class TimedLooks {
   // three take less than a tenth of the time. All ranks ask together.
   bool wants(std::size_t reading);
 
+  // Directly behind a call that is to be looked at: what it has written by now, which its look
+  // holds against what is there later. On a CPU, and of one rank: elsewhere a call's end is the
+  // device's, or the collective's.
+  void glance(ProgramBoundary& program);
+
   // Looks at what the last call of the program left. Throws what the program throws.
   void look(ProgramBoundary& program, const InputRenewal& renewal);
 
@@ -45,6 +51,7 @@ class TimedLooks {
   void note(const Status& status);
 
  private:
+  Status still_written(const std::vector<NamedTensor>& outputs);
   Status finite(const std::vector<NamedTensor>& outputs) const;
   Status compared(ProgramBoundary& program);
   std::set<std::size_t> drawn_at_first() const;
@@ -57,6 +64,7 @@ class TimedLooks {
   std::set<std::size_t> first_;
   Status status_;
   store::TimedLooksFacts facts_;
+  std::optional<std::uint64_t> glanced_;  // of the outputs' bytes
   double begin_s_ = 0;
   double beyond_three_s_ = 0;
 };
