@@ -1,4 +1,5 @@
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <assay/reference.h>
@@ -35,23 +36,42 @@ struct Drawn {
   at::Tensor dsum;
 };
 
+// Rows and columns that nobody can take for each other: each row has a scale and a mean of its own,
+// and the scale grows along it. Half a row, another row or a mean of 0 then give other results,
+// however wide the rows are.
+void make_uneven(const at::Tensor& x) {
+  const auto numbers = [&](std::int64_t count) { return at::arange(count, x.options()); };
+  const auto spread = [&](double step) {  // evenly over [0, 1), in no order
+    return numbers(x.size(0)).mul_(step).frac_().unsqueeze(1);
+  };
+  x.mul_(spread(0.618034).mul_(1.5).add_(0.5));
+  x.mul_(numbers(x.size(1)).div_(2.0 * static_cast<double>(x.size(1))).add_(0.75));
+  x.add_(spread(0.414214).sub_(0.5));
+}
+
 Drawn draw(const CaseContext& context) {
   const auto [rows, n_cols, with_residual] = shape_of(context);
   const auto generator = model::seeded_generator(context.device, context.seed);
   const auto options = at::TensorOptions().device(context.device);
-  const auto random = [&, rows = rows, n_cols = n_cols] {
-    return at::randn({rows, n_cols}, generator, options).to(context.precision.compute());
+  const auto randn = [&, rows = rows, n_cols = n_cols] {
+    return at::randn({rows, n_cols}, generator, options);
   };
+  const auto random = [&] { return randn().to(context.precision.compute()); };
   const auto parameter = [&](const at::Tensor& values) {
     return values.to(context.precision.parameters).requires_grad_();
   };
   Drawn drawn;
-  drawn.in.x = random().requires_grad_();
+  at::Tensor x = randn();
+  make_uneven(x);
+  // A gradient that is uncorrelated with x would nearly vanish in the mean over a wide row.
+  constexpr double correlation = 0.25;
+  drawn.dout = randn().add_(x, correlation).to(context.precision.compute());
+  drawn.in.x = x.to(context.precision.compute()).requires_grad_();
+  x = {};
   drawn.in.weight = parameter(at::rand({n_cols}, generator, options) + 0.5);
   if (context.ops.norm_has_bias) {
     drawn.in.bias = parameter(at::randn({n_cols}, generator, options));
   }
-  drawn.dout = random();
   if (with_residual) {
     drawn.residual = random().requires_grad_();
     drawn.dsum = random();
