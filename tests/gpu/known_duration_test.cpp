@@ -40,6 +40,21 @@ TEST_F(KnownDurations, OfKernelsThatAlwaysTakeTheSameAreAsFarOffAsIsToldAtMost) 
   }
 }
 
+// As `measure.integrity: full` times them: each call alone, behind kernels that renew its inputs.
+TEST_F(KnownDurations, OfRenewedCallsAreAsFarOffAsIsToldAtMost) {
+  for (const char* name : {"cuda_event", "cuda_graph"}) {
+    for (const double known_s : known_durations_s) {
+      measure::TimedCalls calls = calls_of(spin_->varying_kernel(known_s));
+      calls.may_be_batched = false;
+      calls.calls[0].renew_ahead = spin_->kernel(10e-6);
+      calls.calls[0].renew = spin_->kernel(5e-6);
+      const Measured measured = measure_by(name, std::move(calls), samples_for(known_s));
+      const double allowed = std::max(measured.error_s / known_s, 0.01);
+      expect_within(measured.s, known_s, allowed, std::string(name) + ", renewed");
+    }
+  }
+}
+
 // A call with nothing ahead of it is timed in a batch, others singly.
 TEST_F(KnownDurations, HowFarACallMayBeOffIsToldByHowItWasTimed) {
   const auto error_s = [](const char* name, const std::function<void()>& flush, int calls) {
