@@ -117,21 +117,22 @@ std::string not_finite(const at::Tensor& value) {
 }
 
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
-             const at::Tensor& reference, double tolerance) {
-  compare_beside(verification, name, value, reference, {}, tolerance);
+             const at::Tensor& reference, double tolerance, double floor) {
+  compare_beside(verification, name, value, reference, {}, tolerance, floor);
 }
 
 void compare_beside(Verification& verification, const std::string& name, const at::Tensor& value,
-                    const at::Tensor& reference, const at::Tensor& textbook, double tolerance) {
+                    const at::Tensor& reference, const at::Tensor& textbook, double tolerance,
+                    double floor) {
   Deviation usual;
   if (textbook.defined()) {
-    usual = deviation(textbook, reference);
+    usual = deviation(textbook, reference, floor);
     const double larger = std::max(usual.whole, usual.row / row_allowance);
     tolerance = std::min(tolerance, textbook_allowance * larger + textbook_floor * tolerance);
   }
   std::string remark = incomparable(value, reference);
   const Deviation found =
-      remark.empty() ? deviation(value, reference) : Deviation{infinity, infinity, 0};
+      remark.empty() ? deviation(value, reference, floor) : Deviation{infinity, infinity, 0};
   if (remark.empty() && found.whole == infinity) remark = not_finite(value);
   std::string what = remark.empty() ? name : fmt::format("{}, which {},", name, remark);
   double error = found.whole;

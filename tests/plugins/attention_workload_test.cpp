@@ -61,6 +61,52 @@ TEST(AttentionWorkload, AcceptsGroupsAndAWindow) {
   }
 }
 
+// What a look finds behind a call of the pass.
+Verification looked_at(const test::Case& tested, const std::string& pass) {
+  const auto program = test::build(tested);
+  test::call_once(tested, *program, pass);
+  Verification found;
+  throw_unless_ok(program->look(pass, {.seed = 7, .device = at::kCPU}, found));
+  return found;
+}
+
+// The softmax of one score is 1 whatever it is: gradients of q and k are 0, and what kernels leave
+// there is the rounding of terms that cancel.
+TEST(AttentionWorkload, AcceptsTheRoundingOfGradientsOfASingleKey) {
+  for (const char* variant : {"naive", "math", "flash"}) {
+    for (const char* precision : {"fp32", "bf16", "fp16"}) {
+      auto tested = test::make_case({"attention", variant, "rmsnorm", precision});
+      for (const bool windowed : {false, true}) {
+        set_shape(tested.context, 2, 2, windowed ? 33 : 1, 16, true);
+        tested.context.parameters["window"] = std::int64_t{windowed ? 1 : 0};
+        for (const char* pass : {"backward", "forward_backward"}) {
+          for (const Verification& found : {test::verify(tested, pass), looked_at(tested, pass)}) {
+            EXPECT_TRUE(found.checked);
+            EXPECT_LE(found.error, found.tolerance)
+                << variant << " " << precision << " " << windowed << " " << found.worst;
+          }
+        }
+      }
+    }
+  }
+}
+
+// The output is right, and the gradient of q a tenth of the output's, in place of 0.
+TEST(AttentionWorkload, RefusesGradientsOfASingleKeyThatAreNoRounding) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    auto tested = test::make_case({"attention", "naive", "rmsnorm", precision});
+    set_shape(tested.context, 2, 2, 1, 16, true);
+    tested.context.ops.attention = [](const AttentionInputs& in) {
+      return in.v + (in.q - in.q.detach()) * 0.1 + in.k * 0;
+    };
+    for (const Verification& found :
+         {test::verify(tested, "backward"), looked_at(tested, "backward")}) {
+      EXPECT_GT(found.error, found.tolerance);
+      EXPECT_NE(found.worst.find("grad.q"), std::string::npos) << found.worst;
+    }
+  }
+}
+
 // By hand, 4 positions: a causal window of 2 leaves 1 + 2 + 2 + 2 pairs, one of both sides 2 + 3 +
 // 3
 // + 2. k and v have 1 of 3 heads: 96 elements of q and out, 32 of k and v.

@@ -146,9 +146,9 @@ double relative_error(const at::Tensor& value, const at::Tensor& reference);
 // Keeps the worst of several comparisons. Where a value is within tolerance as a whole but one of
 // its rows exceeds row_allowance times that, the row is kept: its error, its tolerance, and its
 // name in `worst`. Undefined values, NaN, infinity, and another device or shape give an infinite
-// error, which `worst` explains.
+// error, which `worst` explains. floor: as deviation() has it.
 void compare(Verification& verification, const std::string& name, const at::Tensor& value,
-             const at::Tensor& reference, double tolerance);
+             const at::Tensor& reference, double tolerance, double floor = 0);
 
 // Compares each reference with the value of the same name; a missing value has an infinite error.
 // Names that begin with "grad." may be `allowance` times as far off.
@@ -164,7 +164,8 @@ inline constexpr double textbook_floor = 0.125;
 // compare() with the smaller of `tolerance` and what the error of `textbook` allows. It may be
 // undefined.
 void compare_beside(Verification& verification, const std::string& name, const at::Tensor& value,
-                    const at::Tensor& reference, const at::Tensor& textbook, double tolerance);
+                    const at::Tensor& reference, const at::Tensor& textbook, double tolerance,
+                    double floor = 0);
 
 // A number that nobody could know before this call: from the operating system.
 std::uint64_t fresh_seed();

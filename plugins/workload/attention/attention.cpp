@@ -1,9 +1,11 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 #include <assay/reference.h>
 #include <assay/workload.h>
+#include <c10/core/ScalarType.h>
 
 #include <algorithm>
 #include <cmath>
@@ -107,6 +109,33 @@ Drawn draw(const CaseContext& context) {
   return drawn;
 }
 
+double root_mean_square(const at::Tensor& tensor) {
+  return at::linalg_vector_norm(tensor.detach(), 2, at::OptionalIntArrayRef{}, /*keepdim=*/false,
+                                c10::promoteTypes(tensor.scalar_type(), at::kFloat))
+             .item<double>() /
+         std::sqrt(static_cast<double>(tensor.numel()));
+}
+
+// The least root mean square that a gradient of q or k counts with (reference::deviation()): an
+// eighth of what the terms of dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) make of it, with P around 1 / (keys
+// that a query sees). Where a query sees a single key the terms cancel: the gradient is 0, and what
+// a kernel leaves is their rounding. Gradients of random inputs are larger.
+double floor_of(const std::string& gradient, const AttentionInputs& in, const at::Tensor& dout) {
+  constexpr double share = 0.125;
+  const auto within = [&](std::int64_t length) {
+    if (in.window <= 0) return static_cast<double>(length);
+    return static_cast<double>(std::min(length, in.causal ? in.window : 2 * in.window - 1));
+  };
+  const double keys = within(in.k.size(2));
+  const double dscores = share * root_mean_square(dout) * root_mean_square(in.v) *
+                         std::sqrt(static_cast<double>(in.q.size(3))) * in.scale;
+  if (gradient == "grad.q") return dscores * root_mean_square(in.k) / std::sqrt(keys);
+  if (gradient != "grad.k") return 0;
+  // k sums over the queries that see it, of all heads of its group.
+  const double queries = within(in.q.size(2)) * static_cast<double>(in.q.size(1) / in.k.size(1));
+  return dscores * root_mean_square(in.q) * std::sqrt(queries) / keys;
+}
+
 // Compares rows drawn from the seed, over all heads. dout: undefined where gradients are not
 // compared.
 Verification compare_sample(const Drawn& drawn, const std::vector<NamedTensor>& values,
@@ -122,7 +151,8 @@ Verification compare_sample(const Drawn& drawn, const std::vector<NamedTensor>& 
     reference::compare_beside(
         verification, std::string(name) + " (a sample)",
         there ? reference::rows_of_heads(found->tensor, rows).to(look.device) : at::Tensor(),
-        reference, textbook, tolerance * (gradient ? reference::gradient_allowance : 1));
+        reference, textbook, tolerance * (gradient ? reference::gradient_allowance : 1),
+        gradient ? floor_of(name, drawn.in, drawn.dout) : 0);
   };
   add("out", sample.queries, sample.out, sample.textbook_out);
   add("grad.q", sample.queries, sample.dq, {});
@@ -209,8 +239,14 @@ Verification compare(const CaseContext& context, const AttentionInputs& in, cons
                      const at::Tensor& dout, std::vector<NamedTensor> values) {
   values.at(0).tensor = values[0].tensor.index_select(2, rows.to(context.device));
   Verification verification;
-  reference::compare_all(verification, values, references(in, rows, dout),
-                         reference::tolerance(context.precision));
+  const double tolerance = reference::tolerance(context.precision);
+  for (const auto& [name, right] : references(in, rows, dout)) {
+    const auto found = std::ranges::find(values, name, &NamedTensor::name);
+    const bool gradient = name.starts_with("grad.");
+    reference::compare(verification, name, found == values.end() ? at::Tensor() : found->tensor,
+                       right, tolerance * (gradient ? reference::gradient_allowance : 1),
+                       gradient ? floor_of(name, in, dout) : 0);
+  }
   return verification;
 }
 
