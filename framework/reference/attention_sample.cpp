@@ -6,7 +6,9 @@
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <assay/reference.h>
 
 #include <algorithm>
@@ -68,18 +70,11 @@ class Sampler {
       for (; row != end && *row / seq_q_ == head; ++row) of_head.push_back(*row % seq_q_);
       const auto which = at::tensor(of_head, at::TensorOptions(at::kLong)).to(device_);
       const OneHead one = head_at(head / heads_, head % heads_, which);
-      const auto hidden = unseen_by(in_, which + (seq_k_ - seq_q_), seq_k_);
-      const auto k = one.k.to(at::kDouble), v = one.v.to(at::kDouble);
-      const auto scores = masked_scores(in_, one.q.to(at::kDouble), k, hidden);
-      const auto lse = at::logsumexp(scores, -1, /*keepdim=*/true);
-      const auto p = at::exp(scores - lse).nan_to_num_(0.0);
-      out.push_back(at::matmul(p, v));
-      textbook.push_back(at::matmul(
-          at::softmax(masked_scores(in_, one.q, one.k, hidden), -1).nan_to_num_(0.0), one.v));
-      if (!one.dout.defined()) continue;
-      const auto d = one.dout.to(at::kDouble);
-      const auto ds = p * (at::matmul(d, v.t()) - (d * out.back()).sum(-1, /*keepdim=*/true));
-      dq.push_back(at::matmul(ds, k).mul_(in_.scale));
+      const auto places = which + (seq_k_ - seq_q_);
+      const auto lse = lse_of(one, places);
+      out.push_back(out_of(one, places, lse));
+      textbook.push_back(textbook_of(one, places));
+      if (one.dout.defined()) dq.push_back(dq_of(one, places, lse, out.back()));
     }
     made.queries = rows;
     made.out = at::cat(out);
@@ -122,6 +117,63 @@ class Sampler {
   }
 
  private:
+  // Goes through the keys in blocks whose scores, k and v take 16 MiB each, since those of a
+  // million keys take gibibytes. work: (scores, k, v) in float64.
+  template <class Work>
+  void for_blocks_of_keys(const OneHead& one, const at::Tensor& places, Work work) const {
+    const auto q = one.q.to(at::kDouble);
+    const std::int64_t step =
+        std::max<std::int64_t>(1, scores_at_once / std::max(q.size(0), q.size(1)));
+    for (std::int64_t first = 0; first < seq_k_; first += step) {
+      const auto count = std::min(step, seq_k_ - first);
+      const auto k = one.k.narrow(0, first, count).to(at::kDouble);
+      const auto v = one.v.narrow(0, first, count).to(at::kDouble);
+      // Places count from the block's first key.
+      work(masked_scores(in_, q, k, unseen_by(in_, places - first, count)), k, v);
+    }
+  }
+
+  at::Tensor lse_of(const OneHead& one, const at::Tensor& places) const {
+    std::vector<at::Tensor> of_blocks;
+    for_blocks_of_keys(one, places, [&](const auto& scores, const auto&, const auto&) {
+      of_blocks.push_back(at::logsumexp(scores, -1));
+    });
+    return at::logsumexp(at::stack(of_blocks), 0).unsqueeze(-1);
+  }
+
+  at::Tensor out_of(const OneHead& one, const at::Tensor& places, const at::Tensor& lse) const {
+    auto out = at::zeros({one.q.size(0), one.v.size(1)}, lse.options());
+    for_blocks_of_keys(one, places, [&](const auto& scores, const auto&, const auto& v) {
+      out += at::matmul(at::exp(scores - lse).nan_to_num_(0.0), v);
+    });
+    return out;
+  }
+
+  at::Tensor dq_of(const OneHead& one, const at::Tensor& places, const at::Tensor& lse,
+                   const at::Tensor& out) const {
+    const auto d = one.dout.to(at::kDouble);
+    const auto row_sums = (d * out).sum(-1, /*keepdim=*/true);
+    auto dq = at::zeros(one.q.sizes(), lse.options());
+    for_blocks_of_keys(one, places, [&](const auto& scores, const auto& k, const auto& v) {
+      const auto p = at::exp(scores - lse).nan_to_num_(0.0);
+      dq += at::matmul(p * (at::matmul(d, v.t()) - row_sums), k);
+    });
+    return dq.mul_(in_.scale);
+  }
+
+  // A softmax takes whole rows: a few at a time.
+  at::Tensor textbook_of(const OneHead& one, const at::Tensor& places) const {
+    const std::int64_t step = std::max<std::int64_t>(1, scores_at_once / seq_k_);
+    std::vector<at::Tensor> out;
+    for (std::int64_t first = 0; first < one.q.size(0); first += step) {
+      const auto count = std::min(step, one.q.size(0) - first);
+      const auto hidden = unseen_by(in_, places.narrow(0, first, count), seq_k_);
+      const auto scores = masked_scores(in_, one.q.narrow(0, first, count), one.k, hidden);
+      out.push_back(at::matmul(at::softmax(scores, -1).nan_to_num_(0.0), one.v));
+    }
+    return at::cat(out);
+  }
+
   OneHead head_at(std::int64_t batch, std::int64_t head, const at::Tensor& queries) const {
     const auto rows = [&](const at::Tensor& tensor) {
       const auto of_head = tensor[batch][head];

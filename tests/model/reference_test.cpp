@@ -1,8 +1,10 @@
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <assay/reference.h>
 #include <gtest/gtest.h>
@@ -10,6 +12,7 @@
 
 #include <cmath>
 
+#include "measure/memory.h"
 #include "model/random.h"
 
 namespace assay::reference {
@@ -140,6 +143,60 @@ TEST(Compare, ErrorsThatAreSpreadEvenlyCountAsAWhole) {
   EXPECT_LT(verification.error, 4e-3);
   EXPECT_DOUBLE_EQ(verification.tolerance, 2e-2);
   EXPECT_DOUBLE_EQ(verification.error, relative_error(right.to(at::kBFloat16), right));
+}
+
+// 40,000 keys are more than one block of them.
+TEST(AttentionSample, IsThatOfAllKeysInWhateverBlocksTheyAreTaken) {
+  const auto generator = model::seeded_generator(at::kCPU, 4);
+  const auto random = [&](std::int64_t heads, std::int64_t seq) {
+    return at::randn({1, heads, seq, 4}, generator, at::TensorOptions().dtype(at::kDouble));
+  };
+  AttentionInputs in = {random(2, 150), random(1, 40'000), random(1, 40'000), false, 0.6};
+  const auto dout = random(2, 150);
+  const auto alike = [](const at::Tensor& sample, const at::Tensor& whole, const at::Tensor& rows) {
+    return sample.allclose(rows_of_heads(whole, rows), 1e-9, 1e-13);
+  };
+  for (const bool causal : {false, true}) {
+    for (const std::int64_t window : {0, 30'000}) {
+      in.causal = causal;
+      in.window = window;
+      const auto sample = attention_sample(in, dout, 9, at::kCPU);
+      const auto right = attention(in, dout);
+      ASSERT_EQ(sample.queries.size(0), 128);
+      EXPECT_TRUE(alike(sample.out, right.out, sample.queries)) << causal << window;
+      EXPECT_TRUE(alike(sample.textbook_out, right.out, sample.queries)) << causal << window;
+      EXPECT_TRUE(alike(sample.dq, right.dq, sample.queries)) << causal << window;
+      EXPECT_TRUE(alike(sample.dk, right.dk, sample.keys)) << causal << window;
+    }
+  }
+}
+
+// The scores of 128 queries alone are 256 MiB in float64.
+TEST(AttentionSample, OfManyKeysTakesLittleMemory) {
+  const auto generator = model::seeded_generator(at::kCPU, 4);
+  const auto random = [&] { return at::randn({1, 1, 1 << 18, 8}, generator); };
+  const AttentionInputs in = {random(), random(), random(), false, 0.35};
+  const auto dout = random();
+  const measure::CpuMemoryScope counted;
+  const measure::MemoryUse use = measure::observe_memory(at::kCPU, [&] {
+    const auto sample = attention_sample(in, dout, 9, at::kCPU);
+    EXPECT_TRUE(sample.dq.defined());
+    EXPECT_FALSE(sample.keys.defined());  // 2^41 operations are too many
+  });
+  EXPECT_GT(use.peak_bytes, 0);
+  EXPECT_LT(use.peak_bytes, std::int64_t{128} << 20);
+}
+
+// The error of a gradient that is rounding alone counts against the floor.
+TEST(Compare, AFloorIsTheLeastThatAReferenceCountsWith) {
+  const auto right = at::zeros({4, 4}, at::kDouble);
+  const auto out = at::full({4, 4}, 1e-6, at::kDouble);
+  Verification bare, floored;
+  compare(bare, "out", out, right + 1e-30, 1e-4);
+  EXPECT_GT(bare.error, bare.tolerance);
+  compare(floored, "out", out, right + 1e-30, 1e-4, 0.1);
+  EXPECT_NEAR(floored.error, 1e-5, 1e-9);
+  EXPECT_LE(floored.error, floored.tolerance);
 }
 
 // A row much smaller than the others may be off by as much as they may.
