@@ -1,8 +1,11 @@
 #include "worker/case/timed_looks.h"
 
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <limits>
 
 namespace assay::worker {
@@ -154,6 +157,43 @@ TEST(TimedLooks, LeaveRenewalToAProgramWhoseCallsWriteOverTheirInputs) {
     EXPECT_NE(program.numbers[1], program.numbers[2]);
     EXPECT_EQ(program.numbers[3], 0u);
   }
+}
+
+// Leaves a gradient of that size and compares nothing.
+class LeavingAGradient final : public ProgramBoundary {
+ public:
+  explicit LeavingAGradient(double value) : gradient_(at::full({5}, value)) {}
+
+  Status before(const std::string&) noexcept override { return {}; }
+  Status run(const std::string&) noexcept override { return {}; }
+  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
+  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
+  Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
+    tensors = {{"grad.w", gradient_}};
+    return {};
+  }
+  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
+  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
+
+ private:
+  at::Tensor gradient_;
+};
+
+// As behind the timed calls: OutputCheck.ATrainStepMovesOnButItsLossStaysFinite.
+TEST(TimedLooks, AllowTheInfinitiesThatLaterChecksAllow) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto status = [](const std::string& pass, double value, bool loss_scaling) {
+    LeavingAGradient program(value);
+    const InputRenewal renewal(program, pass, 77, Integrity::fast);
+    TimedLooks looks({.pass = pass, .secret = 5, .readings = 1, .loss_scaling = loss_scaling});
+    looks.look(program, renewal);
+    return looks.status();
+  };
+  EXPECT_TRUE(status("train_step", infinity, false).ok());
+  EXPECT_TRUE(status("backward", infinity, true).ok());
+  EXPECT_TRUE(status("train_step", std::nan(""), true).ok());
+  EXPECT_THAT(status("backward", infinity, false).reason, HasSubstr("grad.w holds infinity"));
+  EXPECT_THAT(status("train_step", std::nan(""), false).reason, HasSubstr("grad.w holds NaN"));
 }
 
 std::vector<std::size_t> wanted(std::uint64_t secret, int planned, std::size_t readings) {

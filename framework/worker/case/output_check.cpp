@@ -49,14 +49,6 @@ std::vector<double> in_host_memory(const at::Tensor& tensor) {
   return {begin, begin + values.numel()};
 }
 
-// Sums in fp32 or wider.
-at::Tensor norm_of(const at::Tensor& tensor) {
-  const bool narrow = tensor.element_size() < 4;
-  const auto dtype = narrow ? at::kFloat : tensor.scalar_type();
-  return at::linalg_vector_norm(tensor, 2, at::OptionalIntArrayRef{}, /*keepdim=*/false, dtype)
-      .to(at::kDouble);
-}
-
 OutputSummary summary_of(const NamedTensor& output) {
   const at::Tensor tensor = output.tensor.detach();
   OutputSummary summary;
@@ -86,6 +78,22 @@ double change_between(const OutputSummary& first, const OutputSummary& later) {
 }
 
 }  // namespace
+
+at::Tensor norm_of(const at::Tensor& tensor) {
+  const bool narrow = tensor.element_size() < 4;
+  const auto dtype = narrow ? at::kFloat : tensor.scalar_type();
+  return at::linalg_vector_norm(tensor, 2, at::OptionalIntArrayRef{}, /*keepdim=*/false, dtype)
+      .to(at::kDouble);
+}
+
+std::string not_allowed(const std::string& output, double norm, const std::string& pass,
+                        bool loss_scaling) {
+  if (std::isfinite(norm)) return {};
+  const bool gradient = output.starts_with("grad.");
+  if (gradient && loss_scaling) return {};
+  if (std::isnan(norm)) return "holds NaN";
+  return gradient && pass == "train_step" ? "" : "holds infinity";
+}
 
 std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std::string& pass) {
   const at::NoGradGuard no_grad;
@@ -118,7 +126,10 @@ OutputCheck::OutputCheck(std::string pass, const PrecisionPolicy& precision, dou
 void OutputCheck::look(ProgramBoundary& program) {
   last_ = summarise_outputs(program, pass_);
   ++looks_;
-  for (const OutputSummary& output : last_) check_finite(output);
+  for (const OutputSummary& output : last_) {
+    const std::string held = not_allowed(output.name, output.norm, pass_, loss_scaling_);
+    if (!held.empty()) found(output.name + " " + held);
+  }
   if (looks_ == 1) {
     first_ = last_;
     return;
@@ -134,18 +145,6 @@ void OutputCheck::look(ProgramBoundary& program) {
       compare(first, *later);
     }
   }
-}
-
-bool OutputCheck::may_overflow(const OutputSummary& output) const {
-  return loss_scaling_ && output.name.starts_with("grad.");
-}
-
-void OutputCheck::check_finite(const OutputSummary& output) {
-  if (std::isfinite(output.norm) || may_overflow(output)) return;
-  const bool nan = std::isnan(output.norm);
-  // A training step may have gradients of any size; its loss shows the damage.
-  if (!repeats_ && !nan && output.name.starts_with("grad.")) return;
-  found(fmt::format("{} holds {}", output.name, nan ? "NaN" : "infinity"));
 }
 
 void OutputCheck::compare(const OutputSummary& first, const OutputSummary& later) {

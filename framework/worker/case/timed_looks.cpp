@@ -1,11 +1,8 @@
 #include "worker/case/timed_looks.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/linalg_vector_norm.h>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -13,6 +10,7 @@
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "model/operation_program.h"
+#include "worker/case/output_check.h"
 #include "worker/case/verification.h"
 
 namespace assay::worker {
@@ -26,13 +24,6 @@ constexpr double cheap_s = 0.5;  // looks that took no longer together are not h
 
 std::uint64_t rank_of(std::uint64_t secret, std::size_t reading) {
   return measure::mixed(secret ^ measure::mixed(reading));
-}
-
-double norm_of_output(const at::Tensor& tensor) {
-  const auto dtype = tensor.element_size() < 4 ? at::kFloat : tensor.scalar_type();
-  return at::linalg_vector_norm(tensor, 2, at::OptionalIntArrayRef{}, /*keepdim=*/false, dtype)
-      .to(at::kDouble)
-      .item<double>();
 }
 
 // Of 256 words spread over the memory of each tensor, its last one among them.
@@ -123,11 +114,9 @@ Status TimedLooks::finite(const std::vector<NamedTensor>& outputs) const {
   for (const NamedTensor& output : outputs) {
     if (!output.tensor.defined()) return {Outcome::wrong, output.name + " is an undefined tensor"};
     if (!at::isFloatingType(output.tensor.scalar_type())) continue;
-    const double norm = norm_of_output(output.tensor.detach());
-    const bool gradient = output.name.starts_with("grad.");
-    if (std::isfinite(norm) || (gradient && plan_.loss_scaling)) continue;
-    return {Outcome::wrong,
-            fmt::format("{} holds {}", output.name, std::isnan(norm) ? "NaN" : "infinity")};
+    const double norm = norm_of(output.tensor.detach()).item<double>();
+    const std::string held = not_allowed(output.name, norm, plan_.pass, plan_.loss_scaling);
+    if (!held.empty()) return {Outcome::wrong, output.name + " " + held};
   }
   return {};
 }
