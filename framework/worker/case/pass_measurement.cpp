@@ -114,7 +114,8 @@ TimedLooks::Plan looks_planned(const PassToMeasure& what, const timing::Sampling
           .between = settings.warmup > 0 && what.renewal.renews(),
           .device = context.device,
           .loss_scaling = context.precision.loss_scaling,
-          .worst_of_ranks = worst};
+          .worst_of_ranks = worst,
+          .await_freed = [&what] { what.freed.await_cleared(); }};
 }
 
 // A reading after another case's finds that case's caches, so an untimed reading precedes the first

@@ -131,6 +131,7 @@ Status TimedLooks::compared(ProgramBoundary& program) {
     measure::empty_cache(plan_.device);
     status = program.look(plan_.pass, {.seed = measure::secret(), .device = at::kCPU}, found);
     measure::empty_cache(plan_.device);
+    if (plan_.await_freed) plan_.await_freed();
   }
   if (!status.ok() || !found.checked) return status;
   if (!facts_.error || found.error * *facts_.tolerance > *facts_.error * found.tolerance) {
