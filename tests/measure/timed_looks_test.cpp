@@ -163,6 +163,8 @@ TEST(TimedLooks, LeaveRenewalToAProgramWhoseCallsWriteOverTheirInputs) {
 class LeavingAGradient final : public ProgramBoundary {
  public:
   explicit LeavingAGradient(double value) : gradient_(at::full({5}, value)) {}
+  Status of_looks;       // what they return
+  Verification to_find;  // and find
 
   Status before(const std::string&) noexcept override { return {}; }
   Status run(const std::string&) noexcept override { return {}; }
@@ -174,6 +176,11 @@ class LeavingAGradient final : public ProgramBoundary {
   }
   Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
   Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
+  Status expect_look(const std::string&) noexcept override { return of_looks; }
+  Status look(const std::string&, const Look&, Verification& found) noexcept override {
+    found = to_find;
+    return of_looks;
+  }
 
  private:
   at::Tensor gradient_;
@@ -194,6 +201,63 @@ TEST(TimedLooks, AllowTheInfinitiesThatLaterChecksAllow) {
   EXPECT_TRUE(status("train_step", std::nan(""), true).ok());
   EXPECT_THAT(status("backward", infinity, false).reason, HasSubstr("grad.w holds infinity"));
   EXPECT_THAT(status("train_step", std::nan(""), false).reason, HasSubstr("grad.w holds NaN"));
+}
+
+// Looks once at a program whose looks end like this.
+store::TimedLooksFacts facts_of(const Status& of_looks, const Verification& to_find) {
+  LeavingAGradient program(1);
+  program.of_looks = of_looks;
+  program.to_find = to_find;
+  const InputRenewal renewal(program, "backward", 77, Integrity::fast);
+  TimedLooks looks({.pass = "backward", .secret = 5, .readings = 1});
+  looks.look(program, renewal);
+  EXPECT_TRUE(looks.status().ok()) << looks.status().reason;
+  EXPECT_EQ(looks.looked(), looks.facts().looks == 1);
+  return looks.facts();
+}
+
+TEST(TimedLooks, CountOnlyThoseThatComparedSomething) {
+  const auto compared = facts_of({}, {.checked = true, .error = 0.5, .tolerance = 1});
+  EXPECT_EQ(compared.looks, 1);
+  EXPECT_EQ(compared.error, 0.5);
+  EXPECT_FALSE(compared.left_out);
+  const auto silent = facts_of({}, {});
+  EXPECT_EQ(silent.looks, 0);
+  EXPECT_EQ(silent.left_out, "the workload compares nothing");
+  EXPECT_FALSE(silent.error);
+  EXPECT_EQ(facts_of({}, {.left_out = "of several calls"}).left_out, "of several calls");
+}
+
+TEST(TimedLooks, ThatLackMemoryAreLeftOut) {
+  const auto facts = facts_of({Outcome::oom, "the host has no more"}, {.checked = true});
+  EXPECT_EQ(facts.looks, 0);
+  EXPECT_EQ(facts.left_out, "the host has no more");
+
+  LeavingAGradient program(1);
+  TimedLooks looks({.pass = "backward", .secret = 5, .readings = 1});
+  EXPECT_TRUE(looks.expect(program));
+  program.of_looks = {Outcome::oom, "no room for a copy"};
+  EXPECT_FALSE(looks.expect(program));
+  EXPECT_EQ(looks.facts().left_out, "no room for a copy");
+  program.of_looks = {Outcome::error, "broken"};
+  EXPECT_THROW(looks.expect(program), PluginFailure);
+}
+
+// All of them decide together whether another look is wanted.
+TEST(TimedLooks, CountOnAllRanksOrOnNone) {
+  LeavingAGradient program(1);
+  program.to_find = {.checked = true, .error = 0.5, .tolerance = 1};
+  const InputRenewal renewal(program, "backward", 77, Integrity::fast);
+  int asked = 0;
+  // The third question of a look is whether all have compared.
+  TimedLooks looks(
+      {.pass = "backward", .secret = 5, .readings = 1, .worst_of_ranks = [&](double value) {
+         return ++asked == 3 ? 1 : value;
+       }});
+  looks.look(program, renewal);
+  EXPECT_EQ(looks.facts().looks, 0);
+  EXPECT_EQ(looks.facts().left_out, "another rank compared nothing");
+  EXPECT_EQ(looks.facts().error, 0.5);
 }
 
 std::vector<std::size_t> wanted(std::uint64_t secret, int planned, std::size_t readings) {

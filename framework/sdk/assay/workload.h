@@ -45,6 +45,7 @@ struct Verification {
   double tolerance = 0;  // of this dtype
   std::string worst;     // the output with the largest error
   double textbook = 0;   // error there of textbook operations in the dtype; 0: not compared
+  std::string left_out;  // why nothing is checked, for people; of a look
 };
 
 // How a call that was timed is looked at.
@@ -99,7 +100,9 @@ class Program {
   // named "grad.…". The worker then writes NaN there between calls.
   virtual bool writes_outputs_anew(const std::string& /*pass*/) { return false; }
   // A call is about to be made that look() will follow: keeps, in host memory, what the reference
-  // needs of the state that the call changes. All ranks together.
+  // needs of the state that the call changes. All ranks together. Ranks agree that all have the
+  // memory before they meet in a collective, here and in look(): where one has not, look() checks
+  // nothing and says so in `left_out`.
   virtual void expect_look(const std::string& /*pass*/) {}
   // Compares what the last call left with a reference in higher precision for the contents that
   // inputs() have now, at bounded cost: rows or elements drawn from `look.seed`, over all of each

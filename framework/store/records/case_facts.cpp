@@ -66,6 +66,7 @@ constexpr auto fields_of(const TimedLooksFacts*) {
   return std::tuple{Field{"integrity", &TimedLooksFacts::integrity},
                     Field{"renewed_inputs", &TimedLooksFacts::renewed_inputs},
                     Field{"looks", &TimedLooksFacts::looks},
+                    Field{"left_out", &TimedLooksFacts::left_out},
                     Field{"error", &TimedLooksFacts::error},
                     Field{"tolerance", &TimedLooksFacts::tolerance},
                     Field{"of", &TimedLooksFacts::of},

@@ -76,8 +76,9 @@ struct RepeatedOutputs {
 struct TimedLooksFacts {
   std::string integrity;  // measure.integrity
   std::optional<std::int64_t> renewed_inputs;
-  std::optional<std::int64_t> looks;
-  std::optional<double> error;  // with its tolerance, of the tensor nearest to it
+  std::optional<std::int64_t> looks;    // that compared something, on all ranks
+  std::optional<std::string> left_out;  // why the first look that compared nothing did not
+  std::optional<double> error;          // with its tolerance, of the tensor nearest to it
   std::optional<double> tolerance;
   std::optional<std::string> of;
   std::optional<double> error_ratio;  // to the error of textbook operations in the dtype

@@ -48,7 +48,7 @@ void PassStopwatch::expect() {
   // Of several calls a look sees the last.
   if (!wanted_ || announced_ > 1) return;
   const std::size_t next = (parts_.clock.last() + 1) % parts_.programs.size();
-  throw_unless_ok(parts_.programs[next].program->expect_look(parts_.pass));
+  wanted_ = parts_.looks.expect(*parts_.programs[next].program);
 }
 
 void PassStopwatch::look_at_last() {

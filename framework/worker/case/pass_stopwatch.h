@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,8 +28,7 @@ class PassStopwatch final : public timing::Stopwatch {
     const std::vector<CalledProgram>& programs;  // in the clocks' order; each is warmed up
     TimedLooks& looks;
     bool warmed = true;
-    bool rows_share_inputs = false;  // calls of one reading may
-    std::string pass;
+    bool rows_share_inputs = false;                    // calls of one reading may
     std::function<void(ProgramBoundary&)> first_look;  // once, after the first warm-up call
     std::function<void()> after_sample;                // may be empty
   };

@@ -79,7 +79,8 @@ double TimedLooks::share_of_time(double looks_s) const {
   return worst_of_ranks(looks_s / std::max(measure::host_now_s() - begin_s_, 1e-9));
 }
 
-// The first look is taken whatever it costs; a model's reference may take longer than all readings.
+// The first that compares is taken whatever it costs; a model's reference may take longer than all
+// readings.
 bool TimedLooks::affordable() const {
   if (facts_.looks.value_or(0) == 0) return true;
   const double spent_s = facts_.looks_s.value_or(0);
@@ -121,27 +122,51 @@ Status TimedLooks::finite(const std::vector<NamedTensor>& outputs) const {
   return {};
 }
 
-// Where the device lacks the memory for it the reference is computed on the host.
-Status TimedLooks::compared(ProgramBoundary& program) {
-  Verification found;
-  Status status =
-      program.look(plan_.pass, {.seed = measure::secret(), .device = plan_.device}, found);
-  const bool lacks_memory = worst_of_ranks(status.outcome == Outcome::oom ? 1 : 0) > 0;
-  if (lacks_memory && !plan_.device.is_cpu()) {
+bool TimedLooks::expect(ProgramBoundary& program) {
+  const Status status = program.expect_look(plan_.pass);
+  const bool lacks_memory = status.outcome == Outcome::oom;
+  if (!lacks_memory) throw_unless_ok(status);
+  if (worst_of_ranks(lacks_memory ? 1 : 0) == 0) return true;
+  count(!lacks_memory, status.reason);
+  return false;
+}
+
+// Where the device lacks the memory for it the reference is computed on the host, and nowhere where
+// that lacks it too.
+Status TimedLooks::compared(ProgramBoundary& program, Verification& found) {
+  const auto look_on = [&](at::Device device, Verification& made) {
+    return program.look(plan_.pass, {.seed = measure::secret(), .device = device}, made);
+  };
+  Status status = look_on(plan_.device, found);
+  bool lacks_memory = status.outcome == Outcome::oom;
+  if (worst_of_ranks(lacks_memory ? 1 : 0) > 0 && !plan_.device.is_cpu()) {
     measure::empty_cache(plan_.device);
-    status = program.look(plan_.pass, {.seed = measure::secret(), .device = at::kCPU}, found);
+    Verification on_host;
+    Status of_host = look_on(at::kCPU, on_host);
     measure::empty_cache(plan_.device);
     if (plan_.await_freed) plan_.await_freed();
+    if (lacks_memory) {  // what another rank has found counts
+      status = std::move(of_host);
+      found = std::move(on_host);
+    }
+    lacks_memory = status.outcome == Outcome::oom;
   }
-  if (!status.ok() || !found.checked) return status;
-  if (!facts_.error || found.error * *facts_.tolerance > *facts_.error * found.tolerance) {
-    facts_.error = found.error;
-    facts_.tolerance = found.tolerance;
-    facts_.of = found.worst;
-    facts_.error_ratio =
-        found.textbook > 0 ? std::optional(found.error / found.textbook) : std::nullopt;
+  if (lacks_memory) {
+    found = {};
+    found.left_out = std::move(status.reason);
+    return {};
   }
-  return status_of(found);
+  if (status.ok() && found.checked) keep_worst(found);
+  return status.ok() ? status_of(found) : status;
+}
+
+void TimedLooks::keep_worst(const Verification& found) {
+  if (facts_.error && found.error * *facts_.tolerance <= *facts_.error * found.tolerance) return;
+  facts_.error = found.error;
+  facts_.tolerance = found.tolerance;
+  facts_.of = found.worst;
+  facts_.error_ratio =
+      found.textbook > 0 ? std::optional(found.error / found.textbook) : std::nullopt;
 }
 
 void TimedLooks::look(ProgramBoundary& program, const InputRenewal& renewal) {
@@ -155,16 +180,25 @@ void TimedLooks::look(ProgramBoundary& program, const InputRenewal& renewal) {
   if (found.ok()) found = renewal.apart_from(outputs);
   if (found.ok()) found = finite(outputs);
   outputs.clear();
+  Verification verification;
   // All ranks compare, or none: the comparison has collectives.
-  if (worst_of_ranks(found.ok() ? 0 : 1) == 0) found = compared(program);
+  if (worst_of_ranks(found.ok() ? 0 : 1) == 0) found = compared(program, verification);
   if (!found.ok() && found.outcome != Outcome::wrong) throw_unless_ok(found);
   note(found);
-  const std::int64_t looks = facts_.looks.value_or(0) + 1;
-  facts_.looks = looks;
+  count(verification.checked || !found.ok(), verification.left_out);
   facts_.renewed_inputs = renewal.inputs();
   const double spent_s = measure::host_now_s() - begin_s;
   facts_.looks_s = facts_.looks_s.value_or(0) + spent_s;
-  if (looks > looks_at_least) beyond_three_s_ += spent_s;
+  if (++taken_ > looks_at_least) beyond_three_s_ += spent_s;
+}
+
+// A look counts on all ranks or on none: they decide together whether another one is wanted.
+void TimedLooks::count(bool compared, const std::string& why_not) {
+  const bool counts = worst_of_ranks(compared ? 0 : 1) == 0;
+  facts_.looks = facts_.looks.value_or(0) + (counts ? 1 : 0);
+  if (counts || facts_.left_out) return;
+  const char* silent = compared ? "another rank compared nothing" : "the workload compares nothing";
+  facts_.left_out = why_not.empty() ? silent : why_not;
 }
 
 void TimedLooks::note(const Status& status) {

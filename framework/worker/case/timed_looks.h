@@ -43,11 +43,18 @@ class TimedLooks {
   // device's, or the collective's.
   void glance(ProgramBoundary& program);
 
-  // Looks at what the last call of the program left. Throws what the program throws.
+  // Ahead of a call that will be looked at: whether the program could keep what it needs for that.
+  // Where a rank lacks the memory none looks. All ranks ask together. Throws what the program
+  // throws, but for a lack of memory.
+  bool expect(ProgramBoundary& program);
+
+  // Looks at what the last call of the program left. Throws what the program throws, but for a lack
+  // of memory, which leaves the comparison out.
   void look(ProgramBoundary& program, const InputRenewal& renewal);
 
   // ok, or `wrong` with the first finding.
   const Status& status() const { return status_; }
+  // Whether a look has compared something.
   bool looked() const { return facts_.looks.value_or(0) > 0; }
   store::TimedLooksFacts facts() const { return facts_; }
   void note(const Status& status);
@@ -55,7 +62,9 @@ class TimedLooks {
  private:
   Status still_written(const std::vector<NamedTensor>& outputs);
   Status finite(const std::vector<NamedTensor>& outputs) const;
-  Status compared(ProgramBoundary& program);
+  Status compared(ProgramBoundary& program, Verification& found);
+  void keep_worst(const Verification& found);
+  void count(bool compared, const std::string& why_not);
   std::set<std::size_t> drawn_at_first() const;
   bool drawn_later(std::size_t reading) const;
   double worst_of_ranks(double value) const;
@@ -67,6 +76,7 @@ class TimedLooks {
   Status status_;
   store::TimedLooksFacts facts_;
   std::optional<std::uint64_t> glanced_;  // of the outputs' bytes
+  int taken_ = 0;                         // looks, whether or not they compared anything
   double begin_s_ = 0;
   double beyond_three_s_ = 0;
 };
