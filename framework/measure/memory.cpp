@@ -3,11 +3,14 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "base/host_memory.h"
 #include "measure/device.h"
 
 #if ASSAY_WITH_CUDA
@@ -109,6 +112,16 @@ void reset_peak([[maybe_unused]] const c10::Device& device) {
   if (device.is_cuda()) return resetPeakStats(device.index());
 #endif
   if (CpuMemoryCounter* counter = current_counter()) counter->reset_peak();
+}
+
+std::int64_t available_host_bytes(int ranks) {
+  std::int64_t left = std::numeric_limits<std::int64_t>::max();
+  if (const auto host = host_memory()) left = (host->available - host->reserve()) / ranks;
+  if (const auto limit = host_memory_limit(); limit && *limit) {
+    const std::int64_t held = number_behind("/proc/self/status", "VmRSS:").value_or(0) * 1024;
+    left = std::min(left, **limit / ranks - held);
+  }
+  return std::max<std::int64_t>(left, 0);
 }
 
 MemoryUse observe_memory(const c10::Device& device, const std::function<void()>& call) {

@@ -50,4 +50,8 @@ std::int64_t allocated_bytes(const c10::Device& device);
 std::int64_t peak_bytes(const c10::Device& device);
 void reset_peak(const c10::Device& device);
 
+// Bytes of the host that one of so many ranks on it may still take: its share of what the machine,
+// or the process' control group, and the case's limit leave.
+std::int64_t available_host_bytes(int ranks);
+
 }  // namespace assay::measure

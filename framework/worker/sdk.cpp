@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "measure/memory.h"
+#include "worker/process/process_group.h"
 
 namespace assay {
 
@@ -43,5 +44,8 @@ std::int64_t allocated_memory(const c10::Device& device) {
 }
 std::int64_t peak_memory(const c10::Device& device) { return measure::peak_bytes(device); }
 void reset_peak_memory(const c10::Device& device) { measure::reset_peak(device); }
+std::int64_t available_host_memory() {
+  return measure::available_host_bytes(worker::placement_from_environment().local_world_size);
+}
 
 }  // namespace assay

@@ -9,16 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/host_memory.h"
 
 namespace assay::run {
-
-// Bytes of the machine, or of this process' control group where that has less left.
-struct HostMemory {
-  std::int64_t total = 0;
-  std::int64_t available = 0;  // without swapping
-};
-// Empty where the system does not say.
-std::optional<HostMemory> host_memory();
 
 // 0 where the process is gone.
 std::int64_t resident_bytes(pid_t pid);
@@ -46,9 +39,6 @@ class OutOfMemoryKills {
 // The most that the process has held at once, since it began or since forget_peak().
 std::int64_t peak_bytes(pid_t pid);
 void forget_peak(pid_t pid);
-
-// Limits all workers of a case together: a size such as "8 GiB", or a number of bytes.
-inline constexpr const char* memory_limit_variable = "ASSAY_HOST_MEMORY_LIMIT";
 
 // Decides when worker processes must be stopped: before the machine swaps, or past the limit.
 class MemoryGuard {
