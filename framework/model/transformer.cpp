@@ -68,7 +68,7 @@ void draw(const at::Tensor& values, Initial initial, const at::Generator& genera
 }  // namespace
 
 Transformer::Transformer(const ModelConfig& config, Ops ops, at::Device device,
-                         at::ScalarType dtype, std::uint64_t seed)
+                         at::ScalarType dtype, std::optional<std::uint64_t> seed)
     : config_(config), ops_(std::move(ops)) {
   complete(ops_);
   make_parameters(device, dtype, seed);
@@ -76,19 +76,23 @@ Transformer::Transformer(const ModelConfig& config, Ops ops, at::Device device,
   if (config_.architecture == Architecture::swiglu) make_rope_tables(device, dtype);
 }
 
-void Transformer::make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed) {
-  const auto generator = seeded_generator(device, seed);
+void Transformer::make_parameters(at::Device device, at::ScalarType dtype,
+                                  std::optional<std::uint64_t> seed) {
+  const auto generator = seeded_generator(device, seed.value_or(0));
   const auto options = at::TensorOptions().device(device);
   const auto shapes = parameter_shapes(config_);
   ParameterMemory memory(shapes, options.dtype(dtype));
   for (const auto& shape : shapes) {
     const at::Tensor parameter = memory.next(shape);
-    // Drawn in fp32 for every dtype.
-    const at::Tensor drawn =
-        dtype == at::kFloat ? parameter : at::empty(shape.sizes, options.dtype(at::kFloat));
-    draw(drawn, shape.initial, generator);
-    if (dtype != at::kFloat) parameter.copy_(drawn);
-    parameters_.push_back({shape.name, parameter.requires_grad_()});
+    parameters_.push_back({shape.name, parameter});
+    if (seed) {
+      // Drawn in fp32 for every dtype.
+      const at::Tensor drawn =
+          dtype == at::kFloat ? parameter : at::empty(shape.sizes, options.dtype(at::kFloat));
+      draw(drawn, shape.initial, generator);
+      if (dtype != at::kFloat) parameter.copy_(drawn);
+    }
+    parameter.requires_grad_();
   }
 }
 

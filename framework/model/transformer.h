@@ -5,6 +5,7 @@
 
 #include <assay/workload.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,9 +18,10 @@ class Transformer {
  public:
   // Draws the parameters on `device`: matrices from N(0, 0.02²), norm weights 1, norm biases 0. The
   // same seed gives the same parameters on the same kind of device. q, k and v of a block, and gate
-  // and up, lie one behind another in memory (joined()). `ops` needs attention and norm.
+  // and up, lie one behind another in memory (joined()). `ops` needs attention and norm. Without a
+  // seed the parameters' memory is as it was found, for load().
   Transformer(const ModelConfig& config, Ops ops, at::Device device, at::ScalarType dtype,
-              std::uint64_t seed);
+              std::optional<std::uint64_t> seed);
 
   // Blocks: the embedding, each of the layers, the head with the final norm. None: no cost.
   void set_hooks(BlockHooks hooks) { hooks_ = std::move(hooks); }
@@ -65,7 +67,7 @@ class Transformer {
     at::Tensor pending;  // what the last block adds; it joins the residual with the next norm
   };
 
-  void make_parameters(at::Device device, at::ScalarType dtype, std::uint64_t seed);
+  void make_parameters(at::Device device, at::ScalarType dtype, std::optional<std::uint64_t> seed);
   void make_rope_tables(at::Device device, at::ScalarType dtype);
   void name_parameters();
   NormInputs norm_inputs(at::Tensor x, const NormWeights& weights) const;
