@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace assay::training {
@@ -108,6 +109,20 @@ std::vector<at::Tensor> Shards::gather(bool gradient) const {
     first = last;
   }
   return whole;
+}
+
+std::int64_t Shards::gathering_bytes() const {
+  if (!slices_) return 0;
+  std::int64_t result = 0, at_once = gathered_at_once;
+  for (const auto& parameter : model_.parameters) {
+    const std::int64_t elements = parameter.tensor.numel();
+    result += elements * (parameter.tensor.scalar_type() == at::kDouble ? 8 : 4);
+    at_once = std::max(at_once, elements);
+  }
+  // Of the parameters that are gathered at once also the owners, compared with this rank, and the
+  // values before and behind the sum.
+  constexpr std::int64_t bytes_at_once = 4 + 1 + 2 * 8;
+  return result + at_once * bytes_at_once;
 }
 
 std::vector<at::Tensor> Shards::gather_parameters() const {

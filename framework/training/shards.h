@@ -22,6 +22,8 @@ class Shards {
   std::vector<at::Tensor> gather_parameters() const;
   // Undefined where no rank has a gradient, 0 for elements whose owner has none.
   std::vector<at::Tensor> gather_gradients() const;
+  // Bytes of this rank's device that either of them needs; 0 where parameters are whole.
+  std::int64_t gathering_bytes() const;
   // Copies values of any dtype into this rank's slices and lets the variant spread them.
   void load(const std::vector<at::Tensor>& parameters);
 

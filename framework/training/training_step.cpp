@@ -114,6 +114,19 @@ std::vector<NamedTensor> TrainingStep::whole_parameters() const {
   return parameters;
 }
 
+std::vector<NamedTensor> TrainingStep::seen_gradients(bool optimized) const {
+  return gathers() ? whole_gradients(optimized) : gradients(optimized);
+}
+
+std::vector<NamedTensor> TrainingStep::seen_parameters() const {
+  if (gathers()) return whole_parameters();
+  std::vector<NamedTensor> parameters;
+  for (const ModelParameter& parameter : model_.parameters) {
+    parameters.push_back({parameter.name, parameter.tensor.detach()});
+  }
+  return parameters;
+}
+
 void TrainingStep::restart_from(const std::vector<NamedTensor>& parameters) {
   std::vector<at::Tensor> values;
   for (const auto& parameter : parameters) values.push_back(parameter.tensor);

@@ -38,6 +38,12 @@ class TrainingStep {
   // All ranks call these together. Parameters and gradients in their own shapes.
   std::vector<NamedTensor> whole_gradients(bool optimized) const;
   std::vector<NamedTensor> whole_parameters() const;
+  // For a look, the same as they lie where this rank has them whole. Otherwise they are gathered,
+  // for which each rank needs so many bytes of its device.
+  std::vector<NamedTensor> seen_gradients(bool optimized) const;
+  std::vector<NamedTensor> seen_parameters() const;
+  std::int64_t gathering_bytes() const { return shards_.gathering_bytes(); }
+  bool gathers() const { return !shards_.are_whole(); }
   // Copies these parameters, in the model's order, in place and resets all training state.
   void restart_from(const std::vector<NamedTensor>& parameters);
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/host_memory.h"
 #include "support.h"
 
 namespace assay {
@@ -188,6 +189,88 @@ TEST(ModelStep, LossScalingDoesNotShowInTheGradients) {
   }
   for (const auto& [name, tensor] : gradients[0]) {
     EXPECT_TRUE(tensor.allclose(gradients[1].at(name), 1e-4, 1e-7)) << name;
+  }
+}
+
+// A call and a look at it; of a train_step announced before.
+Verification looked_at(const test::Case& tested, ProgramBoundary& program,
+                       const std::string& pass) {
+  throw_unless_ok(program.expect_look(pass));
+  test::call_once(tested, program, pass);
+  Verification found;
+  throw_unless_ok(program.look(pass, {.seed = 3, .device = at::kCPU}, found));
+  return found;
+}
+
+TEST(ModelStepLook, AcceptsEveryPassOfBothWorkloads) {
+  for (const auto& pass : passes) {
+    auto tested = test::make_case({"model_step"});
+    test::set_model(tested.context, "swiglu", 3, 24);
+    const auto found = looked_at(tested, *test::build(tested), pass);
+    EXPECT_TRUE(found.checked) << pass << ": " << found.left_out;
+    EXPECT_LE(found.error, found.tolerance) << pass << ": " << found.worst;
+    if (pass == "inference") continue;
+    auto toy = test::make_case({"toy_mlp"});
+    toy.context.parameters = {{"width", test::integer(20)}, {"batch", test::integer(7)}};
+    const auto of_toy = looked_at(toy, *test::build(toy), pass);
+    EXPECT_TRUE(of_toy.checked) << pass << ": " << of_toy.left_out;
+    EXPECT_LE(of_toy.error, of_toy.tolerance) << pass << ": " << of_toy.worst;
+  }
+}
+
+TEST(ModelStepLook, FindsWhatIsWrongInEveryPass) {
+  for (const auto& pass : passes) {
+    auto tested = test::make_case({"model_step"});
+    test::set_model(tested.context, "swiglu", 3, 24);
+    tested.context.ops.attention = [right = tested.context.ops.attention](AttentionInputs in) {
+      in.causal = false;
+      return right(in);
+    };
+    const auto found = looked_at(tested, *test::build(tested), pass);
+    EXPECT_GT(found.error, found.tolerance) << pass;
+  }
+}
+
+TEST(ModelStepLook, OfAStepThatWasNotAnnouncedSaysThatItComparesNothing) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "swiglu", 2, 16);
+  const auto program = test::build(tested);
+  test::call_once(tested, *program, "train_step");
+  Verification found;
+  throw_unless_ok(program->look("train_step", {.seed = 3, .device = at::kCPU}, found));
+  EXPECT_FALSE(found.checked);
+  EXPECT_EQ(found.left_out, "what the step started from was not kept");
+}
+
+// The scale is halved by each step that overflows: what is skipped is that step's comparison alone.
+TEST(ModelStepLook, ComparesAgainOnceTheLossScaleHasAdapted) {
+  auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp16"});
+  test::set_model(tested.context, "swiglu", 2, 16);
+  tested.context.precision.initial_loss_scale = 0x1p24;
+  const auto program = test::build(tested);
+  const auto first = looked_at(tested, *program, "train_step");
+  EXPECT_FALSE(first.checked);
+  EXPECT_EQ(first.left_out, "gradients have overflown, and the step is skipped");
+  Verification found;
+  for (int step = 0; step < 24 && !found.checked; ++step) {
+    found = looked_at(tested, *program, "train_step");
+  }
+  EXPECT_TRUE(found.checked) << found.left_out;
+  EXPECT_LE(found.error, found.tolerance) << found.worst;
+}
+
+// A process that took more would be stopped.
+TEST(ModelStepLook, IsLeftOutWhereTheHostLacksTheMemory) {
+  for (const char* pass : {"forward", "forward_backward", "train_step"}) {
+    auto tested = test::make_case({"model_step"});
+    test::set_model(tested.context, "swiglu", 2, 16);
+    const auto program = test::build(tested);
+    ::setenv(memory_limit_variable, "1 MiB", 1);
+    const auto found = looked_at(tested, *program, pass);
+    ::unsetenv(memory_limit_variable);
+    EXPECT_FALSE(found.checked) << pass;
+    EXPECT_NE(found.left_out.find("of host memory, 0 B are left"), std::string::npos)
+        << found.left_out;
   }
 }
 

@@ -5,10 +5,12 @@
 #include <assay/range.h>
 #include <assay/reference.h>
 
+#include <optional>
 #include <utility>
 
 #include "model/autocast.h"
 #include "model/random.h"
+#include "training/looks.h"
 #include "training/trained_model.h"
 
 namespace assay::model_step {
@@ -36,7 +38,7 @@ bool starts_recording_memory(const CaseContext& context) {
 }  // namespace
 
 ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig& config,
-                           const Shape& shape, bool keep_logits)
+                           const Shape& shape, bool keep_logits, bool draws)
     : context_(context),
       predictions_(context, config,
                    {static_cast<double>(shape.batch), static_cast<double>(shape.seq_len)}),
@@ -51,7 +53,8 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
                                    data_seed(context, 0))),
       targets_(model::random_tokens({shape.batch, shape.seq_len}, config.vocab_size, device_,
                                     data_seed(context, 1))),
-      model_(config, context.ops, device_, precision_.parameters, context.seed),
+      model_(config, context.ops, device_, precision_.parameters,
+             draws ? std::optional(context.seed) : std::nullopt),
       step_(training::trained_model(model_, precision_), context, optimizer_settings(context)) {
   if (records_memory_) building_peak_ = peak_memory(device_);
   model_.set_hooks(step_.hooks());
@@ -149,33 +152,75 @@ std::vector<ProgramInput> ModelProgram::inputs(const std::string& pass) {
           {.name = "targets", .tensor = targets_, .of_before = of_before, .below = below}};
 }
 
+// Parameters go to the host one by one, so that the device need not hold them twice.
 void ModelProgram::expect_look(const std::string& pass) {
   start_.reset();
   if (pass != "train_step") return;
-  start_ =
-      std::make_unique<StepStart>(StepStart{whole_parameters(), Movement(step_.state(), context_)});
-  for (NamedTensor& parameter : start_->parameters) {
-    parameter.tensor =
-        parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+  const auto keep_parameters = [&] {
+    start_->parameters = step_.seen_parameters();
+    for (NamedTensor& parameter : start_->parameters) {
+      parameter.tensor =
+          parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+    }
+  };
+  const Status kept = training::with_memory_on_all_ranks(context_.group, device_, [&] {
+    const auto parameters = static_cast<double>(model::count_parameters(model_.config()));
+    training::need_host_memory(parameters * static_cast<double>(sizeof(double)));
+    training::need_memory(device_, static_cast<double>(step_.gathering_bytes()));
+    start_ = std::make_unique<StepStart>(StepStart{{}, Movement(step_.state(), context_)});
+    if (!step_.gathers()) keep_parameters();
+  });
+  if (kept.ok()) {
+    if (step_.gathers()) keep_parameters();
+    return;
   }
+  start_.reset();
+  no_start_ = kept.reason;
+}
+
+std::vector<NamedTensor> ModelProgram::seen_outputs(const std::string& pass) const {
+  std::vector<NamedTensor> outputs = results();
+  for (NamedTensor& gradient : step_.seen_gradients(/*optimized=*/pass == "train_step")) {
+    outputs.push_back(std::move(gradient));
+  }
+  return outputs;
+}
+
+// What a look takes on the device: on a GPU it is enough to know that nothing lacks where ranks
+// gather, on a host all of the reference counts, since a process that takes more is stopped.
+double ModelProgram::look_bytes(const std::string& pass) const {
+  const double scaled = precision_.loss_scaling ? 2 : 1;  // gradients once more
+  const double gathered = (1 + scaled) * static_cast<double>(step_.gathering_bytes());
+  return device_.is_cpu() ? gathered + reference_bytes(model_.config(), shape_.seq_len, pass)
+                          : gathered;
 }
 
 Verification ModelProgram::look(const std::string& pass, const Look& look) {
   const auto start = std::exchange(start_, nullptr);
-  // On the host the reference of a GPU's step would take minutes.
-  if (look.device != device_ || (pass == "train_step" && !start)) return {};
   const bool trains = pass == "train_step";
-  Verification found = look_at_step({.context = context_,
-                                     .config = model_.config(),
-                                     .pass = pass,
-                                     .tokens = tokens_,
-                                     .targets = targets_,
-                                     .parameters = trains ? start->parameters : whole_parameters(),
-                                     .values = whole_outputs(pass)},
-                                    look.seed);
-  if (!trains) return found;
+  // On the host the reference of a GPU's step would take minutes.
+  if (look.device != device_) return training::left_out("the GPU lacks the memory for a reference");
+  if (trains && !start) return training::left_out(no_start_);
+  LookedAtStep step = {.context = context_,
+                       .config = model_.config(),
+                       .pass = pass,
+                       .tokens = tokens_,
+                       .targets = targets_};
+  const auto see = [&] {
+    step.parameters = trains ? start->parameters : step_.seen_parameters();
+    step.values = seen_outputs(pass);
+  };
+  const Status seen = training::with_memory_on_all_ranks(context_.group, device_, [&] {
+    training::need_memory(device_, look_bytes(pass));
+    if (!step_.gathers()) see();
+  });
+  if (!seen.ok()) return training::left_out(seen.reason);
+  if (step_.gathers()) see();
+  Verification found = look_at_step(step, look.seed);
+  if (!trains || !training::all_ranks(context_.group, device_, found.checked)) return found;
   start->movement.compare(step_.state(), reference::tolerance(at::kFloat), found);
-  compare_ranks(context_, whole_parameters(), found);
+  // Those that are gathered are alike on all ranks whatever each of them has.
+  if (!step_.gathers()) compare_ranks(context_, step_.seen_parameters(), found);
   return found;
 }
 

@@ -19,9 +19,9 @@ struct Shape {
 class ModelProgram final : public Program {
  public:
   // keep_logits: outputs() also has the logits of passes with a backward, which then stay in memory
-  // to the end.
+  // to the end. draws: otherwise restart_from() must follow.
   ModelProgram(const CaseContext& context, const model::ModelConfig& config, const Shape& shape,
-               bool keep_logits = false);
+               bool keep_logits = false, bool draws = true);
 
   // Drops the last run's results. Runs the forward for "backward" and makes the optimizer's moments
   // for "train_step".
@@ -56,6 +56,8 @@ class ModelProgram final : public Program {
   void set_checkpoints(int every);
   void record_residual_stream(Recorder& recorder) const;
   std::vector<NamedTensor> results() const;
+  std::vector<NamedTensor> seen_outputs(const std::string& pass) const;
+  double look_bytes(const std::string& pass) const;
 
   CaseContext context_;
   Predictions predictions_;
@@ -74,6 +76,7 @@ class ModelProgram final : public Program {
   at::Tensor logits_;
   at::Tensor loss_;
   std::unique_ptr<StepStart> start_;  // of a step that will be looked at
+  std::string no_start_ = "what the step started from was not kept";  // why there is none
 };
 
 }  // namespace assay::model_step

@@ -4,15 +4,16 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <assay/reference.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "model/numeric_modes.h"
 #include "model_program.h"
+#include "training/looks.h"
 #include "verify.h"
 
 namespace assay::model_step {
@@ -51,12 +52,6 @@ PrecisionPolicy reference_policy(const PrecisionPolicy& of_case, at::Device devi
   return policy;
 }
 
-at::Tensor sum_over_ranks(const Group& group, at::Tensor tensor) {
-  std::vector<at::Tensor> one = {tensor};
-  group.backend->allreduce(one)->wait();
-  return tensor;
-}
-
 const at::Tensor* tensor_named(const std::vector<NamedTensor>& tensors, const std::string& name) {
   const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
   return found == tensors.end() ? nullptr : &found->tensor;
@@ -84,7 +79,8 @@ class OneSequence {
     context.parameters["predict"] = false;
     context.group = {};
     context.mesh = {};
-    program_.emplace(context, step.config, Shape{1, step.tokens.size(1)});
+    program_.emplace(context, step.config, Shape{1, step.tokens.size(1)}, /*keep_logits=*/false,
+                     /*draws=*/false);
     program_->restart_from(step.parameters);
   }
 
@@ -171,64 +167,82 @@ void limit_gradients(std::vector<NamedTensor>& outputs, double most) {
   }
 }
 
-bool all_have(const Group& group, at::Device device, bool own) {
-  if (group.size == 1) return own;
-  const bool on_device = group.backend->getBackendName() == "nccl";
-  const auto lacking = at::zeros(
-      {1}, at::TensorOptions().dtype(at::kFloat).device(on_device ? device : at::Device(at::kCPU)));
-  lacking.fill_(own ? 0 : 1);
-  return sum_over_ranks(group, lacking).item<float>() == 0;
-}
-
-}  // namespace
-
-Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
-  const std::int64_t drawn =
-      reference::drawn_below(step.tokens.size(0), 1, seed).item<std::int64_t>();
-  if (step.pass == "inference" || step.pass == "forward") return look_at_logits(step, drawn);
-  const CaseContext& context = step.context;
-  BatchReference right;
-  try {
-    right = whole_batch(step, drawn);
-  } catch (const c10::OutOfMemoryError&) {
-    right = {};
-  }
-  const bool travels = gradients_travel(context);
-  if (!all_have(travels ? context.group : Group{}, context.device, !right.outputs.empty())) {
-    return {};
-  }
-  for (NamedTensor& output : right.outputs) {
-    if (!travels || output.name == "loss") continue;
-    sum_over_ranks(context.group, output.tensor).div_(static_cast<double>(context.group.size));
-  }
-  const double most = real_option(context.parameters, "max_grad_norm");
+// With the gradients of the reference, or where they have overflown in the loss alone.
+Verification compare_batch(const LookedAtStep& step, BatchReference& right) {
+  const PrecisionPolicy& precision = step.context.precision;
+  const double tolerance = reference::tolerance(precision);
+  const double most = real_option(step.context.parameters, "max_grad_norm");
   if (step.pass == "train_step" && most > 0) limit_gradients(right.outputs, most);
+  // Without loss scaling only what the reference itself makes of a training step may overflow.
+  const bool skipped = precision.loss_scaling
+                           ? training::overflown(step.values)
+                           : step.pass == "train_step" && training::overflown(right.outputs);
   Verification found;
-  const double tolerance = reference::tolerance(context.precision);
   for (const auto& [name, output] : right.outputs) {
-    const at::Tensor* value = tensor_named(step.values, name);
     const bool gradient = name != "loss";
-    const bool overflown = gradient && context.precision.loss_scaling && value != nullptr &&
-                           !value->isfinite().all().item<bool>();
-    if (overflown) return {};  // the step is skipped
+    if (gradient && skipped) continue;
+    const at::Tensor* value = tensor_named(step.values, name);
     const double allowed =
         gradient ? gradient_factor * right.usual[name] + gradient_floor * tolerance : tolerance;
     reference::compare(found, name, value == nullptr ? at::Tensor() : *value, output, allowed);
   }
-  return found;
+  if (!skipped || found.error > found.tolerance) return found;
+  return training::left_out("gradients have overflown, and the step is skipped");
+}
+
+}  // namespace
+
+// Parameters, gradients, their sum over sequences and a share of it, and the usual gradients; an
+// attention's matrix with what autograd makes of it; logits; what one sequence keeps.
+double reference_bytes(const model::ModelConfig& config, std::int64_t seq_len,
+                       const std::string& pass) {
+  const bool backward = pass != "inference" && pass != "forward";
+  const auto s = static_cast<double>(seq_len), d = static_cast<double>(config.d_model);
+  const double parameters =
+      (backward ? 5.0 : 1.0) * static_cast<double>(model::count_parameters(config));
+  const double scores = (backward ? 5.0 : 3.0) * static_cast<double>(config.heads) * s * s;
+  const double logits = 4 * s * static_cast<double>(config.vocab_size);
+  const double kept = s * ((backward ? 2.0 * static_cast<double>(config.layers) : 0) * d + 20 * d +
+                           8 * static_cast<double>(config.d_ff));
+  return static_cast<double>(sizeof(float)) * (parameters + scores + logits + kept);
+}
+
+Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
+  const std::int64_t drawn =
+      reference::drawn_below(step.tokens.size(0), 1, seed).item<std::int64_t>();
+  const CaseContext& context = step.context;
+  const auto on_all_ranks = [&](const std::function<void()>& work) {
+    return training::with_memory_on_all_ranks(context.group, context.device, work);
+  };
+  Verification found;
+  if (step.pass == "inference" || step.pass == "forward") {
+    const Status looked = on_all_ranks([&] { found = look_at_logits(step, drawn); });
+    return looked.ok() ? found : training::left_out(looked.reason);
+  }
+  BatchReference right;
+  const Status made = on_all_ranks([&] { right = whole_batch(step, drawn); });
+  if (!made.ok()) return training::left_out(made.reason);
+  if (gradients_travel(context)) training::average_gradients(context.group, right.outputs);
+  const Status compared = on_all_ranks([&] { found = compare_batch(step, right); });
+  return compared.ok() ? found : training::left_out(compared.reason);
 }
 
 void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,
                    Verification& verification) {
   if (!gradients_travel(context)) return;
-  std::vector<at::Tensor> norms;
-  for (const NamedTensor& parameter : parameters) {
-    norms.push_back(parameter.tensor.detach().to(at::kFloat).norm());
-  }
   const bool on_device = context.group.backend->getBackendName() == "nccl";
-  const at::Tensor own = at::stack(norms).to(on_device ? context.device : at::Device(at::kCPU));
-  const at::Tensor mean =
-      sum_over_ranks(context.group, own.clone()).div_(static_cast<double>(context.group.size));
+  at::Tensor own, mean;
+  const Status made = training::with_memory_on_all_ranks(context.group, context.device, [&] {
+    std::vector<at::Tensor> norms;
+    for (const NamedTensor& parameter : parameters) {
+      norms.push_back(parameter.tensor.detach().to(at::kFloat).norm());
+    }
+    own = at::stack(norms).to(on_device ? context.device : at::Device(at::kCPU));
+    mean = own.clone();
+  });
+  if (!made.ok()) return;
+  training::sum_of_ranks(context.group, mean);
+  mean.div_(static_cast<double>(context.group.size));
   reference::compare(verification, "this rank's parameters", own, mean.to(at::kDouble),
                      reference::tolerance(at::kFloat));
 }

@@ -53,8 +53,13 @@ struct LookedAtStep {
 // sequence at a time: a forward in the logits of one sequence drawn from the seed and, from all
 // logits, the loss; others in loss and gradients of the whole batch, and of all ranks. Textbook
 // operations in the case's precision tell on the drawn sequence how large an error may be. Not
-// checked where the memory does not suffice. All ranks together.
+// checked where a rank lacks the memory, or where gradients have overflown under loss scaling, so
+// that the step is skipped: then the loss alone can be wrong. All ranks together.
 Verification look_at_step(const LookedAtStep& step, std::uint64_t seed);
+
+// What that takes at most, about, in bytes, without the step's own tensors.
+double reference_bytes(const model::ModelConfig& config, std::int64_t seq_len,
+                       const std::string& pass);
 
 // Largest distance of the ranks' replicas after a step, in drawn elements, by their size.
 void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,

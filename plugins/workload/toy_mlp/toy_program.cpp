@@ -1,6 +1,7 @@
 #include "toy_program.h"
 
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
@@ -10,16 +11,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "training/mean_of_ranks.h"
+#include "training/looks.h"
 
 namespace assay::toy_mlp {
 
 namespace {
+
+constexpr std::int64_t widest_in_fp64 = 4096;
 
 constexpr std::array passes = {"forward", "backward", "forward_backward", "train_step"};
 
@@ -30,7 +34,7 @@ std::uint64_t data_seed(const CaseContext& context) {
 
 }  // namespace
 
-ToyProgram::ToyProgram(const CaseContext& context, const Shape& shape)
+ToyProgram::ToyProgram(const CaseContext& context, const Shape& shape, bool draws)
     : context_(context),
       trace_(context.trace),
       ops_(context.ops),
@@ -40,18 +44,25 @@ ToyProgram::ToyProgram(const CaseContext& context, const Shape& shape)
                    at::TensorOptions(at::kFloat))
              .to(context.device, context.precision.parameters)),
       targets_(model::random_tokens({shape.batch}, classes, context.device, data_seed(context))),
-      model_(make_model(context, shape)),
+      model_(make_model(context, shape, draws)),
       step_(model_, context) {}
 
 // Drawn in fp32 on the CPU, so that every precision and device has the same ones.
-TrainedModel ToyProgram::make_model(const CaseContext& context, const Shape& shape) {
+TrainedModel ToyProgram::make_model(const CaseContext& context, const Shape& shape, bool draws) {
   const auto generator = model::seeded_generator(at::kCPU, context.seed);
   const PrecisionPolicy& policy = context.precision;
   TrainedModel model;
   const auto add = [&](const char* name, std::int64_t rows, std::int64_t columns) {
-    const at::Tensor drawn = at::randn({rows, columns}, generator, at::TensorOptions(at::kFloat)) /
-                             std::sqrt(static_cast<double>(columns));
-    const at::Tensor weight = drawn.to(context.device, policy.parameters).requires_grad_();
+    at::Tensor weight;
+    if (draws) {
+      weight = (at::randn({rows, columns}, generator, at::TensorOptions(at::kFloat)) /
+                std::sqrt(static_cast<double>(columns)))
+                   .to(context.device, policy.parameters);
+    } else {
+      weight =
+          at::empty({rows, columns}, at::TensorOptions(policy.parameters).device(context.device));
+    }
+    weight.requires_grad_();
     model.blocks.push_back({name, {model.parameters.size()}});
     model.parameters.push_back(
         {std::string(name) + ".weight", weight, policy.autocast.value_or(policy.parameters)});
@@ -121,52 +132,111 @@ std::vector<ProgramInput> ToyProgram::inputs(const std::string& pass) {
           {.name = "targets", .tensor = targets_, .of_before = of_before, .below = classes}};
 }
 
+double ToyProgram::parameters() const {
+  double parameters = 0;
+  for (const ModelParameter& parameter : model_.parameters) {
+    parameters += static_cast<double>(parameter.tensor.numel());
+  }
+  return parameters;
+}
+
 void ToyProgram::expect_look(const std::string& pass) {
   start_.clear();
   if (pass != "train_step") return;
-  start_ = whole_parameters();
-  for (NamedTensor& parameter : start_) {
-    parameter.tensor =
-        parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+  const auto keep_parameters = [&] {
+    start_ = step_.seen_parameters();
+    for (NamedTensor& parameter : start_) {
+      parameter.tensor =
+          parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+    }
+  };
+  const Status kept = training::with_memory_on_all_ranks(context_.group, x_.device(), [&] {
+    training::need_host_memory(parameters() * static_cast<double>(sizeof(double)));
+    training::need_memory(x_.device(), static_cast<double>(step_.gathering_bytes()));
+    if (!step_.gathers()) keep_parameters();
+  });
+  if (kept.ok()) {
+    if (step_.gathers()) keep_parameters();
+    return;
   }
+  start_.clear();
+  no_start_ = kept.reason;
 }
 
-Verification ToyProgram::look(const std::string& pass, const Look& look) {
-  constexpr std::int64_t widest_in_fp64 = 4096;
-  constexpr double allowance = 10;  // as in verification
-  const auto start = std::exchange(start_, {});
-  const bool trains = pass == "train_step";
-  if (look.device != x_.device() || (trains && start.empty())) return {};
+std::vector<NamedTensor> ToyProgram::seen_outputs(const std::string& pass) const {
+  std::vector<NamedTensor> outputs = {{"loss", loss_.detach()}};
+  for (NamedTensor& gradient : step_.seen_gradients(/*optimized=*/pass == "train_step")) {
+    outputs.push_back(std::move(gradient));
+  }
+  return outputs;
+}
+
+// What is gathered and, on a host, where a process that takes more is stopped, the reference's
+// parameters and gradients and what its layers keep.
+double ToyProgram::look_bytes() const {
+  const double gathered = 3 * static_cast<double>(step_.gathering_bytes());
+  if (!x_.device().is_cpu()) return gathered;
+  const double kept = 6 * static_cast<double>(shape_.batch * shape_.width);
+  return gathered + static_cast<double>(sizeof(double)) * (3 * parameters() + kept);
+}
+
+std::vector<NamedTensor> ToyProgram::reference_outputs(const std::vector<NamedTensor>& parameters,
+                                                       const std::string& pass) const {
   CaseContext plain;
-  plain.group = context_.group;
-  plain.mesh = context_.mesh;
   plain.device = context_.device;
   plain.parameters = context_.parameters;
-  plain.seed = context_.seed;
   plain.ops = reference::operations(/*norm_has_bias=*/false);
   plain.precision.parameters = shape_.width > widest_in_fp64 ? at::kFloat : at::kDouble;
-  detail::CommunicationGuard mean(std::make_unique<training::MeanOfRanks>());
-  const bool travels = context_.communication && context_.group.size > 1 &&
-                       context_.communication.traits().synchronizes;
-  if (travels) plain.communication = &mean;
-  ToyProgram reference(plain, shape_);
-  reference.restart_from(trains ? start : whole_parameters());
+  ToyProgram reference(plain, shape_, /*draws=*/false);
+  reference.restart_from(parameters);
   reference.x_.copy_(x_);
   reference.targets_.copy_(targets_);
   const std::string same = pass == "forward" ? pass : "forward_backward";
   reference.before(same);
   reference.run(same);
+  return reference.outputs(same);
+}
+
+Verification ToyProgram::look(const std::string& pass, const Look& look) {
+  constexpr double allowance = 10;  // as in verification
+  const auto start = std::exchange(start_, {});
+  const bool trains = pass == "train_step";
+  if (look.device != x_.device()) {
+    return training::left_out("the GPU lacks the memory for a reference");
+  }
+  if (trains && start.empty()) return training::left_out(no_start_);
+  const auto on_all_ranks = [&](const std::function<void()>& work) {
+    return training::with_memory_on_all_ranks(context_.group, x_.device(), work);
+  };
+  std::vector<NamedTensor> values, right, began;
+  const auto see = [&] {
+    began = trains ? start : step_.seen_parameters();
+    values = seen_outputs(pass);
+  };
+  const Status seen = on_all_ranks([&] {
+    training::need_memory(x_.device(), look_bytes());
+    if (!step_.gathers()) see();
+  });
+  if (!seen.ok()) return training::left_out(seen.reason);
+  if (step_.gathers()) see();
+  bool skipped = false;
+  const Status made = on_all_ranks([&] {
+    right = reference_outputs(began, pass);
+    skipped = precision_.loss_scaling && training::overflown(values);
+  });
+  if (!made.ok()) return training::left_out(made.reason);
+  const bool travels = context_.communication && context_.group.size > 1 &&
+                       context_.communication.traits().synchronizes;
+  if (travels) training::average_gradients(context_.group, right);
+  if (skipped) right.resize(1);  // the loss
   Verification found;
-  const double tolerance = reference::tolerance(precision_);
-  reference::compare_all(found, whole_outputs(pass), reference.outputs(same), tolerance, allowance);
-  return found;
+  reference::compare_all(found, values, right, reference::tolerance(precision_), allowance);
+  if (!skipped || found.error > found.tolerance) return found;
+  return training::left_out("gradients have overflown, and the step is skipped");
 }
 
 std::vector<Count> ToyProgram::counts(const std::string& pass) {
-  double parameters = 0;
-  for (const ModelParameter& parameter : model_.parameters) {
-    parameters += static_cast<double>(parameter.tensor.numel());
-  }
+  const double parameters = this->parameters();
   // The first matrix needs no gradient of its input.
   const double forward = 2 * static_cast<double>(shape_.batch) * parameters;
   const double backward =

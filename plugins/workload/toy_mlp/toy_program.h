@@ -19,7 +19,8 @@ constexpr std::int64_t classes = 5;
 // features → width → width → classes with ReLU between and cross-entropy behind. A block a matrix.
 class ToyProgram final : public Program {
  public:
-  ToyProgram(const CaseContext& context, const Shape& shape);
+  // draws: otherwise restart_from() must follow.
+  ToyProgram(const CaseContext& context, const Shape& shape, bool draws = true);
 
   void before(const std::string& pass) override;
   void run(const std::string& pass) override;
@@ -38,8 +39,14 @@ class ToyProgram final : public Program {
   void restart_from(const std::vector<NamedTensor>& parameters) { step_.restart_from(parameters); }
 
  private:
-  static TrainedModel make_model(const CaseContext& context, const Shape& shape);
+  static TrainedModel make_model(const CaseContext& context, const Shape& shape, bool draws);
   void forward();
+  std::vector<NamedTensor> seen_outputs(const std::string& pass) const;
+  double parameters() const;
+  double look_bytes() const;
+  // Loss and gradients of this rank's batch from those parameters, in fp64 or fp32.
+  std::vector<NamedTensor> reference_outputs(const std::vector<NamedTensor>& parameters,
+                                             const std::string& pass) const;
 
   CaseContext context_;
   TraceHandle trace_;
@@ -52,6 +59,7 @@ class ToyProgram final : public Program {
   training::TrainingStep step_;
   at::Tensor loss_;
   std::vector<NamedTensor> start_;  // parameters ahead of a step that will be looked at
+  std::string no_start_ = "what the step started from was not kept";  // why there are none
 };
 
 }  // namespace assay::toy_mlp

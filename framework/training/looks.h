@@ -1,0 +1,36 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <functional>
+#include <vector>
+
+namespace assay::training {
+
+// What looks at training steps share. Ranks that look meet in collectives, so they agree first that
+// all of them have the memory for what comes next.
+
+// Whether all ranks say yes; `device` is the one that they train on. They ask together.
+bool all_ranks(const Group& group, at::Device device, bool own);
+
+// Does what has no collectives. ok, or `oom` on all ranks where one of them lacked the memory for
+// it. Throws what `work` throws otherwise.
+Status with_memory_on_all_ranks(const Group& group, at::Device device,
+                                const std::function<void()>& work);
+
+// Throw PluginFailure with outcome `oom` where so many bytes cannot be had: of the host before
+// anything is taken, since a process that takes more is stopped.
+void need_host_memory(double bytes);
+void need_memory(at::Device device, double bytes);
+
+// In place; the second makes each "grad.…" the mean over the ranks. All call them together.
+void sum_of_ranks(const Group& group, at::Tensor& tensor);
+void average_gradients(const Group& group, std::vector<NamedTensor>& outputs);
+
+// Whether a gradient is not finite: under loss scaling the step is skipped.
+bool overflown(const std::vector<NamedTensor>& outputs);
+
+// A check that has not taken place.
+Verification left_out(std::string reason);
+
+}  // namespace assay::training
