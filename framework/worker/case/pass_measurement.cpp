@@ -282,6 +282,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
        .looks = looks,
        .warmed = settings.warmup > 0,
        .rows_share_inputs = context.group.size == 1 && what.integrity == Integrity::fast,
+       .alone_longer_s = context.device.is_cpu() ? 20e-6 : 5e-6,
        .first_look = [&](ProgramBoundary& first) { outputs.look(first); },
        .after_sample = after_sample});
   timing::Hooks hooks = hooks_among(context, stopwatch);

@@ -73,9 +73,8 @@ void PassStopwatch::time_alone() {
 }
 
 Status PassStopwatch::rows_agree() const {
-  constexpr double factor = 4;
-  constexpr double beside_s = 20e-6;  // waking threads, cold caches
-  if (std::isinf(alone_s_) || alone_s_ <= factor * row_call_s_ + beside_s) return {};
+  constexpr double factor = 2;
+  if (std::isinf(alone_s_) || alone_s_ <= factor * row_call_s_ + parts_.alone_longer_s) return {};
   return {Outcome::wrong,
           fmt::format("with new inputs it takes {:.3g} us, in a row of calls with the same {:.3g}",
                       alone_s_ * 1e6, row_call_s_ * 1e6)};

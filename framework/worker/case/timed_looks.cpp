@@ -174,8 +174,8 @@ void TimedLooks::look(ProgramBoundary& program, const InputRenewal& renewal) {
   measure::synchronize(plan_.device);
   std::vector<NamedTensor> outputs;
   throw_unless_ok(program.outputs(plan_.pass, outputs));
-  for (const NamedTensor& output : outputs) model::require_plain(output);
-  Status found = renewal.unchanged();
+  Status found = guarded([&] { std::ranges::for_each(outputs, model::require_plain); });
+  if (found.ok()) found = renewal.unchanged();
   if (found.ok()) found = still_written(outputs);
   if (found.ok()) found = renewal.apart_from(outputs);
   if (found.ok()) found = finite(outputs);
