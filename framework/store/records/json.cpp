@@ -118,9 +118,9 @@ Result<Parameters> parameters_from_json(const json& json) {
   FieldReader fields(json, "parameters");
   Parameters parameters;
   if (json.is_object()) {
-    for (const auto& [name, text] : json.items()) {
+    for (const auto& [name, text] : json.get_ref<const nlohmann::json::object_t&>()) {
       if (Result<Value> value = value_from_json(text)) {
-        parameters[name] = std::move(*value);
+        parameters.emplace_hint(parameters.end(), name, std::move(*value));  // both are sorted
       } else {
         fields.wrong(name, "true, false, a number that fits 64 bits or a text");
       }

@@ -28,8 +28,9 @@ class PassStopwatch final : public timing::Stopwatch {
     const std::vector<CalledProgram>& programs;  // in the clocks' order; each is warmed up
     TimedLooks& looks;
     bool warmed = true;
-    bool rows_share_inputs = false;                    // calls of one reading may
-    // So much longer a call alone may take: threads wake and caches are cold on a CPU, a GPU starts.
+    bool rows_share_inputs = false;  // calls of one reading may
+    // So much longer a call alone may take: threads wake and caches are cold on a CPU, a GPU
+    // starts.
     double alone_longer_s = 0;
     std::function<void(ProgramBoundary&)> first_look;  // once, after the first warm-up call
     std::function<void()> after_sample;                // may be empty

@@ -67,7 +67,7 @@ Drawn draw(const CaseContext& context) {
   constexpr double correlation = 0.25;
   drawn.dout = randn().add_(x, correlation).to(context.precision.compute());
   drawn.in.x = x.to(context.precision.compute()).requires_grad_();
-  x = {};
+  x = at::Tensor();
   drawn.in.weight = parameter(at::rand({n_cols}, generator, options) + 0.5);
   if (context.ops.norm_has_bias) {
     drawn.in.bias = parameter(at::randn({n_cols}, generator, options));
