@@ -90,11 +90,11 @@ INSTANTIATE_TEST_SUITE_P(
         Cheat{"test_remembers_by_address", large, HasSubstr("differs from the reference")},
         Cheat{"test_remembers_by_contents", large, differs},
         Cheat{"test_half_the_mean", "rows: 300, n_cols: 8192, precision: bf16",
-              HasSubstr("(a sample) differs from the reference")},
+              HasSubstr("differs from the reference")},
         Cheat{"test_zeroes_its_input", small, HasSubstr("differs from the reference")},
         Cheat{"test_returns_its_input", large, HasSubstr("a call changed its input x")},
         Cheat{"test_leaves_rows_out", large,
-              AnyOf(differs, HasSubstr("in a timed call: out holds NaN"))}),
+              AnyOf(differs, HasSubstr("in a timed call: out holds "))}),
     [](const auto& tested) { return std::to_string(tested.index) + tested.param.norm; });
 
 TEST(IntegrityTest, AnAttentionOfTheRowsThatAPublicSeedDrawsIsWrong) {

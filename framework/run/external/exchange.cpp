@@ -88,7 +88,7 @@ CaseEnd with_findings(ExternalEnd external, const CaseEnd& found, const std::str
     end.facts.unverified[series.pass] =
         variant + ": " + (has_reason ? reason->second : external.without_exchange);
   }
-  mark_self_timed(end);
+  if (end.outcome == Outcome::ok) mark_self_timed(end);
   end.interrupted = end.interrupted || found.interrupted;
   return std::move(external.end);
 }

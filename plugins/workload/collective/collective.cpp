@@ -38,6 +38,8 @@ ParameterInfo bytes_parameter(std::string name, std::int64_t value, std::int64_t
   return parameter;
 }
 
+constexpr std::int64_t default_calls = 20;
+
 class CollectiveWorkload final : public Workload {
  public:
   static std::vector<ParameterInfo> options() {
@@ -54,15 +56,14 @@ class CollectiveWorkload final : public Workload {
             "broadcast and reduce, and out of place for the others."),
         choice_parameter("layer", "c10d", {"c10d", "c10d_async", "nccl"},
                          "Who is called: c10d on the caller's stream, as torch.distributed does by "
-                         "default; c10d "
-                         "on NCCL's stream, as overlapped training does; or NCCL's own functions."),
+                         "default; c10d on NCCL's stream, as overlapped training does; or NCCL's "
+                         "own functions."),
         left_out_at_default(
             choice_parameter("dtype", "fp32", {"fp32", "fp16", "bf16"}, "Dtype of the elements.")),
         left_out_at_default(integer_parameter(
-            "calls", 20, 0, 100'000,
+            "calls", default_calls, 0, 100'000,
             "Calls in a row, whose mean is one sample (-n of nccl-tests); fewer where their "
-            "buffers "
-            "would take more than 1 GiB. 0: each call is timed alone, from a barrier on.")),
+            "buffers would take more than 1 GiB. 0: each call is timed alone, from a barrier on.")),
         left_out_at_default(integer_parameter("lone_calls", 200, 0, 100'000,
                                               "Further calls, each from a common start, for "
                                               "latency and skew; at least 5, and no more "
@@ -70,8 +71,8 @@ class CollectiveWorkload final : public Workload {
         left_out_at_default(bytes_parameter(
             "span", 0, 0,
             "Bytes of the buffers through which the calls of a row move on, as nccl-tests does "
-            "below the largest size of its sweep. Up to `size`: all use the same. 0: each has "
-            "its own.")),
+            "below the largest size of its sweep. Up to `size`: all use the same. 0: each has its "
+            "own.")),
     };
   }
 
@@ -91,9 +92,11 @@ class CollectiveWorkload final : public Workload {
   }
 
   static std::string memory_estimate() {
+    // A case does not hold `calls` at its default.
     return fmt::format(
-        "if(placement == in_place, 1, 2) * max(size, if(span > 0, span, min(size * calls, {})))",
-        collective::most_bytes_of_a_row);
+        "if(placement == in_place, 1, 2) * max(size, if(span > 0, span, min(size * if(calls == 0, "
+        "1, if(calls > 0, calls, {})), {})))",
+        default_calls, collective::most_bytes_of_a_row);
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {
