@@ -32,6 +32,11 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) { retur
 void expect_as_in_the_table(const Verdict& verdict, const Cheat& cheat) {
   const std::string& expected = cheat.says.at(verdict.level);
   if (expected == unrecorded) return;
+  // Which of several checks is the first to see it may differ.
+  const auto refused = [](const std::string& says) {
+    return says == "wrong" || says == "unsupported";
+  };
+  if (refused(verdict.says) && refused(expected)) return;
   // On a busy machine what a cheat puts off may end before anybody looks: it has gained nothing.
   const bool gained = verdict.shown_s < verdict.honest_s;
   if ((verdict.says == nothing || verdict.says == kept) && !gained) return;
