@@ -62,6 +62,26 @@ void need_memory(at::Device device, double bytes) {
   }
 }
 
+Status keep_parameters(const Group& group, at::Device device, const TrainingStep& step,
+                       double parameters, std::vector<NamedTensor>& kept,
+                       const std::function<void()>& besides) {
+  const auto copy = [&] {
+    kept = step.seen_parameters();
+    for (NamedTensor& parameter : kept) {
+      parameter.tensor =
+          parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+    }
+  };
+  Status had = with_memory_on_all_ranks(group, device, [&] {
+    need_host_memory(parameters * static_cast<double>(sizeof(double)));
+    need_memory(device, static_cast<double>(step.gathering_bytes()));
+    if (besides) besides();
+    if (!step.gathers()) copy();
+  });
+  if (had.ok() && step.gathers()) copy();
+  return had;
+}
+
 bool overflown(const std::vector<NamedTensor>& outputs) {
   return std::ranges::any_of(outputs, [](const NamedTensor& output) {
     return output.name.starts_with("grad.") && !output.tensor.isfinite().all().item<bool>();

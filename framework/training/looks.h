@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "training/training_step.h"
+
 namespace assay::training {
 
 // What looks at training steps share. Ranks that look meet in collectives, so they agree first that
@@ -22,6 +24,13 @@ Status with_memory_on_all_ranks(const Group& group, at::Device device,
 // anything is taken, since a process that takes more is stopped.
 void need_host_memory(double bytes);
 void need_memory(at::Device device, double bytes);
+
+// Copies the parameters to the host one by one, so that the device need not hold them twice: what a
+// look at the step to come starts from. parameters: how many there are on all ranks. besides: what
+// else is kept, without collectives. ok, or `oom` on all ranks.
+Status keep_parameters(const Group& group, at::Device device, const TrainingStep& step,
+                       double parameters, std::vector<NamedTensor>& kept,
+                       const std::function<void()>& besides = {});
 
 // In place; the second makes each "grad.…" the mean over the ranks. All call them together.
 void sum_of_ranks(const Group& group, at::Tensor& tensor);

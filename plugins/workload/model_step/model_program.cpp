@@ -152,26 +152,17 @@ std::vector<ProgramInput> ModelProgram::inputs(const std::string& pass) {
           {.name = "targets", .tensor = targets_, .of_before = of_before, .below = below}};
 }
 
-// Parameters go to the host one by one, so that the device need not hold them twice.
 void ModelProgram::expect_look(const std::string& pass) {
   start_.reset();
   if (pass != "train_step") return;
-  const auto keep_parameters = [&] {
-    start_->parameters = step_.seen_parameters();
-    for (NamedTensor& parameter : start_->parameters) {
-      parameter.tensor =
-          parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-    }
-  };
-  const Status kept = training::with_memory_on_all_ranks(context_.group, device_, [&] {
-    const auto parameters = static_cast<double>(model::count_parameters(model_.config()));
-    training::need_host_memory(parameters * static_cast<double>(sizeof(double)));
-    training::need_memory(device_, static_cast<double>(step_.gathering_bytes()));
-    start_ = std::make_unique<StepStart>(StepStart{{}, Movement(step_.state(), context_)});
-    if (!step_.gathers()) keep_parameters();
-  });
+  std::vector<NamedTensor> parameters;
+  const Status kept = training::keep_parameters(
+      context_.group, device_, step_, static_cast<double>(model::count_parameters(model_.config())),
+      parameters, [&] {
+        start_ = std::make_unique<StepStart>(StepStart{{}, Movement(step_.state(), context_)});
+      });
   if (kept.ok()) {
-    if (step_.gathers()) keep_parameters();
+    start_->parameters = std::move(parameters);
     return;
   }
   start_.reset();

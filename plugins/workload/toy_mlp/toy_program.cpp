@@ -143,22 +143,9 @@ double ToyProgram::parameters() const {
 void ToyProgram::expect_look(const std::string& pass) {
   start_.clear();
   if (pass != "train_step") return;
-  const auto keep_parameters = [&] {
-    start_ = step_.seen_parameters();
-    for (NamedTensor& parameter : start_) {
-      parameter.tensor =
-          parameter.tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-    }
-  };
-  const Status kept = training::with_memory_on_all_ranks(context_.group, x_.device(), [&] {
-    training::need_host_memory(parameters() * static_cast<double>(sizeof(double)));
-    training::need_memory(x_.device(), static_cast<double>(step_.gathering_bytes()));
-    if (!step_.gathers()) keep_parameters();
-  });
-  if (kept.ok()) {
-    if (step_.gathers()) keep_parameters();
-    return;
-  }
+  const Status kept =
+      training::keep_parameters(context_.group, x_.device(), step_, parameters(), start_);
+  if (kept.ok()) return;
   start_.clear();
   no_start_ = kept.reason;
 }
