@@ -40,24 +40,7 @@ void Captured::capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t
   call.before();
   c10::cuda::device_synchronize();
   before.capture(pool, call.before);
-  capture_batch(call, 1, pool);
-}
-
-void Captured::capture_batch(const Call& call, int calls, at::cuda::MempoolId_t pool) {
-  CapturedRuns batch;
-  batch.capture(calls > 1 ? CapturedRuns::of_a_short_run : 1, pool, [&] {
-    for (int i = 0; i < calls; ++i) {
-      if (calls > 1) call.before();
-      call.run();
-    }
-  });
-  newest_ = &(batches_[calls] = std::move(batch));
-}
-
-EventTimer::Timed Captured::batch(int calls) {
-  CapturedRuns& runs = batches_.at(calls);
-  last_ = &runs;
-  return runs.next();
+  alone.capture(1, pool, call.run);
 }
 
 }  // namespace assay::measure

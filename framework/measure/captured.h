@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <limits>
-#include <map>
 
 #include "measure/clock.h"
 #include "measure/event_timer.h"
@@ -41,29 +40,17 @@ class CapturedRuns {
   std::size_t last_ = 0;
 };
 
-// A program's call, captured apart from its `before`, and batches of it.
+// A program's call, captured apart from its `before`.
 class Captured {
  public:
   void capture(const Call& call, int warmup_calls, at::cuda::MempoolId_t pool);
 
-  bool has_batch(int calls) const { return batches_.contains(calls); }
-  void bring_batch(int calls) { batches_.at(calls).bring(); }
-  // Captures a `before` ahead of each call. It launches nothing, but resets host state of the last
-  // call.
-  void capture_batch(const Call& call, int calls, at::cuda::MempoolId_t pool);
-  EventTimer::Timed batch(int calls);
-
-  void replay_newest() { newest_->replay_newest(); }
-  // Whether the program holds the outputs of the batch timed last.
-  bool holds_last() const { return last_ == newest_ && newest_->newest_was_last(); }
   double ahead_s() const { return ahead_s_; }
 
   model::CapturedCall before;
+  CapturedRuns alone;
 
  private:
-  std::map<int, CapturedRuns> batches_;  // by their number of calls
-  CapturedRuns* newest_ = nullptr;
-  const CapturedRuns* last_ = nullptr;
   double ahead_s_ = std::numeric_limits<double>::infinity();  // host time of `before`
 };
 

@@ -44,6 +44,8 @@ class WallClock final : public Clock {
   double resolution_s() const override { return host_.step_s; }
   double shortest_reading_s() const override { return 1000 * host_.step_s; }
   std::size_t last() const override { return rotation_.last(); }
+  std::size_t last_row() const override { return rotation_.last_row(); }
+  void add(std::vector<Call> calls) override { rotation_.add(std::move(calls)); }
 
   void prepare() override {
     for (std::size_t i = 1; i < rotation_.calls().size(); ++i) call(i);
@@ -52,7 +54,9 @@ class WallClock final : public Clock {
 
   double sample(int calls) override {
     if (rotation_.calls().front().in_a_row) return in_a_row_s(calls);
-    if (calls > 1 && nothing_goes_before()) return batch_s(calls);
+    if (calls > 1 && nothing_goes_before() && rotation_.longest_row() > 1) {
+      return in_rows(calls, rotation_.longest_row(), [this](int n) { return row_s(n); });
+    }
     double total_s = 0;
     for (int i = 0; i < calls; ++i) {
       const auto& run = rotation_.next();
@@ -94,11 +98,11 @@ class WallClock final : public Clock {
     return std::max(0.0, host_now_s() - begin_s - host_.reading_s);
   }
 
-  // Takes one pair of readings around the batch: a pair costs about as much as a short call, and
+  // Takes one pair of readings around the row: a pair costs about as much as a short call, and
   // its cost varies with the processor's other work. Includes the nanoseconds of empty `before`
   // calls.
-  double batch_s(int calls) {
-    rotation_.renew_row();
+  double row_s(int calls) {
+    rotation_.begin_row(calls);
     const double begin_s = host_now_s();
     for (int i = 0; i < calls; ++i) rotation_.next_in_row()();
     return std::max(0.0, host_now_s() - begin_s - host_.reading_s);

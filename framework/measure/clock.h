@@ -23,7 +23,8 @@ struct Call {
   std::function<void(int calls)> in_a_row = {};
   // Untimed, ahead of each timed call, or ahead of calls that share a reading: give the call inputs
   // that no earlier one had. The first ahead of `before`, the second behind it. May only enqueue;
-  // each may be empty. call() and prepare() leave the inputs as they are.
+  // each may be empty. call() and prepare() leave the inputs as they are. A row has such a call
+  // once: another call would find what this one has had.
   std::function<void()> renew_ahead = {};
   std::function<void()> renew = {};
 };
@@ -32,8 +33,8 @@ struct Call {
 struct TimedCalls {
   std::vector<Call> calls;      // at least one
   std::function<void()> flush;  // after `before`, untimed; may only enqueue; may be empty
-  // Whether one reading may time a batch of calls. False where other ranks take part in the calls:
-  // ranks may decide differently.
+  // Whether one reading may time a row of calls. False where other ranks take part in the calls:
+  // ranks may decide differently. False too where calls take turns to find a cold cache.
   bool may_be_batched = true;
   // Enqueues what lets all ranks begin at once, directly ahead of a reading between events; may be
   // empty. `wall` takes its ranks as they come.
@@ -45,7 +46,7 @@ struct TimedCalls {
   // that take part in it. Empty where there is one rank.
   std::function<double(double)> worst_of_ranks = {};
 
-  bool nothing_between() const { return may_be_batched && calls.size() == 1 && !flush; }
+  bool nothing_between() const { return may_be_batched && !flush; }
 };
 
 // Times one pass, on one thread, with the device current.
@@ -57,13 +58,15 @@ class Clock {
   // Least reading that keeps the clock's error small: 0.1 % for `wall`, 0.15 % for the others. Time
   // shorter calls in batches.
   virtual double shortest_reading_s() const = 0;
+  // Adds programs, so that rows of calls may be longer. Ahead of prepare().
+  virtual void add(std::vector<Call> calls) = 0;
   // Makes the calls a clock needs before the first sample: measures the enqueue time, captures, and
   // calls each further program once. Skipped where no call may be a warm-up call. Throws
   // Unsupported for calls that this clock cannot time.
   virtual void prepare() {}
   // Seconds of `calls` calls, one after the other, without `before`, `flush` and the clock's own
   // overhead. Each call is timed on its own, except short calls known to have nothing ahead of
-  // them: those are timed in batches (`wall`: on a CPU only).
+  // them: those are timed in rows (`wall`: on a CPU only), each from the first program on.
   virtual double sample(int calls) = 0;
   // Calls a program once, untimed, launched as the timed calls are. Its work may still be running
   // on the device on return.
@@ -71,10 +74,12 @@ class Clock {
   // Call after the last sample. The program called last then holds the outputs of a timed call or
   // of one launched like it.
   virtual void settle() {}
-  // Whether the program called last holds the outputs of that timed call, without settle().
+  // Whether the programs called last hold the outputs of those timed calls, without settle().
   virtual bool holds_last() const { return true; }
-  // The program whose call was timed last.
+  // The program whose call was timed last, and how many programs were called since the reading's
+  // last row began: those up to last().
   virtual std::size_t last() const = 0;
+  virtual std::size_t last_row() const = 0;
   // Setup and events of the clock: docs/measuring.md.
   virtual store::ClockFacts facts() const = 0;
 };

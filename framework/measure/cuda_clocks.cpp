@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "measure/call_rotation.h"
 #include "measure/captured.h"
@@ -34,43 +35,42 @@ void enqueue(const Spins& spins) {
 }
 
 // A reading's errors, up to 0.3 µs, arise at its two ends and depend on where the device runs the
-// timed work: 0.15 % of the shortest reading. Batches must last as long.
+// timed work: 0.15 % of the shortest reading.
 constexpr double shortest_event_reading_s = 200e-6;
 constexpr double ends_error_s = 0.3e-6;
 
-// A batch's largest error, always to one side: at its ends, and for each of its calls.
+// A row's largest error, always to one side: at its ends, and for each of its calls.
 // docs/measuring.md, Short calls.
-struct BatchErrors {
+struct RowErrors {
   double ends_s;
   double each_call_s;
 };
-constexpr BatchErrors on_a_stream{ends_error_s, 0.15e-6};
-// The spins that correct such a batch are in graphs of their own, which add their errors.
-constexpr BatchErrors in_a_graph{2 * ends_error_s, 0.02e-6};
+constexpr RowErrors on_a_stream{ends_error_s, 0.15e-6};
+// The spins that correct such a row are in graphs of their own, which add their errors.
+constexpr RowErrors in_a_graph{2 * ends_error_s, 0.02e-6};
 
 // Chooses how many calls share one pair of events: one, unless the calls are short and launch
 // nothing in between.
-class Batches {
+class Rows {
  public:
-  Batches(bool possible, const BatchErrors& errors) : possible_(possible), errors_(errors) {}
+  Rows(bool possible, const RowErrors& errors) : possible_(possible), errors_(errors) {}
+
+  void have_at_most(int calls) { longest_ = std::min(calls, longest_row); }
 
   // Host time spent ahead of a call; a launch takes longer than a microsecond.
   void saw_ahead(double host_s) { least_ahead_s_ = std::min(least_ahead_s_, host_s); }
   void rule_out() { possible_ = false; }
 
-  // Seconds of `calls` calls in the longest possible batches. batch_s(n): seconds of a batch of n.
-  template <class BatchTime>
-  double time(int calls, const BatchTime& batch_s) {
-    double total_s = 0, error_s = 0;
-    for (int left = calls; left > 0;) {
-      const int n = std::min(left, calls_at_most());
-      const double s = batch_s(n);
+  // Seconds of `calls` calls in the longest possible rows. row_s(n): seconds of a row of n.
+  template <class RowTime>
+  double time(int calls, const RowTime& row_s) {
+    double error_s = 0;
+    const double total_s = in_rows(calls, calls_at_most(), [&](int n) {
+      const double s = row_s(n);
       call_s_ = s / n;
-      total_s += s;
-      const bool is_batch = n > 1 && possible_;
-      error_s += is_batch ? errors_.ends_s + n * errors_.each_call_s : n * ends_error_s;
-      left -= n;
-    }
+      error_s += n > 1 && possible_ ? errors_.ends_s + n * errors_.each_call_s : n * ends_error_s;
+      return s;
+    });
     call_error_s_ = error_s / calls;
     return total_s;
   }
@@ -80,16 +80,16 @@ class Batches {
 
  private:
   static constexpr double nothing_s = 1e-6;
-  static constexpr int longest_batch = 64;
+  static constexpr int longest_row = 64;
 
   int calls_at_most() const {
-    return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s
-               ? longest_batch
-               : 1;
+    return possible_ && least_ahead_s_ < nothing_s && call_s_ < shortest_event_reading_s ? longest_
+                                                                                         : 1;
   }
 
   bool possible_;
-  BatchErrors errors_;
+  RowErrors errors_;
+  int longest_ = longest_row;
   double least_ahead_s_ = std::numeric_limits<double>::infinity();
   double call_s_ = std::numeric_limits<double>::infinity();  // of the last call
   double call_error_s_ = 0;
@@ -138,7 +138,7 @@ double checked_enqueue_s(const CallRotation& rotation) {
 class CudaEventClock final : public Clock {
  public:
   explicit CudaEventClock(TimedCalls timed)
-      : batches_(timed.nothing_between(), on_a_stream),
+      : rows_(timed.nothing_between(), on_a_stream),
         rotation_(std::move(timed)),
         timer_([this](const Spins& spins) { return between_events([spins] { enqueue(spins); }); }) {
   }
@@ -147,20 +147,23 @@ class CudaEventClock final : public Clock {
   double resolution_s() const override { return timer_.resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return rotation_.last(); }
+  std::size_t last_row() const override { return rotation_.last_row(); }
+  void add(std::vector<Call> calls) override { rotation_.add(std::move(calls)); }
   store::ClockFacts facts() const override {
     store::ClockFacts facts = timer_.facts();
-    facts.call_error_s = batches_.call_error_s();
+    facts.call_error_s = rows_.call_error_s();
     return facts;
   }
 
   void prepare() override {
+    rows_.have_at_most(rotation_.longest_row());
     timer_.expect_enqueue_s(checked_enqueue_s(rotation_));
     for (std::size_t i = 1; i < rotation_.calls().size(); ++i) call(i);
     c10::cuda::device_synchronize();
   }
 
   double sample(int calls) override {
-    return batches_.time(calls, [this](int n) { return n == 1 ? one_s() : batch_s(n); });
+    return rows_.time(calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
   }
 
   void call(std::size_t program) override {
@@ -182,19 +185,19 @@ class CudaEventClock final : public Clock {
 
   double one_s() {
     const auto& run = rotation_.next();
-    batches_.saw_ahead(rotation_.before_s());
+    rows_.saw_ahead(rotation_.before_s());
     return timer_.time(aligned(run));
   }
 
-  double batch_s(int n) {
-    rotation_.renew_row();
-    const auto batch = [this, n] {
+  double row_s(int n) {
+    rotation_.begin_row(n);
+    const auto row = [this, n] {
       for (int i = 0; i < n; ++i) rotation_.next_in_row()();
     };
-    return timer_.time(aligned(batch), n);
+    return timer_.time(aligned(row), n);
   }
 
-  Batches batches_;
+  Rows rows_;
   CallRotation rotation_;
   EventPair events_;
   EventTimer timer_;
@@ -208,7 +211,7 @@ bool means_not_capturable(const std::string& reason) {
 class CudaGraphClock final : public Clock {
  public:
   explicit CudaGraphClock(TimedCalls timed)
-      : batches_(timed.nothing_between(), in_a_graph), rotation_(std::move(timed)) {
+      : rows_(timed.nothing_between(), in_a_graph), rotation_(std::move(timed)) {
     enqueue({1, 0, 0});  // a kernel must have been launched before it is captured
     c10::cuda::device_synchronize();
     timer_.emplace([this](const Spins& spins) { return spinning(spins); });
@@ -218,13 +221,16 @@ class CudaGraphClock final : public Clock {
   double resolution_s() const override { return timer_->resolution_s(); }
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return rotation_.last(); }
+  std::size_t last_row() const override { return rotation_.last_row(); }
+  void add(std::vector<Call> calls) override { rotation_.add(std::move(calls)); }
   store::ClockFacts facts() const override {
     store::ClockFacts facts = timer_->facts();
-    facts.call_error_s = batches_.call_error_s();
+    facts.call_error_s = rows_.call_error_s();
     return facts;
   }
 
   void prepare() override {
+    rows_.have_at_most(rotation_.longest_row());
     const double enqueue_s = checked_enqueue_s(rotation_);
     const Status captured = guarded([&] { capture_all(); });
     if (!captured.ok() && means_not_capturable(captured.reason)) {
@@ -235,22 +241,24 @@ class CudaGraphClock final : public Clock {
     for (std::size_t i = 0; i < captured_.size(); ++i) call(i);
     c10::cuda::device_synchronize();
     timer_->expect_enqueue_s(std::min(enqueue_s, replay_enqueue_s()));
-    batches_.saw_ahead(captured_.front().ahead_s());
+    rows_.saw_ahead(captured_.front().ahead_s());
   }
 
   double sample(int calls) override {
-    return batches_.time(calls, [this](int n) { return n == 1 ? one_s() : batch_s(n); });
+    return rows_.time(calls, [this](int n) { return n == 1 ? one_s() : row_s(n); });
   }
 
   void call(std::size_t program) override {
     captured_.at(program).before.replay();
-    captured_.at(program).replay_newest();
+    newest_.at(program)->replay_newest();
   }
 
   void settle() override {
     if (!holds_last()) call(last());
   }
-  bool holds_last() const override { return captured_.at(last()).holds_last(); }
+  bool holds_last() const override {
+    return newest_.at(last()) == timed_ && timed_->newest_was_last();
+  }
 
  private:
   // Libraries allocate workspaces and choose algorithms in their first calls on a stream.
@@ -280,59 +288,82 @@ class CudaGraphClock final : public Clock {
 
   // The graphs share their memory, so they are replayed in turn, never concurrently.
   void capture_all() {
+    captured_rows_.clear();
     captured_.clear();
     pool_ = at::cuda::graph_pool_handle();  // a pool dies with its graphs
     on_a_side_stream([this] {
       captured_.resize(rotation_.calls().size());
+      newest_.resize(captured_.size());
       for (std::size_t i = 0; i < captured_.size(); ++i) {
         captured_[i].capture(rotation_.calls()[i], i == 0 ? warmup_calls : 1, pool_);
+        newest_[i] = &captured_[i].alone;
       }
     });
   }
 
+  EventTimer::Timed timed_run(CapturedRuns& runs) {
+    timed_ = &runs;
+    return runs.next();
+  }
+
   double one_s() {
-    Captured& captured = captured_.at(rotation_.advance());
+    Captured& captured = captured_.at(rotation_.advance_alone());
     rotation_.renew_ahead();
     captured.before.replay();
     rotation_.renew();
     rotation_.flush();
-    return timer_->time(captured.batch(1));
+    return timer_->time(timed_run(captured.alone));
   }
 
-  // Falls back to single calls where a batch or its spins cannot be captured, such as for want of
+  // Falls back to single calls where a row or its spins cannot be captured, such as for want of
   // memory.
-  double batch_s(int n) {
+  double row_s(int n) {
     double s = 0;
     const Status timed = guarded([&] {
-      if (!captured_.front().has_batch(n)) capture_batch(n);
-      rotation_.renew_row();
-      s = timer_->time(captured_.front().batch(n), n);
+      if (!captured_rows_.contains(n)) capture_row(n);
+      rotation_.begin_row(n);
+      s = timer_->time(timed_run(captured_rows_.at(n)), n);
+      rotation_.end_row(n);
     });
     if (timed.ok()) return s;
-    batches_.rule_out();
-    capture_all();  // replays do not write what the failure left in the program
-    call(0);
+    rows_.rule_out();
+    capture_all();  // replays do not write what the failure left in the programs
+    for (std::size_t i = 0; i < captured_.size(); ++i) call(i);
     return sample(n);
   }
 
-  void capture_batch(int n) {
-    on_a_side_stream([&] { captured_.front().capture_batch(rotation_.calls().front(), n, pool_); });
-    captured_.front().bring_batch(n);
+  // Captures a `before` ahead of each call. It launches nothing, but resets host state of the last
+  // call.
+  void capture_row(int n) {
+    CapturedRuns runs;
+    on_a_side_stream([&] {
+      runs.capture(CapturedRuns::of_a_short_run, pool_, [&] {
+        rotation_.end_row(static_cast<int>(captured_.size()));
+        for (int i = 0; i < n; ++i) rotation_.next_in_row()();
+      });
+    });
+    runs.bring();
+    CapturedRuns* const captured = &(captured_rows_[n] = std::move(runs));
+    const std::size_t programs = std::min(newest_.size(), static_cast<std::size_t>(n));
+    std::fill_n(newest_.begin(), programs, captured);
   }
 
   double replay_enqueue_s() {
     captured_.front().before.replay();
     const double begin_s = host_now_s();
-    captured_.front().replay_newest();
+    newest_.front()->replay_newest();
     const double enqueue_s = host_now_s() - begin_s;
     c10::cuda::device_synchronize();
     return enqueue_s;
   }
 
-  Batches batches_;
+  Rows rows_;
   CallRotation rotation_;
   at::cuda::MempoolId_t pool_;
-  std::deque<Captured> captured_;  // a deque neither copies nor moves them
+  std::deque<Captured> captured_;              // of each program; a deque does not move them
+  std::map<int, CapturedRuns> captured_rows_;  // by their number of calls
+  std::vector<CapturedRuns*> newest_;          // that left each program its outputs
+  const CapturedRuns* timed_ = nullptr;        // last
   std::map<Spins, CapturedRuns> spinning_;
   std::optional<EventTimer> timer_;
 };

@@ -1,6 +1,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
 #include <assay/reference.h>
 #include <fmt/format.h>
 
@@ -37,19 +38,19 @@ Deviation deviation(const at::Tensor& value, const at::Tensor& reference, double
   }
   const auto distances = at::cat(apart);
   const auto norms = at::cat(scales);
-
-  Deviation found;
-  const double distance = distances.norm().item<double>();
-  if (!std::isfinite(distance)) return {infinity, infinity, 0};
   const double root = std::sqrt(static_cast<double>(rows));
   const double least = floor * std::sqrt(static_cast<double>(columns));  // of a row
-  const double typical = std::max(norms.norm().item<double>() / root, least);
-  found.whole = typical > 0 ? distance / (typical * root) : distance;
-  if (typical <= 0) return found;
+  const auto typical = (norms.norm() / root).clamp_min(least);
   const auto ratios = distances / norms.clamp_min(typical);
-  found.where = ratios.argmax().item<std::int64_t>();
-  found.row = ratios[found.where].item<double>();
-  return found;
+  const auto where = ratios.argmax();
+  // Read together: each reading waits for the device.
+  const auto read =
+      at::stack({distances.norm(), typical, ratios[where], where.to(at::kDouble)}).cpu();
+  const auto* const told = read.const_data_ptr<double>();
+  const double distance = told[0], scale = told[1];
+  if (!std::isfinite(distance)) return {infinity, infinity, 0};
+  if (scale <= 0) return {distance, 0, 0};
+  return {distance / (scale * root), told[2], static_cast<std::int64_t>(told[3])};
 }
 
 double relative_error(const at::Tensor& value, const at::Tensor& reference) {

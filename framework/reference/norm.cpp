@@ -59,13 +59,18 @@ NormResult norm_columns(const NormInputs& in, bool centred, const at::Tensor& do
                         const at::Tensor& columns) {
   const at::NoGradGuard no_grad;
   const auto n_cols = in.x.size(-1);
-  auto rows = in.x.detach().reshape({-1, n_cols}).to(at::kDouble);
-  if (centred) rows = rows - rows.mean(-1, /*keepdim=*/true);
-  const auto mean_square = at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, /*keepdim=*/true)
-                               .square()
-                               .div_(static_cast<double>(n_cols));
+  const auto rows = in.x.detach().reshape({-1, n_cols}).to(at::kDouble);
+  auto mean_square = at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, /*keepdim=*/true)
+                         .square()
+                         .div_(static_cast<double>(n_cols));
   const auto places = columns.to(rows.device());
-  const auto normed = rows.index_select(1, places) * at::rsqrt(mean_square + in.eps);
+  auto normed = rows.index_select(1, places);
+  if (centred) {  // a copy of all centred rows would take most of a look's time
+    const auto means = rows.mean(-1, /*keepdim=*/true);
+    mean_square -= means.square();
+    normed -= means;
+  }
+  normed *= at::rsqrt(mean_square + in.eps);
   const auto given = dout.detach().reshape({-1, n_cols}).index_select(1, places).to(at::kDouble);
   NormResult made;
   made.dweight = (given * normed).sum(0);

@@ -25,9 +25,10 @@ Status with_memory_on_all_ranks(const Group& group, at::Device device,
 void need_host_memory(double bytes);
 void need_memory(at::Device device, double bytes);
 
-// Copies the parameters to the host one by one, so that the device need not hold them twice: what a
-// look at the step to come starts from. parameters: how many there are on all ranks. besides: what
-// else is kept, without collectives. ok, or `oom` on all ranks.
+// Copies the parameters, on a GPU with memory to spare to memory that LibTorch's allocator does not
+// know of, else to the host one by one: what a look at the step to come starts from. parameters:
+// how many there are on all ranks. besides: what else is kept, without collectives. ok, or `oom` on
+// all ranks.
 Status keep_parameters(const Group& group, at::Device device, const TrainingStep& step,
                        double parameters, std::vector<NamedTensor>& kept,
                        const std::function<void()>& besides = {});

@@ -70,6 +70,7 @@ TEST_P(CachePolicy, RotatingEvicts) {
       measure::programs_to_rotate(bytes, measure::cache_bytes(cuda), measure::free_bytes(cuda));
   ASSERT_GE(programs, 2);
   measure::TimedCalls rotated;
+  rotated.may_be_batched = false;
   for (int i = 0; i < programs; ++i) rotated.calls.push_back({[] {}, chase(chain(), end)});
   const double warm_s = median_of_clock(GetParam(), calls_of(chase(chain(), end)), 15);
   const double cold_s = median_of_clock(GetParam(), std::move(rotated), 2 * programs);

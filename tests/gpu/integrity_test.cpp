@@ -75,6 +75,39 @@ TEST_P(GpuIntegrity, EveryTimedCallFindsTheContentsThatWereRenewedForIt) {
   }
 }
 
+// The calls of a row leave what follows from contents of their own.
+TEST_P(GpuIntegrity, EveryCallOfARowHasAProgramOfItsOwn) {
+  constexpr std::size_t programs = 5;
+  std::vector<at::Tensor> x, y;
+  std::vector<measure::Contents> now(programs);
+  std::uint64_t renewals = 0;
+  std::vector<measure::Call> calls;
+  for (std::size_t i = 0; i < programs; ++i) {
+    x.push_back(at::randn({1 << 16}, cuda));
+    y.push_back(at::empty_like(x.back()));
+    measure::Call& call = calls.emplace_back();
+    call.before = [] {};
+    call.run = [&, i] { y[i].copy_(x[i], /*non_blocking=*/true); };
+    call.renew = [&, i] {
+      const measure::Contents next{++renewals, false};
+      measure::renew(x[i], 0, now[i], next);
+      now[i] = next;
+    };
+  }
+  const auto clock = measure::make_clock(GetParam(), cuda, {{calls.front()}, {}});
+  clock->add({calls.begin() + 1, calls.end()});
+  clock->prepare();
+  for (int i = 0; i < 3; ++i) clock->sample(1);
+  renewals = 0;
+  clock->sample(7);
+  EXPECT_EQ(renewals, 7u);
+  EXPECT_GE(clock->last() + 1, clock->last_row());
+  if (!clock->holds_last()) clock->settle();
+  for (std::size_t i = 0; i < clock->last_row(); ++i) {
+    EXPECT_TRUE(y[clock->last() - i].equal(x[clock->last() - i])) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Clocks, GpuIntegrity, testing::Values("wall", "cuda_event", "cuda_graph"),
                          [](const auto& tested) { return std::string(tested.param); });
 

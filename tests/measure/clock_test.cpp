@@ -177,5 +177,41 @@ TEST(WallClock, CallsInARowStillGoBehindTheirBefore) {
   EXPECT_THAT(journal.take(), ElementsAre("before", "run", "before", "run", "before", "run"));
 }
 
+Call renewed(Journal& journal, const std::string& name) {
+  Call call{[] {}, journal.entry("run " + name)};
+  call.renew_ahead = journal.entry("ahead " + name);
+  call.renew = journal.entry("renew " + name);
+  return call;
+}
+
+TEST(WallClock, ARowHasEachProgramOnceWithInputsRenewedAheadOfIt) {
+  Journal journal;
+  const auto clock = make_clock("wall", cpu, {{renewed(journal, "a")}, {}});
+  clock->add({renewed(journal, "b"), renewed(journal, "c")});
+  clock->prepare();
+  for (int i = 0; i < 3; ++i) clock->sample(1);
+  journal.take();
+  clock->sample(5);
+  EXPECT_THAT(journal.take(), ElementsAre("ahead a", "renew a", "ahead b", "renew b", "ahead c",
+                                          "renew c", "run a", "run b", "run c", "ahead a",
+                                          "renew a", "ahead b", "renew b", "run a", "run b"));
+  EXPECT_EQ(clock->last(), 1u);
+  EXPECT_EQ(clock->last_row(), 2u);
+  clock->sample(1);
+  EXPECT_THAT(journal.take(), ElementsAre("ahead c", "renew c", "run c"));
+  EXPECT_EQ(clock->last(), 2u);
+  EXPECT_EQ(clock->last_row(), 1u);
+}
+
+TEST(WallClock, CallsOfTheOnlyProgramAreRenewedOneByOne) {
+  Journal journal;
+  const auto clock = make_clock("wall", cpu, {{renewed(journal, "a")}, {}});
+  for (int i = 0; i < 3; ++i) clock->sample(1);
+  journal.take();
+  clock->sample(2);
+  EXPECT_THAT(journal.take(),
+              ElementsAre("ahead a", "renew a", "run a", "ahead a", "renew a", "run a"));
+}
+
 }  // namespace
 }  // namespace assay::measure

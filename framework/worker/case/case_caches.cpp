@@ -49,4 +49,14 @@ std::vector<AnotherProgram> CaseCaches::more_programs(
   return more;
 }
 
+std::vector<AnotherProgram> CaseCaches::programs_of_a_row(
+    int calls, const ProgramBytes& bytes, const std::function<AnotherProgram()>& build) const {
+  std::vector<AnotherProgram> more;
+  const std::int64_t one = std::max(bytes.built, bytes.called);
+  if (facts_.policy != "warm" || one <= 0) return more;
+  const std::int64_t programs = std::min<std::int64_t>(calls, *facts_.cache_bytes / 4 / one);
+  for (std::int64_t i = 1; i < programs; ++i) more.push_back(build());
+  return more;
+}
+
 }  // namespace assay::worker

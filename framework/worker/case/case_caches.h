@@ -39,6 +39,12 @@ class CaseCaches {
   std::vector<AnotherProgram> more_programs(const ProgramBytes& bytes, const Group& group,
                                             const std::function<AnotherProgram()>& build);
 
+  // Programs beside the case's own for a row of so many calls, each of which then has inputs of its
+  // own. Together they take at most a quarter of the cache, so that `warm` stays what it is; none
+  // where the policy puts something between calls.
+  std::vector<AnotherProgram> programs_of_a_row(int calls, const ProgramBytes& bytes,
+                                                const std::function<AnotherProgram()>& build) const;
+
   // How the policy was applied: docs/measuring.md.
   const store::CacheFacts& facts() const { return facts_; }
 

@@ -2,7 +2,9 @@
 
 #include <ATen/ops/zeros.h>
 #include <assay/reference.h>
+
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -15,9 +17,9 @@
 #include "timing/sampling.h"
 #include "worker/case/output_check.h"
 #include "worker/case/pass_phases.h"
+#include "worker/case/pass_programs.h"
 #include "worker/case/pass_stopwatch.h"
 #include "worker/case/prepared_pass.h"
-#include "worker/case/rotation.h"
 #include "worker/case/timed_looks.h"
 #include "worker/case/untimed_part.h"
 #include "worker/process/process_group.h"
@@ -62,28 +64,6 @@ std::function<void()> alignment_on_device(const CaseContext& context) {
     options.asyncOp = false;  // on the current stream
     if (const auto work = backend->allreduce(one, options)) work->wait();
   };
-}
-
-// Calls of one reading that the program makes itself; 0: the clock makes them one by one.
-int calls_in_a_row(ProgramBoundary& program, const std::string& pass) {
-  int calls = 0;
-  throw_unless_ok(program.calls_in_a_row(pass, calls));
-  return calls;
-}
-
-measure::Call timed_call(const GuardedStep& step, measure::Tracer* tracer, ProgramBoundary& program,
-                         InputRenewal& renewal, const std::string& pass) {
-  measure::Call call = call_of(step, tracer);
-  if (renewal.renews()) {
-    call.renew_ahead = [&renewal] { renewal.renew_ahead(); };
-    call.renew = [&renewal] { renewal.renew(); };
-  }
-  if (calls_in_a_row(program, pass) > 0) {
-    call.in_a_row = [&program, pass](int calls) {
-      throw_unless_ok(program.run_in_a_row(pass, calls));
-    };
-  }
-  return call;
 }
 
 std::function<double(double)> worst_among(const CaseContext& context) {
@@ -215,26 +195,35 @@ void add_memory(const std::string& pass, const measure::Call& call, const at::De
        .samples = {static_cast<double>(std::max(use.peak_bytes, preparing_peak_bytes))}});
 }
 
-// The clocks' view of the case's program and of those that rotate with it.
-measure::TimedCalls calls_of(const PassToMeasure& what, const GuardedStep& step,
-                             Rotation& rotation) {
+// The clocks' view of the pass's programs.
+measure::TimedCalls calls_of(const PassToMeasure& what, const PassPrograms& programs) {
   const CaseContext& context = what.composition.context;
-  // Calls of a batch share their inputs.
-  const bool each_anew = what.integrity == Integrity::full && what.renewal.renews();
-  measure::TimedCalls timed{
-      {timed_call(step, what.composition.tracer.get(), what.program, what.renewal, what.pass)},
-      what.caches.flush(),
-      context.group.size == 1 && !each_anew};
+  measure::TimedCalls timed{programs.calls(), what.caches.flush(),
+                            context.group.size == 1 && what.caches.facts().policy != "rotate"};
   timed.align = alignment_on_device(context);
   timed.worst_of_ranks = worst_among(context);
   if (context.group.size > 1 && what.renewal.by_program()) {
     timed.meet = [&group = context.group] { barrier(group); };
   }
-  for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
-    timed.calls.push_back(timed_call(rotation.steps()[i], rotation.tracer(i), rotation.program(i),
-                                     rotation.renewal(i), what.pass));
-  }
   return timed;
+}
+
+// Whether `before` does anything, which keeps calls out of rows.
+bool goes_before(const measure::Call& call) {
+  constexpr double nothing_s = 1e-6;
+  const double begin_s = measure::host_now_s();
+  call.before();
+  return measure::host_now_s() - begin_s > nothing_s;
+}
+
+// A short call has the same program only once in a row, so a row needs as many programs as calls.
+// call_s: of a warm-up call, which takes longer than those timed.
+int programs_wanted(double call_s, const measure::Clock& clock) {
+  constexpr double longer = 4;
+  constexpr double most = 32;
+  const double shortest_s = clock.shortest_reading_s();
+  if (call_s >= shortest_s) return 1;
+  return static_cast<int>(std::clamp(std::ceil(longer * shortest_s / call_s), 1.0, most));
 }
 
 // What goes on once a call has ended is not in its time.
@@ -247,14 +236,9 @@ void refuse_work_after_a_call(std::string still) {
 void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
                 OutputCheck& outputs, PhaseTimes& phases, PassReport& report) {
   const CaseContext& context = what.composition.context;
-  Rotation rotation(what.caches.more_programs(what.bytes, context.group, what.build_another),
-                    what.pass, what.secret, what.integrity);
-  std::vector<CalledProgram> programs = {{&what.program, &what.renewal}};
-  for (std::size_t i = 0; i < rotation.steps().size(); ++i) {
-    programs.push_back({&rotation.program(i), &rotation.renewal(i)});
-  }
-  measure::Tracer* const tracer = what.composition.tracer.get();
-  measure::TimedCalls timed = calls_of(what, step, rotation);
+  PassPrograms programs(what, step);
+  measure::TimedCalls timed = calls_of(what, programs);
+  const bool in_rows = timed.nothing_between() && what.renewal.renews();
   const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
   const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
                                          context.device, std::move(timed));
@@ -263,28 +247,30 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
     settings.samples_in_reading = calls_in_a_row(what.program, what.pass);
   }
   std::function<void()> after_sample;
-  if (tracer != nullptr) {
-    after_sample = [&] {
-      const std::size_t last = clock->last();
-      phases.add(last == 0 ? *tracer : *rotation.tracer(last - 1));
-    };
+  if (what.composition.tracer) {
+    after_sample = [&] { phases.add(*programs.tracer(clock->last())); };
   }
   const std::uint64_t secret =
       common_number(context.group, context.device, measure::mixed(what.secret));
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    programs[i].renewal->share(measure::mixed(~secret ^ i));
+  programs.share(secret);
+  std::function<void(double)> lengthen_rows;
+  if (in_rows && settings.samples_in_reading == 0) {
+    lengthen_rows = [&](double call_s) {
+      if (goes_before(programs.calls().front())) return;
+      clock->add(programs.take(what.caches.programs_of_a_row(programs_wanted(call_s, *clock),
+                                                             what.bytes, what.build_another)));
+      programs.share(secret);
+    };
   }
   TimedLooks looks(looks_planned(what, settings, secret, worst_among(context)));
-  PassStopwatch stopwatch(
-      {.clock = *clock,
-       .wall = *wall,
-       .programs = programs,
-       .looks = looks,
-       .warmed = settings.warmup > 0,
-       .rows_share_inputs = context.group.size == 1 && what.integrity == Integrity::fast,
-       .alone_longer_s = context.device.is_cpu() ? 20e-6 : 5e-6,
-       .first_look = [&](ProgramBoundary& first) { outputs.look(first); },
-       .after_sample = after_sample});
+  PassStopwatch stopwatch({.clock = *clock,
+                           .wall = *wall,
+                           .programs = programs.called(),
+                           .looks = looks,
+                           .warmed = settings.warmup > 0,
+                           .lengthen_rows = lengthen_rows,
+                           .first_look = [&](ProgramBoundary& first) { outputs.look(first); },
+                           .after_sample = after_sample});
   timing::Hooks hooks = hooks_among(context, stopwatch);
   if (what.await_turn) interleave(hooks, stopwatch, what, settings);
   what.freed.await_cleared();
@@ -299,7 +285,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   } else {
     clock->settle();
   }
-  outputs.look(*programs[clock->last()].program);
+  outputs.look(*programs.called()[clock->last()].program);
   const double again_s = look_at_further_calls(
       further_calls(taken, settings.calls_per_sample, outputs, context.group.size == 1), *clock,
       what.program, context.device, outputs);

@@ -28,10 +28,9 @@ class PassStopwatch final : public timing::Stopwatch {
     const std::vector<CalledProgram>& programs;  // in the clocks' order; each is warmed up
     TimedLooks& looks;
     bool warmed = true;
-    bool rows_share_inputs = false;  // calls of one reading may
-    // So much longer a call alone may take: threads wake and caches are cold on a CPU, a GPU
-    // starts.
-    double alone_longer_s = 0;
+    // Once, behind the warm-up: may add programs to the clock and to `programs`, given the seconds
+    // of a warm-up call. May be empty.
+    std::function<void(double call_s)> lengthen_rows;
     std::function<void(ProgramBoundary&)> first_look;  // once, after the first warm-up call
     std::function<void()> after_sample;                // may be empty
   };
@@ -57,19 +56,16 @@ class PassStopwatch final : public timing::Stopwatch {
   void conclude();
 
  private:
-  void look_at_last();
-  void time_alone();
-  Status rows_agree() const;
+  void look_at(std::size_t program);
 
   Parts parts_;
   std::size_t readings_ = 0;
-  bool wanted_ = false;  // a look at the last reading, or the next
-  int announced_ = 1;    // calls of the next reading
-  int calls_ = 1;        // in the last reading
+  bool wanted_ = false;        // a look at the last reading, or the next
+  int announced_ = 1;          // calls of the next reading
+  int calls_ = 1;              // in the last reading
+  std::size_t looked_at_ = 0;  // the program whose call the next look is at
   double prepared_s_ = 0;
-  double last_call_s_ = 0;  // of a call in the last reading
-  double row_call_s_ = 0;   // the longest of those whose readings were looked at
-  double alone_s_ = std::numeric_limits<double>::infinity();  // the shortest call alone
+  double warm_up_call_s_ = std::numeric_limits<double>::infinity();  // the shortest
 };
 
 }  // namespace assay::worker

@@ -182,7 +182,7 @@ std::vector<NamedTensor> ModelProgram::seen_outputs(const std::string& pass) con
 double ModelProgram::look_bytes(const std::string& pass) const {
   const double scaled = precision_.loss_scaling ? 2 : 1;  // gradients once more
   const double gathered = (1 + scaled) * static_cast<double>(step_.gathering_bytes());
-  return device_.is_cpu() ? gathered + reference_bytes(model_.config(), shape_.seq_len, pass)
+  return device_.is_cpu() ? gathered + reference_bytes(model_.config(), 1, shape_.seq_len, pass)
                           : gathered;
 }
 

@@ -13,6 +13,7 @@
 
 #include "model/numeric_modes.h"
 #include "model_program.h"
+#include "tiled_attention.h"
 #include "training/looks.h"
 #include "verify.h"
 
@@ -66,42 +67,68 @@ at::Tensor loss_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
   return at::stack(losses).mean();
 }
 
-// The model of a looked-at step with textbook operations in some precision, for one sequence.
-class OneSequence {
+// Sequences of the batch, one behind another.
+struct Sequences {
+  std::int64_t first = 0;
+  std::int64_t count = 1;
+};
+
+// The model of a looked-at step with textbook operations, for so many sequences at a time: as the
+// reference, or in the case's own precision, whose errors grow with the model's depth.
+class TextbookModel {
  public:
-  OneSequence(const LookedAtStep& step, const PrecisionPolicy& policy)
-      : step_(step), modes_(policy, step.context.precision, step.context.device) {
+  enum class Kind { reference, usual };
+
+  TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences)
+      : step_(step), modes_(policy(step, kind), step.context.precision, step.context.device) {
     CaseContext context = reference_context(step.context, step.context.ops.norm_has_bias);
-    context.precision = policy;
+    context.precision = policy(step, kind);
+    if (kind == Kind::usual) context.ops.attention = tiled_attention;
     context.precision.initial_loss_scale = look_loss_scale;
     context.parameters["checkpoint_every"] = std::int64_t{1};
     context.parameters["record_memory"] = false;
     context.parameters["predict"] = false;
     context.group = {};
     context.mesh = {};
-    program_.emplace(context, step.config, Shape{1, step.tokens.size(1)}, /*keep_logits=*/false,
-                     /*draws=*/false);
+    program_.emplace(context, step.config, Shape{sequences, step.tokens.size(1)},
+                     /*keep_logits=*/false, /*draws=*/false);
     program_->restart_from(step.parameters);
   }
 
-  std::vector<NamedTensor> called(std::int64_t sequence, const std::string& pass) {
-    program_->use_batch(step_.tokens.narrow(0, sequence, 1), step_.targets.narrow(0, sequence, 1));
+  std::vector<NamedTensor> called(const Sequences& of, const std::string& pass) {
+    program_->use_batch(step_.tokens.narrow(0, of.first, of.count),
+                        step_.targets.narrow(0, of.first, of.count));
     program_->before(pass);
     program_->run(pass);
     return program_->outputs(pass);
   }
 
  private:
+  static PrecisionPolicy policy(const LookedAtStep& step, Kind kind) {
+    return kind == Kind::usual ? step.context.precision
+                               : reference_policy(step.context.precision, step.context.device);
+  }
+
   const LookedAtStep& step_;
   ReferenceModes modes_;
   std::optional<ModelProgram> program_;
 };
 
-// Outputs of one sequence in the case's own precision: their errors grow with the model's depth.
-std::vector<NamedTensor> usual_outputs(const LookedAtStep& step, std::int64_t sequence,
+std::vector<NamedTensor> usual_outputs(const LookedAtStep& step, const Sequences& of,
                                        const std::string& pass) {
-  OneSequence model(step, step.context.precision);
-  return model.called(sequence, pass);
+  return TextbookModel(step, TextbookModel::Kind::usual, of.count).called(of, pass);
+}
+
+// A GPU with the memory for it is not kept waiting for the host by single sequences.
+std::int64_t sequences_at_once(const LookedAtStep& step, const std::string& pass) {
+  const std::int64_t batch = step.tokens.size(0);
+  if (step.context.device.is_cpu()) return 1;
+  const Status fit = guarded([&] {
+    training::need_memory(step.context.device,
+                          reference_bytes(step.config, batch, step.tokens.size(1), pass));
+  });
+  if (!fit.ok() && fit.outcome != Outcome::oom) throw PluginFailure(fit);
+  return fit.ok() ? batch : 1;
 }
 
 struct BatchReference {
@@ -109,23 +136,34 @@ struct BatchReference {
   std::map<std::string, double> usual;  // error of textbook operations in the case's precision
 };
 
+// As compare_beside() has it.
+double usual_error(const at::Tensor& usual, const at::Tensor& reference) {
+  const reference::Deviation found = reference::deviation(usual, reference);
+  return std::max(found.whole, found.row / reference::row_allowance);
+}
+
 BatchReference whole_batch(const LookedAtStep& step, std::int64_t drawn) {
   constexpr const char* pass = "forward_backward";
-  std::vector<NamedTensor> usual = usual_outputs(step, drawn, pass);
-  OneSequence model(step, reference_policy(step.context.precision, step.context.device));
   const std::int64_t batch = step.tokens.size(0);
+  const std::int64_t count = sequences_at_once(step, pass);
+  const std::int64_t parts = batch / count;
+  const auto part = [&](std::int64_t i) {
+    return Sequences{count == batch ? 0 : (drawn + i) % batch, count};
+  };
+  std::vector<NamedTensor> usual = usual_outputs(step, part(0), pass);
+  TextbookModel model(step, TextbookModel::Kind::reference, count);
   BatchReference made;
-  for (std::int64_t i = 0; i < batch; ++i) {
-    const auto outputs = model.called((drawn + i) % batch, pass);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const auto outputs = model.called(part(i), pass);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const at::Tensor share = outputs[k].tensor.detach() / static_cast<double>(batch);
+      const at::Tensor share = outputs[k].tensor.detach() / static_cast<double>(parts);
       if (i > 0) {
         made.outputs[k].tensor += share;
         continue;
       }
       const at::Tensor* beside = tensor_named(usual, outputs[k].name);
       made.usual[outputs[k].name] =
-          beside == nullptr ? 0 : reference::deviation(*beside, outputs[k].tensor).whole;
+          beside == nullptr ? 0 : usual_error(*beside, outputs[k].tensor.detach());
       made.outputs.push_back({outputs[k].name, share});
     }
     usual.clear();
@@ -137,9 +175,9 @@ Verification look_at_logits(const LookedAtStep& step, std::int64_t sequence) {
   Verification found;
   const double tolerance = reference::tolerance(step.context.precision);
   const at::Tensor* logits = tensor_named(step.values, "logits");
-  const auto usual = usual_outputs(step, sequence, "inference");
-  OneSequence model(step, reference_policy(step.context.precision, step.context.device));
-  const at::Tensor right = *tensor_named(model.called(sequence, "inference"), "logits");
+  const auto usual = usual_outputs(step, {sequence}, "inference");
+  TextbookModel model(step, TextbookModel::Kind::reference, 1);
+  const at::Tensor right = *tensor_named(model.called({sequence}, "inference"), "logits");
   const double error = reference::deviation(*tensor_named(usual, "logits"), right).whole;
   reference::compare(found, "logits of sequence " + std::to_string(sequence),
                      logits == nullptr ? at::Tensor() : logits->narrow(0, sequence, 1), right,
@@ -193,9 +231,9 @@ Verification compare_batch(const LookedAtStep& step, BatchReference& right) {
 }  // namespace
 
 // Parameters, gradients, their sum over sequences and a share of it, and the usual gradients; an
-// attention's matrix with what autograd makes of it; logits; what one sequence keeps.
-double reference_bytes(const model::ModelConfig& config, std::int64_t seq_len,
-                       const std::string& pass) {
+// attention's matrix with what autograd makes of it; logits; what a sequence keeps.
+double reference_bytes(const model::ModelConfig& config, std::int64_t sequences,
+                       std::int64_t seq_len, const std::string& pass) {
   const bool backward = pass != "inference" && pass != "forward";
   const auto s = static_cast<double>(seq_len), d = static_cast<double>(config.d_model);
   const double parameters =
@@ -204,7 +242,8 @@ double reference_bytes(const model::ModelConfig& config, std::int64_t seq_len,
   const double logits = 4 * s * static_cast<double>(config.vocab_size);
   const double kept = s * ((backward ? 2.0 * static_cast<double>(config.layers) : 0) * d + 20 * d +
                            8 * static_cast<double>(config.d_ff));
-  return static_cast<double>(sizeof(float)) * (parameters + scores + logits + kept);
+  return static_cast<double>(sizeof(float)) *
+         (parameters + static_cast<double>(sequences) * (scores + logits + kept));
 }
 
 Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {

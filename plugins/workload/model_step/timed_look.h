@@ -35,7 +35,7 @@ class Movement {
 
 // What a training step starts from.
 struct StepStart {
-  std::vector<NamedTensor> parameters;  // whole, on the host
+  std::vector<NamedTensor> parameters;  // whole
   Movement movement;
 };
 
@@ -49,17 +49,19 @@ struct LookedAtStep {
   std::vector<NamedTensor> values;      // whole outputs
 };
 
-// Compares with textbook operations in fp32 (TF32 where the case's products are coarser), one
-// sequence at a time: a forward in the logits of one sequence drawn from the seed and, from all
-// logits, the loss; others in loss and gradients of the whole batch, and of all ranks. Textbook
-// operations in the case's precision tell on the drawn sequence how large an error may be. Not
+// Compares with textbook operations in fp32 (TF32 where the case's products are coarser): a forward
+// in the logits of one sequence drawn from the seed and, from all logits, the loss; others in loss
+// and gradients of the whole batch, and of all ranks, one sequence at a time where the GPU lacks
+// the memory for all. Textbook operations in the case's precision, with a tiled attention's
+// rounding, tell on the first sequences taken how large an error may be. Not
 // checked where a rank lacks the memory, or where gradients have overflown under loss scaling, so
 // that the step is skipped: then the loss alone can be wrong. All ranks together.
 Verification look_at_step(const LookedAtStep& step, std::uint64_t seed);
 
-// What that takes at most, about, in bytes, without the step's own tensors.
-double reference_bytes(const model::ModelConfig& config, std::int64_t seq_len,
-                       const std::string& pass);
+// What that takes at most for so many sequences at a time, about, in bytes, without the step's own
+// tensors.
+double reference_bytes(const model::ModelConfig& config, std::int64_t sequences,
+                       std::int64_t seq_len, const std::string& pass);
 
 // Largest distance of the ranks' replicas after a step, in drawn elements, by their size.
 void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,

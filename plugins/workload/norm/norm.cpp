@@ -178,7 +178,7 @@ void compare_rows(Verification& verification, const Compared& compared, const at
 // Compares these columns of the parameters' gradients, to which all rows contribute.
 void compare_columns(Verification& verification, const Compared& compared,
                      const at::Tensor& columns) {
-  constexpr std::int64_t elements_at_once = std::int64_t{1} << 22;
+  constexpr std::int64_t elements_at_once = std::int64_t{1} << 24;  // float64, 128 MiB
   const at::NoGradGuard no_grad;
   const Drawn& drawn = compared.drawn;
   const auto step = std::max<std::int64_t>(1, elements_at_once / drawn.in.x.size(1));
