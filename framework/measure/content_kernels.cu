@@ -55,32 +55,54 @@ __global__ void spoil_sparse(Word* words, Elements elements, std::uint64_t key) 
   }
 }
 
-// A thread takes eight bytes at a time.
+// The eight bytes from that element on, as they were built.
+template <class Word>
+__device__ std::uint64_t built(const Word* words, const Elements& elements, const Contents& now,
+                               std::int64_t begin, std::int64_t touched) {
+  constexpr std::int64_t together = 8 / sizeof(Word);
+  std::uint64_t taken = 0;
+  for (std::int64_t k = 0; k < together && begin + k < elements.count; ++k) {
+    Word word = words[begin + k];
+    if (now.whole || begin + k == touched) {
+      word = renewed(elements, word, begin + k, now, Contents{});
+    }
+    taken |= static_cast<std::uint64_t>(word) << (8 * sizeof(Word) * k);
+  }
+  return taken;
+}
+
+// A warp takes a block, of which each thread takes every 32nd eight bytes.
 template <class Word>
 __global__ void add_fingerprint(const Word* words, Elements elements, Contents now,
                                 std::uint64_t key, unsigned long long* sum) {
   constexpr std::int64_t together = 8 / sizeof(Word);
-  const std::int64_t count = (elements.count + together - 1) / together;
+  constexpr std::int64_t in_block = block_bytes / 8;
+  constexpr int lanes = 32;
+  const bool sparse = now.key != 0 && !now.whole;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(words) % 8 == 0;
+  const std::int64_t blocks = content_blocks(elements);
+  const auto lane = static_cast<std::int64_t>(threadIdx.x % lanes);
   std::uint64_t own = 0;
-  for (std::int64_t index = first_item(); index < count; index += all_threads()) {
-    const std::int64_t begin = index * together;
-    const std::int64_t block = begin / elements.in_block;
-    const bool sparse = now.key != 0 && !now.whole;
-    const std::int64_t touched =
-        sparse ? block * elements.in_block + chosen(elements, now, block) : 0;
-    std::uint64_t taken = 0;
-    for (std::int64_t k = 0; k < together && begin + k < elements.count; ++k) {
-      const std::int64_t i = begin + k;
-      Word word = words[i];
-      if (now.whole || (sparse && i == touched)) {
-        word = renewed(elements, word, i, now, Contents{});
+  for (std::int64_t block = first_item() / lanes; block < blocks; block += all_threads() / lanes) {
+    const std::int64_t first = block * elements.in_block;
+    const std::int64_t touched = sparse ? first + chosen(elements, now, block) : -1;
+#pragma unroll 4
+    for (std::int64_t i = lane; i < in_block; i += lanes) {
+      const std::int64_t begin = first + i * together;
+      const bool changed = now.whole || (touched >= begin && touched < begin + together);
+      std::uint64_t taken = 0;
+      if (aligned && !changed && begin + together <= elements.count) {
+        taken = *reinterpret_cast<const std::uint64_t*>(words + begin);
+      } else {
+        taken = built(words, elements, now, begin, touched);
       }
-      taken |= static_cast<std::uint64_t>(word) << (8 * sizeof(Word) * k);
+      if (begin < elements.count) own += fingerprint_share(key, taken, block * in_block + i);
     }
-    own += fingerprint_share(key, taken, index);
   }
-  for (int apart = 16; apart > 0; apart /= 2) own += __shfl_down_sync(0xffffffffu, own, apart);
-  if (threadIdx.x % 32 == 0) atomicAdd(sum, static_cast<unsigned long long>(own));
+  for (int apart = lanes / 2; apart > 0; apart /= 2) {
+    own += __shfl_down_sync(0xffffffffu, own, apart);
+  }
+  if (lane == 0) atomicAdd(sum, static_cast<unsigned long long>(own));
 }
 
 template <class Visit>
@@ -118,7 +140,7 @@ void spoil_on_device(void* memory, int size, const Elements& elements, std::uint
 void add_fingerprint_on_device(const void* memory, int size, const Elements& elements,
                                const Contents& now, std::uint64_t key, void* sum, void* stream) {
   with_device_word(size, [&]<class Word>(Word*) {
-    add_fingerprint<<<grid_for((elements.count * size + 7) / 8), threads, 0,
+    add_fingerprint<<<grid_for(content_blocks(elements) * 32), threads, 0,
                       static_cast<cudaStream_t>(stream)>>>(static_cast<const Word*>(memory),
                                                            elements, now, key,
                                                            static_cast<unsigned long long*>(sum));

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace assay::reference {
 
@@ -71,10 +72,11 @@ class Sampler {
       const auto which = at::tensor(of_head, at::TensorOptions(at::kLong)).to(device_);
       const OneHead one = head_at(head / heads_, head % heads_, which);
       const auto places = which + (seq_k_ - seq_q_);
-      const auto lse = lse_of(one, places);
-      out.push_back(out_of(one, places, lse));
+      const KeyBlocks blocks(*this, one, places);
+      const auto lse = lse_of(blocks);
+      out.push_back(out_of(one, blocks, lse));
       textbook.push_back(textbook_of(one, places));
-      if (one.dout.defined()) dq.push_back(dq_of(one, places, lse, out.back()));
+      if (one.dout.defined()) dq.push_back(dq_of(one, blocks, lse, out.back()));
     }
     made.queries = rows;
     made.out = at::cat(out);
@@ -117,46 +119,70 @@ class Sampler {
   }
 
  private:
-  // Goes through the keys in blocks whose scores, k and v take 16 MiB each, since those of a
-  // million keys take gibibytes. work: (scores, k, v) in float64.
-  template <class Work>
-  void for_blocks_of_keys(const OneHead& one, const at::Tensor& places, Work work) const {
-    const auto q = one.q.to(at::kDouble);
-    const std::int64_t step =
-        std::max<std::int64_t>(1, scores_at_once / std::max(q.size(0), q.size(1)));
-    for (std::int64_t first = 0; first < seq_k_; first += step) {
-      const auto count = std::min(step, seq_k_ - first);
-      const auto k = one.k.narrow(0, first, count).to(at::kDouble);
-      const auto v = one.v.narrow(0, first, count).to(at::kDouble);
-      // Places count from the block's first key.
-      work(masked_scores(in_, q, k, unseen_by(in_, places - first, count)), k, v);
-    }
-  }
+  struct Block {
+    at::Tensor scores, k, v;  // float64
+  };
 
-  at::Tensor lse_of(const OneHead& one, const at::Tensor& places) const {
+  // Some queries' scores in blocks of keys whose scores, k and v take 16 MiB each, since those of a
+  // million keys take gibibytes. A single block is computed once.
+  class KeyBlocks {
+   public:
+    KeyBlocks(const Sampler& sampler, const OneHead& one, const at::Tensor& places)
+        : sampler_(sampler),
+          one_(one),
+          places_(places),
+          q_(one.q.to(at::kDouble)),
+          step_(std::max<std::int64_t>(1, scores_at_once / std::max(q_.size(0), q_.size(1)))) {
+      if (step_ >= sampler.seq_k_) only_ = block_at(0);
+    }
+
+    template <class Work>  // work(Block)
+    void for_each(Work work) const {
+      if (only_) return work(*only_);
+      for (std::int64_t first = 0; first < sampler_.seq_k_; first += step_) work(block_at(first));
+    }
+
+   private:
+    Block block_at(std::int64_t first) const {
+      const auto count = std::min(step_, sampler_.seq_k_ - first);
+      const auto k = one_.k.narrow(0, first, count).to(at::kDouble);
+      const auto v = one_.v.narrow(0, first, count).to(at::kDouble);
+      // Places count from the block's first key.
+      const auto hidden = unseen_by(sampler_.in_, places_ - first, count);
+      return {masked_scores(sampler_.in_, q_, k, hidden), k, v};
+    }
+
+    const Sampler& sampler_;
+    const OneHead& one_;
+    const at::Tensor& places_;
+    at::Tensor q_;
+    std::int64_t step_;
+    std::optional<Block> only_;
+  };
+
+  static at::Tensor lse_of(const KeyBlocks& blocks) {
     std::vector<at::Tensor> of_blocks;
-    for_blocks_of_keys(one, places, [&](const auto& scores, const auto&, const auto&) {
-      of_blocks.push_back(at::logsumexp(scores, -1));
-    });
+    blocks.for_each(
+        [&](const Block& block) { of_blocks.push_back(at::logsumexp(block.scores, -1)); });
     return at::logsumexp(at::stack(of_blocks), 0).unsqueeze(-1);
   }
 
-  at::Tensor out_of(const OneHead& one, const at::Tensor& places, const at::Tensor& lse) const {
+  static at::Tensor out_of(const OneHead& one, const KeyBlocks& blocks, const at::Tensor& lse) {
     auto out = at::zeros({one.q.size(0), one.v.size(1)}, lse.options());
-    for_blocks_of_keys(one, places, [&](const auto& scores, const auto&, const auto& v) {
-      out += at::matmul(at::exp(scores - lse).nan_to_num_(0.0), v);
+    blocks.for_each([&](const Block& block) {
+      out += at::matmul(at::exp(block.scores - lse).nan_to_num_(0.0), block.v);
     });
     return out;
   }
 
-  at::Tensor dq_of(const OneHead& one, const at::Tensor& places, const at::Tensor& lse,
+  at::Tensor dq_of(const OneHead& one, const KeyBlocks& blocks, const at::Tensor& lse,
                    const at::Tensor& out) const {
     const auto d = one.dout.to(at::kDouble);
     const auto row_sums = (d * out).sum(-1, /*keepdim=*/true);
     auto dq = at::zeros(one.q.sizes(), lse.options());
-    for_blocks_of_keys(one, places, [&](const auto& scores, const auto& k, const auto& v) {
-      const auto p = at::exp(scores - lse).nan_to_num_(0.0);
-      dq += at::matmul(p * (at::matmul(d, v.t()) - row_sums), k);
+    blocks.for_each([&](const Block& block) {
+      const auto p = at::exp(block.scores - lse).nan_to_num_(0.0);
+      dq += at::matmul(p * (at::matmul(d, block.v.t()) - row_sums), block.k);
     });
     return dq.mul_(in_.scale);
   }

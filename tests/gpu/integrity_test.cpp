@@ -54,7 +54,7 @@ TEST(GpuContent, KernelsChangeAndCountWhatTheHostDoes) {
 
 // Each timed call leaves what follows from contents of its own, under a captured call too.
 TEST_P(GpuIntegrity, EveryTimedCallFindsTheContentsThatWereRenewedForIt) {
-  const at::Tensor x = at::randn({1 << 20}, cuda);
+  const at::Tensor x = at::randn({1 << 20}).to(cuda);
   const at::Tensor y = at::empty_like(x);
   measure::Contents now;
   std::uint64_t calls = 0;
@@ -83,7 +83,7 @@ TEST_P(GpuIntegrity, EveryCallOfARowHasAProgramOfItsOwn) {
   std::uint64_t renewals = 0;
   std::vector<measure::Call> calls;
   for (std::size_t i = 0; i < programs; ++i) {
-    x.push_back(at::randn({1 << 16}, cuda));
+    x.push_back(at::randn({1 << 16}).to(cuda));
     y.push_back(at::empty_like(x.back()));
     measure::Call& call = calls.emplace_back();
     call.before = [] {};

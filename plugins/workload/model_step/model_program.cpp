@@ -196,7 +196,10 @@ Verification ModelProgram::look(const std::string& pass, const Look& look) {
                        .config = model_.config(),
                        .pass = pass,
                        .tokens = tokens_,
-                       .targets = targets_};
+                       .targets = targets_,
+                       .parameters = {},
+                       .values = {},
+                       .usual = usual_[pass]};
   const auto see = [&] {
     step.parameters = trains ? start->parameters : step_.seen_parameters();
     step.values = seen_outputs(pass);

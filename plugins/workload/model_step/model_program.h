@@ -2,6 +2,7 @@
 
 #include <assay/workload.h>
 
+#include <map>
 #include <memory>
 
 #include "model/transformer.h"
@@ -75,7 +76,8 @@ class ModelProgram final : public Program {
   training::TrainingStep step_;
   at::Tensor logits_;
   at::Tensor loss_;
-  std::unique_ptr<StepStart> start_;  // of a step that will be looked at
+  std::unique_ptr<StepStart> start_;          // of a step that will be looked at
+  std::map<std::string, UsualErrors> usual_;  // by pass
   std::string no_start_ = "what the step started from was not kept";  // why there is none
 };
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
+#include <utility>
 
 #include "model/numeric_modes.h"
 #include "model_program.h"
@@ -132,8 +132,8 @@ std::int64_t sequences_at_once(const LookedAtStep& step, const std::string& pass
 }
 
 struct BatchReference {
-  std::vector<NamedTensor> outputs;     // loss and gradients of this rank's batch
-  std::map<std::string, double> usual;  // error of textbook operations in the case's precision
+  std::vector<NamedTensor> outputs;  // loss and gradients of this rank's batch
+  UsualErrors usual;
 };
 
 // As compare_beside() has it.
@@ -142,51 +142,91 @@ double usual_error(const at::Tensor& usual, const at::Tensor& reference) {
   return std::max(found.whole, found.row / reference::row_allowance);
 }
 
-BatchReference whole_batch(const LookedAtStep& step, std::int64_t drawn) {
-  constexpr const char* pass = "forward_backward";
-  const std::int64_t batch = step.tokens.size(0);
-  const std::int64_t count = sequences_at_once(step, pass);
-  const std::int64_t parts = batch / count;
-  const auto part = [&](std::int64_t i) {
-    return Sequences{count == batch ? 0 : (drawn + i) % batch, count};
-  };
-  std::vector<NamedTensor> usual = usual_outputs(step, part(0), pass);
-  TextbookModel model(step, TextbookModel::Kind::reference, count);
+UsualErrors usual_errors(const std::vector<NamedTensor>& usual,
+                         const std::vector<NamedTensor>& right) {
+  UsualErrors errors;
+  for (const auto& [name, output] : right) {
+    const at::Tensor* beside = tensor_named(usual, name);
+    errors[name] = beside == nullptr ? 0 : usual_error(*beside, output.detach());
+  }
+  return errors;
+}
+
+// A batch in parts of as many sequences as are taken at once, from a drawn one on.
+class Parts {
+ public:
+  Parts(const LookedAtStep& step, std::int64_t drawn)
+      : batch_(step.tokens.size(0)), at_once_(sequences_at_once(step, pass)), drawn_(drawn) {}
+
+  static constexpr const char* pass = "forward_backward";
+  std::int64_t at_once() const { return at_once_; }
+  std::int64_t number() const { return batch_ / at_once_; }
+  Sequences operator[](std::int64_t i) const {
+    return {at_once_ == batch_ ? 0 : (drawn_ + i) % batch_, at_once_};
+  }
+
+ private:
+  std::int64_t batch_, at_once_, drawn_;
+};
+
+BatchReference whole_batch(const LookedAtStep& step, const Parts& parts) {
   BatchReference made;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const auto outputs = model.called(part(i), pass);
+  made.usual = step.usual;
+  std::vector<NamedTensor> usual;
+  if (made.usual.empty()) usual = usual_outputs(step, parts[0], Parts::pass);
+  TextbookModel model(step, TextbookModel::Kind::reference, parts.at_once());
+  for (std::int64_t i = 0; i < parts.number(); ++i) {
+    const auto outputs = model.called(parts[i], Parts::pass);
+    if (!usual.empty()) made.usual = usual_errors(std::exchange(usual, {}), outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const at::Tensor share = outputs[k].tensor.detach() / static_cast<double>(parts);
-      if (i > 0) {
-        made.outputs[k].tensor += share;
-        continue;
-      }
-      const at::Tensor* beside = tensor_named(usual, outputs[k].name);
-      made.usual[outputs[k].name] =
-          beside == nullptr ? 0 : usual_error(*beside, outputs[k].tensor.detach());
-      made.outputs.push_back({outputs[k].name, share});
+      const at::Tensor share = outputs[k].tensor.detach() / static_cast<double>(parts.number());
+      if (i == 0) made.outputs.push_back({outputs[k].name, share});
+      if (i > 0) made.outputs[k].tensor += share;
     }
-    usual.clear();
   }
   return made;
 }
 
-Verification look_at_logits(const LookedAtStep& step, std::int64_t sequence) {
-  Verification found;
+UsualErrors usual_errors_now(const LookedAtStep& step, const Parts& parts) {
+  const auto usual = usual_outputs(step, parts[0], Parts::pass);
+  TextbookModel model(step, TextbookModel::Kind::reference, parts.at_once());
+  return usual_errors(usual, model.called(parts[0], Parts::pass));
+}
+
+void compare_logits(const LookedAtStep& step, std::int64_t sequence, const at::Tensor& right,
+                    Verification& found) {
   const double tolerance = reference::tolerance(step.context.precision);
   const at::Tensor* logits = tensor_named(step.values, "logits");
-  const auto usual = usual_outputs(step, {sequence}, "inference");
-  TextbookModel model(step, TextbookModel::Kind::reference, 1);
-  const at::Tensor right = *tensor_named(model.called({sequence}, "inference"), "logits");
-  const double error = reference::deviation(*tensor_named(usual, "logits"), right).whole;
+  const double error = step.usual["logits"];
+  found = {};
   reference::compare(found, "logits of sequence " + std::to_string(sequence),
                      logits == nullptr ? at::Tensor() : logits->narrow(0, sequence, 1), right,
                      reference::textbook_allowance * error + reference::textbook_floor * tolerance);
   found.textbook = error;
+}
+
+Verification look_at_logits(const LookedAtStep& step, std::int64_t sequence) {
+  Verification found;
+  const Sequences one = {sequence};
+  const bool known = step.usual.contains("logits");
+  TextbookModel model(step, TextbookModel::Kind::reference, 1);
+  const at::Tensor right = *tensor_named(model.called(one, "inference"), "logits");
+  const auto learn = [&] {
+    const auto usual = usual_outputs(step, one, "inference");
+    step.usual["logits"] = reference::deviation(*tensor_named(usual, "logits"), right).whole;
+  };
+  if (!known) learn();
+  compare_logits(step, sequence, right, found);
+  if (known && found.error > found.tolerance) {
+    learn();
+    compare_logits(step, sequence, right, found);
+  }
+  const at::Tensor* logits = tensor_named(step.values, "logits");
   const at::Tensor* loss = tensor_named(step.values, "loss");
   if (logits == nullptr || loss == nullptr) return found;
   const at::NoGradGuard no_grad;
-  reference::compare(found, "loss", *loss, loss_of_logits(*logits, step.targets), tolerance);
+  reference::compare(found, "loss", *loss, loss_of_logits(*logits, step.targets),
+                     reference::tolerance(step.context.precision));
   return found;
 }
 
@@ -206,11 +246,9 @@ void limit_gradients(std::vector<NamedTensor>& outputs, double most) {
 }
 
 // With the gradients of the reference, or where they have overflown in the loss alone.
-Verification compare_batch(const LookedAtStep& step, BatchReference& right) {
+Verification compare_outputs(const LookedAtStep& step, BatchReference& right) {
   const PrecisionPolicy& precision = step.context.precision;
   const double tolerance = reference::tolerance(precision);
-  const double most = real_option(step.context.parameters, "max_grad_norm");
-  if (step.pass == "train_step" && most > 0) limit_gradients(right.outputs, most);
   // Without loss scaling only what the reference itself makes of a training step may overflow.
   const bool skipped = precision.loss_scaling
                            ? training::overflown(step.values)
@@ -226,6 +264,18 @@ Verification compare_batch(const LookedAtStep& step, BatchReference& right) {
   }
   if (!skipped || found.error > found.tolerance) return found;
   return training::left_out("gradients have overflown, and the step is skipped");
+}
+
+Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchReference& right) {
+  const double most = real_option(step.context.parameters, "max_grad_norm");
+  if (step.pass == "train_step" && most > 0) limit_gradients(right.outputs, most);
+  Verification found = compare_outputs(step, right);
+  const bool known = !step.usual.empty();
+  step.usual = right.usual;
+  if (!known || !found.checked || found.error <= found.tolerance) return found;
+  // What an earlier look found usual may not be so now.
+  step.usual = right.usual = usual_errors_now(step, parts);
+  return compare_outputs(step, right);
 }
 
 }  // namespace
@@ -258,11 +308,15 @@ Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
     const Status looked = on_all_ranks([&] { found = look_at_logits(step, drawn); });
     return looked.ok() ? found : training::left_out(looked.reason);
   }
+  std::optional<Parts> parts;
   BatchReference right;
-  const Status made = on_all_ranks([&] { right = whole_batch(step, drawn); });
+  const Status made = on_all_ranks([&] {
+    parts.emplace(step, drawn);
+    right = whole_batch(step, *parts);
+  });
   if (!made.ok()) return training::left_out(made.reason);
   if (gradients_travel(context)) training::average_gradients(context.group, right.outputs);
-  const Status compared = on_all_ranks([&] { found = compare_batch(step, right); });
+  const Status compared = on_all_ranks([&] { found = compare_batch(step, *parts, right); });
   return compared.ok() ? found : training::left_out(compared.reason);
 }
 

@@ -2,6 +2,7 @@
 
 #include <assay/workload.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct StepStart {
   Movement movement;
 };
 
+// Errors of textbook operations in the case's precision, by output.
+using UsualErrors = std::map<std::string, double>;
+
 // A call at the timed shape and what it left on this rank.
 struct LookedAtStep {
   const CaseContext& context;
@@ -47,13 +51,15 @@ struct LookedAtStep {
   at::Tensor tokens, targets;           // [batch, seq_len]
   std::vector<NamedTensor> parameters;  // that it started from, whole
   std::vector<NamedTensor> values;      // whole outputs
+  UsualErrors& usual;                   // as an earlier look at the pass found them, or none
 };
 
 // Compares with textbook operations in fp32 (TF32 where the case's products are coarser): a forward
 // in the logits of one sequence drawn from the seed and, from all logits, the loss; others in loss
 // and gradients of the whole batch, and of all ranks, one sequence at a time where the GPU lacks
 // the memory for all. Textbook operations in the case's precision, with a tiled attention's
-// rounding, tell on the first sequences taken how large an error may be. Not
+// rounding, tell on the first sequences taken how large an error may be: in the first look at a
+// pass, and where one would find an error. Not
 // checked where a rank lacks the memory, or where gradients have overflown under loss scaling, so
 // that the step is skipped: then the loss alone can be wrong. All ranks together.
 Verification look_at_step(const LookedAtStep& step, std::uint64_t seed);
