@@ -178,9 +178,10 @@ void compare_rows(Verification& verification, const Compared& compared, const at
 // Compares these columns of the parameters' gradients, to which all rows contribute.
 void compare_columns(Verification& verification, const Compared& compared,
                      const at::Tensor& columns) {
-  constexpr std::int64_t elements_at_once = std::int64_t{1} << 24;  // float64, 128 MiB
   const at::NoGradGuard no_grad;
   const Drawn& drawn = compared.drawn;
+  // With a residual the sum is made in float64, 128 MiB at a time.
+  const std::int64_t elements_at_once = std::int64_t{1} << (drawn.residual.defined() ? 24 : 30);
   const auto step = std::max<std::int64_t>(1, elements_at_once / drawn.in.x.size(1));
   at::Tensor dweight, dbias;
   for (std::int64_t first = 0; first < drawn.in.x.size(0); first += step) {
