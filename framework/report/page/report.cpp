@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
+#include <iterator>
 
 #include "base/text.h"
 #include "report/data/records.h"
@@ -121,6 +123,18 @@ class BlockRenderer {
   int flames_ = 0;
 };
 
+Document rendered(const Records& records, const Inputs& inputs, const std::vector<Block>& blocks) {
+  Document document;
+  BlockRenderer render(records, inputs);
+  for (const Block& block : blocks) render.add(block, document);
+  return document;
+}
+
+void append(Document more, Document& document) {
+  std::ranges::move(more.sections, std::back_inserter(document.sections));
+  std::ranges::move(more.problems, std::back_inserter(document.problems));
+}
+
 bool is_heading(const std::vector<Block>& blocks, std::size_t at) {
   return at < blocks.size() && std::holds_alternative<HeadingSpec>(blocks[at]);
 }
@@ -201,22 +215,23 @@ Result<Document> build(const Inputs& inputs) {
   }
   if (inputs.spec.is_null()) spec = default_spec(records);
   settle_statistics(records, spec);
-  std::vector<Block> first = take_findings(spec);
+  const std::vector<Block> first = take_findings(spec);
+  std::future<Document> findings = std::async([&] { return rendered(records, inputs, first); });
+  Document results;
+  if (inputs.with_context) {
+    results.sections = environment_sections(records.sources());
+    // Otherwise the blocks would belong to the environment's heading.
+    const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
+    if (!headed) results.sections.push_back(Heading{2, "Results"});
+  }
+  append(rendered(records, inputs, spec.blocks), results);
   Document document;
-  BlockRenderer render(records, inputs);
   if (inputs.with_context) {
     document.title = title_of(records.sources());
     document.sections = questions_of(records.sources());
   }
-  for (const Block& block : first) render.add(block, document);
-  if (inputs.with_context) {
-    std::ranges::move(environment_sections(records.sources()),
-                      std::back_inserter(document.sections));
-    // Otherwise the blocks would belong to the environment's heading.
-    const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
-    if (!headed) document.sections.push_back(Heading{2, "Results"});
-  }
-  for (const Block& block : spec.blocks) render.add(block, document);
+  append(findings.get(), document);
+  append(std::move(results), document);
   std::ranges::move(quality_sections(records, shown_marks(document.sections)),
                     std::back_inserter(document.sections));
   return document;

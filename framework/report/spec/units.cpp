@@ -40,9 +40,10 @@ double convert(double value, std::string_view from, std::string_view to) {
   const store::Unit back{step.base, -step.decimal, 0};
   for (const double near :
        {result, std::nextafter(result, -HUGE_VAL), std::nextafter(result, HUGE_VAL)}) {
-    const bool same =
-        store::in_unit(near, back) == scaled || (up ? near / power : near * power) == scaled;
-    if (is_float(near) && same) return near;
+    if (!is_float(near)) continue;
+    if (store::in_unit(near, back) == scaled || (up ? near / power : near * power) == scaled) {
+      return near;
+    }
   }
   return is_short(shifted) ? shifted : result;
 }
