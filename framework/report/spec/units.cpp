@@ -1,19 +1,23 @@
 #include "report/spec/units.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 namespace assay::report {
 namespace {
 
 constexpr int decimal_digits_of_double = 15;
 
+// Whether its shortest decimal, such as 1.25e-06, has no more digits than every double keeps.
 bool is_short(double value) {
-  const std::string text = fmt::format("{:.{}e}", value, decimal_digits_of_double - 1);
-  return std::strtod(text.c_str(), nullptr) == value;
+  std::array<char, 32> text;
+  const auto written =
+      std::to_chars(text.begin(), text.end(), value, std::chars_format::scientific);
+  const auto digits = std::count_if(text.begin(), std::find(text.begin(), written.ptr, 'e'),
+                                    [](char c) { return c >= '0' && c <= '9'; });
+  return digits <= decimal_digits_of_double;
 }
 
 bool is_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }

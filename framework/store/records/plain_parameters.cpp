@@ -17,7 +17,7 @@ class ParameterReader : public nlohmann::json_sax<json> {
   bool start_object(std::size_t) override { return !std::exchange(inside_, true); }
   bool end_object() override { return true; }
   bool key(string_t& name) override {
-    name_ = std::move(name);
+    name_ = name;  // moved from, the parser's buffer would have to grow anew
     return true;
   }
 
@@ -29,7 +29,7 @@ class ParameterReader : public nlohmann::json_sax<json> {
     return number <= largest && add(static_cast<std::int64_t>(number));
   }
   bool number_float(number_float_t number, const string_t&) override { return add(number); }
-  bool string(string_t& text) override { return add(std::move(text)); }
+  bool string(string_t& text) override { return add(text); }
 
   bool binary(binary_t&) override { return false; }
   bool start_array(std::size_t) override { return false; }
@@ -41,7 +41,7 @@ class ParameterReader : public nlohmann::json_sax<json> {
  private:
   bool add(Value value) {
     if (!inside_) return false;
-    into_.insert_or_assign(into_.end(), std::move(name_), std::move(value));  // mostly sorted
+    into_.insert_or_assign(into_.end(), name_, std::move(value));  // mostly sorted
     return true;
   }
 
