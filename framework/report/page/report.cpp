@@ -125,16 +125,16 @@ class BlockRenderer {
   int flames_ = 0;
 };
 
-// A document for each block. Blocks only read the records, so each kind has a thread; those of one
-// kind are numbered and made in turn.
+// A document for each block. Blocks only read the records, so each kind has a thread (where the
+// system has one left); those of one kind are numbered and made in turn.
 std::vector<Document> rendered(const Records& records, const Inputs& inputs,
                                const std::vector<Block>& blocks) {
   std::map<std::size_t, std::vector<std::size_t>> places_by_kind;
   for (std::size_t i = 0; i < blocks.size(); ++i) places_by_kind[blocks[i].index()].push_back(i);
   std::vector<Document> documents(blocks.size());
   std::vector<std::future<void>> kinds;
-  for (const auto& [kind, places] : places_by_kind) {
-    kinds.push_back(std::async([&] {
+  for (const auto& kind : places_by_kind) {
+    kinds.push_back(std::async([&, &places = kind.second] {
       BlockRenderer render(records, inputs);
       for (const std::size_t place : places) render.add(blocks[place], documents[place]);
     }));
