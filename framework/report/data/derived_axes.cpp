@@ -105,9 +105,9 @@ LeftOutOfSessions::LeftOutOfSessions(const store::RunInfo& info) {
   for (const store::Session& session : info.sessions) add(session);
 }
 
-store::Parameters LeftOutOfSessions::of(const store::CaseResult& result) const {
+const store::Parameters& LeftOutOfSessions::of(const store::CaseResult& result) const {
   const auto session = static_cast<std::size_t>(result.session);
-  return session < sessions_.size() ? sessions_[session] : store::Parameters();
+  return session < sessions_.size() ? sessions_[session] : none_;
 }
 
 std::map<std::string, Value> counts_of(const store::CaseResult& result) {

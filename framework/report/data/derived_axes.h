@@ -43,10 +43,11 @@ class LeftOutOfSessions {
  public:
   explicit LeftOutOfSessions(const store::RunInfo& info);
 
-  store::Parameters of(const store::CaseResult& result) const;
+  const store::Parameters& of(const store::CaseResult& result) const;
 
  private:
   std::vector<store::Parameters> sessions_;  // by CaseResult::session
+  store::Parameters none_;
 };
 
 // The metrics in "count", of no part: the value that the case has in all passes and ranks,

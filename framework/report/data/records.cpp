@@ -74,7 +74,8 @@ void Records::collect_axes(const std::vector<Source>& sources) {
   std::set<std::string> names;
   for (const store::Run* run : sources_) {
     for (const store::CaseResult& result : run->cases) {
-      for (const auto& [name, value] : result.parameters) names.insert(name);
+      auto at = names.begin();  // most cases have the same names, and both are sorted
+      for (const auto& [name, value] : result.parameters) at = std::next(names.insert(at, name));
     }
   }
   for (const std::string_view name : series_axes) {
@@ -114,6 +115,25 @@ void Records::set_derived(const std::map<std::string, Value>& values,
   }
 }
 
+std::map<std::string, std::size_t> Records::axes_of_parameters() const {
+  std::map<std::string, std::size_t> axes;
+  for (std::size_t axis = std::size(series_axes); axis < first_derived_; ++axis) {
+    axes.emplace(axes_[axis].name, axis);
+  }
+  return axes;
+}
+
+void Records::set_parameters(const store::Parameters& parameters,
+                             const std::map<std::string, std::size_t>& axes,
+                             std::vector<std::uint32_t>& codes) {
+  auto axis = axes.begin();  // both are sorted by name
+  for (const auto& [name, value] : parameters) {
+    while (axis != axes.end() && axis->first < name) ++axis;
+    if (axis == axes.end()) return;
+    if (axis->first == name) codes[axis->second] = intern(axis->second, value);
+  }
+}
+
 std::uint32_t Records::intern(std::size_t axis, const Value& value) {
   Axis& target = axes_[axis];
   const auto [at, added] =
@@ -135,17 +155,18 @@ void Records::add_source(std::size_t number) {
   if (passes.empty()) passes.emplace_back();
   const FieldsOfSessions fields(run.info);
   const LeftOutOfSessions left_out(run.info);
+  const std::map<std::string, std::size_t> by_name = axes_of_parameters();
 
   std::uint32_t case_number = records_.empty() ? 0 : records_.back().case_number + 1;
   for (const store::CaseResult& result : run.cases) {
     std::vector<std::uint32_t> codes(axes_.size(), 0);
     codes[source_axis] = intern(source_axis, Value(static_cast<std::int64_t>(number)));
     codes[run_axis] = intern(run_axis, Value(run.info.name));
-    store::Parameters parameters = left_out.of(result);
-    for (const auto& [name, value] : result.parameters) parameters[name] = value;
-    for (std::size_t axis = std::size(series_axes); axis < first_derived_; ++axis) {
-      const auto found = parameters.find(axes_[axis].name);
-      if (found != parameters.end()) codes[axis] = intern(axis, found->second);
+    set_parameters(result.parameters, by_name, codes);
+    for (const auto& [name, value] : left_out.of(result)) {
+      const auto axis = by_name.find(name);
+      if (axis == by_name.end() || result.parameters.contains(name)) continue;
+      codes[axis->second] = intern(axis->second, value);
     }
     set_derived(fields.of(result), codes);
     set_derived(counts_of(result), codes);

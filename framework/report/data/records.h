@@ -93,6 +93,10 @@ class Records {
   void add_axis(const std::string& name);
   void collect_axes(const std::vector<Source>& sources);
   void add_derived_axes(const std::set<std::string>& names);
+  std::map<std::string, std::size_t> axes_of_parameters() const;
+  void set_parameters(const store::Parameters& parameters,
+                      const std::map<std::string, std::size_t>& axes,
+                      std::vector<std::uint32_t>& codes);
   void set_derived(const std::map<std::string, Value>& values, std::vector<std::uint32_t>& codes);
   void add_source(std::size_t number);
   void add_series(const store::Series& series, const store::CaseResult& result,

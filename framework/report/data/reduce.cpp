@@ -35,6 +35,7 @@ double combine(const std::vector<double>& values, RankRule rule, Statistic stati
 }
 
 std::optional<double> imported_figure(const store::Series& series, Statistic statistic) {
+  if (series.statistics.empty()) return std::nullopt;
   const auto find = [&](Statistic wanted) -> std::optional<double> {
     const auto at = series.statistics.find(std::string(statistic_name(wanted)));
     return at == series.statistics.end() ? std::nullopt : std::optional(at->second);
@@ -72,28 +73,28 @@ std::vector<double> over_ranks(const std::vector<const store::Series*>& ranks, R
 }
 
 double reduce(const std::vector<double>& samples, Statistic statistic) {
-  const statistics::Summary summary = statistics::summarise(samples);
+  const auto summary = [&] { return statistics::summarise(samples); };
   switch (statistic) {
     case Statistic::mean:
-      return summary.mean;
+      return summary().mean;
     case Statistic::std:
-      return summary.std_sample;
+      return summary().std_sample;
     case Statistic::std_population:
-      return summary.std_population;
+      return summary().std_population;
     case Statistic::median:
-      return summary.median;
+      return summary().median;
     case Statistic::min:
-      return summary.min;
+      return summary().min;
     case Statistic::max:
-      return summary.max;
+      return summary().max;
     case Statistic::p5:
-      return summary.p5;
+      return summary().p5;
     case Statistic::p95:
-      return summary.p95;
+      return summary().p95;
     case Statistic::p99:
-      return summary.p99;
+      return summary().p99;
     case Statistic::iqr:
-      return summary.iqr;
+      return summary().iqr;
     case Statistic::ci_low:
       return mean_interval(samples).low;
     case Statistic::ci_high:
@@ -107,7 +108,7 @@ double reduce(const std::vector<double>& samples, Statistic statistic) {
       return std::max(interval.high - interval.median, interval.median - interval.low);
     }
     case Statistic::n:
-      return static_cast<double>(summary.n);
+      return static_cast<double>(samples.size());
     case Statistic::autocorrelation:
       return statistics::examine_order(samples).autocorrelation;
     case Statistic::drift:
@@ -126,7 +127,9 @@ std::optional<double> reduce(const std::vector<const store::Series*>& ranks, Ran
     if (const auto figure = imported_figure(*rank, statistic)) imported.push_back(*figure);
   }
   if (imported.size() == ranks.size()) return combine(imported, rule, statistic);
-  const std::vector<double> samples = over_ranks(ranks, rule);
+  const bool of_one = ranks.size() == 1;
+  const std::vector<double> combined = of_one ? std::vector<double>() : over_ranks(ranks, rule);
+  const std::vector<double>& samples = of_one ? ranks.front()->samples : combined;
   if (samples.empty()) return std::nullopt;
   const double value = reduce(samples, statistic);
   return std::isnan(value) ? std::nullopt : std::optional(value);

@@ -148,20 +148,27 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
                         std::ranges::count(measure.pool, "part") > 0;
   if (parts.empty() && !any_part) parts.conditions.push_back({"part", {""}});
 
-  auto matching = select(records, candidates, only_about_parts(measure.where, false));
+  const auto matching = select(records, candidates, only_about_parts(measure.where, false));
   if (!matching) return tl::unexpected(matching.error());
   RecordIds of_metric;
   for (const std::uint32_t id : *matching) {
-    const store::Series& series = *records[id].series;
-    if (series.metric == measure.metric) of_metric.push_back(id);
-    Key key = key_of(records, id, index.axes_);
-    if (series.outcome != Outcome::ok) index.failed_[key].push_back(id);
-    index.measured_.insert(std::move(key));
+    if (records[id].series->metric == measure.metric) of_metric.push_back(id);
   }
-  auto chosen = select(records, of_metric, parts);
+  const auto chosen = select(records, of_metric, parts);
   if (!chosen) return tl::unexpected(chosen.error());
-  for (const std::uint32_t id : *chosen)
-    index.found_[key_of(records, id, index.axes_)].push_back(id);
+  auto results = std::make_shared<Results>();
+  auto next = chosen->begin();  // both are in one order
+  for (const std::uint32_t id : *matching) {
+    Key key = key_of(records, id, index.axes_);
+    if (records[id].series->outcome != Outcome::ok) results->failed[key].push_back(id);
+    if (next != chosen->end() && *next == id) {
+      results->found[std::move(key)].push_back(id);
+      ++next;
+    } else {
+      results->others.insert(std::move(key));
+    }
+  }
+  index.results_ = std::move(results);
 
   if (measure.relative_to) {
     Measure base = measure;
@@ -180,6 +187,13 @@ Result<MeasureIndex> MeasureIndex::build(const Records& records, const RecordIds
     if (!base_index) return tl::unexpected(base_index.error());
     index.base_ = std::make_shared<const MeasureIndex>(std::move(*base_index));
   }
+  return index;
+}
+
+MeasureIndex MeasureIndex::by(const Measure& measure) const {
+  MeasureIndex index = *this;
+  index.measure_ = &measure;
+  if (measure.rate) index.rate_ = std::make_shared<const RateOfRecords>(*records_, measure);
   return index;
 }
 
@@ -234,7 +248,8 @@ std::vector<store::Mark> marks_of(const Records& records, const RecordIds& ids) 
 
 Result<Cell> MeasureIndex::at(const Key& key) const {
   Cell cell;
-  if (const auto found = found_.find(key); found != found_.end()) {
+  const auto& [found_by_key, failed_by_key, others] = *results_;
+  if (const auto found = found_by_key.find(key); found != found_by_key.end()) {
     auto figure = value(found->second);
     if (!figure) return figure;
     cell = std::move(*figure);
@@ -246,11 +261,11 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
     if (!counted && (cell.kind == Cell::Kind::number || cell.kind == Cell::Kind::list)) {
       cell.marks = marks_of(*records_, found->second);
     }
-  } else if (const auto failed = failed_.find(key); failed != failed_.end()) {
+  } else if (const auto failed = failed_by_key.find(key); failed != failed_by_key.end()) {
     cell = failed_cell((*records_)[failed->second.front()]);
   } else {
-    cell.reason = measured_.contains(key) ? fmt::format("no {} is stored for it", measure_->metric)
-                                          : "no result is stored for it";
+    cell.reason = others.contains(key) ? fmt::format("no {} is stored for it", measure_->metric)
+                                       : "no result is stored for it";
   }
   if (!base_ || !cell.is_number()) return cell;
   Key base_key(base_keys_.size());
@@ -258,8 +273,8 @@ Result<Cell> MeasureIndex::at(const Key& key) const {
   auto base = base_->at(base_key);
   if (!base) return base;
   Cell ratio = relative(cell, *base);
-  const auto itself = base_->found_.find(base_key);
-  if (itself != base_->found_.end() && itself->second == found_.at(key)) {
+  const auto itself = base_->found().find(base_key);
+  if (itself != base_->found().end() && itself->second == found_by_key.at(key)) {
     ratio.marks.clear();  // 1, however well its figure is known
     ratio.uncertainty.reset();
   }

@@ -51,13 +51,23 @@ class MeasureIndex {
                                     const Measure& measure, std::vector<std::size_t> axes,
                                     std::string name, SourceLocation where);
 
-  const std::unordered_map<Key, RecordIds, KeyHash>& found() const { return found_; }
-  const std::unordered_map<Key, RecordIds, KeyHash>& failed() const { return failed_; }
+  // Of the same results, by a measure that differs in its statistic alone; what those of a relative
+  // measure are divided by keeps its statistic. Keeps a reference to the measure.
+  MeasureIndex by(const Measure& measure) const;
+
+  const std::unordered_map<Key, RecordIds, KeyHash>& found() const { return results_->found; }
+  const std::unordered_map<Key, RecordIds, KeyHash>& failed() const { return results_->failed; }
 
   // An error where several results belong to the cell; it names the axes they differ in.
   Result<Cell> at(const Key& key) const;
 
  private:
+  struct Results {
+    std::unordered_map<Key, RecordIds, KeyHash> found;
+    std::unordered_map<Key, RecordIds, KeyHash> failed;  // of any metric
+    std::unordered_set<Key, KeyHash> others;             // of other metrics and parts
+  };
+
   Result<Cell> value(const RecordIds& ids) const;
   Cell figure(const std::vector<const store::Series*>& series, RankRule rule) const;
   // Whether they differ in the rank alone.
@@ -73,10 +83,8 @@ class MeasureIndex {
   std::string name_;
   SourceLocation where_;
   std::shared_ptr<const RateOfRecords> rate_;
-  std::unordered_map<Key, RecordIds, KeyHash> found_;
-  std::unordered_map<Key, RecordIds, KeyHash> failed_;  // of any metric
-  std::unordered_set<Key, KeyHash> measured_;           // of any metric
-  std::shared_ptr<const MeasureIndex> base_;            // relative_to
+  std::shared_ptr<const Results> results_;
+  std::shared_ptr<const MeasureIndex> base_;  // relative_to
   std::shared_ptr<const Measure> base_measure_;
   std::vector<std::size_t> base_keys_;  // positions in axes_ that make a key of base_
 };

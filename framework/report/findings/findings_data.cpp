@@ -27,13 +27,14 @@ std::optional<double> error_of(const std::vector<const store::Series*>& ranks, C
 std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
                                const std::string& metric, Centre centre) {
   const std::size_t pass = *records.axis("pass");
-  std::unordered_map<Key, std::size_t, KeyHash> places;
+  std::unordered_map<std::uint64_t, std::size_t> places;  // by case and pass
   std::vector<std::pair<std::uint32_t, std::vector<const store::Series*>>> groups;
   for (const std::uint32_t id : ids) {
     const store::Series& series = *records[id].series;
     if (series.metric != metric || !series.part.empty() || series.outcome != Outcome::ok) continue;
-    const Key key{records[id].case_number, records.code(id, pass)};
-    const auto [at, added] = places.try_emplace(key, groups.size());
+    const std::uint64_t place =
+        std::uint64_t{records[id].case_number} << 32 | records.code(id, pass);
+    const auto [at, added] = places.try_emplace(place, groups.size());
     if (added) groups.push_back({id, {}});
     groups[at->second].second.push_back(&series);
   }
@@ -50,7 +51,7 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
     figure.unverified = !why_unverified(records, {id}).empty();
     for (const store::Mark& mark : marks_of(records, {id})) figure.marks.insert(mark.mark);
     if (figure.marks.contains(store::self_timed)) continue;
-    figures.push_back(figure);
+    figures.push_back(std::move(figure));
   }
   return figures;
 }

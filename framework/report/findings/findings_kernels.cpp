@@ -121,14 +121,22 @@ struct Times {
   std::uint32_t record = 0;
 };
 
+// Of profiled passes.
 std::map<CaseAndPass, Times> times_of(const Records& records, const RecordIds& ids) {
   std::map<CaseAndPass, Times> times;
+  for (const std::uint32_t id : ids) {
+    const store::Series& series = *records[id].series;
+    if (series.metric == "profiled_time") times[{records[id].case_number, series.pass}];
+  }
+  if (times.empty()) return times;
   for (const std::uint32_t id : ids) {
     const store::Series& series = *records[id].series;
     if (series.outcome != Outcome::ok || series.samples.empty() || series.rank != 0) {
       continue;
     }
-    Times& of = times[{records[id].case_number, series.pass}];
+    const auto profiled = times.find({records[id].case_number, series.pass});
+    if (profiled == times.end()) continue;
+    Times& of = profiled->second;
     const double median = statistics::median(series.samples);
     if (series.metric == "profiled_time") of.profiler = median, of.record = id;
     if (series.metric == "busy_time") of.busy = median;

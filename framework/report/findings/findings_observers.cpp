@@ -113,17 +113,23 @@ Findings observer_findings(const Records& records, const RecordIds& ids) {
     std::map<std::string, Ranks> timed;
     std::uint32_t record = 0;
   };
-  std::map<std::uint32_t, OfCase> cases;
+  const auto is_measured = [](const store::Series& series) {
+    return series.outcome == Outcome::ok && !series.samples.empty();
+  };
+  std::map<std::uint32_t, OfCase> cases;  // observed ones
   for (const std::uint32_t id : ids) {
     const store::Series& series = *records[id].series;
-    if (series.outcome != Outcome::ok || series.samples.empty()) continue;
+    if (series.metric != "observed_time" || !is_measured(series)) continue;
     OfCase& of_case = cases[records[id].case_number];
-    if (series.metric == "observed_time") {
-      of_case.observed[{series.part, series.pass}].push_back(&series);
-      of_case.record = id;
-    } else if (series.metric == "time" && series.part.empty()) {
-      of_case.timed[series.pass].push_back(&series);
-    }
+    of_case.observed[{series.part, series.pass}].push_back(&series);
+    of_case.record = id;
+  }
+  for (const std::uint32_t id : ids) {
+    if (cases.empty()) break;
+    const store::Series& series = *records[id].series;
+    if (series.metric != "time" || !series.part.empty() || !is_measured(series)) continue;
+    const auto of_case = cases.find(records[id].case_number);
+    if (of_case != cases.end()) of_case->second.timed[series.pass].push_back(&series);
   }
   std::map<ObservedPass, std::vector<Cost>> costs;
   for (const auto& [number, of_case] : cases) {

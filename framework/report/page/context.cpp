@@ -84,29 +84,33 @@ std::string source_of(const json& provenance) {
   return "assay " + commit.substr(0, 12) + (clean ? "" : " with uncommitted changes");
 }
 
+constexpr std::string_view setting_prefix = "measure.";
+
 // Stored durations are in s, the target is a fraction.
 std::string setting_text(const std::string& name, const Value& value) {
   const auto* number = std::get_if<double>(&value);
   if (number == nullptr) return to_text(value);
-  if (name == "max_time" || name == "timeout") return fmt::format("{:.6g} s", *number);
-  if (name == "target" && *number > 0) return fmt::format("{:.6g} %", 100 * *number);
+  if (name == "measure.max_time" || name == "measure.timeout")
+    return fmt::format("{:.6g} s", *number);
+  if (name == "measure.target" && *number > 0) return fmt::format("{:.6g} %", 100 * *number);
   return to_text(value);
 }
 
 std::string settings_of(const store::Run& run) {
-  std::map<std::string, std::string> same;
-  std::vector<std::string> differing, clocks;
+  std::map<std::string, const Value*> first;
+  std::set<std::string> differing;
+  std::vector<std::string> clocks;
   std::set<std::string> levels;
   bool self_timed = false;
   const std::set<std::string> idle = idle_settings(run);
   for (const store::CaseResult& result : run.cases) {
     for (const auto& [name, value] : result.parameters) {
-      if (name.rfind("measure.", 0) != 0 || name == "measure.clock") continue;
+      if (!name.starts_with(setting_prefix) || name == "measure.clock") continue;
       if (name == "measure.integrity") continue;  // what the worker says of it comes last
       if (idle.contains(name)) continue;
-      const std::string setting = name.substr(8), text = setting_text(setting, value);
-      const auto [at, added] = same.try_emplace(setting, text);
-      if (!added && at->second != text) differing.push_back(at->first);
+      const auto [at, added] = first.try_emplace(name, &value);
+      if (added || *at->second == value) continue;
+      if (setting_text(name, *at->second) != setting_text(name, value)) differing.insert(name);
     }
     self_timed = self_timed ||
                  std::ranges::count(result.facts.marks, store::self_timed, &store::Mark::mark) > 0;
@@ -119,10 +123,11 @@ std::string settings_of(const store::Run& run) {
       }
     }
   }
-  for (const std::string& name : differing) same.erase(name);
   std::vector<std::string> parts;
-  for (const auto& [name, value] : same) {
-    if (!value.empty()) parts.push_back(name + " " + value);
+  for (const auto& [name, value] : first) {
+    const std::string text = setting_text(name, *value);
+    if (differing.contains(name) || text.empty()) continue;
+    parts.push_back(name.substr(setting_prefix.size()) + " " + text);
   }
   if (!clocks.empty()) {
     parts.push_back("clock " + join(clocks, " and "));

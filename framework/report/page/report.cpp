@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
+#include <iterator>
+#include <map>
+#include <span>
 
 #include "base/text.h"
 #include "report/data/records.h"
@@ -121,6 +125,31 @@ class BlockRenderer {
   int flames_ = 0;
 };
 
+// A document for each block. Blocks only read the records, so each kind has a thread (where the
+// system has one left); those of one kind are numbered and made in turn.
+std::vector<Document> rendered(const Records& records, const Inputs& inputs,
+                               const std::vector<Block>& blocks) {
+  std::map<std::size_t, std::vector<std::size_t>> places_by_kind;
+  for (std::size_t i = 0; i < blocks.size(); ++i) places_by_kind[blocks[i].index()].push_back(i);
+  std::vector<Document> documents(blocks.size());
+  std::vector<std::future<void>> kinds;
+  for (const auto& kind : places_by_kind) {
+    kinds.push_back(std::async([&, &places = kind.second] {
+      BlockRenderer render(records, inputs);
+      for (const std::size_t place : places) render.add(blocks[place], documents[place]);
+    }));
+  }
+  for (std::future<void>& kind : kinds) kind.get();
+  return documents;
+}
+
+void append(std::span<Document> more, Document& document) {
+  for (Document& one : more) {
+    std::ranges::move(one.sections, std::back_inserter(document.sections));
+    std::ranges::move(one.problems, std::back_inserter(document.problems));
+  }
+}
+
 bool is_heading(const std::vector<Block>& blocks, std::size_t at) {
   return at < blocks.size() && std::holds_alternative<HeadingSpec>(blocks[at]);
 }
@@ -201,22 +230,24 @@ Result<Document> build(const Inputs& inputs) {
   }
   if (inputs.spec.is_null()) spec = default_spec(records);
   settle_statistics(records, spec);
-  std::vector<Block> first = take_findings(spec);
+  std::vector<Block> blocks = take_findings(spec);
+  const std::size_t findings = blocks.size();
+  std::ranges::move(spec.blocks, std::back_inserter(blocks));
+  const bool headed = is_heading(blocks, findings);
+  std::vector<Document> made = rendered(records, inputs, blocks);
   Document document;
-  BlockRenderer render(records, inputs);
   if (inputs.with_context) {
     document.title = title_of(records.sources());
     document.sections = questions_of(records.sources());
   }
-  for (const Block& block : first) render.add(block, document);
+  append(std::span(made).first(findings), document);
   if (inputs.with_context) {
     std::ranges::move(environment_sections(records.sources()),
                       std::back_inserter(document.sections));
     // Otherwise the blocks would belong to the environment's heading.
-    const bool headed = !spec.blocks.empty() && std::holds_alternative<HeadingSpec>(spec.blocks[0]);
     if (!headed) document.sections.push_back(Heading{2, "Results"});
   }
-  for (const Block& block : spec.blocks) render.add(block, document);
+  append(std::span(made).subspan(findings), document);
   std::ranges::move(quality_sections(records, shown_marks(document.sections)),
                     std::back_inserter(document.sections));
   return document;

@@ -41,10 +41,10 @@ class PlotBuilder {
         }
       }
     }
-    if (auto done = is_box() ? add_samples(*candidates) : Result<void>(); !done) {
+    if (auto done = is_box() ? add_samples(*figures) : Result<void>(); !done) {
       return tl::unexpected(done.error());
     }
-    if (auto done = add_bars(*candidates); !done) return tl::unexpected(done.error());
+    if (auto done = add_bars(*figures); !done) return tl::unexpected(done.error());
     return finish();
   }
 
@@ -73,13 +73,12 @@ class PlotBuilder {
     return {};
   }
 
-  Result<void> add_samples(const RecordIds& candidates) {
+  Result<void> add_samples(const MeasureIndex& shown) {
     Measure measure = spec_.y;
     measure.statistic = Statistic::samples;
-    const auto samples = index(candidates, measure);
-    if (!samples) return tl::unexpected(samples.error());
+    const MeasureIndex samples = shown.by(measure);
     for (auto& [key, point] : points_) {
-      const auto cell = samples->at(key);
+      const auto cell = samples.at(key);
       if (!cell) return tl::unexpected(cell.error());
       if (cell->kind == Cell::Kind::list && !cell->list.empty()) point.box = box_of(cell->list);
     }
@@ -89,14 +88,13 @@ class PlotBuilder {
 
   // Calls `set` with each point that has the statistic; false: none has it.
   template <class Set>
-  Result<bool> for_statistic(const RecordIds& candidates, Statistic statistic, const Set& set) {
+  Result<bool> for_statistic(const MeasureIndex& shown, Statistic statistic, const Set& set) {
     Measure measure = spec_.y;
     measure.statistic = statistic;
-    const auto figures = index(candidates, measure);
-    if (!figures) return tl::unexpected(figures.error());
+    const MeasureIndex figures = shown.by(measure);
     bool any = false;
     for (auto& [key, point] : points_) {
-      const auto cell = figures->at(key);
+      const auto cell = figures.at(key);
       if (!cell) return tl::unexpected(cell.error());
       if (cell->is_number()) set(point, cell->number);
       any = any || cell->is_number();
@@ -104,32 +102,32 @@ class PlotBuilder {
     return any;
   }
 
-  Result<void> add_bars(const RecordIds& candidates) {
+  Result<void> add_bars(const MeasureIndex& figures) {
     using Bars = PlotSpec::Bars;
     if (spec_.bars == Bars::none || spec_.y.relative_to || is_box()) return {};
     const Statistic shown = spec_.y.statistic;
     if (shown == Statistic::median) {
-      return add_interval(candidates, Statistic::median_ci_low, Statistic::median_ci_high);
+      return add_interval(figures, Statistic::median_ci_low, Statistic::median_ci_high);
     }
     if (shown != Statistic::mean) return {};
     if (spec_.bars != Bars::interval) {
-      const auto any = for_statistic(candidates, Statistic::std, [](PlotPoint& point, double std) {
+      const auto any = for_statistic(figures, Statistic::std, [](PlotPoint& point, double std) {
         point.low = point.y - std;
         point.high = point.y + std;
       });
       if (!any) return tl::unexpected(any.error());
       if (*any || spec_.bars == Bars::std) return {};
     }
-    return add_interval(candidates, Statistic::ci_low, Statistic::ci_high);
+    return add_interval(figures, Statistic::ci_low, Statistic::ci_high);
   }
 
   // An interval beside a median says what the mark `wide` would.
-  Result<void> add_interval(const RecordIds& candidates, Statistic low_end, Statistic high_end) {
+  Result<void> add_interval(const MeasureIndex& figures, Statistic low_end, Statistic high_end) {
     const auto low =
-        for_statistic(candidates, low_end, [](PlotPoint& point, double end) { point.low = end; });
+        for_statistic(figures, low_end, [](PlotPoint& point, double end) { point.low = end; });
     if (!low) return tl::unexpected(low.error());
     const auto high =
-        for_statistic(candidates, high_end, [](PlotPoint& point, double end) { point.high = end; });
+        for_statistic(figures, high_end, [](PlotPoint& point, double end) { point.high = end; });
     if (!high) return tl::unexpected(high.error());
     for (auto& [key, point] : points_) point.marks.erase(std::string(wide_mark));
     return {};

@@ -1,19 +1,23 @@
 #include "report/spec/units.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 namespace assay::report {
 namespace {
 
 constexpr int decimal_digits_of_double = 15;
 
+// Whether its shortest decimal, such as 1.25e-06, has no more digits than every double keeps.
 bool is_short(double value) {
-  const std::string text = fmt::format("{:.{}e}", value, decimal_digits_of_double - 1);
-  return std::strtod(text.c_str(), nullptr) == value;
+  std::array<char, 32> text;
+  const auto written =
+      std::to_chars(text.begin(), text.end(), value, std::chars_format::scientific);
+  const auto digits = std::count_if(text.begin(), std::find(text.begin(), written.ptr, 'e'),
+                                    [](char c) { return c >= '0' && c <= '9'; });
+  return digits <= decimal_digits_of_double;
 }
 
 bool is_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
@@ -40,9 +44,10 @@ double convert(double value, std::string_view from, std::string_view to) {
   const store::Unit back{step.base, -step.decimal, 0};
   for (const double near :
        {result, std::nextafter(result, -HUGE_VAL), std::nextafter(result, HUGE_VAL)}) {
-    const bool same =
-        store::in_unit(near, back) == scaled || (up ? near / power : near * power) == scaled;
-    if (is_float(near) && same) return near;
+    if (!is_float(near)) continue;
+    if (store::in_unit(near, back) == scaled || (up ? near / power : near * power) == scaled) {
+      return near;
+    }
   }
   return is_short(shifted) ? shifted : result;
 }

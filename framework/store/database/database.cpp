@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "store/database/case_digests.h"
 #include "store/database/connection.h"
+#include "store/database/read_cases.h"
 #include "store/database/rows.h"
 #include "store/records/artefacts.h"
 #include "store/records/identity.h"

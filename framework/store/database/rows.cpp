@@ -1,82 +1,21 @@
 #include "store/database/rows.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_map>
 
 #include "statistics/statistics.h"
 #include "store/database/connection.h"
+#include "store/database/figures.h"
 #include "store/records/json.h"
 
 namespace assay::store {
 
 namespace {
-
-std::string to_blob(const std::vector<double>& samples) {
-  std::string blob(samples.size() * sizeof(double), '\0');
-  char* out = blob.data();
-  for (const double sample : samples) {
-    const auto bits = std::bit_cast<std::uint64_t>(sample);
-    for (int byte = 0; byte < 8; ++byte) *out++ = static_cast<char>(bits >> (8 * byte));
-  }
-  return blob;
-}
-
-std::vector<double> from_blob(const SQLite::Column& column) {
-  const auto* bytes = static_cast<const unsigned char*>(column.getBlob());
-  const auto length = static_cast<std::size_t>(column.getBytes());
-  if (length % sizeof(double) != 0) throw DamagedRow{"samples are not whole 8-byte numbers"};
-  std::vector<double> samples(length / sizeof(double));
-  for (double& sample : samples) {
-    std::uint64_t bits = 0;
-    for (int byte = 0; byte < 8; ++byte) bits |= std::uint64_t{*bytes++} << (8 * byte);
-    sample = std::bit_cast<double>(bits);
-  }
-  return samples;
-}
-
-// Of the blob of the samples, then of the values of the statistics as such a blob, by name.
-std::int64_t checksum_of(const std::string& samples,
-                         const std::map<std::string, double>& statistics) {
-  std::vector<double> figures;
-  for (const auto& [name, figure] : statistics) {
-    // NULL in the database is one NaN.
-    figures.push_back(std::isnan(figure) ? statistics::not_a_number : figure);
-  }
-  const std::string bytes = samples + to_blob(figures);
-  return static_cast<std::int64_t>(
-      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
-// A bit that flipped on the disk must not be shown as a time.
-void withhold_changed_figures(Series& series, const SQLite::Column& checksum) {
-  if (checksum.isNull()) return;
-  if (checksum_of(to_blob(series.samples), series.statistics) == checksum.getInt64()) return;
-  series.samples.clear();
-  series.statistics.clear();
-  series.outcome = Outcome::error;
-  series.reason =
-      "the stored figures have been changed or damaged: their checksum differs; measure the case "
-      "again with --resume --rerun";
-}
-
-nlohmann::json json_in(const SQLite::Column& column) {
-  nlohmann::json json = nlohmann::json::parse(column.getString(), nullptr, false);
-  if (json.is_discarded()) throw DamagedRow{fmt::format("'{}' is not JSON", column.getName())};
-  return json;
-}
-
-double real_in(const SQLite::Column& column) {
-  return column.isNull() ? statistics::not_a_number : column.getDouble();
-}
 
 void bind_real(SQLite::Statement& statement, int index, double real) {
   if (std::isnan(real)) {
@@ -89,74 +28,6 @@ void bind_real(SQLite::Statement& statement, int index, double real) {
 void bind_text(SQLite::Statement& statement, int index, std::string_view text) {
   statement.bind(index, std::string(text));
 }
-
-std::vector<std::string> words_in(const SQLite::Column& column) {
-  std::vector<std::string> words;
-  if (column.getBytes() == 0) return words;
-  for (const nlohmann::json& word : json_in(column)) {
-    if (!word.is_string()) throw DamagedRow{"'words' is not a list of texts"};
-    words.push_back(word.get<std::string>());
-  }
-  return words;
-}
-
-Parameters parameters_in(const SQLite::Column& column) {
-  Result<Parameters> parameters = parameters_from_json(json_in(column));
-  if (!parameters) throw DamagedRow{parameters.error().text()};
-  return std::move(*parameters);
-}
-
-CaseResult read_case(SQLite::Statement& row) {
-  CaseResult result;
-  result.ordinal = row.getColumn(1).getInt64();
-  result.key = row.getColumn(2).getString();
-  result.key_text = row.getColumn(3).getString();
-  result.parameters = parameters_in(row.getColumn(4));
-  result.build = row.getColumn(5).getString();
-  result.outcome = stored_outcome(row.getColumn(6).getString());
-  result.reason = row.getColumn(7).getString();
-  result.wall_s = real_in(row.getColumn(8));
-  result.when = row.getColumn(9).getString();
-  result.facts = case_facts_from_json(json_in(row.getColumn(10)));
-  result.session = row.getColumn(11).getInt();
-  return result;
-}
-
-Series read_series(SQLite::Statement& row) {
-  Series series;
-  series.pass = row.getColumn(2).getString();
-  series.metric = row.getColumn(3).getString();
-  series.part = row.getColumn(4).getString();
-  series.rank = row.getColumn(5).getInt();
-  series.unit = row.getColumn(6).getString();
-  series.outcome = stored_outcome(row.getColumn(7).getString());
-  series.reason = row.getColumn(8).getString();
-  series.clock = row.getColumn(9).getString();
-  series.samples = from_blob(row.getColumn(10));
-  series.lane = row.getColumn(11).getString();
-  series.words = words_in(row.getColumn(12));
-  return series;
-}
-
-using StatisticsBySeries = std::unordered_map<std::int64_t, std::map<std::string, double>>;
-
-StatisticsBySeries read_statistics(SQLite::Database& database, std::int64_t run_id) {
-  SQLite::Statement rows(database,
-                         "SELECT series_id, name, value FROM statistics "
-                         "JOIN series ON series.id = series_id "
-                         "JOIN cases ON cases.id = case_id WHERE run_id = ?");
-  rows.bind(1, run_id);
-  StatisticsBySeries statistics;
-  while (rows.executeStep()) {
-    statistics[rows.getColumn(0).getInt64()][rows.getColumn(1).getString()] =
-        real_in(rows.getColumn(2));
-  }
-  return statistics;
-}
-
-}  // namespace
-
-namespace {
 
 bool is_folder_name(const std::string& name, std::size_t most_bytes) {
   const bool has_bad = std::any_of(name.begin(), name.end(), [](unsigned char c) {
@@ -179,6 +50,12 @@ std::string name_in(const SQLite::Column& column) {
     throw DamagedRow{"a run has a name that cannot be a folder name"};
   }
   return name;
+}
+
+nlohmann::json json_in(const SQLite::Column& column) {
+  nlohmann::json json = nlohmann::json::parse(column.getString(), nullptr, false);
+  if (json.is_discarded()) throw DamagedRow{fmt::format("'{}' is not JSON", column.getName())};
+  return json;
 }
 
 Outcome stored_outcome(const std::string& text) {
@@ -285,40 +162,6 @@ std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& 
   return outcomes;
 }
 
-std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_id) {
-  std::vector<CaseResult> cases;
-  std::unordered_map<std::int64_t, std::size_t> place;
-  SQLite::Statement case_rows(
-      database,
-      "SELECT id, ordinal, key, key_text, parameters, build, outcome, reason, wall_s, measured_at, "
-      "context, session FROM cases WHERE run_id = ? ORDER BY ordinal");
-  case_rows.bind(1, run_id);
-  while (case_rows.executeStep()) {
-    place[case_rows.getColumn(0).getInt64()] = cases.size();
-    cases.push_back(read_case(case_rows));
-  }
-
-  StatisticsBySeries statistics = read_statistics(database, run_id);
-  SQLite::Statement series_rows(
-      database,
-      "SELECT series.id, case_id, pass, metric, part, rank, unit, series.outcome, series.reason, "
-      "clock, samples, lane, words, checksum FROM series JOIN cases ON cases.id = case_id WHERE "
-      "run_id = ? "
-      "ORDER BY case_id, position");
-  series_rows.bind(1, run_id);
-  while (series_rows.executeStep()) {
-    Series series = read_series(series_rows);
-    if (const auto known = statistics.find(series_rows.getColumn(0).getInt64());
-        known != statistics.end()) {
-      series.statistics = std::move(known->second);
-    }
-    withhold_changed_figures(series, series_rows.getColumn(13));
-    cases[place.at(series_rows.getColumn(1).getInt64())].series.push_back(std::move(series));
-  }
-  read_artefacts(database, run_id, place, cases);
-  return cases;
-}
-
 CaseWriter::CaseWriter(SQLite::Database& database)
     : database_(database),
       remove_case_(database, "DELETE FROM cases WHERE run_id = ? AND key = ?"),
@@ -382,7 +225,7 @@ void CaseWriter::write(std::int64_t run_id, std::int64_t ordinal, const CaseResu
 }
 
 void CaseWriter::write_series(std::int64_t case_id, std::int64_t position, const Series& series) {
-  const std::string samples = to_blob(series.samples);
+  const std::string samples = blob_of(series.samples);
   insert_series_.reset();
   insert_series_.bind(1, case_id);
   insert_series_.bind(2, position);

@@ -31,6 +31,7 @@ inline constexpr std::size_t longest_run_name = 200;  // bytes
 bool is_run_name(const std::string& name);
 // As is_run_name, of a stored name: earlier versions numbered names beyond longest_run_name.
 std::string name_in(const SQLite::Column& column);
+nlohmann::json json_in(const SQLite::Column& column);
 Outcome stored_outcome(const std::string& text);
 
 // A run that begins now is newer than all others; an imported one is as old as it says.
@@ -46,9 +47,6 @@ void arrange(SQLite::Database& database, std::int64_t run_id,
 
 // By run id, without outcomes that no assay wrote.
 std::map<std::int64_t, std::map<Outcome, int>> count_outcomes(SQLite::Database& database);
-
-// By ordinal.
-std::vector<CaseResult> read_cases(SQLite::Database& database, std::int64_t run_id);
 
 class CaseWriter {
  public:

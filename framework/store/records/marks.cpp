@@ -1,6 +1,7 @@
 #include "store/records/marks.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace assay::store {
 namespace {
@@ -14,17 +15,19 @@ bool concerns(const Mark& mark, const Series& series) {
 }  // namespace
 
 std::optional<Mark> ended_after_measuring(const CaseResult& result) {
+  if (result.outcome == Outcome::ok || result.series.empty()) return {};
   const bool in_a_series =
       std::any_of(result.series.begin(), result.series.end(),
                   [&](const Series& series) { return series.outcome == result.outcome; });
-  if (result.outcome == Outcome::ok || result.series.empty() || in_a_series) return {};
+  if (in_a_series) return {};
   return Mark{std::string(to_text(result.outcome)), "",
               "after all was measured" + (result.reason.empty() ? "" : ": " + result.reason)};
 }
 
 std::vector<Mark> marks_of(const CaseResult& result, const Series& series) {
-  std::vector<Mark> marks = result.facts.marks;
-  std::erase_if(marks, [&](const Mark& mark) { return !concerns(mark, series); });
+  std::vector<Mark> marks;
+  std::ranges::copy_if(result.facts.marks, std::back_inserter(marks),
+                       [&](const Mark& mark) { return concerns(mark, series); });
   if (auto end = ended_after_measuring(result); end && series.outcome == Outcome::ok)
     marks.push_back(std::move(*end));
   return marks;

@@ -103,7 +103,9 @@ std::optional<double> shifted(std::string_view text, int decimal) {
     const auto read = std::from_chars(written.data(), written.data() + written.size(), exponent);
     if (read.ec != std::errc{} || std::abs(exponent) > 100'000) return std::nullopt;
   }
-  const std::string whole = fmt::format("{}e{}", text.substr(0, mark), exponent + decimal);
+  std::string whole(text.substr(0, mark));
+  whole += 'e';
+  whole += fmt::format_int(exponent + decimal).c_str();
   double value = 0;
   const auto read = std::from_chars(whole.data(), whole.data() + whole.size(), value);
   if (read.ec != std::errc{} || read.ptr != whole.data() + whole.size()) return std::nullopt;
