@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #ifdef ASSAY_WITH_CUDA
@@ -93,14 +94,30 @@ class CountedBackend::SpannedWork : public c10d::Work {
   std::string lane_;
 };
 
-// The span of a collective on the host, which ends when it is done or waited for.
+// The span of a collective on the host, which ends when it is done or waited for, on whichever
+// thread that is: with a GPU's tensors its moments are those of a stream of that GPU.
 struct CountedBackend::HostSpan {
-  explicit HostSpan(TraceScope begun) : scope(std::move(begun)) {}
+  HostSpan(const TraceHandle& trace, const std::string& collective, const std::string& lane,
+           const at::Tensor& payload) {
+#ifdef ASSAY_WITH_CUDA
+    if (payload.is_cuda()) stream = c10::cuda::getStreamFromPool(false, payload.get_device());
+    const c10::cuda::OptionalCUDAStreamGuard guard(stream);
+#else
+    static_cast<void>(payload);
+#endif
+    scope = trace.span(collective, lane);
+  }
   void end() {
     const std::lock_guard lock(mutex);
+#ifdef ASSAY_WITH_CUDA
+    const c10::cuda::OptionalCUDAStreamGuard guard(stream);
+#endif
     scope.end();
   }
   std::mutex mutex;
+#ifdef ASSAY_WITH_CUDA
+  std::optional<c10::cuda::CUDAStream> stream;
+#endif
   TraceScope scope;
 };
 
@@ -252,7 +269,7 @@ WorkPointer CountedBackend::spanned(const std::string& collective, const at::Ten
     return call();
   }
   std::shared_ptr<HostSpan> span;
-  if (takes_spans) span = std::make_shared<HostSpan>(trace_.span(collective, lane_));
+  if (takes_spans) span = std::make_shared<HostSpan>(trace_, collective, lane_, payload);
   // A CPU that launches does nothing else meanwhile.
   TraceScope launching = takes_spans ? trace_.span("launch", lane_ + waits_lane) : TraceScope();
   WorkPointer work = call();

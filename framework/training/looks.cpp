@@ -53,12 +53,22 @@ at::Tensor memory_beside(at::Device device, std::int64_t bytes) {
 #endif
 }
 
+void reduce_ranks(const Group& group, at::Tensor& tensor, c10d::ReduceOp::RedOpType operation) {
+  if (group.size == 1) return;
+  c10d::AllreduceOptions options;
+  options.reduceOp = operation;
+  std::vector<at::Tensor> one = {tensor};
+  group.backend->allreduce(one, options)->wait();
+}
+
 }  // namespace
 
 void sum_of_ranks(const Group& group, at::Tensor& tensor) {
-  if (group.size == 1) return;
-  std::vector<at::Tensor> one = {tensor};
-  group.backend->allreduce(one)->wait();
+  reduce_ranks(group, tensor, c10d::ReduceOp::SUM);
+}
+
+void largest_of_ranks(const Group& group, at::Tensor& tensor) {
+  reduce_ranks(group, tensor, c10d::ReduceOp::MAX);
 }
 
 void average_gradients(const Group& group, std::vector<NamedTensor>& outputs) {

@@ -33,8 +33,9 @@ Status keep_parameters(const Group& group, at::Device device, const TrainingStep
                        double parameters, std::vector<NamedTensor>& kept,
                        const std::function<void()>& besides = {});
 
-// In place; the second makes each "grad.…" the mean over the ranks. All call them together.
+// In place; the last makes each "grad.…" the mean over the ranks. All call them together.
 void sum_of_ranks(const Group& group, at::Tensor& tensor);
+void largest_of_ranks(const Group& group, at::Tensor& tensor);
 void average_gradients(const Group& group, std::vector<NamedTensor>& outputs);
 
 // Whether a gradient is not finite: under loss scaling the step is skipped.

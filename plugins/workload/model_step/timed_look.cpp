@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <assay/reference.h>
 
 #include <algorithm>
@@ -130,6 +131,8 @@ std::int64_t sequences_at_once(const LookedAtStep& step, const std::string& pass
   if (!fit.ok() && fit.outcome != Outcome::oom) throw PluginFailure(fit);
   return fit.ok() ? batch : 1;
 }
+
+using OnAllRanks = std::function<Status(const std::function<void()>& work)>;
 
 struct BatchReference {
   std::vector<NamedTensor> outputs;  // loss and gradients of this rank's batch
@@ -266,16 +269,42 @@ Verification compare_outputs(const LookedAtStep& step, BatchReference& right) {
   return training::left_out("gradients have overflown, and the step is skipped");
 }
 
-Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchReference& right) {
+// A rank's gradients are the mean of all ranks', whose errors may be another's.
+void share_usual(const CaseContext& context, UsualErrors& usual) {
+  if (!gradients_travel(context)) return;
+  const bool on_device = context.group.backend->getBackendName() == "nccl";
+  std::vector<double> errors;
+  for (const auto& [name, error] : usual) errors.push_back(error);
+  at::Tensor largest =
+      at::tensor(errors, at::kDouble).to(on_device ? context.device : at::Device(at::kCPU));
+  training::largest_of_ranks(context.group, largest);
+  largest = largest.cpu();
+  const auto* of_all = largest.const_data_ptr<double>();
+  for (auto& [name, error] : usual) error = *of_all++;
+}
+
+// All ranks together. What an earlier look found usual may not be so now: where a rank would find
+// an error all judge by what is usual in this call.
+Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchReference& right,
+                           const OnAllRanks& on_all_ranks) {
   const double most = real_option(step.context.parameters, "max_grad_norm");
-  if (step.pass == "train_step" && most > 0) limit_gradients(right.outputs, most);
-  Verification found = compare_outputs(step, right);
   const bool known = !step.usual.empty();
+  if (!known) share_usual(step.context, right.usual);
   step.usual = right.usual;
-  if (!known || !found.checked || found.error <= found.tolerance) return found;
-  // What an earlier look found usual may not be so now.
-  step.usual = right.usual = usual_errors_now(step, parts);
-  return compare_outputs(step, right);
+  Verification found;
+  Status made = on_all_ranks([&] {
+    if (step.pass == "train_step" && most > 0) limit_gradients(right.outputs, most);
+    found = compare_outputs(step, right);
+  });
+  const bool passes = !found.checked || found.error <= found.tolerance;
+  if (!made.ok()) return training::left_out(made.reason);
+  if (!known || training::all_ranks(step.context.group, step.context.device, passes)) return found;
+  made = on_all_ranks([&] { right.usual = usual_errors_now(step, parts); });
+  if (!made.ok()) return training::left_out(made.reason);
+  share_usual(step.context, right.usual);
+  step.usual = right.usual;
+  made = on_all_ranks([&] { found = compare_outputs(step, right); });
+  return made.ok() ? found : training::left_out(made.reason);
 }
 
 }  // namespace
@@ -300,7 +329,7 @@ Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
   const std::int64_t drawn =
       reference::drawn_below(step.tokens.size(0), 1, seed).item<std::int64_t>();
   const CaseContext& context = step.context;
-  const auto on_all_ranks = [&](const std::function<void()>& work) {
+  const OnAllRanks on_all_ranks = [&](const std::function<void()>& work) {
     return training::with_memory_on_all_ranks(context.group, context.device, work);
   };
   Verification found;
@@ -316,8 +345,7 @@ Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
   });
   if (!made.ok()) return training::left_out(made.reason);
   if (gradients_travel(context)) training::average_gradients(context.group, right.outputs);
-  const Status compared = on_all_ranks([&] { found = compare_batch(step, *parts, right); });
-  return compared.ok() ? found : training::left_out(compared.reason);
+  return compare_batch(step, *parts, right, on_all_ranks);
 }
 
 void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,
