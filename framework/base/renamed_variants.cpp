@@ -27,11 +27,18 @@ std::string_view name_now(std::string_view kind, std::string_view before) {
   return found == std::ranges::end(renamed) ? std::string_view() : found->now;
 }
 
+std::string_view new_name(std::string_view kind, std::string_view name,
+                          const std::vector<std::string>& known) {
+  const std::string_view now = name_now(kind, name);
+  const bool is_anothers = std::ranges::any_of(
+      renamed, [&](const Renamed& each) { return each.kind == kind && each.now == name; });
+  return is_anothers && std::ranges::count(known, now) == 0 ? std::string_view() : now;
+}
+
 std::string variant_suggestion(std::string_view kind, std::string_view name,
                                const std::vector<std::string>& known) {
-  const std::string_view now = name_now(kind, name);
-  if (now.empty() || std::ranges::count(known, now) == 0) return suggestion(name, known);
-  return fmt::format("; it is now called '{}'", now);
+  const std::string_view now = new_name(kind, name, known);
+  return now.empty() ? suggestion(name, known) : fmt::format("; it is now called '{}'", now);
 }
 
 }  // namespace assay

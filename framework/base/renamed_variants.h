@@ -11,8 +11,13 @@ namespace assay {
 // the project's own.
 std::string_view name_now(std::string_view kind, std::string_view before);
 
-// Behind the complaint that a kind has no such variant: "; it is now called 'math_libtorch'" where
-// that is known, else suggestion().
+// The same of a variant that is not among the known ones, for a hint. "" also where the name is
+// another variant's now and only that one can be meant.
+std::string_view new_name(std::string_view kind, std::string_view name,
+                          const std::vector<std::string>& known);
+
+// Behind the complaint that a kind has no such variant: "; it is now called 'math_libtorch'", else
+// suggestion().
 std::string variant_suggestion(std::string_view kind, std::string_view name,
                                const std::vector<std::string>& known);
 

@@ -49,8 +49,11 @@ TEST(VariantSuggestion, NamesTheNewWordOfARenamedVariant) {
   const std::vector<std::string> known = {"naive", "math_libtorch"};
   EXPECT_EQ(variant_suggestion("attention", "math", known), "; it is now called 'math_libtorch'");
   EXPECT_EQ(variant_suggestion("norm", "math", known), suggestion("math", known));
-  EXPECT_EQ(variant_suggestion("attention", "cudnn", known), suggestion("cudnn", known))
-      << "which is not there";
+  EXPECT_EQ(variant_suggestion("attention", "cudnn", known), "; it is now called 'cudnn_libtorch'");
+  EXPECT_EQ(variant_suggestion("attention", "flash", {"flash_libtorch"}),
+            "; it is now called 'flash_libtorch'");
+  EXPECT_EQ(variant_suggestion("attention", "flash", known), suggestion("flash", known))
+      << "the project's own may be meant";
   EXPECT_EQ(name_now("attention", "flash_hopper"), "flash");
   EXPECT_EQ(name_now("attention", "naive"), "");
 }

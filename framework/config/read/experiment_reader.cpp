@@ -57,8 +57,7 @@ std::vector<std::string> read_passes(const yaml::Node& node, const catalogue::Pl
 // "attention 'math' is now called 'math_libtorch'"; "" for another word.
 std::string renamed_in(const Expression::Use& use, const Vocabulary& vocabulary) {
   const std::string_view now = name_now(use.beside, use.name);
-  const bool is_old = !now.empty() && vocabulary.variant(use.beside, use.name) == nullptr &&
-                      vocabulary.variant(use.beside, now) != nullptr;
+  const bool is_old = !now.empty() && vocabulary.variant(use.beside, use.name) == nullptr;
   return is_old ? fmt::format("{} '{}' is now called '{}'", use.beside, use.name, now) : "";
 }
 

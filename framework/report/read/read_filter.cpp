@@ -30,7 +30,7 @@ void Reader::check_value(const yaml::Node& at, const std::string& axis, const st
   if (std::any_of(known->second.begin(), known->second.end(), names)) return;
   std::vector<std::string> texts = texts_of(known->second);
   std::string hint = known_names(text, texts);
-  if (const auto now = name_now(axis, text); std::count(texts.begin(), texts.end(), now) > 0) {
+  if (const auto now = new_name(axis, text, texts); !now.empty()) {
     hint = fmt::format("it is now called '{}'", now);
   } else if (texts.size() > values_named) {
     const std::size_t more = texts.size() - values_named;
