@@ -36,6 +36,18 @@ TEST(NewAssignments, AreThoseOfAttentionAlone) {
   }
 }
 
+TEST(NewWords, FollowTheirKind) {
+  EXPECT_EQ(with_new_words("attention cudnn runs on cuda only, this case is on cpu"),
+            "attention cudnn_libtorch runs on cuda only, this case is on cpu");
+  EXPECT_EQ(
+      with_new_words("not given back by attention flash, norm rmsnorm and attention math."),
+      "not given back by attention flash_libtorch, norm rmsnorm and attention math_libtorch.");
+  for (const char* same : {"LibTorch's flash attention takes fp16", "attention, flash", "flash",
+                           "attention  flash", "attention flashy", "attention ", "an é math"}) {
+    EXPECT_EQ(with_new_words(same), same);
+  }
+}
+
 TEST(NewComparisons, StandOnEitherSideAndInLists) {
   EXPECT_EQ(with_new_comparisons("attention == flash && seq_len>=128"),
             "attention == flash_libtorch && seq_len>=128");
@@ -119,6 +131,11 @@ Run older_run() {
   run.cases = {case_of(0, "naive"), case_of(1, "flash"), case_of(2, "flash_hopper")};
   run.cases[1].facts.interleaved = InterleaveFacts{
       .as = "B", .with = {{{"A", "attention=naive"}, {"C", "attention=flash_hopper"}}}};
+  run.cases[1].facts.marks = {{"leak", "", "1 GiB not given back by attention flash"}};
+  run.cases[2].reason = "attention flash_hopper has no backward";
+  run.cases[2].outcome = Outcome::unsupported;
+  run.cases[2].series[1].outcome = Outcome::unsupported;
+  run.cases[2].series[1].reason = run.cases[2].reason;
   run.info.first.experiment_text = "experiment: e\nmatrix: {attention: [naive, flash]}  # two\n";
   run.info.first.provenance["experiment_sha256"] = sha256_hex(run.info.first.experiment_text);
   run.info.first.overrides = {"--set attention=[naive, flash]", "--filter attention != cudnn",
@@ -142,6 +159,10 @@ void expect_new_names(const Run& run) {
   ASSERT_TRUE(run.cases[1].facts.interleaved && run.cases[1].facts.interleaved->with);
   EXPECT_EQ(run.cases[1].facts.interleaved->with->at("C"), "attention=flash");
   EXPECT_EQ(run.cases[1].facts.extra, older_run().cases[1].facts.extra);
+  EXPECT_EQ(run.cases[1].facts.marks.at(0).reason,
+            "1 GiB not given back by attention flash_libtorch");
+  EXPECT_EQ(run.cases[2].reason, "attention flash has no backward");
+  EXPECT_EQ(run.cases[2].series.at(1).reason, "attention flash has no backward");
   const Session& first = run.info.first;
   EXPECT_EQ(first.experiment_text,
             "experiment: e\nmatrix: {attention: [naive, flash_libtorch]}  # two\n");

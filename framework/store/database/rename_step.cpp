@@ -24,26 +24,47 @@ json json_of(const SQLite::Column& column) {
 struct RenamedCase {
   std::int64_t id;
   CaseResult result;
-  bool has_facts;  // else the row keeps its own
+  bool has_facts;                    // else the row keeps its own
+  std::vector<std::int64_t> series;  // the rows of result.series
 };
+
+// Most facts name no variant: reading those would take most of the step's time.
+bool may_name_variants(const std::string& facts) {
+  return facts.find("\"interleaved\"") != std::string::npos ||
+         facts.find("attention ") != std::string::npos;
+}
+
+// The case's series with a reason, with nothing else.
+void read_reasons(SQLite::Statement& rows, RenamedCase& one) {
+  rows.reset();
+  rows.bind(1, one.id);
+  while (rows.executeStep()) {
+    one.series.push_back(rows.getColumn(0).getInt64());
+    one.result.series.emplace_back().reason = rows.getColumn(1).getString();
+  }
+}
 
 // The cases of which something changes; the keys of all go to `keys`.
 std::vector<RenamedCase> renamed_cases(SQLite::Database& database, std::int64_t run_id,
                                        NewKeys& keys) {
   SQLite::Statement rows(
-      database, "SELECT id, key, key_text, parameters, context FROM cases WHERE run_id = ?");
+      database,
+      "SELECT id, key, key_text, parameters, context, reason FROM cases WHERE run_id = ?");
   rows.bind(1, run_id);
+  SQLite::Statement reasons(database,
+                            "SELECT id, reason FROM series WHERE case_id = ? AND reason != ''");
   std::vector<RenamedCase> renamed;
   while (rows.executeStep()) {
-    RenamedCase one{rows.getColumn(0).getInt64(), {}, false};
+    RenamedCase one{rows.getColumn(0).getInt64(), {}, false, {}};
     one.result.key = rows.getColumn(1).getString();
     const std::string key = one.result.key;
     one.result.key_text = rows.getColumn(2).getString();
     if (auto parameters = parameters_from_json(json_of(rows.getColumn(3)))) {
       one.result.parameters = std::move(*parameters);
-      // Of the facts only these have names, and few cases have them.
-      one.has_facts = rows.getColumn(4).getString().find("\"interleaved\"") != std::string::npos;
+      one.has_facts = may_name_variants(rows.getColumn(4).getString());
       if (one.has_facts) one.result.facts = case_facts_from_json(json_of(rows.getColumn(4)));
+      one.result.reason = rows.getColumn(5).getString();
+      read_reasons(reasons, one);
       if (rename_variants(one.result)) renamed.push_back(one);
     }
     keys[key] = one.result.key;
@@ -54,7 +75,8 @@ std::vector<RenamedCase> renamed_cases(SQLite::Database& database, std::int64_t 
 void write_cases(SQLite::Database& database, const std::vector<RenamedCase>& cases) {
   SQLite::Statement update(database,
                            "UPDATE cases SET key = ?, key_text = ?, parameters = ?, "
-                           "context = coalesce(?, context) WHERE id = ?");
+                           "context = coalesce(?, context), reason = ? WHERE id = ?");
+  SQLite::Statement update_series(database, "UPDATE series SET reason = ? WHERE id = ?");
   for (const RenamedCase& one : cases) {
     update.reset();
     update.bind(1, one.result.key);
@@ -65,8 +87,15 @@ void write_cases(SQLite::Database& database, const std::vector<RenamedCase>& cas
     } else {
       update.bind(4);
     }
-    update.bind(5, one.id);
+    update.bind(5, one.result.reason);
+    update.bind(6, one.id);
     update.exec();
+    for (std::size_t i = 0; i < one.series.size(); ++i) {
+      update_series.reset();
+      update_series.bind(1, one.result.series[i].reason);
+      update_series.bind(2, one.series[i]);
+      update_series.exec();
+    }
   }
 }
 

@@ -9,6 +9,9 @@ namespace assay::store {
 // seq_len=128".
 std::string with_new_assignments(std::string_view text);
 
+// Of a sentence: "attention cudnn runs on cuda only".
+std::string with_new_words(std::string_view sentence);
+
 // Of the comparisons in an expression, or anywhere in a text: `attention == flash`,
 // `flash != attention`, `attention in ['flash', cudnn]`.
 std::string with_new_comparisons(std::string_view text);

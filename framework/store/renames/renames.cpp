@@ -24,12 +24,18 @@ bool replace(std::string& text, std::string now) {
   return changes;
 }
 
+bool rename_sentence(std::string& text) { return replace(text, with_new_words(text)); }
+
 bool rename_facts(CaseFacts& facts) {
-  bool changed = false;
+  bool changed = rename_sentence(facts.memory.leak);
   if (facts.interleaved && facts.interleaved->with) {
     for (auto& [letter, other] : *facts.interleaved->with) {
       changed = replace(other, with_new_assignments(other)) || changed;
     }
+  }
+  for (Mark& mark : facts.marks) changed = rename_sentence(mark.reason) || changed;
+  for (auto* sentences : {&facts.unverified, &facts.left_behind}) {
+    for (auto& [of, sentence] : *sentences) changed = rename_sentence(sentence) || changed;
   }
   for (auto& [rank, of_rank] : facts.ranks) changed = rename_facts(of_rank) || changed;
   return changed;
@@ -147,6 +153,8 @@ bool rename_variants(CaseResult& result) {
     value = std::string(now);
     changed = true;
   }
+  changed = rename_sentence(result.reason) || changed;
+  for (Series& series : result.series) changed = rename_sentence(series.reason) || changed;
   return rename_facts(result.facts) || changed;
 }
 

@@ -17,8 +17,8 @@ inline constexpr int schema_of_names = 5;
 // A run's cases: the new key by the old one.
 using NewKeys = std::map<std::string, std::string>;
 
-// Parameters, key, key text and the cases it took turns with; whether that changed anything. A key
-// that is not the key text's stays.
+// Parameters, key, key text, the cases it took turns with, and reasons that name a variant; whether
+// that changed anything. A key that is not the key text's stays.
 bool rename_variants(CaseResult& result);
 
 // The experiment's text, overrides and, of a suite, chapters. `--case` and the chapters follow

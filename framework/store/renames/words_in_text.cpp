@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/renamed_variants.h"
 #include "store/renames/names_in_text.h"
 
 namespace assay::store {
 namespace {
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.' || c == '-';
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
+
+bool is_word(char c) { return is_name(c) || c == '.' || c == '-'; }
 
 // Copies a text word by word, and names anew what is compared with a kind.
 class Comparisons {
@@ -109,6 +112,23 @@ class Comparisons {
 }  // namespace
 
 std::string with_new_comparisons(std::string_view text) { return Comparisons(text).run(); }
+
+std::string with_new_words(std::string_view sentence) {
+  std::string renamed, before;
+  while (!sentence.empty()) {
+    const std::size_t end = std::ranges::find_if_not(sentence, is_name) - sentence.begin();
+    const std::string_view word = sentence.substr(0, end);
+    const std::string_view now = name_now(before, word);
+    renamed += now.empty() ? word : now;
+    if (!word.empty()) before = word;
+    sentence.remove_prefix(end);
+    if (sentence.empty()) break;
+    if (sentence[0] != ' ' || word.empty()) before.clear();
+    renamed += sentence[0];
+    sentence.remove_prefix(1);
+  }
+  return renamed;
+}
 
 std::string with_new_assignments(std::string_view text) {
   std::string renamed;
