@@ -169,7 +169,7 @@ TEST(ReportOfAnExperiment, IsJudgedBesideTheExperimentsOwnMistakes) {
             "a.yaml:3:11: block 'tabel' does not exist; did you mean 'table'? known: heading, "
             "prose, table, text, plot, timeline, flame, artefacts, findings, layout\n"
             "a.yaml:4:22: unknown attention 'naiv'; did you mean 'naive'? known: cudnn_libtorch, "
-            "efficient_libtorch, flash, math_libtorch, naive, strict, tiled");
+            "efficient_libtorch, flash, flash_libtorch, math_libtorch, naive, strict, tiled");
 }
 
 TEST(ReportOfAnExperiment, BesideMistakesMayNameWhatOnlyThePlanKnows) {

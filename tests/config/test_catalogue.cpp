@@ -264,6 +264,7 @@ std::vector<PluginInfo> plugins() {
       variant("attention", "math_libtorch"),
       variant("attention", "efficient_libtorch"),
       variant("attention", "flash"),
+      variant("attention", "flash_libtorch"),
       variant("attention", "cudnn_libtorch"),
       variant("attention", "tiled",
               {integer_parameter("block_m", 64, 16, 256, "Rows of a tile."),
