@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "store/records/json.h"
+#include "store/renames/names_in_text.h"
 #include "store/renames/renames.h"
 
 namespace assay::store {
@@ -28,10 +30,9 @@ struct RenamedCase {
   std::vector<std::int64_t> series;  // the rows of result.series
 };
 
-// Most facts name no variant: reading those would take most of the step's time.
-bool may_name_variants(const std::string& facts) {
-  return facts.find("\"interleaved\"") != std::string::npos ||
-         facts.find("attention ") != std::string::npos;
+// Most facts name no renamed variant: reading them would take most of the step's time.
+bool name_renamed_variants(std::string_view facts) {
+  return with_new_words(facts) != facts || facts.find("\"interleaved\"") != std::string_view::npos;
 }
 
 // The case's series with a reason, with nothing else.
@@ -61,7 +62,7 @@ std::vector<RenamedCase> renamed_cases(SQLite::Database& database, std::int64_t 
     one.result.key_text = rows.getColumn(2).getString();
     if (auto parameters = parameters_from_json(json_of(rows.getColumn(3)))) {
       one.result.parameters = std::move(*parameters);
-      one.has_facts = may_name_variants(rows.getColumn(4).getString());
+      one.has_facts = name_renamed_variants(rows.getColumn(4).getString());
       if (one.has_facts) one.result.facts = case_facts_from_json(json_of(rows.getColumn(4)));
       one.result.reason = rows.getColumn(5).getString();
       read_reasons(reasons, one);
