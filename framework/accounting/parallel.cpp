@@ -33,7 +33,8 @@ bool divided(const std::string& part) {
 }
 
 double activations(const Model& model, const Batch& of_rank, const Mesh& mesh) {
-  const Computing computing = {.mixed = true, .attention = "flash", .norm = "rmsnorm_libtorch"};
+  const Computing computing = {
+      .mixed = true, .attention = "flash_libtorch", .norm = "rmsnorm_libtorch"};
   const Batch microbatch = {of_rank.sequences / mesh.microbatches, of_rank.seq_len};
   const double in_flight = std::min(mesh.microbatches, mesh.pipeline);
   double bytes = 0;

@@ -39,14 +39,15 @@ class StepMoments {
   }
 
   // The last block's attention: its feed-forward, the last norm and the loss are still to come, and
-  // beside its probabilities lie the scores; of math also the mask (bool and fp32) and q and k as
-  // they were before they were scaled and copied. Under checkpoints nothing of it is saved.
+  // beside its probabilities lie the scores; of math_libtorch also the mask (bool and fp32) and q
+  // and k as they were before they were scaled and copied. Under checkpoints nothing of it is
+  // saved.
   Moment last_attention() const {
     const double later = head_input_ + 4 * logits();
     if (by_.checkpoint_every > 0) return {0, saved_bytes_ - later + casts() + unsaved_block()};
     double temporaries = 0;
     if (by_.attention == "naive") temporaries = probability() * matrix();
-    if (by_.attention == "math") {
+    if (by_.attention == "math_libtorch") {
       temporaries =
           4 * matrix() + 5 * batch_.seq_len * batch_.seq_len + 4 * 4 * batch_.tokens() * m_.d;
     }
@@ -83,7 +84,7 @@ class StepMoments {
   double logits() const { return batch_.tokens() * m_.vocab; }
   // Of a square of scores for each head, if attention makes them.
   double matrix() const {
-    const bool made = by_.attention == "math" || by_.attention == "naive";
+    const bool made = by_.attention == "math_libtorch" || by_.attention == "naive";
     return made ? batch_.sequences * m_.heads * batch_.seq_len * batch_.seq_len : 0;
   }
   double element() const { return by_.mixed ? 2 : 4; }
@@ -106,14 +107,14 @@ class StepMoments {
   }
 
   // A block without a graph: the residual and the norm's output beside q, k, v, the scaled q and k
-  // in their heads' order, two squares of scores and the mask (of math in fp32 too), or beside the
-  // feed-forward's tensors.
+  // in their heads' order, two squares of scores and the mask (of math_libtorch in fp32 too), or
+  // beside the feed-forward's tensors.
   double unsaved_block() const {
     const double t = batch_.tokens();
     const double gated = m_.family == Family::swiglu ? 4 : 2;
     double in_attention = element() * t * (m_.d + 2 * m_.d_kv);
     if (matrix() > 0) {
-      const double masks = by_.attention == "math" ? 6 : 1;
+      const double masks = by_.attention == "math_libtorch" ? 6 : 1;
       in_attention += 2 * element() * t * m_.d + 2 * probability() * matrix() +
                       masks * batch_.seq_len * batch_.seq_len;
     }

@@ -10,7 +10,7 @@ namespace assay::accounting {
 namespace {
 
 bool is_unfused(const std::string& attention) {
-  return attention == "math" || attention == "naive";
+  return attention == "math_libtorch" || attention == "naive";
 }
 
 Values shape_values(const Model& m, const Batch& batch, const Computing& computing) {
@@ -76,7 +76,7 @@ class SavedParts {
   void add_attention() {
     const double rows = batch_.sequences * m_.heads * batch_.seq_len;
     const double matrix = rows * batch_.seq_len;
-    const double width = by_.attention == "math" ? 4 : e();
+    const double width = by_.attention == "math_libtorch" ? 4 : e();
     add("q, k, v", fmt::format("{:.0f} * T * (d + 2 * k)", width),
         width * t() * (m_.d + 2 * m_.d_kv));
     if (!is_unfused(by_.attention)) {

@@ -8,12 +8,12 @@ namespace assay::accounting {
 
 // How a model computes, as far as it changes what is kept for the backward.
 struct Computing {
-  bool mixed = false;              // matrix products in 16 bit under autocast, all else in fp32
-  std::string attention = "math";  // a variant's name; those unknown count as fused
-  std::string norm = "rmsnorm";    // a variant's name; those unknown count as fused
-  bool on_cpu = false;             // whose autocast leaves a softmax in 16 bit
-  double workspace = 0;            // bytes that the library of matrix products keeps
-  int checkpoint_every = 0;        // blocks between two checkpoints; 0: everything is kept
+  bool mixed = false;  // matrix products in 16 bit under autocast, all else in fp32
+  std::string attention = "math_libtorch";  // a variant's name; those unknown count as fused
+  std::string norm = "rmsnorm";             // a variant's name; those unknown count as fused
+  bool on_cpu = false;                      // whose autocast leaves a softmax in 16 bit
+  double workspace = 0;                     // bytes that the library of matrix products keeps
+  int checkpoint_every = 0;                 // blocks between two checkpoints; 0: everything is kept
 };
 
 // Bytes of the tensors that one block saves for its backward, by part: "norms", "inputs of
@@ -24,9 +24,10 @@ struct Computing {
 //                          each row, in fp32; a fused one its input, mean and deviation at most
 //   inputs of products     a linear layer keeps its input; under autocast q, k and v, and gate and
 //                          up, each keep a 16-bit copy of their own
-//   q, k, v                as attention multiplies them: in fp32 for math, e bytes for others
-//   probabilities          B · H · S²: in fp32 for math; naive also keeps autocast's copy (on a CPU
-//                          that alone); fused ones keep a log-sum-exp a row instead
+//   q, k, v                as attention multiplies them: in fp32 for math_libtorch, e bytes for
+//                          others
+//   probabilities          B · H · S²: in fp32 for math_libtorch; naive also keeps autocast's copy
+//                          (on a CPU that alone); fused ones keep a log-sum-exp a row instead
 //   attention's output     the input of the output projection
 //   feed-forward           swiglu: gate, up, silu(gate) and their product; gelu: both sides of the
 //                          activation

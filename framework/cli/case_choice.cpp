@@ -117,8 +117,11 @@ Result<std::vector<const store::CaseResult*>> choose_cases(const store::Run& run
   });
   if (is_list) return of_list(run, parts);
   auto found = cases_that_hold(run, text);
-  if (found && found->empty()) return no_case(run, text);
-  return found;
+  if (!found || !found->empty()) return found;
+  const std::string unknown = unknown_names({text}, run);
+  return unknown.empty() ? no_case(run, text)
+                         : fail(ExitCode::bad_input, fmt::format("{} has no case '{}': {}",
+                                                                 run.info.name, text, unknown));
 }
 
 std::string unknown_names(const std::vector<std::string>& filters, const store::Run& run) {

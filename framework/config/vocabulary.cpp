@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/renamed_variants.h"
 #include "base/text.h"
 #include "config/host_parameters.h"
 
@@ -120,7 +121,7 @@ std::string Vocabulary::objection(std::string_view kind, std::string_view varian
   }
   std::vector<std::string> known;
   for (const catalogue::PluginInfo* plugin : variants(kind)) known.push_back(plugin->name);
-  return fmt::format("unknown {} '{}'{}", kind, variant, suggestion(variant, known));
+  return fmt::format("unknown {} '{}'{}", kind, variant, variant_suggestion(kind, variant, known));
 }
 
 }  // namespace assay::config

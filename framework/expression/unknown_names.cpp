@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/renamed_variants.h"
 
 namespace assay {
 
@@ -14,7 +14,8 @@ std::string unknown_names(const Expression& expression, const TextsOf& texts_of)
     const std::vector<std::string> texts = texts_of(name);
     const bool is_text = !texts.empty() && texts_of(word).empty();
     if (!is_text || std::find(texts.begin(), texts.end(), word) != texts.end()) continue;
-    unknown.push_back(fmt::format("no case has {} '{}'{}", name, word, suggestion(word, texts)));
+    unknown.push_back(
+        fmt::format("no case has {} '{}'{}", name, word, variant_suggestion(name, word, texts)));
   }
   return join(unknown, "; ");
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/renamed_variants.h"
+
 namespace assay {
 namespace {
 
@@ -41,6 +43,19 @@ TEST(Trim, TakesBlanksOffBothEnds) {
   EXPECT_EQ(trim(" \t a b \r\n"), "a b");
   EXPECT_EQ(trim("  "), "");
   EXPECT_EQ(trim(""), "");
+}
+
+TEST(VariantSuggestion, NamesTheNewWordOfARenamedVariant) {
+  const std::vector<std::string> known = {"naive", "math_libtorch"};
+  EXPECT_EQ(variant_suggestion("attention", "math", known), "; it is now called 'math_libtorch'");
+  EXPECT_EQ(variant_suggestion("norm", "math", known), suggestion("math", known));
+  EXPECT_EQ(variant_suggestion("attention", "cudnn", known), "; it is now called 'cudnn_libtorch'");
+  EXPECT_EQ(variant_suggestion("attention", "flash", {"flash_libtorch"}),
+            "; it is now called 'flash_libtorch'");
+  EXPECT_EQ(variant_suggestion("attention", "flash", known), suggestion("flash", known))
+      << "the project's own may be meant";
+  EXPECT_EQ(name_now("attention", "flash_hopper"), "flash");
+  EXPECT_EQ(name_now("attention", "naive"), "");
 }
 
 TEST(DisplayWidth, CountsCodePoints) {

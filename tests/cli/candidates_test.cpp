@@ -51,7 +51,8 @@ TEST(Candidates, AreWhatTheCommandTakes) {
 
 TEST(Candidates, OfABenchAreKindsVariantsAndParameters) {
   EXPECT_THAT(offered({"bench", "at"}), ElementsAre("attention"));
-  EXPECT_THAT(offered({"bench", "attention", "naive", "fl"}), ElementsAre("flash"));
+  EXPECT_THAT(offered({"bench", "attention", "naive", "fl"}),
+              ElementsAre("flash", "flash_libtorch"));
   EXPECT_THAT(offered({"bench", "attention", "naive", "--"}),
               IsSupersetOf({"--seq-len", "--block-m", "--precision", "--samples", "--results"}));
   EXPECT_THAT(offered({"bench", "attention", "naive", "--"}), Not(Contains("--attention")));

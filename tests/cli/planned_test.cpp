@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -53,6 +54,15 @@ TEST(ReportOfAnExperiment, IsJudgedByItsAxes) {
   EXPECT_NE(objections("  - plot: {x: seq_len, y: {metric: time, pass: backward}}\n")
                 .find("pass 'backward' does not exist"),
             std::string::npos);
+}
+
+TEST(ReportOfAnExperiment, IsToldTheNewNameOfAVariant) {
+  EXPECT_THAT(objections("  - plot: {x: seq_len, y: {metric: time}, where: {attention: math}}\n"),
+              ::testing::HasSubstr("a.yaml:8:62: attention 'math' does not exist; "
+                                   "it is now called 'math_libtorch'"));
+  EXPECT_THAT(objections("  - plot: {x: seq_len, y: {metric: time}, where: attention == cudnn}\n"),
+              ::testing::HasSubstr("a.yaml:8:50: attention 'cudnn' does not exist; "
+                                   "it is now called 'cudnn_libtorch'"));
 }
 
 TEST(ReportOfAnExperiment, MayNameWhatAnOverrideLeavesOut) {
@@ -158,8 +168,8 @@ TEST(ReportOfAnExperiment, IsJudgedBesideTheExperimentsOwnMistakes) {
                           "matrix: {attention: [naiv]}\n"),
             "a.yaml:3:11: block 'tabel' does not exist; did you mean 'table'? known: heading, "
             "prose, table, text, plot, timeline, flame, artefacts, findings, layout\n"
-            "a.yaml:4:22: unknown attention 'naiv'; did you mean 'naive'? known: cudnn, efficient, "
-            "flash, math, naive, strict, tiled");
+            "a.yaml:4:22: unknown attention 'naiv'; did you mean 'naive'? known: cudnn_libtorch, "
+            "efficient_libtorch, flash, flash_libtorch, math_libtorch, naive, strict, tiled");
 }
 
 TEST(ReportOfAnExperiment, BesideMistakesMayNameWhatOnlyThePlanKnows) {

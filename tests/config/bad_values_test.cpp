@@ -123,8 +123,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"option_of_another_variant_in_include",
             on_attention("include: [{attention: naive, attention.block_m: 64}]\n"), "3:30",
             "attention 'naive' has no option 'block_m'"},
-        Bad{"several_cases_in_one_include", on_attention("include: [{attention: [naive, math]}]\n"),
-            "3:23", "an entry of include is one case"}),
+        Bad{"several_cases_in_one_include",
+            on_attention("include: [{attention: [naive, flash]}]\n"), "3:23",
+            "an entry of include is one case"}),
     name_of);
 
 }  // namespace

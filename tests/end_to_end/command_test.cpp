@@ -119,7 +119,7 @@ TEST(Plan, SaysWhichVariantsAndClocksNeedAGpu) {
   const std::string file = folder.write(
       "elsewhere.yaml",
       "experiment: elsewhere\nworkload: attention\n"
-      "matrix: {attention: [naive, cudnn], precision: [fp32, tf32], measure.clock: [wall, "
+      "matrix: {attention: [naive, cudnn_libtorch], precision: [fp32, tf32], measure.clock: [wall, "
       "cuda_event]}\n"
       "fixed: {seq_len: 16, batch: 1, heads: 1, d_head: 16, device: cpu}\n");
   const Ended ended = assay(folder.path(), {"plan", file});
@@ -129,7 +129,7 @@ TEST(Plan, SaysWhichVariantsAndClocksNeedAGpu) {
       ended.output,
       HasSubstr("=naive precision=tf32 measure.clock=wall  [skipped: precision tf32 runs on "
                 "cuda only, this case is on cpu]\n"));
-  EXPECT_THAT(ended.output, HasSubstr("[skipped: attention cudnn runs on cuda only, "));
+  EXPECT_THAT(ended.output, HasSubstr("[skipped: attention cudnn_libtorch runs on cuda only, "));
   EXPECT_THAT(ended.output, HasSubstr("[skipped: the clock cuda_event measures on cuda only, "));
   EXPECT_THAT(ended.output, HasSubstr("; 7 would be skipped here, "));
 }

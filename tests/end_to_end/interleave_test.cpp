@@ -64,7 +64,7 @@ Ended run(const Folder& folder, const std::string& experiment,
 
 TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
   const Folder folder;
-  const std::string experiment = lengths_in_turns("naive, math, test_right", "");
+  const std::string experiment = lengths_in_turns("naive, math_libtorch, test_right", "");
   const Ended apart = run(folder, experiment);
   ASSERT_EQ(apart.exit_code, 0) << apart.errors;
   const auto figures_apart = figures(exported(folder.path()));
@@ -76,14 +76,14 @@ TEST(InterleaveTest, GivesWhatMeasuringApartGivesAndSaysWhoseTurnItWas) {
 
   const auto found = records(lines);
   ASSERT_EQ(found.size(), 6u);
-  EXPECT_EQ(found.at("math 32")["as"], "B");
-  EXPECT_EQ(found.at("math 32")["with"],
+  EXPECT_EQ(found.at("math_libtorch 32")["as"], "B");
+  EXPECT_EQ(found.at("math_libtorch 32")["with"],
             (nlohmann::json{{"A", "attention=naive"}, {"C", "attention=test_right"}}));
   for (const char* length : {"16", "32"}) {
     for (const char* pass : {"forward", "backward"}) {
       // Each case records the turns until its end; the last one has all.
       std::string turns;
-      for (const char* attention : {"naive ", "math ", "test_right "}) {
+      for (const char* attention : {"naive ", "math_libtorch ", "test_right "}) {
         const auto& record = found.at(std::string(attention) + length)["passes"][pass];
         EXPECT_EQ(record["block"], 1);
         const std::string seen = record["turns"];
@@ -233,7 +233,7 @@ TEST(InterleaveTest, TwoGlooRanksTakeTheirTurnsTogetherWithoutAWarmUpToo) {
 TEST(InterleaveTest, WithATargetTheBlocksFollowFromTheFewestSamples) {
   const Folder folder;
   const Ended ended = run(folder,
-                          lengths_in_turns("naive, math",
+                          lengths_in_turns("naive, math_libtorch",
                                            ", interleave: attention, target: 0.1 %, "
                                            "min_samples: 20, max_samples: 20, max_time: 5 min"),
                           {"--set", "seq_len=16"});
@@ -249,34 +249,34 @@ TEST(InterleaveTest, WithATargetTheBlocksFollowFromTheFewestSamples) {
 TEST(InterleaveTest, ResumingInterleavesWhatIsLeft) {
   const Folder folder;
   const std::string experiment =
-      lengths_in_turns("naive, math, test_right", ", interleave: attention");
+      lengths_in_turns("naive, math_libtorch, test_right", ", interleave: attention");
   ASSERT_EQ(run(folder, experiment, {"--set", "seq_len=16"}).exit_code, 0);
   {
     SQLite::Database database((folder.path() / "results/assay.db").string(),
                               SQLite::OPEN_READWRITE);
     database.exec("PRAGMA foreign_keys = ON");
-    database.exec("DELETE FROM cases WHERE key_text NOT LIKE '%attention=math,%'");
+    database.exec("DELETE FROM cases WHERE key_text NOT LIKE '%attention=math_libtorch,%'");
     database.exec("UPDATE runs SET finished = ''");
   }
   const Ended ended = run(folder, experiment, {"--set", "seq_len=16", "--resume"});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
   const auto found = records(exported(folder.path()));
-  EXPECT_EQ(found.at("math 16")["with"].size(), 2u);
+  EXPECT_EQ(found.at("math_libtorch 16")["with"].size(), 2u);
   EXPECT_EQ(found.at("naive 16")["with"], (nlohmann::json{{"B", "attention=test_right"}}));
   EXPECT_EQ(found.at("test_right 16")["with"], (nlohmann::json{{"A", "attention=naive"}}));
 }
 
 TEST(InterleaveTest, ThePlanSaysWhatTakesTurnsAndWhatDoesNotAndWhy) {
   const Folder folder;
-  const std::string file =
-      folder.write("e.yaml",
-                   "experiment: e\nworkload: attention\n"
-                   "matrix: {seq_len: [128, 1048576], attention: [naive, math, flash]}\n"
-                   "fixed: {batch: 1, heads: 32, d_head: 64, device: cpu}\n"
-                   "measure: {interleave: attention}\n");
+  const std::string file = folder.write("e.yaml",
+                                        "experiment: e\nworkload: attention\n"
+                                        "matrix: {seq_len: [128, 1048576], "
+                                        "attention: [naive, math_libtorch, flash_libtorch]}\n"
+                                        "fixed: {batch: 1, heads: 32, d_head: 64, device: cpu}\n"
+                                        "measure: {interleave: attention}\n");
   const Ended ended = assay(folder.path(), {"plan", file});
   ASSERT_EQ(ended.exit_code, 0) << ended.errors;
-  EXPECT_THAT(ended.output, HasSubstr("seq_len=128 attention=flash  [in turns, 1 of 3]"));
+  EXPECT_THAT(ended.output, HasSubstr("seq_len=128 attention=flash_libtorch  [in turns, 1 of 3]"));
   EXPECT_THAT(ended.output,
               ::testing::ContainsRegex("seq_len=1048576 attention=naive.*apart: 3 of them would "
                                        "need .* of the host by estimate"));

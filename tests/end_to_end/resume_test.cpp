@@ -198,7 +198,7 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
   const Folder folder;
   const std::string text =
       "experiment: repeat\nworkload: attention\n"
-      "matrix: {attention: [naive, math], seq_len: [8, 16]}\n"
+      "matrix: {attention: [naive, math_libtorch], seq_len: [8, 16]}\n"
       "fixed: {batch: 1, heads: 1, d_head: 8, causal: true}\n"
       "measure: {passes: [forward], warmup: 1, samples: 4}\n";
   const std::string file = folder.write("it's an experiment.yaml", text);
@@ -209,14 +209,15 @@ TEST(RepeatTest, TheShownCommandMeasuresTheSameCaseAgain) {
   // The measured experiment is repeated, even after its file has changed.
   folder.write("it's an experiment.yaml", "experiment: another\n");
   const Ended page = assay(folder.path(), {"show", "latest", "--case",
-                                           "attention == math && "
+                                           "attention == math_libtorch && "
                                            "seq_len == 16",
                                            "--results", "my results"});
   ASSERT_EQ(page.exit_code, 0) << page.errors;
   for (const char* expected :
        {"seq_len = 16", "d_head = 16", "forward time", "median", "n 4", "experiment_sha256",
         "fingerprint", "plugins/attention/libtorch_sdpa.so", "lib/libassay_worker.so",
-        "overrides: --set d_head=16", "| matrix: {attention: [naive, math], seq_len: [8, 16]}"}) {
+        "overrides: --set d_head=16",
+        "| matrix: {attention: [naive, math_libtorch], seq_len: [8, 16]}"}) {
     EXPECT_THAT(page.output, HasSubstr(expected));
   }
   const std::string command = command_of(page);
@@ -247,7 +248,7 @@ TEST(RepeatTest, ACaseThatTookTurnsTakesThemAgain) {
   const std::string file =
       folder.write("turns.yaml",
                    "experiment: turns\nworkload: attention\n"
-                   "matrix: {seq_len: [8, 16], attention: [naive, math, flash]}\n"
+                   "matrix: {seq_len: [8, 16], attention: [naive, math_libtorch, flash_libtorch]}\n"
                    "fixed: {batch: 1, heads: 1, d_head: 8, causal: true, device: cpu}\n"
                    "measure: {passes: [forward], warmup: 1, samples: 4, interleave: attention}\n");
   ASSERT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);

@@ -62,7 +62,7 @@ TEST(RunTest, TheQuickstartHasATableAPlotAndFindings) {
   EXPECT_THAT(ended.output, HasSubstr("outcomes: 4 ok\n"));
   const std::string report = folder.read("results/quickstart-1/report.md");
   EXPECT_THAT(report, ContainsRegex("\n\\| architecture +\\| attention +\\| precision +\\|"));
-  EXPECT_THAT(report, ContainsRegex("\n\\| swiglu(†| )+\\| math +\\| bf16 +\\|"));
+  EXPECT_THAT(report, ContainsRegex("\n\\| swiglu(†| )+\\| math_libtorch +\\| bf16 +\\|"));
   // Two samples on a busy machine may all be noise.
   EXPECT_THAT(report, AnyOf(HasSubstr("\n## Findings\n\n- **"),
                             HasSubstr("\n## Findings\n\nThe results support no finding")));

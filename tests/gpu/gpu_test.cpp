@@ -61,7 +61,8 @@ TEST_P(GpuAttention, ForwardAndGradientsAgreeWithFloat64) {
     }
   }
   const bool half = dtype != at::kFloat;
-  const bool takes = half || variant == "naive" || variant == "math" || variant == "efficient";
+  const bool takes =
+      half || variant == "naive" || variant == "math_libtorch" || variant == "efficient_libtorch";
   EXPECT_EQ(compared > 0, takes);
 }
 
@@ -71,8 +72,9 @@ std::string gpu_attention_name(
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuAttention,
-                         testing::Combine(testing::Values("naive", "math", "efficient", "flash",
-                                                          "cudnn"),
+                         testing::Combine(testing::Values("naive", "math_libtorch",
+                                                          "efficient_libtorch", "flash_libtorch",
+                                                          "cudnn_libtorch"),
                                           testing::Values(at::kFloat, at::kHalf, at::kBFloat16)),
                          gpu_attention_name);
 
@@ -157,18 +159,20 @@ std::string captured_name(const testing::TestParamInfo<Captured>& tested) {
   return architecture + "_" + precision + "_" + attention + "_" + captured;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Both, GpuCapture,
-    testing::Values(Captured{"swiglu", "fp32", "naive"}, Captured{"gelu", "fp32", "efficient"},
-                    Captured{"swiglu", "bf16", "flash"}, Captured{"gelu", "bf16", "cudnn"},
-                    Captured{"swiglu", "fp16", "naive"}, Captured{"swiglu", "bf16_master", "naive"},
-                    Captured{"gelu", "fp16_master", "naive"},
-                    Captured{"swiglu", "fp32", "naive", "fused_graph"},
-                    Captured{"gelu", "bf16", "flash", "fused_graph"},
-                    Captured{"swiglu", "fp16", "naive", "fused_graph"},
-                    Captured{"swiglu", "bf16_master", "naive", "fused_graph"},
-                    Captured{"gelu", "fp16_master", "naive", "fused_graph"}),
-    captured_name);
+INSTANTIATE_TEST_SUITE_P(Both, GpuCapture,
+                         testing::Values(Captured{"swiglu", "fp32", "naive"},
+                                         Captured{"gelu", "fp32", "efficient_libtorch"},
+                                         Captured{"swiglu", "bf16", "flash_libtorch"},
+                                         Captured{"gelu", "bf16", "cudnn_libtorch"},
+                                         Captured{"swiglu", "fp16", "naive"},
+                                         Captured{"swiglu", "bf16_master", "naive"},
+                                         Captured{"gelu", "fp16_master", "naive"},
+                                         Captured{"swiglu", "fp32", "naive", "fused_graph"},
+                                         Captured{"gelu", "bf16", "flash_libtorch", "fused_graph"},
+                                         Captured{"swiglu", "fp16", "naive", "fused_graph"},
+                                         Captured{"swiglu", "bf16_master", "naive", "fused_graph"},
+                                         Captured{"gelu", "fp16_master", "naive", "fused_graph"}),
+                         captured_name);
 
 TEST_F(Gpu, ACaptureThatFailsLeavesTheDeviceUsable) {
   auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32", "cuda_graph"}, cuda);

@@ -130,7 +130,7 @@ TEST(Accounting, CountsAutocastsCopies) {
 // The formula in words is evaluated anew, far from where it was read off.
 TEST(Accounting, WritesTheActivationsAsAFormulaInBatchAndContext) {
   for (const char* architecture : {"swiglu", "gelu"}) {
-    for (const char* attention : {"math", "flash"}) {
+    for (const char* attention : {"math_libtorch", "flash_libtorch"}) {
       for (const bool mixed : {false, true}) {
         for (const int every : {0, 4}) {
           const Computing by{.mixed = mixed, .attention = attention, .checkpoint_every = every};
@@ -295,7 +295,7 @@ TEST(Accounting, WorkingsGiveTheirResults) {
   for (const std::string architecture : {"swiglu", "gelu", "ffn"}) {
     const Model model = sample(architecture, 512);
     for (const bool mixed : {false, true}) {
-      for (const char* attention : {"math", "naive", "flash"}) {
+      for (const char* attention : {"math_libtorch", "naive", "flash_libtorch"}) {
         all.push_back(saved_by_part(model, batch, {.mixed = mixed, .attention = attention}));
         all.push_back({copies_by_autocast(model, {.mixed = mixed})});
       }

@@ -175,7 +175,8 @@ class Looks(unittest.TestCase):
         self.assertIsNone(looks)
 
     def test_every_pass_of_a_model(self):
-        for parameters in ({}, {"architecture": "gelu", "precision": "bf16", "attention": "flash"},
+        for parameters in ({}, {"architecture": "gelu", "precision": "bf16",
+                                "attention": "flash_libtorch"},
                            {"precision": "fp16", "norm": "layernorm", "max_grad_norm": 0.1},
                            {"max_grad_norm": 0.1}):
             case = toy_case(parameters | {"measure.samples": 5})

@@ -108,8 +108,8 @@ class TorchModel(unittest.TestCase):
 
     def test_attention_norms_and_precisions_it_maps(self):
         for parameters in [
-            {"attention": "flash", "precision": "bf16", "norm": "rmsnorm_libtorch"},
-            {"attention": "math", "precision": "fp16", "norm": "layernorm"},
+            {"attention": "flash_libtorch", "precision": "bf16", "norm": "rmsnorm_libtorch"},
+            {"attention": "math_libtorch", "precision": "fp16", "norm": "layernorm"},
             {"attention": "naive", "precision": "tf32", "architecture": "gelu"},
         ]:
             with self.subTest(parameters):
@@ -123,7 +123,7 @@ class TorchModel(unittest.TestCase):
             ({"precision": "int4"}, "int4"),
             ({"measure.clock": "cuda_event"}, "cuda_event"),
             ({"world_size": 2}, "one rank"),
-            ({"attention": "cudnn"}, "backend"),
+            ({"attention": "cudnn_libtorch"}, "backend"),
         ]:
             with self.subTest(parameters):
                 series, last = run(parameters, ["inference", "backward"])

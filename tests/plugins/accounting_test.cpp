@@ -170,16 +170,16 @@ std::string name_of(const testing::TestParamInfo<Predicted>& tested) {
 
 INSTANTIATE_TEST_SUITE_P(
     Steps, PredictedMemory,
-    testing::Values(Predicted{"swiglu", "math", "fp32", "forward"},
-                    Predicted{"swiglu", "math", "fp32", "train_step"},
-                    Predicted{"swiglu", "math", "bf16", "train_step"},
+    testing::Values(Predicted{"swiglu", "math_libtorch", "fp32", "forward"},
+                    Predicted{"swiglu", "math_libtorch", "fp32", "train_step"},
+                    Predicted{"swiglu", "math_libtorch", "bf16", "train_step"},
                     Predicted{"swiglu", "naive", "bf16", "train_step"},
-                    Predicted{"gelu", "math", "fp32", "train_step"},
+                    Predicted{"gelu", "math_libtorch", "fp32", "train_step"},
                     Predicted{"gelu", "naive", "fp32", "backward"},
                     Predicted{"swiglu", "naive", "fp32", "inference"},
                     Predicted{"swiglu", "naive", "bf16", "inference"},
                     Predicted{"gelu", "naive", "fp32", "inference"},
-                    Predicted{"swiglu", "math", "fp32", "inference"},
+                    Predicted{"swiglu", "math_libtorch", "fp32", "inference"},
                     Predicted{"swiglu", "naive", "fp32", "inference", 4, 32},
                     Predicted{"swiglu", "naive", "fp32", "train_step", 2, 256, 1},
                     Predicted{"swiglu", "naive", "fp32", "train_step", 2, 256, 2},
@@ -197,7 +197,8 @@ std::vector<Predicted> examples() {
     for (const std::int64_t batch : {1, 4}) {
       for (const std::int64_t seq_len : {128, 512, 1024}) {
         for (const char* pass : {"forward", "train_step"}) {
-          all.push_back({architecture, "math", "fp32", pass, batch, seq_len, 0, /*layers=*/2});
+          all.push_back(
+              {architecture, "math_libtorch", "fp32", pass, batch, seq_len, 0, /*layers=*/2});
         }
       }
     }

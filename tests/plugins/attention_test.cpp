@@ -58,7 +58,7 @@ TEST_P(AttentionConformance, ForwardAndGradientsAgreeWithFloat64) {
 
 std::vector<Conformance> all_on_cpu() {
   std::vector<Conformance> all;
-  for (const char* variant : {"naive", "math", "flash"}) {
+  for (const char* variant : {"naive", "math_libtorch", "flash_libtorch"}) {
     for (const auto dtype : {at::kFloat, at::kBFloat16}) {
       for (const bool causal : {true, false}) {
         for (const auto layout : {test::Layout::contiguous, test::Layout::heads_last}) {
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, AttentionConformance, testing::ValuesIn(all_on_cpu
 
 // Of each variant that a CPU has: fewer heads of k and v, a window, and both.
 TEST(AttentionOnACpu, GroupsAndWindowsAgreeWithFloat64) {
-  for (const char* variant : {"naive", "math", "flash"}) {
+  for (const char* variant : {"naive", "math_libtorch", "flash_libtorch"}) {
     const auto plugin = test::attention(variant);
     for (const bool causal : {true, false}) {
       for (const std::int64_t kv_heads : {6, 2, 1}) {
@@ -162,7 +162,7 @@ TEST(NaiveAttention, ChangingLengthsChangeTheMask) {
 
 TEST(GpuOnlyAttention, SaysSoOnACpu) {
   const auto in = test::attention_inputs(shapes[1], at::kBFloat16, true, test::Layout::contiguous);
-  for (const char* variant : {"efficient", "cudnn"}) {
+  for (const char* variant : {"efficient_libtorch", "cudnn_libtorch"}) {
     const auto plugin = test::attention(variant);
     std::optional<std::string> reason;
     throw_unless_ok(plugin->unsupported(in, reason));

@@ -23,7 +23,7 @@ double counted(const test::Case& tested, const std::string& pass, const std::str
 }
 
 TEST(AttentionWorkload, AcceptsWhatIsRight) {
-  for (const char* variant : {"naive", "math", "flash"}) {
+  for (const char* variant : {"naive", "math_libtorch", "flash_libtorch"}) {
     for (const char* precision : {"fp32", "bf16", "fp16"}) {
       auto tested = test::make_case({"attention", variant, "rmsnorm", precision});
       for (const bool causal : {true, false}) {
@@ -40,7 +40,7 @@ TEST(AttentionWorkload, AcceptsWhatIsRight) {
 }
 
 TEST(AttentionWorkload, AcceptsGroupsAndAWindow) {
-  for (const char* variant : {"naive", "math", "flash"}) {
+  for (const char* variant : {"naive", "math_libtorch", "flash_libtorch"}) {
     auto tested = test::make_case({"attention", variant});
     set_shape(tested.context, 2, 6, 65, 16, true);
     tested.context.parameters["kv_heads"] = std::int64_t{2};
@@ -73,7 +73,7 @@ Verification looked_at(const test::Case& tested, const std::string& pass) {
 // The softmax of one score is 1 whatever it is: gradients of q and k are 0, and what kernels leave
 // there is the rounding of terms that cancel.
 TEST(AttentionWorkload, AcceptsTheRoundingOfGradientsOfASingleKey) {
-  for (const char* variant : {"naive", "math", "flash"}) {
+  for (const char* variant : {"naive", "math_libtorch", "flash_libtorch"}) {
     for (const char* precision : {"fp32", "bf16", "fp16"}) {
       auto tested = test::make_case({"attention", variant, "rmsnorm", precision});
       for (const bool windowed : {false, true}) {
@@ -136,7 +136,7 @@ TEST(AttentionWorkload, HeadsThatKvHeadsDoNotDivideAreAnError) {
 
 // Above 4096 queries only some are checked, and all keys' gradients.
 TEST(AttentionWorkload, AcceptsAndRefusesLongSequences) {
-  auto tested = test::make_case({"attention", "flash"});
+  auto tested = test::make_case({"attention", "flash_libtorch"});
   set_shape(tested.context, 1, 1, 5000, 8, true);
   const auto right = test::verify(tested, "forward_backward");
   EXPECT_LE(right.error, right.tolerance) << right.worst;

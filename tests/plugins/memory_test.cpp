@@ -186,7 +186,7 @@ TEST_F(MemoryOfAModel, AllocationsNameOperatorAndModule) {
 // The accounting's formulas, to the byte; of the loss a scalar more.
 TEST(MemorySavedByAModel, IsWhatTheAccountingCounts) {
   for (const std::string architecture : {"swiglu", "gelu"}) {
-    for (const std::string attention : {"naive", "math"}) {
+    for (const std::string attention : {"naive", "math_libtorch"}) {
       for (const std::int64_t batch : {1, 4}) {
         const Shape shape{architecture, batch, 48};
         const test::Case made = model_case(shape, "fp32", attention);

@@ -40,22 +40,22 @@ std::string composition_name(const testing::TestParamInfo<Composition>& tested) 
   return architecture + "_" + attention + "_" + norm + "_" + precision;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, ModelStepVerification,
-                         testing::Values(Composition{"swiglu", "naive", "rmsnorm", "fp32"},
-                                         Composition{"gelu", "naive", "layernorm", "fp32"},
-                                         Composition{"swiglu", "flash", "rmsnorm_libtorch", "fp32"},
-                                         Composition{"gelu", "math", "rmsnorm", "bf16"},
-                                         Composition{"swiglu", "naive", "rmsnorm", "bf16"},
-                                         Composition{"swiglu", "flash", "layernorm", "bf16"},
-                                         Composition{"gelu", "flash", "rmsnorm", "bf16"},
-                                         Composition{"swiglu", "naive", "rmsnorm", "fp16"},
-                                         Composition{"gelu", "math", "rmsnorm", "bf16_master"},
-                                         Composition{"swiglu", "naive", "layernorm",
-                                                     "fp16_master"}),
-                         composition_name);
+INSTANTIATE_TEST_SUITE_P(
+    Cpu, ModelStepVerification,
+    testing::Values(Composition{"swiglu", "naive", "rmsnorm", "fp32"},
+                    Composition{"gelu", "naive", "layernorm", "fp32"},
+                    Composition{"swiglu", "flash_libtorch", "rmsnorm_libtorch", "fp32"},
+                    Composition{"gelu", "math_libtorch", "rmsnorm", "bf16"},
+                    Composition{"swiglu", "naive", "rmsnorm", "bf16"},
+                    Composition{"swiglu", "flash_libtorch", "layernorm", "bf16"},
+                    Composition{"gelu", "flash_libtorch", "rmsnorm", "bf16"},
+                    Composition{"swiglu", "naive", "rmsnorm", "fp16"},
+                    Composition{"gelu", "math_libtorch", "rmsnorm", "bf16_master"},
+                    Composition{"swiglu", "naive", "layernorm", "fp16_master"}),
+    composition_name);
 
 TEST(ModelStepVerification, AcceptsFewerHeadsOfKAndVAndALimitOfTheGradients) {
-  for (const char* attention : {"naive", "flash"}) {
+  for (const char* attention : {"naive", "flash_libtorch"}) {
     auto tested = test::make_case({"model_step", attention});
     test::set_model(tested.context, "swiglu", 2, 24);
     tested.context.presets["model"]["kv_heads"] = test::integer(2);

@@ -39,10 +39,12 @@ std::string registered_name(const testing::TestParamInfo<Registered>& tested) {
 INSTANTIATE_TEST_SUITE_P(
     Shipped, Registration,
     testing::Values(
-        Registered{"attention", "naive", "naive"}, Registered{"attention", "libtorch_sdpa", "math"},
-        Registered{"attention", "libtorch_sdpa", "efficient"},
-        Registered{"attention", "libtorch_sdpa", "flash"},
-        Registered{"attention", "libtorch_sdpa", "cudnn"}, Registered{"norm", "rmsnorm", "rmsnorm"},
+        Registered{"attention", "naive", "naive"},
+        Registered{"attention", "libtorch_sdpa", "math_libtorch"},
+        Registered{"attention", "libtorch_sdpa", "efficient_libtorch"},
+        Registered{"attention", "libtorch_sdpa", "flash_libtorch"},
+        Registered{"attention", "libtorch_sdpa", "cudnn_libtorch"},
+        Registered{"attention", "flash", "flash"}, Registered{"norm", "rmsnorm", "rmsnorm"},
         Registered{"norm", "rmsnorm_libtorch", "rmsnorm_libtorch"},
         Registered{"norm", "layernorm", "layernorm"}, Registered{"precision", "libtorch", "fp32"},
         Registered{"precision", "libtorch", "tf32"}, Registered{"precision", "libtorch", "bf16"},

@@ -38,10 +38,10 @@ from transformer import (
 
 WAYS = ("single", "ddp", "fsdp", "fsdp_kept")
 LIBRARY_ATTENTION = {
-    "math": SDPBackend.MATH,
-    "efficient": SDPBackend.EFFICIENT_ATTENTION,
-    "flash": SDPBackend.FLASH_ATTENTION,
-    "cudnn": SDPBackend.CUDNN_ATTENTION,
+    "math_libtorch": SDPBackend.MATH,
+    "efficient_libtorch": SDPBackend.EFFICIENT_ATTENTION,
+    "flash_libtorch": SDPBackend.FLASH_ATTENTION,
+    "cudnn_libtorch": SDPBackend.CUDNN_ATTENTION,
 }
 
 

@@ -20,10 +20,10 @@ from transformer import (
     NORMS, Transformer, kv_heads_of, library_attention, naive_attention, rotate, rotate_in_reals)
 
 LIBRARY_ATTENTION = {
-    "math": SDPBackend.MATH,
-    "efficient": SDPBackend.EFFICIENT_ATTENTION,
-    "flash": SDPBackend.FLASH_ATTENTION,
-    "cudnn": SDPBackend.CUDNN_ATTENTION,
+    "math_libtorch": SDPBackend.MATH,
+    "efficient_libtorch": SDPBackend.EFFICIENT_ATTENTION,
+    "flash_libtorch": SDPBackend.FLASH_ATTENTION,
+    "cudnn_libtorch": SDPBackend.CUDNN_ATTENTION,
 }
 AUTOCAST = {"fp32": None, "tf32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 PASSES = ("inference", "forward", "backward", "forward_backward", "train_step")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/renamed_variants.h"
 #include "base/text.h"
 #include "config/vocabulary.h"
 
@@ -36,10 +37,11 @@ Result<void> check_kind(const catalogue::Catalogue& catalogue, const BenchReques
   }
   for (const std::string& name : request.variants) {
     if (catalogue.find(request.kind, name) != nullptr) continue;
-    return fail(ExitCode::bad_input,
-                fmt::format("there is no {} '{}'{}", request.kind, name,
-                            suggestion(name, names_of(catalogue, request.kind))),
-                "a source is named with its ending: mine.cpp, mine.cu, or a folder as mine/");
+    return fail(
+        ExitCode::bad_input,
+        fmt::format("there is no {} '{}'{}", request.kind, name,
+                    variant_suggestion(request.kind, name, names_of(catalogue, request.kind))),
+        "a source is named with its ending: mine.cpp, mine.cu, or a folder as mine/");
   }
   return {};
 }

@@ -36,7 +36,7 @@ Usage bench_usage() {
       "the "
       "workload, option\nof the kind or setting of `measure` is an option here; several values are "
       "an axis. attention and\nnorm are measured by themselves, other kinds in model_step.",
-      "assay bench attention naive flash mine.cu --seq-len 1024,4096 --precision bf16\n"
+      "assay bench attention naive flash_libtorch mine.cu --seq-len 1024,4096 --precision bf16\n"
       "  assay bench norm layernorm mine.cpp --passes forward --save-baseline main\n"
       "  assay bench norm layernorm mine.cpp --passes forward --baseline main",
       po::options_description("Options"),
@@ -275,7 +275,7 @@ Result<ExitCode> bench_command(const Arguments& arguments) {
   if (!*values) return ExitCode::ok;
   if (words->kind.empty()) {
     return fail(ExitCode::bad_input, "no kind is named",
-                "for example `assay bench attention naive flash --seq-len 1024`");
+                "for example `assay bench attention naive flash_libtorch --seq-len 1024`");
   }
   if (auto named = check_baseline_name(text_or(**values, "save-baseline", "main")); !named) {
     return tl::unexpected(named.error());

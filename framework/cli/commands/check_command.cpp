@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/output.h"
+#include "base/renamed_variants.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/context.h"
@@ -63,10 +64,11 @@ Result<const catalogue::PluginInfo*> find_plugin(const catalogue::Catalogue& cat
     for (const auto* other : catalogue.of_kind(kind)) {
       if (!other->external()) known.push_back(other->name);
     }
-    return fail(ExitCode::bad_input,
-                fmt::format("there is no {} '{}'{}", kind, name, suggestion(name, known)),
-                fmt::format("for example `assay check {}/{}`", kind,
-                            known.empty() ? "NAME" : known.front()));
+    return fail(
+        ExitCode::bad_input,
+        fmt::format("there is no {} '{}'{}", kind, name, variant_suggestion(kind, name, known)),
+        fmt::format("for example `assay check {}/{}`", kind,
+                    known.empty() ? "NAME" : known.front()));
   }
   if (plugin->external()) {
     return fail(ExitCode::bad_input,

@@ -35,7 +35,7 @@ Usage run_usage() {
       "FILE…",
       "Runs every case of the experiments, stores the results and writes the reports. A suite "
       "is\nmeasured as one run, each case once, and reported as one document.",
-      "assay run experiments/quickstart.yaml --set attention=[naive,flash] --filter "
+      "assay run experiments/quickstart.yaml --set attention=[naive,flash_libtorch] --filter "
       "'seq_len<=256'\n"
       "  assay run experiments/quickstart.yaml --resume --retry oom,timeout\n"
       "  assay run --experiment-of quickstart-1 --case 3\n"

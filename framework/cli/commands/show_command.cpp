@@ -4,6 +4,7 @@
 
 #include "base/output.h"
 #include "base/printable.h"
+#include "base/renamed_variants.h"
 #include "base/shell_command.h"
 #include "base/text.h"
 #include "catalogue/compiled.h"
@@ -247,8 +248,8 @@ Result<ExitCode> show_command(const Arguments& arguments) {
   if (plugin == nullptr) {
     std::vector<std::string> known;
     for (const auto* other : context->catalogue.of_kind(kind)) known.push_back(other->name);
-    return fail(ExitCode::bad_input,
-                fmt::format("there is no {} '{}'{}", kind, name, suggestion(name, known)));
+    return fail(ExitCode::bad_input, fmt::format("there is no {} '{}'{}", kind, name,
+                                                 variant_suggestion(kind, name, known)));
   }
   print_plugin(*plugin);
   return ExitCode::ok;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/renamed_variants.h"
 #include "base/text.h"
 #include "config/experiment.h"
 #include "config/matrix.h"
@@ -53,6 +54,13 @@ std::vector<std::string> read_passes(const yaml::Node& node, const catalogue::Pl
   return passes;
 }
 
+// "attention 'math' is now called 'math_libtorch'"; "" for another word.
+std::string renamed_in(const Expression::Use& use, const Vocabulary& vocabulary) {
+  const std::string_view now = name_now(use.beside, use.name);
+  const bool is_old = !now.empty() && vocabulary.variant(use.beside, use.name) == nullptr;
+  return is_old ? fmt::format("{} '{}' is now called '{}'", use.beside, use.name, now) : "";
+}
+
 // Every name of a filter must be the workload's or a bare word compared with one.
 void check_filter(const std::string& text, const SourceLocation& origin,
                   const Vocabulary& vocabulary, Diagnostics& diagnostics) {
@@ -69,6 +77,9 @@ void check_filter(const std::string& text, const SourceLocation& origin,
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   for (const Expression::Use& use : expression->uses()) {
+    if (const std::string renamed = renamed_in(use, vocabulary); !renamed.empty()) {
+      diagnostics.add(origin, fmt::format("{} in '{}'", renamed, text));
+    }
     if (known(use.name) || known(use.beside)) continue;
     diagnostics.add(origin, fmt::format("unknown name '{}' in '{}'{}", use.name, text,
                                         suggestion(use.name, vocabulary.names(false))));

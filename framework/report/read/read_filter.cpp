@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/renamed_variants.h"
 #include "base/text.h"
 #include "report/read/reader.h"
 
@@ -29,7 +30,9 @@ void Reader::check_value(const yaml::Node& at, const std::string& axis, const st
   if (std::any_of(known->second.begin(), known->second.end(), names)) return;
   std::vector<std::string> texts = texts_of(known->second);
   std::string hint = known_names(text, texts);
-  if (texts.size() > values_named) {
+  if (const auto now = new_name(axis, text, texts); !now.empty()) {
+    hint = fmt::format("it is now called '{}'", now);
+  } else if (texts.size() > values_named) {
     const std::size_t more = texts.size() - values_named;
     texts.resize(values_named);
     hint = fmt::format("{} and {} more", known_names(text, texts), more);

@@ -5,6 +5,9 @@
 
 #include <array>
 
+#include "store/database/rename_step.h"
+#include "store/records/records.h"
+
 namespace assay::store {
 namespace {
 
@@ -103,8 +106,15 @@ constexpr const char* version_4 = R"sql(
 ALTER TABLE series ADD COLUMN checksum INTEGER;
 )sql";
 
-constexpr std::array<MigrationStep, 4> steps_so_far{
-    {{1, version_1}, {2, version_2}, {3, version_3}, {4, version_4}}};
+// Today's names of variants.
+constexpr const char* version_5 = "";
+
+constexpr std::array<MigrationStep, 5> steps_so_far{{{1, version_1},
+                                                     {2, version_2},
+                                                     {3, version_3},
+                                                     {4, version_4},
+                                                     {5, version_5, rename_variants}}};
+static_assert(steps_so_far.back().version == schema_version);
 
 }  // namespace
 
@@ -119,6 +129,7 @@ void migrate(SQLite::Database& database, std::span<const MigrationStep> steps) {
   for (const MigrationStep& step : steps) {
     if (step.version <= version) continue;
     database.exec(step.sql);
+    if (step.then != nullptr) step.then(database);
     database.exec(fmt::format("PRAGMA user_version = {}", step.version));
   }
   database.exec(fmt::format("PRAGMA application_id = {}", application_id));

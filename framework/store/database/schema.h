@@ -14,6 +14,7 @@ inline constexpr int application_id = 0x61737379;
 struct MigrationStep {
   int version;
   const char* sql;
+  void (*then)(SQLite::Database&) = nullptr;  // what SQL cannot say
 };
 
 // In order, without gaps, from version 1. Steps stay forever: databases of every version exist.

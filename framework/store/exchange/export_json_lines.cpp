@@ -144,6 +144,7 @@ class LineWriter {
     provenance["key"] = result.key;
     provenance["build"] = result.build;
     provenance["clock"] = series.clock;
+    provenance["schema"] = schema_version;
     if (first_of_case_) add_rest_of_case(result, provenance);
     if (first_of_run_) provenance["run"] = rest_of_run(info_);
     line["machine"] = first_of_run_ ? info_.first.machine : machine_;

@@ -13,6 +13,7 @@
 #include "store/records/intake.h"
 #include "store/records/json.h"
 #include "store/records/units.h"
+#include "store/renames/renames.h"
 
 namespace assay::store {
 namespace {
@@ -52,6 +53,14 @@ Result<Line> read_line(const json& object) {
   return fields.finish(std::move(line));
 }
 
+// Whether an assay of an earlier schema wrote the line. Until 5 lines did not say theirs.
+bool is_older(const Line& line) {
+  if (line.provenance.contains("schema")) {
+    return integer_at(line.provenance, "schema") < schema_of_names;
+  }
+  return line.provenance.contains("key");
+}
+
 class JsonLinesImport {
  public:
   JsonLinesImport(const std::string& file_name, const ImportOptions& options)
@@ -79,7 +88,10 @@ class JsonLinesImport {
                       line->experiment, first_line_, run_.info.name, run_.info.experiment),
           "a file holds one run");
     }
-    if (line->provenance.contains("run")) read_run(*line, number);
+    if (line->provenance.contains("run")) {
+      read_run(*line, number);
+      sessions_are_older_ = is_older(*line);
+    }
     if (CaseResult* result = case_of(*line, number)) add_to_case(*result, std::move(*line), number);
   }
 
@@ -91,6 +103,8 @@ class JsonLinesImport {
       // Part of a file lacks the line with the sessions.
       if (result.session < 0 || result.session > sessions) result.session = 0;
     }
+    rename_variants(run_, sessions_are_older_,
+                    [this](const CaseResult& result) { return older_.contains(result.ordinal); });
     std::sort(run_.cases.begin(), run_.cases.end(),
               [](const CaseResult& a, const CaseResult& b) { return a.ordinal < b.ordinal; });
     if (!options_.run.empty()) run_.info.name = options_.run;
@@ -103,7 +117,7 @@ class JsonLinesImport {
  private:
   // The run's provenance from a line's, for a file where no line has it whole.
   static json without_case(json provenance) {
-    for (const char* name : {"ordinal", "key", "build", "clock", "case", "run"}) {
+    for (const char* name : {"ordinal", "key", "build", "clock", "case", "run", "schema"}) {
       provenance.erase(name);
     }
     return provenance;
@@ -152,6 +166,7 @@ class JsonLinesImport {
       result.ordinal = ordinal.value_or(static_cast<std::int64_t>(run_.cases.size()));
       result.parameters = line.parameters;
       set_key(result);
+      if (is_older(line)) older_.insert(result.ordinal);
       run_.cases.push_back(std::move(result));
     }
     CaseResult& result = run_.cases[place->second.index];
@@ -209,6 +224,8 @@ class JsonLinesImport {
   std::optional<bool> has_ordinals_;  // whether the lines number their cases
   std::unordered_map<std::string, Place> place_;
   std::unordered_set<std::int64_t> has_own_outcome_;  // ordinals
+  std::unordered_set<std::int64_t> older_;            // likewise: of an earlier schema
+  bool sessions_are_older_ = false;
 };
 
 }  // namespace

@@ -16,6 +16,9 @@
 
 namespace assay::store {
 
+// Of the database; each line of an export names it.
+inline constexpr int schema_version = 5;
+
 // One metric of one pass of one case on one rank, and of one part such as a phase or a kernel.
 struct Series {
   std::string pass;

@@ -182,8 +182,10 @@ class Cudnn final : public assay::Attention {
 }  // namespace
 
 ASSAY_PLUGINS(
-    assay::plugin<Math>("math", "LibTorch's attention from plain operations."),
-    assay::plugin<Efficient>("efficient", "LibTorch's memory-efficient attention, on a GPU."),
-    assay::plugin<Flash>("flash",
+    assay::plugin<Math>("math_libtorch", "LibTorch's attention from plain operations."),
+    assay::plugin<Efficient>("efficient_libtorch",
+                             "LibTorch's memory-efficient attention, on a GPU."),
+    assay::plugin<Flash>("flash_libtorch",
                          "LibTorch's FlashAttention: fp16 and bf16 on a GPU, its own on a CPU."),
-    assay::plugin<Cudnn>("cudnn", "cuDNN's attention through LibTorch: fp16 and bf16, on a GPU."))
+    assay::plugin<Cudnn>("cudnn_libtorch",
+                         "cuDNN's attention through LibTorch: fp16 and bf16, on a GPU."))

@@ -55,18 +55,18 @@ assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
 
 class Flash final : public assay::Attention {
  public:
-  static std::vector<std::string> devices() { return {"cuda"}; }
-
   bool grouped() const override { return true; }
   bool windowed() const override { return true; }
   bool differentiable() const override { return false; }
 
   std::optional<std::string> unsupported(const AttentionInputs& in) const override {
-    if (!in.q.is_cuda()) return "it needs a CUDA device";
+    if (!in.q.is_cuda()) {
+      return "it needs a GPU of compute capability 9.0; LibTorch's is flash_libtorch";
+    }
     const auto* device = at::cuda::getDeviceProperties(in.q.get_device());
     if (device->major != 9 || device->minor != 0) {
       return "it needs a GPU of compute capability 9.0, not " + std::to_string(device->major) +
-             "." + std::to_string(device->minor);
+             "." + std::to_string(device->minor) + "; LibTorch's is flash_libtorch";
     }
     if (in.q.scalar_type() != at::kHalf && in.q.scalar_type() != at::kBFloat16) {
       return std::string("it takes fp16 and bf16, not ") + c10::toString(in.q.scalar_type());
@@ -112,5 +112,4 @@ class Flash final : public assay::Attention {
 
 }  // namespace
 
-ASSAY_PLUGIN(Flash, "flash_hopper",
-             "FlashAttention in CUDA C++ for Hopper: fp16 and bf16, forward alone.")
+ASSAY_PLUGIN(Flash, "flash", "FlashAttention in CUDA C++ for Hopper: fp16 and bf16, forward alone.")
