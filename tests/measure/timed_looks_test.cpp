@@ -1,5 +1,7 @@
 #include "worker/case/timed_looks.h"
 
+#include "worker/case/end_to_end.h"
+
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -7,6 +9,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace assay::worker {
 namespace {
@@ -16,11 +19,15 @@ using ::testing::HasSubstr;
 // y = 2 x, with a fault.
 class Doubling final : public ProgramBoundary {
  public:
-  enum class Fault { none, remembers, overwrites, aliases, leaves_out };
+  enum class Fault { none, remembers, overwrites, aliases, leaves_out, works_when_read };
   explicit Doubling(Fault fault) : fault_(fault) {}
 
   Status before(const std::string&) noexcept override { return {}; }
   Status run(const std::string&) noexcept override {
+    if (fault_ == Fault::works_when_read) {
+      unread_ = true;
+      return {};
+    }
     if (fault_ == Fault::remembers && y_.defined()) {
       y_ = kept_.clone();
       return {};
@@ -38,6 +45,9 @@ class Doubling final : public ProgramBoundary {
   Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
   Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
+    if (std::exchange(unread_, false)) {
+      for (int i = 0; i < 200; ++i) y_ = x_ * 2;
+    }
     if (y_.defined()) tensors = {{"y", y_}};
     return {};
   }
@@ -59,6 +69,7 @@ class Doubling final : public ProgramBoundary {
 
  private:
   Fault fault_;
+  bool unread_ = false;
   at::Tensor x_ = at::randn({200, 300});
   at::Tensor y_, kept_;
 };
@@ -94,6 +105,23 @@ TEST(TimedLooks, TellHonestWorkFromWhatIsNone) {
                 HasSubstr("y shares memory with the input x"));
     EXPECT_THAT(found(Fault::leaves_out, integrity).reason, HasSubstr("y holds NaN"));
   }
+}
+
+Status end_to_end(Fault fault, double sample_s) {
+  Doubling program(fault);
+  InputRenewal renewal(program, "forward", 77, Integrity::fast);
+  const std::string pass = "forward";
+  measure::Call call{[] {}, [&] { throw_unless_ok(program.run(pass)); }};
+  const Status status = agrees_with(sample_s, {call, program, renewal, pass, at::kCPU});
+  EXPECT_TRUE(renewal.unchanged().ok());
+  return status;
+}
+
+TEST(EndToEnd, WorkThatIsDoneWhenOutputsAreReadIsInTheTime) {
+  constexpr double much_s = 10, nothing_s = 1e-9;
+  EXPECT_TRUE(end_to_end(Fault::works_when_read, much_s).ok());
+  EXPECT_THAT(end_to_end(Fault::works_when_read, nothing_s).reason,
+              HasSubstr("until its outputs are read it takes"));
 }
 
 // x = 2 x in place, for contents that it renews itself; or nothing.

@@ -14,7 +14,9 @@
 #include "measure/host_time.h"
 #include "measure/memory.h"
 #include "measure/samples_range.h"
+#include "statistics/quantiles.h"
 #include "timing/sampling.h"
+#include "worker/case/end_to_end.h"
 #include "worker/case/output_check.h"
 #include "worker/case/pass_phases.h"
 #include "worker/case/pass_programs.h"
@@ -280,6 +282,12 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const double other_streams_s = measure::other_streams_s(context.device);
   refuse_work_after_a_call(what.state.work_after_a_call());
   stopwatch.conclude();
+  if (context.group.size == 1 && settings.warmup > 0 && what.renewal.renews() &&
+      settings.samples_in_reading == 0) {
+    looks.note(agrees_with(
+        statistics::median(taken.samples_s) / settings.calls_per_sample,
+        {programs.calls().front(), what.program, what.renewal, what.pass, context.device}));
+  }
   if (what.renewal.renews()) {
     clock->call(clock->last());  // with the inputs as they were built
   } else {
