@@ -18,7 +18,7 @@ bool is_same(const Operation& mine, const Operation& textbook) {
 }
 
 void select_products(Ops& ops, const Shared& shared) {
-  const Products products(shared.product, shared.copies, shared.beside);
+  const Products products(shared.product, shared.copies);
   ops.linear = [products, others = ops.linear](const at::Tensor& x, const at::Tensor& weight) {
     return Products::takes(x, {weight}) ? products(x, {weight}).front() : others(x, weight);
   };
@@ -84,10 +84,8 @@ void select(Ops& ops, const Pinned& pinned, const Shared& shared) {
     };
   }
   if (is_same(ops.embedding, textbook.embedding)) {
-    ops.embedding = [others = ops.embedding, beside = shared.beside](const at::Tensor& tokens,
-                                                                     const at::Tensor& table) {
-      return takes_embedding(tokens, table) ? embedded(tokens, table, beside)
-                                            : others(tokens, table);
+    ops.embedding = [others = ops.embedding](const at::Tensor& tokens, const at::Tensor& table) {
+      return takes_embedding(tokens, table) ? embedded(tokens, table) : others(tokens, table);
     };
   }
   if (is_same(ops.loss, textbook.loss)) {

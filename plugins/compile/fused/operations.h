@@ -12,7 +12,6 @@ namespace assay::fused {
 struct Shared {
   std::shared_ptr<MatrixProduct> product = std::make_shared<MatrixProduct>();
   std::shared_ptr<WeightCopies> copies = std::make_shared<WeightCopies>();
-  std::shared_ptr<Beside> beside = std::make_shared<Beside>();
 };
 
 // Puts own kernels in the place of what a model has beside attention: of the norm where it is not

@@ -3,8 +3,9 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <assay/ops.h>
-#include <torch/csrc/autograd/functions/accumulate_grad.h>
+#include <c10/cuda/CUDAStream.h>
 
+#include "compile/fused_parts/copy_rows_kernel.h"
 #include "compile/fused_parts/node.h"
 
 namespace assay::fused {
@@ -19,28 +20,16 @@ at::Tensor weight_in(const std::vector<at::Tensor>& weights, at::ScalarType dtyp
   return weights.size() == 1 ? weights.front().detach() : joined(weights);
 }
 
-// Whether a gradient that autograd brings there is only kept.
-bool only_keeps(const torch::autograd::Edge& edge) {
-  const auto* end = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge.function.get());
-  return end != nullptr && !at::GradMode::is_enabled() && !end->variable.grad().defined() &&
-         torch::autograd::impl::hooks(end->variable).empty() &&
-         torch::autograd::impl::post_acc_grad_hooks(end->variable) == nullptr;
-}
-
-}  // namespace
-
 class ProductNode final : public torch::autograd::Node {
  public:
   ProductNode(const at::Tensor& x, const std::vector<at::Tensor>& weights, const at::Tensor& weight,
-              std::shared_ptr<GradientPlaces> places, std::shared_ptr<MatrixProduct> product,
-              std::shared_ptr<Beside> beside)
+              std::shared_ptr<GradientPlaces> places, std::shared_ptr<MatrixProduct> product)
       : Node(edges(x, weights)),
         x_(x.detach()),
         weight_(weight),
         options_(weights.front().options().requires_grad(false)),
         places_(std::move(places)),
-        product_(std::move(product)),
-        beside_(std::move(beside)) {
+        product_(std::move(product)) {
     for (const at::Tensor& each : weights) rows_.push_back(each.size(0));
   }
 
@@ -54,7 +43,7 @@ class ProductNode final : public torch::autograd::Node {
     const at::Tensor dout = places_->gathered(gradients);
     gradients.clear();
     places_->drop();
-    if (wants_weights()) add_weights(dout, results);  // first: it may run beside the other
+    if (wants_weights()) add_weights(dout, results);
     if (task_should_compute_output(0)) {
       const at::Tensor dx = at::empty(x_.sizes(), x_.options());
       (*product_)(dx.view({-1, dx.size(-1)}), dout, weight_);
@@ -66,7 +55,6 @@ class ProductNode final : public torch::autograd::Node {
   void release_variables() override { x_ = weight_ = at::Tensor(); }
   std::string name() const override { return "FusedProductsBackward"; }
   const std::shared_ptr<GradientPlaces>& places() const { return places_; }
-  void has_company() { is_alone_ = false; }
 
  private:
   static torch::autograd::edge_list edges(const at::Tensor& x,
@@ -83,25 +71,10 @@ class ProductNode final : public torch::autograd::Node {
     return false;
   }
 
-  bool can_wait() const {
-    bool waits = is_alone_;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      waits = waits && (!task_should_compute_output(i + 1) || only_keeps(next_edge(i + 1)));
-    }
-    return waits;
-  }
-
   // Those of frozen weights are computed with the others and left out.
   void add_weights(const at::Tensor& dout, variable_list& results) const {
     const at::Tensor dweight = at::empty({weight_.size(0), weight_.size(1)}, options_);
-    const at::Tensor x = as_rows(x_);
-    const auto compute = [&] { (*product_)(dweight, dout.t(), x); };
-    if (can_wait()) {
-      beside_->run(compute, {dweight, dout, x});
-    } else {
-      beside_->join();
-      compute();
-    }
+    (*product_)(dweight, dout.t(), as_rows(x_));
     std::int64_t row = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const at::Tensor own = dweight.narrow(0, row, rows_[i]);
@@ -115,22 +88,20 @@ class ProductNode final : public torch::autograd::Node {
   std::vector<std::int64_t> rows_;
   std::shared_ptr<GradientPlaces> places_;
   std::shared_ptr<MatrixProduct> product_;
-  std::shared_ptr<Beside> beside_;
-  bool is_alone_ = true;  // no other use of a weight has a graph
 };
 
-namespace {
-
-// Gradients of two uses of a weight are summed on the way.
-void note_uses(const std::shared_ptr<ProductNode>& node, const std::vector<at::Tensor>& weights,
-               ProductUses& uses) {
-  for (const at::Tensor& weight : weights) {
-    std::weak_ptr<ProductNode>& last = uses[weight.unsafeGetTensorImpl()];
-    if (const auto other = last.lock()) {
-      other->has_company();
-      node->has_company();
-    }
-    last = node;
+// Of one dtype.
+void copy_rows(const at::Tensor& from, const at::Tensor& to) {
+  const CopyRows call{.rows = from.size(0),
+                      .bytes = from.size(1) * from.element_size(),
+                      .from = data_of(from),
+                      .from_stride = from.stride(0) * from.element_size(),
+                      .to = data_of(to),
+                      .to_stride = to.stride(0) * to.element_size()};
+  if (can_launch(call)) {
+    launch(call, c10::cuda::getCurrentCUDAStream());
+  } else {
+    to.copy_(from);
   }
 }
 
@@ -183,7 +154,7 @@ at::Tensor GradientPlaces::gathered(const std::vector<at::Tensor>& gradients) {
     if (!gradients[i].defined()) {
       to.zero_();
     } else if (gradients[i].const_data_ptr() != to.const_data_ptr()) {
-      to.copy_(gradients[i]);
+      copy_rows(as_rows(gradients[i]), to.view({-1, widths_[i]}));
     }
   }
   return memory_.view({-1, total_});
@@ -246,8 +217,7 @@ std::vector<at::Tensor> Products::operator()(const at::Tensor& in,
   std::shared_ptr<ProductNode> node;
   if (graph) {
     auto places = std::make_shared<GradientPlaces>(sizes, widths, x.options().requires_grad(false));
-    node = std::make_shared<ProductNode>(x, weights, weight, std::move(places), product_, beside_);
-    note_uses(node, weights, *uses_);
+    node = std::make_shared<ProductNode>(x, weights, weight, std::move(places), product_);
   }
   sizes.push_back(weight.size(0));
   const at::Tensor all = at::empty(sizes, x.options());

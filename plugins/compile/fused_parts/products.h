@@ -3,10 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
-#include "compile/fused_parts/beside.h"
 #include "compile/fused_parts/matrix_product.h"
 #include "compile/fused_parts/weight_copies.h"
 
@@ -45,19 +43,13 @@ struct GradientPlace {
 };
 GradientPlace claimed_place(const at::Tensor& x);
 
-class ProductNode;
-// By weight its last use, as long as there is a graph of it.
-using ProductUses = std::unordered_map<const c10::TensorImpl*, std::weak_ptr<ProductNode>>;
-
 // The products of one x [..., in] with several weights [out_i, in], as one product; results are
 // views of one tensor. Backward, dx and the gradients of all weights are one product each, the
-// latter written in the weights' own dtype and, where nothing reads them before the backward ends,
-// beside what follows.
+// latter written in the weights' own dtype.
 class Products {
  public:
-  Products(std::shared_ptr<MatrixProduct> product, std::shared_ptr<WeightCopies> copies,
-           std::shared_ptr<Beside> beside)
-      : product_(std::move(product)), copies_(std::move(copies)), beside_(std::move(beside)) {}
+  Products(std::shared_ptr<MatrixProduct> product, std::shared_ptr<WeightCopies> copies)
+      : product_(std::move(product)), copies_(std::move(copies)) {}
 
   // Whether one product can take them, now.
   static bool takes(const at::Tensor& x, const std::vector<at::Tensor>& weights);
@@ -67,8 +59,6 @@ class Products {
  private:
   std::shared_ptr<MatrixProduct> product_;
   std::shared_ptr<WeightCopies> copies_;
-  std::shared_ptr<Beside> beside_;
-  std::shared_ptr<ProductUses> uses_ = std::make_shared<ProductUses>();
 };
 
 // The dtype of products of such an x: autocast's where it is on.

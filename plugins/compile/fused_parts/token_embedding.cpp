@@ -13,18 +13,16 @@ namespace {
 
 class EmbeddingNode final : public torch::autograd::Node {
  public:
-  EmbeddingNode(const at::Tensor& tokens, const at::Tensor& table, std::shared_ptr<Beside> beside)
+  EmbeddingNode(const at::Tensor& tokens, const at::Tensor& table)
       : Node(edges_to({table})),
         tokens_(tokens.contiguous()),
         sizes_(table.sizes().vec()),
-        options_(table.options().requires_grad(false)),
-        beside_(std::move(beside)) {}
+        options_(table.options().requires_grad(false)) {}
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
     TORCH_CHECK(tokens_.defined(), torch::autograd::ERR_BACKWARD_TWICE);
     if (!gradients[0].defined()) return {at::Tensor()};
     const c10::cuda::CUDAGuard device(tokens_.device());
-    beside_->join();
     const at::Tensor dout = as_rows(gradients[0]);
     const at::Tensor dtable = at::zeros(sizes_, options_);
     launch(EmbeddingBackward{.dtype = dtype_of(dtable),
@@ -45,7 +43,6 @@ class EmbeddingNode final : public torch::autograd::Node {
   at::Tensor tokens_;
   std::vector<std::int64_t> sizes_;
   at::TensorOptions options_;
-  std::shared_ptr<Beside> beside_;
 };
 
 }  // namespace
@@ -56,10 +53,9 @@ bool takes_embedding(const at::Tensor& tokens, const at::Tensor& table) {
          tokens.numel() > 0 && tokens.numel() <= most_tokens && table.size(1) > 0;
 }
 
-at::Tensor embedded(const at::Tensor& tokens, const at::Tensor& table,
-                    const std::shared_ptr<Beside>& beside) {
+at::Tensor embedded(const at::Tensor& tokens, const at::Tensor& table) {
   std::shared_ptr<torch::autograd::Node> node;
-  if (wants_graph({table})) node = std::make_shared<EmbeddingNode>(tokens, table, beside);
+  if (wants_graph({table})) node = std::make_shared<EmbeddingNode>(tokens, table);
   const at::NoGradGuard no_graph;
   return result_of(node, at::embedding(table.detach(), tokens));
 }
