@@ -199,6 +199,29 @@ TEST_P(GpuFusedOperations, NormAndResidual) {
   }
 }
 
+// Memory that begins between multiples of 16 bytes.
+TEST_P(GpuFusedOperations, RowsAnywhereInMemory) {
+  constexpr std::int64_t rows = 3;
+  for (const std::int64_t columns : {8, 1000, 4608}) {
+    const auto moved = [columns](const at::Tensor& leaf) {
+      return leaf.narrow(0, 1, rows * columns).view({rows, columns});
+    };
+    const auto drawn = [&](std::uint64_t seed) { return drawn_normal({rows * columns + 1}, seed); };
+    compare(std::to_string(columns) + " columns",
+            [&](const Ops& ops, const Tensors& in) {
+              const auto weight = in[2].narrow(0, 1, columns);
+              auto [sum, out] = ops.add_norm(moved(in[0]), {moved(in[1]), weight, {}, 1e-5});
+              return Tensors{sum, ops.swiglu(moved(in[3]), moved(in[1])), out};
+            },
+            {drawn(30), drawn(31), drawn_normal({columns + 1}, 32), drawn(33)},
+            {GetParam().dtype, narrow(), GetParam().dtype, narrow()});
+    compare(
+        std::to_string(columns) + " classes",
+        [&](const Ops& ops, const Tensors& in) { return Tensors{ops.loss(moved(in[0]), in[1])}; },
+        {drawn(34), at::arange(rows, at::kLong)}, {narrow(), at::kLong});
+  }
+}
+
 // Two heads of q for one of k and v; an x of another dtype than the products'.
 TEST_P(GpuFusedOperations, Products) {
   for (const auto& [in_columns, width] :

@@ -18,15 +18,22 @@ at::ScalarType norm_output(at::ScalarType stream, const at::Tensor& x) {
   return stream == at::kFloat ? product_dtype(x) : stream;
 }
 
+// Without gaps and from a multiple of 16 bytes on: wide rows need it.
+at::Tensor as_kernels_read(const at::Tensor& tensor) {
+  const at::Tensor whole = tensor.detach().contiguous();
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(whole.const_data_ptr()) % 16 == 0;
+  return is_aligned ? whole : whole.clone();
+}
+
 struct Normed {
   at::Tensor sum, out, scale;
 };
 
 // residual may be undefined.
 Normed normed(const at::Tensor& residual, const NormInputs& in) {
-  const at::Tensor x = (residual.defined() ? residual : in.x).detach().contiguous();
-  const at::Tensor addend = residual.defined() ? in.x.detach().contiguous() : at::Tensor();
-  const at::Tensor weight = in.weight.detach().contiguous();
+  const at::Tensor x = as_kernels_read(residual.defined() ? residual : in.x);
+  const at::Tensor addend = residual.defined() ? as_kernels_read(in.x) : at::Tensor();
+  const at::Tensor weight = as_kernels_read(in.weight);
   const auto columns = x.size(-1);
   const auto products = norm_output(x.scalar_type(), in.x);
   const at::TensorOptions options = x.options();
@@ -62,9 +69,9 @@ struct Kept {
 // dsum: from elsewhere, may be undefined, as may dout.
 Gradients gradients_of(const Kept& kept, const at::Tensor& dsum, const at::Tensor& dout) {
   const at::Tensor& x = kept.x;
-  const at::Tensor aside = dsum.defined() ? dsum.contiguous() : at::Tensor();
+  const at::Tensor aside = dsum.defined() ? as_kernels_read(dsum) : at::Tensor();
   if (!dout.defined()) return {aside, aside.to(kept.products), {}};
-  const at::Tensor upstream = dout.contiguous(), weight = kept.weight.contiguous();
+  const at::Tensor upstream = as_kernels_read(dout), weight = as_kernels_read(kept.weight);
   const auto rows = kept.scale.size(0), columns = x.size(-1);
   const bool narrows = kept.adds && kept.products != x.scalar_type();
   Gradients made;
