@@ -128,8 +128,10 @@ TEST_P(GpuCapture, TrainsAsEagerDoes) {
     const bool eager = compile == "eager";
     losses[eager ? 0 : 1] = train(tested, eager ? warmup_steps : 0, 5);
   }
+  // Own kernels round less often than 16-bit operations one by one.
+  const double tolerance = captured == "fused_graph" && precision != "fp32" ? 5e-3 : 1e-4;
   for (std::size_t i = 0; i < 5; ++i) {
-    EXPECT_NEAR(losses[1][i], losses[0][i], 1e-4 * losses[0][i]) << "step " << i;
+    EXPECT_NEAR(losses[1][i], losses[0][i], tolerance * losses[0][i]) << "step " << i;
   }
   EXPECT_LT(losses[0].back(), losses[0].front());
 }

@@ -1,20 +1,27 @@
 #include <assay/compile.h>
 
-#include "adamw.h"
 #include "compile/parts/captured_step.h"
+#include "operations.h"
 
 namespace {
 
-// No kind of plugin names the optimizer, so no experiment pins it.
 class OwnKernels : public assay::Compile {
  public:
   static std::vector<std::string> devices() { return {"cuda"}; }
 
-  void select(assay::Ops& ops, const assay::Pinned&) override {
-    ops.optimizer = [others = ops.optimizer](const assay::OptimizerInputs& in) {
-      assay::fused::adamw(in, others);
-    };
+  void select(assay::Ops& ops, const assay::Pinned& pinned) override {
+    assay::fused::select(ops, pinned, shared_);
   }
+
+ protected:
+  assay::fused::WeightCopies& copies() { return *shared_.copies; }
+  // Those whose weights were changed since, ahead of a call that would not notice.
+  std::function<void()> refreshing() const {
+    return [copies = shared_.copies] { copies->refresh(); };
+  }
+
+ private:
+  assay::fused::Shared shared_;
 };
 
 class Fused final : public OwnKernels {
@@ -22,6 +29,7 @@ class Fused final : public OwnKernels {
   assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
     if (!context.device.is_cuda()) throw assay::Unsupported("fused needs a CUDA device");
+    copies().keep(assay::fused::can_keep_copies(context));
     return {[program, pass] { program.before(pass); }, [program, pass] { program.run(pass); }};
   }
 };
@@ -30,15 +38,26 @@ class FusedGraph final : public OwnKernels {
  public:
   assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
-    return assay::compile::captured_step(program, pass, context, "fused_graph");
+    if (context.device.is_cuda()) copies().keep(assay::fused::can_keep_copies(context));
+    auto step = assay::compile::captured_step(program, pass, context, "fused_graph");
+    return {[refresh = refreshing(), before = std::move(step.before)] {
+              refresh();
+              before();
+            },
+            std::move(step.run)};
   }
 };
 
 }  // namespace
 
 ASSAY_PLUGINS(
-    assay::plugin<Fused>(
-        "fused", "Own AdamW that writes 16-bit copies in the same pass; the rest as eager."),
+    assay::plugin<Fused>("fused",
+                         "Own kernels around a model's products: RMSNorm with the residual (where "
+                         "the experiment names no norm), RoPE, SwiGLU, embedding, cross-entropy, "
+                         "AdamW. One product for q, k and v and one for gate and up, by cuBLASLt's "
+                         "fastest algorithm for 16 bit. Attention is the experiment's; GELU and "
+                         "what a kernel does not take are LibTorch's. Under autocast one rank "
+                         "keeps 16-bit copies of the weights from call to call, written by AdamW's "
+                         "pass: a step without an optimizer finds them in place."),
     assay::plugin<FusedGraph>("fused_graph",
-                              "Own AdamW that writes 16-bit copies in the same pass; the step "
-                              "captured as by cuda_graph."))
+                              "The same as fused; the step captured as by cuda_graph."))

@@ -1,0 +1,76 @@
+#include "compile/fused_parts/activation.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "compile/fused_parts/node.h"
+#include "compile/fused_parts/swiglu_kernel.h"
+
+namespace assay::fused {
+
+namespace {
+
+class SwigluNode final : public torch::autograd::Node {
+ public:
+  SwigluNode(const at::Tensor& gate, const at::Tensor& up)
+      : Node(edges_to({gate, up})), gate_(gate.detach()), up_(up.detach()) {}
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    TORCH_CHECK(gate_.defined(), torch::autograd::ERR_BACKWARD_TWICE);
+    if (!gradients[0].defined()) return {at::Tensor(), at::Tensor()};
+    const c10::cuda::CUDAGuard device(gate_.device());
+    const at::Tensor gate = as_rows(gate_), up = as_rows(up_), dout = as_rows(gradients[0]);
+    const auto columns = gate.size(1);
+    const at::Tensor both = at::empty({gate.size(0), 2 * columns}, gate.options());
+    const at::Tensor dgate = both.narrow(1, 0, columns), dup = both.narrow(1, columns, columns);
+    launch(SwigluBackward{.dtype = dtype_of(gate),
+                          .rows = gate.size(0),
+                          .columns = static_cast<int>(columns),
+                          .gate = data_of(gate),
+                          .up = data_of(up),
+                          .dout = data_of(dout),
+                          .gate_stride = gate.stride(0),
+                          .up_stride = up.stride(0),
+                          .dout_stride = dout.stride(0),
+                          .dgate = data_of(dgate),
+                          .dup = data_of(dup),
+                          .gradient_stride = both.stride(0)},
+           c10::cuda::getCurrentCUDAStream());
+    return {dgate.view(gate_.sizes()), dup.view(up_.sizes())};
+  }
+
+  void release_variables() override { gate_ = up_ = at::Tensor(); }
+  std::string name() const override { return "FusedSwigluBackward"; }
+
+ private:
+  at::Tensor gate_, up_;
+};
+
+}  // namespace
+
+bool takes_swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  return gate.is_cuda() && gate.dim() > 0 && is_taken(gate.scalar_type()) &&
+         up.device() == gate.device() && up.scalar_type() == gate.scalar_type() &&
+         up.sizes() == gate.sizes();
+}
+
+at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  std::shared_ptr<torch::autograd::Node> node;
+  if (wants_graph({gate, up})) node = std::make_shared<SwigluNode>(gate, up);
+  const at::NoGradGuard no_graph;
+  const c10::cuda::CUDAGuard device(gate.device());
+  const at::Tensor gates = as_rows(gate.detach()), ups = as_rows(up.detach());
+  const at::Tensor out = at::empty(gate.sizes(), gate.options());
+  launch(SwigluForward{.dtype = dtype_of(gate),
+                       .rows = gates.size(0),
+                       .columns = static_cast<int>(gates.size(1)),
+                       .gate = data_of(gates),
+                       .up = data_of(ups),
+                       .gate_stride = gates.stride(0),
+                       .up_stride = ups.stride(0),
+                       .out = data_of(out)},
+         c10::cuda::getCurrentCUDAStream());
+  return result_of(node, out);
+}
+
+}  // namespace assay::fused

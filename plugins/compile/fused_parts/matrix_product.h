@@ -1,0 +1,32 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <cublasLt.h>
+
+#include <array>
+#include <map>
+#include <optional>
+
+namespace assay::fused {
+
+// Matrix products by cuBLASLt where both matrices have 16 bits an element, by LibTorch otherwise.
+// cuBLASLt accumulates in fp32 and writes fp32 or the matrices' dtype. Of the algorithms that it
+// proposes for a shape the fastest is taken: the first product of a shape outside of a capture
+// times them, which waits for the device.
+class MatrixProduct {
+ public:
+  // out: [m, n] contiguous, a: [m, k], b: [k, n]; of a and b one of the strides is 1. Records no
+  // graph and ignores autocast.
+  void operator()(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
+
+ private:
+  using Shape = std::array<std::int64_t, 11>;
+  struct Choice {
+    std::optional<cublasLtMatmulAlgo_t> algorithm;  // none: LibTorch's product
+    bool is_timed = false;
+  };
+
+  std::map<Shape, Choice> choices_;
+};
+
+}  // namespace assay::fused

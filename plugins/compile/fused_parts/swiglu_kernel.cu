@@ -1,0 +1,95 @@
+#include "compile/fused_parts/swiglu_kernel.h"
+
+#include <c10/cuda/CUDAException.h>
+
+#include "compile/fused_parts/values.cuh"
+
+namespace assay::fused {
+
+namespace {
+
+constexpr int swiglu_threads = 128;
+
+__device__ float sigmoid(float x) { return 1 / (1 + __expf(-x)); }
+
+// A block for each row.
+template <class Scalar, int count>
+__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_forward(const SwigluForward of) {
+  const std::int64_t row = blockIdx.x;
+  const auto* gates = static_cast<const Scalar*>(of.gate) + row * of.gate_stride;
+  const auto* ups = static_cast<const Scalar*>(of.up) + row * of.up_stride;
+  auto* outs = static_cast<Scalar*>(of.out) + row * of.columns;
+  for (int i = static_cast<int>(threadIdx.x) * count; i < of.columns; i += swiglu_threads * count) {
+    float gate[count], up[count], out[count];
+    load(gate, gates + i);
+    load(up, ups + i);
+#pragma unroll
+    for (int k = 0; k < count; ++k) out[k] = gate[k] * sigmoid(gate[k]) * up[k];
+    store(outs + i, out);
+  }
+}
+
+template <class Scalar, int count>
+__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_backward(const SwigluBackward of) {
+  const std::int64_t row = blockIdx.x;
+  const auto* gates = static_cast<const Scalar*>(of.gate) + row * of.gate_stride;
+  const auto* ups = static_cast<const Scalar*>(of.up) + row * of.up_stride;
+  const auto* douts = static_cast<const Scalar*>(of.dout) + row * of.dout_stride;
+  auto* dgates = static_cast<Scalar*>(of.dgate) + row * of.gradient_stride;
+  auto* dups = static_cast<Scalar*>(of.dup) + row * of.gradient_stride;
+  for (int i = static_cast<int>(threadIdx.x) * count; i < of.columns; i += swiglu_threads * count) {
+    float gate[count], up[count], dout[count], dgate[count], dup[count];
+    load(gate, gates + i);
+    load(up, ups + i);
+    load(dout, douts + i);
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      const float s = sigmoid(gate[k]);
+      dup[k] = dout[k] * gate[k] * s;
+      dgate[k] = dout[k] * up[k] * s * (1 + gate[k] * (1 - s));
+    }
+    store(dgates + i, dgate);
+    store(dups + i, dup);
+  }
+}
+
+}  // namespace
+
+void launch(const SwigluForward& call, cudaStream_t stream) {
+  if (call.rows == 0 || call.columns == 0) return;
+  const bool wide =
+      call.columns % wide_access == 0 && is_wide(call.gate, call.gate_stride, call.dtype) &&
+      is_wide(call.up, call.up_stride, call.dtype) && is_wide(call.out, call.columns, call.dtype);
+  const auto blocks = static_cast<unsigned>(call.rows);
+  with_scalar(call.dtype, [&](auto scalar) {
+    using Scalar = decltype(scalar);
+    if (wide) {
+      fused_swiglu_forward<Scalar, wide_access><<<blocks, swiglu_threads, 0, stream>>>(call);
+    } else {
+      fused_swiglu_forward<Scalar, 1><<<blocks, swiglu_threads, 0, stream>>>(call);
+    }
+  });
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+void launch(const SwigluBackward& call, cudaStream_t stream) {
+  if (call.rows == 0 || call.columns == 0) return;
+  const bool wide = call.columns % wide_access == 0 &&
+                    is_wide(call.gate, call.gate_stride, call.dtype) &&
+                    is_wide(call.up, call.up_stride, call.dtype) &&
+                    is_wide(call.dout, call.dout_stride, call.dtype) &&
+                    is_wide(call.dgate, call.gradient_stride, call.dtype) &&
+                    is_wide(call.dup, call.gradient_stride, call.dtype);
+  const auto blocks = static_cast<unsigned>(call.rows);
+  with_scalar(call.dtype, [&](auto scalar) {
+    using Scalar = decltype(scalar);
+    if (wide) {
+      fused_swiglu_backward<Scalar, wide_access><<<blocks, swiglu_threads, 0, stream>>>(call);
+    } else {
+      fused_swiglu_backward<Scalar, 1><<<blocks, swiglu_threads, 0, stream>>>(call);
+    }
+  });
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+}  // namespace assay::fused

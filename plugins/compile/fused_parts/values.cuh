@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "compile/fused_parts/dtype.h"
+
+// How kernels read and write elements of any dtype, and go from dtypes to template arguments.
+namespace assay::fused {
+
+// Elements that a thread takes together where addresses, strides and columns allow it.
+constexpr int wide_access = 8;
+
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ inline float to_float(__half x) { return __half2float(x); }
+
+template <class Scalar>
+__device__ Scalar from_float(float x) {
+  if constexpr (sizeof(Scalar) == sizeof(float)) {
+    return x;
+  } else {
+    return static_cast<Scalar>(x);
+  }
+}
+
+template <class Scalar, int count>
+struct alignas(count * sizeof(Scalar) < 16 ? count * sizeof(Scalar) : 16) Pack {
+  Scalar at[count];
+};
+
+template <class Scalar, int count>
+__device__ void load(float (&to)[count], const Scalar* from) {
+  const auto pack = *reinterpret_cast<const Pack<Scalar, count>*>(from);
+#pragma unroll
+  for (int i = 0; i < count; ++i) to[i] = to_float(pack.at[i]);
+}
+
+template <class Scalar, int count>
+__device__ void store(Scalar* to, const float (&from)[count]) {
+  Pack<Scalar, count> pack;
+#pragma unroll
+  for (int i = 0; i < count; ++i) pack.at[i] = from_float<Scalar>(from[i]);
+  *reinterpret_cast<Pack<Scalar, count>*>(to) = pack;
+}
+
+// Calls call(Scalar()) for the dtype.
+template <class Call>
+void with_scalar(Dtype dtype, const Call& call) {
+  if (dtype == Dtype::bf16) {
+    call(__nv_bfloat16());
+  } else if (dtype == Dtype::fp16) {
+    call(__half());
+  } else {
+    call(float());
+  }
+}
+
+inline bool is_wide(const void* data, std::int64_t stride, Dtype dtype) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride * bytes_of(dtype) % 16 == 0;
+}
+
+// In every thread of a block of whole warps the sum over the block. `shared` holds a value a warp;
+// two calls in a row need two of them.
+__device__ inline float sum_over(float value, float* shared) {
+  constexpr int warp = 32;
+  for (int step = warp / 2; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread % warp == 0) shared[thread / warp] = value;
+  __syncthreads();
+  const int warps = static_cast<int>(blockDim.x) / warp;
+  value = thread % warp < warps ? shared[thread % warp] : 0;
+  for (int step = warp / 2; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+  return value;
+}
+
+}  // namespace assay::fused

@@ -1,0 +1,146 @@
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <assay/reference.h>
+
+#include "conformance/tiny_model.h"
+#include "device.h"
+#include "plugins/support.h"
+
+namespace assay {
+namespace {
+
+struct Trained {
+  std::string architecture, precision, compile;
+};
+
+void PrintTo(const Trained& trained, std::ostream* stream) {
+  *stream << trained.architecture << ", " << trained.precision << ", " << trained.compile;
+}
+
+class GpuFusedStep : public testing::TestWithParam<Trained> {
+ protected:
+  void SetUp() override {
+    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
+#ifndef ASSAY_TEST_KERNELS
+    GTEST_SKIP() << "built without nvcc: there is no fused";
+#endif
+  }
+};
+
+struct TrainedSteps {
+  std::vector<double> losses;
+  std::vector<std::vector<at::Tensor>> gradients;  // of each step, float64
+};
+
+// Attention, norm and all else from the plugins; a captured variant trains three steps first.
+TrainedSteps trained(const Trained& of, int skipped, int steps) {
+  auto tested = test::make_case({"model_step", "naive", "rmsnorm", of.precision, of.compile}, cuda);
+  throw_unless_ok(tested.compile->select(tested.context.ops, {}));
+  test::set_model(tested.context, of.architecture, 4, 64, 256, 512, 3, 4);
+  const auto program = test::build(tested);
+  GuardedStep step;
+  throw_unless_ok(tested.compile->prepare(*program, "train_step", tested.context, step));
+  TrainedSteps made;
+  for (int i = 0; i < skipped + steps; ++i) {
+    throw_unless_ok(step.before());
+    throw_unless_ok(step.run());
+    if (i < skipped) continue;
+    std::vector<NamedTensor> outputs;
+    throw_unless_ok(program->outputs("train_step", outputs));
+    made.gradients.emplace_back();
+    for (const auto& [name, tensor] : outputs) {
+      if (name == "loss") made.losses.push_back(tensor.item<double>());
+      if (name.starts_with("grad.")) made.gradients.back().push_back(tensor.to(at::kDouble));
+    }
+  }
+  return made;
+}
+
+double apart(const std::vector<at::Tensor>& values, const std::vector<at::Tensor>& right) {
+  double squares = 0, whole = 0;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    squares += (values[i] - right[i]).square().sum().item<double>();
+    whole += right[i].square().sum().item<double>();
+  }
+  return std::sqrt(squares / whole);
+}
+
+// Eager with the same precision tells how far its rounding takes a training run from fp32.
+TEST_P(GpuFusedStep, TwentyStepsFollowEagerFp32) {
+  constexpr int steps = 20, warmup_steps = 3;
+  const auto& [architecture, precision, compile] = GetParam();
+  const bool captures = compile == "fused_graph";
+  const auto mine = trained(GetParam(), captures ? 0 : warmup_steps, steps);
+  const auto right = trained({architecture, "fp32", "eager"}, warmup_steps, steps);
+  const auto usual = trained({architecture, precision, "eager"}, warmup_steps, steps);
+  const double tolerance = precision == "fp32" ? 1e-4 : 2e-2;
+  // AdamW's first steps follow the signs of gradients, so that a last bit of one grows.
+  const double of_gradients = precision == "fp32" ? 20 * tolerance : tolerance;
+  for (int i = 0; i < steps; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    EXPECT_NEAR(mine.losses[at], right.losses[at], tolerance * right.losses[at]) << "step " << i;
+    ASSERT_EQ(mine.gradients[at].size(), right.gradients[at].size());
+    EXPECT_LE(apart(mine.gradients[at], right.gradients[at]),
+              1.5 * apart(usual.gradients[at], right.gradients[at]) + of_gradients)
+        << "step " << i;
+  }
+  EXPECT_LT(mine.losses.back(), mine.losses.front());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , GpuFusedStep,
+    testing::Values(Trained{"swiglu", "fp32", "fused"}, Trained{"swiglu", "bf16", "fused"},
+                    Trained{"swiglu", "bf16", "fused_graph"},
+                    Trained{"gelu", "bf16", "fused_graph"}, Trained{"gelu", "fp32", "fused_graph"}),
+    [](const testing::TestParamInfo<Trained>& tested) {
+      return tested.param.architecture + "_" + tested.param.precision + "_" + tested.param.compile;
+    });
+
+class GpuFusedCopies : public GpuFusedStep {};
+
+// A forward with the current parameters, whoever has changed them since the last: the test, an
+// optimizer of tensor operations or that of the variant.
+TEST_P(GpuFusedCopies, FollowTheWeights) {
+  const auto plugin = test::load<CompileBoundary>("compile", "fused", GetParam().compile);
+  CaseContext context = conformance::textbook_context(cuda);
+  context.precision.autocast = at::kBFloat16;
+  CaseContext plain = context;
+  throw_unless_ok(plugin->select(context.ops, {}));
+  conformance::TinyModel right(plain);
+  auto owned = std::make_unique<conformance::TinyModel>(context);
+  conformance::TinyModel& tested = *owned;
+  detail::ProgramGuard program(std::move(owned));
+  GuardedStep inference, training;
+  throw_unless_ok(plugin->prepare(program, "train_step", context, training));
+  throw_unless_ok(plugin->prepare(program, "inference", context, inference));
+  tested.restart_from(right);
+  for (const std::string change : {"nothing", "test", "optimizer", "test", "optimizer"}) {
+    SCOPED_TRACE(change);
+    if (change == "test") {
+      for (auto* each : {&tested, &right}) each->scale_parameters(3);
+    }
+    if (change == "optimizer") {
+      throw_unless_ok(training.before());
+      throw_unless_ok(training.run());
+      right.restart_from(tested);
+    }
+    throw_unless_ok(inference.before());
+    throw_unless_ok(inference.run());
+    right.before("inference");
+    right.run("inference");
+    EXPECT_LT(reference::relative_error(tested.outputs("inference").front().tensor,
+                                        right.outputs("inference").front().tensor),
+              1e-2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, GpuFusedCopies,
+                         testing::Values(Trained{"", "bf16", "fused"},
+                                         Trained{"", "bf16", "fused_graph"}),
+                         [](const testing::TestParamInfo<Trained>& tested) {
+                           return tested.param.compile;
+                         });
+
+}  // namespace
+}  // namespace assay
