@@ -259,6 +259,24 @@ TEST(ModelStepLook, ComparesAgainOnceTheLossScaleHasAdapted) {
   EXPECT_LE(found.error, found.tolerance) << found.worst;
 }
 
+TEST(ModelStepLook, FindsGradientsThatOverflowAtAnyLossScale) {
+  auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp16"});
+  test::set_model(tested.context, "swiglu", 2, 16);
+  tested.context.precision.initial_loss_scale = 4;
+  tested.context.ops.attention = [right = tested.context.ops.attention](const AttentionInputs& in) {
+    const at::Tensor out = right(in);
+    if (out.requires_grad()) {
+      out.register_hook([](const at::Tensor& gradient) { return gradient * std::nan(""); });
+    }
+    return out;
+  };
+  const auto program = test::build(tested);
+  Verification found;
+  for (int step = 0; step < 4; ++step) found = looked_at(tested, *program, "train_step");
+  EXPECT_GT(found.error, found.tolerance) << found.left_out;
+  EXPECT_EQ(found.worst, "a gradient, which overflows at a loss scale below 1,");
+}
+
 // A process that took more would be stopped.
 TEST(ModelStepLook, IsLeftOutWhereTheHostLacksTheMemory) {
   for (const char* pass : {"forward", "forward_backward", "train_step"}) {

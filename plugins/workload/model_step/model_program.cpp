@@ -199,7 +199,8 @@ Verification ModelProgram::look(const std::string& pass, const Look& look) {
                        .targets = targets_,
                        .parameters = {},
                        .values = {},
-                       .usual = usual_[pass]};
+                       .usual = usual_[pass],
+                       .loss_scale = step_.state().loss_scale()};
   const auto see = [&] {
     step.parameters = trains ? start->parameters : step_.seen_parameters();
     step.values = seen_outputs(pass);

@@ -52,6 +52,7 @@ struct LookedAtStep {
   std::vector<NamedTensor> parameters;  // that it started from, whole
   std::vector<NamedTensor> values;      // whole outputs
   UsualErrors& usual;                   // as an earlier look at the pass found them, or none
+  double loss_scale = 1;                // behind the step
 };
 
 // Compares with textbook operations in fp32 (TF32 where the case's products are coarser): a forward
