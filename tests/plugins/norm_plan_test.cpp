@@ -13,13 +13,13 @@ using norm_parts::Plan;
 constexpr norm_parts::Machine h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024 - 2048};
 constexpr int elements = 16;
 
-struct Rows {
+struct PlannedRows {
   std::int64_t count = 50000;
   int n_cols = 1024;
   int classes = 1;
 };
 
-std::optional<Plan> planned(const Rows& rows, int bytes_a_column,
+std::optional<Plan> planned(const PlannedRows& rows, int bytes_a_column,
                             const norm_parts::Filling& filling = {}) {
   return norm_parts::plan({.rows = rows.count,
                            .n_cols = rows.n_cols,
