@@ -98,6 +98,15 @@ TEST(NormPlan, KeptVectorsHaveRoomBesideTheRing) {
   EXPECT_EQ(planned({}, 4, {.shared_vectors = 2})->dynamic_shared_bytes, ring + 2 * 1024 * 4);
 }
 
+TEST(NormPlan, BlocksFollowOneAnotherWhereRowsAreMany) {
+  const norm_parts::Filling filling = {.threads = 256, .blocks = 2, .waves = 3};
+  const auto layout = planned({.count = 50000}, 4, filling)->layout;
+  EXPECT_EQ(layout.chunk, 16);  // of 50,000 rows, 264 blocks of four groups and three waves
+  EXPECT_GE(layout.blocks * layout.groups * layout.chunk, 50000);
+  EXPECT_EQ(planned({.count = 5000}, 4, filling)->layout.chunk, 0);
+  EXPECT_EQ(planned({.count = 5000}, 4, filling)->layout.blocks, 264);
+}
+
 TEST(NormPlan, FewRowsTakeFewBlocks) {
   EXPECT_EQ(planned({.count = 1, .n_cols = 1024}, 8)->layout.blocks, 1);
   EXPECT_EQ(planned({.count = 17, .n_cols = 8192}, 8)->layout.blocks, 17);

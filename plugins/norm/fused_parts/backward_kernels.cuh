@@ -15,13 +15,20 @@ template <bool centred>
 Plan Kernels<centred>::backward_plan(const BackwardCall& call, const Machine& machine) {
   const int size = size_of(call.x.dtype);
   const bool adds = call.dsum != nullptr;
-  const int of_thread = backward_elements(centred, adds, access_of(call.size.n_cols, size));
-  const int threads = largest_segment / 2 / of_thread;
-  // Blocks stay, since each writes a row of partial gradients. Rows that arrive far ahead of use
-  // hold up what is written; wide elements take longer to arrive.
-  const Filling filling = {
-      .threads = threads, .blocks = 2, .ring_bytes = size == sizeof(float) ? 200 << 10 : 100 << 10};
+  const Access access = access_of(call.size.n_cols, size);
+  const int of_thread = backward_elements(centred, adds, access);
   const Need need = need_of(call.size, of_thread, size, size * (adds ? 3 : 2), true);
+  // Each block writes a row of partial gradients: only blocks of many rows follow one another,
+  // where that gains most. Of few streams of narrow elements less is to arrive ahead of use, or
+  // what is written waits. Measured: docs/kernels/norms.md.
+  const bool is_narrow = need.bytes_a_column == 4;
+  const bool has_short_rows = is_narrow && call.size.n_cols <= largest_segment / 4;
+  const Filling filling = {.threads = largest_segment / 2 / of_thread,
+                           .blocks = 2,
+                           .ring_bytes = (is_narrow ? 100 : 220) << 10,
+                           .waves = access == Access::askew ? 6
+                                    : has_short_rows        ? 3
+                                                            : 0};
   return plan(need, filling, machine).value_or(Plan());
 }
 

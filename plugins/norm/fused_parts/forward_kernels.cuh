@@ -1,20 +1,24 @@
 #pragma once
 
+#include <algorithm>
+
 #include "dispatch.cuh"
 #include "forward.cuh"
 
 namespace assay::norm_parts {
 
 // Blocks end after a few rows and others follow as multiprocessors become free, so that all work in
-// one narrow part of memory and none is left behind. Measured: docs/kernels/norms.md.
+// one narrow part of memory and none is left behind. Rows of a chunk together read so many bytes a
+// column that reading weight and bias does not count. Measured: docs/kernels/norms.md.
 template <bool centred>
-Filling forward_filling(const ForwardCall& call, Access access) {
-  const int size = size_of(call.x.dtype);
-  const bool is_wide = call.size.n_cols > largest_segment / 2;
-  return {.threads = size == sizeof(float) ? 128 : 256,
+Filling forward_filling(const Need& need, Access access) {
+  const bool is_wide = need.n_cols > largest_segment / (centred ? 4 : 2);
+  const bool is_askew = access == Access::askew;
+  const int bytes = (centred ? 8 : 4) * (is_wide ? 2 : 1) * (is_askew && !centred ? 2 : 1);
+  return {.threads = centred && need.bytes_a_column > 2 ? 128 : 256,
           .blocks = 4,
           .ring_bytes = 64 << 10,
-          .chunk = (is_wide ? 4 : 2) * (centred ? 2 : 1),
+          .chunk = std::max(centred ? 2 : 1, bytes / need.bytes_a_column),
           .shared_vectors = shares_weights(centred, access) ? 2 : 0};
 }
 
@@ -26,7 +30,7 @@ cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& ma
   const Need need =
       need_of(call.size, elements, size, size + (adds ? size_of(call.addend.dtype) : 0), false);
   const Access access = access_of(call.size.n_cols, size);
-  const auto made = plan(need, forward_filling<centred>(call, access), machine);
+  const auto made = plan(need, forward_filling<centred>(need, access), machine);
   if (!made) return cudaErrorInvalidValue;
   const auto run = [&]<class Scalar, class Addend>(Scalar, Addend) {
     const Forward<Scalar, Addend> of = {.x = static_cast<const Scalar*>(call.x.data),

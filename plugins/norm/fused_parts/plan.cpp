@@ -8,6 +8,17 @@ namespace {
 
 int ceil_div(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
+// Rows of a group, or 0 where blocks stay; `groups` run at once.
+int chunk_of(const Need& need, const Filling& filling, std::int64_t groups) {
+  constexpr int most_chunks = 1 << 26;
+  constexpr int enough_rows = 16;
+  if (filling.waves > 0) {
+    const int chunk = ceil_div(need.rows, groups * filling.waves);
+    return chunk < enough_rows ? 0 : chunk;
+  }
+  return filling.chunk == 0 ? 0 : std::max(filling.chunk, ceil_div(need.rows, most_chunks));
+}
+
 }  // namespace
 
 std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine) {
@@ -46,14 +57,14 @@ std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine
                              std::min(most_stages, largest_stages));
   const int sums_bytes = need.sums_columns ? layout.groups * segment * int{sizeof(float)} : 0;
   made.dynamic_shared_bytes = std::max(layout.stages * stage_bytes, sums_bytes) + shared_bytes;
-  layout.blocks = std::min(std::max(1, machine.multiprocessors * blocks / layout.cluster),
-                           ceil_div(need.rows, layout.groups));
-  layout.blocks = std::max(layout.blocks, ceil_div(need.classes, layout.groups));
-  if (filling.chunk > 0) {
-    constexpr int most_chunks = 1 << 26;
-    layout.chunk = std::max(filling.chunk, ceil_div(need.rows, most_chunks));
+  const int resident = std::max(1, machine.multiprocessors * blocks / layout.cluster);
+  layout.chunk = chunk_of(need, filling, std::int64_t{resident} * layout.groups);
+  if (layout.chunk > 0) {
     const int units = need.classes * ceil_div(need.rows, std::int64_t{need.classes} * layout.chunk);
     layout.blocks = ceil_div(units, layout.groups);
+  } else {
+    layout.blocks = std::max(std::min(resident, ceil_div(need.rows, layout.groups)),
+                             ceil_div(need.classes, layout.groups));
   }
   return made;
 }

@@ -29,7 +29,8 @@ struct Filling {
   int blocks = 1;              // of a multiprocessor
   int ring_bytes = 200 << 10;  // of a multiprocessor
   int chunk = 0;               // rows of a group; 0: blocks stay and take rows in turn
-  int shared_vectors = 0;      // floats a column beside the ring
+  int waves = 0;  // so many blocks follow one another where each has enough rows; else they stay
+  int shared_vectors = 0;  // floats a column beside the ring
 };
 
 struct Plan {
