@@ -13,47 +13,109 @@ using norm_parts::Plan;
 constexpr norm_parts::Machine h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024 - 2048};
 constexpr int elements = 16;
 
-std::optional<Plan> planned(std::int64_t rows, int n_cols, int bytes_a_column) {
-  return norm_parts::plan({.rows = rows,
-                           .n_cols = n_cols,
+struct PlannedRows {
+  std::int64_t count = 50000;
+  int n_cols = 1024;
+  int classes = 1;
+};
+
+std::optional<Plan> planned(const PlannedRows& rows, int bytes_a_column,
+                            const norm_parts::Filling& filling = {}) {
+  return norm_parts::plan({.rows = rows.count,
+                           .n_cols = rows.n_cols,
                            .eps = 1e-5F,
                            .elements = elements,
+                           .classes = rows.classes,
                            .bytes_a_column = bytes_a_column,
-                           .sums_columns = true},
-                          {}, h200);
+                           .sums_columns = filling.chunk == 0},
+                          filling, h200);
 }
 
 TEST(NormPlan, EveryWidthHasThreadsForItsColumnsAndRoomForItsRows) {
   for (int n_cols = 1; n_cols <= 65536; n_cols += n_cols < 4200 ? 1 : 61) {
     for (const int bytes : {2, 4, 6, 8, 12}) {
-      const auto made = planned(50000, n_cols, bytes);
+      const auto made = planned({.n_cols = n_cols}, bytes);
       ASSERT_TRUE(made) << n_cols;
-      const auto& [rows, of_cols, threads, groups, blocks, cluster, stages, eps] = made->layout;
-      const int segment = threads * elements;
-      EXPECT_GE(segment * cluster, n_cols);
-      EXPECT_GT(n_cols, segment * (cluster - 1)) << n_cols << ": the last block has no column";
-      EXPECT_EQ(threads % 32, 0);
-      EXPECT_EQ(made->block_threads, threads * groups);
+      const auto& layout = made->layout;
+      const int segment = layout.threads * elements;
+      EXPECT_GE(segment * layout.cluster, n_cols);
+      EXPECT_GT(n_cols, segment * (layout.cluster - 1))
+          << n_cols << ": the last block has no column";
+      EXPECT_EQ(layout.threads % 32, 0);
+      EXPECT_EQ(made->block_threads, layout.threads * layout.groups);
       EXPECT_LE(made->block_threads, 512) << n_cols;
-      EXPECT_LE(groups, threads == 32 ? 16 : 15) << "a block has 15 barriers beside its own";
-      EXPECT_TRUE(cluster == 1 || groups == 1);
-      EXPECT_LE(cluster, 8);
-      EXPECT_GE(stages, 2) << n_cols << ": nothing arrives while a row is worked on";
-      EXPECT_LE(stages * groups * segment * bytes, made->dynamic_shared_bytes);
-      EXPECT_LE(groups * segment * 4, made->dynamic_shared_bytes);
+      EXPECT_LE(layout.groups, layout.threads == 32 ? 16 : 15)
+          << "a block has 15 barriers beside its own";
+      EXPECT_TRUE(layout.cluster == 1 || layout.groups == 1);
+      EXPECT_LE(layout.cluster, 8);
+      EXPECT_GE(layout.stages, 2) << n_cols << ": nothing arrives while a row is worked on";
+      EXPECT_LE(layout.stages * layout.groups * segment * bytes, made->dynamic_shared_bytes);
+      EXPECT_LE(layout.groups * segment * 4, made->dynamic_shared_bytes);
       EXPECT_LE(made->dynamic_shared_bytes, h200.shared_bytes) << n_cols;
-      EXPECT_LE(blocks * cluster, 132) << "all blocks run at once";
+      EXPECT_LE(layout.blocks * layout.cluster, 132) << "all blocks run at once";
     }
   }
 }
 
-TEST(NormPlan, FewRowsTakeFewBlocks) {
-  EXPECT_EQ(planned(1, 1024, 8)->layout.blocks, 1);
-  EXPECT_EQ(planned(17, 8192, 8)->layout.blocks, 17);
-  EXPECT_EQ(planned(3, 65536, 8)->layout.blocks, 3);
+// A row may begin up to seven columns behind the 16 bytes that are read first.
+TEST(NormPlan, RowsAskewHaveThreadsForTheColumnsBeforeThem) {
+  for (int n_cols = 1; n_cols < 65536; n_cols += n_cols < 4200 ? 2 : 62) {
+    const auto made = planned({.count = 3, .n_cols = n_cols, .classes = 8}, 6);
+    ASSERT_TRUE(made) << n_cols;
+    const auto& layout = made->layout;
+    EXPECT_GE(layout.threads * elements * layout.cluster, n_cols + 7);
+    EXPECT_LE(made->block_threads, 544);
+    EXPECT_LE(made->dynamic_shared_bytes, h200.shared_bytes) << n_cols;
+    EXPECT_GE(layout.groups * layout.blocks, 8) << "every place of a beginning has a group";
+  }
 }
 
-TEST(NormPlan, ARowThatNoClusterHoldsHasNone) { EXPECT_FALSE(planned(1, 65537, 4)); }
+TEST(NormPlan, ChunksCoverAllRowsOfEveryPlace) {
+  for (const std::int64_t count : {1, 7, 63, 1000, 50000}) {
+    for (const int classes : {1, 2, 8}) {
+      for (const int n_cols : {31, 1023, 8190, 40000}) {
+        const auto made =
+            planned({.count = count, .n_cols = n_cols, .classes = classes}, 2, {.chunk = 4});
+        const auto& layout = made->layout;
+        const auto units = std::int64_t{layout.blocks} * layout.groups;
+        EXPECT_EQ(layout.chunk, 4);
+        EXPECT_GE(units / classes * classes * 4, count) << n_cols;
+        EXPECT_LT((units - layout.groups - classes) * 4, count)
+            << n_cols << ": blocks without rows";
+      }
+    }
+  }
+}
+
+TEST(NormPlan, BlocksOfMoreThreadsThanAskedForAreFewer) {
+  const norm_parts::Filling filling = {.threads = 256, .blocks = 2};
+  EXPECT_EQ(planned({.n_cols = 1024}, 4, filling)->layout.blocks, 264);
+  EXPECT_EQ(planned({.n_cols = 8192}, 4, filling)->layout.blocks, 132);
+}
+
+TEST(NormPlan, KeptVectorsHaveRoomBesideTheRing) {
+  const int ring = planned({}, 4)->dynamic_shared_bytes;
+  EXPECT_EQ(planned({}, 4, {.shared_vectors = 2})->dynamic_shared_bytes, ring + 2 * 1024 * 4);
+}
+
+TEST(NormPlan, BlocksFollowOneAnotherWhereRowsAreMany) {
+  const norm_parts::Filling filling = {.threads = 256, .blocks = 2, .waves = 3};
+  const auto layout = planned({.count = 50000}, 4, filling)->layout;
+  EXPECT_EQ(layout.chunk, 16);  // of 50,000 rows, 264 blocks of four groups and three waves
+  EXPECT_GE(layout.blocks * layout.groups * layout.chunk, 50000);
+  EXPECT_EQ(planned({.count = 5000}, 4, filling)->layout.chunk, 0);
+  EXPECT_EQ(planned({.count = 5000}, 4, filling)->layout.blocks, 264);
+}
+
+TEST(NormPlan, FewRowsTakeFewBlocks) {
+  EXPECT_EQ(planned({.count = 1, .n_cols = 1024}, 8)->layout.blocks, 1);
+  EXPECT_EQ(planned({.count = 17, .n_cols = 8192}, 8)->layout.blocks, 17);
+  EXPECT_EQ(planned({.count = 3, .n_cols = 65536}, 8)->layout.blocks, 3);
+}
+
+TEST(NormPlan, ARowThatNoClusterHoldsHasNone) {
+  EXPECT_FALSE(planned({.count = 1, .n_cols = 65537}, 4));
+}
 
 }  // namespace
 }  // namespace assay

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "row_ring.cuh"
+#include "weights.cuh"
 
 namespace assay::norm_parts {
 
@@ -17,32 +18,35 @@ struct Backward {
 };
 
 // Adds up what the groups of a block have and writes it to `part`. The whole block calls it.
-template <int wide, int elements>
-__device__ void write_part(const RowGroup<elements>& me, const float (&values)[elements],
-                           float* memory, float* part) {
+template <class Group, int elements>
+__device__ void write_part(const Group& me, const float (&values)[elements], float* memory,
+                           float* part) {
+  constexpr int wide = elements / Group::steps;
+  const int first = max(me.first_column, 0), count = me.end - me.begin;
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < elements; ++i) {
-    const int column = me.template column<wide>(i / wide) + i % wide;
-    memory[me.group * me.segment() + column] = values[i];
+    const int column = me.first_column + me.column(i / wide) + i % wide - first;
+    if (me.has(i / wide, i % wide)) memory[me.group * me.segment() + column] = values[i];
   }
   __syncthreads();
-  for (int column = static_cast<int>(threadIdx.x); column < me.columns;
+  for (int column = static_cast<int>(threadIdx.x); column < count;
        column += static_cast<int>(blockDim.x)) {
     float sum = 0;
     for (int group = 0; group < me.layout.groups; ++group) {
       sum += memory[group * me.segment() + column];
     }
-    part[me.first_column + column] = sum;
+    part[first + column] = sum;
   }
 }
 
 // Reads x and dout once and keeps their row in registers. Statistics are made anew: the row is at
 // hand, and the forward keeps nothing.
 template <class Scalar, bool centred, bool residual, int elements, Access access>
-__global__ __launch_bounds__(largest_segment / elements) void backward(const Backward<Scalar> of,
-                                                                       const Layout layout) {
-  constexpr int wide = width<Scalar, access>;
+__global__ __launch_bounds__(most_threads(elements,
+                                          access)) void backward(const Backward<Scalar> of,
+                                                                 const Layout layout) {
+  constexpr int wide = width<Scalar>;
   constexpr int steps = elements / wide;
   extern __shared__ __align__(128) unsigned char memory[];
   __shared__ Exchange exchange;
@@ -50,84 +54,116 @@ __global__ __launch_bounds__(largest_segment / elements) void backward(const Bac
   // The kernel that adds up the parts may be brought to the multiprocessors; it waits for the end.
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 
-  RowGroup<elements> me(layout, exchange);
+  using Group = RowGroup<elements, wide, access>;
+  Group me(layout, exchange);
+  if constexpr (centred) me.count_columns();
   const Stream streams[] = {{of.x, sizeof(Scalar)},
                             {of.dout, sizeof(Scalar)},
                             {residual ? of.dsum : nullptr, sizeof(Scalar)}};
-  RowRing<elements, 3, access> rows(me, streams, barriers, memory);
-
-  float weight[elements], dweight[elements] = {}, dbias[elements] = {};
-  load<wide>(weight, of.weight, me);
+  RowRing<Group, 3> rows(me, streams, barriers, memory);
+  const KeptWeights<Group, elements, wide> weights(of.weight, nullptr, me);
+  float dweight[elements] = {}, dbias[centred ? elements : 1] = {};
 
   const float share = 1.f / static_cast<float>(layout.n_cols);
   for (int round = 0; round < me.rounds; ++round) {
     const std::int64_t first = me.first_element(round);
-    rows.wait(round);
-    float x[elements];
-    Values<Scalar, wide> kept_dout[steps], kept_dsum[steps];  // narrow ones take fewer registers
+    rows.wait();
+    Packed<Scalar, wide> kept[residual ? 3 : 2][steps];
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-      const int column = me.template column<wide>(step);
-      kept_dout[step] = kept_dsum[step] = {};
 #pragma unroll
-      for (int i = 0; i < wide; ++i) x[step * wide + i] = 0;
-      if (column >= me.columns) continue;
-      read<wide>(x + step * wide, rows.template at<Scalar>(0, column));
-      kept_dout[step] = values_at<wide>(rows.template at<Scalar>(1, column));
-      if (residual && of.dsum != nullptr) {
-        kept_dsum[step] = values_at<wide>(rows.template at<Scalar>(2, column));
+      for (int i = 0; i < (residual ? 3 : 2); ++i) {
+        kept[i][step] = rows.template read<Scalar, wide>(i, step, round);
       }
     }
-    const auto dout = [&](int i) { return static_cast<float>(kept_dout[i / wide].at[i % wide]); };
+    const auto values_of = [&](float(&values)[wide], int stream, int step) {
+      forget_uses(kept[stream][step]);
+      unpack(values, kept[stream][step]);
+    };
 
-    float mean_g = 0;  // of g = dout · weight
+    // Of every column, by steps: x and g = dout · weight.
+    const auto each = [&](const auto& take) {
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        float x[wide], dout[wide], weight[wide];
+        values_of(x, 0, step);
+        values_of(dout, 1, step);
+        weights.get(weight, step);
+#pragma unroll
+        for (int i = 0; i < wide; ++i) take(x[i], dout[i] * weight[i], me.has(step, i));
+      }
+    };
+    float mean = 0, mean_g = 0, squares = 0, product = 0;
     if constexpr (centred) {
+      Moments<2> moments = {};
+      each([&](float x, float g, bool) {
+        moments.sums[0] += x;
+        moments.sums[1] += g;
+      });
+      me.moments(moments, [&](const float(&means)[2], float(&products)[2]) {
+        each([&](float x, float g, bool inside) {
+          const float z = inside ? x - means[0] : 0.f;
+          products[0] += z * z;
+          products[1] += z * (g - means[1]);
+        });
+      });
+      mean = moments.sums[0] * share;
+      mean_g = moments.sums[1] * share;
+      squares = moments.products[0];
+      product = moments.products[1];
+    } else {
       float sums[2] = {0, 0};
-#pragma unroll
-      for (int i = 0; i < elements; ++i) {
-        sums[0] += x[i];
-        sums[1] += dout(i) * weight[i];
-      }
+      each([&](float x, float g, bool) {
+        sums[0] += x * x;
+        sums[1] += x * g;
+      });
       me.sum(sums);
-      mean_g = sums[1] * share;
-#pragma unroll
-      for (int i = 0; i < elements; ++i) {
-        const bool inside = me.template column<wide>(i / wide) < me.columns;
-        x[i] = inside ? x[i] - sums[0] * share : 0.f;
-      }
+      squares = sums[0];
+      product = sums[1];
     }
-    float sums[2] = {0, 0};
-#pragma unroll
-    for (int i = 0; i < elements; ++i) {
-      sums[0] += x[i] * x[i];
-      sums[1] += (dout(i) * weight[i] - mean_g) * x[i];
-    }
-    me.sum(sums);
-    rows.next(round);
-    const float scale = rsqrtf(sums[0] * share + layout.eps);
-    const float along = sums[1] * share * scale * scale;
+    if constexpr (access == Access::askew) rows.next(round);
+    const float scale = rsqrtf(squares * share + layout.eps);
+    const float along = product * share * scale * scale * scale;
+    const float aside = mean_g * scale;
 
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-      const int column = me.template column<wide>(step);
-      float dx[wide];
+      float x[wide], dx[wide], weight[wide];
+      values_of(x, 0, step);
+      values_of(dx, 1, step);
+      weights.get(weight, step);
 #pragma unroll
       for (int i = 0; i < wide; ++i) {
         const int at = step * wide + i;
-        dx[i] = (dout(at) * weight[at] - mean_g - x[at] * along) * scale;
-        if (residual && of.dsum != nullptr) dx[i] += static_cast<float>(kept_dsum[step].at[i]);
-        dweight[at] += dout(at) * (x[at] * scale);
-        if constexpr (centred) dbias[at] += dout(at);
+        const float z = centred ? x[i] - mean : x[i];
+        if constexpr (centred) dbias[at] += dx[i];
+        const float scaled = dx[i] * scale;
+        dweight[at] += scaled * z;
+        dx[i] = scaled * weight[i] - (centred ? along * z + aside : along * z);
       }
-      if (column < me.columns) write<wide>(of.dx + first + column, dx);
+      if constexpr (residual) {
+        float dsum[wide];
+        values_of(dsum, 2, step);
+#pragma unroll
+        for (int i = 0; i < wide; ++i) dx[i] += dsum[i];
+      }
+      if constexpr (access == Access::aligned) {
+        rows.put(step, pack<Scalar>(dx));
+      } else {
+        write(of.dx + first, me, step, pack<Scalar>(dx));
+      }
+    }
+    if constexpr (access == Access::aligned) {
+      rows.send(round, of.dx + first, me.end * static_cast<int>(sizeof(Scalar)));
     }
   }
+  rows.finish();
 
   auto* const sums = reinterpret_cast<float*>(memory);
   float* const part =
       of.parts + static_cast<std::int64_t>(me.block) * (centred ? 2 : 1) * layout.n_cols;
-  write_part<wide>(me, dweight, sums, part);
-  if constexpr (centred) write_part<wide>(me, dbias, sums, part + layout.n_cols);
+  write_part(me, dweight, sums, part);
+  if constexpr (centred) write_part(me, dbias, sums, part + layout.n_cols);
 }
 
 }  // namespace assay::norm_parts

@@ -6,38 +6,55 @@
 
 namespace assay::norm_parts {
 
-inline bool has_bulk(const BackwardCall& call) {
-  const auto fits = [&](const void* data) { return aligned(data, call.x.dtype, call.size.n_cols); };
-  return fits(call.x.data) && fits(call.dout) && fits(call.dsum) && fits(call.dx);
+// LayerNorm's with a residual keeps most for each column.
+constexpr int backward_elements(bool centred, bool residual, Access access) {
+  return centred && residual && access == Access::aligned ? many_elements : elements;
 }
 
 template <bool centred>
 Plan Kernels<centred>::backward_plan(const BackwardCall& call, const Machine& machine) {
+  const int size = size_of(call.x.dtype);
   const bool adds = call.dsum != nullptr;
-  const int of_thread = centred && adds && has_bulk(call) ? many_elements : elements;
-  const int bytes = size_of(call.x.dtype) * (adds ? 3 : 2);
-  return plan(need_of(call.size, of_thread, bytes, true), Filling(), machine).value_or(Plan());
+  const Access access = access_of(call.size.n_cols, size);
+  const int of_thread = backward_elements(centred, adds, access);
+  const Need need = need_of(call.size, of_thread, size, size * (adds ? 3 : 2), true);
+  // Each block writes a row of partial gradients: only blocks of many rows follow one another,
+  // where that gains most. Of few streams of narrow elements less is to arrive ahead of use, or
+  // what is written waits. Measured: docs/kernels/norms.md.
+  const bool is_narrow = need.bytes_a_column == 4;
+  const bool has_short_rows = is_narrow && call.size.n_cols <= largest_segment / 4;
+  const Filling filling = {.threads = largest_segment / 2 / of_thread,
+                           .blocks = 2,
+                           .ring_bytes = (is_narrow ? 100 : 220) << 10,
+                           .waves = access == Access::askew ? 6
+                                    : has_short_rows        ? 3
+                                                            : 0};
+  return plan(need, filling, machine).value_or(Plan());
 }
 
 template <bool centred>
 cudaError_t Kernels<centred>::backward(const BackwardCall& call, const Plan& plan,
                                        cudaStream_t stream) {
   if (plan.block_threads == 0) return cudaErrorInvalidValue;
-  const bool bulk = has_bulk(call);
-  const cudaError_t error = with_scalar(call.x.dtype, [&]<class Scalar>(Scalar) {
+  const auto run = [&]<class Scalar, bool residual, Access access>() {
     const Backward<Scalar> of = {.x = static_cast<const Scalar*>(call.x.data),
                                  .dout = static_cast<const Scalar*>(call.dout),
                                  .dsum = static_cast<const Scalar*>(call.dsum),
                                  .weight = call.weight,
                                  .dx = static_cast<Scalar*>(call.dx),
                                  .parts = call.parts};
-    constexpr int with_residual = centred ? many_elements : elements;
-    const auto kernel =
-        !bulk ? norm_parts::backward<Scalar, centred, true, elements, Access::scalars>
-        : call.dsum == nullptr
-            ? norm_parts::backward<Scalar, centred, false, elements, Access::bulk>
-            : norm_parts::backward<Scalar, centred, true, with_residual, Access::bulk>;
-    return launch(kernel, plan, stream, of, plan.layout);
+    constexpr int of_thread = backward_elements(centred, residual, access);
+    return launch(norm_parts::backward<Scalar, centred, residual, of_thread, access>, plan, stream,
+                  of, plan.layout);
+  };
+  const cudaError_t error = with_scalar(call.x.dtype, [&]<class Scalar>(Scalar) {
+    const bool adds = call.dsum != nullptr;
+    if (plan.layout.classes > 1) {
+      return adds ? run.template operator()<Scalar, true, Access::askew>()
+                  : run.template operator()<Scalar, false, Access::askew>();
+    }
+    return adds ? run.template operator()<Scalar, true, Access::aligned>()
+                : run.template operator()<Scalar, false, Access::aligned>();
   });
   if (error != cudaSuccess) return error;
   return launch_sum({.parts = call.parts,

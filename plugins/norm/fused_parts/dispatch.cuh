@@ -1,5 +1,7 @@
 #pragma once
 
+#include <numeric>
+
 #include "kernels.h"
 #include "launch.cuh"
 #include "values.cuh"
@@ -7,19 +9,7 @@
 // From dtypes and addresses to kernels.
 namespace assay::norm_parts {
 
-// Elements of a thread. Where a kernel keeps most for each, more of them leave it more registers
-// for each, since fewer threads share a multiprocessor.
-inline constexpr int elements = 16;
-inline constexpr int many_elements = 32;
-
 inline int size_of(Dtype dtype) { return dtype == Dtype::fp32 ? 4 : 2; }
-
-// Whether every row of the tensor begins at a multiple of 16 bytes.
-inline bool aligned(const void* data, Dtype dtype, int n_cols) {
-  constexpr int bytes = 16;
-  return reinterpret_cast<std::uintptr_t>(data) % bytes == 0 &&
-         n_cols * size_of(dtype) % bytes == 0;
-}
 
 template <class Call>
 cudaError_t with_scalar(Dtype dtype, const Call& call) {
@@ -33,11 +23,23 @@ cudaError_t with_scalar(Dtype dtype, const Call& call) {
   }
 }
 
-inline Need need_of(const Size& size, int elements, int bytes_a_column, bool sums_columns) {
+// Neighbouring rows that begin at different places within 16 bytes.
+inline int classes_of(int n_cols, int element_size) {
+  const int in_16_bytes = 16 / element_size;
+  return in_16_bytes / std::gcd(in_16_bytes, n_cols);
+}
+
+inline Access access_of(int n_cols, int element_size) {
+  return classes_of(n_cols, element_size) > 1 ? Access::askew : Access::aligned;
+}
+
+inline Need need_of(const Size& size, int elements, int element_size, int bytes_a_column,
+                    bool sums_columns) {
   return {.rows = size.rows,
           .n_cols = size.n_cols,
           .eps = size.eps,
           .elements = elements,
+          .classes = classes_of(size.n_cols, element_size),
           .bytes_a_column = bytes_a_column,
           .sums_columns = sums_columns};
 }

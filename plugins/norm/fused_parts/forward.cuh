@@ -1,6 +1,7 @@
 #pragma once
 
 #include "row_ring.cuh"
+#include "weights.cuh"
 
 namespace assay::norm_parts {
 
@@ -16,80 +17,105 @@ struct Forward {
 };
 
 // Reads x once and keeps the row in registers: the statistics and the output are made from there.
-template <class Scalar, class Addend, bool centred, int elements, Access access>
-__global__ __launch_bounds__(largest_segment /
-                             elements) void forward(const Forward<Scalar, Addend> of,
-                                                    const Layout layout) {
-  constexpr int wide = width<Scalar, access>;
+template <class Scalar, class Addend, bool centred, Access access>
+__global__ __launch_bounds__(most_threads(elements, access),
+                             access == Access::aligned
+                                 ? 2
+                                 : 1) void forward(const Forward<Scalar, Addend> of,
+                                                   const Layout layout) {
+  constexpr int wide = width<Scalar>;
   constexpr int steps = elements / wide;
   extern __shared__ __align__(128) unsigned char memory[];
   __shared__ Exchange exchange;
   __shared__ std::uint64_t barriers[largest_rings * largest_stages];
 
-  RowGroup<elements> me(layout, exchange);
+  using Group = RowGroup<elements, wide, access>;
+  Group me(layout, exchange);
+  if constexpr (centred) me.count_columns();
   const Stream streams[] = {{of.x, sizeof(Scalar)}, {of.addend, sizeof(Addend)}};
-  RowRing<elements, 2, access> rows(me, streams, barriers, memory);
+  RowRing<Group, 2> rows(me, streams, barriers, memory);
 
-  float weight[elements], bias[elements] = {};
-  load<wide>(weight, of.weight, me);
-  if (centred && of.bias.data != nullptr) load<wide>(bias, of.bias, me);
+  // With a bias registers would not do.
+  constexpr bool shares = shares_weights(centred, access);
+  using Weights = std::conditional_t<shares, SharedWeights<Group, elements, wide>,
+                                     KeptWeights<Group, elements, wide>>;
+  unsigned char* const behind_ring = memory + rows.block_bytes();
+  const Weights weights(of.weight, behind_ring, me);
+  const Weights biases(centred ? of.bias : Typed(), behind_ring + me.segment() * 4, me);
+  if constexpr (shares) __syncthreads();
 
   const float share = 1.f / static_cast<float>(layout.n_cols);
   for (int round = 0; round < me.rounds; ++round) {
     const std::int64_t first = me.first_element(round);
-    rows.wait(round);
-    float x[elements];
+    rows.wait();
+    Packed<Scalar, wide> x[steps];
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-      const int column = me.template column<wide>(step);
-      float* const values = x + step * wide;
-      if (column < me.columns) {
-        read<wide>(values, rows.template at<Scalar>(0, column));
-        if (of.addend != nullptr) {
-          float added[wide];
-          read<wide>(added, rows.template at<Addend>(1, column));
+      x[step] = rows.template read<Scalar, wide>(0, step, round);
+      if (of.addend == nullptr) continue;
+      float sum[wide], added[wide];
+      unpack(sum, x[step]);
+      unpack(added, rows.template read<Addend, wide>(1, step, round));
+#pragma unroll
+      for (int i = 0; i < wide; ++i) sum[i] += added[i];
+      // The norm is that of the sum as it is stored.
+      x[step] = pack<Scalar>(sum);
+      write(of.sum + first, me, step, x[step]);
+    }
+
+    float mean = 0, squares = 0;
+    if constexpr (centred) {
+      Moments<1> moments = {};
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        float values[wide];
+        unpack(values, x[step]);
+#pragma unroll
+        for (int i = 0; i < wide; ++i) moments.sums[0] += values[i];
+      }
+      me.moments(moments, [&](const float(&means)[1], float(&products)[1]) {
+#pragma unroll
+        for (int step = 0; step < steps; ++step) {
+          forget_uses(x[step]);
+          float values[wide];
+          unpack(values, x[step]);
 #pragma unroll
           for (int i = 0; i < wide; ++i) {
-            // The norm is that of the sum as it is stored.
-            values[i] = static_cast<float>(static_cast<Scalar>(values[i] + added[i]));
+            const float away = me.has(step, i) ? values[i] - means[0] : 0.f;
+            products[0] += away * away;
           }
-          write<wide>(of.sum + first + column, values);
         }
-      } else {
+      });
+      mean = moments.sums[0] * share;
+      squares = moments.products[0];
+    } else {
+      float sums[1] = {0};
 #pragma unroll
-        for (int i = 0; i < wide; ++i) values[i] = 0;
+      for (int step = 0; step < steps; ++step) {
+        float values[wide];
+        unpack(values, x[step]);
+#pragma unroll
+        for (int i = 0; i < wide; ++i) sums[0] += values[i] * values[i];
       }
+      me.sum(sums);
+      squares = sums[0];
     }
-
-    if constexpr (centred) {
-      float mean[1] = {0};
-#pragma unroll
-      for (int i = 0; i < elements; ++i) mean[0] += x[i];
-      me.sum(mean);
-#pragma unroll
-      for (int i = 0; i < elements; ++i) {
-        const bool inside = me.template column<wide>(i / wide) < me.columns;
-        x[i] = inside ? x[i] - mean[0] * share : 0.f;
-      }
-    }
-    float squares[1] = {0};
-#pragma unroll
-    for (int i = 0; i < elements; ++i) squares[0] += x[i] * x[i];
-    me.sum(squares);
     rows.next(round);
-    const float scale = rsqrtf(squares[0] * share + layout.eps);
+    const float scale = rsqrtf(squares * share + layout.eps);
 
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
-      const int column = me.template column<wide>(step);
-      float out[wide];
+      forget_uses(x[step]);
+      float out[wide], weight[wide], bias[wide] = {};
+      unpack(out, x[step]);
+      weights.get(weight, step);
+      if constexpr (centred) biases.get(bias, step);
 #pragma unroll
       for (int i = 0; i < wide; ++i) {
-        const int at = step * wide + i;
-        out[i] = x[at] * scale * weight[at];
-        if constexpr (centred) out[i] += bias[at];
+        out[i] =
+            centred ? (out[i] - mean) * scale * weight[i] + bias[i] : out[i] * scale * weight[i];
       }
-      if (column < me.columns) write<wide>(of.out + first + column, out);
+      write(of.out + first, me, step, pack<Scalar>(out));
     }
   }
 }

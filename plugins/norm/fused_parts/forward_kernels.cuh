@@ -1,25 +1,36 @@
 #pragma once
 
+#include <algorithm>
+
 #include "dispatch.cuh"
 #include "forward.cuh"
 
 namespace assay::norm_parts {
 
-inline bool forward_aligned(const ForwardCall& call) {
-  const auto fits = [&](const void* data, Dtype dtype) {
-    return aligned(data, dtype, call.size.n_cols);
-  };
-  const Dtype dtype = call.x.dtype;
-  return fits(call.x.data, dtype) && fits(call.out, dtype) && fits(call.sum, dtype) &&
-         fits(call.addend.data, call.addend.dtype);
+// Blocks end after a few rows and others follow as multiprocessors become free, so that all work in
+// one narrow part of memory and none is left behind. Rows of a chunk together read so many bytes a
+// column that reading weight and bias does not count. Measured: docs/kernels/norms.md.
+template <bool centred>
+Filling forward_filling(const Need& need, Access access) {
+  const bool is_wide = need.n_cols > largest_segment / (centred ? 4 : 2);
+  const bool is_askew = access == Access::askew;
+  const int bytes = (centred ? 8 : 4) * (is_wide ? 2 : 1) * (is_askew && !centred ? 2 : 1);
+  return {.threads = centred && need.bytes_a_column > 2 ? 128 : 256,
+          .blocks = 4,
+          .ring_bytes = 64 << 10,
+          .chunk = std::max(centred ? 2 : 1, bytes / need.bytes_a_column),
+          .shared_vectors = shares_weights(centred, access) ? 2 : 0};
 }
 
 template <bool centred>
 cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& machine,
                                       cudaStream_t stream) {
   const bool adds = call.addend.data != nullptr;
-  const int bytes = size_of(call.x.dtype) + (adds ? size_of(call.addend.dtype) : 0);
-  const auto made = plan(need_of(call.size, elements, bytes, false), Filling(), machine);
+  const int size = size_of(call.x.dtype);
+  const Need need =
+      need_of(call.size, elements, size, size + (adds ? size_of(call.addend.dtype) : 0), false);
+  const Access access = access_of(call.size.n_cols, size);
+  const auto made = plan(need, forward_filling<centred>(need, access), machine);
   if (!made) return cudaErrorInvalidValue;
   const auto run = [&]<class Scalar, class Addend>(Scalar, Addend) {
     const Forward<Scalar, Addend> of = {.x = static_cast<const Scalar*>(call.x.data),
@@ -28,10 +39,13 @@ cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& ma
                                         .bias = call.bias,
                                         .out = static_cast<Scalar*>(call.out),
                                         .sum = static_cast<Scalar*>(call.sum)};
-    const auto kernel =
-        forward_aligned(call)
-            ? norm_parts::forward<Scalar, Addend, centred, elements, Access::bulk>
-            : norm_parts::forward<Scalar, Addend, centred, elements, Access::scalars>;
+    auto kernel = norm_parts::forward<Scalar, Addend, centred, Access::aligned>;
+    if constexpr (std::is_same_v<Scalar, Addend>) {
+      if (access == Access::askew)
+        kernel = norm_parts::forward<Scalar, Addend, centred, Access::askew>;
+    } else {
+      if (call.size.n_cols % width<Addend> != 0) return cudaErrorInvalidValue;
+    }
     return launch(kernel, *made, stream, of, made->layout);
   };
   return with_scalar(call.x.dtype, [&]<class Scalar>(Scalar scalar) {

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros_like.h>
 #include <assay/norm.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -32,7 +31,15 @@ inline Typed typed(const at::Tensor& x) {
   return {const_cast<void*>(x.const_data_ptr()), dtype_of(x)};
 }
 
-inline at::Tensor contiguous(const at::Tensor& x) { return x.defined() ? x.contiguous() : x; }
+// Contiguous, and from a multiple of 16 bytes on, which any allocation is and a part of one may not
+// be.
+inline at::Tensor in_rows(const at::Tensor& x) {
+  if (!x.defined()) return x;
+  const auto made = x.contiguous();
+  return reinterpret_cast<std::uintptr_t>(made.const_data_ptr()) % row_alignment == 0
+             ? made
+             : made.clone(at::MemoryFormat::Contiguous);
+}
 
 inline Size size_of(const at::Tensor& x, double eps) {
   const auto n_cols = x.size(-1);
@@ -60,8 +67,9 @@ inline bool is_hopper(const at::Device& device) {
 // x, or residual and x, of NormInputs in one memory order.
 template <bool centred>
 AddNormOutput fused_forward(const at::Tensor& x, const at::Tensor& addend, const NormInputs& in) {
-  const auto rows = x.contiguous(), added = contiguous(addend);
-  const auto weight = in.weight.contiguous(), bias = contiguous(in.bias);
+  const auto rows = in_rows(x), added = in_rows(addend);
+  const auto weight = in.weight.contiguous(),
+             bias = in.bias.defined() ? in.bias.contiguous() : in.bias;
   AddNormOutput made;
   made.out = at::empty_like(rows);
   if (added.defined()) made.sum = at::empty_like(rows);
@@ -82,8 +90,8 @@ AddNormOutput fused_forward(const at::Tensor& x, const at::Tensor& addend, const
 // `bias` gives the dtype of its gradient alone.
 template <bool centred>
 NormGradients fused_backward(const NormInputs& in, const at::Tensor& dout, const at::Tensor& dsum) {
-  const auto x = in.x.contiguous(), weight = in.weight.contiguous();
-  const auto upstream = dout.contiguous(), aside = contiguous(dsum);
+  const auto x = in_rows(in.x), weight = in.weight.contiguous();
+  const auto upstream = in_rows(dout), aside = in_rows(dsum);
   NormGradients made = {at::empty_like(x), at::empty_like(weight), {}};
   if (in.bias.defined()) made.dbias = at::empty_like(in.bias, at::MemoryFormat::Contiguous);
   if (x.numel() == 0) {
@@ -143,8 +151,9 @@ class FusedNorm : public Norm {
 
   AddNormOutput add_forward(at::Tensor residual, NormInputs in) override {
     const auto wide = c10::promoteTypes(residual.scalar_type(), in.x.scalar_type());
-    // The kernel adds a narrower tensor to one in the sum's dtype.
+    // The kernel adds a narrower tensor to one in the sum's dtype, where rows of both are aligned.
     if (residual.scalar_type() != wide) std::swap(residual, in.x);
+    if (in.x.size(-1) % (row_alignment / in.x.element_size()) != 0) in.x = in.x.to(wide);
     return fused_forward<is_centred>(residual.to(wide), in.x, in);
   }
 

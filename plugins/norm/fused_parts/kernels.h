@@ -7,9 +7,11 @@
 #include "plan.h"
 #include "typed.h"
 
-// The kernels of a norm over tensors [rows, n_cols] of any dtype, contiguous and anywhere in
-// memory.
+// The kernels of a norm over tensors [rows, n_cols] of any dtype, contiguous. Tensors of rows begin
+// at multiples of row_alignment; their other rows may begin anywhere.
 namespace assay::norm_parts {
+
+inline constexpr int row_alignment = 16;  // bytes
 
 struct Size {
   std::int64_t rows = 0;
@@ -20,7 +22,8 @@ struct Size {
 struct ForwardCall {
   Size size;
   Typed x;
-  Typed addend;         // in x's dtype, or in a narrower one beside an fp32 x
+  // In x's dtype; or in a narrower one beside an fp32 x, where its rows are aligned.
+  Typed addend;
   Typed weight, bias;   // [n_cols]
   void* out = nullptr;  // in x's dtype
   void* sum = nullptr;  // x + addend, in x's dtype; with an addend

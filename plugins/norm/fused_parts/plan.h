@@ -18,15 +18,19 @@ struct Need {
   int n_cols = 0;
   float eps = 0;
   int elements = 0;           // of a thread
+  int classes = 1;            // neighbouring rows that begin at different places within 16 bytes
   int bytes_a_column = 0;     // of all streams together
   bool sums_columns = false;  // a float a column and group when all rows are done
 };
 
 // How a multiprocessor is filled.
 struct Filling {
-  int threads = 512;           // of a block, or more where a row needs them
+  int threads = 512;           // of a block, or more where a row needs them: fewer blocks then
   int blocks = 1;              // of a multiprocessor
   int ring_bytes = 200 << 10;  // of a multiprocessor
+  int chunk = 0;               // rows of a group; 0: blocks stay and take rows in turn
+  int waves = 0;  // so many blocks follow one another where each has enough rows; else they stay
+  int shared_vectors = 0;  // floats a column beside the ring
 };
 
 struct Plan {

@@ -10,8 +10,8 @@ namespace assay::norm_parts {
 // What the threads of a row tell each other. Two turns alternate, so that one barrier a sum is
 // enough: whoever writes a turn again has passed a barrier that all readers reached.
 struct Exchange {
-  float warps[2][largest_block / warp][2];
-  float blocks[2][largest_cluster][2];
+  float warps[2][largest_block / warp][4];
+  float blocks[2][largest_cluster][4];
 };
 
 __device__ inline int rank_in_cluster() {
@@ -43,8 +43,21 @@ __device__ inline void write_to_block(const float* at, int block, float value) {
       : "memory");
 }
 
-template <int elements>
+// What some columns have: sums of n values, and sums of products of the first value's deviation
+// from its mean and each value's.
+template <int n>
+struct Moments {
+  float sums[n];
+  float products[n];
+};
+
+// Columns are counted from the 16 bytes in which the part of the row that a block has begins:
+// [begin, end) are there. A thread has `elements` of them, `wide` neighbouring ones at a time.
+template <int elements, int wide, Access access>
 struct RowGroup {
+  static constexpr int steps = elements / wide;
+  static constexpr bool is_aligned = access == Access::aligned;
+
   __device__ RowGroup(const Layout& layout, Exchange& exchange)
       : layout(layout),
         exchange(exchange),
@@ -52,38 +65,78 @@ struct RowGroup {
         thread(static_cast<int>(threadIdx.x) % layout.threads),
         rank(layout.cluster > 1 ? rank_in_cluster() : 0),
         block(static_cast<int>(blockIdx.x) / layout.cluster) {
-    first_column = rank * segment();
-    columns = min(segment(), layout.n_cols - first_column);
-    const auto step = static_cast<std::int64_t>(layout.groups) * layout.blocks;
-    rounds = static_cast<int>((layout.rows - row(0) + step - 1) / step);
+    std::int64_t last;
+    if (layout.chunk == 0) {
+      const int all = layout.groups * layout.blocks;
+      row_step = all - all % layout.classes;
+      first_row = group * layout.blocks + block;
+      last = first_row < row_step ? layout.rows : 0;
+    } else {
+      const int unit = block * layout.groups + group;
+      const std::int64_t begins =
+          static_cast<std::int64_t>(unit / layout.classes) * layout.classes * layout.chunk;
+      first_row = begins + unit % layout.classes;
+      row_step = layout.classes;
+      last = min(layout.rows, begins + layout.classes * layout.chunk);
+    }
+    rounds = first_row < last ? static_cast<int>((last - first_row + row_step - 1) / row_step) : 0;
+    const int skew =
+        access == Access::askew ? static_cast<int>(first_row * layout.n_cols % wide) : 0;
+    first_column = rank * segment() - skew;
+    begin = rank == 0 ? skew : 0;
+    end = max(begin, min(segment(), layout.n_cols - first_column));
     if (layout.cluster > 1) wait_for_cluster();
   }
 
   // The columns of a block, of which the last block's may lie beyond n_cols.
   __device__ int segment() const { return layout.threads * elements; }
-  // Neighbouring blocks have neighbouring rows: no block has more than one row more than another.
   __device__ std::int64_t row(int round) const {
-    return (static_cast<std::int64_t>(round) * layout.groups + group) * layout.blocks + block;
+    return first_row + static_cast<std::int64_t>(round) * row_step;
   }
-  // Of the row, the block's first element in the tensor.
+  // Of the row, the block's column 0 in the tensor.
   __device__ std::int64_t first_element(int round) const {
     return row(round) * layout.n_cols + first_column;
   }
-  __device__ bool has(int round) const { return row(round) < layout.rows; }
-  // The first of a thread's `width` columns of step `step`, counted from first_column.
-  template <int width>
-  __device__ int column(int step) const {
-    return (step * layout.threads + thread) * width;
+  // The first of a thread's columns of step `step`.
+  __device__ int column(int step) const { return (step * layout.threads + thread) * wide; }
+  __device__ bool has(int step) const { return column(step) < end; }
+  // Whether some of a step's columns are there and others are not.
+  __device__ bool has_part(int step) const {
+    if constexpr (access == Access::aligned) return false;
+    return has(step) && (column(step) < begin || column(step) + wide > end);
+  }
+  __device__ bool has(int step, int i) const {
+    if constexpr (access == Access::aligned) return has(step);
+    return column(step) + i >= begin && column(step) + i < end;
+  }
+
+  // The threads of this block that have the row.
+  __device__ void meet() const {
+    if (layout.threads > warp) {
+      asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(layout.threads) : "memory");
+    } else {
+      __syncwarp();
+    }
   }
 
   // In every thread of the row the sums over it, added in an order that the layout alone
   // determines.
   template <int n>
   __device__ void sum(float (&sums)[n]) {
-#pragma unroll
-    for (int step = warp / 2; step > 0; step /= 2) add_lanes(sums, step);
+    add_lanes(sums, warp);
     if (layout.threads > warp) {
-      sum_over_warps(sums);
+      const int lane = threadIdx.x % warp, warps = layout.threads / warp;
+      if (lane == 0) {
+#pragma unroll
+        for (int i = 0; i < n; ++i) exchange.warps[turn][threadIdx.x / warp][i] = sums[i];
+      }
+      meet();
+      const int other = other_warp();
+#pragma unroll
+      for (int i = 0; i < n; ++i) {
+        sums[i] = other < warps ? exchange.warps[turn][group * warps + other][i] : 0.f;
+      }
+      add_lanes(sums, readers());
     } else {
       __syncwarp();
     }
@@ -91,36 +144,125 @@ struct RowGroup {
     turn ^= 1;
   }
 
+  // The row's moments in every thread. `products_of` gives a thread's products of deviations from
+  // given means. Each warp takes them around its own means, so no cancellation arises, and parts
+  // are put together as those of subsets of a sample are: Σ(a − m)(b − l) over a part of k columns
+  // around means m', l' of its own is that around these plus k (m' − m)(l' − l).
+  template <int n, class ProductsOf>
+  __device__ void moments(Moments<n>& of, const ProductsOf& products_of) {
+    add_lanes(of.sums, warp);
+    float means[n];
+    const float warp_share = warp_columns > 0 ? 1.f / warp_columns : 0.f;
+#pragma unroll
+    for (int i = 0; i < n; ++i) means[i] = of.sums[i] * warp_share;
+    products_of(means, of.products);
+    add_lanes(of.products, warp);
+    if (layout.threads > warp) {
+      const int lane = threadIdx.x % warp, warps = layout.threads / warp;
+      if (lane == 0) {
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+          exchange.warps[turn][threadIdx.x / warp][i] = of.sums[i];
+          exchange.warps[turn][threadIdx.x / warp][n + i] = of.products[i];
+        }
+      }
+      meet();
+      const int other = other_warp();
+      Moments<n> part = {};
+      if (other < warps) {
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+          part.sums[i] = exchange.warps[turn][group * warps + other][i];
+          part.products[i] = exchange.warps[turn][group * warps + other][n + i];
+        }
+      }
+      merge(of, part, other_columns, 1.f / static_cast<float>(end - begin), readers());
+    } else {
+      __syncwarp();
+    }
+    if (layout.cluster > 1) {
+      if (thread < layout.cluster) {
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+          write_to_block(&exchange.blocks[turn][rank][i], thread, of.sums[i]);
+          write_to_block(&exchange.blocks[turn][rank][n + i], thread, of.products[i]);
+        }
+      }
+      wait_for_cluster();
+      const int other = threadIdx.x % layout.cluster;
+      Moments<n> part;
+#pragma unroll
+      for (int i = 0; i < n; ++i) {
+        part.sums[i] = exchange.blocks[turn][other][i];
+        part.products[i] = exchange.blocks[turn][other][n + i];
+      }
+      merge(of, part, static_cast<float>(columns_of_block(other)),
+            1.f / static_cast<float>(layout.n_cols), layout.cluster);
+    }
+    turn ^= 1;
+  }
+  // Counts the columns of the warps whose parts `moments` puts together.
+  __device__ void count_columns() {
+    const auto of_warp = [&](int index) {
+      int count = 0;
+      for (int step = 0; step < steps; ++step) {
+        const int first = (step * layout.threads + index * warp) * wide;
+        count += max(0, min(first + warp * wide, end) - max(first, begin));
+      }
+      return static_cast<float>(count);
+    };
+    warp_columns = of_warp(thread / warp);
+    const int other = other_warp();
+    other_columns = other < layout.threads / warp ? of_warp(other) : 0.f;
+  }
+
   const Layout& layout;
   Exchange& exchange;
   int group, thread, rank, block;
-  int first_column = 0;
-  int columns = 0;
+  int first_column = 0;  // of the row: the block's column 0
+  int begin = 0, end = 0;
+  std::int64_t first_row = 0;
+  int row_step = 0;
   int rounds = 0;
-  int turn = 0;
 
  private:
+  int turn = 0;
+  float warp_columns = 0;   // of this thread's warp
+  float other_columns = 0;  // of other_warp()
+
+  // Lanes that read what the warps of a row wrote: the next power of two.
+  __device__ int readers() const { return 1 << (32 - __clz(layout.threads / warp - 1)); }
+  __device__ int other_warp() const {
+    return static_cast<int>(threadIdx.x) % warp & (readers() - 1);
+  }
+  __device__ int columns_of_block(int of_rank) const {
+    const int first = first_column + (of_rank - rank) * segment();
+    return max(0, min(first + segment(), layout.n_cols) - max(first, 0));
+  }
+
+  // Over neighbouring `width` lanes.
   template <int n>
-  __device__ void add_lanes(float (&sums)[n], int step) const {
+  __device__ void add_lanes(float (&sums)[n], int width) const {
 #pragma unroll
-    for (int i = 0; i < n; ++i) sums[i] += __shfl_xor_sync(~0u, sums[i], step);
+    for (int step = warp / 2; step > 0; step /= 2) {
+      if (step >= width) continue;
+#pragma unroll
+      for (int i = 0; i < n; ++i) sums[i] += __shfl_xor_sync(~0u, sums[i], step);
+    }
   }
 
   template <int n>
-  __device__ void sum_over_warps(float (&sums)[n]) {
-    const int lane = threadIdx.x % warp, warps = layout.threads / warp;
-    if (lane == 0) {
-#pragma unroll
-      for (int i = 0; i < n; ++i) exchange.warps[turn][threadIdx.x / warp][i] = sums[i];
-    }
-    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(layout.threads) : "memory");
-    const int width = 1 << (32 - __clz(warps - 1));  // the next power of two
-    const int other = lane & (width - 1);
+  __device__ void merge(Moments<n>& into, const Moments<n>& part, float part_columns, float share,
+                        int width) const {
+    into = part;
+    add_lanes(into.sums, width);
+    const float part_share = part_columns > 0 ? 1.f / part_columns : 0.f;
+    const float away = part_columns * (part.sums[0] * part_share - into.sums[0] * share);
 #pragma unroll
     for (int i = 0; i < n; ++i) {
-      sums[i] = other < warps ? exchange.warps[turn][group * warps + other][i] : 0.f;
+      into.products[i] += away * (part.sums[i] * part_share - into.sums[i] * share);
     }
-    for (int step = width / 2; step > 0; step /= 2) add_lanes(sums, step);
+    add_lanes(into.products, width);
   }
 
   template <int n>
@@ -137,29 +279,5 @@ struct RowGroup {
     }
   }
 };
-
-template <int wide, class Scalar, int elements>
-__device__ void load_as(float (&values)[elements], const Scalar* from,
-                        const RowGroup<elements>& me) {
-#pragma unroll
-  for (int i = 0; i < elements; ++i) {
-    const int column = me.template column<wide>(i / wide) + i % wide;
-    values[i] = column < me.columns ? static_cast<float>(from[me.first_column + column]) : 0.F;
-  }
-}
-
-// A thread's part of a weight or a bias, whose dtype may be another than the rows'. The choice is
-// around the loop, so that no load waits for another.
-template <int wide, int elements>
-__device__ void load(float (&values)[elements], const Typed& from, const RowGroup<elements>& me) {
-  switch (from.dtype) {
-    case Dtype::bf16:
-      return load_as<wide>(values, static_cast<const __nv_bfloat16*>(from.data), me);
-    case Dtype::fp16:
-      return load_as<wide>(values, static_cast<const __half*>(from.data), me);
-    default:
-      return load_as<wide>(values, static_cast<const float*>(from.data), me);
-  }
-}
 
 }  // namespace assay::norm_parts

@@ -4,44 +4,68 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "typed.h"
 
 namespace assay::norm_parts {
 
-// How a thread reaches the elements of a row.
-enum class Access {
-  bulk,     // 16 bytes at a time, from rows that the copy engine brings to shared memory
-  scalars,  // one at a time, where addresses or n_cols allow no more
+// So many neighbouring elements have 16 bytes.
+template <class Scalar>
+inline constexpr int width = 16 / static_cast<int>(sizeof(Scalar));
+
+// Neighbouring elements as they lie in memory: narrow ones take fewer registers.
+template <class Scalar, int n>
+struct alignas(n * sizeof(Scalar)) Packed {
+  static constexpr int count = n * static_cast<int>(sizeof(Scalar)) / 4;
+  std::uint32_t words[count];
 };
 
-// So many neighbouring elements are read or written by one access.
-template <class Scalar, Access access>
-inline constexpr int width = access == Access::scalars ? 1 : 16 / static_cast<int>(sizeof(Scalar));
+template <class Scalar>
+__device__ void unpack_word(float* values, std::uint32_t word) {
+  if constexpr (sizeof(Scalar) == sizeof(float)) {
+    values[0] = __uint_as_float(word);
+  } else if constexpr (std::is_same_v<Scalar, __nv_bfloat16>) {
+    values[0] = __uint_as_float(word << 16);
+    values[1] = __uint_as_float(word & 0xffff0000U);
+  } else {
+    const float2 both = __half22float2(*reinterpret_cast<const __half2*>(&word));
+    values[0] = both.x;
+    values[1] = both.y;
+  }
+}
 
 template <class Scalar, int n>
-struct alignas(n * sizeof(Scalar)) Values {
-  Scalar at[n];
-};
-
-template <int n, class Scalar>
-__device__ Values<Scalar, n> values_at(const Scalar* from) {
-  return *reinterpret_cast<const Values<Scalar, n>*>(from);
+__device__ void unpack(float (&values)[n], const Packed<Scalar, n>& from) {
+#pragma unroll
+  for (int i = 0; i < from.count; ++i)
+    unpack_word<Scalar>(values + i * n / from.count, from.words[i]);
 }
 
-template <int n, class Scalar>
-__device__ void read(float* values, const Scalar* from) {
-  const auto read = values_at<n>(from);
+template <class Scalar, int n>
+__device__ Packed<Scalar, n> pack(const float (&values)[n]) {
+  Packed<Scalar, n> made;
 #pragma unroll
-  for (int i = 0; i < n; ++i) values[i] = static_cast<float>(read.at[i]);
+  for (int i = 0; i < made.count; ++i) {
+    if constexpr (sizeof(Scalar) == sizeof(float)) {
+      made.words[i] = __float_as_uint(values[i]);
+    } else if constexpr (std::is_same_v<Scalar, __nv_bfloat16>) {
+      const auto both = __floats2bfloat162_rn(values[2 * i], values[2 * i + 1]);
+      made.words[i] = *reinterpret_cast<const std::uint32_t*>(&both);
+    } else {
+      const auto both = __floats2half2_rn(values[2 * i], values[2 * i + 1]);
+      made.words[i] = *reinterpret_cast<const std::uint32_t*>(&both);
+    }
+  }
+  return made;
 }
 
-template <int n, class Scalar>
-__device__ void write(Scalar* to, const float* values) {
-  Values<Scalar, n> written;
+// What is computed from the values is computed anew behind this, so that it takes no registers
+// until then.
+template <class Scalar, int n>
+__device__ void forget_uses(Packed<Scalar, n>& of) {
 #pragma unroll
-  for (int i = 0; i < n; ++i) written.at[i] = static_cast<Scalar>(values[i]);
-  *reinterpret_cast<Values<Scalar, n>*>(to) = written;
+  for (int i = 0; i < of.count; ++i) asm volatile("" : "+r"(of.words[i]));
 }
 
 // Of gradients of weights and biases, whose dtype may be another than the rows'.
