@@ -1,0 +1,54 @@
+#pragma once
+
+#include "backward_consumer.cuh"
+
+namespace assay::flash {
+
+template <class T>
+__device__ void init_barriers(BackwardShared<T>& shared) {
+  init_barrier(shared.keys_full, 1);
+  init_barrier(shared.values_full, 1);
+  for (int stage = 0; stage < T::stages; ++stage) {
+    init_barrier(shared.queries_full[stage], 1);
+    init_barrier(shared.douts_full[stage], 1);
+    init_barrier(shared.queries_empty[stage], T::consumer_warps);
+    init_barrier(shared.douts_empty[stage], T::consumer_warps);
+  }
+  for (auto& barrier : shared.slopes_full) init_barrier(barrier, T::consumer_warps);
+  publish_barriers();
+}
+
+// dK, dV and the sums of dQ of a tile of keys. A block of threads for each; its first warpgroup
+// loads, the others compute.
+template <class T>
+__global__ void __launch_bounds__(T::threads, 1)
+    backward(const __grid_constant__ BackwardArguments arguments) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL  // elsewhere the variant is Unsupported, and the kernel empty
+  extern __shared__ __align__(swizzle_bytes) std::byte memory[];
+  auto& shared = *reinterpret_cast<BackwardShared<T>*>(memory);
+  const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
+
+  if (threadIdx.x == 0) {
+    prefetch_map(arguments.q);
+    prefetch_map(arguments.k);
+    prefetch_map(arguments.v);
+    prefetch_map(arguments.dout);
+    init_barriers(shared);
+  }
+  __syncthreads();
+  if (threadIdx.x < warpgroup) {
+    give_registers_back<T::producer_registers>();
+    if (threadIdx.x == 0) produce_backward(arguments, shared, work);
+  } else {
+    take_registers<T::consumer_registers>();
+    const Consumer me = consumer_of(static_cast<int>(threadIdx.x) - warpgroup);
+    if (T::first_columns == T::rest_columns || me.group == 0) {
+      consume_backward<T, T::first_columns>(arguments, shared, work, me);
+    } else {
+      consume_backward<T, T::rest_columns>(arguments, shared, work, me);
+    }
+  }
+#endif
+}
+
+}  // namespace assay::flash

@@ -1,0 +1,278 @@
+#pragma once
+
+#include "backward_mask.cuh"
+#include "backward_producer.cuh"
+#include "backward_products.cuh"
+#include "query_sums.cuh"
+#include "softmax.cuh"
+
+// A warpgroup has 64 keys: their scores, weights and slopes for a block of queries at a time, with
+// keys as rows, so that weights and slopes are the left operands of dV and dK as they are.
+namespace assay::flash {
+
+// scores [64, rows] = left [64, head] · rightᵀ [head, rows], in steps of 16 columns of the head:
+// K Qᵀ and V dOᵀ.
+template <class T>
+__device__ __forceinline__ void start_transposed(float (&scores)[T::rows / 2], std::uint32_t left,
+                                                 std::uint32_t right) {
+  begin_products();
+#pragma unroll
+  for (int step = 0; step < T::head / 16; ++step) {
+    const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
+    add_scores<typename T::Element>(
+        scores, advance(by_rows(left), block * T::keys * block_row_bytes + bytes),
+        advance(by_rows(right), block * T::rows * block_row_bytes + bytes), step > 0);
+  }
+  end_products();
+}
+
+// gradient [64, head] += weights [64, rows] · tile [rows, head], in steps of 16 queries: Pᵀ dO and
+// dSᵀ Q.
+template <class T>
+__device__ __forceinline__ void start_key_sums(float (&gradient)[T::head / 2],
+                                               const std::uint32_t (&weights)[T::rows / 16][4],
+                                               std::uint32_t tile) {
+  begin_products();
+#pragma unroll
+  for (int step = 0; step < T::rows / 16; ++step) {
+    add_values<typename T::Element>(
+        gradient, weights[step],
+        advance(by_columns(tile, T::rows), step * 16 * block_row_bytes), true);
+  }
+  end_products();
+}
+
+// sums [64, columns] = dS [64, keys] · K [keys, columns], in steps of 16 keys; in memory lies
+// dSᵀ [keys, 64].
+template <class T, int count>
+__device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint32_t slopes,
+                                                 std::uint32_t keys) {
+  begin_products();
+#pragma unroll
+  for (int step = 0; step < T::keys / 16; ++step) {
+    const int bytes = step * 16 * block_row_bytes;
+    add_query_sums<typename T::Element>(sums, advance(by_columns(slopes, T::keys), bytes),
+                                        advance(by_columns(keys, T::keys), bytes), step > 0);
+  }
+  end_products();
+}
+
+// scores [64, rows] become weights 2^(scale · score − lse) of their query.
+template <int count>
+__device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale,
+                                             std::uint32_t lse) {
+#pragma unroll
+  for (int i = 0; i < count / 4; ++i) {
+    const float2 pair = load_shared_pair(lse + i * 32);
+    scores[4 * i] = exp2_fast(__fmaf_rn(scores[4 * i], scale, -pair.x));
+    scores[4 * i + 1] = exp2_fast(__fmaf_rn(scores[4 * i + 1], scale, -pair.y));
+    scores[4 * i + 2] = exp2_fast(__fmaf_rn(scores[4 * i + 2], scale, -pair.x));
+    scores[4 * i + 3] = exp2_fast(__fmaf_rn(scores[4 * i + 3], scale, -pair.y));
+  }
+}
+
+// slopes = P ∘ (dP − D), where they come as dP.
+template <int count>
+__device__ __forceinline__ void slope(float (&slopes)[count], const float (&weights)[count],
+                                      std::uint32_t dot) {
+#pragma unroll
+  for (int i = 0; i < count / 4; ++i) {
+    const float2 pair = load_shared_pair(dot + i * 32);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      slopes[4 * i + j] = weights[4 * i + j] * (slopes[4 * i + j] - (j % 2 == 0 ? pair.x : pair.y));
+    }
+  }
+}
+template <class Element, int steps>
+__device__ __forceinline__ void slope(float (&slopes)[8 * steps],
+                                      const std::uint32_t (&weights)[steps][4],
+                                      std::uint32_t dot) {
+#pragma unroll
+  for (int i = 0; i < 2 * steps; ++i) {
+    const float2 pair = load_shared_pair(dot + i * 32);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 weight = unpack<Element>(weights[i / 2][i % 2 * 2 + half]);
+      float* const two = slopes + 4 * i + 2 * half;
+      two[0] = weight.x * (two[0] - pair.x);
+      two[1] = weight.y * (two[1] - pair.y);
+    }
+  }
+}
+
+// A warp's 16 keys of dSᵀ: registers → [keys, rows] in shared memory.
+template <class T>
+__device__ __forceinline__ void write_slopes(const std::uint32_t (&slopes)[T::rows / 16][4],
+                                             std::uint32_t tile, const Consumer& me) {
+  const std::uint32_t start = tile + swizzled(me.warp * 16 + me.lane % 16, me.lane / 16);
+#pragma unroll
+  for (int step = 0; step < T::rows / 16; ++step) {
+    store_matrices((start ^ step * 2 % 8 * 16) + step * 2 / 8 * T::keys * block_row_bytes,
+                   slopes[step]);
+  }
+}
+
+// A warp's 16 rows of dK or dV: registers → `tile` [keys, head] → the tensor. Rows beyond the last
+// key and columns beyond the head are left out.
+template <class T>
+__device__ __forceinline__ void write_gradient(const float (&gradient)[T::head / 2], float scale,
+                                               const CUtensorMap& map, std::byte* tile, Place place,
+                                               const Consumer& me) {
+  std::byte* const corner = tile + me.warp * 16 * block_row_bytes;
+  const std::uint32_t start =
+      shared_address(corner) + swizzled(me.lane % 16, me.lane / 16);
+#pragma unroll
+  for (int i = 0; i < T::head / 16; ++i) {
+    std::uint32_t packed[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      packed[j] = pack<typename T::Element>(gradient[8 * i + 2 * j] * scale,
+                                            gradient[8 * i + 2 * j + 1] * scale);
+    }
+    store_matrices((start ^ i * 2 % 8 * 16) + i * 2 / 8 * T::keys * block_row_bytes, packed);
+  }
+  show_shared_writes();
+  __syncwarp();
+  place.row += me.warp * 16;
+  if (me.lane == 0) {
+#pragma unroll
+    for (int block = 0; block < T::blocks; ++block) {
+      place.column = block * block_columns;
+      store_box(map, place, corner + block * T::keys * block_row_bytes);
+    }
+    end_stores();
+  }
+}
+
+// Named barrier of the consumers; 0 is __syncthreads().
+template <class T>
+__device__ inline void meet_consumers() {
+  wait_named(1, T::groups * warpgroup);
+}
+
+// `columns` of the head are this warpgroup's of dQ.
+template <class T, int columns>
+__device__ void consume_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
+                                 const KeyWork& work, const Consumer& me) {
+  using Element = typename T::Element;
+  const Shape& shape = arguments.shape;
+  const int group_rows_at = me.group * group_rows * block_row_bytes;
+  const std::uint32_t keys = shared_address(shared.keys) + group_rows_at;
+  const std::uint32_t values = shared_address(shared.values) + group_rows_at;
+  // dQ's operands: by rows the warpgroup's 64 queries and all columns, else all queries and its own
+  // block of columns.
+  const std::uint32_t part = me.group * T::keys * block_row_bytes;
+  const std::uint32_t right = shared_address(shared.keys) + (T::sums_by_rows ? 0 : part);
+  const std::uint32_t left_part = T::sums_by_rows ? part : 0;
+
+  const int first_key = work.tile * T::keys + me.group * group_rows;
+  const BlockRange mine = seeing_blocks(shape, first_key, group_rows, T::rows);
+  const int row = work.tile * T::keys + me.row;
+  const QueryRange upper = seeing_queries(shape, row), lower = seeing_queries(shape, row + 8);
+
+  float dk[T::head / 2], dv[T::head / 2];
+#pragma unroll
+  for (int i = 0; i < T::head / 2; ++i) dk[i] = dv[i] = 0;
+  float scores[T::rows / 2], slopes[T::rows / 2];
+  std::uint32_t weights[T::rows / 16][4];
+  float sums[columns / 2];
+  QueryBlock before = {-1, work.batch, 0};
+  unsigned blocks = 0;
+
+  // Of the slopes number `count`. Where they have not been written the sums are not used.
+  const auto start_sums = [&](unsigned count, bool written = true) {
+    const Turn<2> turn(count);
+    if (written) wait(shared.slopes_full[turn.stage], turn.parity);
+    start_query_sums<T>(sums, shared_address(shared.slopes[turn.stage]) + left_part, right);
+  };
+  const auto end_sums = [&](QueryBlock at) {
+    pin(sums);
+    add_sums<T>(sums, arguments, shared, at, work.tile, me);
+  };
+
+  wait(shared.keys_full, 0);
+  for_each_block<T>(shape, work, [&](int head, int block) {
+    const unsigned count = __shfl_sync(~0u, blocks++, 0);
+    const Turn<2> turn(count);
+    const QueryBlock at = {head, work.batch, block};
+    const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
+    const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
+
+    wait(shared.queries_full[turn.stage], turn.parity);
+    start_transposed<T>(scores, keys, queries);
+    if (count == 0) wait(shared.values_full, 0);
+    wait(shared.douts_full[turn.stage], turn.parity);
+    start_transposed<T>(slopes, values, douts);
+    if constexpr (T::flow.late_sums) {
+    }
+    wait_for_products<1>();
+    pin(scores);
+    if (mine.needs_mask(block, T::rows)) {
+      const int column = block * T::rows + me.column;
+      hide(scores, from_column(upper, column), from_column(lower, column));
+    }
+    weigh_by_lse(scores, shape.scale,
+                 shared_address(shared.lse[turn.stage]) + me.column * 4);
+    as_operand<Element>(weights, scores);
+    start_key_sums<T>(dv, weights, douts);
+    if constexpr (T::flow.late_sums) {
+      start_sums(count - 1, count > 0);
+      wait_for_products<2>();
+    } else {
+      wait_for_products<1>();
+    }
+    pin(slopes);
+    const std::uint32_t dot = shared_address(shared.dot[turn.stage]) + me.column * 4;
+    if constexpr (T::flow.exact_weights) {
+      slope(slopes, scores, dot);
+    } else {
+      slope<Element>(slopes, weights, dot);
+    }
+    std::uint32_t packed[T::rows / 16][4];
+    as_operand<Element>(packed, slopes);
+    start_key_sums<T>(dk, packed, queries);
+    write_slopes<T>(packed, shared_address(shared.slopes[turn.stage]), me);
+    show_shared_writes();
+    __syncwarp();
+    if (me.lane == 0) arrive(shared.slopes_full[turn.stage]);
+    if constexpr (T::flow.late_sums) {
+      wait_for_products<1>();
+      pin(dv);
+      if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
+      pin(sums);
+      if (count > 0) end_sums(before);
+      before = at;
+      wait_for_products<0>();
+      pin(dk);
+      if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
+    } else {
+      start_sums(count);
+      wait_for_products<2>();
+      pin(dv);
+      if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
+      wait_for_products<1>();
+      pin(dk);
+      if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
+      wait_for_products<0>();
+      end_sums(at);
+    }
+  });
+  if constexpr (T::flow.late_sums) {
+    if (blocks > 0) {
+      start_sums(blocks - 1);
+      wait_for_products<0>();
+      pin(dk);
+      end_sums(before);
+    }
+  }
+
+  // Keys and values have been read by all.
+  meet_consumers<T>();
+  const Place place = {0, work.tile * T::keys, work.head, work.batch};
+  write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
+  write_gradient<T>(dk, arguments.natural_scale, arguments.dk, shared.keys, place, me);
+  if (me.lane == 0) wait_for_stores();
+}
+
+}  // namespace assay::flash

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "problem.h"
+
+namespace assay::flash {
+
+// What the backward kernel gets: the tensors as the copy engine sees them, and what the kernels
+// before and after it share with it.
+struct BackwardArguments {
+  CUtensorMap q, k, v, dout, dk, dv;
+  // [batch, heads, rows]: log-sum-exp in units of log2 and D = rowsum(dO ∘ O), with as many rows as
+  // whole blocks of queries have. A row without keys or beyond the last has +∞: its weights are 0.
+  const float* lse;
+  const float* dot;
+  // Sums of dS K, in pieces as warps hold them (query_sums.cuh).
+  float* query_sums;
+  unsigned* turns;  // [batch, heads, blocks of queries, warps], 0 at the start; ordered sums only
+  Shape shape;
+  int key_tiles, query_blocks;  // of a head
+  int heads_at_once;            // heads of k whose tiles are mixed
+  float natural_scale;          // of the scores
+};
+
+// Before and after it, a row at a time.
+struct RowArguments {
+  Operand out, dout, dq;
+  const float* forward_lse;  // [batch, heads, queries]
+  float* lse;
+  float* dot;
+  float* query_sums;
+  Shape shape;
+  int rows;         // of lse, dot and query_sums
+  int summed_head;  // columns of query_sums
+  float natural_scale;
+};
+
+}  // namespace assay::flash

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "tile.cuh"
+
+// How the backward kernel cuts its work. A block of threads keeps a tile of keys, 64 a warpgroup,
+// and goes through the blocks of queries that see them.
+namespace assay::flash {
+
+struct BackwardFlow {
+  // The queries' gradient of a block is computed while the next block's weights are.
+  bool late_sums = false;
+  // It leaves through shared memory and the copy engine, which adds; else by instructions that do.
+  bool copy_engine_adds = false;
+  // dS is made from the weights before they were rounded: as many registers more as scores.
+  bool exact_weights = true;
+};
+
+template <class Element_, int head_, int rows_, BackwardFlow flow_ = BackwardFlow{}>
+struct BackwardTile {
+  using Element = Element_;
+  static constexpr int head = head_;  // columns that are computed
+  static constexpr int rows = rows_;  // queries of a block
+  static constexpr BackwardFlow flow = flow_;
+  static constexpr int groups = 2;                  // consumer warpgroups
+  static constexpr int keys = groups * group_rows;  // of a tile
+  static constexpr int stages = 2;                  // blocks of queries in flight
+
+  static constexpr int blocks = blocks_of_head(head);
+  static constexpr int key_bytes = tile_bytes(keys, head);
+  static constexpr int query_bytes = tile_bytes(rows, head);
+  static constexpr int slope_bytes = tile_bytes(keys, rows);  // dSᵀ [keys, rows]
+  static constexpr int row_bytes = rows * 4;                  // a number for each query
+
+  // dQ [rows, head] is shared among the warpgroups: with 128 rows each has 64, with 64 rows the
+  // first has 64 columns and the other the rest.
+  static constexpr bool sums_by_rows = rows == keys;
+  static constexpr int first_columns = sums_by_rows ? head : block_columns;
+  static constexpr int rest_columns = sums_by_rows ? head : head - block_columns;
+
+  static constexpr int consumer_warps = groups * warpgroup / warp;
+  static constexpr int threads = (groups + 1) * warpgroup;
+  static constexpr int producer_registers = 24;
+  static constexpr int consumer_registers = 240;
+
+  static_assert(head % 16 == 0 && head <= 128);
+  static_assert(rows == group_rows || rows == keys);
+  static_assert(sums_by_rows || head > block_columns);
+};
+
+template <class T>
+struct BackwardShared {
+  // [keys, head]; on their way out dK and dV.
+  alignas(swizzle_bytes) std::byte keys[T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[T::key_bytes];
+  alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
+  alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
+  // Two, so that a warpgroup may write the next while the other still reads the last.
+  alignas(swizzle_bytes) std::byte slopes[2][T::slope_bytes];
+  alignas(128) float sums[T::flow.copy_engine_adds ? T::rows * T::head : 1];
+  alignas(16) float lse[T::stages][T::rows];
+  alignas(16) float dot[T::stages][T::rows];
+  std::uint64_t keys_full, values_full;
+  // Filled by the producer, emptied by every consumer warp. A query's lse and D come with its q and
+  // dO.
+  std::uint64_t queries_full[T::stages], queries_empty[T::stages];
+  std::uint64_t douts_full[T::stages], douts_empty[T::stages];
+  std::uint64_t slopes_full[2];  // filled by every consumer warp
+};
+
+template <class T>
+inline constexpr int backward_shared_bytes = sizeof(BackwardShared<T>);
+
+}  // namespace assay::flash
