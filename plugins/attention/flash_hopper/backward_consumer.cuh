@@ -35,9 +35,9 @@ __device__ __forceinline__ void start_key_sums(float (&gradient)[T::head / 2],
   begin_products();
 #pragma unroll
   for (int step = 0; step < T::rows / 16; ++step) {
-    add_values<typename T::Element>(
-        gradient, weights[step],
-        advance(by_columns(tile, T::rows), step * 16 * block_row_bytes), true);
+    add_values<typename T::Element>(gradient, weights[step],
+                                    advance(by_columns(tile, T::rows), step * 16 * block_row_bytes),
+                                    true);
   }
   end_products();
 }
@@ -86,8 +86,7 @@ __device__ __forceinline__ void slope(float (&slopes)[count], const float (&weig
 }
 template <class Element, int steps>
 __device__ __forceinline__ void slope(float (&slopes)[8 * steps],
-                                      const std::uint32_t (&weights)[steps][4],
-                                      std::uint32_t dot) {
+                                      const std::uint32_t (&weights)[steps][4], std::uint32_t dot) {
 #pragma unroll
   for (int i = 0; i < 2 * steps; ++i) {
     const float2 pair = load_shared_pair(dot + i * 32);
@@ -120,8 +119,7 @@ __device__ __forceinline__ void write_gradient(const float (&gradient)[T::head /
                                                const CUtensorMap& map, std::byte* tile, Place place,
                                                const Consumer& me) {
   std::byte* const corner = tile + me.warp * 16 * block_row_bytes;
-  const std::uint32_t start =
-      shared_address(corner) + swizzled(me.lane % 16, me.lane / 16);
+  const std::uint32_t start = shared_address(corner) + swizzled(me.lane % 16, me.lane / 16);
 #pragma unroll
   for (int i = 0; i < T::head / 16; ++i) {
     std::uint32_t packed[4];
@@ -212,8 +210,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
       const int column = block * T::rows + me.column;
       hide(scores, from_column(upper, column), from_column(lower, column));
     }
-    weigh_by_lse(scores, shape.scale,
-                 shared_address(shared.lse[turn.stage]) + me.column * 4);
+    weigh_by_lse(scores, shape.scale, shared_address(shared.lse[turn.stage]) + me.column * 4);
     as_operand<Element>(weights, scores);
     start_key_sums<T>(dv, weights, douts);
     if constexpr (T::flow.late_sums) {

@@ -24,8 +24,8 @@ __device__ inline KeyWork key_work_at(const BackwardArguments& arguments, int nu
   const int rest = number % (arguments.key_tiles * mixed);
   if (heads - first_head < mixed) mixed = heads - first_head;
   const int head = first_head + rest % mixed, tile = rest / mixed;
-  return {arguments.turns != nullptr ? arguments.key_tiles - 1 - tile : tile, head % arguments.shape.kv_heads,
-          head / arguments.shape.kv_heads};
+  return {arguments.turns != nullptr ? arguments.key_tiles - 1 - tile : tile,
+          head % arguments.shape.kv_heads, head / arguments.shape.kv_heads};
 }
 
 // Calls `use` with each block of queries in the order of all: the heads of the group one after the

@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
     arguments.lse[padded] = lse == -INFINITY ? INFINITY : lse * log2_e;
     arguments.dot[padded] = sum;
   }
-  auto* const sums = reinterpret_cast<float4*>(arguments.query_sums + padded * arguments.summed_head);
+  auto* const sums =
+      reinterpret_cast<float4*>(arguments.query_sums + padded * arguments.summed_head);
   for (int i = lane; i < arguments.summed_head / 4; i += lanes) sums[i] = make_float4(0, 0, 0, 0);
 }
 
@@ -79,9 +80,9 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
   const int head = static_cast<int>(blockIdx.y) % shape.heads;
   const int batch = static_cast<int>(blockIdx.y) / shape.heads;
 
-  const std::int64_t group =
-      (std::int64_t{blockIdx.y} * arguments.rows + row / 16 * 16) / 16 * (arguments.summed_head / 8) +
-      column;
+  const std::int64_t group = (std::int64_t{blockIdx.y} * arguments.rows + row / 16 * 16) / 16 *
+                                 (arguments.summed_head / 8) +
+                             column;
   const auto* const fours =
       reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4;
   std::uint32_t upper[4], lower[4];

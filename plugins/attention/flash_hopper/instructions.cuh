@@ -118,9 +118,10 @@ __device__ inline void load_bytes(void* to, const void* from, int bytes, std::ui
 
 // Adds `bytes` of floats that lie side by side in shared memory to those at `to`.
 __device__ inline void add_floats(float* to, std::uint32_t from, int bytes) {
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
-               "r"(from), "r"(bytes)
-               : "memory");
+  asm volatile(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+      "r"(from), "r"(bytes)
+      : "memory");
 }
 
 __device__ inline void prefetch_map(const CUtensorMap& map) {

@@ -33,12 +33,12 @@ template <class T>
 __device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock at,
                                  const Consumer& me) {
   constexpr int warp_floats = floats_of_sums(T::head) / 4;
-  const std::int64_t row_block =
-      T::sums_by_rows ? number_of<T>(arguments, at) * T::groups + me.group
-                      : number_of<T>(arguments, at);
+  const std::int64_t row_block = T::sums_by_rows
+                                     ? number_of<T>(arguments, at) * T::groups + me.group
+                                     : number_of<T>(arguments, at);
   const int first_columns = T::sums_by_rows ? 0 : me.group * block_columns;
-  return arguments.query_sums + row_block * floats_of_sums(T::head) +
-         me.warp % 4 * warp_floats + first_columns * 16 + me.lane * 4;
+  return arguments.query_sums + row_block * floats_of_sums(T::head) + me.warp % 4 * warp_floats +
+         first_columns * 16 + me.lane * 4;
 }
 
 // Tiles of keys add to a block of queries in turns, the last keys first: of two tiles that begin
@@ -76,10 +76,10 @@ __device__ __forceinline__ void add_sums(const float (&sums)[count],
     __syncwarp();
     if (me.lane == 0) move_on(turn);
   } else if constexpr (T::flow.copy_engine_adds) {
-    constexpr int group_floats = T::sums_by_rows ? floats_of_sums(T::head)
-                                                 : floats_of_sums(block_columns);
-    const std::uint32_t buffer = shared_address(shared.sums) + me.group * group_floats * 4 +
-                                 me.warp % 4 * count * warp * 4;
+    constexpr int group_floats =
+        T::sums_by_rows ? floats_of_sums(T::head) : floats_of_sums(block_columns);
+    const std::uint32_t buffer =
+        shared_address(shared.sums) + me.group * group_floats * 4 + me.warp % 4 * count * warp * 4;
     if (me.lane == 0) wait_for_reads();  // of the block before
     __syncwarp();
 #pragma unroll
