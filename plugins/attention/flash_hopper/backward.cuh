@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backward_consumer.cuh"
+#include "backward_producer.cuh"
 
 namespace assay::flash {
 
@@ -27,6 +28,8 @@ __global__ void __launch_bounds__(T::threads, 1)
   extern __shared__ __align__(swizzle_bytes) std::byte memory[];
   auto& shared = *reinterpret_cast<BackwardShared<T>*>(memory);
   const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
+  const QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
+                           arguments.parts.blocks);
 
   if (threadIdx.x == 0) {
     prefetch_map(arguments.q);
@@ -38,14 +41,14 @@ __global__ void __launch_bounds__(T::threads, 1)
   __syncthreads();
   if (threadIdx.x < warpgroup) {
     give_registers_back<T::producer_registers>();
-    if (threadIdx.x == 0) produce_backward(arguments, shared, work);
+    if (threadIdx.x == 0) produce_backward(arguments, shared, work, blocks);
   } else {
     take_registers<T::consumer_registers>();
     const Consumer me = consumer_of(static_cast<int>(threadIdx.x) - warpgroup);
     if (T::first_columns == T::rest_columns || me.group == 0) {
-      consume_backward<T, T::first_columns>(arguments, shared, work, me);
+      consume_backward<T, T::first_columns>(arguments, shared, work, blocks, me);
     } else {
-      consume_backward<T, T::rest_columns>(arguments, shared, work, me);
+      consume_backward<T, T::rest_columns>(arguments, shared, work, blocks, me);
     }
   }
 #endif

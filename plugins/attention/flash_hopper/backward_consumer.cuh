@@ -1,8 +1,8 @@
 #pragma once
 
-#include "backward_mask.cuh"
-#include "backward_producer.cuh"
 #include "backward_products.cuh"
+#include "backward_schedule.cuh"
+#include "key_parts.cuh"
 #include "query_sums.cuh"
 #include "softmax.cuh"
 
@@ -152,7 +152,8 @@ __device__ inline void meet_consumers() {
 // `columns` of the head are this warpgroup's of dQ.
 template <class T, int columns>
 __device__ void consume_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
-                                 const KeyWork& work, const Consumer& me) {
+                                 const KeyWork& work, const QueryBlocks& blocks,
+                                 const Consumer& me) {
   using Element = typename T::Element;
   const Shape& shape = arguments.shape;
   const int group_rows_at = me.group * group_rows * block_row_bytes;
@@ -176,7 +177,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   std::uint32_t weights[T::rows / 16][4];
   float sums[columns / 2];
   QueryBlock before = {-1, work.batch, 0};
-  unsigned blocks = 0;
+  unsigned done = 0;
 
   // Of the slopes number `count`. Where they have not been written the sums are not used.
   const auto start_sums = [&](unsigned count, bool written = true) {
@@ -190,8 +191,9 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   };
 
   wait(shared.keys_full, 0);
-  for_each_block<T>(shape, work, [&](int head, int block) {
-    const unsigned count = __shfl_sync(~0u, blocks++, 0);
+  blocks.for_each([&](int head_of_group, int block) {
+    const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<2> turn(count);
     const QueryBlock at = {head, work.batch, block};
     const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
@@ -256,19 +258,27 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     }
   });
   if constexpr (T::flow.late_sums) {
-    if (blocks > 0) {
-      start_sums(blocks - 1);
+    if (done > 0) {
+      start_sums(done - 1);
       wait_for_products<0>();
       pin(dk);
       end_sums(before);
     }
   }
 
+  bool whole = true;
+  if (blocks.total > arguments.parts.blocks) {
+    const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
+    const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
+    whole = add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
+  }
   // Keys and values have been read by all.
   meet_consumers<T>();
-  const Place place = {0, work.tile * T::keys, work.head, work.batch};
-  write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
-  write_gradient<T>(dk, arguments.natural_scale, arguments.dk, shared.keys, place, me);
+  if (whole) {
+    const Place place = {0, work.tile * T::keys, work.head, work.batch};
+    write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
+    write_gradient<T>(dk, arguments.natural_scale, arguments.dk, shared.keys, place, me);
+  }
   if (me.lane == 0) wait_for_stores();
 }
 

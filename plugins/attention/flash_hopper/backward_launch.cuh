@@ -8,20 +8,62 @@
 // From tensors to the backward's launches.
 namespace assay::flash {
 
-// How the workspace is laid out: floats of lse and D, then the sums of dQ, then turns.
+// By which no block of threads works much longer than the others. Tiles are started longest first,
+// so only those stand out that are longer than an even share.
+template <class T>
+KeyParts key_parts_of(const Shape& shape, int processors) {
+  KeyParts parts;
+  if (shape.window > 0) return parts;  // all tiles are short
+  const int tiles = (shape.keys + T::keys - 1) / T::keys;
+  const auto blocks = [&](int tile) {
+    return QueryBlocks(shape, tile, T::keys, T::rows, 0, parts.blocks).total;
+  };
+  std::int64_t all = 0;
+  for (int tile = 0; tile < tiles; ++tile) all += blocks(tile);
+  all *= std::int64_t{shape.batch} * shape.kv_heads;
+  const auto share = static_cast<int>((all + processors - 1) / processors);
+  // Beginning, ending and adding up a part takes about as long as three blocks.
+  constexpr int least = 8;
+  const int longest = blocks(0);
+  const int wanted =
+      std::max({least, share + 1 + share / 32, (longest + KeyParts::most - 1) / KeyParts::most});
+  if (longest <= wanted) return parts;
+  for (int tile = 0; tile < tiles; ++tile) {
+    const int count = (blocks(tile) + wanted - 1) / wanted;
+    for (int part = 0; part < count; ++part) ++parts.tiles_with[part];
+  }
+  parts.blocks = wanted;
+  parts.count = (longest + wanted - 1) / wanted;
+  return parts;
+}
+
+// How the workspace is laid out: floats of lse and D, the sums of dQ, parts of dK and dV, then
+// counters.
 template <class T>
 struct BackwardWorkspace {
-  int query_blocks;
-  std::int64_t rows, sums, turns;
+  int query_blocks, key_tiles;
+  KeyParts parts;
+  std::int64_t rows, sums, partial, turns, finished;
 
-  explicit BackwardWorkspace(const Shape& shape)
-      : query_blocks((shape.queries + T::rows - 1) / T::rows) {
+  BackwardWorkspace(const Shape& shape, bool in_turns)
+      : query_blocks((shape.queries + T::rows - 1) / T::rows),
+        key_tiles((shape.keys + T::keys - 1) / T::keys) {
     const std::int64_t blocks = std::int64_t{query_blocks} * shape.heads * shape.batch;
+    const std::int64_t tiles = std::int64_t{key_tiles} * shape.kv_heads * shape.batch;
+    // A part in turns would wait for parts that start later.
+    if (!in_turns) parts = key_parts_of<T>(shape, processors_of_device());
     rows = blocks * T::rows;
     sums = rows * T::head;
-    turns = blocks * T::consumer_warps;
+    partial = parts.count > 1 ? tiles * parts.count * T::keys * T::head * 2 : 0;
+    turns = in_turns ? blocks * T::consumer_warps : 0;
+    finished = parts.count > 1 ? tiles * T::consumer_warps : 0;
   }
-  std::int64_t bytes() const { return 4 * (2 * rows + sums + turns); }
+  int items(const Shape& shape) const {
+    int tiles = key_tiles;
+    for (int part = 1; part < parts.count; ++part) tiles += parts.tiles_with[part];
+    return tiles * shape.kv_heads * shape.batch;
+  }
+  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + turns + finished); }
 };
 
 // Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together.
@@ -37,11 +79,12 @@ inline int key_heads_in_cache(const Shape& shape) {
 template <class T>
 void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
   const Shape& shape = problem.shape;
-  const BackwardWorkspace<T> workspace(shape);
+  const BackwardWorkspace<T> workspace(shape, problem.in_turns);
   auto* const lse = static_cast<float*>(problem.workspace);
   float* const dot = lse + workspace.rows;
   float* const sums = dot + workspace.rows;
-  auto* const turns = reinterpret_cast<unsigned*>(sums + workspace.sums);
+  float* const partial = sums + workspace.sums;
+  auto* const turns = reinterpret_cast<unsigned*>(partial + workspace.partial);
 
   RowArguments rows;
   rows.out = problem.out;
@@ -72,18 +115,20 @@ void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
   arguments.query_sums = sums;
   arguments.turns = problem.in_turns ? turns : nullptr;
   arguments.shape = shape;
-  arguments.key_tiles = (shape.keys + T::keys - 1) / T::keys;
+  arguments.key_tiles = workspace.key_tiles;
   arguments.query_blocks = workspace.query_blocks;
   arguments.heads_at_once = key_heads_in_cache(shape);
   arguments.natural_scale = problem.natural_scale;
-  if (problem.in_turns) {
-    require(cudaMemsetAsync(turns, 0, 4 * workspace.turns, stream), "cudaMemsetAsync");
-  }
+  arguments.parts = workspace.parts;
+  arguments.parts.partial = partial;
+  arguments.parts.finished = turns + workspace.turns;
+  const std::int64_t counters = workspace.turns + workspace.finished;
+  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
   static_assert(backward_shared_bytes<T> <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(backward<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                backward_shared_bytes<T>),
           "the device refuses the kernel's shared memory");
-  const int blocks = arguments.key_tiles * shape.kv_heads * shape.batch;
+  const int blocks = workspace.items(shape);
   backward<T><<<blocks, T::threads, backward_shared_bytes<T>, stream>>>(arguments);
   require(cudaGetLastError(), "the kernel did not start");
   finish_queries(rows, problem.bf16, stream);

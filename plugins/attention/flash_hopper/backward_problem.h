@@ -8,6 +8,17 @@
 
 namespace assay::flash {
 
+// A tile's queries may be shared among blocks of threads, in parts of so many blocks of queries:
+// what one has of dK and dV is kept in `partial`, and the last to finish adds it up.
+struct KeyParts {
+  static constexpr int most = 16;
+  int blocks = 1 << 30;          // of queries in a part; the last has the rest
+  int count = 1;                 // of the longest tile
+  int tiles_with[most] = {};     // tiles that have a part of this number: the first ones
+  float* partial = nullptr;      // [tiles, count, consumer warps, head / 4, 32 lanes, 4]
+  unsigned* finished = nullptr;  // [tiles, consumer warps], 0 at the start
+};
+
 // What the backward kernel gets: the tensors as the copy engine sees them, and what the kernels
 // before and after it share with it.
 struct BackwardArguments {
@@ -23,6 +34,7 @@ struct BackwardArguments {
   int key_tiles, query_blocks;  // of a head
   int heads_at_once;            // heads of k whose tiles are mixed
   float natural_scale;          // of the scores
+  KeyParts parts;
 };
 
 // Before and after it, a row at a time.

@@ -156,8 +156,8 @@ class Flash final : public assay::Attention {
     const auto read_out = readable(out), read_dout = readable(dout);
     const auto read_lse = lse.contiguous();
     const auto shape = shape_of(in, kernel.scale);
-    auto workspace =
-        at::empty({assay::flash::backward_workspace_bytes(shape)}, in.q.options().dtype(at::kByte));
+    auto workspace = at::empty({assay::flash::backward_workspace_bytes(shape, deterministic_)},
+                               in.q.options().dtype(at::kByte));
     assay::flash::backward({.shape = shape,
                             .natural_scale = static_cast<float>(kernel.scale),
                             .q = input(kernel.q),
