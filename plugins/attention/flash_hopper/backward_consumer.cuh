@@ -204,8 +204,6 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_transposed<T>(slopes, values, douts);
-    if constexpr (T::flow.late_sums) {
-    }
     wait_for_products<1>();
     pin(scores);
     if (mine.needs_mask(block, T::rows)) {

@@ -8,7 +8,7 @@ namespace assay::flash {
 
 struct BackwardFlow {
   // The queries' gradient of a block is computed while the next block's weights are.
-  bool late_sums = false;
+  bool late_sums = true;
   // It leaves through shared memory and the copy engine, which adds; else by instructions that do.
   bool copy_engine_adds = false;
   // dS is made from the weights before they were rounded: as many registers more as scores.

@@ -72,7 +72,6 @@ __device__ __forceinline__ void add_sums(const float (&sums)[count],
   if (arguments.turns != nullptr) {
     unsigned* const turn = wait_for_turn<T>(arguments, at, key_tile, me);
     add_directly();
-    __threadfence();
     __syncwarp();
     if (me.lane == 0) move_on(turn);
   } else if constexpr (T::flow.copy_engine_adds) {
