@@ -36,6 +36,11 @@ __device__ float dot_of(uint4 left, uint4 right) {
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
   const Shape& shape = arguments.shape;
+  const int blocks = static_cast<int>(gridDim.x * gridDim.y);
+  for (int i = (static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x)) * threads + threadIdx.x;
+       i < arguments.counter_count; i += blocks * threads) {
+    arguments.counters[i] = 0;
+  }
   const int row = static_cast<int>(blockIdx.x) * (threads / lanes) + threadIdx.x / lanes;
   if (row >= arguments.rows) return;  // a whole warp's rows: both are multiples of 4
   const int lane = threadIdx.x % lanes;

@@ -6,24 +6,17 @@
 // and goes through the blocks of queries that see them.
 namespace assay::flash {
 
-struct BackwardFlow {
-  // The queries' gradient of a block is computed while the next block's weights are.
-  bool late_sums = true;
-  // It leaves through shared memory and the copy engine, which adds; else by instructions that do.
-  bool copy_engine_adds = false;
-  // dS is made from the weights before they were rounded: as many registers more as scores.
-  bool exact_weights = true;
-};
-
-template <class Element_, int head_, int rows_, BackwardFlow flow_ = BackwardFlow{}>
+template <class Element_, int head_, int rows_, bool exact_weights_>
 struct BackwardTile {
   using Element = Element_;
   static constexpr int head = head_;  // columns that are computed
   static constexpr int rows = rows_;  // queries of a block
-  static constexpr BackwardFlow flow = flow_;
+  // dS is made from the weights before they were rounded: as many registers more as scores.
+  static constexpr bool exact_weights = exact_weights_;
   static constexpr int groups = 2;                  // consumer warpgroups
   static constexpr int keys = groups * group_rows;  // of a tile
   static constexpr int stages = 2;                  // blocks of queries in flight
+  static constexpr int key_stages = 2;              // the next tile's keys and values come early
 
   static constexpr int blocks = blocks_of_head(head);
   static constexpr int key_bytes = tile_bytes(keys, head);
@@ -50,21 +43,23 @@ struct BackwardTile {
 template <class T>
 struct BackwardShared {
   // [keys, head]; on their way out dK and dV.
-  alignas(swizzle_bytes) std::byte keys[T::key_bytes];
-  alignas(swizzle_bytes) std::byte values[T::key_bytes];
+  alignas(swizzle_bytes) std::byte keys[T::key_stages][T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[T::key_stages][T::key_bytes];
   alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
   // Two, so that a warpgroup may write the next while the other still reads the last.
   alignas(swizzle_bytes) std::byte slopes[2][T::slope_bytes];
-  alignas(128) float sums[T::flow.copy_engine_adds ? T::rows * T::head : 1];
   alignas(16) float lse[T::stages][T::rows];
   alignas(16) float dot[T::stages][T::rows];
-  std::uint64_t keys_full, values_full;
-  // Filled by the producer, emptied by every consumer warp. A query's lse and D come with its q and
-  // dO.
+  // A pair for each buffer: filled by the producer, emptied by every consumer warp. A query's lse
+  // and D come with its q and dO.
+  std::uint64_t keys_full[T::key_stages], keys_empty[T::key_stages];
+  std::uint64_t values_full[T::key_stages], values_empty[T::key_stages];
   std::uint64_t queries_full[T::stages], queries_empty[T::stages];
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];
+  std::uint64_t work_full[2], work_empty[2];
   std::uint64_t slopes_full[2];  // filled by every consumer warp
+  int4 work[2];
 };
 
 template <class T>

@@ -8,16 +8,14 @@
 // The compiled tiles of the backward, and which serves a problem.
 namespace assay::flash {
 
-// 64 columns leave registers for the scores of 128 queries. dS is made from rounded weights where
-// the exact ones have no registers.
+// 64 columns leave registers for the scores of 128 queries.
 template <class Element>
-using BackwardHead64 =
-    BackwardTile<Element, 64, /*rows=*/128, BackwardFlow{.exact_weights = false}>;
+using BackwardHead64 = BackwardTile<Element, 64, /*rows=*/128, /*exact_weights=*/false>;
+// 80 leave them for weights that are not rounded.
 template <class Element>
-using BackwardHead80 = BackwardTile<Element, 80, /*rows=*/64>;
+using BackwardHead80 = BackwardTile<Element, 80, /*rows=*/64, /*exact_weights=*/true>;
 template <class Element, int head>
-using BackwardWider =
-    BackwardTile<Element, head, /*rows=*/64, BackwardFlow{.exact_weights = false}>;
+using BackwardWider = BackwardTile<Element, head, /*rows=*/64, /*exact_weights=*/false>;
 
 // Calls `use` with the tile that serves a problem.
 template <class Element>

@@ -58,39 +58,19 @@ __device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, Qu
 // sums [64, 2 · count]: a warpgroup's part of a block's dQ. Adds it to what is there.
 template <class T, int count>
 __device__ __forceinline__ void add_sums(const float (&sums)[count],
-                                         const BackwardArguments& arguments,
-                                         BackwardShared<T>& shared, QueryBlock at, int key_tile,
-                                         const Consumer& me) {
+                                         const BackwardArguments& arguments, QueryBlock at,
+                                         int key_tile, const Consumer& me) {
   float* const to = my_sums<T>(arguments, at, me);
   const auto four = [&](int i) {
     return make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
   };
-  const auto add_directly = [&] {
+  unsigned* turn = nullptr;
+  if (arguments.turns != nullptr) turn = wait_for_turn<T>(arguments, at, key_tile, me);
 #pragma unroll
-    for (int i = 0; i < count / 4; ++i) add_global(to + i * warp * 4, four(i));
-  };
-  if (arguments.turns != nullptr) {
-    unsigned* const turn = wait_for_turn<T>(arguments, at, key_tile, me);
-    add_directly();
+  for (int i = 0; i < count / 4; ++i) add_global(to + i * warp * 4, four(i));
+  if (turn != nullptr) {
     __syncwarp();
     if (me.lane == 0) move_on(turn);
-  } else if constexpr (T::flow.copy_engine_adds) {
-    constexpr int group_floats =
-        T::sums_by_rows ? floats_of_sums(T::head) : floats_of_sums(block_columns);
-    const std::uint32_t buffer =
-        shared_address(shared.sums) + me.group * group_floats * 4 + me.warp % 4 * count * warp * 4;
-    if (me.lane == 0) wait_for_reads();  // of the block before
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < count / 4; ++i) store_shared(buffer + (i * warp + me.lane) * 16, four(i));
-    show_shared_writes();
-    __syncwarp();
-    if (me.lane == 0) {
-      add_floats(to, buffer, count * warp * 4);
-      end_stores();
-    }
-  } else {
-    add_directly();
   }
 }
 
