@@ -177,6 +177,14 @@ class Flash final : public assay::Attention {
     return made;
   }
 
+  // The log-sum-exp of each query, kept by every block of a model, and, in a backward, the sums of
+  // dQ in fp32, D and the log-sum-exp once more.
+  static std::string memory_estimate() {
+    return "batch * heads * seq_len * (4 * if(workload == model_step && runs_backward > 0, layers, "
+           "1) + if(runs_backward > 0, 8 + 4 * if(workload == attention && d_head <= 64, 64, "
+           "128), 0))";
+  }
+
  private:
   bool deterministic_;
 };
