@@ -116,14 +116,6 @@ __device__ inline void load_bytes(void* to, const void* from, int bytes, std::ui
       : "memory");
 }
 
-// Adds `bytes` of floats that lie side by side in shared memory to those at `to`.
-__device__ inline void add_floats(float* to, std::uint32_t from, int bytes) {
-  asm volatile(
-      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
-      "r"(from), "r"(bytes)
-      : "memory");
-}
-
 __device__ inline void prefetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -212,12 +204,6 @@ __device__ inline void store_matrices(std::uint32_t address, const std::uint32_t
 
 __device__ inline void store_shared(std::uint32_t address, std::uint32_t value) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
-}
-
-__device__ inline void store_shared(std::uint32_t address, float4 value) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value.x),
-               "f"(value.y), "f"(value.z), "f"(value.w)
-               : "memory");
 }
 
 __device__ inline float2 load_shared_pair(std::uint32_t address) {
