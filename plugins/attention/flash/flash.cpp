@@ -7,12 +7,14 @@
 #include <cmath>
 #include <limits>
 
+#include "backward.h"
 #include "launch.h"
 
 // The project's FlashAttention for Hopper: Dao 2023, "FlashAttention-2"; Shah et al. 2024,
-// "FlashAttention-3". The kernel is in forward.cuh.
+// "FlashAttention-3". The kernels are in forward.cuh and backward.cuh.
 namespace {
 
+using assay::AttentionGradients;
 using assay::AttentionInputs;
 using assay::AttentionOutput;
 
@@ -53,11 +55,46 @@ assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
           .scale = static_cast<float>(scale * std::log2(std::exp(1.0)))};
 }
 
+// Like `tensor`, with strides that the copy engine takes.
+at::Tensor written_like(const at::Tensor& tensor) {
+  auto made = at::empty_like(tensor);
+  return copy_engine_takes(made) ? made : at::empty(tensor.sizes(), tensor.options());
+}
+
+assay::flash::Operand output(const at::Tensor& tensor) {
+  return operand(tensor, tensor.mutable_data_ptr());
+}
+
+// The inputs as the kernels take them: they take a row's largest score for that of the largest
+// weight, so the scale is above 0. A sign, and a scale of 0, go to the queries.
+struct KernelInputs {
+  at::Tensor q, k, v;
+  double scale, query_factor;  // q is query_factor · the inputs' q
+
+  explicit KernelInputs(const AttentionInputs& in)
+      : k(readable(in.k)),
+        v(readable(in.v)),
+        scale(in.scale == 0 ? 1 : std::abs(in.scale)),
+        query_factor(in.scale > 0   ? 1
+                     : in.scale < 0 ? -1
+                                    : 0) {
+    q = readable(query_factor == 1 ? in.q : in.q * query_factor);
+  }
+};
+
 class Flash final : public assay::Attention {
  public:
+  static std::vector<assay::ParameterInfo> options() {
+    return {assay::left_out_at_default(assay::boolean_parameter(
+        "deterministic", false,
+        "Adds the gradient of q in a fixed order: equal to the bit in every run."))};
+  }
+  explicit Flash(const assay::Options& options)
+      : deterministic_(assay::boolean_option(options, "deterministic")) {}
+
   bool grouped() const override { return true; }
   bool windowed() const override { return true; }
-  bool differentiable() const override { return false; }
+  bool has_backward() const override { return true; }
 
   std::optional<std::string> unsupported(const AttentionInputs& in) const override {
     if (!in.q.is_cuda()) {
@@ -81,35 +118,77 @@ class Flash final : public assay::Attention {
 
   AttentionOutput forward_with_lse(const AttentionInputs& in) override {
     if (const auto reason = unsupported(in)) throw assay::Unsupported(*reason);
-    AttentionOutput output = {
-        at::empty_like(in.q),
+    AttentionOutput made = {
+        written_like(in.q),
         at::empty({in.q.size(0), in.q.size(1), in.q.size(2)}, in.q.options().dtype(at::kFloat))};
     if (in.k.size(2) == 0) {
-      output.out.zero_();
-      output.lse.fill_(-std::numeric_limits<double>::infinity());
+      made.out.zero_();
+      made.lse.fill_(-std::numeric_limits<double>::infinity());
     }
-    if (in.q.numel() == 0 || in.k.size(2) == 0) return output;
-    // The kernel takes a row's largest score for that of the largest weight: the scale is above 0.
-    const bool flipped = !(in.scale > 0);
-    const auto q = flipped ? in.q * (in.scale < 0 ? -1 : 0) : readable(in.q);
-    const auto k = readable(in.k), v = readable(in.v);
-    if (!copy_engine_takes(output.out)) output.out = output.out.contiguous();
-    const auto shape = shape_of(in, in.scale == 0 ? 1 : std::abs(in.scale));
+    if (in.q.numel() == 0 || in.k.size(2) == 0) return made;
+    const KernelInputs kernel(in);
+    const auto shape = shape_of(in, kernel.scale);
     auto workspace =
         at::empty({assay::flash::workspace_bytes(shape)}, in.q.options().dtype(at::kByte));
     assay::flash::forward({.shape = shape,
-                           .q = input(flipped ? readable(q) : q),
-                           .k = input(k),
-                           .v = input(v),
-                           .out = operand(output.out, output.out.mutable_data_ptr()),
+                           .q = input(kernel.q),
+                           .k = input(kernel.k),
+                           .v = input(kernel.v),
+                           .out = output(made.out),
                            .bf16 = in.q.scalar_type() == at::kBFloat16,
-                           .lse = output.lse.mutable_data_ptr<float>(),
+                           .lse = made.lse.mutable_data_ptr<float>(),
                            .workspace = workspace.mutable_data_ptr()},
                           at::cuda::getCurrentCUDAStream());
-    return output;
+    return made;
   }
+
+  AttentionGradients backward(const AttentionInputs& in, const at::Tensor& out,
+                              const at::Tensor& lse, const at::Tensor& dout) override {
+    if (const auto reason = unsupported(in)) throw assay::Unsupported(*reason);
+    AttentionGradients made = {written_like(in.q), written_like(in.k), written_like(in.v)};
+    if (in.q.numel() == 0 || in.k.numel() == 0) {
+      made.dq.zero_();
+      made.dk.zero_();
+      made.dv.zero_();
+      return made;
+    }
+    const KernelInputs kernel(in);
+    const auto read_out = readable(out), read_dout = readable(dout);
+    const auto read_lse = lse.contiguous();
+    const auto shape = shape_of(in, kernel.scale);
+    auto workspace = at::empty({assay::flash::backward_workspace_bytes(shape, deterministic_)},
+                               in.q.options().dtype(at::kByte));
+    assay::flash::backward({.shape = shape,
+                            .natural_scale = static_cast<float>(kernel.scale),
+                            .q = input(kernel.q),
+                            .k = input(kernel.k),
+                            .v = input(kernel.v),
+                            .out = input(read_out),
+                            .dout = input(read_dout),
+                            .dq = output(made.dq),
+                            .dk = output(made.dk),
+                            .dv = output(made.dv),
+                            .bf16 = in.q.scalar_type() == at::kBFloat16,
+                            .lse = read_lse.const_data_ptr<float>(),
+                            .in_turns = deterministic_,
+                            .workspace = workspace.mutable_data_ptr()},
+                           at::cuda::getCurrentCUDAStream());
+    if (kernel.query_factor != 1) made.dq.mul_(kernel.query_factor);
+    return made;
+  }
+
+  // The log-sum-exp of each query, kept by every block of a model, and, in a backward, the sums of
+  // dQ in fp32, D and the log-sum-exp once more.
+  static std::string memory_estimate() {
+    return "batch * heads * seq_len * (4 * if(workload == model_step && runs_backward > 0, layers, "
+           "1) + if(runs_backward > 0, 8 + 4 * if(workload == attention && d_head <= 64, 64, "
+           "128), 0))";
+  }
+
+ private:
+  bool deterministic_;
 };
 
 }  // namespace
 
-ASSAY_PLUGIN(Flash, "flash", "FlashAttention in CUDA C++ for Hopper: fp16 and bf16, forward alone.")
+ASSAY_PLUGIN(Flash, "flash", "FlashAttention in CUDA C++ for Hopper: fp16 and bf16.")

@@ -107,6 +107,15 @@ __device__ inline void wait_for_stores() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
+// Copies `bytes`, a multiple of 16, that lie side by side; they count towards `barrier`.
+__device__ inline void load_bytes(void* to, const void* from, int bytes, std::uint64_t& barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(&barrier))
+      : "memory");
+}
+
 __device__ inline void prefetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -186,8 +195,40 @@ __device__ inline void load_matrices(std::uint32_t (&registers)[4], std::uint32_
                : "memory");
 }
 
+// The reverse of load_matrices.
+__device__ inline void store_matrices(std::uint32_t address, const std::uint32_t (&registers)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(registers[0]), "r"(registers[1]), "r"(registers[2]), "r"(registers[3])
+               : "memory");
+}
+
 __device__ inline void store_shared(std::uint32_t address, std::uint32_t value) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+__device__ inline float2 load_shared_pair(std::uint32_t address) {
+  float2 pair;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(address));
+  return pair;
+}
+
+// ---- Sums in global memory. ----
+
+__device__ inline void add_global(float* to, float4 value) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(value.x),
+               "f"(value.y), "f"(value.z), "f"(value.w)
+               : "memory");
+}
+
+// What other blocks of threads have written before they moved the counter on is seen after.
+__device__ inline unsigned look_at(const unsigned* counter) {
+  unsigned count;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
+  return count;
+}
+
+__device__ inline void move_on(unsigned* counter) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
 }  // namespace assay::flash

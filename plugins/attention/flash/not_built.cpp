@@ -6,9 +6,17 @@ namespace {
 
 class FlashNotBuilt final : public assay::Attention {
  public:
+  // Those of the kernels, so that an experiment is as valid here.
+  static std::vector<assay::ParameterInfo> options() {
+    return {assay::left_out_at_default(assay::boolean_parameter(
+        "deterministic", false,
+        "Adds the gradient of q in a fixed order: equal to the bit in every run."))};
+  }
+  explicit FlashNotBuilt(const assay::Options&) {}
+
   bool grouped() const override { return true; }
   bool windowed() const override { return true; }
-  bool differentiable() const override { return false; }
+  bool has_backward() const override { return true; }
 
   std::optional<std::string> unsupported(const assay::AttentionInputs&) const override {
     return "its kernels for compute capability 9.0 are not in this build; LibTorch's is "

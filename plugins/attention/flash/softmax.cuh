@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "instructions.cuh"
 #include "products.cuh"
@@ -87,6 +88,16 @@ __device__ inline std::uint32_t pack(float first, float second) {
       : "=r"(packed)
       : "f"(first), "f"(second), "C"(ElementName<Element>::text));
   return packed;
+}
+
+// Two elements as floats.
+template <class Element>
+__device__ __forceinline__ float2 unpack(std::uint32_t packed) {
+  if constexpr (std::is_same_v<Element, __nv_bfloat16>) {
+    return {__uint_as_float(packed << 16), __uint_as_float(packed & 0xFFFF0000)};
+  } else {
+    return __half22float2(reinterpret_cast<const __half2&>(packed));
+  }
 }
 
 // The accumulator [64, n] of scores as the left operand of n / 16 steps: the registers of 16

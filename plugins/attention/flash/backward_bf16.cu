@@ -1,0 +1,10 @@
+#include "backward_tiles.cuh"
+
+namespace assay::flash {
+
+void backward_bf16(const BackwardProblem& problem, cudaStream_t stream) {
+  with_backward_tile<__nv_bfloat16>(problem.shape,
+                                    [&]<class T>(T) { launch_backward<T>(problem, stream); });
+}
+
+}  // namespace assay::flash

@@ -1,0 +1,145 @@
+#pragma once
+
+#include "backward.cuh"
+#include "backward.h"
+#include "backward_rows.h"
+#include "launch.cuh"
+
+// From tensors to the backward's launches.
+namespace assay::flash {
+
+// By which no block of threads works much longer than the others. Tiles are started longest first,
+// so only those stand out that are longer than an even share.
+template <class T>
+KeyParts key_parts_of(const Shape& shape, int processors) {
+  KeyParts parts;
+  if (shape.window > 0) return parts;  // all tiles are short
+  const int tiles = (shape.keys + T::keys - 1) / T::keys;
+  const auto blocks = [&](int tile) {
+    return QueryBlocks(shape, tile, T::keys, T::rows, 0, parts.blocks).total;
+  };
+  std::int64_t all = 0;
+  for (int tile = 0; tile < tiles; ++tile) all += blocks(tile);
+  all *= std::int64_t{shape.batch} * shape.kv_heads;
+  const auto share = static_cast<int>((all + processors - 1) / processors);
+  // Beginning, ending and adding up a part takes about as long as three blocks.
+  constexpr int least = 8;
+  const int longest = blocks(0);
+  const int wanted =
+      std::max({least, share + 1 + share / 32, (longest + KeyParts::most - 1) / KeyParts::most});
+  if (longest <= wanted) return parts;
+  for (int tile = 0; tile < tiles; ++tile) {
+    const int count = (blocks(tile) + wanted - 1) / wanted;
+    for (int part = 0; part < count; ++part) ++parts.tiles_with[part];
+  }
+  parts.blocks = wanted;
+  parts.count = (longest + wanted - 1) / wanted;
+  return parts;
+}
+
+// How the workspace is laid out: floats of lse and D, the sums of dQ, parts of dK and dV, then
+// counters.
+template <class T>
+struct BackwardWorkspace {
+  int query_blocks, key_tiles;
+  KeyParts parts;
+  std::int64_t rows, sums, partial, turns, finished;
+  static constexpr std::int64_t taken = 4;
+
+  BackwardWorkspace(const Shape& shape, bool in_turns)
+      : query_blocks((shape.queries + T::rows - 1) / T::rows),
+        key_tiles((shape.keys + T::keys - 1) / T::keys) {
+    const std::int64_t blocks = std::int64_t{query_blocks} * shape.heads * shape.batch;
+    const std::int64_t tiles = std::int64_t{key_tiles} * shape.kv_heads * shape.batch;
+    // A part in turns would wait for parts that start later.
+    if (!in_turns) parts = key_parts_of<T>(shape, processors_of_device());
+    rows = blocks * T::rows;
+    sums = rows * T::head;
+    partial = parts.count > 1 ? tiles * parts.count * T::keys * T::head * 2 : 0;
+    turns = in_turns ? blocks * T::consumer_warps : 0;
+    finished = parts.count > 1 ? tiles * T::consumer_warps : 0;
+  }
+  int items(const Shape& shape) const {
+    int tiles = key_tiles;
+    for (int part = 1; part < parts.count; ++part) tiles += parts.tiles_with[part];
+    return tiles * shape.kv_heads * shape.batch;
+  }
+  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + counters()); }
+  std::int64_t counters() const { return taken + turns + finished; }
+};
+
+// Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together.
+inline int key_heads_in_cache(const Shape& shape) {
+  constexpr std::int64_t budget = 32 << 20;
+  const std::int64_t bytes =
+      std::int64_t{8} * shape.queries * shape.head * (shape.heads / shape.kv_heads);
+  const std::int64_t heads = std::max<std::int64_t>(1, budget / bytes);
+  return static_cast<int>(
+      std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.kv_heads));
+}
+
+template <class T>
+void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
+  const Shape& shape = problem.shape;
+  const BackwardWorkspace<T> workspace(shape, problem.in_turns);
+  auto* const lse = static_cast<float*>(problem.workspace);
+  float* const dot = lse + workspace.rows;
+  float* const sums = dot + workspace.rows;
+  float* const partial = sums + workspace.sums;
+  auto* const taken = reinterpret_cast<unsigned*>(partial + workspace.partial);
+  unsigned* const turns = taken + workspace.taken;
+
+  RowArguments rows;
+  rows.out = problem.out;
+  rows.dout = problem.dout;
+  rows.dq = problem.dq;
+  rows.forward_lse = problem.lse;
+  rows.lse = lse;
+  rows.dot = dot;
+  rows.query_sums = sums;
+  rows.shape = shape;
+  rows.rows = workspace.query_blocks * T::rows;
+  rows.summed_head = T::head;
+  rows.natural_scale = problem.natural_scale;
+  rows.counters = taken;
+  rows.counter_count = static_cast<int>(workspace.counters());
+  prepare_rows(rows, problem.bf16, stream);
+
+  const auto map = [&](const Operand& operand, int heads, int length, int box_rows) {
+    return tensor_map(operand, problem.bf16, shape.batch, heads, length, shape.head, box_rows);
+  };
+  BackwardArguments arguments;
+  arguments.q = map(problem.q, shape.heads, shape.queries, T::rows);
+  arguments.dout = map(problem.dout, shape.heads, shape.queries, T::rows);
+  arguments.k = map(problem.k, shape.kv_heads, shape.keys, T::keys);
+  arguments.v = map(problem.v, shape.kv_heads, shape.keys, T::keys);
+  arguments.dk = map(problem.dk, shape.kv_heads, shape.keys, 16);
+  arguments.dv = map(problem.dv, shape.kv_heads, shape.keys, 16);
+  arguments.lse = lse;
+  arguments.dot = dot;
+  arguments.query_sums = sums;
+  arguments.turns = problem.in_turns ? turns : nullptr;
+  arguments.shape = shape;
+  arguments.key_tiles = workspace.key_tiles;
+  arguments.query_blocks = workspace.query_blocks;
+  // In turns a tile waits for that with the keys after its own: the more heads are mixed, the fewer
+  // tiles of a head are in a chain.
+  arguments.heads_at_once =
+      problem.in_turns ? shape.batch * shape.kv_heads : key_heads_in_cache(shape);
+  arguments.natural_scale = problem.natural_scale;
+  arguments.parts = workspace.parts;
+  arguments.parts.partial = partial;
+  arguments.parts.finished = turns + workspace.turns;
+  arguments.taken = taken;
+  arguments.items = workspace.items(shape);
+  static_assert(backward_shared_bytes<T> <= 232448, "a block has 227 KB of shared memory");
+  require(cudaFuncSetAttribute(backward<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               backward_shared_bytes<T>),
+          "the device refuses the kernel's shared memory");
+  const int blocks = std::min(arguments.items, processors_of_device());
+  backward<T><<<blocks, T::threads, backward_shared_bytes<T>, stream>>>(arguments);
+  require(cudaGetLastError(), "the kernel did not start");
+  finish_queries(rows, problem.bf16, stream);
+}
+
+}  // namespace assay::flash

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "problem.h"
+
+namespace assay::flash {
+
+// A tile's queries may be shared among blocks of threads, in parts of so many blocks of queries:
+// what one has of dK and dV is kept in `partial`, and the last to finish adds it up.
+struct KeyParts {
+  static constexpr int most = 16;
+  int blocks = 1 << 30;          // of queries in a part; the last has the rest
+  int count = 1;                 // of the longest tile
+  int tiles_with[most] = {};     // tiles that have a part of this number: the first ones
+  float* partial = nullptr;      // [tiles, count, consumer warps, head / 4, 32 lanes, 4]
+  unsigned* finished = nullptr;  // [tiles, consumer warps], 0 at the start
+};
+
+// What the backward kernel gets: the tensors as the copy engine sees them, and what the kernels
+// before and after it share with it.
+struct BackwardArguments {
+  CUtensorMap q, k, v, dout, dk, dv;
+  // [batch, heads, rows]: log-sum-exp in units of log2 and D = rowsum(dO ∘ O), with as many rows as
+  // whole blocks of queries have. A row without keys or beyond the last has +∞: its weights are 0.
+  const float* lse;
+  const float* dot;
+  // Sums of dS K, in pieces as warps hold them (query_sums.cuh).
+  float* query_sums;
+  unsigned* turns;  // [batch, heads, blocks of queries, warps], 0 at the start; ordered sums only
+  Shape shape;
+  unsigned* taken;              // items beyond the first of each block of threads, 0 at the start
+  int key_tiles, query_blocks;  // of a head
+  int items;
+  int heads_at_once;    // heads of k whose tiles are mixed
+  float natural_scale;  // of the scores
+  KeyParts parts;
+};
+
+// Before and after it, a row at a time.
+struct RowArguments {
+  Operand out, dout, dq;
+  const float* forward_lse;  // [batch, heads, queries]
+  float* lse;
+  float* dot;
+  float* query_sums;
+  unsigned* counters;  // set to 0
+  int counter_count;
+  Shape shape;
+  int rows;         // of lse, dot and query_sums
+  int summed_head;  // columns of query_sums
+  float natural_scale;
+};
+
+}  // namespace assay::flash

@@ -1,0 +1,141 @@
+#include "backward_rows.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cmath>
+
+#include "launch.cuh"
+#include "softmax.cuh"
+
+namespace assay::flash {
+namespace {
+
+constexpr int threads = 256;
+constexpr int piece = 8;  // elements of 2 bytes in 16 bytes
+
+__device__ std::int64_t offset(const Operand& operand, int batch, int head, int row) {
+  return batch * operand.batch_stride + head * operand.head_stride + row * operand.row_stride;
+}
+
+template <class Element>
+__device__ float dot_of(uint4 left, uint4 right) {
+  const std::uint32_t a[] = {left.x, left.y, left.z, left.w};
+  const std::uint32_t b[] = {right.x, right.y, right.z, right.w};
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 x = unpack<Element>(a[i]), y = unpack<Element>(b[i]);
+    sum = __fmaf_rn(x.x, y.x, sum);
+    sum = __fmaf_rn(x.y, y.y, sum);
+  }
+  return sum;
+}
+
+// `lanes` threads share a row: 8 or 16, a piece each.
+template <class Element, int lanes>
+__global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
+  const Shape& shape = arguments.shape;
+  const int blocks = static_cast<int>(gridDim.x * gridDim.y);
+  for (int i = (static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x)) * threads + threadIdx.x;
+       i < arguments.counter_count; i += blocks * threads) {
+    arguments.counters[i] = 0;
+  }
+  const int row = static_cast<int>(blockIdx.x) * (threads / lanes) + threadIdx.x / lanes;
+  if (row >= arguments.rows) return;  // a whole warp's rows: both are multiples of 4
+  const int lane = threadIdx.x % lanes;
+  const int head = static_cast<int>(blockIdx.y) % shape.heads;
+  const int batch = static_cast<int>(blockIdx.y) / shape.heads;
+  const bool inside = row < shape.queries;
+
+  float sum = 0;
+  if (inside && lane * piece < shape.head) {
+    const auto read = [&](const Operand& operand) {
+      return __ldg(reinterpret_cast<const uint4*>(static_cast<const Element*>(operand.data) +
+                                                  offset(operand, batch, head, row)) +
+                   lane);
+    };
+    sum = dot_of<Element>(read(arguments.out), read(arguments.dout));
+  }
+#pragma unroll
+  for (int other = 1; other < lanes; other *= 2) sum += __shfl_xor_sync(~0u, sum, other);
+
+  const std::int64_t padded = std::int64_t{blockIdx.y} * arguments.rows + row;
+  if (lane == 0) {
+    constexpr float log2_e = 1.44269504088896f;
+    const float lse =
+        inside ? arguments.forward_lse[std::int64_t{blockIdx.y} * shape.queries + row] : -INFINITY;
+    arguments.lse[padded] = lse == -INFINITY ? INFINITY : lse * log2_e;
+    arguments.dot[padded] = sum;
+  }
+  auto* const sums =
+      reinterpret_cast<float4*>(arguments.query_sums + padded * arguments.summed_head);
+  for (int i = lane; i < arguments.summed_head / 4; i += lanes) sums[i] = make_float4(0, 0, 0, 0);
+}
+
+// A thread takes eight columns of rows g and g + 8 of a warp's 16: what four lanes had.
+template <class Element>
+__global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
+  const Shape& shape = arguments.shape;
+  const int pieces = shape.head / piece;
+  const int number = static_cast<int>(blockIdx.x) * threads + threadIdx.x;
+  const int column = number % pieces, pair = number / pieces;
+  const int row = pair / 8 * 16 + pair % 8;
+  if (row >= shape.queries) return;
+  const int head = static_cast<int>(blockIdx.y) % shape.heads;
+  const int batch = static_cast<int>(blockIdx.y) / shape.heads;
+
+  const std::int64_t group = (std::int64_t{blockIdx.y} * arguments.rows + row / 16 * 16) / 16 *
+                                 (arguments.summed_head / 8) +
+                             column;
+  const auto* const fours =
+      reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4;
+  std::uint32_t upper[4], lower[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float4 four = __ldcs(fours + i);
+    const float scale = arguments.natural_scale;
+    upper[i] = pack<Element>(four.x * scale, four.y * scale);
+    lower[i] = pack<Element>(four.z * scale, four.w * scale);
+  }
+  auto* const to = static_cast<Element*>(const_cast<void*>(arguments.dq.data));
+  const auto write = [&](int at, const std::uint32_t(&packed)[4]) {
+    reinterpret_cast<uint4*>(to + offset(arguments.dq, batch, head, at))[column] =
+        make_uint4(packed[0], packed[1], packed[2], packed[3]);
+  };
+  write(row, upper);
+  if (row + 8 < shape.queries) write(row + 8, lower);
+}
+
+template <class Element>
+void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
+  const auto launch = [&](auto* kernel, int lanes) {
+    const int rows_of_block = threads / lanes;
+    const dim3 grid((arguments.rows + rows_of_block - 1) / rows_of_block,
+                    arguments.shape.heads * arguments.shape.batch);
+    kernel<<<grid, threads, 0, stream>>>(arguments);
+  };
+  arguments.shape.head <= 64 ? launch(prepare<Element, 8>, 8) : launch(prepare<Element, 16>, 16);
+}
+
+template <class Element>
+void finish_of(const RowArguments& arguments, cudaStream_t stream) {
+  const int pairs = (arguments.shape.queries + 15) / 16 * 8;
+  const int work = pairs * (arguments.shape.head / piece);
+  const dim3 grid((work + threads - 1) / threads, arguments.shape.heads * arguments.shape.batch);
+  finish<Element><<<grid, threads, 0, stream>>>(arguments);
+}
+
+}  // namespace
+
+void prepare_rows(const RowArguments& arguments, bool bf16, cudaStream_t stream) {
+  bf16 ? prepare_of<__nv_bfloat16>(arguments, stream) : prepare_of<__half>(arguments, stream);
+  require(cudaGetLastError(), "the kernel before the backward did not start");
+}
+
+void finish_queries(const RowArguments& arguments, bool bf16, cudaStream_t stream) {
+  bf16 ? finish_of<__nv_bfloat16>(arguments, stream) : finish_of<__half>(arguments, stream);
+  require(cudaGetLastError(), "the kernel after the backward did not start");
+}
+
+}  // namespace assay::flash

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "backward_problem.h"
+
+// What the backward needs of whole rows, before and after the tiles of keys.
+namespace assay::flash {
+
+// D = rowsum(dO ∘ O) and lse as the tiles want them, and the sums of dQ at 0.
+void prepare_rows(const RowArguments& arguments, bool bf16, cudaStream_t stream);
+
+// dQ = scale · sums.
+void finish_queries(const RowArguments& arguments, bool bf16, cudaStream_t stream);
+
+}  // namespace assay::flash

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "tile.cuh"
+
+// How the backward kernel cuts its work. A block of threads keeps a tile of keys, 64 a warpgroup,
+// and goes through the blocks of queries that see them.
+namespace assay::flash {
+
+template <class Element_, int head_, int rows_, bool exact_weights_>
+struct BackwardTile {
+  using Element = Element_;
+  static constexpr int head = head_;  // columns that are computed
+  static constexpr int rows = rows_;  // queries of a block
+  // dS is made from the weights before they were rounded: as many registers more as scores.
+  static constexpr bool exact_weights = exact_weights_;
+  static constexpr int groups = 2;                  // consumer warpgroups
+  static constexpr int keys = groups * group_rows;  // of a tile
+  static constexpr int stages = 2;                  // blocks of queries in flight
+  static constexpr int key_stages = 2;              // the next tile's keys and values come early
+
+  static constexpr int blocks = blocks_of_head(head);
+  static constexpr int key_bytes = tile_bytes(keys, head);
+  static constexpr int query_bytes = tile_bytes(rows, head);
+  static constexpr int slope_bytes = tile_bytes(keys, rows);  // dSᵀ [keys, rows]
+  static constexpr int row_bytes = rows * 4;                  // a number for each query
+
+  // dQ [rows, head] is shared among the warpgroups: with 128 rows each has 64, with 64 rows the
+  // first has 64 columns and the other the rest.
+  static constexpr bool sums_by_rows = rows == keys;
+  static constexpr int first_columns = sums_by_rows ? head : block_columns;
+  static constexpr int rest_columns = sums_by_rows ? head : head - block_columns;
+
+  static constexpr int consumer_warps = groups * warpgroup / warp;
+  static constexpr int threads = (groups + 1) * warpgroup;
+  static constexpr int producer_registers = 24;
+  static constexpr int consumer_registers = 240;
+
+  static_assert(head % 16 == 0 && head <= 128);
+  static_assert(rows == group_rows || rows == keys);
+  static_assert(sums_by_rows || head > block_columns);
+};
+
+template <class T>
+struct BackwardShared {
+  // [keys, head]; on their way out dK and dV.
+  alignas(swizzle_bytes) std::byte keys[T::key_stages][T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[T::key_stages][T::key_bytes];
+  alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
+  alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
+  // Two, so that a warpgroup may write the next while the other still reads the last.
+  alignas(swizzle_bytes) std::byte slopes[2][T::slope_bytes];
+  alignas(16) float lse[T::stages][T::rows];
+  alignas(16) float dot[T::stages][T::rows];
+  // A pair for each buffer: filled by the producer, emptied by every consumer warp. A query's lse
+  // and D come with its q and dO.
+  std::uint64_t keys_full[T::key_stages], keys_empty[T::key_stages];
+  std::uint64_t values_full[T::key_stages], values_empty[T::key_stages];
+  std::uint64_t queries_full[T::stages], queries_empty[T::stages];
+  std::uint64_t douts_full[T::stages], douts_empty[T::stages];
+  std::uint64_t work_full[2], work_empty[2];
+  std::uint64_t slopes_full[2];  // filled by every consumer warp
+  int4 work[2];
+};
+
+template <class T>
+inline constexpr int backward_shared_bytes = sizeof(BackwardShared<T>);
+
+}  // namespace assay::flash

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "backward_launch.cuh"
+
+// The compiled tiles of the backward, and which serves a problem.
+namespace assay::flash {
+
+// 64 columns leave registers for the scores of 128 queries.
+template <class Element>
+using BackwardHead64 = BackwardTile<Element, 64, /*rows=*/128, /*exact_weights=*/false>;
+// 80 leave them for weights that are not rounded.
+template <class Element>
+using BackwardHead80 = BackwardTile<Element, 80, /*rows=*/64, /*exact_weights=*/true>;
+template <class Element, int head>
+using BackwardWider = BackwardTile<Element, head, /*rows=*/64, /*exact_weights=*/false>;
+
+// Calls `use` with the tile that serves a problem.
+template <class Element>
+auto with_backward_tile(const Shape& shape, const auto& use) {
+  if (shape.head <= 64) return use(BackwardHead64<Element>());
+  if (shape.head <= 80) return use(BackwardHead80<Element>());
+  if (shape.head <= 96) return use(BackwardWider<Element, 96>());
+  return use(BackwardWider<Element, 128>());
+}
+
+// One file a type: backward_bf16.cu and backward_fp16.cu.
+void backward_bf16(const BackwardProblem& problem, cudaStream_t stream);
+void backward_fp16(const BackwardProblem& problem, cudaStream_t stream);
+
+}  // namespace assay::flash

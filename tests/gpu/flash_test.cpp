@@ -1,0 +1,135 @@
+#include <ATen/Context.h>
+#include <ATen/ops/_safe_softmax.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/randn.h>
+#include <assay/reference.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include "device.h"
+#include "plugins/attention_inputs.h"
+#include "plugins/support.h"
+
+namespace assay {
+namespace {
+
+struct FlashCase {
+  std::string name;
+  test::AttentionShape shape;
+  bool causal = true;
+  std::int64_t kv_heads = 0;  // 0: as many as heads
+  std::int64_t window = 0;
+  at::ScalarType dtype = at::kBFloat16;
+};
+
+void PrintTo(const FlashCase& tested, std::ostream* stream) { *stream << tested.name; }
+
+using Gradients = std::array<at::Tensor, 3>;  // of q, k and v
+
+Gradients of_textbook(const AttentionInputs& in, const at::Tensor& dout, at::ScalarType dtype) {
+  const auto leaf = [&](const at::Tensor& x) { return x.detach().to(dtype).requires_grad_(); };
+  const auto q = leaf(in.q), k = leaf(in.k), v = leaf(in.v);
+  const auto group = q.size(1) / k.size(1);
+  auto scores = at::matmul(q * in.scale, k.repeat_interleave(group, 1).transpose(-2, -1));
+  if (const auto hidden = hidden_keys(in); hidden.defined()) {
+    scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+  }
+  const auto out = at::matmul(at::_safe_softmax(scores, -1), v.repeat_interleave(group, 1));
+  const auto made = torch::autograd::grad({out}, {q, k, v}, {dout.to(dtype)});
+  return {made[0], made[1], made[2]};
+}
+
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
+}
+
+class FlashBackward : public testing::TestWithParam<FlashCase> {
+ protected:
+  void SetUp() override {
+    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
+    if (!std::filesystem::exists(test::build_folder() + "/plugins/attention/flash.so")) {
+      GTEST_SKIP() << "flash is built for Hopper alone";
+    }
+    const auto& tested = GetParam();
+    in_ = test::attention_inputs(tested.shape, tested.dtype, tested.causal,
+                                 test::Layout::heads_last, cuda);
+    in_.window = tested.window;
+    if (tested.kv_heads > 0) {
+      in_.k = in_.k.narrow(1, 0, tested.kv_heads);
+      in_.v = in_.v.narrow(1, 0, tested.kv_heads);
+    }
+    in_.q = in_.q.detach();
+    in_.k = in_.k.detach();
+    in_.v = in_.v.detach();
+    dout_ = at::randn(in_.q.sizes(), model::seeded_generator(cuda, 18),
+                      in_.q.options().dtype(at::kFloat))
+                .to(tested.dtype);
+    std::optional<std::string> reason;
+    throw_unless_ok(plugin(false)->unsupported(in_, reason));
+    if (reason) GTEST_SKIP() << *reason;
+  }
+
+  static std::unique_ptr<AttentionBoundary> plugin(bool deterministic) {
+    return test::load<AttentionBoundary>("attention", "flash", "flash",
+                                         {{"deterministic", deterministic}});
+  }
+
+  Gradients gradients(bool deterministic) {
+    const auto attention = plugin(deterministic);
+    AttentionOutput output;
+    throw_unless_ok(attention->forward_with_lse(in_, output));
+    AttentionGradients made;
+    throw_unless_ok(attention->backward(in_, output.out, output.lse, dout_, made));
+    return {made.dq, made.dk, made.dv};
+  }
+
+  AttentionInputs in_;
+  at::Tensor dout_;
+};
+
+TEST_P(FlashBackward, IsAsExactAsTextbookAttentionTwice) {
+  const auto right = of_textbook(in_, dout_, at::kDouble);
+  const auto textbook = of_textbook(in_, dout_, GetParam().dtype);
+  const double floor = GetParam().dtype == at::kHalf ? 3e-4 : 2e-3;
+  for (const bool deterministic : {false, true}) {
+    const auto made = gradients(deterministic);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      EXPECT_LE(largest_difference(made[i], right[i]),
+                2 * largest_difference(textbook[i], right[i]) + floor)
+          << "gradient of "
+          << "qkv"[i] << (deterministic ? ", deterministic" : "");
+    }
+  }
+}
+
+TEST_P(FlashBackward, RepeatsToTheBitWhereDeterministic) {
+  const auto first = gradients(true);
+  for (int call = 0; call < 5; ++call) {
+    const auto again = gradients(true);
+    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::equal(first[i], again[i]));
+  }
+}
+
+// Beside the conformance suite's small shapes: more tiles than the GPU takes at once, a tile whose
+// queries are shared among blocks of threads, and each compiled head size with a length that
+// divides nothing.
+INSTANTIATE_TEST_SUITE_P(
+    Gpu, FlashBackward,
+    testing::Values(FlashCase{"many_tiles", {3, 24, 515, 515, 64}},
+                    FlashCase{"shared_tiles", {1, 1, 4099, 4099, 128}},
+                    FlashCase{"shared_grouped_tiles", {1, 6, 2050, 2050, 80}, true, 2},
+                    FlashCase{"shared_full_tiles", {1, 2, 3001, 1999, 96}, false},
+                    FlashCase{"more_keys", {2, 3, 777, 1555, 80}},
+                    FlashCase{"more_queries", {2, 3, 1555, 777, 128}},
+                    FlashCase{"windowed", {1, 8, 1111, 1111, 128}, true, 2, 200},
+                    FlashCase{"fp16", {2, 4, 1030, 1030, 64}, true, 0, 0, at::kHalf},
+                    FlashCase{"fp16_wide", {2, 4, 1030, 1030, 120}, false, 1, 0, at::kHalf}),
+    [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace assay
