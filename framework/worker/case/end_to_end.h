@@ -16,10 +16,10 @@ struct EndToEnd {
   at::Device device;
 };
 
-// Times some calls with new inputs, each to the end of reading its outputs, less reading them once
-// more. `wrong` where even the shortest takes over twice as long as a sample shows, beside what the
-// host needs to launch it: work that is done when an output is read is in no sample. Afterwards
-// calls find the inputs as they were built. Throws what the program throws.
+// Times a call with new inputs to the end of reading its outputs, less reading them once more.
+// `wrong` where that takes over twice as long as a sample shows, beside what the host needs to
+// launch it, and takes so again for two seconds: work that is done when an output is read is in no
+// sample. Afterwards calls find the inputs as they were built. Throws what the program throws.
 Status agrees_with(double sample_s, const EndToEnd& what);
 
 }  // namespace assay::worker
