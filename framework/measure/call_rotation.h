@@ -17,7 +17,7 @@ class CallRotation {
   void add(std::vector<Call> calls) {
     timed_.calls.insert(timed_.calls.end(), std::move_iterator(calls.begin()),
                         std::move_iterator(calls.end()));
-    last_ = timed_.calls.size() - 1;
+    rewind();
   }
 
   // Renews the next program's inputs, runs its `before` and the flush; returns what is to be timed.
@@ -43,9 +43,11 @@ class CallRotation {
       if (call.renew_ahead) call.renew_ahead();
       if (call.renew) call.renew();
     }
-    last_ = timed_.calls.size() - 1;
+    rewind();
     last_row_ = programs;
   }
+  // The next program is the first.
+  void rewind() { last_ = timed_.calls.size() - 1; }
   const std::function<void()>& next_in_row() {
     advance();
     timed_.calls[last_].before();

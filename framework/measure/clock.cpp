@@ -45,6 +45,7 @@ class WallClock final : public Clock {
   double shortest_reading_s() const override { return 1000 * host_.step_s; }
   std::size_t last() const override { return rotation_.last(); }
   std::size_t last_row() const override { return rotation_.last_row(); }
+  bool makes_rows() const override { return device_.is_cpu() && rotation_.nothing_between(); }
   void add(std::vector<Call> calls) override { rotation_.add(std::move(calls)); }
 
   void prepare() override {
@@ -84,7 +85,7 @@ class WallClock final : public Clock {
   // Judged by the calls so far: `before` may do nothing.
   bool nothing_goes_before() const {
     constexpr double nothing_s = 30e-9;
-    return device_.is_cpu() && rotation_.nothing_between() && least_before_s_ < nothing_s;
+    return makes_rows() && least_before_s_ < nothing_s;
   }
 
   // The calls wait for their own end, in whatever way is cheapest for them.

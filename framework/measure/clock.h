@@ -58,6 +58,8 @@ class Clock {
   // Least reading that keeps the clock's error small: 0.1 % for `wall`, 0.15 % for the others. Time
   // shorter calls in batches.
   virtual double shortest_reading_s() const = 0;
+  // Whether short calls may come in rows, unless something goes before each.
+  virtual bool makes_rows() const = 0;
   // Adds programs, so that rows of calls may be longer. Ahead of prepare().
   virtual void add(std::vector<Call> calls) = 0;
   // Makes the calls a clock needs before the first sample: measures the enqueue time, captures, and

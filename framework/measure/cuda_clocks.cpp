@@ -148,6 +148,7 @@ class CudaEventClock final : public Clock {
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return rotation_.last(); }
   std::size_t last_row() const override { return rotation_.last_row(); }
+  bool makes_rows() const override { return rotation_.nothing_between(); }
   void add(std::vector<Call> calls) override { rotation_.add(std::move(calls)); }
   store::ClockFacts facts() const override {
     store::ClockFacts facts = timer_.facts();
@@ -222,6 +223,7 @@ class CudaGraphClock final : public Clock {
   double shortest_reading_s() const override { return shortest_event_reading_s; }
   std::size_t last() const override { return rotation_.last(); }
   std::size_t last_row() const override { return rotation_.last_row(); }
+  bool makes_rows() const override { return rotation_.nothing_between(); }
   void add(std::vector<Call> calls) override { rotation_.add(std::move(calls)); }
   store::ClockFacts facts() const override {
     store::ClockFacts facts = timer_->facts();
@@ -338,7 +340,7 @@ class CudaGraphClock final : public Clock {
     CapturedRuns runs;
     on_a_side_stream([&] {
       runs.capture(CapturedRuns::of_a_short_run, pool_, [&] {
-        rotation_.end_row(static_cast<int>(captured_.size()));
+        rotation_.rewind();
         for (int i = 0; i < n; ++i) rotation_.next_in_row()();
       });
     });

@@ -79,11 +79,14 @@ void average_gradients(const Group& group, std::vector<NamedTensor>& outputs) {
   }
 }
 
+at::Device meeting_device(const Group& group, at::Device device) {
+  return group.backend->getBackendName() == "nccl" ? device : at::Device(at::kCPU);
+}
+
 bool all_ranks(const Group& group, at::Device device, bool own) {
   if (group.size == 1) return own;
-  const bool on_device = group.backend->getBackendName() == "nccl";
   at::Tensor lacking = at::full(
-      {1}, own ? 0.0 : 1.0, at::TensorOptions(at::kFloat).device(on_device ? device : at::kCPU));
+      {1}, own ? 0.0 : 1.0, at::TensorOptions(at::kFloat).device(meeting_device(group, device)));
   sum_of_ranks(group, lacking);
   return lacking.item<float>() == 0;
 }

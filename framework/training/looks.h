@@ -12,6 +12,9 @@ namespace assay::training {
 // What looks at training steps share. Ranks that look meet in collectives, so they agree first that
 // all of them have the memory for what comes next.
 
+// Where a group's collectives take small tensors; `device` is the one that its ranks train on.
+at::Device meeting_device(const Group& group, at::Device device);
+
 // Whether all ranks say yes; `device` is the one that they train on. They ask together.
 bool all_ranks(const Group& group, at::Device device, bool own);
 

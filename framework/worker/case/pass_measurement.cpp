@@ -240,7 +240,6 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const CaseContext& context = what.composition.context;
   PassPrograms programs(what, step);
   measure::TimedCalls timed = calls_of(what, programs);
-  const bool in_rows = timed.nothing_between() && what.renewal.renews();
   const auto wall = measure::make_clock("wall", context.device, {timed.calls, {}});
   const auto clock = measure::make_clock(std::get<std::string>(what.parameters.at("measure.clock")),
                                          context.device, std::move(timed));
@@ -256,11 +255,12 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
       common_number(context.group, context.device, measure::mixed(what.secret));
   programs.share(secret);
   std::function<void(double)> lengthen_rows;
-  if (in_rows && settings.samples_in_reading == 0) {
+  if (clock->makes_rows() && what.renewal.renews() && settings.samples_in_reading == 0) {
     lengthen_rows = [&](double call_s) {
-      if (goes_before(programs.calls().front())) return;
-      clock->add(programs.take(what.caches.programs_of_a_row(programs_wanted(call_s, *clock),
-                                                             what.bytes, what.build_another)));
+      const int wanted = programs_wanted(call_s, *clock);
+      if (wanted == 1 || goes_before(programs.calls().front())) return;
+      clock->add(
+          programs.take(what.caches.programs_of_a_row(wanted, what.bytes, what.build_another)));
       programs.share(secret);
     };
   }
@@ -282,8 +282,8 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const double other_streams_s = measure::other_streams_s(context.device);
   refuse_work_after_a_call(what.state.work_after_a_call());
   stopwatch.conclude();
-  if (context.group.size == 1 && settings.warmup > 0 && what.renewal.renews() &&
-      settings.samples_in_reading == 0) {
+  if (looks.status().ok() && context.group.size == 1 && settings.warmup > 0 &&
+      what.renewal.renews() && settings.samples_in_reading == 0) {
     looks.note(agrees_with(
         statistics::median(taken.samples_s) / settings.calls_per_sample,
         {programs.calls().front(), what.program, what.renewal, what.pass, context.device}));

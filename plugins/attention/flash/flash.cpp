@@ -9,6 +9,7 @@
 
 #include "backward.h"
 #include "launch.h"
+#include "options.h"
 
 // The project's FlashAttention for Hopper: Dao 2023, "FlashAttention-2"; Shah et al. 2024,
 // "FlashAttention-3". The kernels are in forward.cuh and backward.cuh.
@@ -84,11 +85,7 @@ struct KernelInputs {
 
 class Flash final : public assay::Attention {
  public:
-  static std::vector<assay::ParameterInfo> options() {
-    return {assay::left_out_at_default(assay::boolean_parameter(
-        "deterministic", false,
-        "Adds the gradient of q in a fixed order: equal to the bit in every run."))};
-  }
+  static std::vector<assay::ParameterInfo> options() { return assay::flash::options(); }
   explicit Flash(const assay::Options& options)
       : deterministic_(assay::boolean_option(options, "deterministic")) {}
 

@@ -1,17 +1,14 @@
 #include <assay/attention.h>
 
+#include "options.h"
+
 // `flash` of a build without its kernels: without nvcc, or for other GPUs. It is never another
 // kernel.
 namespace {
 
 class FlashNotBuilt final : public assay::Attention {
  public:
-  // Those of the kernels, so that an experiment is as valid here.
-  static std::vector<assay::ParameterInfo> options() {
-    return {assay::left_out_at_default(assay::boolean_parameter(
-        "deterministic", false,
-        "Adds the gradient of q in a fixed order: equal to the bit in every run."))};
-  }
+  static std::vector<assay::ParameterInfo> options() { return assay::flash::options(); }
   explicit FlashNotBuilt(const assay::Options&) {}
 
   bool grouped() const override { return true; }

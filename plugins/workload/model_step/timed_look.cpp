@@ -277,11 +277,10 @@ Verification compare_outputs(const LookedAtStep& step, BatchReference& right) {
 // A rank's gradients are the mean of all ranks', whose errors may be another's.
 void share_usual(const CaseContext& context, UsualErrors& usual) {
   if (!gradients_travel(context)) return;
-  const bool on_device = context.group.backend->getBackendName() == "nccl";
   std::vector<double> errors;
   for (const auto& [name, error] : usual) errors.push_back(error);
   at::Tensor largest =
-      at::tensor(errors, at::kDouble).to(on_device ? context.device : at::Device(at::kCPU));
+      at::tensor(errors, at::kDouble).to(training::meeting_device(context.group, context.device));
   training::largest_of_ranks(context.group, largest);
   largest = largest.cpu();
   const auto* of_all = largest.const_data_ptr<double>();
@@ -356,14 +355,13 @@ Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
 void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,
                    Verification& verification) {
   if (!gradients_travel(context)) return;
-  const bool on_device = context.group.backend->getBackendName() == "nccl";
   at::Tensor own, mean;
   const Status made = training::with_memory_on_all_ranks(context.group, context.device, [&] {
     std::vector<at::Tensor> norms;
     for (const NamedTensor& parameter : parameters) {
       norms.push_back(parameter.tensor.detach().to(at::kFloat).norm());
     }
-    own = at::stack(norms).to(on_device ? context.device : at::Device(at::kCPU));
+    own = at::stack(norms).to(training::meeting_device(context.group, context.device));
     mean = own.clone();
   });
   if (!made.ok()) return;
