@@ -18,7 +18,7 @@
 #include "wire/turn_waiter.h"
 #include "worker/case/case_runner.h"
 #include "worker/case/exchange_check.h"
-#include "worker/case/memory_floor.h"
+#include "worker/pass/memory_floor.h"
 #include "worker/process/guards.h"
 #include "worker/process/state_watch.h"
 

@@ -1,4 +1,4 @@
-#include "worker/case/output_check.h"
+#include "worker/looks/output_check.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>

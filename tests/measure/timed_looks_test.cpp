@@ -1,6 +1,6 @@
-#include "worker/case/timed_looks.h"
+#include "worker/looks/timed_looks.h"
 
-#include "worker/case/end_to_end.h"
+#include "worker/looks/end_to_end.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>

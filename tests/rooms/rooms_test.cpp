@@ -29,7 +29,10 @@ const Rooms worker_rooms = {
      {"training", "reference", "measure", "catalogue", "expression", "wire", "worker/record"}},
     {"worker/process", {"measure", "catalogue", "wire"}},
     {"worker/record", {"measure"}},
-    {"worker/case", {"worker/process", "worker/record", "reference", "timing"}},
+    {"worker/compose", {"worker/process", "reference"}},
+    {"worker/looks", {"worker/compose"}},
+    {"worker/pass", {"worker/looks", "worker/record", "timing"}},
+    {"worker/case", {"worker/pass"}},
     {"worker", {"worker/case", "conformance"}},
 };
 

@@ -1,61 +1,39 @@
 #include "worker/case/case_runner.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "measure/device.h"
 #include "measure/memory.h"
-#include "worker/case/composition.h"
-#include "worker/case/memory_floor.h"
+#include "worker/case/built_case.h"
+#include "worker/case/case_recording.h"
+#include "worker/case/case_verifier.h"
 #include "worker/case/observation.h"
-#include "worker/case/pass_measurement.h"
-#include "worker/case/startup.h"
-#include "worker/case/verification.h"
+#include "worker/pass/pass_measurement.h"
 #include "worker/process/guards.h"
-#include "worker/process/state_watch.h"
 
 namespace assay::worker {
 
 namespace {
 
-// Gives each rank its share of the cores, unless the environment sets the number: ranks would
-// otherwise wait for each other's threads.
-void share_cores(int ranks) {
-  if (ranks == 1 || std::getenv("OMP_NUM_THREADS") != nullptr) return;
-  cpu_set_t cores;
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return;
-  at::set_num_threads(std::max(1, CPU_COUNT(&cores) / ranks));
-}
-
-// Where an object's virtual functions are listed (Itanium C++ ABI, 2.4).
-const void* functions_of(const ProgramBoundary& program) {
-  return *reinterpret_cast<const void* const*>(&program);
-}
-
 class CaseRun {
  public:
   CaseRun(const SharedCode& shared, PluginLoader& loader, ProcessGroups& groups,
           const Placement& placement, const wire::CaseRequest& request, const CaseSink& sink)
-      : shared_(shared),
-        loader_(loader),
-        groups_(groups),
+      : loader_(loader),
         placement_(placement),
         request_(request),
-        sink_(sink) {
-    const std::string isolation = store::text_of(request.parameters, "measure.isolation");
-    if (isolation == "case" || isolation == "pass") startup_.emplace();
-  }
+        sink_(sink),
+        case_(shared, loader, groups, placement, request) {}
 
   Status run() {
     const Status built = guarded([&] { build(); });
     if (!built.ok()) {
       for (const std::string& pass : request_.passes) report_failure(pass, built);
-      release();
+      case_.release(sink_.facts);
       return built;
     }
     time_passes();
@@ -64,75 +42,19 @@ class CaseRun {
     // Ranks that went on wait for a failed one, so it reports at once.
     if (!unverified_.empty() && may_go_on()) verify_held();
     observe(true);
-    release();
+    case_.release(sink_.facts);
     return conclude();
   }
 
  private:
   void build() {
-    device_ = device_of(request_.parameters, placement_);
-    measure::use_device(*device_);
-    if (device_->is_cpu()) {
-      share_cores(placement_.local_world_size);
-    }
-    state_.emplace(StateWatch::Plan{.device = *device_,
-                                    .files = request_.plugin_files,
-                                    .made_by = plugins_in_words(request_.parameters),
-                                    .tampered = [this] { return tampered(); }});
-    if (device_->is_cpu()) cpu_memory_.emplace();
-    freed_.emplace(*device_);
     sink_.progress("building");
-    const std::string backend = store::text_of(request_.parameters, "backend");
-    const Mesh mesh = groups_.mesh(backend.empty() ? "none" : backend, *device_);
-    const Group world = mesh.world();
-    Guards::watch(world.backend.get());
-    stage_ended("rendezvous");
-    // NCCL makes its communicator in the first collective, which takes a gibibyte of the host's
-    // memory that is no case's.
-    if (world.size > 1 && (startup_ || backend == "nccl")) barrier(world);
-    if (world.size > 1) stage_ended("communicator");
-    memory_floor_.emplace(*device_);
-    composition_ = compose(loader_, request_, *device_, mesh);
-    state_->expect_numeric_settings();
-    recorder_.emplace(request_.begin_s, artefact_folder(),
-                      RecordingLimits{.artefact_bytes = request_.artefact_limit_bytes});
-    if (!verify_last_) {
+    case_.compose();
+    if (!verifier_.comes_last()) {
       take_first_calls();
       verify_untimed();
     }
-    caches_.emplace(request_.parameters, *device_);
-    const std::int64_t before_bytes = measure::allocated_bytes(*device_);
-    throw_unless_ok(composition_->workload->build(composition_->context, program_));
-    bytes_.built = measure::allocated_bytes(*device_) - before_bytes;
-    functions_ = functions_of(*program_);
-    // The pristine contents, before anything that a plugin brought has run.
-    for (const std::string& pass : request_.passes) {
-      renewals_.try_emplace(pass, *program_, pass, secret_, integrity());
-    }
-  }
-
-  // What judges the case or is judged, and no plugin may write to.
-  std::string tampered() const {
-    if (program_ && functions_of(*program_) != functions_) {
-      return "the functions of the workload's program were replaced";
-    }
-    if (const std::string file = loader_.written_to(request_.plugin_files); !file.empty()) {
-      return file + " was written to";
-    }
-    return shared_.code_tampered();
-  }
-
-  Integrity integrity() const {
-    return store::text_of(request_.parameters, "measure.integrity") == "full" ? Integrity::full
-                                                                              : Integrity::fast;
-  }
-
-  AnotherProgram build_another() {
-    AnotherProgram another;
-    another.composition = compose(loader_, request_, *device_, composition_->context.mesh);
-    throw_unless_ok(
-        another.composition->workload->build(another.composition->context, another.program));
-    return another;
+    case_.build();
   }
 
   // Runs before any other call: verification would already warm up. Drops its program, since the
@@ -140,19 +62,21 @@ class CaseRun {
   void take_first_calls() {
     // A communication variant serves one model.
     const auto communication = make_communication(loader_, request_.parameters);
-    CaseContext context = composition_->context;
+    CaseContext context = case_.composition().context;
     context.communication = communication.get();
     std::unique_ptr<ProgramBoundary> program;
-    const std::int64_t before_bytes = measure::allocated_bytes(*device_);
-    throw_unless_ok(composition_->workload->build(context, program));
-    stage_ended("building");
+    const std::int64_t before_bytes = measure::allocated_bytes(case_.device());
+    throw_unless_ok(case_.composition().workload->build(context, program));
+    case_.stage_ended("building");
     for (const std::string& pass : request_.passes) {
       if (unclocked(pass)) continue;
       sink_.progress("first call of " + pass);
       const Status status = guarded([&] {
-        first_calls_s_[pass] = take_first_call(*composition_, *program, pass, request_.parameters);
+        first_calls_s_[pass] =
+            take_first_call(case_.composition(), *program, pass, request_.parameters);
       });
-      bytes_.called = std::max(bytes_.called, measure::allocated_bytes(*device_) - before_bytes);
+      case_.bytes().called =
+          std::max(case_.bytes().called, measure::allocated_bytes(case_.device()) - before_bytes);
       if (status.ok()) {
         report_startup(pass);
         continue;
@@ -161,19 +85,16 @@ class CaseRun {
       failed_[pass] = status;
     }
     program.reset();
-    measure::empty_cache(*device_);
-  }
-
-  void stage_ended(const char* stage) {
-    if (startup_) startup_->ended(stage);
+    measure::empty_cache(case_.device());
   }
 
   // Once, with the pass that was called first.
   void report_startup(const std::string& pass) {
-    if (!startup_) return;
-    startup_->ended("first call");
-    for (store::Series& series : startup_->series(pass)) send(std::move(series));
-    startup_.reset();
+    std::optional<Startup>& startup = case_.startup();
+    if (!startup) return;
+    startup->ended("first call");
+    for (store::Series& series : startup->series(pass)) send(std::move(series));
+    startup.reset();
   }
 
   void time_passes() {
@@ -182,8 +103,8 @@ class CaseRun {
       sink_.progress(pass);
       const Status status = guarded([&] { time_pass(pass); });
       // Other passes have the same inputs; a pass that has failed leaves them as its last call's.
-      if (!status.ok()) static_cast<void>(guarded([&] { renewals_.at(pass).restore(); }));
-      measure::empty_cache(*device_);
+      if (!status.ok()) static_cast<void>(guarded([&] { case_.renewal_of(pass).restore(); }));
+      measure::empty_cache(case_.device());
       if (!unverified_.contains(pass)) report_verification(pass);
       if (status.ok()) continue;
       failed_[pass] = status;
@@ -198,13 +119,13 @@ class CaseRun {
     for (const std::string& pass : request_.passes) {
       const auto failed = failed_.find(pass);
       if (failed != failed_.end() && failed->second.outcome != Outcome::error) continue;
-      const Status status = verify(pass, Moment::before);
+      const Status status = verifier_.verify(case_.composition(), pass, Moment::before);
       if (status.ok()) continue;
       failed_.insert_or_assign(pass, status);
       report_verification(pass);
       throw_if_others_wait(status);
     }
-    measure::empty_cache(*device_);
+    measure::empty_cache(case_.device());
   }
 
   // The other ranks may have found nothing wrong and wait for this one in the next step.
@@ -213,52 +134,33 @@ class CaseRun {
       throw_unless_ok(status);
   }
 
-  // All ranks verify together, with a communication variant made for it. Verification after a
-  // single pass leaves communication out: ranks may differ in whether they have the memory.
-  Status verify(const std::string& pass, Moment moment) {
-    CaseContext context = composition_->context;
-    context.communication = nullptr;
-    context.trace = nullptr;
-    if (verification_seed_ == 0) {
-      verification_seed_ = common_number(context.group, *device_, measure::secret());
-    }
-    context.seed = measure::mixed(verification_seed_ + (moment == Moment::before ? 0 : 1));
-    std::unique_ptr<CommunicationBoundary> communication;
-    if (moment == Moment::before || verify_last_) {
-      const Status made =
-          guarded([&] { communication = make_communication(loader_, request_.parameters); });
-      if (!made.ok()) return made;
-      context.communication = communication.get();
-    }
-    return verification_.verify(*composition_->workload, context, pass, moment);
-  }
-
   void time_pass(const std::string& pass) {
-    begin_recording(pass);
-    PassReport report = measure_pass({.composition = *composition_,
-                                      .program = *program_,
-                                      .bytes = bytes_,
-                                      .pass = pass,
-                                      .parameters = request_.parameters,
-                                      .caches = *caches_,
-                                      .build_another = [this] { return build_another(); },
-                                      .renewal = renewals_.at(pass),
-                                      .integrity = integrity(),
-                                      .secret = secret_,
-                                      .tolerance = verification_.tolerance(*composition_, pass),
-                                      .memory_floor = *memory_floor_,
-                                      .freed = *freed_,
-                                      .state = *state_,
-                                      .await_turn = sink_.await_turn,
-                                      .recorder = *recorder_,
-                                      .first_call_s = first_call_s(pass)});
+    recording_.begin_workload(pass, case_.composition().metrics);
+    PassReport report =
+        measure_pass({.composition = case_.composition(),
+                      .program = case_.program(),
+                      .bytes = case_.bytes(),
+                      .pass = pass,
+                      .parameters = request_.parameters,
+                      .caches = case_.caches(),
+                      .build_another = [this] { return case_.build_another(); },
+                      .renewal = case_.renewal_of(pass),
+                      .integrity = case_.integrity(),
+                      .secret = case_.secret(),
+                      .tolerance = verifier_.found().tolerance(case_.composition(), pass),
+                      .memory_floor = case_.memory_floor(),
+                      .freed = case_.freed(),
+                      .state = case_.state(),
+                      .await_turn = sink_.await_turn,
+                      .recorder = recording_.recorder(),
+                      .first_call_s = first_call_s(pass)});
     sink_.facts.timing[pass] = std::move(report.timing);
     sink_.facts.verification[pass].repeated = report.output_facts;
     sink_.facts.verification[pass].timed = report.look_facts;
     throw_unless_ok(report.outputs);
-    note_recording(pass, report.traced);
-    record(pass, report.series);
-    if (verify_last_ || !verified_again(pass)) {
+    recording_.note(pass, report.traced);
+    recording_.record(case_.program(), pass, report.series);
+    if (verifier_.comes_last() || !verified_again(pass)) {
       unverified_[pass] = std::move(report.series);
       return;
     }
@@ -266,32 +168,12 @@ class CaseRun {
   }
 
   bool unclocked(const std::string& pass) const {
-    return std::ranges::count(composition_->unclocked, pass) > 0;
+    return std::ranges::count(case_.composition().unclocked, pass) > 0;
   }
 
   // Other ranks wait for one that has failed, in its next step.
   bool may_go_on() const {
-    return placement_.world_size == 1 || (failed_.empty() && recording_.ok());
-  }
-
-  void begin_recording(const std::string& pass) {
-    recorder_->begin(
-        pass, fmt::format("the workload '{}'", store::text_of(request_.parameters, "workload")),
-        composition_->metrics);
-  }
-
-  // The pass's times stay whatever becomes of its recording.
-  void note_recording(const std::string& pass, Status status) {
-    if (status.ok() || !recording_.ok()) return;
-    recording_ = std::move(status);
-    recording_.reason = fmt::format("recording {}: {}", pass, recording_.reason);
-  }
-
-  void record(const std::string& pass, std::vector<store::Series>& series) {
-    const FileSizeLimit limit(request_.artefact_limit_bytes);
-    note_recording(pass, program_->record(pass, *recorder_));
-    note_recording(pass, guarded([&] { recorder_->check_files(); }));
-    for (store::Series& recorded : recorder_->take_series()) series.push_back(std::move(recorded));
+    return placement_.world_size == 1 || (failed_.empty() && recording_.first_failure().ok());
   }
 
   void run_unclocked() {
@@ -306,14 +188,15 @@ class CaseRun {
   }
 
   void run_unclocked(const std::string& pass) {
-    if (verify_last_) throw_unless_ok(verify(pass, Moment::before));
-    begin_recording(pass);
-    throw_unless_ok(program_->before(pass));
-    throw_unless_ok(program_->run(pass));
-    measure::synchronize(*device_);
+    if (verifier_.comes_last())
+      throw_unless_ok(verifier_.verify(case_.composition(), pass, Moment::before));
+    recording_.begin_workload(pass, case_.composition().metrics);
+    throw_unless_ok(case_.program().before(pass));
+    throw_unless_ok(case_.program().run(pass));
+    measure::synchronize(case_.device());
     std::vector<store::Series> series;
-    record(pass, series);
-    add_counts(pass, *composition_, *program_, series);
+    recording_.record(case_.program(), pass, series);
+    add_counts(pass, case_.composition(), case_.program(), series);
     for (store::Series& recorded : series) send(std::move(recorded));
   }
 
@@ -327,10 +210,10 @@ class CaseRun {
         observer = make_observer(loader_, request_.parameters, name);
         throw_unless_ok(observer->fresh(wants_fresh));
       });
-      if (!made.ok()) note_recording("under " + name, made);
+      if (!made.ok()) recording_.note("under " + name, made);
       if (!made.ok() || wants_fresh != fresh || !may_go_on()) continue;
       await_observation();
-      if (fresh) release_program();
+      if (fresh) case_.release_program();
       for (const std::string& pass : request_.passes) {
         if (failed_.contains(pass) || !may_go_on()) continue;
         sink_.progress(fmt::format("{} under {}", pass, name));
@@ -346,39 +229,28 @@ class CaseRun {
   }
 
   void observe(ObserverBoundary& observer, const std::string& name, const std::string& pass) {
-    recorder_->begin(pass, fmt::format("the observer '{}'", name), observer_metrics(loader_, name));
+    recording_.begin_observer(pass, name, observer_metrics(loader_, name));
     store::Series took = {.pass = pass, .metric = "observed_time", .part = name, .unit = "s"};
     took.clock = observed_clock(store::text_of(request_.parameters, "measure.clock"));
     const FileSizeLimit limit(request_.artefact_limit_bytes);
-    Status status = observe_pass(observer, {.pass = pass,
-                                            .clock = took.clock,
-                                            .steps = static_cast<int>(store::integer_of(
-                                                request_.parameters, "measure.observed_steps", 3)),
-                                            .composition = composition_.get(),
-                                            .program = program_.get(),
-                                            .build_another = [this] { return build_another(); },
-                                            .context = composition_->context,
-                                            .recorder = *recorder_,
-                                            .took = [&](double s) { took.samples.push_back(s); }});
-    if (status.ok()) status = guarded([&] { recorder_->check_files(); });
-    for (store::Series& recorded : recorder_->take_series()) send(std::move(recorded));
+    Status status =
+        observe_pass(observer, {.pass = pass,
+                                .clock = took.clock,
+                                .steps = static_cast<int>(store::integer_of(
+                                    request_.parameters, "measure.observed_steps", 3)),
+                                .composition = &case_.composition(),
+                                .program = &case_.program(),
+                                .build_another = [this] { return case_.build_another(); },
+                                .context = case_.composition().context,
+                                .recorder = recording_.recorder(),
+                                .took = [&](double s) { took.samples.push_back(s); }});
+    if (status.ok()) status = guarded([&] { recording_.recorder().check_files(); });
+    for (store::Series& recorded : recording_.recorder().take_series()) send(std::move(recorded));
     took.outcome = status.outcome;
     took.reason = status.reason;
     if (!status.ok()) took.samples.clear();
     send(std::move(took));
-    if (status.outcome != Outcome::unsupported) note_recording(pass + " under " + name, status);
-  }
-
-  void release_program() {
-    renewals_.clear();
-    program_.reset();
-    caches_.reset();
-    measure::empty_cache(*device_);
-  }
-
-  std::string artefact_folder() const {
-    if (request_.artefact_folder.empty()) return {};
-    return fmt::format("{}/{}", request_.artefact_folder, placement_.rank);
+    if (status.outcome != Outcome::unsupported) recording_.note(pass + " under " + name, status);
   }
 
   std::optional<double> first_call_s(const std::string& pass) const {
@@ -390,9 +262,9 @@ class CaseRun {
   // program leaves too little memory: verify_held() then follows. Throws what makes the pass wrong.
   bool verified_again(const std::string& pass) {
     sink_.progress("verifying");
-    measure::empty_cache(*device_);
-    Status status = verify(pass, Moment::after);
-    measure::empty_cache(*device_);
+    measure::empty_cache(case_.device());
+    Status status = verifier_.verify(case_.composition(), pass, Moment::after);
+    measure::empty_cache(case_.device());
     if (status.outcome == Outcome::oom) return false;
     throw_unless_ok(std::move(status));
     return true;
@@ -402,10 +274,10 @@ class CaseRun {
   // measured.
   void verify_held() {
     sink_.progress("verifying");
-    const Status released = guarded([&] { release_program(); });
+    const Status released = guarded([&] { case_.release_program(); });
     for (auto& [pass, held] : unverified_) {
       Status status = released;
-      if (status.ok()) status = verify(pass, Moment::after);
+      if (status.ok()) status = verifier_.verify(case_.composition(), pass, Moment::after);
       report_verification(pass);
       if (!status.ok()) {
         failed_.try_emplace(pass, status);
@@ -415,14 +287,14 @@ class CaseRun {
       for (store::Series& series : held) send(std::move(series));
       held.clear();
     }
-    measure::empty_cache(*device_);
+    measure::empty_cache(case_.device());
   }
 
   void report_verification(const std::string& pass) {
-    if (const auto error = verification_.error(pass)) {
+    if (const auto error = verifier_.found().error(pass)) {
       send({.pass = pass, .metric = "error", .samples = {*error}});
     }
-    verification_.tell(pass, sink_.facts.verification[pass]);
+    verifier_.found().tell(pass, sink_.facts.verification[pass]);
   }
 
   void send(store::Series series) {
@@ -448,8 +320,8 @@ class CaseRun {
       report_failure(pass, failed->second);
       if (worst.ok() || worst.outcome == Outcome::unsupported) worst = failed->second;
     }
-    if (recorder_) sink_.artefacts = recorder_->artefacts();
-    return worst.ok() ? recording_ : worst;
+    sink_.artefacts = recording_.recorder().artefacts();
+    return worst.ok() ? recording_.first_failure() : worst;
   }
 
   void report_failure(const std::string& pass, const Status& status) {
@@ -460,82 +332,20 @@ class CaseRun {
           .reason = status.reason});
   }
 
-  // Releases in reverse order of building, which returns the memory to the next case and to
-  // interleaved ones.
-  void release() {
-    const Status released = guarded([&] {
-      renewals_.clear();
-      program_.reset();
-      caches_.reset();
-      composition_.reset();
-      if (device_) measure::empty_cache(*device_);
-      if (memory_floor_) look_for_a_leak();
-      if (freed_) freed_->await_cleared();
-      cpu_memory_.reset();
-    });
-    if (!state_) return;
-    const Status compared = guarded([&] { sink_.facts.left_behind.merge(state_->left_behind()); });
-    if (!released.ok()) say_unjudged(released);
-    if (!compared.ok()) say_unjudged(compared);
-  }
-
-  // Whatever is left behind has its process replaced.
-  void say_unjudged(const Status& why) {
-    sink_.facts.left_behind["settings"] =
-        fmt::format("the process of {} can no longer be judged: {}",
-                    plugins_in_words(request_.parameters), why.reason);
-  }
-
-  void look_for_a_leak() {
-    store::MemoryFacts& memory = sink_.facts.memory = memory_floor_->settle();
-    if (memory.leak.empty()) return;
-    sink_.facts.left_behind["leak"] = fmt::format("{} were not given back by {}", memory.leak,
-                                                  plugins_in_words(request_.parameters));
-  }
-
-  const SharedCode& shared_;
   PluginLoader& loader_;
-  ProcessGroups& groups_;
   const Placement& placement_;
   const wire::CaseRequest& request_;
   const CaseSink& sink_;
-  std::optional<Startup> startup_;
-  std::optional<at::Device> device_;
-  std::optional<StateWatch> state_;
-  std::optional<measure::CpuMemoryScope> cpu_memory_;
-  std::optional<measure::FreedMemory> freed_;
-  std::optional<MemoryFloor> memory_floor_;
-  std::unique_ptr<Composition> composition_;
-  std::optional<CaseCaches> caches_;
-  std::unique_ptr<ProgramBoundary> program_;
-  const void* functions_ = nullptr;  // the program's, as it was built
-  const std::uint64_t secret_ = measure::secret();
-  std::uint64_t verification_seed_ = 0;           // the ranks' common one
-  std::map<std::string, InputRenewal> renewals_;  // of the program's inputs, by pass
-  ProgramBytes bytes_;
-  CaseVerification verification_;
-  std::optional<CaseRecorder> recorder_;
-  Status recording_;  // the first failure of recording or observing
+  BuiltCase case_;
+  CaseVerifier verifier_{loader_, request_.parameters};
+  CaseRecording recording_{request_, placement_.rank};
   bool observing_ = false;
-  // Verification warms up: it loads kernels and chooses algorithms. Where no warm-up call is
-  // allowed, it follows the timing of all passes, and results are held back until then.
-  const bool verify_last_ = std::get<std::int64_t>(request_.parameters.at("measure.warmup")) == 0;
   std::map<std::string, double> first_calls_s_;                   // by pass
   std::map<std::string, Status> failed_;                          // untimed passes, with the reason
   std::map<std::string, std::vector<store::Series>> unverified_;  // held-back results of each pass
 };
 
 }  // namespace
-
-at::Device device_of(const store::Parameters& parameters, const Placement& placement) {
-  const auto* name = std::get_if<std::string>(&parameters.at("device"));
-  if (name == nullptr || *name != "cuda") return at::Device(at::kCPU);
-  if (placement.local_rank >= measure::cuda_device_count()) {
-    throw Unsupported(fmt::format("rank {} needs a CUDA device of its own; there are {}",
-                                  placement.local_rank, measure::cuda_device_count()));
-  }
-  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(placement.local_rank));
-}
 
 Status run_case(const SharedCode& shared, PluginLoader& loader, ProcessGroups& groups,
                 const Placement& placement, const wire::CaseRequest& request,

@@ -1,14 +1,12 @@
 #pragma once
 
-// worker/case composes one case from plugins, verifies it and measures its passes. It depends on
-// worker/process, reference and timing. Start here.
-
-#include <c10/core/Device.h>
+// worker/case runs one case: builds it, verifies it, has its passes measured and observed. It
+// depends on worker/pass. Start here.
 
 #include <functional>
 
 #include "wire/messages.h"
-#include "worker/case/pass_measurement.h"
+#include "worker/pass/pass_measurement.h"
 #include "worker/process/plugin_loader.h"
 #include "worker/process/process_group.h"
 #include "worker/process/state_watch.h"
@@ -22,9 +20,6 @@ struct CaseSink {
   std::vector<store::Artefact>& artefacts;
   AwaitTurn await_turn;  // empty unless the case is interleaved
 };
-
-// The device on which this rank measures the case. Throws Unsupported where there is none.
-at::Device device_of(const store::Parameters& parameters, const Placement& placement);
 
 // Runs one case on this rank: compose, first calls, verify, build, then each pass: warm-up,
 // samples, memory. A failed pass gets a `time` series with its outcome. The next pass still runs,

@@ -2,8 +2,9 @@
 
 #include "measure/device.h"
 #include "model/safetensors.h"
-#include "worker/case/composition.h"
-#include "worker/case/verification.h"
+#include "worker/case/built_case.h"
+#include "worker/compose/composition.h"
+#include "worker/compose/verification.h"
 
 namespace assay::worker {
 

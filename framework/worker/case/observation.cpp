@@ -8,7 +8,7 @@
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "measure/memory.h"
-#include "worker/case/prepared_pass.h"
+#include "worker/compose/prepared_pass.h"
 
 #if ASSAY_WITH_CUDA
 #include "measure/event_timer.h"

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "worker/case/case_caches.h"
-#include "worker/case/composition.h"
+#include "worker/compose/case_caches.h"
+#include "worker/compose/composition.h"
 #include "worker/record/recorder.h"
 
 namespace assay::worker {

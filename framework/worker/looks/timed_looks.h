@@ -1,5 +1,8 @@
 #pragma once
 
+// worker/looks renews the inputs of timed calls and looks at their outputs. It depends on
+// worker/compose. Start here.
+
 #include <assay/workload.h>
 
 #include <cstdint>
@@ -9,7 +12,7 @@
 #include <string>
 
 #include "store/records/case_facts.h"
-#include "worker/case/input_renewal.h"
+#include "worker/looks/input_renewal.h"
 
 namespace assay::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/case/untimed_part.h"
+#include "worker/pass/untimed_part.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/text.h"
-#include "worker/case/prepared_pass.h"
+#include "worker/compose/prepared_pass.h"
 #include "worker/process/process_group.h"
 
 namespace assay::worker {

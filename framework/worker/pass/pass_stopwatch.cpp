@@ -1,4 +1,4 @@
-#include "worker/case/pass_stopwatch.h"
+#include "worker/pass/pass_stopwatch.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "worker/case/overlap.h"
+#include "worker/pass/overlap.h"
 
 #include <assay/mesh.h>
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "worker/case/composition.h"
+#include "worker/compose/composition.h"
 
 namespace assay::worker {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "measure/clock.h"
-#include "worker/case/input_renewal.h"
+#include "worker/looks/input_renewal.h"
 
 namespace assay::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/case/pass_measurement.h"
+#include "worker/pass/pass_measurement.h"
 
 #include <ATen/ops/zeros.h>
 #include <assay/reference.h>
@@ -16,14 +16,14 @@
 #include "measure/samples_range.h"
 #include "statistics/quantiles.h"
 #include "timing/sampling.h"
-#include "worker/case/end_to_end.h"
-#include "worker/case/output_check.h"
-#include "worker/case/pass_phases.h"
-#include "worker/case/pass_programs.h"
-#include "worker/case/pass_stopwatch.h"
-#include "worker/case/prepared_pass.h"
-#include "worker/case/timed_looks.h"
-#include "worker/case/untimed_part.h"
+#include "worker/compose/prepared_pass.h"
+#include "worker/looks/end_to_end.h"
+#include "worker/looks/output_check.h"
+#include "worker/looks/timed_looks.h"
+#include "worker/pass/pass_phases.h"
+#include "worker/pass/pass_programs.h"
+#include "worker/pass/pass_stopwatch.h"
+#include "worker/pass/untimed_part.h"
 #include "worker/process/process_group.h"
 
 namespace assay::worker {

@@ -1,4 +1,4 @@
-#include "worker/case/timed_looks.h"
+#include "worker/looks/timed_looks.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -10,8 +10,8 @@
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "model/operation_program.h"
-#include "worker/case/output_check.h"
-#include "worker/case/verification.h"
+#include "worker/compose/verification.h"
+#include "worker/looks/output_check.h"
 
 namespace assay::worker {
 

@@ -1,9 +1,9 @@
-#include "worker/case/pass_programs.h"
+#include "worker/pass/pass_programs.h"
 
 #include <utility>
 
 #include "measure/content.h"
-#include "worker/case/prepared_pass.h"
+#include "worker/compose/prepared_pass.h"
 
 namespace assay::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/case/prepared_pass.h"
+#include "worker/compose/prepared_pass.h"
 
 #include "measure/device.h"
 #include "measure/host_time.h"

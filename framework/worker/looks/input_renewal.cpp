@@ -1,4 +1,4 @@
-#include "worker/case/input_renewal.h"
+#include "worker/looks/input_renewal.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "worker/case/memory_floor.h"
+#include "worker/pass/memory_floor.h"
 
 #include <fmt/format.h>
 #include <malloc.h>

@@ -1,5 +1,8 @@
 #pragma once
 
+// worker/compose makes the plugins of a case and what they have to work with. It depends on
+// worker/process and reference. Start here.
+
 #include <assay/compile.h>
 #include <assay/observer.h>
 #include <assay/workload.h>

@@ -1,4 +1,4 @@
-#include "worker/case/end_to_end.h"
+#include "worker/looks/end_to_end.h"
 
 #include <fmt/format.h>
 

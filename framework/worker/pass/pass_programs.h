@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "measure/clock.h"
-#include "worker/case/input_renewal.h"
-#include "worker/case/pass_measurement.h"
-#include "worker/case/pass_stopwatch.h"
+#include "worker/looks/input_renewal.h"
+#include "worker/pass/pass_measurement.h"
+#include "worker/pass/pass_stopwatch.h"
 
 namespace assay::worker {
 

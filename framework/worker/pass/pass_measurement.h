@@ -1,5 +1,8 @@
 #pragma once
 
+// worker/pass measures one pass of a case: its programs, samples, looks, memory and phases. It
+// depends on worker/looks, worker/record and timing. Start here.
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -8,10 +11,10 @@
 
 #include "measure/freed_memory.h"
 #include "store/records/records.h"
-#include "worker/case/case_caches.h"
-#include "worker/case/composition.h"
-#include "worker/case/input_renewal.h"
-#include "worker/case/memory_floor.h"
+#include "worker/compose/case_caches.h"
+#include "worker/compose/composition.h"
+#include "worker/looks/input_renewal.h"
+#include "worker/pass/memory_floor.h"
 #include "worker/process/state_watch.h"
 #include "worker/record/recorder.h"
 

@@ -1,4 +1,4 @@
-#include "worker/case/composition.h"
+#include "worker/compose/composition.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "worker/case/case_caches.h"
+#include "worker/compose/case_caches.h"
 
 #include <fmt/format.h>
 

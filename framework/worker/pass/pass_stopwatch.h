@@ -7,8 +7,8 @@
 
 #include "measure/clock.h"
 #include "timing/sampling.h"
-#include "worker/case/input_renewal.h"
-#include "worker/case/timed_looks.h"
+#include "worker/looks/input_renewal.h"
+#include "worker/looks/timed_looks.h"
 
 namespace assay::worker {
 

@@ -8,7 +8,7 @@
 
 #include "measure/cache.h"
 #include "store/records/records.h"
-#include "worker/case/composition.h"
+#include "worker/compose/composition.h"
 
 namespace assay::worker {
 

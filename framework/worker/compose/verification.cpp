@@ -1,4 +1,4 @@
-#include "worker/case/verification.h"
+#include "worker/compose/verification.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "worker/case/output_check.h"
+#include "worker/looks/output_check.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linalg_vector_norm.h>

@@ -1,9 +1,9 @@
-#include "worker/case/pass_phases.h"
+#include "worker/pass/pass_phases.h"
 
 #include <algorithm>
 
 #include "measure/device.h"
-#include "worker/case/overlap.h"
+#include "worker/pass/overlap.h"
 
 namespace assay::worker {
 
