@@ -4,10 +4,11 @@
 #include "mask.cuh"
 #include "parts.cuh"
 #include "problem.h"
-#include "products.cuh"
+#include "score_products.cuh"
 #include "softmax.cuh"
 #include "threads.cuh"
 #include "tile.cuh"
+#include "value_products.cuh"
 
 // A warpgroup computes 64 queries of each tile: scores, softmax, weighted values.
 namespace assay::flash {

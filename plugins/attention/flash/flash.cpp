@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "backward.h"
+#include "backward/backward.h"
 #include "launch.h"
 #include "options.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "element_name.cuh"
 #include "instructions.cuh"
-#include "products.cuh"
 
 // The softmax of two rows, kept while blocks of scores come by. Milakov and Gimelshein 2018,
 // "Online normalizer calculation for softmax"; Dao 2023, algorithm 1.

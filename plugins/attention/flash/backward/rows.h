@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backward_problem.h"
+#include "problem.h"
 
 // What the backward needs of whole rows, before and after the tiles of keys.
 namespace assay::flash {

@@ -3,7 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "backward_launch.cuh"
+#include "launch.cuh"
 
 // The compiled tiles of the backward, and which serves a problem.
 namespace assay::flash {
@@ -26,7 +26,7 @@ auto with_backward_tile(const Shape& shape, const auto& use) {
   return use(BackwardWider<Element, 128>());
 }
 
-// One file a type: backward_bf16.cu and backward_fp16.cu.
+// One file a type: bf16.cu and fp16.cu.
 void backward_bf16(const BackwardProblem& problem, cudaStream_t stream);
 void backward_fp16(const BackwardProblem& problem, cudaStream_t stream);
 

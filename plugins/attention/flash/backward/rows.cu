@@ -1,12 +1,12 @@
-#include "backward_rows.h"
+#include "rows.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cmath>
 
-#include "launch.cuh"
-#include "softmax.cuh"
+#include "attention/flash/launch.cuh"
+#include "attention/flash/softmax.cuh"
 
 namespace assay::flash {
 namespace {

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "products.cuh"
+#include <cstdint>
+
+#include "attention/flash/element_name.cuh"
 
 // The backward's third kind of product, for each width of its accumulator.
 namespace assay::flash {

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "attention/flash/launch.cuh"
 #include "backward.cuh"
 #include "backward.h"
-#include "backward_rows.h"
-#include "launch.cuh"
+#include "rows.h"
 
 // From tensors to the backward's launches.
 namespace assay::flash {

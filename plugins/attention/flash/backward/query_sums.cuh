@@ -1,9 +1,9 @@
 #pragma once
 
-#include "backward_problem.h"
-#include "backward_tile.cuh"
-#include "instructions.cuh"
-#include "threads.cuh"
+#include "attention/flash/instructions.cuh"
+#include "attention/flash/threads.cuh"
+#include "problem.h"
+#include "tile.cuh"
 
 // dQ is a sum over tiles of keys, which different blocks of threads hold: it comes together in fp32
 // in global memory, and a last kernel scales and converts it (backward_rows.cu).

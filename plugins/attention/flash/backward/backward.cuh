@@ -1,7 +1,7 @@
 #pragma once
 
-#include "backward_consumer.cuh"
-#include "backward_producer.cuh"
+#include "consumer.cuh"
+#include "producer.cuh"
 
 namespace assay::flash {
 

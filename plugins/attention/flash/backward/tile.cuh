@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tile.cuh"
+#include "attention/flash/tile.cuh"
 
 // How the backward kernel cuts its work. A block of threads keeps a tile of keys, 64 a warpgroup,
 // and goes through the blocks of queries that see them.

@@ -1,4 +1,4 @@
-#include "backward_tiles.cuh"
+#include "tiles.cuh"
 
 namespace assay::flash {
 

@@ -1,10 +1,12 @@
 #pragma once
 
-#include "backward_products.cuh"
-#include "backward_schedule.cuh"
+#include "attention/flash/score_products.cuh"
+#include "attention/flash/softmax.cuh"
+#include "attention/flash/value_products.cuh"
 #include "key_parts.cuh"
+#include "products.cuh"
 #include "query_sums.cuh"
-#include "softmax.cuh"
+#include "schedule.cuh"
 
 // A warpgroup has 64 keys: their scores, weights and slopes for a block of queries at a time, with
 // keys as rows, so that weights and slopes are the left operands of dV and dK as they are.

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "backward_problem.h"
-#include "backward_tile.cuh"
-#include "threads.cuh"
+#include "attention/flash/threads.cuh"
+#include "problem.h"
+#include "tile.cuh"
 
 // Tiles of keys whose queries are shared among blocks of threads.
 namespace assay::flash {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "backward_problem.h"
-#include "backward_schedule.cuh"
-#include "backward_tile.cuh"
-#include "producer.cuh"
+#include "attention/flash/producer.cuh"
+#include "problem.h"
+#include "schedule.cuh"
+#include "tile.cuh"
 
 // One thread loads a tile of keys and values, then the blocks of queries that see them.
 namespace assay::flash {

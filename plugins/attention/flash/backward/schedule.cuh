@@ -1,7 +1,7 @@
 #pragma once
 
-#include "backward_mask.cuh"
-#include "backward_problem.h"
+#include "mask.cuh"
+#include "problem.h"
 
 // Which block of threads takes which work.
 namespace assay::flash {

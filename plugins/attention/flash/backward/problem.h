@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "problem.h"
+#include "attention/flash/problem.h"
 
 namespace assay::flash {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "mask.cuh"
+#include "attention/flash/mask.cuh"
 
 // The mask seen from the keys: which queries see a key, and which blocks of queries need a look.
 namespace assay::flash {
