@@ -4,14 +4,12 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-
 #include "base/text.h"
 #include "store/database/case_digests.h"
 #include "store/database/connection.h"
 #include "store/database/read_cases.h"
 #include "store/database/rows.h"
+#include "store/database/run_names.h"
 #include "store/records/artefacts.h"
 #include "store/records/identity.h"
 #include "store/records/json.h"
@@ -29,81 +27,6 @@ std::set<Outcome> outcomes_in(const std::string& list) {
   if (list.empty()) return outcomes;
   for (const std::string& word : split(list, ',')) outcomes.insert(stored_outcome(word));
   return outcomes;
-}
-
-Result<void> check_name(const std::string& name) {
-  if (is_run_name(name)) return {};
-  constexpr std::size_t shown = 80;
-  return fail(ExitCode::bad_input,
-              fmt::format("'{}{}' cannot be the name of a run", name.substr(0, shown),
-                          name.size() > shown ? "…" : ""),
-              fmt::format("a run's name becomes a folder: 1 to {} bytes, no slash, no leading dot, "
-                          "not the database's name",
-                          longest_run_name));
-}
-
-constexpr std::int64_t highest_counted = 1'000'000'000'000;  // a higher one: a chosen name
-
-// What the numbered runs of an experiment begin with: its name, cut between two characters where
-// the number would not fit.
-std::string numbered_stem(const std::string& experiment) {
-  constexpr std::size_t number_bytes = 14;  // "-1000000000001"
-  constexpr std::size_t most = longest_run_name - number_bytes;
-  if (experiment.size() <= most) return experiment;
-  std::size_t end = most;
-  const auto continues = [&](std::size_t i) {
-    return (static_cast<unsigned char>(experiment[i]) & 0xC0) == 0x80;
-  };
-  while (end > 0 && continues(end)) --end;
-  return experiment.substr(0, end);
-}
-
-// Whether a run that the database does not have has left something where a run of this name would
-// write: its report, or a link to another place.
-bool is_left_folder(const fs::path& results, const std::string& run) {
-  std::error_code ignored;
-  const fs::path folder = results / run;
-  const fs::file_status status = fs::symlink_status(folder, ignored);
-  if (!fs::exists(status)) return false;
-  return !fs::is_directory(status) || !fs::is_empty(folder, ignored);
-}
-
-std::string next_name(SQLite::Database& database, const fs::path& results,
-                      const std::string& experiment) {
-  SQLite::Statement names(database, "SELECT name FROM runs WHERE substr(name, 1, length(?1)) = ?1");
-  const std::string prefix = numbered_stem(experiment) + "-";
-  names.bind(1, prefix);
-  std::int64_t highest = 0;
-  while (names.executeStep()) {
-    const std::string name = names.getColumn(0).getString();
-    std::int64_t number = 0;
-    const char* end = name.data() + name.size();
-    const auto read = std::from_chars(name.data() + prefix.size(), end, number);
-    const bool is_number = read.ec == std::errc{} && read.ptr == end;
-    if (is_number && number <= highest_counted) highest = std::max(highest, number);
-  }
-  std::int64_t next = highest + 1;
-  while (is_left_folder(results, fmt::format("{}{}", prefix, next))) ++next;
-  return fmt::format("{}{}", prefix, next);
-}
-
-std::optional<std::int64_t> find_run(SQLite::Database& database, const std::string& name) {
-  SQLite::Statement row(database, "SELECT id FROM runs WHERE name = ?");
-  row.bind(1, name);
-  if (!row.executeStep()) return std::nullopt;
-  return row.getColumn(0).getInt64();
-}
-
-tl::unexpected<Error> unknown_run(SQLite::Database& database, const std::string& name) {
-  SQLite::Statement rows(database, "SELECT name FROM runs" + std::string(newest_first));
-  std::vector<std::string> names;
-  while (rows.executeStep()) names.push_back(rows.getColumn(0).getString());
-  const std::string message = fmt::format("there is no run '{}'", name);
-  if (names.empty()) return fail(ExitCode::bad_input, message, "the database has no runs yet");
-  if (const std::optional<std::string> near = nearest(name, names)) {
-    return fail(ExitCode::bad_input, message, fmt::format("did you mean '{}'?", *near));
-  }
-  return fail(ExitCode::bad_input, message, fmt::format("the newest is '{}'", names.front()));
 }
 
 }  // namespace
@@ -149,7 +72,7 @@ Result<void> Database::write_to_run(const std::string& run, const Body& body) {
 }
 
 Result<void> Database::begin_run(const RunInfo& info) {
-  if (auto named = check_name(info.name); !named) return named;
+  if (auto named = check_run_name(info.name); !named) return named;
   return write([&](SQLite::Database& database) -> Result<void> {
     if (find_run(database, info.name)) {
       return fail(ExitCode::bad_input, fmt::format("there is already a run '{}'", info.name),
@@ -168,7 +91,7 @@ Result<void> Database::begin_run(const RunInfo& info) {
 }
 
 Result<std::string> Database::begin_numbered_run(RunInfo info) {
-  const auto named = check_name(numbered_stem(info.experiment));
+  const auto named = check_run_name(numbered_stem(info.experiment));
   if (!named) return tl::unexpected(named.error());
   return write([&](SQLite::Database& database) -> Result<std::string> {
     info.name = next_name(database, results_folder(), info.experiment);
@@ -287,11 +210,11 @@ Result<std::vector<std::string>> Database::remove_run(const std::string& run) {
 Result<std::string> Database::add_run(const Run& run) {
   RunInfo info = run.info;
   const std::string wanted = info.name.empty() ? numbered_stem(info.experiment) : info.name;
-  if (const auto named = check_name(wanted); !named) return tl::unexpected(named.error());
+  if (const auto named = check_run_name(wanted); !named) return tl::unexpected(named.error());
   return write([&](SQLite::Database& database) -> Result<std::string> {
     if (info.name.empty() || find_run(database, info.name) ||
         is_left_folder(results_folder(), info.name)) {
-      const auto named = check_name(numbered_stem(info.experiment));
+      const auto named = check_run_name(numbered_stem(info.experiment));
       if (!named) return tl::unexpected(named.error());
       info.name = next_name(database, results_folder(), info.experiment);
     }
