@@ -18,8 +18,8 @@ endforeach()
 list(TRANSFORM cheats PREPEND cheats_)
 
 assay_test(cheats LINK assay_run assay_store_database assay_yaml UNDISCOVERED)
-target_sources(test_cheats PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/folder.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/program.cpp)
+target_sources(test_cheats PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/support/folder.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/support/program.cpp)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/cheats/cache)
 add_dependencies(test_cheats assay assay_worker ${plugin_targets} ${cheats})
 gtest_discover_tests(test_cheats DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120

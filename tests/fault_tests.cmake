@@ -1,8 +1,8 @@
 # What assay survives (docs/reliability.md): the program itself, with plugins, disks, clocks and inputs
 # that misbehave. One executable, so that its page knows every test; those that need a GPU are labelled.
 assay_test(faults LINK assay_store_database UNDISCOVERED)
-target_sources(test_faults PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/folder.cpp
-  ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/two_nodes.cpp)
+target_sources(test_faults PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/support/folder.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/end_to_end/support/two_nodes.cpp)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tests/faults/cache)
 add_dependencies(test_faults assay assay_worker ${plugin_targets}
   hostile_attention hostile_load hostile_ranks hostile_step faulty_system)

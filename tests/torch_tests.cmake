@@ -3,7 +3,7 @@
 # a process for each suite, not for each test.
 function(assay_torch_test name)
   cmake_parse_arguments(TEST "BY_SUITE" "" "PROPERTIES;DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
     return()
   endif()

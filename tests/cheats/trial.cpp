@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "../end_to_end/program.h"
+#include "../end_to_end/support/program.h"
 #include "base/outcome.h"
 #include "store/database/database.h"
 

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <functional>
 
-#include "../end_to_end/two_nodes.h"
+#include "../end_to_end/support/two_nodes.h"
 #include "rank_faults.h"
 #include "struck_case.h"
 

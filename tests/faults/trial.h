@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../end_to_end/folder.h"
+#include "../end_to_end/support/folder.h"
 #include "host.h"
 #include "records.h"
 #include "store/records/records.h"

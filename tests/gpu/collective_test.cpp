@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "plugins/collective_case.h"
+#include "plugins/communication/collective_case.h"
 #include "plugins/recorded.h"
 #include "ranks.h"
 

@@ -5,8 +5,8 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include "plugins/communication/trained_together.h"
 #include "plugins/support.h"
-#include "plugins/trained_together.h"
 #include "ranks.h"
 #include "worker/process/process_group.h"
 

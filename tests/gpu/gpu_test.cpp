@@ -9,7 +9,7 @@
 
 #include "device.h"
 #include "model/random.h"
-#include "plugins/attention_inputs.h"
+#include "plugins/attention/attention_inputs.h"
 #include "plugins/support.h"
 #include "training/training_state.h"
 

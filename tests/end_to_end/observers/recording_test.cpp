@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "exported.h"
 #include "observers/stored.h"
+#include "support/exported.h"
 
 namespace assay::test {
 namespace {

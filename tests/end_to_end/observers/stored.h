@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "program.h"
 #include "store/database/database.h"
+#include "support/program.h"
 
 namespace assay::test {
 

@@ -1,0 +1,136 @@
+#include <ATen/ops/tensor.h>
+
+#include "done_work.h"
+#include "plugins/support.h"
+
+namespace assay {
+namespace {
+
+// Stands for a second rank: all-reduce adds that rank's part, broadcast brings rank 0's.
+class OtherRank final : public c10d::Backend {
+ public:
+  OtherRank(std::vector<at::Tensor> adds, std::vector<at::Tensor> brings)
+      : Backend(1, 2), adds_(std::move(adds)), brings_(std::move(brings)) {}
+
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                           const c10d::AllreduceOptions&) override {
+    tensors.at(0).add_(adds_.at(reductions++));
+    return c10::make_intrusive<test::DoneWork>();
+  }
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
+                                           const c10d::BroadcastOptions&) override {
+    tensors.at(0).copy_(brings_.at(broadcasts++));
+    return c10::make_intrusive<test::DoneWork>();
+  }
+
+  std::size_t reductions = 0;
+  std::size_t broadcasts = 0;
+
+ private:
+  std::vector<at::Tensor> adds_;
+  std::vector<at::Tensor> brings_;
+};
+
+at::Tensor floats(std::vector<double> values) { return at::tensor(values, at::kFloat); }
+
+TrainedModel model_of(const std::vector<at::Tensor>& parameters) {
+  TrainedModel model;
+  model.blocks.push_back({"block", {}});
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    model.parameters.push_back({std::to_string(i), parameters[i]});
+    model.blocks[0].parameters.push_back(i);
+  }
+  return model;
+}
+
+TEST(NaiveCommunication, StartsFromRankZeroAndAveragesEveryGradient) {
+  const std::vector<at::Tensor> parameters = {floats({1, 2}).requires_grad_(),
+                                              floats({3}).requires_grad_(), floats({4})};
+  const auto other = c10::make_intrusive<OtherRank>(
+      std::vector<at::Tensor>{floats({10, 20}), floats({8})},
+      std::vector<at::Tensor>{floats({5, 6}), floats({7}), floats({9})});
+  const auto plugin = test::load<CommunicationBoundary>("communication", "naive", "naive");
+  throw_unless_ok(plugin->attach(model_of(parameters), Mesh({1, 2, other}), {}));
+  EXPECT_TRUE(parameters[0].detach().equal(floats({5, 6})));
+  EXPECT_TRUE(parameters[1].detach().equal(floats({7})));
+  EXPECT_TRUE(parameters[2].equal(floats({9})));
+
+  parameters[0].mutable_grad() = floats({2, 4});  // the second parameter was not used here
+  throw_unless_ok(plugin->backward_finished());
+  EXPECT_TRUE(parameters[0].grad().equal(floats({6, 12})));
+  EXPECT_TRUE(parameters[1].grad().equal(floats({4})));
+  EXPECT_EQ(other->reductions, 2u) << "a frozen parameter has no gradient to send";
+}
+
+TEST(NaiveCommunication, OneRankHasNothingToDo) {
+  const std::vector<at::Tensor> parameters = {floats({1, 2}).requires_grad_()};
+  const auto plugin = test::load<CommunicationBoundary>("communication", "naive", "naive");
+  throw_unless_ok(plugin->attach(model_of(parameters), Mesh(), {}));
+  parameters[0].mutable_grad() = floats({2, 4});
+  throw_unless_ok(plugin->backward_finished());
+  EXPECT_TRUE(parameters[0].grad().equal(floats({2, 4})));
+}
+
+class Notes final : public Communication {
+ public:
+  explicit Notes(bool wants_hooks) : wants_hooks_(wants_hooks) {}
+
+  void attach(const TrainedModel& model, const Mesh&, TraceHandle) override {
+    parameter_count = model.parameters.size();
+    for (const auto& block : model.blocks) blocks.append(block.name).append(" ");
+  }
+  void before_forward(int block) override { note("(", block); }
+  void after_forward(int block) override { note(")", block); }
+  void before_backward(int block) override { note("[", block); }
+  void after_backward(int block) override { note("]", block); }
+  void backward_begins(const at::Tensor& loss) override {
+    EXPECT_TRUE(loss.requires_grad());
+    note("begins ");
+  }
+  void gradient_ready(std::size_t) override { ++ready; }
+  void backward_finished() override { note("finished "); }
+  void after_step() override { note("stepped "); }
+  bool wants_blocks() const override { return wants_hooks_; }
+  bool wants_gradient_ready() const override { return wants_hooks_; }
+
+  std::size_t parameter_count = 0;
+  std::size_t ready = 0;
+  std::string blocks;
+  std::string calls;
+
+ private:
+  void note(const char* what, int block) { calls.append(what).append(std::to_string(block)); }
+  void note(const char* what) { calls.append(what); }
+
+  bool wants_hooks_;
+};
+
+std::shared_ptr<Notes> notes_of_a_step(bool wants_hooks) {
+  auto tested = test::make_case({"model_step"});
+  test::set_model(tested.context, "gelu", 1, 8);
+  auto notes = std::make_shared<Notes>(wants_hooks);
+  detail::CommunicationGuard guard(notes);
+  tested.context.communication = &guard;
+  std::unique_ptr<ProgramBoundary> program;
+  throw_unless_ok(tested.workload->build(tested.context, program));
+  throw_unless_ok(program->before("train_step"));
+  throw_unless_ok(program->run("train_step"));
+  return notes;
+}
+
+TEST(Communication, IsCalledInTheOrderOfAStep) {
+  const auto notes = notes_of_a_step(true);
+  EXPECT_EQ(notes->blocks, "embedding blocks.0 blocks.1 head ");
+  EXPECT_EQ(notes->calls, "(0)0(1)1(2)2(3)3begins [3]3[2]2[1]1[0]0finished stepped ");
+  EXPECT_GT(notes->parameter_count, 10u);
+  EXPECT_EQ(notes->ready, notes->parameter_count);
+}
+
+TEST(Communication, GetsNoHooksItDoesNotWant) {
+  const auto notes = notes_of_a_step(false);
+  EXPECT_EQ(notes->calls, "begins finished stepped ");
+  EXPECT_EQ(notes->ready, 0u);
+}
+
+}  // namespace
+}  // namespace assay
