@@ -41,6 +41,7 @@ class BuiltCase {
   // After compose().
   const at::Device& device() const { return *device_; }
   Composition& composition() { return *composition_; }
+  const Composition& composition() const { return *composition_; }
   MemoryFloor& memory_floor() { return *memory_floor_; }
   measure::FreedMemory& freed() { return *freed_; }
   StateWatch& state() { return *state_; }

@@ -1,5 +1,7 @@
 #include "worker/case/case_verifier.h"
 
+#include "measure/content.h"
+#include "measure/content_pattern.h"
 #include "worker/process/process_group.h"
 
 namespace assay::worker {

@@ -6,7 +6,7 @@
 #include "tile.cuh"
 
 // dQ is a sum over tiles of keys, which different blocks of threads hold: it comes together in fp32
-// in global memory, and a last kernel scales and converts it (backward_rows.cu).
+// in global memory, and a last kernel scales and converts it (rows.cu).
 //
 // The buffer is [batch, heads, blocks of 64 queries, 4 warps, head / 8, 32 lanes, 4]: what a lane
 // has of wgmma's accumulator for eight columns are its four numbers (rows g and g + 8, columns 2t
