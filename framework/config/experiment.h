@@ -33,6 +33,8 @@ struct Environment {
 struct Choice {
   Value value;
   std::vector<std::pair<std::string, Value>> options;
+
+  bool operator==(const Choice&) const = default;
 };
 
 // One name, or several tied by zip.

@@ -111,6 +111,9 @@ INSTANTIATE_TEST_SUITE_P(
             on_attention("matrix: {batch: [1], heads: [1], d_head: [8]}\n"
                          "zip: [[batch, heads], [heads, d_head]]\n"),
             "4:24", "'heads' is tied twice"},
+        Bad{"tied_values_twice",
+            on_attention("matrix: {batch: [1, 1, 1], heads: [2, 4, 2]}\nzip: [[batch, heads]]\n"),
+            "4:7", "the tied axes batch, heads have the values 1, 2 twice"},
         Bad{"zip_of_one", on_attention("matrix: {batch: [1]}\nzip: [[batch]]\n"), "4:7",
             "zip ties two axes or more"},
         Bad{"unknown_name_in_exclude", on_attention("exclude: [{sq_len: 3}]\n"), "3:12",

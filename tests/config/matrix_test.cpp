@@ -63,6 +63,13 @@ TEST(Matrix, ZipMovesAxesTogether) {
             (Rows{"8 128 fp32", "8 128 bf16", "4 256 fp32", "4 256 bf16"}));
 }
 
+TEST(Matrix, ZipMayTieAValueToSeveral) {
+  const Plan plan =
+      planned(on_attention("matrix: {batch: [8, 4, 8], seq_len: [128, 256, 256]}\n"
+                           "zip: [[batch, seq_len]]\n"));
+  EXPECT_EQ(cases(plan, {"batch", "seq_len"}), (Rows{"8 128", "4 256", "8 256"}));
+}
+
 TEST(Matrix, ZipTakesVariantsAndTheirOptions) {
   const Plan plan = planned(
       on_attention("matrix: {attention: [naive, {tiled: {block_m: [16, 32]}}], batch: [1, 2, 3]}\n"

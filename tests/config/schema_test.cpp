@@ -142,6 +142,9 @@ INSTANTIATE_TEST_SUITE_P(
         Sample{"quantities",
                "experiment: a\nworkload: transfer\nmatrix: {size: [1 B, 1.5 GB, 512KiB]}\n"
                "measure: {timeout: 5 min, passes: send, clock: wall}\nlimits: {cases: 10}\n"},
+        Sample{"value_tied_to_several",
+               "experiment: a\nworkload: attention\nmatrix: {seq_len: [8, 8], batch: [1, 2]}\n"
+               "zip: [[seq_len, batch]]\n"},
         Sample{"zip_and_host_axes",
                "experiment: a\nworkload: model_step\nmatrix: {model: [small, 2.7B], batch: [4, 2], "
                "world_size: [1, 2], measure.warmup: [5, 0]}\nzip: [[model, batch]]\n"}),
@@ -174,8 +177,8 @@ INSTANTIATE_TEST_SUITE_P(
         Sample{"value_that_is_not_compiled",
                "{experiment: a, workload: norm, fixed: {norm: {staged: {stages: 3}}}}"},
         Sample{"empty_axis", "{experiment: a, workload: attention, matrix: {seq_len: []}}"},
-        Sample{"duplicate_value",
-               "{experiment: a, workload: attention, matrix: {seq_len: [1, 1]}}"},
+        Sample{"duplicate_pass",
+               "{experiment: a, workload: attention, measure: {passes: [forward, forward]}}"},
         Sample{"bare_size", "{experiment: a, workload: transfer, fixed: {size: 100}}"},
         Sample{"bare_duration", "{experiment: a, workload: attention, measure: {timeout: 3}}"},
         Sample{"unknown_model", "{experiment: a, workload: model_step, fixed: {model: smal}}"},

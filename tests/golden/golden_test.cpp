@@ -174,12 +174,14 @@ const std::vector<Golden> studies{
     {"F2_backward", "norm_times", cells},
     {"F3", "model_norms", cells},
     {"F3_forward", "model_norms", cells},
+    {"F3_layernorm", "layernorm_models", cells},
 };
 
 const std::vector<Golden> attention{
     {"E1", "attention_times"},
     {"E2", "attention_summary", lines},
     {"E3", "memory_scaling", lines},
+    {"E3_compiled", "memory_scaling_compiled", lines},
     {"E4", "attention_compact", lines},
     {"E5", "attention_lines", lines},
     {"E6_pipe", "attention_compiled"},

@@ -116,6 +116,16 @@ class TorchModel(unittest.TestCase):
                 series, _ = run(parameters, ["train_step"])
                 self.assertEqual(series["train_step", "time"]["outcome"], "ok")
 
+    def test_weights_cast_ahead(self):
+        text = io.StringIO()
+        case = toy_case({"precision": "bf16"})
+        assay_peer.answer(case, lambda case: ModelStep(case, "eager", cast=True),
+                          assay_peer.Output(text))
+        series, _ = parsed(text.getvalue())
+        outcomes = {name: series[name, "time"]["outcome"] for name in PASSES}
+        self.assertEqual(outcomes.pop("train_step"), "unsupported")
+        self.assertEqual(set(outcomes.values()), {"ok"}, series)
+
     def test_answers_unsupported_with_a_reason(self):
         for parameters, named in [
             ({"attention": "mine"}, "mine"),

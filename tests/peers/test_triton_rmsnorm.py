@@ -82,11 +82,17 @@ class Kernels(unittest.TestCase):
             self.assertTrue(gradient[1].equal(gradients[0][1]))
 
 
+ALONE = {"workload": "norm", "rows": 2, "n_cols": 8}
+IN_A_MODEL = {"workload": "model_step", "model": "toy", "architecture": "gelu", "batch": 1,
+              "seq_len": 4, "attention": "naive", "norm": "rmsnorm_triton"}
+
+
 class Answers(unittest.TestCase):
-    def answer(self, prelude, environment):
-        case = {"protocol": 1, "passes": ["forward"], "presets": {}, "parameters": {
-            "workload": "norm", "rows": 2, "n_cols": 8, "precision": "fp32", "device": "cpu",
-            "measure.clock": "wall", "measure.warmup": 1, "measure.samples": 1}}
+    def answer(self, prelude, environment, parameters=None, passes=("forward",)):
+        model = {"d_model": 16, "d_ff": 24, "layers": 2, "heads": 2, "vocab_size": 30}
+        case = {"protocol": 1, "passes": list(passes), "presets": {"model": model}, "parameters": {
+            "precision": "fp32", "device": "cpu", "compile": "eager", "measure.clock": "wall",
+            "measure.warmup": 1, "measure.samples": 1} | (parameters or ALONE)}
         script = f"{prelude}\nimport runpy\nrunpy.run_path('triton_rmsnorm.py', run_name='__main__')"
         finished = subprocess.run(
             [sys.executable, "-c", script], input=json.dumps(case), text=True, cwd=PEERS,
@@ -95,6 +101,15 @@ class Answers(unittest.TestCase):
 
     def test_as_a_program(self):
         self.assertEqual(self.answer("", {})["outcome"], "ok")
+
+    def test_in_a_model(self):
+        for pass_name in ("forward", "forward_backward"):
+            timed = self.answer("", {}, IN_A_MODEL, [pass_name])
+            self.assertEqual((timed["outcome"], timed["reason"]), ("ok", ""))
+
+    def test_in_no_compiled_model(self):
+        timed = self.answer("", {}, IN_A_MODEL | {"compile": "cuda_graph"})
+        self.assertEqual(timed["outcome"], "unsupported")
 
     def test_without_a_gpu_it_says_so(self):
         timed = self.answer("", {"TRITON_INTERPRET": "0"})

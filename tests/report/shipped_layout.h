@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "rendering.h"
+#include "report/data/ceilings.h"
 
 namespace assay::report {
 
@@ -20,8 +21,10 @@ class ShippedLayout : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // The report of the runs that `texts` hold, one each, as CSV or JSONL.
-  std::string rendered(const std::vector<std::string>& texts, const std::string& layout) {
+  // The report of the runs that `texts` hold, one each, as CSV or JSONL; ceilings are those that
+  // the figures of `calibration` say.
+  std::string rendered(const std::vector<std::string>& texts, const std::string& layout,
+                       const std::string& calibration = "") {
     std::vector<store::Run> runs;
     for (const std::string& text : texts) {
       auto run = store::import_text(text, text.front() == '{' ? "a.jsonl" : "a.csv");
@@ -29,7 +32,14 @@ class ShippedLayout : public testing::Test {
       run->info.name = "machine" + std::to_string(runs.size());
       runs.push_back(std::move(*run));
     }
+    Ceilings ceilings;
+    if (!calibration.empty()) {
+      const auto run = store::import_text(calibration, "calibration.csv");
+      if (!run) return "IMPORT " + run.error().text();
+      ceilings.add(*run);
+    }
     Inputs inputs;
+    if (!calibration.empty()) inputs.ceilings = [&](const store::Run&) { return ceilings; };
     for (const store::Run& run : runs) inputs.sources.emplace_back(&run);
     inputs.with_context = false;
     inputs.folder = folder_;

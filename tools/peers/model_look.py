@@ -40,7 +40,7 @@ class Textbook:
                                       naive_attention, norm, rotate)
         self._model.tables = step.model.tables
         self._step = step
-        self.parameters = {name: parameter.detach().requires_grad_()
+        self.parameters = {name: parameter.detach().float().requires_grad_()
                            for name, parameter in parameters.items()}
 
     def logits(self, sequence, narrow=False):

@@ -1,6 +1,10 @@
-"""assay's model step in PyTorch, eager or under torch.compile.
+"""assay's model step in PyTorch, eager or under torch.compile, and its attention and norms under
+torch.compile.
 
-    torch_model.py eager|default|reduce-overhead     (the last two are modes of torch.compile)
+    torch_model.py eager|default|reduce-overhead|max-autotune [cast]
+
+All but the first are modes of torch.compile. With `cast`, weights of linear layers are in autocast's
+dtype from the start, so that no call casts them; they have no optimizer.
 """
 
 import contextlib
@@ -16,6 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from model_look import (
     Textbook, compare_gradients, compare_logits, compare_loss, compare_movement)
+from torch_operations import COMPILED
 from transformer import (
     NORMS, Transformer, kv_heads_of, library_attention, naive_attention, rotate, rotate_in_reals)
 
@@ -27,6 +32,7 @@ LIBRARY_ATTENTION = {
 }
 AUTOCAST = {"fp32": None, "tf32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 PASSES = ("inference", "forward", "backward", "forward_backward", "train_step")
+OF_CAST = PASSES[:-1]
 CHECKED_STEPS = 5  # calls of a train step whose losses are checked
 
 
@@ -57,9 +63,12 @@ class Sizes:
 
 
 class ModelStep(Program):
-    def __init__(self, case, mode, sizes=None):
+    def __init__(self, case, mode, sizes=None, own_norms=None, cast=False):
+        """own_norms: modules by name, beside those of NORMS, that compute an RMSNorm."""
         self.case = case
         self.mode = mode
+        self.cast = cast
+        self.own_norms = own_norms or {}
         self.compiled = mode != "eager"
         self.device = case.device
         case.require("workload", "model_step")
@@ -72,14 +81,20 @@ class ModelStep(Program):
         batch, length = self.sizes.batch, self.sizes.length
         with self.device:
             architecture = case.require("architecture", "swiglu", "gelu")
-            norm = NORMS[case.require("norm", *NORMS)]
-            self.textbook = functools.partial(Textbook, self, architecture, norm)
+            norms = NORMS | self.own_norms
+            name = case.require("norm", *norms)
+            self.textbook = functools.partial(Textbook, self, architecture,
+                                              NORMS.get(name, NORMS["rmsnorm"]))
             self.model = Transformer(
                 self.sizes.model, architecture, length,
-                naive_attention if self.attention == "naive" else library_attention, norm,
+                naive_attention if self.attention == "naive" else library_attention, norms[name],
                 rotate_in_reals if self.compiled else rotate)
             self.tokens = torch.randint(self.sizes.model["vocab_size"], (batch, length))
             self.targets = torch.randint(self.sizes.model["vocab_size"], (batch, length))
+        if cast and self.autocast is not None:
+            for module in self.model.modules():
+                if isinstance(module, torch.nn.Linear):
+                    module.to(self.autocast)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, fused=True)
         self.scaler = torch.amp.GradScaler(self.device.type, init_scale=self.sizes.loss_scale,
                                            enabled=self.autocast == torch.float16)
@@ -93,7 +108,8 @@ class ModelStep(Program):
 
     @functools.cached_property
     def checked(self):
-        return ModelStep(self.case, self.mode, self.sizes.reduced(self.device.type == "cpu"))
+        return ModelStep(self.case, self.mode, self.sizes.reduced(self.device.type == "cpu"),
+                         self.own_norms, self.cast)
 
     def loss(self, tokens, targets):
         logits = self.model(tokens)
@@ -113,8 +129,9 @@ class ModelStep(Program):
             return self.loss_of(self.tokens, self.targets)
 
     def before(self, pass_name):
-        if pass_name not in PASSES:
-            raise Unsupported(f"no pass '{pass_name}' here; there are: {', '.join(PASSES)}")
+        passes = OF_CAST if self.cast else PASSES
+        if pass_name not in passes:
+            raise Unsupported(f"no pass '{pass_name}' here; there are: {', '.join(passes)}")
         self.release()
         if self.compiled:
             torch.compiler.cudagraph_mark_step_begin()
@@ -170,7 +187,7 @@ class ModelStep(Program):
             return
         # The scaler's step has unscaled the gradients of a train step.
         scale = 1.0 if pass_name == "train_step" else self.scaler.get_scale()
-        gradients = {name: parameter.grad / scale for name, parameter in own.items()
+        gradients = {name: parameter.grad.float() / scale for name, parameter in own.items()
                      if parameter.grad is not None}
         most_norm = self.max_grad_norm if pass_name == "train_step" else 0
         compare_gradients(textbook, gradients, self.sizes.batch, most_norm, comparison)
@@ -183,7 +200,7 @@ class ModelStep(Program):
 
     def one_call(self, pass_name):
         """A call's inputs and outputs; for a train step the losses of CHECKED_STEPS calls."""
-        inputs = {name: parameter.detach().clone()
+        inputs = {name: parameter.detach().float().clone()
                   for name, parameter in self.model.named_parameters()}
         inputs |= {"tokens": self.tokens, "targets": self.targets}
         self.before(pass_name)
@@ -195,7 +212,7 @@ class ModelStep(Program):
         losses = [self.pending.detach().clone()]
         # The scaler's step has unscaled the gradients of a train step.
         scale = 1.0 if pass_name == "train_step" else self.scaler.get_scale()
-        outputs = {f"grad.{name}": parameter.grad / scale
+        outputs = {f"grad.{name}": parameter.grad.float() / scale
                    for name, parameter in self.model.named_parameters()
                    if parameter.grad is not None}
         if pass_name != "train_step":
@@ -214,5 +231,10 @@ class ModelStep(Program):
         self.optimizer.zero_grad(set_to_none=True)
 
 
+def program_of(case, mode, *cast):
+    operation = COMPILED.get(case.require("workload"))
+    return operation(case, mode) if operation else ModelStep(case, mode, cast="cast" in cast)
+
+
 if __name__ == "__main__":
-    serve(lambda case: ModelStep(case, sys.argv[1]))
+    serve(lambda case: program_of(case, *sys.argv[1:]))

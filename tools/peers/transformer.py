@@ -32,9 +32,9 @@ NORMS = {
 }
 
 
-def future_keys(length):
+def future_keys(length, device=None):
     """[length, length], true where the key is after the query."""
-    return torch.ones(length, length, dtype=torch.bool).triu(1)
+    return torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
 
 
 def naive_attention(q, k, v, hidden):

@@ -11,6 +11,8 @@ from assay_peer import Norm, Unsupported, serve  # first: it answers without tor
 
 import torch
 
+from torch_model import ModelStep
+
 try:
     import triton
     import triton.language as tl
@@ -163,14 +165,30 @@ class RmsNormFunction(torch.autograd.Function):
 
 
 class RmsNormTriton(Norm):
-    def __init__(self, case):
-        super().__init__(case)
-        if self.device.type != "cuda" and not INTERPRETED:
-            raise Unsupported("Triton needs a GPU (TRITON_INTERPRET=1 interprets it on the CPU)")
-
     def forward(self, x, weight):
         return RmsNormFunction.apply(x, weight, self.eps)
 
 
+class RmsNormModule(torch.nn.Module):
+    """The norm of a model: over the last dimension of x."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        rows = x.reshape(-1, x.shape[-1])
+        return RmsNormFunction.apply(rows, self.weight, RmsNormTriton.eps).view(x.shape)
+
+
+def program_of(case):
+    if case.device.type != "cuda" and not INTERPRETED:
+        raise Unsupported("Triton needs a GPU (TRITON_INTERPRET=1 interprets it on the CPU)")
+    if case.require("workload") == "model_step":
+        case.require("compile", "eager")
+        return ModelStep(case, "eager", own_norms={"rmsnorm_triton": RmsNormModule})
+    return RmsNormTriton(case)
+
+
 if __name__ == "__main__":
-    serve(RmsNormTriton)
+    serve(program_of)

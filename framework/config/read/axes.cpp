@@ -13,14 +13,19 @@
 namespace assay::config {
 namespace {
 
-bool same(const Choice& a, const Choice& b) { return a.value == b.value && a.options == b.options; }
-
 std::string in_words(const Choice& choice) {
   std::string text = to_text(choice.value);
   for (const auto& [name, value] : choice.options) {
     text += fmt::format(", {} {}", name.substr(name.find('.') + 1), to_text(value));
   }
   return text;
+}
+
+// Of a tied axis the steps are compared, all tied values together (zip.h).
+bool is_tied(const Request& request, const std::string& axis) {
+  return std::ranges::any_of(request.zip, [&](const yaml::Node& entry) {
+    return std::ranges::count(entry.items, axis, &yaml::Node::text) > 0;
+  });
 }
 
 void refuse_duplicates(const std::string& axis, const std::vector<Choice>& choices,
@@ -33,7 +38,7 @@ void refuse_duplicates(const std::string& axis, const std::vector<Choice>& choic
   });
   for (std::size_t i = 1; i < order.size(); ++i) {
     const Choice& choice = choices[order[i]];
-    if (!same(choice, choices[order[i - 1]])) continue;
+    if (choice != choices[order[i - 1]]) continue;
     diagnostics.add(places[order[i]],
                     fmt::format("the axis '{}' has the value '{}' twice", axis, in_words(choice)));
   }
@@ -146,7 +151,9 @@ std::vector<Choice> AxisReader::axis_choices(const Setting& setting, const Meani
     }
     places.resize(choices.size(), item.where);
   }
-  refuse_duplicates(setting.name, choices, places, diagnostics_);
+  if (!is_tied(request_, setting.name)) {
+    refuse_duplicates(setting.name, choices, places, diagnostics_);
+  }
   return choices;
 }
 

@@ -26,6 +26,11 @@ json one_or_list(const json& value) {
       {value, {{"type", "array"}, {"items", value}, {"minItems", 1}, {"uniqueItems", true}}});
 }
 
+// `zip` may tie a value to several others.
+json one_or_axis(const json& value) {
+  return any_of({value, {{"type", "array"}, {"items", value}, {"minItems", 1}}});
+}
+
 json quantity(std::string_view units) {
   return {{"type", "string"},
           {"pattern", fmt::format("^ *[0-9.]+([eE][-+]?[0-9]+)? *({}) *$", units)}};
@@ -67,7 +72,7 @@ class SchemaWriter {
     json fixed = json::object();
     json excluded = json::object();
     for (const auto& [name, value] : names(vocabulary)) {
-      axes[name] = described(one_or_list(value.schema), value.description);
+      axes[name] = described(one_or_axis(value.schema), value.description);
       fixed[name] = described(value.schema, value.description);
       excluded[name] = described(one_or_list(value.plain), value.description);
     }

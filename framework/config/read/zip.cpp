@@ -62,6 +62,17 @@ std::optional<Axis> joined(const std::set<std::size_t>& places, const std::vecto
   return std::nullopt;
 }
 
+void refuse_repeated_steps(const Axis& axis, const SourceLocation& where,
+                           Diagnostics& diagnostics) {
+  for (auto row = axis.rows.begin(); row != axis.rows.end(); ++row) {
+    if (std::find(axis.rows.begin(), row, *row) == row) continue;
+    std::vector<std::string> values;
+    for (const Choice& choice : *row) values.push_back(to_text(choice.value));
+    diagnostics.add(where, fmt::format("the tied axes {} have the values {} twice",
+                                       join(axis.names, ", "), join(values, ", ")));
+  }
+}
+
 }  // namespace
 
 void tie_axes(const Request& request, std::vector<Axis>& matrix, Diagnostics& diagnostics) {
@@ -75,6 +86,7 @@ void tie_axes(const Request& request, std::vector<Axis>& matrix, Diagnostics& di
     if (!places) continue;
     auto together = joined(*places, matrix, entry.where, diagnostics);
     if (!together) continue;
+    refuse_repeated_steps(*together, entry.where, diagnostics);
     matrix[*places->begin()] = std::move(*together);
     for (auto place = places->rbegin(); std::next(place) != places->rend(); ++place) {
       matrix.erase(matrix.begin() + static_cast<std::ptrdiff_t>(*place));

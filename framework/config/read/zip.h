@@ -7,7 +7,8 @@
 
 namespace assay::config {
 
-// Joins the axes of each `zip` entry into one, in place of the first.
+// Joins the axes of each `zip` entry into one, in place of the first. A value of one may stand
+// there several times, beside others of the rest.
 void tie_axes(const Request& request, std::vector<Axis>& matrix, Diagnostics& diagnostics);
 
 }  // namespace assay::config

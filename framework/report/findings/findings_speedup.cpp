@@ -118,6 +118,16 @@ std::string detail_of(const Records& records, const BaselineComparison& comparis
                      parts.empty() ? "measured with marks" : join(parts, "; "), marks);
 }
 
+// The compared axis, and those that may differ with it: its options, and `with` and its options.
+std::vector<std::size_t> own_axes(const Records& records, std::size_t axis,
+                                  const std::string& with) {
+  std::vector<std::size_t> own = axis_and_options(records, axis);
+  if (const auto other = with.empty() ? std::nullopt : records.axis(with)) {
+    std::ranges::copy(axis_and_options(records, *other), std::back_inserter(own));
+  }
+  return own;
+}
+
 }  // namespace
 
 Findings speedup_findings(const Records& records, const RecordIds& ids, const FindingSpec& spec) {
@@ -138,9 +148,9 @@ Findings speedup_findings(const Records& records, const RecordIds& ids, const Fi
     const std::uint32_t baseline = baseline_code(records, axis, spec.baseline);
     if (baseline == 0) continue;
     const std::string base = to_text(records.axes()[axis].values[baseline]);
-    const std::vector<std::size_t> own = axis_and_options(records, axis);
+    const std::vector<std::size_t> own = own_axes(records, axis, spec.with);
     for (const BaselineComparison& comparison :
-         compare_with_baseline(records, figures, axis, baseline)) {
+         compare_with_baseline(records, figures, own, baseline)) {
       const auto certain_pairs = std::ranges::count(comparison.pairs, true, &ComparedPair::certain);
       if (2 * certain_pairs < static_cast<std::ptrdiff_t>(comparison.pairs.size())) continue;
       findings.push_back(

@@ -78,8 +78,9 @@ bool certainly_differ(const Figure& a, const Figure& b) {
 
 std::vector<BaselineComparison> compare_with_baseline(const Records& records,
                                                       const std::vector<Figure>& figures,
-                                                      std::size_t axis, std::uint32_t baseline) {
-  const std::vector<std::size_t> own = axis_and_options(records, axis);
+                                                      const std::vector<std::size_t>& own,
+                                                      std::uint32_t baseline) {
+  const std::size_t axis = own.front();
   const std::size_t pass = *records.axis("pass");
   std::unordered_map<Key, const Figure*, KeyHash> bases;
   for (const Figure& figure : figures) {

@@ -37,9 +37,11 @@ std::uint32_t baseline_code(const Records& records, std::size_t axis, const std:
 
 bool certainly_differ(const Figure& a, const Figure& b);
 
+// `own`: the compared axis, then those that may differ with it.
 std::vector<BaselineComparison> compare_with_baseline(const Records& records,
                                                       const std::vector<Figure>& figures,
-                                                      std::size_t axis, std::uint32_t baseline);
+                                                      const std::vector<std::size_t>& own,
+                                                      std::uint32_t baseline);
 
 // "1.35×", "12.4×": of a ratio or its inverse, whichever is above 1.
 std::string times(double ratio);
@@ -52,9 +54,9 @@ std::string speed_range(double least, double most);
 // "slower up to seq_len 128, faster from 256", or its opposite; "" without a clear change.
 std::string sign_change(const Records& records, const BaselineComparison& comparison);
 
-// `own`: the compared axis with its options. "by model: small 1.2×, xl 4×, rising"; "" for a single
-// value. Numbers are of the comparison's own direction, faster or slower, unless some values go the
-// other way.
+// `own`: the compared axis with those that may differ with it. "by model: small 1.2×, xl 4×,
+// rising"; "" for a single value. Numbers are of the comparison's own direction, faster or slower,
+// unless some values go the other way.
 std::string gains_text(const Records& records, const BaselineComparison& comparison,
                        std::size_t axis, const std::vector<std::size_t>& own);
 

@@ -75,8 +75,11 @@ const Keys<FindingSpec>& finding_keys(const std::string& kind) {
        &FindingSpec::centre},
       {"where", "Selects results: values by axis, or conditions.", &FindingSpec::where}};
   static const Keys<FindingSpec> of_speedup =
-      common + Keys<FindingSpec>{{"by", "An axis with a mean for each of its values.",
-                                  shape::axis(), &FindingSpec::by}};
+      common +
+      Keys<FindingSpec>{
+          {"by", "An axis with a mean for each of its values.", shape::axis(), &FindingSpec::by},
+          {"with", "An axis that may differ with it, as one tied to it does.", shape::axis(),
+           &FindingSpec::with}};
   return kind == "speedup" ? of_speedup : common;
 }
 

@@ -241,6 +241,7 @@ struct FindingSpec {
   std::string axis;  // of variants (speedup) or numbers (scaling); "": all
   std::string baseline;
   std::string by;                // speedup: an axis with a mean for each value, too
+  std::string with;              // speedup: an axis that may differ with `axis`
   std::optional<Centre> centre;  // of times; by default the report's
   Filter where;
 };

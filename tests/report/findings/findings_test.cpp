@@ -111,6 +111,19 @@ TEST(Speedup, ByAnAxisEachOfItsValuesIsTold) {
   EXPECT_NE(less.find("; by model: small 1×, large 4×, xl 8×.\n"), std::string::npos) << less;
 }
 
+TEST(Speedup, WithAnAxisThatIsTiedToIt) {
+  const std::string csv = with_errors("compile,attention", {"eager,a,4", "graph,a,2", "graph,b,1"});
+  const std::string alone = markdown(csv, "- findings: [{speedup: {axis: compile}}]");
+  EXPECT_NE(alone.find("**graph is 2× faster than eager**"), std::string::npos) << alone;
+  EXPECT_EQ(alone.find("4× faster"), std::string::npos) << alone;
+  const std::string with =
+      markdown(csv, "- findings: [{speedup: {axis: compile, with: attention}}]");
+  EXPECT_NE(with.find("**graph (attention a) is 2× faster than eager**"), std::string::npos)
+      << with;
+  EXPECT_NE(with.find("**graph (attention b) is 4× faster than eager**"), std::string::npos)
+      << with;
+}
+
 TEST(Speedup, ByAnAxisOfTwoValuesThereIsNoTrend) {
   std::vector<std::string> figures = {"128,naive,4", "128,flash,2", "256,naive,3", "256,flash,1"};
   const std::string spec = "- findings: [{speedup: {axis: attention, by: seq_len}}]";

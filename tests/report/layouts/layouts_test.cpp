@@ -34,6 +34,24 @@ TEST_F(ShippedLayout, AttentionProbabilities) {
              {}}));
 }
 
+// 7 TFLOP at 700 TFLOP/s take 10 ms, 30 bytes of each of a billion parameters at 3 TB/s another 10;
+// 7 TFLOP in 25 ms are 280 TFLOP/s, 40 % of 700.
+TEST_F(ShippedLayout, StepFloor) {
+  const std::string report = rendered(
+      {"workload,device,model,compile,precision,pass,time.samples [ms],flops.value "
+       "[TFLOP],parameters.value [count],peak_memory.value [GB]\n"
+       "model_step,cuda,small,fused_graph,bf16,train_step,25 25 25,7,1000000000,50\n"},
+      "step_floor",
+      "workload,device,size,dtype,pass,time.samples [ms],bytes.value [GB],flops.value [TFLOP]\n"
+      "copy,cuda,1073741824,,copy,1 1 1,3,\nmatmul,cuda,,bf16,matmul,1 1 1,,0.7\n");
+  EXPECT_EQ(
+      cells_of(report),
+      (Rows{{"Size", "compile", "time [ms]", "products [ms]", "optimizer [ms]", "floor [ms]",
+             "time / floor", "MFU [%]"},
+            {"small", "fused_graph", "25.000", "10.000", "10.000", "20.000", "1.25", "40.0"}}))
+      << report;
+}
+
 TEST_F(ShippedLayout, TimeOverLengthOfTwoMachines) {
   rendered({"seq_len,attention,pass,time.mean [ms],time.std [ms]\n"
             "128,naive,forward,1,0.5\n256,naive,forward,4,0.5\n128,flash,forward,2,0.25\n",

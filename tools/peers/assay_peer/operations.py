@@ -22,7 +22,7 @@ class OperationProgram(Program):
 
     def __init__(self, case):
         case.require("workload", self.workload)
-        if case.get("compile", "eager") != "eager":
+        if case.get("compile", "eager") not in ("eager", case.variant):
             raise Unsupported(f"compile '{case.get('compile')}' does not reach this program")
         self.device = case.device
         precision = case.require("precision", *DTYPES)
