@@ -160,12 +160,12 @@ void mark(store::Run& run, const std::string& variant, const std::string& with) 
 }
 
 TEST(Bench, WhatTimedItselfOrChangedItsJudgeWinsNoSentence) {
-  for (const std::string& unproven : {"self-timed", "settings"}) {
+  for (const std::string unproven : {"self-timed", "settings"}) {
     store::Run run = run_of({{"flash", 3}, {"mine", 2}, {"peer", 1}}, 10);
     mark(run, "peer", unproven);
     BenchResult result = bench_result(run, "attention");
     EXPECT_THAT(bench_sentences(result),
-                ElementsAre(HasSubstr("mine ran 1.50 "),
+                ElementsAre(HasSubstr("mine ran 1.50"),
                             "peer is compared with none: it is marked " + unproven));
     EXPECT_THAT(bench_text(result), HasSubstr("† " + unproven + ": why"));
     add_changes(run_of({{"mine", 1}, {"peer", 2}}, 11), "main", result);

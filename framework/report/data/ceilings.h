@@ -37,7 +37,7 @@ class Ceilings {
   const std::vector<Ceiling>& all() const { return all_; }
   // Of those that are alike the first counts (find_all_reduces()).
   const std::vector<AllReduces>& all_reduces() const { return all_reduces_; }
-  bool empty() const { return all_.empty(); }
+  bool empty() const { return all_.empty() && all_reduces_.empty(); }
 
   // The ceiling of that name on the case's device and, for collectives, with its backend and number
   // of ranks. nullptr: not measured.

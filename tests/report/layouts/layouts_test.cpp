@@ -47,7 +47,7 @@ TEST_F(ShippedLayout, CollectiveLayers) {
             (Rows{{"collective", "placement", "size [KiB]", "nccl", "c10d", "c10d_async",
                    "excess of c10d", "excess of c10d_async"},
                   {"all_reduce", "in_place", "1", "11.25", "13.50", "20.00", "+2.25", "+8.75"},
-                  {"all_reduce", "out_of_place", "1", "12.00", "", "", "", ""}}));
+                  {"all_reduce", "out_of_place", "1", "12.00", "", "", "N/A", "N/A"}}));
 }
 
 TEST_F(ShippedLayout, TimeOverLengthOfTwoMachines) {
