@@ -104,6 +104,12 @@ const std::vector<MetricInfo>& common_metrics() {
       {"error", "", Direction::lower_is_better,
        "Relative error of the worst output against the reference in higher precision.",
        "max over outputs of ‖out − reference‖ / ‖reference‖"},
+      {"timed_error", "", Direction::lower_is_better,
+       "Relative error of the worst output of the timed calls that were looked at.",
+       "max over looks and outputs of ‖out − reference‖ / ‖reference‖"},
+      {"error_ratio", "", Direction::lower_is_better,
+       "timed_error over that of textbook operations in the same dtype.",
+       "‖out − reference‖ / ‖textbook − reference‖"},
   };
   return metrics;
 }

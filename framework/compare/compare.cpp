@@ -151,6 +151,11 @@ std::string problem_of(const Samples& a, const Samples& b) {
   std::vector<std::string> problems;
   if (!a.problem.empty()) problems.push_back("A: " + a.problem);
   if (!b.problem.empty()) problems.push_back("B: " + b.problem);
+  for (const auto& [side, samples] : {std::pair("A", &a), std::pair("B", &b)}) {
+    const store::Mark* mark = store::unproven(samples->marks);
+    if (mark == nullptr || !samples->problem.empty() || samples->unit != "s") continue;
+    problems.push_back(fmt::format("{} is marked {}: {}", side, mark->mark, mark->reason));
+  }
   if (problems.empty() && a.unit != b.unit) {
     problems.push_back(fmt::format("A is in '{}', B in '{}'", a.unit, b.unit));
   }

@@ -19,6 +19,24 @@ LineFit fit_line(std::span<const double> x, std::span<const double> y) {
   return {xy / xx, yy == 0 ? 0 : xy * xy / (xx * yy)};
 }
 
+// Weights 1 / y² about the weighted mean of x.
+Line fit_relative_line(std::span<const double> x, std::span<const double> y) {
+  double weight = 0, mean_x = 0, mean_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double w = 1 / (y[i] * y[i]);
+    weight += w;
+    mean_x += (x[i] - mean_x) * w / weight;
+    mean_y += (y[i] - mean_y) * w / weight;
+  }
+  double xx = 0, xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double w = 1 / (y[i] * y[i]);
+    xx += w * (x[i] - mean_x) * (x[i] - mean_x);
+    xy += w * (x[i] - mean_x) * (y[i] - mean_y);
+  }
+  return {mean_y - xy / xx * mean_x, xy / xx};
+}
+
 // Welford's updates, of two variables.
 void RunningLine::add(double x, double y) {
   n_ += 1;

@@ -13,7 +13,16 @@ struct LineFit {
 // x and y have equal lengths, and x at least two distinct values. Equal y give slope 0 and r2 0.
 LineFit fit_line(std::span<const double> x, std::span<const double> y);
 
-// The same over points that come one after another, each in constant time.
+struct Line {
+  double intercept = 0;
+  double slope = 0;
+};
+
+// y = intercept + slope · x by least squares of (intercept + slope · x − y) / y: a y of any size
+// counts alike. All y are positive; x have at least two distinct values.
+Line fit_relative_line(std::span<const double> x, std::span<const double> y);
+
+// fit_line() over points that come one after another, each in constant time.
 class RunningLine {
  public:
   void add(double x, double y);

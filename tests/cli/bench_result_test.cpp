@@ -151,6 +151,37 @@ TEST(Bench, MarksWhatDidNotTakeTurnsAndShowsWhatFailed) {
   EXPECT_THAT(text, HasSubstr("large is oom: 20 GiB were asked for"));
 }
 
+void mark(store::Run& run, const std::string& variant, const std::string& with) {
+  for (store::CaseResult& result : run.cases) {
+    if (store::text_of(result.parameters, "attention") != variant) continue;
+    result.series.front().clock = "wall";
+    result.facts.marks.push_back({with, "", "why"});
+  }
+}
+
+TEST(Bench, WhatTimedItselfOrChangedItsJudgeWinsNoSentence) {
+  for (const std::string unproven : {"self-timed", "settings"}) {
+    store::Run run = run_of({{"flash", 3}, {"mine", 2}, {"peer", 1}}, 10);
+    mark(run, "peer", unproven);
+    BenchResult result = bench_result(run, "attention");
+    EXPECT_THAT(bench_sentences(result),
+                ElementsAre(HasSubstr("mine ran 1.50"),
+                            "peer is compared with none: it is marked " + unproven));
+    EXPECT_THAT(bench_text(result), HasSubstr("† " + unproven + ": why"));
+    add_changes(run_of({{"mine", 1}, {"peer", 2}}, 11), "main", result);
+    EXPECT_TRUE(result.rows[1].change);
+    EXPECT_FALSE(result.rows[2].change) << "a change is a comparison, too";
+  }
+}
+
+TEST(Bench, SentencesNameTheMarksOfTheirRows) {
+  store::Run run = run_of({{"flash", 2}, {"mine", 1}}, 12);
+  mark(run, "mine", "busy");
+  mark(run, "flash", "wide");
+  EXPECT_THAT(bench_sentences(bench_result(run, "attention")),
+              ElementsAre(::testing::EndsWith(" times faster than flash; marked busy or wide")));
+}
+
 TEST(Bench, ExportsWhatItShows) {
   const BenchResult result = bench_result(run_of({{"flash", 2}, {"mine", 1}}, 9), "attention");
   const auto json = bench_json(result);

@@ -83,14 +83,14 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(rank.wait(), 0)
             return [json.loads((store / f"rank.{rank}").read_text()) for rank in range(RANKS)]
 
-    def check(self, way, held_by_a_rank):
+    def check(self, way, held_by_a_rank, tolerance=2e-5):
         parameters = sum(p.numel() for p in Transformer(
             SIZE, "swiglu", LENGTH, naive_attention, NORMS["rmsnorm"]).parameters())
         figures = self.run_ranks(way)
         for rank, found in enumerate(figures):
             self.assertEqual(len(found["steps_s"]), STEPS - 2)
             for step, expected in enumerate(losses_by_hand()):
-                self.assertAlmostEqual(found["losses"][step], expected[rank], delta=2e-5)
+                self.assertAlmostEqual(found["losses"][step], expected[rank], delta=tolerance)
             self.assertEqual(found["state_bytes"]["parameters"], 4 * parameters * held_by_a_rank)
             self.assertEqual(found["state_bytes"]["gradients"], 4 * parameters * held_by_a_rank)
             self.assertAlmostEqual(found["state_bytes"]["optimizer"],
@@ -98,6 +98,9 @@ class Ranks(unittest.TestCase):
 
     def test_ddp_trains_as_one_process_does(self):
         self.check("ddp", 1)
+
+    def test_ddp_that_sends_bf16_trains_nearly_as_one_process_does(self):
+        self.check("ddp_bf16", 1, tolerance=2e-2)
 
     def test_fsdp_trains_as_one_process_does_and_holds_its_share(self):
         self.check("fsdp", 0.5)
@@ -109,27 +112,60 @@ class Ranks(unittest.TestCase):
 STAND_IN = """#!{python}
 import json, sys
 if sys.argv[1] == "export":
-    case = {{"communication": "none", "world_size": 1}}
-    line = {{"case": case, "part": "", "rank": 0, "outcome": "{outcome}", "reason": "{reason}"}}
     with open(sys.argv[sys.argv.index("--output") + 1], "w") as out:
-        print(json.dumps(line | {{"pass": "train_step", "metric": "time",
-                                  "samples": [{seconds}] * 3}}), file=out)
-        print(json.dumps(line | {{"pass": "train_step", "metric": "peak_memory",
-                                  "samples": [3 << 20]}}), file=out)
+        for rank in range({case}["world_size"]):
+            line = {{"case": {case}, "part": "", "rank": rank, "outcome": "{outcome}",
+                     "reason": "{reason}"}}
+            print(json.dumps(line | {{"pass": "train_step", "metric": "time",
+                                      "samples": [{seconds}] * 3}}), file=out)
+            print(json.dumps(line | {{"pass": "train_step", "metric": "peak_memory",
+                                      "samples": [3 << 20]}}), file=out)
 """
+ALONE = {"communication": "none", "world_size": 1}
 
 
 class Tool(unittest.TestCase):
-    def compare(self, seconds, outcome="ok", reason=""):
+    def run_beside(self, stand_in, *options):
+        """How the tool ended, the lines of results.jsonl, and what assay was asked to run."""
         with tempfile.TemporaryDirectory() as folder:
             assay = pathlib.Path(folder) / "assay"
-            assay.write_text(STAND_IN.format(python=sys.executable, seconds=seconds,
-                                             outcome=outcome, reason=reason))
+            assay.write_text(stand_in)
             assay.chmod(assay.stat().st_mode | stat.S_IXUSR)
-            ended = tool("--assay", str(assay), "--variants", "single", "--peers", "single",
-                         "--output", folder, "--steps", "2", "--warmup", "1")
-            lines = (pathlib.Path(folder) / "results.jsonl").read_text().splitlines()
-            return ended, [json.loads(line) for line in lines]
+            ended = tool("--assay", str(assay), "--output", folder, "--steps", "2", "--warmup", "1",
+                         *options)
+            results = pathlib.Path(folder) / "results.jsonl"
+            lines = results.read_text().splitlines() if results.exists() else []
+            experiments = [file.read_text() for file in pathlib.Path(folder).glob("*.yaml")]
+            return ended, [json.loads(line) for line in lines], "".join(experiments)
+
+    def compare(self, seconds, outcome="ok", reason=""):
+        stand_in = STAND_IN.format(python=sys.executable, case=ALONE, seconds=seconds,
+                                   outcome=outcome, reason=reason)
+        ended, lines, _ = self.run_beside(stand_in, "--variants", "single", "--peers", "single")
+        return ended, lines
+
+    def test_holds_bucketed_in_bf16_against_ddp_in_bf16(self):
+        case = {"communication": "bucketed", "communication.gradients": "bf16", "world_size": 2}
+        stand_in = STAND_IN.format(python=sys.executable, case=case, seconds=1e-9, outcome="ok",
+                                   reason="")
+        ended, lines, experiment = self.run_beside(stand_in, "--variants", "bucketed_bf16",
+                                                   "--peers", "ddp_bf16")
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        self.assertIn("communication: [{bucketed: {gradients: [bf16]}}]", experiment)
+        self.assertEqual([line["name"] for line in lines], ["ddp_bf16", "bucketed_bf16"])
+        self.assertRegex(ended.stdout, r"\| ddp_bf16 \| [\d.]+ \| bucketed_bf16 \| .*\| yes \|")
+
+    def test_takes_assays_own_kernels_and_the_nearest_of_pytorch_beside_them(self):
+        stand_in = STAND_IN.format(python=sys.executable, case=ALONE, seconds=1e-9, outcome="ok",
+                                   reason="")
+        for norm in ("rmsnorm_fused", "layernorm_fused"):
+            ended, lines, experiment = self.run_beside(
+                stand_in, "--attention", "flash", "--norm", norm, "--variants", "single", "--peers",
+                "single")
+            self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+            self.assertIn(f"norm: {norm}, attention: flash, ", experiment)
+            self.assertIn("attention flash; peers with flash_libtorch.", ended.stdout)
+            self.assertEqual([line["outcome"] for line in lines], ["ok", "ok"])
 
     def test_says_that_a_peer_is_met(self):
         ended, lines = self.compare(seconds=1e-9)

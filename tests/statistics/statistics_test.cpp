@@ -287,5 +287,20 @@ TEST(RunningLine, IsTheLineOfAllPointsSoFar) {
   EXPECT_EQ(flat.fit().r2, 0);
 }
 
+TEST(RelativeLine, GoesThroughPointsOfAnySize) {
+  const std::vector<double> x{1e3, 1e6, 1e9}, y{11e-6 + 1e-8, 11e-6 + 1e-5, 11e-6 + 1e-2};
+  const Line line = fit_relative_line(x, y);
+  EXPECT_NEAR(line.intercept, 11e-6, 1e-16);
+  EXPECT_NEAR(line.slope, 1e-11, 1e-22);
+}
+
+// Weights 9, 4, 1 (of 1/4, 1/9, 1/36): Σw 14, Σwx 21, Σwy 36, Σwxx 41, Σwxy 66, so that the slope
+// is (14 · 66 − 21 · 36) / (14 · 41 − 21²) = 168/133 and the intercept (36 − 168/133 · 21) / 14.
+TEST(RelativeLine, WeighsDeviationsByTheirShare) {
+  const Line line = fit_relative_line(std::vector<double>{1, 2, 4}, std::vector<double>{2, 3, 6});
+  EXPECT_NEAR(line.slope, 168.0 / 133, 1e-12);
+  EXPECT_NEAR(line.intercept, 90.0 / 133, 1e-12);
+}
+
 }  // namespace
 }  // namespace assay::statistics

@@ -1,4 +1,5 @@
-// Times a report over 10,000 series, from the database to the Markdown with its plots.
+// Times a report over 10,000 series, from the database to the Markdown with its plots, and how that
+// grows up to 100,000 cases, each with two series.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_report
 //   build/release/bin/microbench_report
 
@@ -58,6 +59,36 @@ store::Run large_run() {
   return run;
 }
 
+// Each with a time of two passes, over batch, length and variant.
+store::Run run_of(std::int64_t cases) {
+  constexpr std::int64_t lengths = 10, variants = 5;
+  store::Run run;
+  run.info.experiment = "many";
+  for (std::int64_t i = 0; i < cases; ++i) {
+    const std::int64_t seq_len = 128 << (i % lengths), variant = i / lengths % variants;
+    const std::int64_t batch = 1 + i / (lengths * variants);
+    store::CaseResult result;
+    result.ordinal = i;
+    result.key = std::to_string(i);
+    result.parameters = {
+        {"batch", batch}, {"attention", "variant" + std::to_string(variant)}, {"seq_len", seq_len}};
+    const auto size = static_cast<double>(batch * seq_len) / static_cast<double>(1 + variant);
+    for (const char* pass : {"forward", "backward"}) {
+      result.series.push_back(series(pass, "time", "s", 1e-9 * size));
+    }
+    run.cases.push_back(std::move(result));
+  }
+  return run;
+}
+
+const char* const of_many = R"(
+- table:
+    rows: [batch, seq_len]
+    pivot: {by: [pass, attention], metric: time, unit: ms, format: "{:.3f}"}
+- plot: {x: seq_len, y: {metric: time, pass: forward, unit: ms}, series: [attention], where: {batch: 1}, scale: log-log}
+- findings: [speedup, scaling, noise, failures]
+)";
+
 const char* const pivoted = R"(
 - table:
     rows: [batch, seq_len, d_head, precision]
@@ -82,6 +113,24 @@ void render(benchmark::State& state, const std::string& spec, const std::filesys
   }
 }
 
+// A report of N cases, in a database of its own.
+void render_many(benchmark::State& state, const std::filesystem::path& folder) {
+  const std::filesystem::path own = folder / std::to_string(state.range(0));
+  std::string name;
+  {
+    auto database = store::Database::open(own / "assay.db", store::Access::read_write);
+    const auto added =
+        database ? database->add_run(run_of(state.range(0))) : tl::unexpected(database.error());
+    if (!added) return state.SkipWithError(added.error().text().c_str());
+    name = *added;
+  }
+  render(state, of_many, own, name);
+  state.counters["per case"] = benchmark::Counter(
+      static_cast<double>(state.iterations() * state.range(0)),
+      benchmark::Counter::kIsRate | benchmark::Counter::kInvert, benchmark::Counter::kIs1000);
+  std::filesystem::remove_all(own);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,6 +146,13 @@ int main(int argc, char** argv) {
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   }
+  benchmark::RegisterBenchmark("report of N cases", render_many, folder)
+      ->Arg(1000)
+      ->Arg(10000)
+      ->Arg(100000)
+      ->Iterations(3)
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   std::filesystem::remove_all(folder);

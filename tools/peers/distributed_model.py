@@ -7,6 +7,7 @@ seq_len, device, compile, warmup, steps. Rank r writes its figures to RESULT.r a
 
 single      the model alone
 ddp         DistributedDataParallel with static_graph and gradient_as_bucket_view, autocast
+ddp_bf16    the same with PyTorch's hook that sends gradients in bf16
 fsdp        fully_shard (FSDP2) of each block and of what is left; under bf16 parameters are
             gathered and computed with in bf16, gradients reduced in fp32
 fsdp_kept   the same with reshard_after_forward=False
@@ -27,6 +28,7 @@ import traceback
 
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
@@ -36,7 +38,6 @@ from torch.nn.parallel import DistributedDataParallel
 from transformer import (
     NORMS, Transformer, library_attention, naive_attention, rotate, rotate_in_reals)
 
-WAYS = ("single", "ddp", "fsdp", "fsdp_kept")
 LIBRARY_ATTENTION = {
     "math_libtorch": SDPBackend.MATH,
     "efficient_libtorch": SDPBackend.EFFICIENT_ATTENTION,
@@ -73,10 +74,13 @@ class DistributedStep:
         way = self.spec["way"]
         if way == "single":
             return model
-        if way == "ddp":
+        if way.startswith("ddp"):
             ids = [self.device.index] if self.device.type == "cuda" else None
-            return DistributedDataParallel(model, device_ids=ids, static_graph=True,
-                                           gradient_as_bucket_view=True)
+            parallel = DistributedDataParallel(model, device_ids=ids, static_graph=True,
+                                               gradient_as_bucket_view=True)
+            if way == "ddp_bf16":
+                parallel.register_comm_hook(None, bf16_compress_hook)
+            return parallel
         # Inputs keep their dtype: the tables of rotary positions are fp32.
         policy = MixedPrecisionPolicy(
             param_dtype=torch.bfloat16 if self.narrow else None,

@@ -13,6 +13,7 @@
 #include "report/document/table_files.h"
 #include "report/spec/numbers.h"
 #include "statistics/summary.h"
+#include "store/records/marks.h"
 
 namespace assay::cli {
 
@@ -149,14 +150,25 @@ std::string doubt_of(const compare::Judgement& judgement, const std::string& var
                      report::rounded_text(high));
 }
 
+std::string in_brackets(const std::string& text) { return text.empty() ? "" : " (" + text + ")"; }
+
+// "; marked busy or wide", or "".
+std::string marks_of(const BenchRow& a, const BenchRow& b) {
+  std::set<std::string> names;
+  for (const BenchRow* row : {&a, &b}) {
+    for (const store::Mark& mark : row->marks) names.insert(mark.mark);
+  }
+  if (names.empty()) return "";
+  return "; marked " + join({names.begin(), names.end()}, " or ");
+}
+
 }  // namespace
 
 std::vector<std::string> bench_sentences(const BenchResult& result) {
   std::vector<std::string> sentences;
   const bool with_pass = has_passes(result);
   for (const auto& [fastest, other, judgement] : result.comparisons) {
-    const std::string place = place_of(*other, with_pass);
-    const std::string where = place.empty() ? "" : " (" + place + ")";
+    const std::string where = in_brackets(place_of(*other, with_pass));
     if (judgement.relation == compare::Relation::higher) {
       sentences.push_back(fmt::format("{} ran {} times faster than {}{}", fastest->variant,
                                       ratio_of(judgement), other->variant, where));
@@ -168,6 +180,13 @@ std::vector<std::string> bench_sentences(const BenchResult& result) {
                                       fastest->variant, other->variant, where,
                                       doubt_of(judgement, other->variant)));
     }
+    sentences.back() += marks_of(*fastest, *other);
+  }
+  for (const BenchRow& row : result.rows) {
+    const store::Mark* mark = row.measured() ? store::unproven(row.marks) : nullptr;
+    if (mark == nullptr) continue;
+    sentences.push_back(fmt::format("{}{} is compared with none: it is marked {}", row.variant,
+                                    in_brackets(place_of(row, with_pass)), mark->mark));
   }
   return sentences;
 }

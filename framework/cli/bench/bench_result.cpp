@@ -136,7 +136,7 @@ void compare_variants(BenchResult& result) {
       const BenchRow& row = result.rows[i];
       if (row.place != result.rows[first].place || row.pass != result.rows[first].pass) continue;
       done[i] = true;
-      if (row.measured()) rows.push_back(&row);
+      if (row.measured() && !store::unproven(row.marks)) rows.push_back(&row);
     }
     if (rows.size() < 2) continue;
     std::ranges::stable_sort(rows, {}, &BenchRow::median_s);
@@ -174,6 +174,7 @@ void add_changes(const store::Run& baseline, const std::string& name, BenchResul
       return each.pass == row.pass && each.parameters == row.parameters;
     });
     if (was == before.rows.end() || !was->measured() || !row.measured()) continue;
+    if (store::unproven(was->marks) || store::unproven(row.marks)) continue;
     row.change = compare::judge(sampled(*was), sampled(row), criteria_for(row));
   }
 }

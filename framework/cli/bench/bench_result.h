@@ -30,7 +30,7 @@ struct BenchRow {
   bool measured() const { return !samples.empty(); }
 };
 
-// The fastest variant of a place and pass against another one.
+// The fastest variant of a place and pass against another one, both proven (store/records/marks.h).
 struct BenchComparison {
   const BenchRow* fastest = nullptr;
   const BenchRow* other = nullptr;

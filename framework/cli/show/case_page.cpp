@@ -154,6 +154,27 @@ void add_provenance(const store::Run& run, const store::CaseResult& result, std:
   }
 }
 
+// "forward: 3 looks, error 0.0012 of out (tolerance 0.01), 0.97 of the textbook's".
+std::string looks_line(const std::string& pass, const store::TimedLooksFacts& timed) {
+  std::string text = fmt::format("{}: {} look{}", pass, *timed.looks, *timed.looks == 1 ? "" : "s");
+  if (timed.error) {
+    text += fmt::format(", error {:.3g} of {} (tolerance {:.3g})", *timed.error,
+                        timed.of.value_or("an output"), timed.tolerance.value_or(0));
+  }
+  if (timed.error_ratio) text += fmt::format(", {:.3g} of the textbook's", *timed.error_ratio);
+  if (timed.left_out) text += "; left out: " + *timed.left_out;
+  return text;
+}
+
+void add_looks(const store::CaseResult& result, std::string& page) {
+  std::string lines;
+  for (const auto& [pass, verification] : result.facts.verification) {
+    if (!verification.timed.looks) continue;
+    lines += "    " + looks_line(pass, verification.timed) + "\n";
+  }
+  if (!lines.empty()) page += "  looks at timed calls\n" + lines;
+}
+
 void add_artefacts(const store::Run& run, const store::CaseResult& result, std::string& page) {
   if (result.artefacts.empty()) return;
   page += fmt::format("  files, in {} of the results folder\n", run.info.name);
@@ -185,6 +206,7 @@ std::string case_page(const store::Run& run, const store::CaseResult& result) {
     page += fmt::format("    and {} more; `assay export` has all of them\n",
                         result.series.size() - most_series_shown);
   }
+  add_looks(result, page);
   add_artefacts(run, result, page);
   if (const json context = to_json(result.facts); context.is_object() && !context.empty()) {
     page += "  context\n";

@@ -104,6 +104,7 @@ class SuiteBuilder {
   Result<report::Document> content_of(const store::ChapterRecord& record,
                                       const std::vector<store::Run>& runs) {
     report::Inputs inputs = inputs_of(context_, database_, results_, request_.ceilings, runs);
+    inputs.ceilings = with_all_reduces_of_suite(std::move(inputs.ceilings));
     inputs.with_context = false;
     inputs.folder = place_.folder;
     inputs.picture_prefix = place_.picture_prefix;
@@ -126,6 +127,19 @@ class SuiteBuilder {
     // A chapter without pictures needs no folder; one with pictures is not empty.
     std::filesystem::remove(pictures, error);
     return document;
+  }
+
+  // A chapter may need what another one measured of collectives.
+  using CeilingsOf = std::function<Result<report::Ceilings>(const store::Run& source)>;
+  CeilingsOf with_all_reduces_of_suite(CeilingsOf of_machine) const {
+    return [this, of_machine = std::move(of_machine)](const store::Run& source) {
+      auto ceilings = of_machine(source);
+      if (!ceilings) return ceilings;
+      for (const store::Run& run : runs_) {
+        if (run.info.name == source.info.name) ceilings->prefer_all_reduces_of(run);
+      }
+      return ceilings;
+    };
   }
 
   const Context& context_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -144,7 +145,14 @@ std::vector<Reached> all_reached(const store::Run& run) {
 
 }  // namespace
 
+void Ceilings::prefer_all_reduces_of(const store::Run& run) {
+  std::vector<AllReduces> preferred = all_reduces_of(run);
+  std::ranges::move(all_reduces_, std::back_inserter(preferred));
+  all_reduces_ = std::move(preferred);
+}
+
 void Ceilings::add(const store::Run& calibration) {
+  std::ranges::move(all_reduces_of(calibration), std::back_inserter(all_reduces_));
   const std::vector<Reached> all = all_reached(calibration);
   for (const Reached& first : all) {
     const auto same = [&](const Ceiling& ceiling) { return same_ceiling(ceiling, first.ceiling); };

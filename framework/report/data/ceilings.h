@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/data/all_reduces.h"
 #include "store/records/records.h"
 
 namespace assay::report {
@@ -30,9 +31,13 @@ class Ceilings {
   // Reads the cases of the workloads copy, matmul, launch and collective, without discarded times
   // (`measure.unhealthy`). A known ceiling stays: add the newest run first.
   void add(const store::Run& calibration);
+  // Puts what this run's all-reduces took ahead of what is known.
+  void prefer_all_reduces_of(const store::Run& run);
 
   const std::vector<Ceiling>& all() const { return all_; }
-  bool empty() const { return all_.empty(); }
+  // Of those that are alike the first counts (find_all_reduces()).
+  const std::vector<AllReduces>& all_reduces() const { return all_reduces_; }
+  bool empty() const { return all_.empty() && all_reduces_.empty(); }
 
   // The ceiling of that name on the case's device and, for collectives, with its backend and number
   // of ranks. nullptr: not measured.
@@ -40,6 +45,7 @@ class Ceilings {
 
  private:
   std::vector<Ceiling> all_;
+  std::vector<AllReduces> all_reduces_;
 };
 
 // "712.3 TFLOP/s".

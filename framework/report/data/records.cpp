@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "report/data/derived_axes.h"
+#include "report/data/errors_of_looks.h"
 
 namespace assay::report {
 
@@ -179,6 +180,10 @@ void Records::add_source(std::size_t number) {
       stand_ins_.push_back(std::move(*stand_in));
       add_series(stand_ins_.back(), result, codes, case_number);
       records_.back().discarded = store::discarded_for(result, series)->mark;
+    }
+    for (store::Series& error : errors_of_looks(result)) {
+      stand_ins_.push_back(std::move(error));
+      add_series(stand_ins_.back(), result, codes, case_number);
     }
     for (const store::Artefact& artefact : result.artefacts) {
       const auto of_pass = [&](const store::Series& series) {

@@ -69,7 +69,8 @@ class Records {
   const Value& value(std::size_t record, std::size_t axis) const {
     return axes_[axis].values[code(record, axis)];
   }
-  // Numbered from 0 by the axis `source`. A failed case without series has a record with an empty
+  // Numbered from 0 by the axis `source`. What looks at timed calls found has records of its own
+  // (errors_of_looks.h). A failed case without series has a record with an empty
   // metric for each pass of its run.
   const std::vector<const store::Run*>& sources() const { return sources_; }
   bool is_planned() const { return sources_.empty(); }

@@ -44,7 +44,8 @@ struct Figure {
 inline constexpr std::string_view variant_kinds[] = {"attention", "norm", "precision",
                                                      "communication", "compile"};
 
-// An iteration takes as long as its slowest rank. Without self-timed figures: they win no sentence.
+// An iteration takes as long as its slowest rank. Without unproven figures (store/records/marks.h):
+// they win no sentence.
 std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
                                const std::string& metric, Centre centre);
 
@@ -79,9 +80,10 @@ Findings observer_findings(const Records& records, const RecordIds& ids);
 // most of its cases, and how many of its steps an overflow skipped.
 std::vector<std::string> drift_findings(const Records& records, const RecordIds& ids);
 
-// For each case but its bucket size: overhead o and bandwidth w of the all-reduces, from T = o · n
-// + s / w by least squares over at least three sizes, where n calls reduce s bytes in T; the bucket
-// sqrt(s · o · w) at which overheads and the last bucket's transfer balance; and the fastest one.
+// For each case but its bucket size, of at least three sizes: what a call costs, o, and bytes a
+// second, w, of all_reduces of the same backend and ranks (report/data/all_reduces.h), measured in
+// the report's runs or known of their machine; the bucket sqrt(s · o · w) of s bytes of gradients,
+// at which overheads and the last bucket's transfer balance; and the fastest one.
 std::vector<std::string> bucket_findings(const Records& records, const RecordIds& ids);
 
 // Of profiled passes: the kernel with the most time, by pass and precision; whether the optimizer

@@ -6,32 +6,29 @@
 #include <numeric>
 
 #include "base/text.h"
-
+#include "report/data/all_reduces.h"
 #include "report/findings/findings.h"
 #include "report/spec/numbers.h"
-#include "statistics/line_fit.h"
 
 namespace assay::report {
 namespace {
 
 constexpr std::string_view bucket_axis = "communication.bucket_size";
 constexpr std::size_t least_sizes = 3;
-// Below it calls explain too little of the times to predict from.
-constexpr double least_r2 = 0.8;
 
 // A step with one bucket size.
 struct Bucketing {
-  double calls = 0;            // n: all-reduces of a rank
-  double bytes = 0;            // s: bytes that they reduce
-  double communication_s = 0;  // how long some all-reduce was under way, mean of ranks
-  double time_s = 0;           // of the step
+  double bytes = 0;    // s: bytes that a rank's all-reduces sum
+  double time_s = 0;   // of the step
+  double error_s = 0;  // of that, standard
 
-  bool is_complete() const { return calls > 0 && bytes > 0 && communication_s > 0 && time_s > 0; }
+  bool is_complete() const { return bytes > 0 && time_s > 0; }
 };
+using BySize = std::map<double, Bucketing>;  // bytes of a bucket
 
 struct Steps {
   std::uint32_t record = 0;
-  std::map<double, Bucketing> by_size;  // bytes
+  BySize by_size;
 };
 
 double mean_of(const store::Series& series) {
@@ -43,76 +40,105 @@ double mean_of(const store::Series& series) {
 // By everything but the bucket size.
 std::map<Key, Steps> steps_of(const Records& records, const RecordIds& ids, std::size_t axis) {
   std::map<Key, Steps> found;
-  std::map<std::pair<Key, double>, double> ranks;
   const auto place = [&](std::uint32_t id) -> std::pair<Key, double> {
     return {rest_of(records, id, {axis, part_axis}), number_at(records, id, axis)};
   };
   for (const std::uint32_t id : ids) {
     const store::Series& series = *records[id].series;
     if (records.code(id, axis) == 0 || series.outcome != Outcome::ok) continue;
+    if (series.metric != "sent_bytes" || series.part != "all_reduce") continue;
     const auto [key, size] = place(id);
-    const auto added = found.try_emplace(key, Steps{id, {}}).first;
-    Bucketing& step = added->second.by_size[size];
-    const bool is_sum = series.part == "all_reduce";
-    if (series.metric == "sent_calls" && is_sum) step.calls = mean_of(series);
-    if (series.metric == "sent_bytes" && is_sum) step.bytes = mean_of(series);
-    if (series.metric == "communication_time") {
-      step.communication_s += mean_of(series);
-      ++ranks[{key, size}];
-    }
-  }
-  for (auto& [key, steps] : found) {
-    for (auto& [size, step] : steps.by_size) step.communication_s /= ranks[{key, size}];
+    found.try_emplace(key, Steps{id, {}}).first->second.by_size[size].bytes = mean_of(series);
   }
   for (const Figure& figure : figures_of(records, ids, "time", Centre::mean)) {
     const auto [key, size] = place(figure.record);
     const auto steps = found.find(key);
     if (steps == found.end()) continue;
     const auto step = steps->second.by_size.find(size);
-    if (step != steps->second.by_size.end()) step->second.time_s = figure.value;
+    if (step == steps->second.by_size.end()) continue;
+    step->second.time_s = figure.value;
+    step->second.error_s = std::isnan(figure.error) ? 0 : figure.error;
   }
   return found;
 }
 
-std::string sentence(const std::string& subject, const std::map<double, Bucketing>& by_size) {
-  std::vector<double> calls, times;
-  double bytes = 0;
-  auto best = by_size.begin();
+// What the report's runs measured of the case's backend and ranks, else what is known of its
+// machine.
+class Measured {
+ public:
+  explicit Measured(const Records& records) : records_(records) {
+    for (const store::Run* run : records.sources()) {
+      std::ranges::move(all_reduces_of(*run), std::back_inserter(of_runs_));
+    }
+  }
+  const AllReduces* find(std::uint32_t record) const {
+    const store::Parameters& of_case = records_[record].result->parameters;
+    if (const AllReduces* own = find_all_reduces(of_runs_, of_case)) return own;
+    const Ceilings* machine = records_.ceilings(record);
+    return machine == nullptr ? nullptr : find_all_reduces(machine->all_reduces(), of_case);
+  }
+
+ private:
+  const Records& records_;
+  std::vector<AllReduces> of_runs_;
+};
+
+BySize::const_iterator fastest(const BySize& by_size) {
+  return std::ranges::min_element(by_size, {}, [](const auto& step) { return step.second.time_s; });
+}
+
+// "23.8 MiB are", "23.8 MiB are, and within the noise 9.5 MiB, 95 MiB".
+std::string measured_words(const BySize& by_size) {
+  const auto best = fastest(by_size);
+  std::vector<std::string> others;
   for (auto at = by_size.begin(); at != by_size.end(); ++at) {
-    calls.push_back(at->second.calls);
-    times.push_back(at->second.communication_s);
-    bytes = std::max(bytes, at->second.bytes);
-    if (at->second.time_s < best->second.time_s) best = at;
+    const double noise_s = 2 * std::hypot(at->second.error_s, best->second.error_s);
+    if (at == best || at->second.time_s - best->second.time_s > noise_s) continue;
+    others.push_back(human_size(at->first));
   }
-  if (*std::min_element(calls.begin(), calls.end()) ==
-      *std::max_element(calls.begin(), calls.end())) {
-    return {};
+  const std::string words = human_size(best->first) + " are";
+  if (others.empty()) return words;
+  return fmt::format("{}, and within the noise {}", words, join(others, ", "));
+}
+
+// "; of the sizes measured 9.5 MiB is the nearest to it, and takes 1.02× as long", or "": it is the
+// fastest.
+std::string nearest_words(const BySize& by_size, double predicted) {
+  const auto best = fastest(by_size);
+  const auto nearest = std::ranges::min_element(
+      by_size, {}, [&](const auto& step) { return std::abs(std::log(step.first / predicted)); });
+  if (nearest->first == best->first) return {};
+  return fmt::format("; of the sizes measured {} is the nearest to it, and takes {}× as long",
+                     human_size(nearest->first),
+                     rounded_text(nearest->second.time_s / best->second.time_s));
+}
+
+std::string why_none(const AllReduces* all_reduces) {
+  if (all_reduces == nullptr) {
+    return "no all_reduce of its backend and ranks is known (`assay calibrate all_reduce` measures "
+           "some)";
   }
-  const statistics::LineFit line = statistics::fit_line(calls, times);
-  const auto mean = [](const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  };
-  const double transfer_s = mean(times) - line.slope * mean(calls);
-  const std::string measured = human_size(best->first);
-  if (!(line.slope > 0) || !(transfer_s > 0)) {
-    return fmt::format(
-        "**Best bucket, {}**: the time of {} bucket sizes shows no overhead of a call; the fastest "
-        "step has buckets of {}.",
-        subject, by_size.size(), measured);
+  return fmt::format("the all_reduces of {} do not tell what a call and a byte cost",
+                     all_reduces->run);
+}
+
+std::string sentence(const std::string& subject, const BySize& by_size,
+                     const AllReduces* all_reduces) {
+  const auto cost = all_reduces ? call_cost_of(*all_reduces) : std::nullopt;
+  if (!cost) {
+    return fmt::format("**Best bucket, {}**: {}, so that none is predicted; measured, {}.", subject,
+                       why_none(all_reduces), measured_words(by_size));
   }
-  if (line.r2 < least_r2) {
-    return fmt::format(
-        "**Best bucket, {}**: the time of {} bucket sizes does not follow their calls (R² {:.2f}), "
-        "so that none is predicted; the fastest step has buckets of {}.",
-        subject, by_size.size(), line.r2, measured);
-  }
-  const double bandwidth = bytes / transfer_s;
-  const double predicted = std::sqrt(bytes * line.slope * bandwidth);
+  double bytes = 0;
+  for (const auto& [size, step] : by_size) bytes = std::max(bytes, step.bytes);
+  const double predicted = std::sqrt(bytes * cost->call_s / cost->byte_s);
   return fmt::format(
-      "**Best bucket, {}**: a call costs {} µs and gradients are reduced at {} GB/s (R² "
-      "{:.2f} over {} sizes), so that buckets of {} are best; measured, {} are.",
-      subject, rounded_text(line.slope * 1e6), rounded_text(bandwidth / 1e9), line.r2,
-      by_size.size(), human_size(predicted), measured);
+      "**Best bucket, {}**: an all_reduce costs {} µs and {} GB/s (within {} over {} sizes of {}), "
+      "so that for {} buckets of {} are best; measured, {}{}.",
+      subject, rounded_text(cost->call_s * 1e6), rounded_text(1e-9 / cost->byte_s),
+      fmt::format("{:.0f} %", 100 * cost->deviation), all_reduces->times.size(), all_reduces->run,
+      human_size(bytes), human_size(predicted), measured_words(by_size),
+      nearest_words(by_size, predicted));
 }
 
 }  // namespace
@@ -125,13 +151,13 @@ std::vector<std::string> bucket_findings(const Records& records, const RecordIds
     std::erase_if(steps.by_size, [](const auto& step) { return !step.second.is_complete(); });
     if (steps.by_size.size() >= least_sizes) all.push_back(std::move(steps));
   }
-  std::sort(all.begin(), all.end(),
-            [](const Steps& a, const Steps& b) { return a.record < b.record; });
+  std::ranges::sort(all, {}, &Steps::record);
+  const Measured measured(records);
   std::vector<std::string> sentences;
   for (const Steps& steps : all) {
     const std::string place = place_of(records, steps.record, {*axis});
-    const std::string text = sentence(place.empty() ? "every case" : place, steps.by_size);
-    if (!text.empty()) sentences.push_back(text);
+    sentences.push_back(
+        sentence(place.empty() ? "every case" : place, steps.by_size, measured.find(steps.record)));
   }
   return sentences;
 }

@@ -49,8 +49,9 @@ std::vector<Figure> figures_of(const Records& records, const RecordIds& ids,
     if (std) figure.std = *std;
     if (const auto error = error_of(ranks, centre, std)) figure.error = *error;
     figure.unverified = !why_unverified(records, {id}).empty();
-    for (const store::Mark& mark : marks_of(records, {id})) figure.marks.insert(mark.mark);
-    if (figure.marks.contains(store::self_timed)) continue;
+    const std::vector<store::Mark> marks = marks_of(records, {id});
+    if (store::unproven(marks)) continue;
+    for (const store::Mark& mark : marks) figure.marks.insert(mark.mark);
     figures.push_back(std::move(figure));
   }
   return figures;

@@ -53,8 +53,7 @@ constexpr std::pair<const char*, const char*> finding_kinds[] = {
     {"observers", "What observing costs: the time of a step under an observer over its own."},
     {"drift", "How far training in a precision is from fp32: what the pass against_fp32 has left."},
     {"buckets",
-     "What a call and a byte of bucketed gradients cost, and the best bucket by that beside the "
-     "fastest."},
+     "What a call and a byte cost an all_reduce, and the best bucket by that beside the fastest."},
     {"kernels", "Which kernels lead, and how the profiler's times differ from the timer's."},
     {"memory",
      "How peaks grow with the context, what 16 bit saves, what would fit on other cards."},
@@ -104,6 +103,8 @@ void read_finding(Reader& reader, const Node& kind, const Node* options, const F
     }
   }
   finding.where.add(where);
+  // What all_reduces cost may be known of the machine alone.
+  if (finding.kind == "buckets") reader.note_ceilings();
   if (!finding.kind.empty()) into.findings.push_back(std::move(finding));
 }
 

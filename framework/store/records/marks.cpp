@@ -24,6 +24,15 @@ std::optional<Mark> ended_after_measuring(const CaseResult& result) {
               "after all was measured" + (result.reason.empty() ? "" : ": " + result.reason)};
 }
 
+bool is_unproven(const Mark& mark) {
+  return mark.mark == self_timed || mark.mark == other_settings;
+}
+
+const Mark* unproven(const std::vector<Mark>& marks) {
+  const auto found = std::ranges::find_if(marks, is_unproven);
+  return found == marks.end() ? nullptr : &*found;
+}
+
 std::vector<Mark> marks_of(const CaseResult& result, const Series& series) {
   std::vector<Mark> marks;
   std::ranges::copy_if(result.facts.marks, std::back_inserter(marks),

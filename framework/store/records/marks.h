@@ -16,8 +16,17 @@ std::optional<Mark> ended_after_measuring(const CaseResult& result);
 inline constexpr const char* simulated_nodes = "simulated nodes";
 
 // The mark of a pass whose time a program of its own took, with new inputs and looks at none of its
-// timed calls. Findings leave such times out.
+// timed calls.
 inline constexpr const char* self_timed = "self-timed";
+
+// The mark of a case whose plugins left other settings in the process that judges them.
+inline constexpr const char* other_settings = "settings";
+
+// Whether nothing shows that a time with this mark is that of the work: it is shown, and compared
+// with no other. Marks of the machine and of the samples leave a time to be compared.
+bool is_unproven(const Mark& mark);
+// The first such mark.
+const Mark* unproven(const std::vector<Mark>& marks);
 
 // The marks of this series. A mark of the case concerns all its series with a clock; a mark of a
 // pass concerns its series `time`; simulated_nodes concerns all series, ended_after_measuring all

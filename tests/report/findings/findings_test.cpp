@@ -308,53 +308,6 @@ TEST(Drift, NothingWithoutAComparison) {
             nothing);
 }
 
-// All-reduces take 1 ms each and 10 GB/s: 30, 20 and 12 ms. sqrt(100 MB · 1 ms · 10 GB/s) is 31.6
-// MB.
-TEST(Buckets, OverheadBandwidthAndTheBestBucketBesideTheFastest) {
-  EXPECT_EQ(
-      markdown("communication.bucket_size,pass,part,time.mean [ms],sent_calls.samples "
-               "[count],sent_bytes.samples [byte],communication_time.samples [s]\n"
-               "5000000,train_step,,40,,,\n"
-               "5000000,train_step,all_reduce,,20,100000000,\n"
-               "5000000,train_step,world,,,,0.03\n"
-               "10000000,train_step,,30,,,\n"
-               "10000000,train_step,all_reduce,,10,100000000,\n"
-               "10000000,train_step,world,,,,0.02\n"
-               "50000000,train_step,,35,,,\n"
-               "50000000,train_step,all_reduce,,2,100000000,\n"
-               "50000000,train_step,world,,,,0.012\n",
-               "- findings: [buckets]"),
-      "- **Best bucket, every case**: a call costs 1000 µs and gradients are reduced at 10 "
-      "GB/s (R² 1.00 over 3 sizes), so that buckets of 30.16 MiB are best; measured, 9.54 MiB "
-      "are.\n");
-}
-
-// By hand: the line through (20, 30 ms), (10, 12 ms) and (2, 20 ms) explains 5.985 of 16.267.
-TEST(Buckets, PredictNoneFromTimesThatDoNotFollowTheCalls) {
-  EXPECT_EQ(
-      markdown("communication.bucket_size,pass,part,time.mean [ms],sent_calls.samples "
-               "[count],sent_bytes.samples [byte],communication_time.samples [s]\n"
-               "5000000,train_step,,40,,,\n"
-               "5000000,train_step,all_reduce,,20,100000000,\n"
-               "5000000,train_step,world,,,,0.03\n"
-               "10000000,train_step,,30,,,\n"
-               "10000000,train_step,all_reduce,,10,100000000,\n"
-               "10000000,train_step,world,,,,0.012\n"
-               "50000000,train_step,,35,,,\n"
-               "50000000,train_step,all_reduce,,2,100000000,\n"
-               "50000000,train_step,world,,,,0.02\n",
-               "- findings: [buckets]"),
-      "- **Best bucket, every case**: the time of 3 bucket sizes does not follow their calls (R² "
-      "0.37), so that none is predicted; the fastest step has buckets of 9.54 MiB.\n");
-}
-
-TEST(Buckets, NothingFromTwoSizes) {
-  EXPECT_EQ(markdown("communication.bucket_size,pass,time.mean [ms]\n5000000,train_step,40\n"
-                     "10000000,train_step,30\n",
-                     "- findings: [buckets]"),
-            nothing);
-}
-
 TEST(Failures, WhichAndWhy) {
   EXPECT_EQ(markdown("seq_len,attention,pass,time.mean [ms],outcome,reason\n"
                      "128,naive,forward,1,,\n128,flash,forward,1,,\n"

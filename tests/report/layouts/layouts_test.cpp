@@ -52,6 +52,22 @@ TEST_F(ShippedLayout, StepFloor) {
       << report;
 }
 
+// 13.5 − 11.25 and 20 − 11.25 µs; out of place c10d has nothing to subtract from.
+TEST_F(ShippedLayout, CollectiveLayers) {
+  EXPECT_EQ(cells_of(rendered(
+                {"layer,placement,size,pass,rank,time.samples [us]\n"
+                 "nccl,in_place,1024,all_reduce,0,11\nnccl,in_place,1024,all_reduce,1,11.5\n"
+                 "c10d,in_place,1024,all_reduce,0,13\nc10d,in_place,1024,all_reduce,1,14\n"
+                 "c10d_async,in_place,1024,all_reduce,0,20\n"
+                 "c10d_async,in_place,1024,all_reduce,1,20\n"
+                 "nccl,out_of_place,1024,all_reduce,0,12\n"},
+                "collective_layers")),
+            (Rows{{"collective", "placement", "size [KiB]", "nccl", "c10d", "c10d_async",
+                   "excess of c10d", "excess of c10d_async"},
+                  {"all_reduce", "in_place", "1", "11.25", "13.50", "20.00", "+2.25", "+8.75"},
+                  {"all_reduce", "out_of_place", "1", "12.00", "", "", "N/A", "N/A"}}));
+}
+
 TEST_F(ShippedLayout, TimeOverLengthOfTwoMachines) {
   rendered({"seq_len,attention,pass,time.mean [ms],time.std [ms]\n"
             "128,naive,forward,1,0.5\n256,naive,forward,4,0.5\n128,flash,forward,2,0.25\n",

@@ -16,7 +16,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string rendered(const store::Run& run, const fs::path& folder) {
+// What the collectives took that are kept beside the report, of the same machine.
+Result<Ceilings> ceilings_beside(const fs::path& kept) {
+  Ceilings ceilings;
+  for (const char* experiment : {"collectives", "collective_times"}) {
+    const fs::path folder = kept.parent_path() / experiment;
+    for (const char* name : {"results.jsonl", "results.jsonl.gz"}) {
+      if (!fs::exists(folder / name)) continue;
+      const auto run = store::import_file(folder / name);
+      if (!run) return tl::unexpected(run.error());
+      ceilings.add(*run);
+    }
+  }
+  return ceilings;
+}
+
+// `kept`: the folder of the run's results.
+std::string rendered(const store::Run& run, const fs::path& folder, const fs::path& kept) {
   Inputs inputs;
   inputs.sources = {&run};
   const auto& written = inputs.sources.front().written;
@@ -24,6 +40,7 @@ std::string rendered(const store::Run& run, const fs::path& folder) {
   inputs.spec = written->report;
   inputs.layouts = source_root / "configs/layouts";
   inputs.folder = folder;
+  inputs.ceilings = [&](const store::Run&) { return ceilings_beside(kept); };
   const auto document = build(inputs);
   return document ? *to_markdown(*document) : document.error().text();
 }
@@ -40,7 +57,7 @@ void write_report(const store::Run& run, const fs::path& folder) {
     if (is_made_picture(file.path().filename().string())) old.push_back(file.path());
   }
   for (const fs::path& file : old) fs::remove(file);
-  ASSERT_TRUE(write_file((folder / "report.md").string(), rendered(run, folder)));
+  ASSERT_TRUE(write_file((folder / "report.md").string(), rendered(run, folder, folder)));
 }
 
 // With ASSAY_WRITE_DOCS set (tools/docs) the test writes the reports and their pictures instead.
@@ -59,7 +76,7 @@ TEST(ReferenceReports, AreWhatTheirResultsGive) {
     }
     const auto kept = read_file((entry.path().parent_path() / "report.md").string());
     ASSERT_TRUE(kept) << kept.error().text();
-    const std::string made = rendered(*run, folder);
+    const std::string made = rendered(*run, folder, entry.path().parent_path());
     if (made.find("gnuplot is not installed") != std::string::npos) {
       GTEST_SKIP() << "gnuplot is not installed";
     }
