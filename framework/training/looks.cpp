@@ -53,6 +53,25 @@ at::Tensor memory_beside(at::Device device, std::int64_t bytes) {
 #endif
 }
 
+std::vector<NamedTensor> copied(std::vector<NamedTensor> parameters, at::Device device) {
+  const at::Tensor memory = memory_beside(device, bytes_of(parameters));
+  std::int64_t used = 0;
+  for (NamedTensor& parameter : parameters) {
+    const at::Tensor given = parameter.tensor.detach();
+    if (!memory.defined()) {
+      parameter.tensor = given.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+      continue;
+    }
+    parameter.tensor = memory.narrow(0, used, padded(given.nbytes()))
+                           .narrow(0, 0, static_cast<std::int64_t>(given.nbytes()))
+                           .view(given.scalar_type())
+                           .view(given.sizes());
+    parameter.tensor.copy_(given);
+    used += padded(given.nbytes());
+  }
+  return parameters;
+}
+
 void reduce_ranks(const Group& group, at::Tensor& tensor, c10d::ReduceOp::RedOpType operation) {
   if (group.size == 1) return;
   c10d::AllreduceOptions options;
@@ -119,34 +138,20 @@ void need_memory(at::Device device, double bytes) {
   }
 }
 
-Status keep_parameters(const Group& group, at::Device device, const TrainingStep& step,
-                       double parameters, std::vector<NamedTensor>& kept,
-                       const std::function<void()>& besides) {
-  const auto copy = [&] {
-    kept = step.seen_parameters();
-    const at::Tensor memory = memory_beside(device, bytes_of(kept));
-    std::int64_t used = 0;
-    for (NamedTensor& parameter : kept) {
-      const at::Tensor given = parameter.tensor.detach();
-      if (!memory.defined()) {
-        parameter.tensor = given.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-        continue;
-      }
-      parameter.tensor = memory.narrow(0, used, padded(given.nbytes()))
-                             .narrow(0, 0, static_cast<std::int64_t>(given.nbytes()))
-                             .view(given.scalar_type())
-                             .view(given.sizes());
-      parameter.tensor.copy_(given);
-      used += padded(given.nbytes());
-    }
-  };
+Status keep_start(const Group& group, at::Device device, const TrainingStep& step,
+                  double parameters, std::unique_ptr<StepStart>& start) {
+  start.reset();
+  std::unique_ptr<StepStart> kept;
+  const auto copy = [&] { kept->parameters = copied(step.seen_parameters(), device); };
   Status had = with_memory_on_all_ranks(group, device, [&] {
     need_host_memory(parameters * static_cast<double>(sizeof(double)));
     need_memory(device, static_cast<double>(step.gathering_bytes()));
-    if (besides) besides();
+    kept = std::make_unique<StepStart>(StepStart{{}, Movement(step.state())});
     if (!step.gathers()) copy();
   });
-  if (had.ok() && step.gathers()) copy();
+  if (!had.ok()) return had;
+  if (step.gathers()) copy();
+  start = std::move(kept);
   return had;
 }
 

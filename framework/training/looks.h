@@ -3,8 +3,10 @@
 #include <assay/workload.h>
 
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "training/movement.h"
 #include "training/training_step.h"
 
 namespace assay::training {
@@ -28,13 +30,17 @@ Status with_memory_on_all_ranks(const Group& group, at::Device device,
 void need_host_memory(double bytes);
 void need_memory(at::Device device, double bytes);
 
-// Copies the parameters, on a GPU with memory to spare to memory that LibTorch's allocator does not
-// know of, else to the host one by one: what a look at the step to come starts from. parameters:
-// how many there are on all ranks. besides: what else is kept, without collectives. ok, or `oom` on
-// all ranks.
-Status keep_parameters(const Group& group, at::Device device, const TrainingStep& step,
-                       double parameters, std::vector<NamedTensor>& kept,
-                       const std::function<void()>& besides = {});
+// What a training step that will be looked at starts from.
+struct StepStart {
+  std::vector<NamedTensor> parameters;  // whole
+  Movement movement;
+};
+
+// Keeps it ahead of a step: parameters on a GPU with memory to spare in memory that LibTorch's
+// allocator does not know of, else on the host, one by one. parameters: how many there are on all
+// ranks. ok, or `oom` on all ranks, and then none.
+Status keep_start(const Group& group, at::Device device, const TrainingStep& step,
+                  double parameters, std::unique_ptr<StepStart>& start);
 
 // In place; the last makes each "grad.…" the mean over the ranks. All call them together.
 void sum_of_ranks(const Group& group, at::Tensor& tensor);

@@ -154,6 +154,13 @@ std::vector<at::Tensor> TrainingState::optimizer_state() const {
   return state;
 }
 
+std::optional<TrainingState::Updated> TrainingState::updated(std::size_t slice) const {
+  if (steps_.empty()) return std::nullopt;
+  const at::Tensor& master = masters_[slice];
+  return Updated{master.defined() ? master : slices_[slice].values.detach(), first_moments_[slice],
+                 second_moments_[slice], steps_[slice]};
+}
+
 void TrainingState::unscale(const std::vector<at::Tensor>& gradients) {
   found_inf_.zero_();
   if (!gradients.empty()) {

@@ -5,6 +5,7 @@
 #include <assay/precision.h>
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace assay::training {
@@ -45,6 +46,12 @@ class TrainingState {
   void drop_moments();
   // Moments, step counts and master copies, if they have been made.
   std::vector<at::Tensor> optimizer_state() const;
+  // What the optimizer updates of a slice, with its state. Nothing before make_moments().
+  struct Updated {
+    at::Tensor value, first_moment, second_moment, step;
+  };
+  std::optional<Updated> updated(std::size_t slice) const;
+  const AdamWSettings& settings() const { return settings_; }
   // Unscales the gradients, applies ops.optimizer to the slices that have one, and adapts the loss
   // scale: doubled after the policy's number of good steps, halved after an overflow on any rank.
   // Under loss scaling gradients in another dtype than what is updated are converted first, one

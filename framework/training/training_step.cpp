@@ -127,6 +127,18 @@ std::vector<NamedTensor> TrainingStep::seen_parameters() const {
   return parameters;
 }
 
+std::vector<NamedTensor> TrainingStep::replicas() const {
+  std::vector<NamedTensor> whole;
+  for (const Slice& slice : state_.slices()) {
+    if (slice.replicated && gathers()) whole.push_back({slice.buffer, slice.values.detach()});
+  }
+  if (communication_ && communication_.traits().wants_blocks) return whole;
+  for (const ModelParameter& parameter : model_.parameters) {
+    whole.push_back({parameter.name, parameter.tensor.detach()});
+  }
+  return whole;
+}
+
 void TrainingStep::restart_from(const std::vector<NamedTensor>& parameters) {
   std::vector<at::Tensor> values;
   for (const auto& parameter : parameters) values.push_back(parameter.tensor);

@@ -42,6 +42,9 @@ class TrainingStep {
   // for which each rank needs so many bytes of its device.
   std::vector<NamedTensor> seen_gradients(bool optimized) const;
   std::vector<NamedTensor> seen_parameters() const;
+  // What every rank has whole, without gathering: parameters, but for a variant that may free them
+  // between blocks, and the slices that all ranks update.
+  std::vector<NamedTensor> replicas() const;
   std::int64_t gathering_bytes() const { return shards_.gathering_bytes(); }
   bool gathers() const { return !shards_.are_whole(); }
   // Copies these parameters, in the model's order, in place and resets all training state.

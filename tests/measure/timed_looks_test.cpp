@@ -107,6 +107,20 @@ TEST(TimedLooks, TellHonestWorkFromWhatIsNone) {
   }
 }
 
+// Behind which nothing is warmed up.
+TEST(TimedLooks, WantTheLastOfSeveralColdReadings) {
+  const auto wanted = [](int readings, bool known) {
+    TimedLooks looks(
+        {.pass = "forward", .readings = readings, .between = false, .last_is_known = known});
+    std::vector<bool> all;
+    for (std::size_t reading = 0; reading < 4; ++reading) all.push_back(looks.wants(reading));
+    return all;
+  };
+  EXPECT_EQ(wanted(4, true), (std::vector<bool>{false, false, false, true}));
+  EXPECT_EQ(wanted(1, true), std::vector<bool>(4, false));
+  EXPECT_EQ(wanted(4, false), std::vector<bool>(4, false));
+}
+
 Status end_to_end(Fault fault, double sample_s) {
   Doubling program(fault);
   InputRenewal renewal(program, "forward", 77, Integrity::fast);

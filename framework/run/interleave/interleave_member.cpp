@@ -6,6 +6,7 @@
 #include "run/external/exchange.h"
 #include "run/external/external_case.h"
 #include "run/interleave/pass_by_pass.h"
+#include "run/workers/case_marks.h"
 #include "run/workers/case_sense.h"
 
 namespace assay::run {
@@ -72,6 +73,7 @@ class WorkersMember final : public Member {
     CaseEnd end = group_->end(resources_.interrupt);
     end.facts.versions = group_->versions();
     refuse_the_impossible(end);
+    if (!end.interrupted) mark_not_looked_at(resolved_.request, end);
     give_back(*std::exchange(group_, std::nullopt), end);
     return end;
   }

@@ -1,8 +1,35 @@
 #include "run/workers/case_marks.h"
 
 #include <algorithm>
+#include <array>
+
+#include "store/records/marks.h"
 
 namespace assay::run {
+
+namespace {
+
+// Kinds whose variants do the work of a pass.
+constexpr std::array working_kinds = {"attention", "norm", "communication", "compile"};
+
+bool variants_work(const store::Parameters& parameters) {
+  return std::ranges::any_of(working_kinds,
+                             [&](const char* kind) { return parameters.contains(kind); });
+}
+
+store::TimedLooksFacts looks_at(const store::CaseFacts& facts, const std::string& pass) {
+  const auto verified = facts.verification.find(pass);
+  return verified == facts.verification.end() ? store::TimedLooksFacts{} : verified->second.timed;
+}
+
+std::string why_not_looked_at(const store::TimedLooksFacts& timed) {
+  const std::string none = "none of its timed calls was compared with a reference: ";
+  if (timed.left_out) return none + *timed.left_out;
+  return none + (timed.renewed_inputs == 0 ? "the workload names no inputs that could be new"
+                                           : "nothing is told of looks");
+}
+
+}  // namespace
 
 nlohmann::json difference(const nlohmann::json& own, const nlohmann::json& other) {
   nlohmann::json differs = nlohmann::json::object();
@@ -33,6 +60,18 @@ bool add_marks(const store::CaseFacts& of_rank, store::CaseFacts& of_case) {
     if (!known) of_case.marks.push_back({mark, "", reason});
   }
   return !of_rank.left_behind.empty();
+}
+
+void mark_not_looked_at(const wire::CaseRequest& request, CaseEnd& end) {
+  for (const store::Series& series : end.series) {
+    const bool is_time = series.metric == "time" && series.part.empty() && series.rank == 0;
+    if (!is_time || series.outcome != Outcome::ok) continue;
+    const store::TimedLooksFacts timed = looks_at(end.facts, series.pass);
+    if (timed.looks.value_or(0) > 0) continue;
+    const bool nothing_to_renew = timed.renewed_inputs == 0 && !timed.left_out;
+    if (nothing_to_renew && !variants_work(request.parameters)) continue;
+    end.facts.marks.push_back({store::not_looked_at, series.pass, why_not_looked_at(timed)});
+  }
 }
 
 }  // namespace assay::run

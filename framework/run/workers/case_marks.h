@@ -1,6 +1,8 @@
 #pragma once
 
+#include "run/workers/case_end.h"
 #include "store/records/case_facts.h"
+#include "wire/messages.h"
 
 namespace assay::run {
 
@@ -15,5 +17,9 @@ std::string tampered(store::CaseFacts& of_case);
 // processes ("processes"), threads, other settings of its process. True where it left any: its
 // worker cannot be used again.
 bool add_marks(const store::CaseFacts& of_rank, store::CaseFacts& of_case);
+
+// Marks each time of whose timed calls none was compared with a reference. A workload without
+// inputs that calls could get anew is exempt where no variant does its work.
+void mark_not_looked_at(const wire::CaseRequest& request, CaseEnd& end);
 
 }  // namespace assay::run

@@ -28,6 +28,10 @@ bool is_unproven(const Mark& mark);
 // The first such mark.
 const Mark* unproven(const std::vector<Mark>& marks);
 
+// The mark of a pass of which no timed call was compared with a reference: its time is that of work
+// which nobody has seen (docs/measuring.md#what-has-no-look).
+inline constexpr const char* not_looked_at = "not looked at";
+
 // The marks of this series. A mark of the case concerns all its series with a clock; a mark of a
 // pass concerns its series `time`; simulated_nodes concerns all series, ended_after_measuring all
 // that are ok.

@@ -88,8 +88,10 @@ bool TimedLooks::affordable() const {
 }
 
 bool TimedLooks::wants(std::size_t reading) {
-  if (!plan_.between) return false;
-  const bool planned = reading < static_cast<std::size_t>(plan_.readings);
+  const auto readings = static_cast<std::size_t>(plan_.readings);
+  // What a look at the first reading needs would warm up what that is to show cold.
+  if (!plan_.between) return plan_.last_is_known && reading > 0 && reading + 1 == readings;
+  const bool planned = reading < readings;
   if (planned ? first_.contains(reading) : drawn_later(reading)) return affordable();
   return plan_.integrity == Integrity::full && rank_of(plan_.secret + 1, reading) % one_in == 0 &&
          share_of_time(beyond_three_s_) < most_of_the_time;

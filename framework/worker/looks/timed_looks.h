@@ -23,9 +23,10 @@ class TimedLooks {
   struct Plan {
     std::string pass;
     Integrity integrity = Integrity::fast;
-    std::uint64_t secret = 0;  // the same on all ranks
-    int readings = 0;          // at least so many are taken
-    bool between = true;       // false: only the last reading may be looked at
+    std::uint64_t secret = 0;    // the same on all ranks
+    int readings = 0;            // at least so many are taken
+    bool between = true;         // false: only the last reading may be looked at
+    bool last_is_known = false;  // it is the last of `readings`
     at::Device device = at::kCPU;
     bool loss_scaling = false;
     // The largest of all ranks' values; empty where there is one.

@@ -94,6 +94,7 @@ TimedLooks::Plan looks_planned(const PassToMeasure& what, const timing::Sampling
           .readings = settings.target > 0 ? settings.min_samples : settings.samples,
           // Without a warm-up a look would warm up what the next sample is to show cold.
           .between = settings.warmup > 0 && what.renewal.renews(),
+          .last_is_known = settings.target <= 0 && what.renewal.renews(),
           .device = context.device,
           .loss_scaling = context.precision.loss_scaling,
           .worst_of_ranks = worst,
@@ -112,6 +113,21 @@ void interleave(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeas
     if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.read_untimed();
     meet(reading);
   };
+}
+
+bool names_inputs(const PassToMeasure& what) {
+  std::vector<ProgramInput> inputs;
+  throw_unless_ok(what.program.inputs(what.pass, inputs));
+  return !inputs.empty();
+}
+
+store::TimedLooksFacts facts_of_looks(const TimedLooks& looks, const PassToMeasure& what) {
+  store::TimedLooksFacts facts = looks.facts();
+  if (!facts.renewed_inputs) facts.renewed_inputs = what.renewal.inputs();
+  if (!facts.left_out && !what.renewal.renews() && names_inputs(what)) {
+    facts.left_out = "this build cannot change its inputs between calls";
+  }
+  return facts;
 }
 
 store::SamplingFacts facts_of(const timing::Taken& taken, const timing::SamplingSettings& settings,
@@ -300,7 +316,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   // A single wait may have been long for another reason.
   refuse_work_after_a_call(what.state.device_work_after_a_call(std::min(other_streams_s, again_s)));
 
-  report.look_facts = looks.facts();
+  report.look_facts = facts_of_looks(looks, what);
   report.outputs = looks.status();
   report.timing = facts_of(taken, settings, *clock, what.caches);
   add_times(what, taken, preparing_s + stopwatch.prepared_s(), clock->name(), report.series);

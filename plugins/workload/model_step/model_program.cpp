@@ -10,8 +10,10 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "training/looks.h"
+#include "textbook_model.h"
+#include "training/replicas.h"
 #include "training/trained_model.h"
+#include "verify.h"
 
 namespace assay::model_step {
 
@@ -155,18 +157,10 @@ std::vector<ProgramInput> ModelProgram::inputs(const std::string& pass) {
 void ModelProgram::expect_look(const std::string& pass) {
   start_.reset();
   if (pass != "train_step") return;
-  std::vector<NamedTensor> parameters;
-  const Status kept = training::keep_parameters(
-      context_.group, device_, step_, static_cast<double>(model::count_parameters(model_.config())),
-      parameters, [&] {
-        start_ = std::make_unique<StepStart>(StepStart{{}, Movement(step_.state(), context_)});
-      });
-  if (kept.ok()) {
-    start_->parameters = std::move(parameters);
-    return;
-  }
-  start_.reset();
-  no_start_ = kept.reason;
+  const Status kept =
+      training::keep_start(context_.group, device_, step_,
+                           static_cast<double>(model::count_parameters(model_.config())), start_);
+  if (!kept.ok()) no_start_ = kept.reason;
 }
 
 std::vector<NamedTensor> ModelProgram::seen_outputs(const std::string& pass) const {
@@ -213,9 +207,10 @@ Verification ModelProgram::look(const std::string& pass, const Look& look) {
   if (step_.gathers()) see();
   Verification found = look_at_step(step, look.seed);
   if (!trains || !training::all_ranks(context_.group, device_, found.checked)) return found;
-  start->movement.compare(step_.state(), reference::tolerance(at::kFloat), found);
-  // Those that are gathered are alike on all ranks whatever each of them has.
-  if (!step_.gathers()) compare_ranks(context_, step_.seen_parameters(), found);
+  start->movement.compare(step_.state(), found);
+  if (gradients_travel(context_)) {
+    training::compare_replicas(context_.group, device_, step_.replicas(), found);
+  }
   return found;
 }
 

@@ -8,7 +8,7 @@
 #include "model/transformer.h"
 #include "predictions.h"
 #include "timed_look.h"
-#include "training/training_step.h"
+#include "training/looks.h"
 
 namespace assay::model_step {
 
@@ -76,8 +76,8 @@ class ModelProgram final : public Program {
   training::TrainingStep step_;
   at::Tensor logits_;
   at::Tensor loss_;
-  std::unique_ptr<StepStart> start_;          // of a step that will be looked at
-  std::map<std::string, UsualErrors> usual_;  // by pass
+  std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at
+  std::map<std::string, UsualErrors> usual_;    // by pass
   std::string no_start_ = "what the step started from was not kept";  // why there is none
 };
 

@@ -12,45 +12,13 @@
 #include <limits>
 #include <utility>
 
-#include "model/numeric_modes.h"
-#include "model_program.h"
-#include "tiled_attention.h"
+#include "textbook_model.h"
 #include "training/looks.h"
 #include "verify.h"
 
 namespace assay::model_step {
 
 namespace {
-
-// Two tokens overflow fp16 at the usual 65536.
-constexpr double look_loss_scale = 1024;
-// How many times a gradient's error may be that of textbook operations, beside so many tolerances.
-constexpr double gradient_factor = 4;
-constexpr double gradient_floor = 2;
-
-// The reference's own numeric modes; the case's afterwards.
-class ReferenceModes {
- public:
-  ReferenceModes(const PrecisionPolicy& reference, const PrecisionPolicy& usual, at::Device device)
-      : usual_(usual), device_(device) {
-    model::set_numeric_modes(reference, device_);
-  }
-  ~ReferenceModes() { model::set_numeric_modes(usual_, device_); }
-  ReferenceModes(const ReferenceModes&) = delete;
-  ReferenceModes& operator=(const ReferenceModes&) = delete;
-
- private:
-  PrecisionPolicy usual_;
-  at::Device device_;
-};
-
-PrecisionPolicy reference_policy(const PrecisionPolicy& of_case, at::Device device) {
-  PrecisionPolicy policy;
-  const bool fine = of_case.compute() == at::kDouble;
-  policy.parameters = fine ? at::kDouble : at::kFloat;
-  policy.tf32 = device.is_cuda() && c10::elementSize(of_case.compute()) < 4;
-  return policy;
-}
 
 const at::Tensor* tensor_named(const std::vector<NamedTensor>& tensors, const std::string& name) {
   const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
@@ -65,53 +33,6 @@ at::Tensor loss_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
   }
   return at::stack(losses).mean();
 }
-
-// Sequences of the batch, one behind another.
-struct Sequences {
-  std::int64_t first = 0;
-  std::int64_t count = 1;
-};
-
-// The model of a looked-at step with textbook operations, for so many sequences at a time: as the
-// reference, or in the case's own precision, whose errors grow with the model's depth.
-class TextbookModel {
- public:
-  enum class Kind { reference, usual };
-
-  TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences)
-      : step_(step), modes_(policy(step, kind), step.context.precision, step.context.device) {
-    CaseContext context = reference_context(step.context, step.context.ops.norm_has_bias);
-    context.precision = policy(step, kind);
-    if (kind == Kind::usual) context.ops.attention = tiled_attention;
-    context.precision.initial_loss_scale = look_loss_scale;
-    context.parameters["checkpoint_every"] = std::int64_t{1};
-    context.parameters["record_memory"] = false;
-    context.parameters["predict"] = false;
-    context.group = {};
-    context.mesh = {};
-    program_.emplace(context, step.config, Shape{sequences, step.tokens.size(1)},
-                     /*keep_logits=*/false, /*draws=*/false);
-    program_->restart_from(step.parameters);
-  }
-
-  std::vector<NamedTensor> called(const Sequences& of, const std::string& pass) {
-    program_->use_batch(step_.tokens.narrow(0, of.first, of.count),
-                        step_.targets.narrow(0, of.first, of.count));
-    program_->before(pass);
-    program_->run(pass);
-    return program_->outputs(pass);
-  }
-
- private:
-  static PrecisionPolicy policy(const LookedAtStep& step, Kind kind) {
-    return kind == Kind::usual ? step.context.precision
-                               : reference_policy(step.context.precision, step.context.device);
-  }
-
-  const LookedAtStep& step_;
-  ReferenceModes modes_;
-  std::optional<ModelProgram> program_;
-};
 
 std::vector<NamedTensor> usual_outputs(const LookedAtStep& step, const Sequences& of,
                                        const std::string& pass) {
@@ -148,7 +69,8 @@ UsualErrors usual_errors(const std::vector<NamedTensor>& usual,
   UsualErrors errors;
   for (const auto& [name, output] : right) {
     const at::Tensor* beside = tensor_named(usual, name);
-    errors[name] = beside == nullptr ? 0 : usual_error(*beside, output.detach());
+    errors[name] =
+        beside == nullptr ? 0 : usual_error(beside->to(output.device()), output.detach());
   }
   return errors;
 }
@@ -170,26 +92,50 @@ class Parts {
   std::int64_t batch_, at_once_, drawn_;
 };
 
+// Textbook outputs of the first part, on the host where the GPU lacks the memory for a reference
+// beside them.
+std::vector<NamedTensor> usual_of_first(const LookedAtStep& step, const Parts& parts) {
+  std::vector<NamedTensor> usual = usual_outputs(step, parts[0], Parts::pass);
+  const at::Device device = step.context.device;
+  if (device.is_cpu()) return usual;
+  const Status fit = guarded([&] {
+    training::need_memory(
+        device, model_bytes(step.config, parts.at_once(), step.tokens.size(1), Parts::pass));
+  });
+  if (fit.ok()) return usual;
+  if (fit.outcome != Outcome::oom) throw PluginFailure(fit);
+  double bytes = 0;
+  for (const NamedTensor& one : usual) bytes += static_cast<double>(one.tensor.nbytes());
+  training::need_host_memory(bytes);
+  for (NamedTensor& one : usual) one.tensor = one.tensor.detach().cpu();
+  return usual;
+}
+
 BatchReference whole_batch(const LookedAtStep& step, const Parts& parts) {
   BatchReference made;
   made.usual = step.usual;
   std::vector<NamedTensor> usual;
-  if (made.usual.empty()) usual = usual_outputs(step, parts[0], Parts::pass);
+  if (made.usual.empty()) usual = usual_of_first(step, parts);
   TextbookModel model(step, TextbookModel::Kind::reference, parts.at_once());
+  at::Tensor loss;
   for (std::int64_t i = 0; i < parts.number(); ++i) {
-    const auto outputs = model.called(parts[i], Parts::pass);
-    if (!usual.empty()) made.usual = usual_errors(std::exchange(usual, {}), outputs);
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const at::Tensor share = outputs[k].tensor.detach() / static_cast<double>(parts.number());
-      if (i == 0) made.outputs.push_back({outputs[k].name, share});
-      if (i > 0) made.outputs[k].tensor += share;
-    }
+    made.outputs =
+        i == 0 ? model.called(parts[i], Parts::pass) : model.added(parts[i], Parts::pass);
+    if (!usual.empty()) made.usual = usual_errors(std::exchange(usual, {}), made.outputs);
+    const at::Tensor& of_part = made.outputs.front().tensor;
+    loss = i == 0 ? of_part.detach().clone() : loss + of_part.detach();
+  }
+  made.outputs.front().tensor = loss;
+  const auto number = static_cast<double>(parts.number());
+  for (NamedTensor& output : made.outputs) {
+    output.tensor = output.tensor.detach();
+    output.tensor.div_(number);
   }
   return made;
 }
 
 UsualErrors usual_errors_now(const LookedAtStep& step, const Parts& parts) {
-  const auto usual = usual_outputs(step, parts[0], Parts::pass);
+  const auto usual = usual_of_first(step, parts);
   TextbookModel model(step, TextbookModel::Kind::reference, parts.at_once());
   return usual_errors(usual, model.called(parts[0], Parts::pass));
 }
@@ -259,9 +205,13 @@ Verification compare_outputs(const LookedAtStep& step, BatchReference& right) {
     const bool gradient = name != "loss";
     if (gradient && skipped) continue;
     const at::Tensor* value = tensor_named(step.values, name);
-    const double allowed =
-        gradient ? gradient_factor * right.usual[name] + gradient_floor * tolerance : tolerance;
+    const double allowed = gradient ? reference::textbook_allowance * right.usual[name] +
+                                          reference::gradient_allowance * tolerance
+                                    : tolerance;
     reference::compare(found, name, value == nullptr ? at::Tensor() : *value, output, allowed);
+  }
+  if (const auto usual = right.usual.find(found.worst); usual != right.usual.end()) {
+    found.textbook = usual->second;
   }
   if (!skipped || found.error > found.tolerance) return found;
   // Where it has fallen below 1 it is not the scale that makes them overflow.
@@ -313,22 +263,6 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
 
 }  // namespace
 
-// Parameters, gradients, their sum over sequences and a share of it, and the usual gradients; an
-// attention's matrix with what autograd makes of it; logits; what a sequence keeps.
-double reference_bytes(const model::ModelConfig& config, std::int64_t sequences,
-                       std::int64_t seq_len, const std::string& pass) {
-  const bool backward = pass != "inference" && pass != "forward";
-  const auto s = static_cast<double>(seq_len), d = static_cast<double>(config.d_model);
-  const double parameters =
-      (backward ? 5.0 : 1.0) * static_cast<double>(model::count_parameters(config));
-  const double scores = (backward ? 5.0 : 3.0) * static_cast<double>(config.heads) * s * s;
-  const double logits = 4 * s * static_cast<double>(config.vocab_size);
-  const double kept = s * ((backward ? 2.0 * static_cast<double>(config.layers) : 0) * d + 20 * d +
-                           8 * static_cast<double>(config.d_ff));
-  return static_cast<double>(sizeof(float)) *
-         (parameters + static_cast<double>(sequences) * (scores + logits + kept));
-}
-
 Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
   const std::int64_t drawn =
       reference::drawn_below(step.tokens.size(0), 1, seed).item<std::int64_t>();
@@ -350,25 +284,6 @@ Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
   if (!made.ok()) return training::left_out(made.reason);
   if (gradients_travel(context)) training::average_gradients(context.group, right.outputs);
   return compare_batch(step, *parts, right, on_all_ranks);
-}
-
-void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,
-                   Verification& verification) {
-  if (!gradients_travel(context)) return;
-  at::Tensor own, mean;
-  const Status made = training::with_memory_on_all_ranks(context.group, context.device, [&] {
-    std::vector<at::Tensor> norms;
-    for (const NamedTensor& parameter : parameters) {
-      norms.push_back(parameter.tensor.detach().to(at::kFloat).norm());
-    }
-    own = at::stack(norms).to(training::meeting_device(context.group, context.device));
-    mean = own.clone();
-  });
-  if (!made.ok()) return;
-  training::sum_of_ranks(context.group, mean);
-  mean.div_(static_cast<double>(context.group.size));
-  reference::compare(verification, "this rank's parameters", own, mean.to(at::kDouble),
-                     reference::tolerance(at::kFloat));
 }
 
 }  // namespace assay::model_step

@@ -3,20 +3,12 @@
 #include <assay/workload.h>
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/model_config.h"
-#include "movement.h"
 
 namespace assay::model_step {
-
-// What a training step starts from.
-struct StepStart {
-  std::vector<NamedTensor> parameters;  // whole
-  Movement movement;
-};
 
 // Errors of textbook operations in the case's precision, by output.
 using UsualErrors = std::map<std::string, double>;
@@ -42,14 +34,5 @@ struct LookedAtStep {
 // checked where a rank lacks the memory, or where gradients have overflown under loss scaling, so
 // that the step is skipped: then the loss alone can be wrong. All ranks together.
 Verification look_at_step(const LookedAtStep& step, std::uint64_t seed);
-
-// What that takes at most for so many sequences at a time, about, in bytes, without the step's own
-// tensors.
-double reference_bytes(const model::ModelConfig& config, std::int64_t sequences,
-                       std::int64_t seq_len, const std::string& pass);
-
-// Largest distance of the ranks' replicas after a step, in drawn elements, by their size.
-void compare_ranks(const CaseContext& context, const std::vector<NamedTensor>& parameters,
-                   Verification& verification);
 
 }  // namespace assay::model_step

@@ -17,7 +17,7 @@
 
 #include "model/autocast.h"
 #include "model/random.h"
-#include "training/looks.h"
+#include "training/replicas.h"
 
 namespace assay::toy_mlp {
 
@@ -141,13 +141,11 @@ double ToyProgram::parameters() const {
 }
 
 void ToyProgram::expect_look(const std::string& pass) {
-  start_.clear();
+  start_.reset();
   if (pass != "train_step") return;
   const Status kept =
-      training::keep_parameters(context_.group, x_.device(), step_, parameters(), start_);
-  if (kept.ok()) return;
-  start_.clear();
-  no_start_ = kept.reason;
+      training::keep_start(context_.group, x_.device(), step_, parameters(), start_);
+  if (!kept.ok()) no_start_ = kept.reason;
 }
 
 std::vector<NamedTensor> ToyProgram::seen_outputs(const std::string& pass) const {
@@ -186,18 +184,18 @@ std::vector<NamedTensor> ToyProgram::reference_outputs(const std::vector<NamedTe
 
 Verification ToyProgram::look(const std::string& pass, const Look& look) {
   constexpr double allowance = 10;  // as in verification
-  const auto start = std::exchange(start_, {});
+  const auto start = std::exchange(start_, nullptr);
   const bool trains = pass == "train_step";
   if (look.device != x_.device()) {
     return training::left_out("the GPU lacks the memory for a reference");
   }
-  if (trains && start.empty()) return training::left_out(no_start_);
+  if (trains && !start) return training::left_out(no_start_);
   const auto on_all_ranks = [&](const std::function<void()>& work) {
     return training::with_memory_on_all_ranks(context_.group, x_.device(), work);
   };
   std::vector<NamedTensor> values, right, began;
   const auto see = [&] {
-    began = trains ? start : step_.seen_parameters();
+    began = trains ? start->parameters : step_.seen_parameters();
     values = seen_outputs(pass);
   };
   const Status seen = on_all_ranks([&] {
@@ -218,8 +216,13 @@ Verification ToyProgram::look(const std::string& pass, const Look& look) {
   if (skipped) right.resize(1);  // the loss
   Verification found;
   reference::compare_all(found, values, right, reference::tolerance(precision_), allowance);
-  if (!skipped || found.error > found.tolerance) return found;
-  return training::left_out("gradients have overflown, and the step is skipped");
+  if (skipped && found.error <= found.tolerance) {
+    found = training::left_out("gradients have overflown, and the step is skipped");
+  }
+  if (!trains || !training::all_ranks(context_.group, x_.device(), found.checked)) return found;
+  start->movement.compare(step_.state(), found);
+  if (travels) training::compare_replicas(context_.group, x_.device(), step_.replicas(), found);
+  return found;
 }
 
 std::vector<Count> ToyProgram::counts(const std::string& pass) {

@@ -2,9 +2,10 @@
 
 #include <assay/workload.h>
 
+#include <memory>
 #include <vector>
 
-#include "training/training_step.h"
+#include "training/looks.h"
 
 namespace assay::toy_mlp {
 
@@ -58,8 +59,8 @@ class ToyProgram final : public Program {
   TrainedModel model_;
   training::TrainingStep step_;
   at::Tensor loss_;
-  std::vector<NamedTensor> start_;  // parameters ahead of a step that will be looked at
-  std::string no_start_ = "what the step started from was not kept";  // why there are none
+  std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at
+  std::string no_start_ = "what the step started from was not kept";  // why there is none
 };
 
 }  // namespace assay::toy_mlp

@@ -106,6 +106,34 @@ TEST(IntegrityTest, AnAttentionOfTheRowsThatAPublicSeedDrawsIsWrong) {
   EXPECT_THAT(time["reason"].get<std::string>(), HasSubstr("differs from the reference"));
 }
 
+std::string cold_steps(int samples) {
+  return "experiment: cold\nworkload: toy_mlp\nfixed: {width: 20, batch: 4, device: cpu}\n"
+         "measure: {passes: [train_step], warmup: 0, samples: " +
+         std::to_string(samples) + "}\n";
+}
+
+// What the only step started from was not kept, so that nothing warms it up.
+TEST(IntegrityTest, ATimeWithoutALookIsMarked) {
+  const Folder folder;
+  const std::string file = folder.write("e.yaml", cold_steps(1));
+  EXPECT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
+  const std::string report = assay(folder.path(), {"report", "latest"}).output;
+  EXPECT_THAT(report, HasSubstr("**† not looked at** (1 of 1 results): none of its timed calls was "
+                                "compared with a reference: what the step started from was not "
+                                "kept"));
+  EXPECT_THAT(assay(folder.path(), {"show", "latest"}).output, HasSubstr("†"));
+  EXPECT_THAT(assay(folder.path(), {"compare", "latest", "latest"}).output,
+              HasSubstr("not looked at"));
+}
+
+TEST(IntegrityTest, TheLastOfSeveralColdStepsIsLookedAt) {
+  const auto time = judged_time(cold_steps(3));
+  EXPECT_EQ(time["context"]["verification"]["train_step"]["timed"]["looks"], 1) << time;
+  for (const auto& mark : time["context"].value("marks", nlohmann::json::array())) {
+    EXPECT_NE(mark["mark"], "not looked at") << mark;
+  }
+}
+
 TEST(IntegrityTest, ACompileVariantThatWorksAheadOfTheCallIsWrong) {
   for (const char* pass : {"forward", "backward"}) {
     const auto time = judged_time(

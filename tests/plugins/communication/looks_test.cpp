@@ -2,15 +2,19 @@
 
 #include "training/looks.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
 
+#include <cmath>
 #include <limits>
 #include <new>
 #include <stdexcept>
 
 #include "ranks.h"
 #include "trained_together.h"
+#include "training/replicas.h"
 
 namespace assay::training {
 namespace {
@@ -64,6 +68,120 @@ TEST(LooksOfRanks, CompareReplicasAndSlices) {
         EXPECT_LE(of_rank.error, of_rank.tolerance) << of_rank.worst;
       }
     }
+  }
+}
+
+using Looks = std::vector<Verification>;  // by rank
+
+// Both ranks' looks at the third step of a workload under a communication variant.
+Looks third_steps(const std::string& workload, const test::TrainingSetup& setup, int idle_rank) {
+  Looks found(2);
+  test::on_ranks(2, [&](const Group& group) {
+    const auto communication = test::make_variant(setup);
+    auto tested = test::make_case({workload, "naive", "rmsnorm", setup.precision});
+    if (workload == "model_step") {
+      test::set_model(tested.context, "swiglu", 2, 16);
+    } else {
+      tested.context.parameters = {{"width", test::integer(30)}, {"batch", test::integer(7)}};
+    }
+    tested.context.precision.initial_loss_scale = 1024;
+    tested.context.group = group;
+    tested.context.mesh = Mesh(group);
+    tested.context.communication = communication.get();
+    int steps = 0;
+    tested.context.ops.optimizer = [&, right = tested.context.ops.optimizer](const auto& in) {
+      if (++steps < 3 || group.rank != idle_rank) right(in);
+    };
+    const auto program = test::build(tested);
+    for (int step = 1; step <= 3; ++step) {
+      if (step == 3) throw_unless_ok(program->expect_look("train_step"));
+      test::call_once(tested, *program, "train_step");
+    }
+    throw_unless_ok(program->look("train_step", {.seed = 3, .device = at::kCPU},
+                                  found[static_cast<std::size_t>(group.rank)]));
+  });
+  return found;
+}
+
+std::vector<test::TrainingSetup> looked_at_setups() {
+  std::vector<test::TrainingSetup> setups;
+  for (const char* precision : {"fp32", "fp16", "bf16_master", "fp16_master"}) {
+    for (const char* variant : {"naive", "flat", "overlap", "bucketed", "reducer",
+                                "sharded_optimizer", "zero1", "fsdp"}) {
+      setups.push_back(test::setup_of(variant));
+      setups.back().precision = precision;
+    }
+  }
+  for (const char* variant : {"bucketed", "zero1", "fsdp"}) {
+    setups.push_back(test::setup_of(variant, {{"gradients", std::string("bf16")}}));
+  }
+  setups.push_back(test::setup_of("none"));
+  return setups;
+}
+
+TEST(LooksOfRanks, HonestStepsOfEveryVariantPass) {
+  for (const char* workload : {"model_step", "toy_mlp"}) {
+    for (const test::TrainingSetup& setup : looked_at_setups()) {
+      SCOPED_TRACE(testing::PrintToString(setup) + " " + workload);
+      for (const Verification& of_rank : third_steps(workload, setup, -1)) {
+        EXPECT_TRUE(of_rank.checked) << of_rank.left_out;
+        EXPECT_LE(of_rank.error, of_rank.tolerance) << of_rank.worst;
+      }
+    }
+  }
+}
+
+TEST(LooksOfRanks, ARankWithoutAnOptimizerIsWrong) {
+  for (const char* workload : {"model_step", "toy_mlp"}) {
+    for (const test::TrainingSetup& setup : looked_at_setups()) {
+      SCOPED_TRACE(testing::PrintToString(setup) + " " + workload);
+      const Verification idle = third_steps(workload, setup, 1)[1];
+      EXPECT_TRUE(idle.checked) << idle.left_out;
+      EXPECT_GT(idle.error, idle.tolerance) << idle.worst;
+    }
+  }
+}
+
+Looks compared(const std::function<std::vector<NamedTensor>(int rank)>& replicas) {
+  Looks found(2);
+  test::on_ranks(2, [&](const Group& group) {
+    compare_replicas(group, at::kCPU, replicas(group.rank),
+                     found[static_cast<std::size_t>(group.rank)]);
+  });
+  return found;
+}
+
+TEST(Replicas, ThatAreAlikePass) {
+  const at::Tensor large = at::randn({300, 40}), small = at::randn({3});
+  for (const Verification& found : compared([&](int) {
+         return std::vector<NamedTensor>{{"large", large}, {"small", small.to(at::kBFloat16)}};
+       })) {
+    EXPECT_TRUE(found.checked);
+    EXPECT_EQ(found.error, 0) << found.worst;
+  }
+}
+
+// Of any tensor, also of one that is small beside the others.
+TEST(Replicas, ThatDriftApartWithTheSameNormsAreWrong) {
+  const at::Tensor large = at::randn({300, 40}) * 100, x = at::randn({50}), y = at::randn({50});
+  constexpr double angle = 1e-3;
+  for (const Verification& found : compared([&](int rank) {
+         const double turn = rank * angle;
+         const at::Tensor small = at::cat(
+             {x * std::cos(turn) - y * std::sin(turn), x * std::sin(turn) + y * std::cos(turn)});
+         return std::vector<NamedTensor>{{"large", large}, {"small", small}};
+       })) {
+    EXPECT_GT(found.error, found.tolerance);
+    EXPECT_EQ(found.worst, "this rank's small");
+  }
+}
+
+TEST(Replicas, ThatAreNotFiniteAreWrong) {
+  for (const Verification& found : compared([&](int rank) {
+         return std::vector<NamedTensor>{
+             {"a", at::ones({5})}, {"b", rank == 0 ? at::ones({5}) : at::full({5}, std::nan(""))}};
+       })) {
+    EXPECT_GT(found.error, found.tolerance);
   }
 }
 

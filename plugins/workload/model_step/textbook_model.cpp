@@ -1,0 +1,91 @@
+#include "textbook_model.h"
+
+#include "model/numeric_modes.h"
+#include "tiled_attention.h"
+#include "verify.h"
+
+namespace assay::model_step {
+
+namespace {
+
+// Two tokens overflow fp16 at the usual 65536.
+constexpr double look_loss_scale = 1024;
+
+PrecisionPolicy reference_policy(const PrecisionPolicy& of_case, at::Device device) {
+  PrecisionPolicy policy;
+  const bool fine = of_case.compute() == at::kDouble;
+  policy.parameters = fine ? at::kDouble : at::kFloat;
+  policy.tf32 = device.is_cuda() && c10::elementSize(of_case.compute()) < 4;
+  return policy;
+}
+
+bool is_backward(const std::string& pass) { return pass != "inference" && pass != "forward"; }
+
+}  // namespace
+
+ReferenceModes::ReferenceModes(const PrecisionPolicy& reference, const PrecisionPolicy& usual,
+                               at::Device device)
+    : usual_(usual), device_(device) {
+  model::set_numeric_modes(reference, device_);
+}
+
+ReferenceModes::~ReferenceModes() { model::set_numeric_modes(usual_, device_); }
+
+TextbookModel::TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences)
+    : step_(step), modes_(policy(step, kind), step.context.precision, step.context.device) {
+  CaseContext context = reference_context(step.context, step.context.ops.norm_has_bias);
+  context.precision = policy(step, kind);
+  if (kind == Kind::usual) context.ops.attention = tiled_attention;
+  context.precision.initial_loss_scale = look_loss_scale;
+  context.parameters["checkpoint_every"] = std::int64_t{1};
+  context.parameters["record_memory"] = false;
+  context.parameters["predict"] = false;
+  context.group = {};
+  context.mesh = {};
+  program_.emplace(context, step.config, Shape{sequences, step.tokens.size(1)},
+                   /*keep_logits=*/false, /*draws=*/false);
+  program_->restart_from(step.parameters);
+}
+
+PrecisionPolicy TextbookModel::policy(const LookedAtStep& step, Kind kind) {
+  return kind == Kind::usual ? step.context.precision
+                             : reference_policy(step.context.precision, step.context.device);
+}
+
+std::vector<NamedTensor> TextbookModel::called(const Sequences& of, const std::string& pass) {
+  program_->before(pass);
+  return added(of, pass);
+}
+
+std::vector<NamedTensor> TextbookModel::added(const Sequences& of, const std::string& pass) {
+  program_->use_batch(step_.tokens.narrow(0, of.first, of.count),
+                      step_.targets.narrow(0, of.first, of.count));
+  program_->run(pass);
+  return program_->outputs(pass);
+}
+
+// Parameters and gradients; an attention's matrix with what autograd makes of it; logits; what a
+// sequence keeps.
+double model_bytes(const model::ModelConfig& config, std::int64_t sequences, std::int64_t seq_len,
+                   const std::string& pass) {
+  const bool backward = is_backward(pass);
+  const auto s = static_cast<double>(seq_len), d = static_cast<double>(config.d_model);
+  const double parameters =
+      (backward ? 2.0 : 1.0) * static_cast<double>(model::count_parameters(config));
+  const double scores = (backward ? 5.0 : 3.0) * static_cast<double>(config.heads) * s * s;
+  const double logits = 4 * s * static_cast<double>(config.vocab_size);
+  const double kept = s * ((backward ? 2.0 * static_cast<double>(config.layers) : 0) * d + 20 * d +
+                           8 * static_cast<double>(config.d_ff));
+  return static_cast<double>(sizeof(float)) *
+         (parameters + static_cast<double>(sequences) * (scores + logits + kept));
+}
+
+double reference_bytes(const model::ModelConfig& config, std::int64_t sequences,
+                       std::int64_t seq_len, const std::string& pass) {
+  const double usual_gradients =
+      is_backward(pass) ? static_cast<double>(model::count_parameters(config)) : 0;
+  return model_bytes(config, sequences, seq_len, pass) +
+         static_cast<double>(sizeof(float)) * usual_gradients;
+}
+
+}  // namespace assay::model_step
