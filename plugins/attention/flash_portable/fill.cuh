@@ -70,7 +70,8 @@ struct Split {
 template <class Tile, int rows>
 __device__ __forceinline__ void split_rows(std::uint32_t to, const Rows<float>& from, int head) {
   using TilePiece = Piece<Tile, rows>;
-  constexpr int at_once = least(TilePiece::rounds, 8);  // loads in flight, of 4 registers each
+  // Loads in flight, of 4 registers each.
+  constexpr int at_once = largest_divisor(TilePiece::rounds, least(TilePiece::rounds, 8));
   const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll 1
   for (int done = 0; done < TilePiece::rounds; done += at_once) {
