@@ -32,10 +32,11 @@ inline void require(cudaError_t error, const char* what) {
 // need and limit where such a block does not fit.
 template <class... Parameters>
 void fit(void (*kernel)(Parameters...), int threads, std::size_t dynamic_shared_bytes) {
+  const auto* entry = reinterpret_cast<const void*>(kernel);  // as the host's API takes it
   int device = 0, shared_limit = 0, registers_limit = 0, threads_limit = 0;
   detail::require(cudaGetDevice(&device), "no current device");
   cudaFuncAttributes kernel_needs;
-  detail::require(cudaFuncGetAttributes(&kernel_needs, kernel), "the kernel cannot be loaded");
+  detail::require(cudaFuncGetAttributes(&kernel_needs, entry), "the kernel cannot be loaded");
   for (const auto& [attribute, value] :
        {std::pair(cudaDevAttrMaxSharedMemoryPerBlockOptin, &shared_limit),
         std::pair(cudaDevAttrMaxRegistersPerBlock, &registers_limit),
@@ -55,7 +56,7 @@ void fit(void (*kernel)(Parameters...), int threads, std::size_t dynamic_shared_
     throw detail::beyond("threads a block of this kernel", threads,
                          kernel_needs.maxThreadsPerBlock);
   }
-  detail::require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  detail::require(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(dynamic_shared_bytes)),
                   "the driver refuses the kernel's dynamic shared memory");
 }
