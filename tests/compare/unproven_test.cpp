@@ -25,7 +25,7 @@ Side marked_side(const std::string& ms, const std::string& mark) {
   return {"side", {std::move(*run)}};
 }
 
-Row compared(const Side& a, const Side& b, const std::string& metric = "time") {
+Row compared_row(const Side& a, const Side& b, const std::string& metric = "time") {
   Question question;
   question.metric = metric;
   question.between_runs = 0;
@@ -39,19 +39,20 @@ Row compared(const Side& a, const Side& b, const std::string& metric = "time") {
 
 TEST(UnprovenTimes, AreNeitherFasterNorSlower) {
   for (const char* mark : {"self-timed", "settings"}) {
-    const Row wins = compared(marked_side("2", ""), marked_side("1", mark));
+    const Row wins = compared_row(marked_side("2", ""), marked_side("1", mark));
     EXPECT_EQ(wins.verdict, Verdict::not_compared);
     EXPECT_EQ(wins.reason, std::string("B is marked ") + mark + ": nobody looked");
-    const Row loses = compared(marked_side("1", mark), marked_side("2", ""));
+    const Row loses = compared_row(marked_side("1", mark), marked_side("2", ""));
     EXPECT_EQ(loses.verdict, Verdict::not_compared);
     EXPECT_EQ(loses.reason, std::string("A is marked ") + mark + ": nobody looked");
   }
 }
 
 TEST(UnprovenTimes, LeaveOtherMarksAndOtherFiguresToBeCompared) {
-  EXPECT_EQ(compared(marked_side("2", ""), marked_side("1", "busy")).verdict, Verdict::faster);
-  EXPECT_EQ(compared(marked_side("2", ""), marked_side("1", "self-timed"), "peak_memory").verdict,
-            Verdict::same);
+  EXPECT_EQ(compared_row(marked_side("2", ""), marked_side("1", "busy")).verdict, Verdict::faster);
+  EXPECT_EQ(
+      compared_row(marked_side("2", ""), marked_side("1", "self-timed"), "peak_memory").verdict,
+      Verdict::same);
 }
 
 }  // namespace
