@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "device.h"
-#include "plugins/attention_inputs.h"
+#include "plugins/attention/attention_inputs.h"
 #include "plugins/support.h"
 
 namespace assay {
