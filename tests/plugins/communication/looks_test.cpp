@@ -114,6 +114,7 @@ std::vector<test::TrainingSetup> looked_at_setups() {
   }
   for (const char* variant : {"bucketed", "zero1", "fsdp"}) {
     setups.push_back(test::setup_of(variant, {{"gradients", std::string("bf16")}}));
+    setups.back().precision = "bf16";
   }
   setups.push_back(test::setup_of("none"));
   return setups;
