@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "reading.h"
+#include "shipped_catalogue.h"
 
 namespace assay::config {
 namespace {
@@ -199,7 +200,7 @@ TEST(SuiteGuide, ItsExampleIsReadAndPlanned) {
     Override override;
     override.of_chapter = chapter.changes_on("cpu");
     const auto experiment = read_document(chapter.experiment, chapter.experiment_text, chapter.file,
-                                          test_environment(), override)
+                                          shipped_environment(), override)
                                 .experiment;
     ASSERT_TRUE(experiment) << experiment.error().text();
     EXPECT_TRUE(expand(*experiment)) << chapter.name;

@@ -118,9 +118,9 @@ TEST(IntegrityTest, ATimeWithoutALookIsMarked) {
   const std::string file = folder.write("e.yaml", cold_steps(1));
   EXPECT_EQ(assay(folder.path(), {"run", file}).exit_code, 0);
   const std::string report = assay(folder.path(), {"report", "latest"}).output;
-  EXPECT_THAT(report, HasSubstr("**† not looked at** (1 of 1 results): none of its timed calls was "
-                                "compared with a reference: what the step started from was not "
-                                "kept"));
+  EXPECT_THAT(report, HasSubstr("† not looked at (1 of 1 results: train_step): none of its timed "
+                                "calls was compared with a reference: what the step started from "
+                                "was not kept"));
   EXPECT_THAT(assay(folder.path(), {"show", "latest"}).output, HasSubstr("†"));
   EXPECT_THAT(assay(folder.path(), {"compare", "latest", "latest"}).output,
               HasSubstr("not looked at"));
