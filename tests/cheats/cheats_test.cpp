@@ -1,11 +1,14 @@
 // Every cheat of the table, and its honest twin, in a run of assay. ASSAY_CHEAT_RECORDS names a
 // file for what is said: the page (docs/trust.md) is made of it.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <map>
+#include <string>
 
 #include "records.h"
 #include "table.h"
@@ -43,43 +46,63 @@ bool is_tampering(const Table& table, const Cheat& cheat) {
   return std::ranges::count(table.tampering, cheat.family) > 0;
 }
 
-void expect_as_in_the_table(const Verdict& verdict, const Cheat& cheat, bool wants_time) {
+// What is said of a cheat against the table, "" where it is what the table says.
+std::string objection(const Verdict& verdict, const Cheat& cheat, bool wants_time) {
   const std::string& expected = cheat.says.at(verdict.level);
-  if (expected == unrecorded) return;
+  if (verdict.says == expected || expected == unrecorded) return {};
   // Which of several checks is the first to see it may differ.
   const auto refused = [](const std::string& says) {
     return says == "wrong" || says == "unsupported";
   };
-  if (refused(verdict.says) && refused(expected)) return;
+  if (refused(verdict.says) && refused(expected)) return {};
   // What ends in an error of its own may be found wrong before it does.
-  if (expected == "error" && refused(verdict.says)) return;
+  if (expected == "error" && refused(verdict.says)) return {};
   // Who is honest as long as he believes himself watched may miss it.
-  if (wants_time && expected == kept && refused(verdict.says)) return;
-  if (wants_time && !has_gained(verdict)) return;
-  EXPECT_EQ(verdict.says, expected)
-      << cheat.name << " at " << verdict.level << ": " << verdict.reason << "\nshown "
-      << verdict.shown_s << " s, its twin takes " << verdict.honest_s << " s";
+  if (wants_time && expected == kept && refused(verdict.says)) return {};
+  if (wants_time && !has_gained(verdict)) return {};
+  return fmt::format("{} at {} is said to be '{}', not '{}': {}\nshown {} s, its twin takes {} s",
+                     cheat.name, verdict.level, verdict.says, expected, verdict.reason,
+                     verdict.shown_s, verdict.honest_s);
 }
 
+std::map<std::string, std::string> objections(const Table& table, const Trial& trial) {
+  std::map<std::string, std::string> found;  // by cheat
+  for (const Verdict& verdict : trial.verdicts) {
+    for (const Cheat& cheat : table.cheats) {
+      if (cheat.name != verdict.cheat) continue;
+      std::string text = objection(verdict, cheat, !is_tampering(table, cheat));
+      if (!text.empty()) found[cheat.name] = std::move(text);
+    }
+  }
+  return found;
+}
+
+Trial tried(const Table& table, const std::string& experiment, const std::string& level) {
+  Trial trial = try_cheats(table, experiment, level);
+  EXPECT_EQ(trial.problem, "");
+  for (const auto& [its_case, said] : trial.accusations) {
+    ADD_FAILURE() << "an honest variant at " << level << ", " << its_case << ": " << said;
+  }
+  return trial;
+}
+
+// A cheat is tried again where something else is said than the table has: other programs may have
+// slowed it, or the twin that it is held against.
 void try_all(const std::string& experiment) {
+  constexpr int tries = 3;
   const Table table = read_table();
   for (const auto& [level, settings] : table.levels) {
-    const Trial trial = try_cheats(table, experiment, level);
-    ASSERT_EQ(trial.problem, "");
-    for (const auto& [its_case, said] : trial.accusations) {
-      ADD_FAILURE() << "an honest variant at " << level << ", " << its_case << ": " << said;
+    const Trial trial = tried(table, experiment, level);
+    if (is_recording()) {
+      for (const Verdict& verdict : trial.verdicts) write_record(verdict);
+      continue;
     }
-    for (const Verdict& verdict : trial.verdicts) {
-      if (is_recording()) {
-        write_record(verdict);
-        continue;
-      }
-      for (const Cheat& cheat : table.cheats) {
-        if (cheat.name == verdict.cheat) {
-          expect_as_in_the_table(verdict, cheat, !is_tampering(table, cheat));
-        }
-      }
+    std::map<std::string, std::string> left = objections(table, trial);
+    for (int i = 1; i < tries && !left.empty(); ++i) {
+      const auto again = objections(table, tried(table, experiment, level));
+      std::erase_if(left, [&](const auto& one) { return !again.contains(one.first); });
     }
+    for (const auto& [cheat, text] : left) ADD_FAILURE() << text;
   }
 }
 
