@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 
@@ -29,7 +30,20 @@ std::vector<std::string> experiments_on(const std::string& device) {
 
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
 
-void expect_as_in_the_table(const Verdict& verdict, const Cheat& cheat) {
+// On a busy machine what a cheat puts off may end before anybody looks, or make it honest: it then
+// takes about as long as its twin.
+bool has_gained(const Verdict& verdict) {
+  constexpr double factor = 1.5;  // of the page, which shows no smaller gain
+  const bool plain = verdict.says == nothing || verdict.says == kept;
+  return !plain || factor * verdict.shown_s < verdict.honest_s;
+}
+
+// Who changes the judge's process wants no small time of his own.
+bool is_tampering(const Table& table, const Cheat& cheat) {
+  return std::ranges::count(table.tampering, cheat.family) > 0;
+}
+
+void expect_as_in_the_table(const Verdict& verdict, const Cheat& cheat, bool wants_time) {
   const std::string& expected = cheat.says.at(verdict.level);
   if (expected == unrecorded) return;
   // Which of several checks is the first to see it may differ.
@@ -39,9 +53,9 @@ void expect_as_in_the_table(const Verdict& verdict, const Cheat& cheat) {
   if (refused(verdict.says) && refused(expected)) return;
   // What ends in an error of its own may be found wrong before it does.
   if (expected == "error" && refused(verdict.says)) return;
-  // On a busy machine what a cheat puts off may end before anybody looks: it has gained nothing.
-  const bool gained = verdict.shown_s < verdict.honest_s;
-  if ((verdict.says == nothing || verdict.says == kept) && !gained) return;
+  // Who is honest as long as he believes himself watched may miss it.
+  if (wants_time && expected == kept && refused(verdict.says)) return;
+  if (wants_time && !has_gained(verdict)) return;
   EXPECT_EQ(verdict.says, expected)
       << cheat.name << " at " << verdict.level << ": " << verdict.reason << "\nshown "
       << verdict.shown_s << " s, its twin takes " << verdict.honest_s << " s";
@@ -61,7 +75,9 @@ void try_all(const std::string& experiment) {
         continue;
       }
       for (const Cheat& cheat : table.cheats) {
-        if (cheat.name == verdict.cheat) expect_as_in_the_table(verdict, cheat);
+        if (cheat.name == verdict.cheat) {
+          expect_as_in_the_table(verdict, cheat, !is_tampering(table, cheat));
+        }
       }
     }
   }
