@@ -6,7 +6,6 @@
 #include "problem.h"
 #include "score_products.cuh"
 #include "softmax.cuh"
-#include "threads.cuh"
 #include "tile.cuh"
 #include "value_products.cuh"
 
@@ -46,6 +45,11 @@ struct Turns {
 __device__ inline int4 uniform(int4 value) {
   return {__shfl_sync(~0u, value.x, 0), __shfl_sync(~0u, value.y, 0), __shfl_sync(~0u, value.z, 0),
           __shfl_sync(~0u, value.w, 0)};
+}
+
+// One arrival a warp: each waits for its own part of a product.
+__device__ inline void release(std::uint64_t& empty, const Consumer& me) {
+  if (me.lane == 0) arrive(empty);
 }
 
 // scores [64, keys] = queries [64, head] · keysᵀ [head, keys], in steps of 16 columns of the head.

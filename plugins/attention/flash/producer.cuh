@@ -43,8 +43,8 @@ __device__ inline void refill(Buffer (&buffers)[stages], std::uint64_t (&full)[s
   load_tile<rows, head>(buffers[turn.stage], map, place, full[turn.stage], keep);
 }
 
-template <class Memory>
-__device__ inline void announce(Memory& shared, unsigned count, int4 work) {
+template <class T>
+__device__ inline void announce(Shared<T>& shared, unsigned count, int4 work) {
   const Turn<2> turn(count);
   wait_for_consumers(shared.work_empty[turn.stage], turn.parity ^ 1);
   shared.work[turn.stage] = work;

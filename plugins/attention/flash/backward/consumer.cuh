@@ -145,163 +145,125 @@ __device__ __forceinline__ void write_gradient(const float (&gradient)[T::head /
   }
 }
 
-// A warp's own value, read from its first lane, for uniform registers.
-__device__ inline KeyWork uniform_work(int4 value) {
-  const auto first = [](int number) { return __shfl_sync(~0u, number, 0); };
-  return {first(value.x), first(value.y), first(value.z), first(value.w)};
+// Named barrier of the consumers; 0 is __syncthreads().
+template <class T>
+__device__ inline void meet_consumers() {
+  wait_named(1, T::groups * warpgroup);
 }
 
-// A thread's part of a tile's work. `columns` of the head are its warpgroup's of dQ.
-template <class T, int columns>
-class KeyTile {
- public:
-  using Element = typename T::Element;
-
-  __device__ __forceinline__ KeyTile(const BackwardArguments& arguments, BackwardShared<T>& shared,
-                                     const Consumer& me)
-      : arguments_(arguments), shared_(shared), me_(me) {}
-
-  // The tile number `tile` of this block of threads.
-  __device__ __forceinline__ void compute(const KeyWork& work, unsigned tile) {
-    const Shape& shape = arguments_.shape;
-    const QueryBlocks blocks(shape, work.tile, T::keys, T::rows, work.part,
-                             arguments_.parts.blocks);
-    const Turn<T::key_stages> turn(tile);
-    const int first_row = me_.group * group_rows * block_row_bytes;
-    const std::uint32_t keys = shared_address(shared_.keys[turn.stage]);
-    const std::uint32_t values = shared_address(shared_.values[turn.stage]) + first_row;
-    const BlockRange mine =
-        seeing_blocks(shape, work.tile * T::keys + me_.group * group_rows, group_rows, T::rows);
-#pragma unroll
-    for (int i = 0; i < T::head / 2; ++i) dk_[i] = dv_[i] = 0;
-
-    QueryBlock before = {0, work.batch, 0};
-    bool first = true;
-    wait(shared_.keys_full[turn.stage], turn.parity);
-    blocks.for_each([&](int head_of_group, int block) {
-      const unsigned count = __shfl_sync(~0u, count_++, 0);
-      const Turn<T::stages> now(count);
-      const std::uint32_t queries = shared_address(shared_.queries[now.stage]);
-      const std::uint32_t douts = shared_address(shared_.douts[now.stage]);
-
-      wait(shared_.queries_full[now.stage], now.parity);
-      start_transposed<T>(scores_, keys + first_row, queries);
-      if (first) wait(shared_.values_full[turn.stage], turn.parity);
-      wait(shared_.douts_full[now.stage], now.parity);
-      start_transposed<T>(slopes_, values, douts);
-      wait_for_products<1>();
-      pin(scores_);
-      if (mine.needs_mask(block, T::rows)) hide_scores(work, block);
-      weigh_by_lse(scores_, shape.scale, numbers(shared_.lse[now.stage]));
-      as_operand<Element>(weights_, scores_);
-      start_key_sums<T>(dv_, weights_, douts);
-      // Where there is no block before, what lies there is multiplied in vain.
-      start_sums(count - 1, keys, !first);
-      wait_for_products<2>();
-      pin(slopes_);
-      if constexpr (T::exact_weights) {
-        slope(slopes_, scores_, numbers(shared_.dot[now.stage]));
-      } else {
-        slope<Element>(slopes_, weights_, numbers(shared_.dot[now.stage]));
-      }
-      std::uint32_t packed[T::rows / 16][4];
-      as_operand<Element>(packed, slopes_);
-      start_key_sums<T>(dk_, packed, queries);
-      wait_for_products<1>();
-      pin(dv_);
-      pin(sums_);
-      release(shared_.douts_empty[now.stage], me_);
-      // Whoever has written slopes number n has read those of number n − 2, whose place they take.
-      write_slopes<T>(packed, shared_address(shared_.slopes[now.stage]), me_);
-      show_shared_writes();
-      __syncwarp();
-      release(shared_.slopes_full[now.stage], me_);
-      if (!first) add_sums<T>(sums_, arguments_, before, work.tile, me_);
-      before = {work.head * (shape.heads / shape.kv_heads) + head_of_group, work.batch, block};
-      first = false;
-      wait_for_products<0>();
-      pin(dk_);
-      release(shared_.queries_empty[now.stage], me_);
-    });
-    if (first) {
-      wait(shared_.values_full[turn.stage], turn.parity);
-    } else {
-      start_sums(count_ - 1, keys, true);
-      wait_for_products<0>();
-      pin(sums_);
-      add_sums<T>(sums_, arguments_, before, work.tile, me_);
-    }
-    write_gradients(work, blocks, turn.stage);
-  }
-
- private:
-  // Of a number for each query, where this thread's begin.
-  __device__ __forceinline__ std::uint32_t numbers(const float (&of_rows)[T::rows]) const {
-    return shared_address(of_rows) + me_.column * 4;
-  }
-
-  __device__ __forceinline__ void hide_scores(const KeyWork& work, int block) {
-    const int key = work.tile * T::keys + me_.row, column = block * T::rows + me_.column;
-    hide(scores_, from_column(seeing_queries(arguments_.shape, key), column),
-         from_column(seeing_queries(arguments_.shape, key + 8), column));
-  }
-
-  // The warpgroup's part of dQ from slopes number `count`: by rows its 64 queries and all columns,
-  // else all queries and its block of columns. Slopes that have not been written are not waited
-  // for.
-  __device__ __forceinline__ void start_sums(unsigned count, std::uint32_t keys, bool written) {
-    const std::uint32_t part = me_.group * T::keys * block_row_bytes;
-    const Turn<2> turn(count);
-    if (written) wait(shared_.slopes_full[turn.stage], turn.parity);
-    start_query_sums<T>(sums_,
-                        shared_address(shared_.slopes[turn.stage]) + (T::sums_by_rows ? part : 0),
-                        keys + (T::sums_by_rows ? 0 : part));
-  }
-
-  __device__ __forceinline__ void write_gradients(const KeyWork& work, const QueryBlocks& blocks,
-                                                  int stage) {
-    bool whole = true;
-    if (blocks.total > arguments_.parts.blocks) {
-      const int tile =
-          (work.batch * arguments_.shape.kv_heads + work.head) * arguments_.key_tiles + work.tile;
-      const int parts = (blocks.total + arguments_.parts.blocks - 1) / arguments_.parts.blocks;
-      whole = add_up_keys<T>(dk_, dv_, arguments_.parts, tile, work.part, parts, me_);
-    }
-    // Keys and values have been read by all. 0 is __syncthreads().
-    wait_named(1, T::groups * warpgroup);
-    if (whole) {
-      const Place place = {0, work.tile * T::keys, work.head, work.batch};
-      write_gradient<T>(dv_, 1, arguments_.dv, shared_.values[stage], place, me_);
-      write_gradient<T>(dk_, arguments_.natural_scale, arguments_.dk, shared_.keys[stage], place,
-                        me_);
-      if (me_.lane == 0) wait_for_reads();
-    }
-    release(shared_.values_empty[stage], me_);
-    release(shared_.keys_empty[stage], me_);
-  }
-
-  const BackwardArguments& arguments_;
-  BackwardShared<T>& shared_;
-  const Consumer& me_;
-  unsigned count_ = 0;  // blocks of queries so far
-  float dk_[T::head / 2], dv_[T::head / 2];
-  float scores_[T::rows / 2], slopes_[T::rows / 2];
-  std::uint32_t weights_[T::rows / 16][4];
-  float sums_[columns / 2];
-};
-
+// `columns` of the head are this warpgroup's of dQ.
 template <class T, int columns>
 __device__ void consume_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
+                                 const KeyWork& work, const QueryBlocks& blocks,
                                  const Consumer& me) {
-  KeyTile<T, columns> tile(arguments, shared, me);
-  for (unsigned tiles = 0;; ++tiles) {
-    const Turn<2> announced(tiles);
-    wait(shared.work_full[announced.stage], announced.parity);
-    const KeyWork work = uniform_work(shared.work[announced.stage]);
+  using Element = typename T::Element;
+  const Shape& shape = arguments.shape;
+  const int group_rows_at = me.group * group_rows * block_row_bytes;
+  const std::uint32_t keys = shared_address(shared.keys) + group_rows_at;
+  const std::uint32_t values = shared_address(shared.values) + group_rows_at;
+  // dQ's operands: by rows the warpgroup's 64 queries and all columns, else all queries and its own
+  // block of columns.
+  const std::uint32_t part = me.group * T::keys * block_row_bytes;
+  const std::uint32_t right = shared_address(shared.keys) + (T::sums_by_rows ? 0 : part);
+  const std::uint32_t left_part = T::sums_by_rows ? part : 0;
+
+  const int first_key = work.tile * T::keys + me.group * group_rows;
+  const BlockRange mine = seeing_blocks(shape, first_key, group_rows, T::rows);
+  const int row = work.tile * T::keys + me.row;
+  const QueryRange upper = seeing_queries(shape, row), lower = seeing_queries(shape, row + 8);
+
+  float dk[T::head / 2], dv[T::head / 2];
+#pragma unroll
+  for (int i = 0; i < T::head / 2; ++i) dk[i] = dv[i] = 0;
+  float scores[T::rows / 2], slopes[T::rows / 2];
+  std::uint32_t weights[T::rows / 16][4];
+  float sums[columns / 2];
+  QueryBlock before = {-1, work.batch, 0};
+  unsigned done = 0;
+
+  // Of the slopes number `count`. Where they have not been written the sums are not used.
+  const auto start_sums = [&](unsigned count, bool written = true) {
+    const Turn<2> turn(count);
+    if (written) wait(shared.slopes_full[turn.stage], turn.parity);
+    start_query_sums<T>(sums, shared_address(shared.slopes[turn.stage]) + left_part, right);
+  };
+  const auto end_sums = [&](QueryBlock at) {
+    pin(sums);
+    add_sums<T>(sums, arguments, at, work.tile, me);
+  };
+
+  wait(shared.keys_full, 0);
+  blocks.for_each([&](int head_of_group, int block) {
+    const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const unsigned count = __shfl_sync(~0u, done++, 0);
+    const Turn<2> turn(count);
+    const QueryBlock at = {head, work.batch, block};
+    const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
+    const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
+
+    wait(shared.queries_full[turn.stage], turn.parity);
+    start_transposed<T>(scores, keys, queries);
+    if (count == 0) wait(shared.values_full, 0);
+    wait(shared.douts_full[turn.stage], turn.parity);
+    start_transposed<T>(slopes, values, douts);
+    wait_for_products<1>();
+    pin(scores);
+    if (mine.needs_mask(block, T::rows)) {
+      const int column = block * T::rows + me.column;
+      hide(scores, from_column(upper, column), from_column(lower, column));
+    }
+    weigh_by_lse(scores, shape.scale, shared_address(shared.lse[turn.stage]) + me.column * 4);
+    as_operand<Element>(weights, scores);
+    start_key_sums<T>(dv, weights, douts);
+    // Where there is no block before, what lies there is multiplied in vain.
+    start_sums(count - 1, count > 0);
+    wait_for_products<2>();
+    pin(slopes);
+    const std::uint32_t dot = shared_address(shared.dot[turn.stage]) + me.column * 4;
+    if constexpr (T::exact_weights) {
+      slope(slopes, scores, dot);
+    } else {
+      slope<Element>(slopes, weights, dot);
+    }
+    std::uint32_t packed[T::rows / 16][4];
+    as_operand<Element>(packed, slopes);
+    start_key_sums<T>(dk, packed, queries);
+    write_slopes<T>(packed, shared_address(shared.slopes[turn.stage]), me);
+    show_shared_writes();
+    // Whoever says that slopes number n are there has read those of number n − 1, whose place the
+    // next will take.
+    wait_for_products<1>();
+    pin(dv);
+    pin(sums);
     __syncwarp();
-    release(shared.work_empty[announced.stage], me);
-    if (work.part < 0) break;
-    tile.compute(work, __shfl_sync(~0u, tiles, 0));
+    if (me.lane == 0) {
+      arrive(shared.slopes_full[turn.stage]);
+      arrive(shared.douts_empty[turn.stage]);
+    }
+    if (count > 0) end_sums(before);
+    before = at;
+    wait_for_products<0>();
+    pin(dk);
+    if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
+  });
+  if (done > 0) {
+    start_sums(done - 1);
+    wait_for_products<0>();
+    end_sums(before);
+  }
+
+  bool whole = true;
+  if (blocks.total > arguments.parts.blocks) {
+    const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
+    const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
+    whole = add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
+  }
+  // Keys and values have been read by all.
+  meet_consumers<T>();
+  if (whole) {
+    const Place place = {0, work.tile * T::keys, work.head, work.batch};
+    write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
+    write_gradient<T>(dk, arguments.natural_scale, arguments.dk, shared.keys, place, me);
   }
   if (me.lane == 0) wait_for_stores();
 }

@@ -23,7 +23,7 @@ KeyParts key_parts_of(const Shape& shape, int processors) {
   all *= std::int64_t{shape.batch} * shape.kv_heads;
   const auto share = static_cast<int>((all + processors - 1) / processors);
   // Beginning, ending and adding up a part takes about as long as three blocks.
-  constexpr int least = 8;
+  constexpr int least = 256 / T::rows;
   const int longest = blocks(0);
   const int wanted =
       std::max({least, share + 1 + share / 32, (longest + KeyParts::most - 1) / KeyParts::most});
@@ -44,7 +44,6 @@ struct BackwardWorkspace {
   int query_blocks, key_tiles;
   KeyParts parts;
   std::int64_t rows, sums, partial, turns, finished;
-  static constexpr std::int64_t taken = 4;
 
   BackwardWorkspace(const Shape& shape, bool in_turns)
       : query_blocks((shape.queries + T::rows - 1) / T::rows),
@@ -64,8 +63,7 @@ struct BackwardWorkspace {
     for (int part = 1; part < parts.count; ++part) tiles += parts.tiles_with[part];
     return tiles * shape.kv_heads * shape.batch;
   }
-  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + counters()); }
-  std::int64_t counters() const { return taken + turns + finished; }
+  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + turns + finished); }
 };
 
 // Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together.
@@ -86,8 +84,7 @@ void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
   float* const dot = lse + workspace.rows;
   float* const sums = dot + workspace.rows;
   float* const partial = sums + workspace.sums;
-  auto* const taken = reinterpret_cast<unsigned*>(partial + workspace.partial);
-  unsigned* const turns = taken + workspace.taken;
+  auto* const turns = reinterpret_cast<unsigned*>(partial + workspace.partial);
 
   RowArguments rows;
   rows.out = problem.out;
@@ -101,8 +98,6 @@ void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
   rows.rows = workspace.query_blocks * T::rows;
   rows.summed_head = T::head;
   rows.natural_scale = problem.natural_scale;
-  rows.counters = taken;
-  rows.counter_count = static_cast<int>(workspace.counters());
   prepare_rows(rows, problem.bf16, stream);
 
   const auto map = [&](const Operand& operand, int heads, int length, int box_rows) {
@@ -130,13 +125,13 @@ void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
   arguments.parts = workspace.parts;
   arguments.parts.partial = partial;
   arguments.parts.finished = turns + workspace.turns;
-  arguments.taken = taken;
-  arguments.items = workspace.items(shape);
+  const std::int64_t counters = workspace.turns + workspace.finished;
+  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
   static_assert(backward_shared_bytes<T> <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(backward<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                backward_shared_bytes<T>),
           "the device refuses the kernel's shared memory");
-  const int blocks = std::min(arguments.items, processors_of_device());
+  const int blocks = workspace.items(shape);
   backward<T><<<blocks, T::threads, backward_shared_bytes<T>, stream>>>(arguments);
   require(cudaGetLastError(), "the kernel did not start");
   finish_queries(rows, problem.bf16, stream);

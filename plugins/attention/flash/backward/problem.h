@@ -31,11 +31,9 @@ struct BackwardArguments {
   float* query_sums;
   unsigned* turns;  // [batch, heads, blocks of queries, warps], 0 at the start; ordered sums only
   Shape shape;
-  unsigned* taken;              // items beyond the first of each block of threads, 0 at the start
   int key_tiles, query_blocks;  // of a head
-  int items;
-  int heads_at_once;    // heads of k whose tiles are mixed
-  float natural_scale;  // of the scores
+  int heads_at_once;            // heads of k whose tiles are mixed
+  float natural_scale;          // of the scores
   KeyParts parts;
 };
 
@@ -46,8 +44,6 @@ struct RowArguments {
   float* lse;
   float* dot;
   float* query_sums;
-  unsigned* counters;  // set to 0
-  int counter_count;
   Shape shape;
   int rows;         // of lse, dot and query_sums
   int summed_head;  // columns of query_sums

@@ -24,46 +24,32 @@ __device__ inline void refill_rows(std::byte* tile, float* numbers, std::uint64_
 }
 
 template <class T>
-__device__ void produce_backward(const BackwardArguments& arguments, BackwardShared<T>& shared) {
+__device__ void produce_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
+                                 const KeyWork& work, const QueryBlocks& blocks) {
   const Shape& shape = arguments.shape;
-  const int group = shape.heads / shape.kv_heads;
-  unsigned tiles = 0, count = 0;  // loaded so far: tiles of keys, blocks of queries
-  int number = static_cast<int>(blockIdx.x);
-  for (; number < arguments.items; ++tiles) {
-    const KeyWork work = key_work_at(arguments, number);
-    const QueryBlocks blocks(shape, work.tile, T::keys, T::rows, work.part, arguments.parts.blocks);
-    const Place keys = {0, work.tile * T::keys, work.head, work.batch};
-    announce(shared, tiles, {work.tile, work.head, work.batch, work.part});
-    refill<T::keys, T::head>(shared.keys, shared.keys_full, shared.keys_empty, tiles, arguments.k,
-                             keys, Keep::first_out);
-    bool first = true;
-    const auto load_values = [&] {
-      if (first) {
-        refill<T::keys, T::head>(shared.values, shared.values_full, shared.values_empty, tiles,
-                                 arguments.v, keys, Keep::first_out);
-      }
-      first = false;
-    };
-    blocks.for_each([&](int head_of_group, int block) {
-      const Turn<T::stages> turn(count++);
-      const Place place = {0, block * T::rows, work.head * group + head_of_group, work.batch};
-      const std::int64_t row =
-          ((std::int64_t{place.batch} * shape.heads + place.head) * arguments.query_blocks +
-           block) *
-          T::rows;
-      refill_rows<T>(shared.queries[turn.stage], shared.lse[turn.stage],
-                     shared.queries_full[turn.stage], shared.queries_empty[turn.stage], turn.parity,
-                     arguments.q, place, arguments.lse + row);
-      load_values();  // the first scores need none
-      refill_rows<T>(shared.douts[turn.stage], shared.dot[turn.stage],
-                     shared.douts_full[turn.stage], shared.douts_empty[turn.stage], turn.parity,
-                     arguments.dout, place, arguments.dot + row);
-    });
-    load_values();
-    // Taken as late as the loads allow, so that who is done first takes the next.
-    number = static_cast<int>(gridDim.x + atomicAdd(arguments.taken, 1u));
-  }
-  announce(shared, tiles, {0, 0, 0, -1});
+  const Place keys = {0, work.tile * T::keys, work.head, work.batch};
+  load_tile<T::keys, T::head>(shared.keys, arguments.k, keys, shared.keys_full, Keep::first_out);
+  unsigned count = 0;
+  blocks.for_each([&](int head_of_group, int block) {
+    const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const Turn<T::stages> turn(count);
+    const Place place = {0, block * T::rows, head, work.batch};
+    const std::int64_t row =
+        ((std::int64_t{work.batch} * shape.heads + head) * arguments.query_blocks + block) *
+        T::rows;
+    refill_rows<T>(shared.queries[turn.stage], shared.lse[turn.stage],
+                   shared.queries_full[turn.stage], shared.queries_empty[turn.stage], turn.parity,
+                   arguments.q, place, arguments.lse + row);
+    // The first scores need no values.
+    if (count == 0) {
+      load_tile<T::keys, T::head>(shared.values, arguments.v, keys, shared.values_full,
+                                  Keep::first_out);
+    }
+    refill_rows<T>(shared.douts[turn.stage], shared.dot[turn.stage], shared.douts_full[turn.stage],
+                   shared.douts_empty[turn.stage], turn.parity, arguments.dout, place,
+                   arguments.dot + row);
+    ++count;
+  });
 }
 
 }  // namespace assay::flash

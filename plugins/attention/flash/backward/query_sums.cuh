@@ -64,14 +64,18 @@ __device__ __forceinline__ void add_sums(const float (&sums)[count],
   const auto four = [&](int i) {
     return make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
   };
-  unsigned* turn = nullptr;
-  if (arguments.turns != nullptr) turn = wait_for_turn<T>(arguments, at, key_tile, me);
+  const auto add = [&] {
 #pragma unroll
-  for (int i = 0; i < count / 4; ++i) add_global(to + i * warp * 4, four(i));
-  if (turn != nullptr) {
-    __syncwarp();
-    if (me.lane == 0) move_on(turn);
+    for (int i = 0; i < count / 4; ++i) add_global(to + i * warp * 4, four(i));
+  };
+  if (arguments.turns == nullptr) {
+    add();
+    return;
   }
+  unsigned* const turn = wait_for_turn<T>(arguments, at, key_tile, me);
+  add();
+  __syncwarp();
+  if (me.lane == 0) move_on(turn);
 }
 
 }  // namespace assay::flash

@@ -32,20 +32,15 @@ __device__ float dot_of(uint4 left, uint4 right) {
   return sum;
 }
 
-// `lanes` threads share a row: 8 or 16, a piece each.
+// Blocks of threads are [batch · heads, rows]. `lanes` threads share a row: 8 or 16, a piece each.
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
   const Shape& shape = arguments.shape;
-  const int blocks = static_cast<int>(gridDim.x * gridDim.y);
-  for (int i = (static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x)) * threads + threadIdx.x;
-       i < arguments.counter_count; i += blocks * threads) {
-    arguments.counters[i] = 0;
-  }
-  const int row = static_cast<int>(blockIdx.x) * (threads / lanes) + threadIdx.x / lanes;
+  const int row = static_cast<int>(blockIdx.y) * (threads / lanes) + threadIdx.x / lanes;
   if (row >= arguments.rows) return;  // a whole warp's rows: both are multiples of 4
   const int lane = threadIdx.x % lanes;
-  const int head = static_cast<int>(blockIdx.y) % shape.heads;
-  const int batch = static_cast<int>(blockIdx.y) / shape.heads;
+  const int head = static_cast<int>(blockIdx.x) % shape.heads;
+  const int batch = static_cast<int>(blockIdx.x) / shape.heads;
   const bool inside = row < shape.queries;
 
   float sum = 0;
@@ -60,11 +55,11 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
 #pragma unroll
   for (int other = 1; other < lanes; other *= 2) sum += __shfl_xor_sync(~0u, sum, other);
 
-  const std::int64_t padded = std::int64_t{blockIdx.y} * arguments.rows + row;
+  const std::int64_t padded = std::int64_t{blockIdx.x} * arguments.rows + row;
   if (lane == 0) {
     constexpr float log2_e = 1.44269504088896f;
     const float lse =
-        inside ? arguments.forward_lse[std::int64_t{blockIdx.y} * shape.queries + row] : -INFINITY;
+        inside ? arguments.forward_lse[std::int64_t{blockIdx.x} * shape.queries + row] : -INFINITY;
     arguments.lse[padded] = lse == -INFINITY ? INFINITY : lse * log2_e;
     arguments.dot[padded] = sum;
   }
@@ -78,14 +73,14 @@ template <class Element>
 __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
   const Shape& shape = arguments.shape;
   const int pieces = shape.head / piece;
-  const int number = static_cast<int>(blockIdx.x) * threads + threadIdx.x;
+  const int number = static_cast<int>(blockIdx.y) * threads + threadIdx.x;
   const int column = number % pieces, pair = number / pieces;
   const int row = pair / 8 * 16 + pair % 8;
   if (row >= shape.queries) return;
-  const int head = static_cast<int>(blockIdx.y) % shape.heads;
-  const int batch = static_cast<int>(blockIdx.y) / shape.heads;
+  const int head = static_cast<int>(blockIdx.x) % shape.heads;
+  const int batch = static_cast<int>(blockIdx.x) / shape.heads;
 
-  const std::int64_t group = (std::int64_t{blockIdx.y} * arguments.rows + row / 16 * 16) / 16 *
+  const std::int64_t group = (std::int64_t{blockIdx.x} * arguments.rows + row / 16 * 16) / 16 *
                                  (arguments.summed_head / 8) +
                              column;
   const auto* const fours =
@@ -111,8 +106,8 @@ template <class Element>
 void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
   const auto launch = [&](auto* kernel, int lanes) {
     const int rows_of_block = threads / lanes;
-    const dim3 grid((arguments.rows + rows_of_block - 1) / rows_of_block,
-                    arguments.shape.heads * arguments.shape.batch);
+    const dim3 grid(arguments.shape.heads * arguments.shape.batch,
+                    (arguments.rows + rows_of_block - 1) / rows_of_block);
     kernel<<<grid, threads, 0, stream>>>(arguments);
   };
   arguments.shape.head <= 64 ? launch(prepare<Element, 8>, 8) : launch(prepare<Element, 16>, 16);
@@ -122,7 +117,7 @@ template <class Element>
 void finish_of(const RowArguments& arguments, cudaStream_t stream) {
   const int pairs = (arguments.shape.queries + 15) / 16 * 8;
   const int work = pairs * (arguments.shape.head / piece);
-  const dim3 grid((work + threads - 1) / threads, arguments.shape.heads * arguments.shape.batch);
+  const dim3 grid(arguments.shape.heads * arguments.shape.batch, (work + threads - 1) / threads);
   finish<Element><<<grid, threads, 0, stream>>>(arguments);
 }
 

@@ -16,7 +16,6 @@ struct BackwardTile {
   static constexpr int groups = 2;                  // consumer warpgroups
   static constexpr int keys = groups * group_rows;  // of a tile
   static constexpr int stages = 2;                  // blocks of queries in flight
-  static constexpr int key_stages = 2;              // the next tile's keys and values come early
 
   static constexpr int blocks = blocks_of_head(head);
   static constexpr int key_bytes = tile_bytes(keys, head);
@@ -43,23 +42,20 @@ struct BackwardTile {
 template <class T>
 struct BackwardShared {
   // [keys, head]; on their way out dK and dV.
-  alignas(swizzle_bytes) std::byte keys[T::key_stages][T::key_bytes];
-  alignas(swizzle_bytes) std::byte values[T::key_stages][T::key_bytes];
+  alignas(swizzle_bytes) std::byte keys[T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[T::key_bytes];
   alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
   // Two, so that a warpgroup may write the next while the other still reads the last.
   alignas(swizzle_bytes) std::byte slopes[2][T::slope_bytes];
   alignas(16) float lse[T::stages][T::rows];
   alignas(16) float dot[T::stages][T::rows];
-  // A pair for each buffer: filled by the producer, emptied by every consumer warp. A query's lse
-  // and D come with its q and dO.
-  std::uint64_t keys_full[T::key_stages], keys_empty[T::key_stages];
-  std::uint64_t values_full[T::key_stages], values_empty[T::key_stages];
+  std::uint64_t keys_full, values_full;
+  // Filled by the producer, emptied by every consumer warp. A query's lse and D come with its q and
+  // dO.
   std::uint64_t queries_full[T::stages], queries_empty[T::stages];
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];
-  std::uint64_t work_full[2], work_empty[2];
   std::uint64_t slopes_full[2];  // filled by every consumer warp
-  int4 work[2];
 };
 
 template <class T>
