@@ -66,6 +66,8 @@ void BuiltCase::compose() {
   // memory that is no case's.
   if (world.size > 1 && (startup_ || backend == "nccl")) barrier(world);
   if (world.size > 1) stage_ended("communicator");
+  // A case of one rank on a GPU may be the first to start NCCL itself.
+  if (world.size > 1 || device_->is_cpu()) state_->expect_library_variables();
   memory_floor_.emplace(*device_);
   composition_ = worker::compose(loader_, request_, *device_, mesh);
   state_->expect_numeric_settings();

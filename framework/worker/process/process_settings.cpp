@@ -33,6 +33,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
 #endif
 
 extern char** environ;
@@ -94,6 +95,16 @@ void add_switches(ProcessSettings& settings) {
       fmt::format("{}", static_cast<int>(context.allowBF16ReductionCuBLAS()));
 }
 
+#if ASSAY_WITH_CUDA
+// A GPU that lacks a limit says so, which no later call should find as its own error.
+std::string device_limit(cudaLimit limit) {
+  std::size_t value = 0;
+  if (cudaDeviceGetLimit(&value, limit) == cudaSuccess) return std::to_string(value);
+  static_cast<void>(cudaGetLastError());
+  return "none";
+}
+#endif
+
 void add_libtorch(const c10::Device& device, ProcessSettings& settings) {
   settings["threads of LibTorch"] = std::to_string(at::get_num_threads());
   settings["threads between LibTorch's operators"] = std::to_string(at::get_num_interop_threads());
@@ -109,6 +120,14 @@ void add_libtorch(const c10::Device& device, ProcessSettings& settings) {
       std::to_string(c10::cuda::getCurrentCUDAStream(device.index()).unwrap().id());
   settings["allocator of GPU memory"] =
       fmt::format("{}", fmt::ptr(c10::cuda::CUDACachingAllocator::get()));
+  // Without that of the stack, which the driver itself raises for kernels that need more.
+  const std::pair<const char*, cudaLimit> limits[] = {
+      {"heap of GPU threads", cudaLimitMallocHeapSize},
+      {"buffer of printf on the GPU", cudaLimitPrintfFifoSize},
+      {"L2 cache for persisting lines", cudaLimitPersistingL2CacheSize},
+      {"granularity of the L2 cache", cudaLimitMaxL2FetchGranularity},
+  };
+  for (const auto& [name, limit] : limits) settings[name] = device_limit(limit);
 #else
   static_cast<void>(device);
 #endif
@@ -181,23 +200,21 @@ void add_system(ProcessSettings& settings) {
   settings["locale"] = locale == nullptr ? "" : locale;
 }
 
-// NCCL puts what its configuration file says there as it starts.
-bool is_set_by_a_library(std::string_view name) { return name.starts_with("NCCL_"); }
+constexpr std::string_view prefix_of_variables = "variable ";
 
 void add_environment(ProcessSettings& settings) {
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
+  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+    const std::string_view text = *one;
     const std::string_view name = text.substr(0, text.find('='));
-    if (is_set_by_a_library(name)) continue;
     // Values may be secrets: only whether they differ is told.
-    settings[fmt::format("variable {}", name)] =
+    settings[fmt::format("{}{}", prefix_of_variables, name)] =
         fmt::format("{:x}", std::hash<std::string_view>{}(text));
   }
 }
 
 std::string change_in_words(const std::string& name, const std::string* before,
                             const std::string* after) {
-  const bool is_variable = name.starts_with("variable ");
+  const bool is_variable = name.starts_with(prefix_of_variables);
   if (before == nullptr) return name + " is set";
   if (after == nullptr) return name + " is gone";
   constexpr std::size_t longest = 60;
@@ -214,6 +231,15 @@ ProcessSettings process_settings(const c10::Device& device) {
   add_system(settings);
   add_environment(settings);
   return settings;
+}
+
+ProcessSettings library_variables(const ProcessSettings& settings) {
+  ProcessSettings variables;
+  for (const auto& setting : settings) {
+    if (setting.first.starts_with(fmt::format("{}NCCL_", prefix_of_variables)))
+      variables.insert(setting);
+  }
+  return variables;
 }
 
 ProcessSettings numeric_settings() {

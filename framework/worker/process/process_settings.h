@@ -13,6 +13,10 @@ using ProcessSettings = std::map<std::string, std::string>;
 
 ProcessSettings process_settings(const c10::Device& device);
 
+// Those of them that NCCL sets: it puts what its configuration file says into the environment as it
+// starts.
+ProcessSettings library_variables(const ProcessSettings& settings);
+
 // The settings that set_numeric_modes() (model/numeric_modes.h) makes for each case.
 ProcessSettings numeric_settings();
 

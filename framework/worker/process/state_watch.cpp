@@ -121,10 +121,22 @@ StateWatch::StateWatch(Plan plan)
     : plan_(std::move(plan)),
       threads_(plan_.files),
       before_(thread_times()),
-      settings_(process_settings(plan_.device)) {}
+      settings_(settings_now()) {}
 
 void StateWatch::expect_numeric_settings() {
   for (auto& [name, value] : numeric_settings()) settings_[name] = value;
+}
+
+void StateWatch::expect_library_variables() {
+  libraries_have_started_ = true;
+  settings_.merge(library_variables(process_settings(plan_.device)));
+}
+
+ProcessSettings StateWatch::settings_now() const {
+  ProcessSettings settings = process_settings(plan_.device);
+  if (libraries_have_started_) return settings;
+  for (const auto& [name, value] : library_variables(settings)) settings.erase(name);
+  return settings;
 }
 
 ThreadTimes StateWatch::new_threads() const {
@@ -140,7 +152,7 @@ std::map<std::string, std::string> StateWatch::left_behind() const {
     left["threads"] = fmt::format("{} that {} had started still lived",
                                   counted(started, "thread", "threads"), plan_.made_by);
   }
-  std::string changes = changes_in_words(settings_, process_settings(plan_.device));
+  std::string changes = changes_in_words(settings_, settings_now());
   for (const std::string& file : plan_.files) {
     if (!imports(file, "mallopt")) continue;
     changes +=

@@ -48,6 +48,9 @@ class StateWatch {
 
   // The settings that assay itself makes for the case are as now.
   void expect_numeric_settings();
+  // What libraries put into the environment as they start is there now, and stays. Before that
+  // nobody can tell it from what a plugin sets.
+  void expect_library_variables();
   // Once the case is released.
   std::map<std::string, std::string> left_behind() const;
 
@@ -58,6 +61,7 @@ class StateWatch {
   std::string device_work_after_a_call(double other_streams_s) const;
 
  private:
+  ProcessSettings settings_now() const;
   ThreadTimes new_threads() const;
   std::string working_threads() const;
 
@@ -65,6 +69,7 @@ class StateWatch {
   PluginThreads threads_;
   ThreadTimes before_;
   ProcessSettings settings_;
+  bool libraries_have_started_ = false;
 };
 
 }  // namespace assay::worker

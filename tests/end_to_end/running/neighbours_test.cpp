@@ -71,6 +71,7 @@ TEST(Neighbours, ASettingThatOutlivesItsCaseIsSaidAndMeetsNobodyElse) {
       {"contradiction", "TF32 in matrix products: on by one setting, off by another, was off"},
       {"convolutions", "oneDNN's fp32 in convolutions: bf16"},
       {"environment", "variable NEIGHBOUR is set"},
+      {"nccl_variable", "variable NCCL_ALGO is set"},
       {"priority", "priority: nice 19"},
       {"limit", "limits of the process differs"},
       {"folder", "working folder: /, was"},
