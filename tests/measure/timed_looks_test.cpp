@@ -8,8 +8,12 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <utility>
+
+#include "measure/host_time.h"
 
 namespace assay::worker {
 namespace {
@@ -19,13 +23,21 @@ using ::testing::HasSubstr;
 // y = 2 x, with a fault.
 class Doubling final : public ProgramBoundary {
  public:
-  enum class Fault { none, remembers, overwrites, aliases, leaves_out, works_when_read };
+  enum class Fault {
+    none,
+    remembers,
+    overwrites,
+    aliases,
+    leaves_out,
+    works_when_read,
+    works_a_little_when_read,  // for 50 us of each call
+  };
   explicit Doubling(Fault fault) : fault_(fault) {}
 
   Status before(const std::string&) noexcept override { return {}; }
   Status run(const std::string&) noexcept override {
-    if (fault_ == Fault::works_when_read) {
-      unread_ = true;
+    if (fault_ == Fault::works_when_read || fault_ == Fault::works_a_little_when_read) {
+      ++unread_;
       return {};
     }
     if (fault_ == Fault::remembers && y_.defined()) {
@@ -45,8 +57,11 @@ class Doubling final : public ProgramBoundary {
   Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
   Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
-    if (std::exchange(unread_, false)) {
-      for (int i = 0; i < 200; ++i) y_ = x_ * 2;
+    const int unread = std::exchange(unread_, 0);
+    if (unread > 0) y_ = x_ * 2;
+    const double work_s = fault_ == Fault::works_when_read ? 10e-3 : 50e-6;
+    const double begin_s = measure::host_now_s();
+    while (measure::host_now_s() - begin_s < unread * work_s) {
     }
     if (y_.defined()) tensors = {{"y", y_}};
     return {};
@@ -69,7 +84,7 @@ class Doubling final : public ProgramBoundary {
 
  private:
   Fault fault_;
-  bool unread_ = false;
+  int unread_ = 0;  // calls
   at::Tensor x_ = at::randn({200, 300});
   at::Tensor y_, kept_;
 };
@@ -121,21 +136,59 @@ TEST(TimedLooks, WantTheLastOfSeveralColdReadings) {
   EXPECT_EQ(wanted(4, false), std::vector<bool>(4, false));
 }
 
-Status end_to_end(Fault fault, double sample_s) {
-  Doubling program(fault);
-  InputRenewal renewal(program, "forward", 77, Integrity::fast);
+// So many programs whose calls come in a row; one: its calls come alone, or in a row of its own.
+Status end_to_end(Fault fault, double sample_s, int programs = 1, int in_a_row = 0) {
   const std::string pass = "forward";
-  measure::Call call{[] {}, [&] { throw_unless_ok(program.run(pass)); }};
-  const Status status = agrees_with(sample_s, {call, program, renewal, pass, at::kCPU});
-  EXPECT_TRUE(renewal.unchanged().ok());
+  std::vector<std::unique_ptr<Doubling>> doubling;
+  std::deque<InputRenewal> renewals;
+  std::deque<measure::Call> calls;
+  EndToEnd used = {.row = {}, .in_a_row = in_a_row, .pass = pass, .device = at::kCPU};
+  for (int i = 0; i < programs; ++i) {
+    Doubling& program = *doubling.emplace_back(std::make_unique<Doubling>(fault));
+    InputRenewal& renewal = renewals.emplace_back(program, pass, 77, Integrity::fast);
+    measure::Call& call = calls.emplace_back();
+    call.before = [] {};
+    call.run = [&] { throw_unless_ok(program.run(pass)); };
+    call.in_a_row = [&](int n) {
+      for (int k = 0; k < n; ++k) throw_unless_ok(program.run(pass));
+    };
+    used.row.push_back({call, program, renewal});
+  }
+  const Status status = agrees_with(sample_s, used);
+  for (const InputRenewal& renewal : renewals) EXPECT_TRUE(renewal.unchanged().ok());
   return status;
 }
 
+constexpr double much_s = 10, nothing_s = 1e-9;
+
 TEST(EndToEnd, WorkThatIsDoneWhenOutputsAreReadIsInTheTime) {
-  constexpr double much_s = 10, nothing_s = 1e-9;
   EXPECT_TRUE(end_to_end(Fault::works_when_read, much_s).ok());
   EXPECT_THAT(end_to_end(Fault::works_when_read, nothing_s).reason,
               HasSubstr("until its outputs are read it takes"));
+}
+
+// Each call's is less than what all calls may take beside their samples.
+TEST(EndToEnd, ShortWorkOfManyCallsAddsUp) {
+  for (const auto& [programs, in_a_row] : {std::pair(32, 0), {1, 0}, {1, 32}}) {
+    EXPECT_TRUE(end_to_end(Fault::works_a_little_when_read, much_s, programs, in_a_row).ok());
+    EXPECT_THAT(end_to_end(Fault::works_a_little_when_read, nothing_s, programs, in_a_row).reason,
+                HasSubstr("until its outputs are read it takes"));
+  }
+}
+
+TEST(EndToEnd, RanksAgreeOnWhatTheSlowestHasFound) {
+  Doubling program(Fault::none);
+  InputRenewal renewal(program, "forward", 77, Integrity::fast);
+  const std::string pass = "forward";
+  const measure::Call call{[] {}, [&] { throw_unless_ok(program.run(pass)); }};
+  int met = 0;
+  const EndToEnd used = {.row = {{call, program, renewal}},
+                         .pass = pass,
+                         .device = at::kCPU,
+                         .worst_of_ranks = [](double value) { return value + 3; },
+                         .meet = [&] { ++met; }};
+  EXPECT_FALSE(agrees_with(much_s / 10, used).ok());
+  EXPECT_GE(met, 1);
 }
 
 // x = 2 x in place, for contents that it renews itself; or nothing.

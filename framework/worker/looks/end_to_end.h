@@ -1,25 +1,37 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "measure/clock.h"
 #include "worker/looks/input_renewal.h"
 
 namespace assay::worker {
 
-// A call as whoever uses it sees it: from its begin until its outputs have been read.
+// Calls of a pass as whoever uses them sees them: from the first one's begin until the outputs of
+// all have been read.
 struct EndToEnd {
-  const measure::Call& call;
-  ProgramBoundary& program;
-  InputRenewal& renewal;
+  struct Program {
+    const measure::Call& call;
+    ProgramBoundary& program;
+    InputRenewal& renewal;
+  };
+  std::vector<Program> row;  // whose calls the clock times as one; one program: each call alone
+  int in_a_row = 0;          // calls that the one program makes itself in a reading; 0: it does not
   const std::string& pass;
   at::Device device;
+  // Of several ranks: the largest of their values, and a wait for all of them. Empty for one.
+  std::function<double(double)> worst_of_ranks = {};
+  std::function<void()> meet = {};
 };
 
-// Times a call with new inputs to the end of reading its outputs, less reading them once more.
-// `wrong` where that takes over twice as long as a sample shows, beside what the host needs to
-// launch it, and takes so again for two seconds: work that is done when an output is read is in no
-// sample. Afterwards calls find the inputs as they were built. Throws what the program throws.
+// Times up to 32 calls (8 on a GPU) with new inputs to the end of reading their outputs, less
+// reading them once more: those of a row as one batch, others one after the other. `wrong` where
+// they take over twice as long as so many samples show, beside what the host needs to launch them
+// and a moment that all of them share, and take so again for two seconds: work that is done when an
+// output is read is in no sample. Afterwards calls find the inputs as they were built. All ranks
+// call it together. Throws what the program throws.
 Status agrees_with(double sample_s, const EndToEnd& what);
 
 }  // namespace assay::worker

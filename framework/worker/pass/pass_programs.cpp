@@ -4,6 +4,7 @@
 
 #include "measure/content.h"
 #include "worker/compose/prepared_pass.h"
+#include "worker/process/process_group.h"
 
 namespace assay::worker {
 
@@ -55,6 +56,20 @@ std::vector<measure::Call> PassPrograms::take(std::vector<AnotherProgram> progra
     add(program, taken.renewal, taken.program.composition->tracer.get(), taken.step);
   }
   return {calls_.begin() + first, calls_.end()};
+}
+
+EndToEnd PassPrograms::as_used(bool in_rows, int in_a_row) const {
+  const CaseContext& context = what_.composition.context;
+  EndToEnd used = {.row = {}, .in_a_row = in_a_row, .pass = what_.pass, .device = context.device};
+  for (std::size_t i = 0; i < (in_rows ? calls_.size() : 1); ++i) {
+    used.row.push_back({calls_[i], *called_[i].program, *called_[i].renewal});
+  }
+  if (context.group.size == 1) return used;
+  used.worst_of_ranks = [&context](double value) {
+    return worst_of_ranks(context.group, context.device, value);
+  };
+  used.meet = [&context] { barrier(context.group); };
+  return used;
 }
 
 void PassPrograms::share(std::uint64_t secret) const {

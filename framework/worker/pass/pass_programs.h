@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "measure/clock.h"
+#include "worker/looks/end_to_end.h"
 #include "worker/looks/input_renewal.h"
 #include "worker/pass/pass_measurement.h"
 #include "worker/pass/pass_stopwatch.h"
@@ -25,6 +26,9 @@ class PassPrograms {
 
   // Prepares further programs and returns their calls.
   std::vector<measure::Call> take(std::vector<AnotherProgram> programs);
+  // The calls whose samples must agree with the time until their outputs have been read: of all
+  // programs where they come in rows, or of the first, which may make so many calls in a row.
+  EndToEnd as_used(bool in_rows, int in_a_row) const;
   // Gives each program's renewal a number that all ranks share.
   void share(std::uint64_t secret) const;
 
