@@ -105,12 +105,20 @@ Integrity BuiltCase::integrity() const {
                                                                             : Integrity::fast;
 }
 
-AnotherProgram BuiltCase::build_another() {
+AnotherProgram BuiltCase::build(const wire::CaseRequest& request) {
   AnotherProgram another;
-  another.composition = worker::compose(loader_, request_, *device_, composition_->context.mesh);
+  another.composition = worker::compose(loader_, request, *device_, composition_->context.mesh);
   throw_unless_ok(
       another.composition->workload->build(another.composition->context, another.program));
   return another;
+}
+
+AnotherProgram BuiltCase::build_another() { return build(request_); }
+
+AnotherProgram BuiltCase::build_plain() {
+  wire::CaseRequest plain = request_;
+  plain.parameters.erase("compile");
+  return build(plain);
 }
 
 void BuiltCase::release_program() {

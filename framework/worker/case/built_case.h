@@ -60,6 +60,8 @@ class BuiltCase {
 
   // A program beside the timed one, with its own composition.
   AnotherProgram build_another();
+  // One without the compile variant.
+  AnotherProgram build_plain();
 
   void release_program();
   // In reverse order of building, which returns the memory to the next case and to interleaved
@@ -67,6 +69,7 @@ class BuiltCase {
   void release(store::CaseFacts& facts);
 
  private:
+  AnotherProgram build(const wire::CaseRequest& request);
   std::string tampered() const;
   void look_for_a_leak(store::CaseFacts& facts);
 

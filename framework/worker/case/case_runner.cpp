@@ -144,6 +144,7 @@ class CaseRun {
                       .parameters = request_.parameters,
                       .caches = case_.caches(),
                       .build_another = [this] { return case_.build_another(); },
+                      .build_plain = [this] { return case_.build_plain(); },
                       .renewal = case_.renewal_of(pass),
                       .integrity = case_.integrity(),
                       .secret = case_.secret(),

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <typeindex>
+
 #include "model/differentiable.h"
 #include "model/numeric_modes.h"
 #include "model/textbook_ops.h"
@@ -69,6 +72,17 @@ Options workload_parameters(const store::Parameters& parameters) {
   return own;
 }
 
+// Which code each operation is.
+auto code_of(const Ops& ops) {
+  return std::array{
+      std::type_index(ops.attention.target_type()), std::type_index(ops.norm.target_type()),
+      std::type_index(ops.add_norm.target_type()),  std::type_index(ops.linear.target_type()),
+      std::type_index(ops.qkv.target_type()),       std::type_index(ops.gate_up.target_type()),
+      std::type_index(ops.rope.target_type()),      std::type_index(ops.swiglu.target_type()),
+      std::type_index(ops.gelu.target_type()),      std::type_index(ops.embedding.target_type()),
+      std::type_index(ops.loss.target_type()),      std::type_index(ops.optimizer.target_type())};
+}
+
 std::uint64_t seed_of(const store::Parameters& parameters) {
   return static_cast<std::uint64_t>(store::integer_of(parameters, "measure.seed", 0));
 }
@@ -133,7 +147,9 @@ std::unique_ptr<Composition> compose(PluginLoader& loader, const wire::CaseReque
     throw_unless_ok(composition->precision->wrap(context.ops));
   }
   if (composition->compile) {
+    const auto before = code_of(context.ops);
     throw_unless_ok(composition->compile->select(context.ops, request.pinned));
+    composition->operations_selected = code_of(context.ops) != before;
   }
   model::complete(context.ops);
   return composition;

@@ -31,6 +31,7 @@ struct Composition {
   std::vector<MetricInfo> metrics;     // that the workload declares
   std::vector<std::string> unclocked;  // its passes without a clock
   CaseContext context;
+  bool operations_selected = false;  // by the compile variant
 
   // The declared unit of a count, "" if none is.
   std::string unit_of(const std::string& metric) const {

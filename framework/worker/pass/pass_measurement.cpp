@@ -397,7 +397,12 @@ PassReport measure_pass(const PassToMeasure& what) {
   }
   add_counts(what.pass, what.composition, what.program, report.series);
   if (what.composition.compile) {
-    Status judged = judge_untimed_part(step, what.program, what.pass, what.composition.context);
+    Status judged = judge_untimed_part({.step = step,
+                                        .program = what.program,
+                                        .pass = what.pass,
+                                        .composition = what.composition,
+                                        .bytes = what.bytes,
+                                        .build_plain = what.build_plain});
     if (report.outputs.ok()) report.outputs = std::move(judged);
   }
   return report;

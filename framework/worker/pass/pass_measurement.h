@@ -33,7 +33,8 @@ struct PassToMeasure {
   const store::Parameters& parameters;
   CaseCaches& caches;
   std::function<AnotherProgram()> build_another;
-  InputRenewal& renewal;  // of the program's inputs
+  std::function<AnotherProgram()> build_plain;  // without the compile variant
+  InputRenewal& renewal;                        // of the program's inputs
   Integrity integrity;
   std::uint64_t secret;  // of this case: chosen calls and contents depend on it
   double tolerance;      // largest relative distance of two calls' outputs
