@@ -6,7 +6,7 @@ function(assay_cheating_plugin name)
   target_link_libraries(cheats_${name} PRIVATE assay_worker assay_options)
   assay_use_torch(cheats_${name})
 endfunction()
-set(cheats allocator early_backward judge later memory neighbours process steps values
+set(cheats allocator early_backward incremental judge later memory neighbours process steps values
   second_attention second_known second_later second_neighbours second_steps second_tables
   second_values)
 if(CMAKE_CUDA_COMPILER)
