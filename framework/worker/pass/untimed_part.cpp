@@ -24,7 +24,8 @@ namespace {
 // what the program does there, beside launching it and a copy of what it reads: a replay may need
 // its inputs elsewhere.
 constexpr double steps_factor = 1.1;
-constexpr double launch_on_cpu_s = 20e-6, launch_on_gpu_s = 50e-6;
+constexpr double launch_on_cpu_s = 20e-6;
+constexpr double launch_on_gpu_s = 50e-6;  // also of ranks, whose cores others had in between
 // Operations may be slower than textbook ones for honest reasons.
 constexpr double selected_factor = 1.5;
 constexpr double worth_building_s = 100e-6;
@@ -164,8 +165,9 @@ bool can_judge_operations(const UntimedPart& part) {
 }  // namespace
 
 Status judge_untimed_part(const UntimedPart& part) {
-  const double launch_s =
-      part.composition.context.device.is_cpu() ? launch_on_cpu_s : launch_on_gpu_s;
+  const CaseContext& context = part.composition.context;
+  const bool is_quick = context.device.is_cpu() && context.group.size == 1;
+  const double launch_s = is_quick ? launch_on_cpu_s : launch_on_gpu_s;
   double own_s = 0;
   if (Status judged = judge_step(part, launch_s, own_s); !judged.ok()) return judged;
   if (own_s < worth_building_s || !can_judge_operations(part)) return {};
