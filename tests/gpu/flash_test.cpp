@@ -2,6 +2,7 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
 #include <assay/reference.h>
@@ -29,9 +30,11 @@ struct FlashCase {
 
 void PrintTo(const FlashCase& tested, std::ostream* stream) { *stream << tested.name; }
 
-using Gradients = std::array<at::Tensor, 3>;  // of q, k and v
+// out, lse and the gradients of q, k and v.
+using FlashResults = std::array<at::Tensor, 5>;
+constexpr std::array<const char*, 5> flash_names = {"out", "lse", "dq", "dk", "dv"};
 
-Gradients of_textbook(const AttentionInputs& in, const at::Tensor& dout, at::ScalarType dtype) {
+FlashResults of_textbook(const AttentionInputs& in, const at::Tensor& dout, at::ScalarType dtype) {
   const auto leaf = [&](const at::Tensor& x) { return x.detach().to(dtype).requires_grad_(); };
   const auto q = leaf(in.q), k = leaf(in.k), v = leaf(in.v);
   const auto group = q.size(1) / k.size(1);
@@ -41,14 +44,18 @@ Gradients of_textbook(const AttentionInputs& in, const at::Tensor& dout, at::Sca
   }
   const auto out = at::matmul(at::_safe_softmax(scores, -1), v.repeat_interleave(group, 1));
   const auto made = torch::autograd::grad({out}, {q, k, v}, {dout.to(dtype)});
-  return {made[0], made[1], made[2]};
+  // Of scores in float or wider, as every kernel has it.
+  const auto lse = at::logsumexp(scores.to(at::promote_types(dtype, at::kFloat)), -1);
+  return {out.detach(), lse.detach(), made[0], made[1], made[2]};
 }
 
+// Where a row sees no key, both have −∞.
 double largest_difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
+  const auto wide = a.to(at::kDouble), other = b.to(at::kDouble);
+  return (wide - other).masked_fill(wide == other, 0).abs().max().item<double>();
 }
 
-class FlashBackward : public testing::TestWithParam<FlashCase> {
+class Flash : public testing::TestWithParam<FlashCase> {
  protected:
   void SetUp() override {
     if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
@@ -78,49 +85,59 @@ class FlashBackward : public testing::TestWithParam<FlashCase> {
                                          {{"deterministic", deterministic}});
   }
 
-  Gradients gradients(bool deterministic) {
+  FlashResults results(bool deterministic) {
     const auto attention = plugin(deterministic);
     AttentionOutput output;
     throw_unless_ok(attention->forward_with_lse(in_, output));
     AttentionGradients made;
     throw_unless_ok(attention->backward(in_, output.out, output.lse, dout_, made));
-    return {made.dq, made.dk, made.dv};
+    return {output.out, output.lse, made.dq, made.dk, made.dv};
   }
 
   AttentionInputs in_;
   at::Tensor dout_;
 };
 
-TEST_P(FlashBackward, IsAsExactAsTextbookAttentionTwice) {
+TEST_P(Flash, IsAsExactAsTextbookAttentionTwice) {
   const auto right = of_textbook(in_, dout_, at::kDouble);
   const auto textbook = of_textbook(in_, dout_, GetParam().dtype);
   const auto dtype = GetParam().dtype;
   const double floor = dtype == at::kFloat ? 2e-6 : dtype == at::kHalf ? 3e-4 : 2e-3;
   for (const bool deterministic : {false, true}) {
-    const auto made = gradients(deterministic);
+    const auto made = results(deterministic);
     for (std::size_t i = 0; i < made.size(); ++i) {
       EXPECT_LE(largest_difference(made[i], right[i]),
                 2 * largest_difference(textbook[i], right[i]) + floor)
-          << "gradient of "
-          << "qkv"[i] << (deterministic ? ", deterministic" : "");
+          << flash_names[i] << (deterministic ? ", deterministic" : "");
     }
   }
 }
 
-TEST_P(FlashBackward, RepeatsToTheBitWhereDeterministic) {
-  const auto first = gradients(true);
+TEST_P(Flash, RepeatsToTheBitWhereDeterministic) {
+  const auto first = results(true);
   for (int call = 0; call < 5; ++call) {
-    const auto again = gradients(true);
-    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::equal(first[i], again[i]));
+    const auto again = results(true);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      EXPECT_TRUE(at::equal(first[i], again[i])) << flash_names[i];
+    }
   }
 }
 
-// Beside the conformance suite's small shapes: more tiles than the GPU takes at once, a tile whose
-// queries are shared among blocks of threads, and each compiled head size with a length that
+// Beside the conformance suite's small shapes: more tiles than the GPU takes at once, tiles whose
+// keys, or queries, are shared among blocks of threads, and each compiled tile with a length that
 // divides nothing.
 INSTANTIATE_TEST_SUITE_P(
-    Gpu, FlashBackward,
+    Gpu, Flash,
     testing::Values(FlashCase{"many_tiles", {3, 24, 515, 515, 64}},
+                    FlashCase{"long", {1, 8, 2305, 2305, 64}},
+                    FlashCase{"long_middle", {1, 8, 2201, 2201, 80}},
+                    FlashCase{"long_wider", {1, 8, 2150, 2300, 96}, false},
+                    FlashCase{"long_wide", {1, 8, 2101, 2101, 128}},
+                    FlashCase{"long_windowed", {1, 8, 2500, 2500, 64}, true, 2, 2100},
+                    FlashCase{"few_shared", {1, 1, 2050, 2050, 64}},
+                    FlashCase{"few_shared_full", {1, 1, 1030, 2111, 72}, false},
+                    FlashCase{"short_middle", {2, 16, 700, 700, 80}},
+                    FlashCase{"short_wider", {2, 16, 700, 650, 96}, true, 4},
                     FlashCase{"shared_tiles", {1, 1, 4099, 4099, 128}},
                     FlashCase{"shared_grouped_tiles", {1, 6, 2050, 2050, 80}, true, 2},
                     FlashCase{"shared_full_tiles", {1, 2, 3001, 1999, 96}, false},

@@ -68,8 +68,8 @@ class StateWatch {
   Plan plan_;
   PluginThreads threads_;
   ThreadTimes before_;
-  ProcessSettings settings_;
   bool libraries_have_started_ = false;
+  ProcessSettings settings_;
 };
 
 }  // namespace assay::worker

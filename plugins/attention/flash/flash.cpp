@@ -12,8 +12,8 @@
 #include "attention/parts/kernel_tensors.h"
 
 // The project's FlashAttention for Hopper: Dao 2023, "FlashAttention-2"; Shah et al. 2024,
-// "FlashAttention-3". The kernels are in forward.cuh and backward.cuh; fp32, and heads above 128,
-// are flash_portable's.
+// "FlashAttention-3". The kernels are in forward.cuh and backward.cuh; those of fp32, and the
+// backward of heads above 128, are flash_portable's.
 namespace {
 
 using assay::AttentionGradients;
@@ -47,12 +47,13 @@ assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
 }
 
 // Whether the kernels of wgmma are made for them: products of fp32 are not wgmma's, which cuts
-// operands to TF32, and the sums of wider heads do not fit the registers beside the scores.
-bool has_own_kernels(const AttentionInputs& in) {
-  constexpr std::int64_t largest_head = 128;
+// operands to TF32, and dK and dV of wider heads do not fit the registers beside the scores.
+bool has_own_kernels(const AttentionInputs& in, std::int64_t largest_head) {
   const auto dtype = in.q.scalar_type();
   return (dtype == at::kHalf || dtype == at::kBFloat16) && in.q.size(3) <= largest_head;
 }
+bool has_own_forward(const AttentionInputs& in) { return has_own_kernels(in, 256); }
+bool has_own_backward(const AttentionInputs& in) { return has_own_kernels(in, 128); }
 
 class Flash final : public assay::Attention {
  public:
@@ -73,7 +74,9 @@ class Flash final : public assay::Attention {
       return "it needs a GPU of compute capability 9.0, not " + std::to_string(device->major) +
              "." + std::to_string(device->minor) + "; LibTorch's is flash_libtorch";
     }
-    if (!has_own_kernels(in)) return portable_.refusal(in);
+    if (!has_own_backward(in)) {
+      if (const auto reason = portable_.refusal(in)) return reason;
+    }
     if (in.q.size(3) % 8 != 0) {
       return "the head size " + std::to_string(in.q.size(3)) + " is not a multiple of 8";
     }
@@ -84,7 +87,7 @@ class Flash final : public assay::Attention {
 
   AttentionOutput forward_with_lse(const AttentionInputs& in) override {
     if (const auto reason = unsupported(in)) throw assay::Unsupported(*reason);
-    if (!has_own_kernels(in)) return portable_.forward(in);
+    if (!has_own_forward(in)) return portable_.forward(in);
     OutputToWrite result(in, strides);
     if (!result.has_work) return result.made;
     const KernelInputs kernel(in, strides);
@@ -106,7 +109,7 @@ class Flash final : public assay::Attention {
   AttentionGradients backward(const AttentionInputs& in, const at::Tensor& out,
                               const at::Tensor& lse, const at::Tensor& dout) override {
     if (const auto reason = unsupported(in)) throw assay::Unsupported(*reason);
-    if (!has_own_kernels(in)) return portable_.backward(in, out, lse, dout);
+    if (!has_own_backward(in)) return portable_.backward(in, out, lse, dout);
     GradientsToWrite result(in, strides);
     if (!result.has_work) return result.made;
     const KernelInputs kernel(in, strides);

@@ -110,8 +110,8 @@ int balanced_part(const Shape& shape, int processors) {
   blocks *= std::int64_t{shape.batch} * shape.heads;
   const auto share = static_cast<int>((blocks + processors - 1) / processors);
   // Beginning, ending and adding up a part takes about as long as three blocks.
-  constexpr int least = 8;
-  if (longest <= std::max(share, least)) return 0;
+  constexpr int worth_sharing = 8, least = 3;
+  if (longest <= std::max(share, worth_sharing)) return 0;
   return std::max(least, (share + 1) / 2);
 }
 

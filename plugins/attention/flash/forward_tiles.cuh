@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+
+#include "launch.cuh"
+
+// The compiled tiles of the forward, and which serves a problem. docs/kernels/attention.md, log 4,
+// has what each takes.
+namespace assay::flash {
+
+// Heads that leave multiprocessors idle: a warpgroup on each, and so twice as many.
+template <class Element, int head>
+using Few = Tile<Element, head, /*groups=*/1, /*keys=*/128, /*stages=*/2, /*query_stages=*/1>;
+// Short sequences: with 192 queries more of a tile would lie beyond the diagonal.
+template <class Element, int head>
+using Short = Tile<Element, head, /*groups=*/2, /*keys=*/128, /*stages=*/(head <= 64 ? 4 : 2),
+                   /*query_stages=*/2>;
+// Long ones: exponentials take as long as products, which three warpgroups hide; 96 keys leave
+// registers for it. 128 columns of output do not.
+template <class Element, int head>
+using Long = Tile<Element, head, /*groups=*/3, /*keys=*/96, /*stages=*/(head <= 64 ? 4 : 2),
+                  /*query_stages=*/(head <= 64 ? 2 : 1)>;
+template <class Element>
+using Widest = Tile<Element, 256, /*groups=*/2, /*keys=*/80, /*stages=*/2, /*query_stages=*/1>;
+
+inline bool is_few(const Shape& shape, int processors) {
+  const auto rows = (shape.queries + group_rows - 1) / group_rows;
+  return std::int64_t{rows} * shape.heads * shape.batch <= processors;
+}
+
+inline bool is_long(const Shape& shape) {
+  constexpr int short_keys = 2048;
+  return (shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys) > short_keys;
+}
+
+// Calls `use` with the tile that serves a problem.
+template <class Element>
+auto with_tile(const Shape& shape, const auto& use) {
+  if (shape.head > 128) return use(Widest<Element>());
+  if (is_few(shape, processors_of_device())) {
+    return shape.head <= 64 ? use(Few<Element, 64>()) : use(Few<Element, 128>());
+  }
+  if (shape.head > 96) return use(Short<Element, 128>());
+  if (is_long(shape)) {
+    if (shape.head <= 64) return use(Long<Element, 64>());
+    return shape.head <= 80 ? use(Long<Element, 80>()) : use(Long<Element, 96>());
+  }
+  if (shape.head <= 64) return use(Short<Element, 64>());
+  return shape.head <= 80 ? use(Short<Element, 80>()) : use(Short<Element, 96>());
+}
+
+template <class T>
+int part_of(const Shape& shape) {
+  return balanced_part<T>(shape, processors_of_device());
+}
+
+template <class Element>
+void forward_of(const Problem& problem, cudaStream_t stream) {
+  with_tile<Element>(problem.shape, [&]<class T>(T) {
+    launch_forward<T>(problem, stream, Grid::persistent, part_of<T>(problem.shape));
+  });
+}
+
+// One file a type: forward_bf16.cu and forward_fp16.cu.
+void forward_bf16(const Problem& problem, cudaStream_t stream);
+void forward_fp16(const Problem& problem, cudaStream_t stream);
+
+}  // namespace assay::flash
