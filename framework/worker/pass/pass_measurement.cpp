@@ -311,11 +311,6 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   const double other_streams_s = measure::other_streams_s(context.device);
   refuse_work_after_a_call(what.state.work_after_a_call());
   stopwatch.conclude();
-  if (may_be_judged_end_to_end(what, settings, looks.status())) {
-    looks.note(agrees_with(statistics::median(taken.samples_s) / settings.calls_per_sample,
-                           programs.as_used(clock->makes_rows(), settings.samples_in_reading *
-                                                                     settings.calls_per_sample)));
-  }
   if (what.renewal.renews()) {
     clock->call(clock->last());  // with the inputs as they were built
   } else {
@@ -327,6 +322,12 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
       what.program, context.device, outputs);
   // A single wait may have been long for another reason.
   refuse_work_after_a_call(what.state.device_work_after_a_call(std::min(other_streams_s, again_s)));
+  // Last: calls made here leave a program other outputs than those that a captured call writes.
+  if (may_be_judged_end_to_end(what, settings, looks.status())) {
+    looks.note(agrees_with(statistics::median(taken.samples_s) / settings.calls_per_sample,
+                           programs.as_used(clock->makes_rows(), settings.samples_in_reading *
+                                                                     settings.calls_per_sample)));
+  }
 
   report.look_facts = facts_of_looks(looks, what);
   report.outputs = looks.status();
