@@ -118,7 +118,7 @@ Observed observe(const CallRotation& rotation) {
 // Events and captures cover the current stream and what joins it. Refuses a call that leaves work
 // on another stream. Retries, since other processes may delay noticing the end.
 double checked_enqueue_s(const CallRotation& rotation) {
-  constexpr double noticed_within_s = 50e-6;
+  constexpr double noticed_within_s = 30e-6;
   constexpr int tries = 5;
   Observed observed = observe(rotation);
   double enqueue_s = observed.enqueue_s;

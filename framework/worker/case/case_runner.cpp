@@ -279,6 +279,8 @@ class CaseRun {
     for (auto& [pass, held] : unverified_) {
       Status status = released;
       if (status.ok()) status = verifier_.verify(case_.composition(), pass, Moment::after);
+      // What one pass has captured is not given back while the next is being captured.
+      measure::empty_cache(case_.device());
       report_verification(pass);
       if (!status.ok()) {
         failed_.try_emplace(pass, status);
@@ -288,7 +290,6 @@ class CaseRun {
       for (store::Series& series : held) send(std::move(series));
       held.clear();
     }
-    measure::empty_cache(case_.device());
   }
 
   void report_verification(const std::string& pass) {
