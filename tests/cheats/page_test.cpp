@@ -52,16 +52,22 @@ std::vector<std::string> with_verdicts(const std::vector<std::string>& lines,
                                        const std::map<std::string, std::string>& recorded) {
   std::vector<std::string> made;
   bool is_open = false, has_reason = false;
+  std::map<std::string, std::string> missing = recorded;
   for (std::string line : lines) {
     if (line == fmt::format("    open: {}", no_reason)) continue;
     for (const std::string level : {"fast", "full"}) {
       const std::string key = "    " + level + ": ";
       if (!line.starts_with(key)) continue;
       if (recorded.contains(level)) line = key + recorded.at(level);
-      is_open = is_open || line == key + nothing;
+      missing.erase(level);
     }
+    is_open = is_open || line.ends_with(fmt::format(": {}", nothing));
     has_reason = has_reason || line.starts_with("    open: ");
     made.push_back(line);
+  }
+  for (const auto& [level, says] : missing) {
+    made.push_back(fmt::format("    {}: {}", level, says));
+    is_open = is_open || says == nothing;
   }
   if (is_open && !has_reason) made.push_back(fmt::format("    open: {}", no_reason));
   return made;
