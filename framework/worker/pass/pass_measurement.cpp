@@ -68,10 +68,6 @@ std::function<void()> alignment_on_device(const CaseContext& context) {
   };
 }
 
-double among_ranks(const CaseContext& context, double value) {
-  return context.group.size == 1 ? value : worst_of_ranks(context.group, context.device, value);
-}
-
 std::function<double(double)> worst_among(const CaseContext& context) {
   if (context.group.size == 1) return {};
   return [&](double value) { return worst_of_ranks(context.group, context.device, value); };
@@ -254,7 +250,7 @@ bool may_be_judged_end_to_end(const PassToMeasure& what, const timing::SamplingS
   const CaseContext& context = what.composition.context;
   if (context.group.size > 1 && !context.device.is_cpu()) return false;
   if (settings.warmup == 0 || !what.renewal.renews()) return false;
-  return among_ranks(context, looks.ok() ? 0 : 1) == 0;
+  return worst_of_ranks(context.group, context.device, looks.ok() ? 0 : 1) == 0;
 }
 
 // What goes on once a call has ended is not in its time.

@@ -42,7 +42,7 @@ constexpr int patient_tries = 12;
 constexpr double patient_s = 2, most_s = 20;
 
 double worst(const CaseContext& context, double seconds) {
-  return context.group.size == 1 ? seconds : worst_of_ranks(context.group, context.device, seconds);
+  return worst_of_ranks(context.group, context.device, seconds);
 }
 
 // Without the time for which this thread had no core, up to a share: more would also be what it has
