@@ -1,16 +1,22 @@
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
 #include <assay/reference.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <array>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "device.h"
 #include "plugins/attention/attention_inputs.h"
@@ -115,12 +121,47 @@ TEST_P(Flash, IsAsExactAsTextbookAttentionTwice) {
 
 TEST_P(Flash, RepeatsToTheBitWhereDeterministic) {
   const auto first = results(true);
-  for (int call = 0; call < 5; ++call) {
+  for (int call = 0; call < 100; ++call) {
     const auto again = results(true);
     for (std::size_t i = 0; i < first.size(); ++i) {
       EXPECT_TRUE(at::equal(first[i], again[i])) << flash_names[i];
     }
   }
+}
+
+// Mangled names of the kernels that `work` launches; it has been done once before.
+std::vector<std::string> kernels_of(const std::function<void()>& work) {
+  at::cuda::CUDAGraph graph(/*keep_graph=*/true);
+  {
+    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+    graph.capture_begin();
+    work();
+    graph.capture_end();
+  }
+  std::size_t count = 0;
+  EXPECT_EQ(cudaGraphGetNodes(graph.raw_cuda_graph(), nullptr, &count), cudaSuccess);
+  std::vector<cudaGraphNode_t> nodes(count);
+  EXPECT_EQ(cudaGraphGetNodes(graph.raw_cuda_graph(), nodes.data(), &count), cudaSuccess);
+  std::vector<std::string> names;
+  for (const cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type;
+    EXPECT_EQ(cudaGraphNodeGetType(node, &type), cudaSuccess);
+    if (type != cudaGraphNodeTypeKernel) continue;
+    cudaKernelNodeParams kernel;
+    const char* name = nullptr;
+    EXPECT_EQ(cudaGraphKernelNodeGetParams(node, &kernel), cudaSuccess);
+    EXPECT_EQ(cudaFuncGetName(&name, kernel.func), cudaSuccess);
+    names.emplace_back(name == nullptr ? "" : name);
+  }
+  return names;
+}
+
+// Nothing falls back to a library's kernel.
+TEST_P(Flash, LaunchesNoKernelButTheProjects) {
+  static_cast<void>(results(false));
+  const auto names = kernels_of([&] { static_cast<void>(results(false)); });
+  EXPECT_GE(names.size(), 3u);  // a forward, and a backward with what prepares it
+  for (const std::string& name : names) EXPECT_TRUE(name.starts_with("_ZN5assay")) << name;
 }
 
 // Beside the conformance suite's small shapes: more tiles than the GPU takes at once, tiles whose
