@@ -1,9 +1,9 @@
 #include "worker/looks/output_check.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/randint.h>
-#include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,15 +30,22 @@ std::int64_t offset_of(std::int64_t index, const at::Tensor& tensor) {
   return offset;
 }
 
-// The same elements for every tensor of a size, whatever its layout. Copies nothing large.
-at::Tensor sampled_elements(const at::Tensor& tensor) {
-  if (tensor.numel() <= most_elements) return tensor.reshape({-1});
+// The same elements for every tensor of a size, whatever its layout: their offsets in its memory.
+at::Tensor places_in(const at::Tensor& tensor) {
   const auto options = at::TensorOptions().dtype(at::kLong);
   auto places = at::randint(
       0, tensor.numel(), {most_elements},
       model::seeded_generator(at::kCPU, static_cast<std::uint64_t>(tensor.numel())), options);
   auto* place = places.mutable_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < most_elements; ++i) place[i] = offset_of(place[i], tensor);
+  return places;
+}
+
+// Copies nothing large.
+at::Tensor sampled_elements(const at::Tensor& tensor, SampledPlaces& known) {
+  if (tensor.numel() <= most_elements) return tensor.reshape({-1});
+  at::Tensor& places = known[{tensor.sizes().vec(), tensor.strides().vec()}];
+  if (!places.defined()) places = places_in(tensor);
   const auto memory = tensor.as_strided({offset_of(tensor.numel() - 1, tensor) + 1}, {1});
   return memory.index_select(0, places.to(tensor.device()));
 }
@@ -49,13 +56,11 @@ std::vector<double> in_host_memory(const at::Tensor& tensor) {
   return {begin, begin + values.numel()};
 }
 
-OutputSummary summary_of(const NamedTensor& output) {
-  const at::Tensor tensor = output.tensor.detach();
+OutputSummary without_values(const NamedTensor& output) {
   OutputSummary summary;
   summary.name = output.name;
-  summary.sizes = tensor.sizes().vec();
-  summary.bytes = static_cast<std::int64_t>(tensor.nbytes());
-  summary.elements = in_host_memory(sampled_elements(tensor));
+  summary.sizes = output.tensor.sizes().vec();
+  summary.bytes = static_cast<std::int64_t>(output.tensor.nbytes());
   return summary;
 }
 
@@ -95,25 +100,35 @@ std::string not_allowed(const std::string& output, double norm, const std::strin
   return gradient && pass == "train_step" ? "" : "holds infinity";
 }
 
-std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std::string& pass) {
+std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std::string& pass,
+                                             SampledPlaces& known) {
   const at::NoGradGuard no_grad;
   std::vector<NamedTensor> outputs;
   throw_unless_ok(program.outputs(pass, outputs));
   std::vector<OutputSummary> summaries;
-  std::vector<at::Tensor> norms;
+  std::vector<at::Tensor> numbers;  // of each output its norm, then its elements
   for (const NamedTensor& output : outputs) {
     if (!output.tensor.defined()) {
       throw PluginFailure({Outcome::wrong, output.name + " is an undefined tensor"});
     }
     model::require_plain(output);
-    summaries.push_back(summary_of(output));
-    const bool real = at::isFloatingType(output.tensor.scalar_type());
-    norms.push_back(real ? norm_of(output.tensor.detach())
-                         : output.tensor.new_zeros({}, at::kDouble));
+    summaries.push_back(without_values(output));
+    const at::Tensor tensor = output.tensor.detach();
+    const bool real = at::isFloatingType(tensor.scalar_type());
+    const auto norm = real ? norm_of(tensor) : tensor.new_zeros({}, at::kDouble);
+    numbers.push_back(norm.view({1}));
+    numbers.push_back(sampled_elements(tensor, known).to(at::kDouble));
   }
-  if (norms.empty()) return summaries;
-  const auto values = in_host_memory(at::stack(norms));
-  for (std::size_t i = 0; i < values.size(); ++i) summaries[i].norm = values[i];
+  if (numbers.empty()) return summaries;
+  // Each transfer of its own would wait for the device: a model has hundreds of gradients.
+  const auto values = in_host_memory(at::cat(numbers));
+  auto next = values.begin();
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    summaries[i].norm = *next++;
+    const auto end = next + numbers[2 * i + 1].numel();
+    summaries[i].elements.assign(next, end);
+    next = end;
+  }
   return summaries;
 }
 
@@ -124,7 +139,7 @@ OutputCheck::OutputCheck(std::string pass, const PrecisionPolicy& precision, dou
       tolerance_(tolerance) {}
 
 void OutputCheck::look(ProgramBoundary& program) {
-  last_ = summarise_outputs(program, pass_);
+  last_ = summarise_outputs(program, pass_, places_);
   ++looks_;
   for (const OutputSummary& output : last_) {
     const std::string held = not_allowed(output.name, output.norm, pass_, loss_scaling_);

@@ -2,7 +2,9 @@
 
 #include <assay/workload.h>
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/records/case_facts.h"
@@ -19,6 +21,10 @@ struct OutputSummary {
   std::vector<double> elements;
 };
 
+// By sizes and strides, offsets in host memory of the elements that a summary has.
+using SampledPlaces =
+    std::map<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>, at::Tensor>;
+
 // "holds NaN", "holds infinity"; "" where the tensor of that name may hold what its norm shows.
 // Gradients overflow under loss scaling until the scale has adapted, and those of a training step
 // may be of any size: its loss shows the damage.
@@ -29,7 +35,8 @@ std::string not_allowed(const std::string& output, double norm, const std::strin
 at::Tensor norm_of(const at::Tensor& tensor);
 
 // Throws PluginFailure where the program throws. Waits for the device.
-std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std::string& pass);
+std::vector<OutputSummary> summarise_outputs(ProgramBoundary& program, const std::string& pass,
+                                             SampledPlaces& known);
 
 // Compares the outputs of a timed program's calls. All calls start from the same inputs, so they
 // must leave the same outputs within a tolerance; only "train_step" may move its state on. No call
@@ -58,6 +65,7 @@ class OutputCheck {
   double tolerance_;
   std::vector<OutputSummary> first_;
   std::vector<OutputSummary> last_;
+  SampledPlaces places_;
   int looks_ = 0;
   double change_ = 0;  // largest so far
   Status status_;
