@@ -21,6 +21,7 @@
 
 #include "measure/call_rotation.h"
 #include "measure/captured.h"
+#include "measure/core_wait.h"
 #include "measure/event_timer.h"
 #include "measure/host_time.h"
 
@@ -109,9 +110,11 @@ Observed observe(const CallRotation& rotation) {
   call.run();
   observed.enqueue_s = host_now_s() - begin_s;
   c10::cuda::getCurrentCUDAStream().synchronize();
-  const double finished_s = host_now_s();
+  const double waited_s = waited_for_a_core_s(), finished_s = host_now_s();
   c10::cuda::device_synchronize();
-  observed.outlived_s = rotation.worst_of_ranks(host_now_s() - finished_s);
+  const double passed_s = host_now_s() - finished_s;
+  observed.outlived_s =
+      rotation.worst_of_ranks(on_a_core_s(passed_s, waited_for_a_core_s() - waited_s));
   return observed;
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <functional>
 #include <typeindex>
+#include <utility>
 
 #include "model/differentiable.h"
 #include "model/numeric_modes.h"
@@ -72,15 +74,20 @@ Options workload_parameters(const store::Parameters& parameters) {
   return own;
 }
 
+// All functions of a signature are of one type, and told apart by their address.
+template <class R, class... Parameters>
+auto code_of(const std::function<R(Parameters...)>& operation) {
+  const auto* function = operation.template target<R (*)(Parameters...)>();
+  return std::pair(std::type_index(operation.target_type()),
+                   function == nullptr ? nullptr : reinterpret_cast<const void*>(*function));
+}
+
 // Which code each operation is.
 auto code_of(const Ops& ops) {
-  return std::array{
-      std::type_index(ops.attention.target_type()), std::type_index(ops.norm.target_type()),
-      std::type_index(ops.add_norm.target_type()),  std::type_index(ops.linear.target_type()),
-      std::type_index(ops.qkv.target_type()),       std::type_index(ops.gate_up.target_type()),
-      std::type_index(ops.rope.target_type()),      std::type_index(ops.swiglu.target_type()),
-      std::type_index(ops.gelu.target_type()),      std::type_index(ops.embedding.target_type()),
-      std::type_index(ops.loss.target_type()),      std::type_index(ops.optimizer.target_type())};
+  return std::array{code_of(ops.attention), code_of(ops.norm),   code_of(ops.add_norm),
+                    code_of(ops.linear),    code_of(ops.qkv),    code_of(ops.gate_up),
+                    code_of(ops.rope),      code_of(ops.swiglu), code_of(ops.gelu),
+                    code_of(ops.embedding), code_of(ops.loss),   code_of(ops.optimizer)};
 }
 
 std::uint64_t seed_of(const store::Parameters& parameters) {

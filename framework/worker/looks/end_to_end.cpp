@@ -20,9 +20,6 @@ constexpr int at_least = 5;
 constexpr int readings = 5;  // one that is disturbed would hide what the first has waited for
 constexpr double patience_s = 2;
 constexpr double factor = 2;
-// How much of a call its thread may spend waiting for a core: more than that would also be what it
-// has left to another thread of the same core.
-constexpr double most_waiting = 0.5;
 // Threads wake on a CPU; waiting for a GPU and fetching from it vary. All calls share it: a moment
 // that each of them had would be longer than a short call.
 constexpr double allowance_s = 100e-6;
@@ -92,8 +89,7 @@ Timed time_once(const EndToEnd& what, std::span<const EndToEnd::Program> row) {
   read_outputs(what, row);
   measure::synchronize(what.device);
   const double passed_s = measure::host_now_s() - begin_s;
-  const double calls_s =
-      passed_s - std::min(measure::waited_for_a_core_s() - waited_s, most_waiting * passed_s);
+  const double calls_s = measure::on_a_core_s(passed_s, measure::waited_for_a_core_s() - waited_s);
   return {.calls = std::max(what.in_a_row, static_cast<int>(row.size())),
           .launch_s = launched_s - begin_s,
           .calls_s = calls_s - reading_s(what, row)};

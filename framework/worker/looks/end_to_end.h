@@ -26,13 +26,13 @@ struct EndToEnd {
   std::function<void()> meet = {};
 };
 
-// Times up to 32 calls (8 on a GPU) with new inputs to the end of reading their outputs, less
-// reading them once more: those of a row as one batch, others one after the other. `wrong` where
-// they take over twice as long as so many samples show, beside what the host needs to launch them,
-// 10 µs each for the GPU to begin, and a moment that all of them share, and take so again for two
-// seconds: work that is done when an output is read, or on another stream, is in no sample.
-// Afterwards calls find the inputs as they were built. All ranks call it together. Throws what the
-// program throws.
+// Times calls with new inputs to the end of reading their outputs, less reading them once more: up
+// to 32 of a row as one batch, or those that the one program makes in a row; else up to 32, on a
+// GPU 8, one after the other. `wrong` where they take over twice as long as so many samples show,
+// beside what the host needs to launch them, 10 µs each for the GPU to begin, and a moment that all
+// of them share, and take so again for two seconds: work that is done when an output is read, or on
+// another stream, is in no sample. Afterwards calls find the inputs as they were built. All ranks
+// call it together. Throws what the program throws.
 Status agrees_with(double sample_s, const EndToEnd& what);
 
 }  // namespace assay::worker

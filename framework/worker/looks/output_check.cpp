@@ -47,7 +47,7 @@ at::Tensor sampled_elements(const at::Tensor& tensor, SampledPlaces& known) {
   at::Tensor& places = known[{tensor.sizes().vec(), tensor.strides().vec()}];
   if (!places.defined()) places = places_in(tensor);
   const auto memory = tensor.as_strided({offset_of(tensor.numel() - 1, tensor) + 1}, {1});
-  return memory.index_select(0, places.to(tensor.device()));
+  return memory.index_select(0, places.to(tensor.device(), /*non_blocking=*/true));
 }
 
 std::vector<double> in_host_memory(const at::Tensor& tensor) {

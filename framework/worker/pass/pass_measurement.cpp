@@ -23,38 +23,13 @@
 #include "worker/pass/pass_phases.h"
 #include "worker/pass/pass_programs.h"
 #include "worker/pass/pass_stopwatch.h"
+#include "worker/pass/sampling_settings.h"
 #include "worker/pass/untimed_part.h"
 #include "worker/process/process_group.h"
 
 namespace assay::worker {
 
 namespace {
-
-int integer_setting(const store::Parameters& parameters, const char* name) {
-  return static_cast<int>(std::get<std::int64_t>(parameters.at(name)));
-}
-
-// A number without a fraction is stored as an integer.
-double real_setting(const store::Parameters& parameters, const char* name) {
-  const Value& value = parameters.at(name);
-  const auto* integer = std::get_if<std::int64_t>(&value);
-  return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
-}
-
-timing::SamplingSettings sampling_settings(const store::Parameters& parameters,
-                                           const measure::Clock& clock) {
-  timing::SamplingSettings settings;
-  settings.warmup = integer_setting(parameters, "measure.warmup");
-  settings.samples = integer_setting(parameters, "measure.samples");
-  settings.calls_per_sample = integer_setting(parameters, "measure.calls_per_sample");
-  settings.target = real_setting(parameters, "measure.target");
-  settings.min_samples = integer_setting(parameters, "measure.min_samples");
-  settings.max_samples = integer_setting(parameters, "measure.max_samples");
-  settings.max_time_s = real_setting(parameters, "measure.max_time");
-  settings.resolution_s = clock.resolution_s();
-  settings.shortest_reading_s = clock.shortest_reading_s();
-  return settings;
-}
 
 // Ranks that arrive at a collective at different times would be timed by the last one's arrival. An
 // all-reduce ahead of the first event, on the device itself, lets them begin within its own width.
@@ -393,7 +368,9 @@ PassReport measure_pass(const PassToMeasure& what) {
     });
   }
   add_counts(what.pass, what.composition, what.program, report.series);
-  if (what.composition.compile) {
+  // Ranks do so together, also those that have found nothing wrong.
+  if (what.composition.compile &&
+      (report.outputs.ok() || what.composition.context.group.size > 1)) {
     Status judged = judge_untimed_part({.step = step,
                                         .program = what.program,
                                         .pass = what.pass,

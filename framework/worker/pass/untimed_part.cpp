@@ -45,17 +45,10 @@ double worst(const CaseContext& context, double seconds) {
   return worst_of_ranks(context.group, context.device, seconds);
 }
 
-// Without the time for which this thread had no core, up to a share: more would also be what it has
-// left to another thread of the same core.
 double on_a_core_s(const CaseContext& context, const std::function<void()>& work) {
-  constexpr double most_waiting = 0.5;
-  double no_core_s = 0;
-  const double passed_s = waited_s(context.device, [&] {
-    const double begin_s = measure::waited_for_a_core_s();
-    work();
-    no_core_s = measure::waited_for_a_core_s() - begin_s;
-  });
-  return passed_s - std::min(no_core_s, most_waiting * passed_s);
+  const double begin_s = measure::waited_for_a_core_s();
+  const double passed_s = waited_s(context.device, work);
+  return measure::on_a_core_s(passed_s, measure::waited_for_a_core_s() - begin_s);
 }
 
 using Work = std::function<Status()>;
@@ -76,23 +69,24 @@ Turns take_turns(const CaseContext& context, const Work& one, const Work& other,
   const auto is_patient = [&](int tries) {
     return spent_s < patient_s || (tries <= patient_tries && spent_s < most_s);
   };
+  Status first, second;
+  const auto time_one = [&] {
+    shortest.one_s = std::min(shortest.one_s, on_a_core_s(context, [&] { first = one(); }));
+  };
   for (int tries = 1; is_patient(tries); ++tries) {
-    Status status;
-    const auto time_one = [&] {
-      Status done;
-      shortest.one_s = std::min(shortest.one_s, on_a_core_s(context, [&] { done = one(); }));
-      throw_unless_ok(std::move(done));
-    };
     // Whoever comes first behind the ranks' agreement finds colder caches.
     if (tries % 2 == 1) time_one();
-    shortest.other_s = std::min(shortest.other_s, on_a_core_s(context, [&] { status = other(); }));
+    shortest.other_s = std::min(shortest.other_s, on_a_core_s(context, [&] { second = other(); }));
     if (tries % 2 == 0) time_one();
-    if (worst(context, status.outcome == Outcome::oom ? 1 : 0) > 0) return Turns::lack_of_memory;
-    throw_unless_ok(std::move(status));
+    const bool lacks_memory = first.outcome == Outcome::oom || second.outcome == Outcome::oom;
+    if (worst(context, lacks_memory ? 1 : 0) > 0) return Turns::lack_of_memory;
+    throw_unless_ok(first);
+    throw_unless_ok(second);
     spent_s = worst(context, measure::host_now_s() - begin_s);
     if (has_tried_enough(tries, spent_s) && agree()) return Turns::agreement;
   }
-  return Turns::none;
+  // A single try may have taken all of the time.
+  return agree() ? Turns::agreement : Turns::none;
 }
 
 // Of the inputs that are read ahead of a call, into memory that is there; 0 where that lacks.
@@ -154,8 +148,7 @@ Status judge_operations(const UntimedPart& part, double launch_s) {
                       human_duration(shortest.one_s), human_duration(shortest.other_s))};
 }
 
-// Ranks would have to agree on whether there is memory for another program, with what its calls
-// allocate.
+// Ranks would have to agree on whether there is memory for another program.
 bool can_judge_operations(const UntimedPart& part) {
   const CaseContext& context = part.composition.context;
   if (!part.composition.operations_selected || context.group.size > 1) return false;

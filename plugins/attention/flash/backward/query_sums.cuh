@@ -42,7 +42,8 @@ __device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock 
 }
 
 // Tiles of keys add to a block of queries in turns, the last keys first: of two tiles that begin
-// together under a causal mask the one with the later keys reaches a block first.
+// together under a causal mask the one with the later keys reaches a block first. Blocks of threads
+// are taken to start in the order of their numbers, in which those waited for come first.
 template <class T>
 __device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, QueryBlock at,
                                           int key_tile, const Consumer& me) {

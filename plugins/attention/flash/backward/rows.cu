@@ -32,22 +32,37 @@ __device__ float dot_of(uint4 left, uint4 right) {
   return sum;
 }
 
-// Blocks of threads are [batch · heads, rows]. `lanes` threads share a row: 8 or 16, a piece each.
+// Blocks of threads are [rows, batch · heads], numbered in one dimension: the others of a grid end
+// at 65,535.
+struct RowBlock {
+  int head, batch;
+  int head_of_all;  // of batch · heads
+  int number;       // among those of the head
+
+  __device__ explicit RowBlock(const Shape& shape) {
+    const unsigned heads = static_cast<unsigned>(shape.heads) * shape.batch;
+    head_of_all = static_cast<int>(blockIdx.x % heads);
+    number = static_cast<int>(blockIdx.x / heads);
+    head = head_of_all % shape.heads;
+    batch = head_of_all / shape.heads;
+  }
+};
+
+// `lanes` threads share a row: 8 or 16, a piece each.
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
   const Shape& shape = arguments.shape;
-  const int row = static_cast<int>(blockIdx.y) * (threads / lanes) + threadIdx.x / lanes;
+  const RowBlock block(shape);
+  const int row = block.number * (threads / lanes) + threadIdx.x / lanes;
   if (row >= arguments.rows) return;  // a whole warp's rows: both are multiples of 4
   const int lane = threadIdx.x % lanes;
-  const int head = static_cast<int>(blockIdx.x) % shape.heads;
-  const int batch = static_cast<int>(blockIdx.x) / shape.heads;
   const bool inside = row < shape.queries;
 
   float sum = 0;
   if (inside && lane * piece < shape.head) {
     const auto read = [&](const Operand& operand) {
       return __ldg(reinterpret_cast<const uint4*>(static_cast<const Element*>(operand.data) +
-                                                  offset(operand, batch, head, row)) +
+                                                  offset(operand, block.batch, block.head, row)) +
                    lane);
     };
     sum = dot_of<Element>(read(arguments.out), read(arguments.dout));
@@ -55,11 +70,12 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
 #pragma unroll
   for (int other = 1; other < lanes; other *= 2) sum += __shfl_xor_sync(~0u, sum, other);
 
-  const std::int64_t padded = std::int64_t{blockIdx.x} * arguments.rows + row;
+  const std::int64_t padded = std::int64_t{block.head_of_all} * arguments.rows + row;
   if (lane == 0) {
     constexpr float log2_e = 1.44269504088896f;
     const float lse =
-        inside ? arguments.forward_lse[std::int64_t{blockIdx.x} * shape.queries + row] : -INFINITY;
+        inside ? arguments.forward_lse[std::int64_t{block.head_of_all} * shape.queries + row]
+               : -INFINITY;
     arguments.lse[padded] = lse == -INFINITY ? INFINITY : lse * log2_e;
     arguments.dot[padded] = sum;
   }
@@ -73,15 +89,14 @@ template <class Element>
 __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
   const Shape& shape = arguments.shape;
   const int pieces = shape.head / piece;
-  const int number = static_cast<int>(blockIdx.y) * threads + threadIdx.x;
+  const RowBlock block(shape);
+  const int number = block.number * threads + threadIdx.x;
   const int column = number % pieces, pair = number / pieces;
   const int row = pair / 8 * 16 + pair % 8;
   if (row >= shape.queries) return;
-  const int head = static_cast<int>(blockIdx.x) % shape.heads;
-  const int batch = static_cast<int>(blockIdx.x) / shape.heads;
 
-  const std::int64_t group = (std::int64_t{blockIdx.x} * arguments.rows + row / 16 * 16) / 16 *
-                                 (arguments.summed_head / 8) +
+  const std::int64_t group = (std::int64_t{block.head_of_all} * arguments.rows + row / 16 * 16) /
+                                 16 * (arguments.summed_head / 8) +
                              column;
   const auto* const fours =
       reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4;
@@ -95,20 +110,24 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
   }
   auto* const to = static_cast<Element*>(const_cast<void*>(arguments.dq.data));
   const auto write = [&](int at, const std::uint32_t(&packed)[4]) {
-    reinterpret_cast<uint4*>(to + offset(arguments.dq, batch, head, at))[column] =
+    reinterpret_cast<uint4*>(to + offset(arguments.dq, block.batch, block.head, at))[column] =
         make_uint4(packed[0], packed[1], packed[2], packed[3]);
   };
   write(row, upper);
   if (row + 8 < shape.queries) write(row + 8, lower);
 }
 
+// `count` blocks for each head.
+unsigned grid_of(const Shape& shape, int count) {
+  return static_cast<unsigned>(count) * shape.heads * shape.batch;
+}
+
 template <class Element>
 void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
   const auto launch = [&](auto* kernel, int lanes) {
     const int rows_of_block = threads / lanes;
-    const dim3 grid(arguments.shape.heads * arguments.shape.batch,
-                    (arguments.rows + rows_of_block - 1) / rows_of_block);
-    kernel<<<grid, threads, 0, stream>>>(arguments);
+    const int blocks = (arguments.rows + rows_of_block - 1) / rows_of_block;
+    kernel<<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
   };
   arguments.shape.head <= 64 ? launch(prepare<Element, 8>, 8) : launch(prepare<Element, 16>, 16);
 }
@@ -117,8 +136,8 @@ template <class Element>
 void finish_of(const RowArguments& arguments, cudaStream_t stream) {
   const int pairs = (arguments.shape.queries + 15) / 16 * 8;
   const int work = pairs * (arguments.shape.head / piece);
-  const dim3 grid(arguments.shape.heads * arguments.shape.batch, (work + threads - 1) / threads);
-  finish<Element><<<grid, threads, 0, stream>>>(arguments);
+  const int blocks = (work + threads - 1) / threads;
+  finish<Element><<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
 }
 
 }  // namespace
