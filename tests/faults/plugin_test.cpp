@@ -15,8 +15,9 @@ std::string ended_with(const std::string& signal) {
   return "^the worker ended with signal " + signal + "$";
 }
 
-std::string kept_by_it(const std::string& mebibytes, const std::string& what) {
-  return "^" + mebibytes + " MiB of " + what +
+// Hundreds: on a busy machine more calls are made.
+std::string kept_by_it(const std::string& fraction, const std::string& what) {
+  return "^[1-9][0-9]{2,3}\\." + fraction + " MiB of " + what +
          " were not given back by attention hostile, precision fp32, compile eager, workload "
          "attention$";
 }
@@ -129,10 +130,9 @@ INSTANTIATE_TEST_SUITE_P(
                                   "^host memory ran out: [34]\\.[0-9]+ GiB in use, the limit of "
                                   "ASSAY_HOST_MEMORY_LIMIT is 3\\.00 GiB$"},
                       PluginFault{"leak_tensors", "keeps a tensor of 4 MiB of each call", "ok",
-                                  "^$", "", "leak",
-                                  kept_by_it("1[0-9]{2}\\.00", "tensors on the host")},
+                                  "^$", "", "leak", kept_by_it("00", "tensors on the host")},
                       PluginFault{"leak_heap", "keeps 4 MiB of each call, from malloc", "ok", "^$",
-                                  "", "leak", kept_by_it("1[0-9.]{4,}", "host memory")}),
+                                  "", "leak", kept_by_it("[0-9]{2}", "host memory")}),
     plugin_fault_name);
 
 INSTANTIATE_TEST_SUITE_P(
