@@ -8,8 +8,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -23,6 +23,16 @@ namespace {
 
 using namespace assay::flash;
 using Element = __nv_bfloat16;
+
+struct Case {
+  int batch, heads, length, head;
+  bool causal = true;
+
+  std::string name() const {
+    return "b" + std::to_string(batch) + " h" + std::to_string(heads) + " s" +
+           std::to_string(length) + " d" + std::to_string(head) + (causal ? "" : " full");
+  }
+};
 
 struct DeviceDelete {
   void operator()(void* memory) const { cudaFree(memory); }
@@ -56,17 +66,17 @@ DeviceMemory<Element> random_elements(std::size_t count, unsigned seed) {
 // [batch, heads, length, head] of q, k, v and the output, on the device from the first use on.
 class Inputs {
  public:
-  Inputs(int batch, int heads, int length, int head, bool causal)
-      : shape_{.batch = batch,
-               .heads = heads,
-               .kv_heads = heads,
-               .queries = length,
-               .keys = length,
-               .head = head,
-               .causal = causal,
+  explicit Inputs(const Case& of)
+      : shape_{.batch = of.batch,
+               .heads = of.heads,
+               .kv_heads = of.heads,
+               .queries = of.length,
+               .keys = of.length,
+               .head = of.head,
+               .causal = of.causal,
                .window = 0,
-               .scale = static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(head))},
-        count_(std::size_t(batch) * heads * length * head) {}
+               .scale = static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(of.head))},
+        count_(std::size_t(of.batch) * of.heads * of.length * of.head) {}
 
   void draw() {
     if (q_) return;
@@ -119,7 +129,8 @@ double largest_distance(const std::vector<float>& a, const std::vector<float>& b
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double distance = std::abs(a[i] - b[i]);
-    if (!(distance <= largest)) largest = distance;  // NaN stays
+    if (std::isnan(distance)) return distance;
+    largest = std::max(largest, distance);
   }
   return largest;
 }
@@ -171,11 +182,10 @@ void time_tile(benchmark::State& state, Inputs& in, int blocks_of_part) {
   in.draw();
   const Shape& shape = in.shape();
   const int part = blocks_of_part < 0 ? part_of<T>(shape) : blocks_of_part;
-  const int tiles = (shape.queries + T::rows - 1) / T::rows * shape.heads * shape.batch;
   const auto workspace =
-      device_memory<std::byte>(Workspace<T>(parts_of<T>(shape, part), tiles).bytes);
-  constexpr double replayed_flops = 1e12;
-  const int calls = in.flops() > replayed_flops / 10 ? 10 : 40;
+      device_memory<std::byte>(Workspace<T>(shape, parts_of<T>(shape, part)).bytes);
+  constexpr double of_a_long_call = 1e11;
+  const int calls = in.flops() > of_a_long_call ? 10 : 40;
   Replays replays(calls, [&](cudaStream_t stream) {
     launch_forward<T>(in.problem(workspace.get()), stream, Grid::persistent, part);
   });
@@ -190,16 +200,6 @@ void time_tile(benchmark::State& state, Inputs& in, int blocks_of_part) {
   state.counters["TFLOP/s"] = 1e-12 * in.flops() * double(state.iterations()) / total_s;
   state.counters["off"] = largest_distance(output, in.first_output);
 }
-
-struct Case {
-  int batch, heads, length, head;
-  bool causal = true;
-
-  std::string name() const {
-    return "b" + std::to_string(batch) + " h" + std::to_string(heads) + " s" +
-           std::to_string(length) + " d" + std::to_string(head) + (causal ? "" : " full");
-  }
-};
 
 // A tile by its warpgroups and keys.
 template <class T>
@@ -216,7 +216,7 @@ void add(const Case& of, const std::shared_ptr<Inputs>& in, int blocks_of_part =
 
 template <class... Tiles>
 void add_all(const Case& of) {
-  const auto in = std::make_shared<Inputs>(of.batch, of.heads, of.length, of.head, of.causal);
+  const auto in = std::make_shared<Inputs>(of);
   (add<Tiles>(of, in), ...);
 }
 
@@ -232,7 +232,7 @@ template <int head>
 void add_few(std::initializer_list<int> lengths) {
   for (const int length : lengths) {
     const Case of{1, 1, length, head};
-    const auto in = std::make_shared<Inputs>(of.batch, of.heads, length, head, of.causal);
+    const auto in = std::make_shared<Inputs>(of);
     add<Short<Element, head>>(of, in);
     for (const int blocks : {0, 2, 3, 4}) add<Few<Element, head>>(of, in, blocks);
     add<Tile<Element, head, 1, 64, 3, 1>>(of, in);

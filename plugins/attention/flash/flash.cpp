@@ -2,7 +2,6 @@
 #include <ATen/ops/empty.h>
 #include <assay/attention.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "attention/flash/backward/backward.h"
@@ -33,17 +32,9 @@ assay::flash::Operand output(const at::Tensor& tensor) {
   return assay::attention::output<assay::flash::Operand>(tensor);
 }
 
+// Of scores in units of log2.
 assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
-  constexpr std::int64_t widest = 1 << 30;  // beyond any sequence, with room to add a position
-  return {.batch = static_cast<int>(in.q.size(0)),
-          .heads = static_cast<int>(in.q.size(1)),
-          .kv_heads = static_cast<int>(in.k.size(1)),
-          .queries = static_cast<int>(in.q.size(2)),
-          .keys = static_cast<int>(in.k.size(2)),
-          .head = static_cast<int>(in.q.size(3)),
-          .causal = in.causal,
-          .window = static_cast<int>(std::min(in.window, widest)),
-          .scale = static_cast<float>(scale * std::log2(std::exp(1.0)))};
+  return assay::attention::shape_of<assay::flash::Shape>(in, scale * std::log2(std::exp(1.0)));
 }
 
 // Whether the kernels of wgmma are made for them: products of fp32 are not wgmma's, which cuts

@@ -5,8 +5,7 @@ namespace assay::flash {
 std::int64_t workspace_bytes(const Shape& shape) {
   // The tiles are the same for both types.
   return with_tile<__half>(shape, [&]<class T>(T) {
-    const int tiles = (shape.queries + T::rows - 1) / T::rows * shape.heads * shape.batch;
-    return Workspace<T>(parts_of<T>(shape, part_of<T>(shape)), tiles).bytes;
+    return Workspace<T>(shape, parts_of<T>(shape, part_of<T>(shape))).bytes;
   });
 }
 

@@ -73,15 +73,20 @@ inline int processors_of_device() {
   return processors;
 }
 
+template <class T>
+int row_tiles(const Shape& shape) {
+  return (shape.queries + T::rows - 1) / T::rows;
+}
+
 // Blocks of keys in a part of a tile, where `wanted` are (0: as many as there are).
 template <class T>
 Parts parts_of(const Shape& shape, int wanted) {
   Parts parts;
-  const int row_tiles = (shape.queries + T::rows - 1) / T::rows;
+  const int tiles = row_tiles<T>(shape);
   const auto blocks = [&](int row_tile) {
     return seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
   };
-  const int longest = blocks(row_tiles - 1);
+  const int longest = blocks(tiles - 1);
   // With a window all tiles are short; and the first row tile with a part is found from the mask's
   // edge.
   if (wanted == 0 || wanted >= longest || shape.window > 0) return parts;
@@ -100,10 +105,10 @@ Parts parts_of(const Shape& shape, int wanted) {
 template <class T>
 int balanced_part(const Shape& shape, int processors) {
   if (shape.window > 0) return 0;
-  const int row_tiles = (shape.queries + T::rows - 1) / T::rows;
+  const int tiles = row_tiles<T>(shape);
   std::int64_t blocks = 0;
   int longest = 0;
-  for (int row_tile = 0; row_tile < row_tiles; ++row_tile) {
+  for (int row_tile = 0; row_tile < tiles; ++row_tile) {
     longest = seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
     blocks += longest;
   }
@@ -120,10 +125,11 @@ template <class T>
 struct Workspace {
   std::int64_t counters, bytes;
 
-  Workspace(const Parts& parts, int tiles) {
+  Workspace(const Shape& shape, const Parts& parts) {
+    const auto tiles = std::int64_t{row_tiles<T>(shape)} * shape.heads * shape.batch;
     constexpr std::int64_t part_bytes =
         std::int64_t{T::consumer_warps} * (T::head / 8 + 1) * warp * 16;
-    counters = parts.count > 1 ? 4 + std::int64_t{tiles} * T::consumer_warps : 4;
+    counters = parts.count > 1 ? 4 + tiles * T::consumer_warps : 4;
     bytes = 4 * counters + (parts.count > 1 ? parts.count * tiles * part_bytes : 0);
   }
 };
@@ -144,7 +150,7 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   arguments.out = map(problem.out, shape.heads, shape.queries, 16);
   arguments.lse = problem.lse;
   arguments.shape = shape;
-  arguments.row_tiles = (shape.queries + T::rows - 1) / T::rows;
+  arguments.row_tiles = row_tiles<T>(shape);
   arguments.heads_at_once = heads_in_cache(shape);
   arguments.parts = parts_of<T>(shape, blocks_of_part);
   const int heads = shape.heads * shape.batch, tiles = arguments.row_tiles * heads;
@@ -152,7 +158,7 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   for (int part = 1; part < arguments.parts.count; ++part) {
     arguments.items += (arguments.row_tiles - arguments.parts.first_row_tile[part]) * heads;
   }
-  const Workspace<T> workspace(arguments.parts, tiles);
+  const Workspace<T> workspace(shape, arguments.parts);
   auto* const counters = static_cast<unsigned*>(problem.workspace);
   arguments.parts.finished = counters + 4;
   arguments.parts.partial = reinterpret_cast<float*>(counters + workspace.counters);

@@ -35,18 +35,6 @@ std::optional<Launcher> launcher_of(at::ScalarType dtype) {
   }
 }
 
-Shape shape_of(const AttentionInputs& in, double scale) {
-  return {.batch = static_cast<int>(in.q.size(0)),
-          .heads = static_cast<int>(in.q.size(1)),
-          .kv_heads = static_cast<int>(in.k.size(1)),
-          .queries = static_cast<int>(in.q.size(2)),
-          .keys = static_cast<int>(in.k.size(2)),
-          .head = static_cast<int>(in.q.size(3)),
-          .causal = in.causal,
-          .window = static_cast<int>(std::min(in.window, 2 * longest)),
-          .scale = static_cast<float>(scale)};
-}
-
 }  // namespace
 
 std::optional<std::string> PortableAttention::refusal(const AttentionInputs& in) const {
@@ -66,7 +54,7 @@ AttentionOutput PortableAttention::forward(const AttentionInputs& in) const {
   if (!result.has_work) return result.made;
   const KernelInputs kernel(in, strides);
   launcher_of(in.q.scalar_type())
-      ->forward({.shape = shape_of(in, kernel.scale),
+      ->forward({.shape = attention::shape_of<Shape>(in, kernel.scale),
                  .q = input<Operand>(kernel.q),
                  .k = input<Operand>(kernel.k),
                  .v = input<Operand>(kernel.v),
@@ -87,7 +75,7 @@ AttentionGradients PortableAttention::backward(const AttentionInputs& in, const 
   const auto read_lse = lse.contiguous();
   const auto dots = at::empty_like(read_lse);
   launcher_of(in.q.scalar_type())
-      ->backward({.shape = shape_of(in, kernel.scale),
+      ->backward({.shape = attention::shape_of<Shape>(in, kernel.scale),
                   .q = input<Operand>(kernel.q),
                   .k = input<Operand>(kernel.k),
                   .v = input<Operand>(kernel.v),

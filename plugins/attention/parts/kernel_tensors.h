@@ -4,6 +4,7 @@
 #include <ATen/ops/empty_like.h>
 #include <assay/attention.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -47,6 +48,22 @@ Operand input(const at::Tensor& tensor) {
 template <class Operand>
 Operand output(const at::Tensor& tensor) {
   return {tensor.mutable_data_ptr(), tensor.stride(0), tensor.stride(1), tensor.stride(2)};
+}
+
+// Shape is {batch, heads, kv_heads, queries, keys, head, causal, window, scale}, as kernels take
+// it.
+template <class Shape>
+Shape shape_of(const AttentionInputs& in, double scale) {
+  constexpr std::int64_t widest = 1 << 30;  // beyond any sequence, with room to add a position
+  return {.batch = static_cast<int>(in.q.size(0)),
+          .heads = static_cast<int>(in.q.size(1)),
+          .kv_heads = static_cast<int>(in.k.size(1)),
+          .queries = static_cast<int>(in.q.size(2)),
+          .keys = static_cast<int>(in.k.size(2)),
+          .head = static_cast<int>(in.q.size(3)),
+          .causal = in.causal,
+          .window = static_cast<int>(std::min(in.window, widest)),
+          .scale = static_cast<float>(scale)};
 }
 
 // The inputs as the kernels take them: they take a row's largest score for that of the largest
