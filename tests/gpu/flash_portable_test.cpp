@@ -1,20 +1,15 @@
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
-#include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/exp2.h>
 #include <ATen/ops/linspace.h>
-#include <ATen/ops/logsumexp.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
-#include <assay/reference.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <array>
-#include <limits>
 #include <optional>
 
+#include "attention_results.h"
 #include "device.h"
 #include "plugins/attention/attention_inputs.h"
 #include "plugins/support.h"
@@ -33,36 +28,13 @@ struct PortableCase {
 
 void PrintTo(const PortableCase& tested, std::ostream* stream) { *stream << tested.name; }
 
-// out, lse and the gradients of q, k and v.
-using Results = std::array<at::Tensor, 5>;
-constexpr std::array<const char*, 5> result_names = {"out", "lse", "dq", "dk", "dv"};
-
-Results textbook_results(const AttentionInputs& in, const at::Tensor& dout, at::ScalarType dtype) {
-  const auto leaf = [&](const at::Tensor& x) { return x.detach().to(dtype).requires_grad_(); };
-  const auto q = leaf(in.q), k = leaf(in.k), v = leaf(in.v);
-  const auto group = q.size(1) / k.size(1);
-  auto scores = at::matmul(q * in.scale, k.repeat_interleave(group, 1).transpose(-2, -1));
-  if (const auto hidden = hidden_keys(in); hidden.defined()) {
-    scores = scores.masked_fill(hidden, -std::numeric_limits<float>::infinity());
-  }
-  const auto out = at::matmul(at::_safe_softmax(scores, -1), v.repeat_interleave(group, 1));
-  const auto made = torch::autograd::grad({out}, {q, k, v}, {dout.to(dtype)});
-  return {out.detach(), at::logsumexp(scores, -1).detach(), made[0], made[1], made[2]};
-}
-
-// Where a row sees no key, both have −∞.
-double largest_error(const at::Tensor& a, const at::Tensor& b) {
-  const auto wide = a.to(at::kDouble), other = b.to(at::kDouble);
-  return (wide - other).masked_fill(wide == other, 0).abs().max().item<double>();
-}
-
 std::unique_ptr<AttentionBoundary> portable_plugin() {
   return test::load<AttentionBoundary>(
       "attention", "flash_portable", "flash_portable",
       {{"tile_queries", std::int64_t(0)}, {"tile_keys", std::int64_t(0)}});
 }
 
-Results portable_results(const AttentionInputs& in, const at::Tensor& dout) {
+AttentionResults portable_results(const AttentionInputs& in, const at::Tensor& dout) {
   const auto attention = portable_plugin();
   AttentionOutput output;
   throw_unless_ok(attention->forward_with_lse(in, output));

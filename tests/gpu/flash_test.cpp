@@ -1,23 +1,17 @@
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAGraph.h>
-#include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/logsumexp.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
-#include <assay/reference.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
-#include <torch/csrc/autograd/autograd.h>
 
-#include <array>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "attention_results.h"
 #include "device.h"
 #include "plugins/attention/attention_inputs.h"
 #include "plugins/support.h"
@@ -35,31 +29,6 @@ struct FlashCase {
 };
 
 void PrintTo(const FlashCase& tested, std::ostream* stream) { *stream << tested.name; }
-
-// out, lse and the gradients of q, k and v.
-using FlashResults = std::array<at::Tensor, 5>;
-constexpr std::array<const char*, 5> flash_names = {"out", "lse", "dq", "dk", "dv"};
-
-FlashResults of_textbook(const AttentionInputs& in, const at::Tensor& dout, at::ScalarType dtype) {
-  const auto leaf = [&](const at::Tensor& x) { return x.detach().to(dtype).requires_grad_(); };
-  const auto q = leaf(in.q), k = leaf(in.k), v = leaf(in.v);
-  const auto group = q.size(1) / k.size(1);
-  auto scores = at::matmul(q * in.scale, k.repeat_interleave(group, 1).transpose(-2, -1));
-  if (const auto hidden = hidden_keys(in); hidden.defined()) {
-    scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  }
-  const auto out = at::matmul(at::_safe_softmax(scores, -1), v.repeat_interleave(group, 1));
-  const auto made = torch::autograd::grad({out}, {q, k, v}, {dout.to(dtype)});
-  // Of scores in float or wider, as every kernel has it.
-  const auto lse = at::logsumexp(scores.to(at::promote_types(dtype, at::kFloat)), -1);
-  return {out.detach(), lse.detach(), made[0], made[1], made[2]};
-}
-
-// Where a row sees no key, both have −∞.
-double largest_difference(const at::Tensor& a, const at::Tensor& b) {
-  const auto wide = a.to(at::kDouble), other = b.to(at::kDouble);
-  return (wide - other).masked_fill(wide == other, 0).abs().max().item<double>();
-}
 
 class Flash : public testing::TestWithParam<FlashCase> {
  protected:
@@ -91,7 +60,7 @@ class Flash : public testing::TestWithParam<FlashCase> {
                                          {{"deterministic", deterministic}});
   }
 
-  FlashResults results(bool deterministic) {
+  AttentionResults results(bool deterministic) {
     const auto attention = plugin(deterministic);
     AttentionOutput output;
     throw_unless_ok(attention->forward_with_lse(in_, output));
@@ -105,16 +74,15 @@ class Flash : public testing::TestWithParam<FlashCase> {
 };
 
 TEST_P(Flash, IsAsExactAsTextbookAttentionTwice) {
-  const auto right = of_textbook(in_, dout_, at::kDouble);
-  const auto textbook = of_textbook(in_, dout_, GetParam().dtype);
+  const auto right = textbook_results(in_, dout_, at::kDouble);
+  const auto textbook = textbook_results(in_, dout_, GetParam().dtype);
   const auto dtype = GetParam().dtype;
   const double floor = dtype == at::kFloat ? 2e-6 : dtype == at::kHalf ? 3e-4 : 2e-3;
   for (const bool deterministic : {false, true}) {
     const auto made = results(deterministic);
     for (std::size_t i = 0; i < made.size(); ++i) {
-      EXPECT_LE(largest_difference(made[i], right[i]),
-                2 * largest_difference(textbook[i], right[i]) + floor)
-          << flash_names[i] << (deterministic ? ", deterministic" : "");
+      EXPECT_LE(largest_error(made[i], right[i]), 2 * largest_error(textbook[i], right[i]) + floor)
+          << result_names[i] << (deterministic ? ", deterministic" : "");
     }
   }
 }
@@ -124,7 +92,7 @@ TEST_P(Flash, RepeatsToTheBitWhereDeterministic) {
   for (int call = 0; call < 100; ++call) {
     const auto again = results(true);
     for (std::size_t i = 0; i < first.size(); ++i) {
-      EXPECT_TRUE(at::equal(first[i], again[i])) << flash_names[i];
+      EXPECT_TRUE(at::equal(first[i], again[i])) << result_names[i];
     }
   }
 }
