@@ -43,11 +43,6 @@ std::function<void()> alignment_on_device(const CaseContext& context) {
   };
 }
 
-std::function<double(double)> worst_among(const CaseContext& context) {
-  if (context.group.size == 1) return {};
-  return [&](double value) { return worst_of_ranks(context.group, context.device, value); };
-}
-
 timing::Hooks hooks_among(const CaseContext& context, PassStopwatch& stopwatch) {
   timing::Hooks hooks;
   hooks.before_reading = [&](std::size_t) {
@@ -56,7 +51,7 @@ timing::Hooks hooks_among(const CaseContext& context, PassStopwatch& stopwatch) 
     if (context.group.size > 1) barrier(context.group);
   };
   if (context.group.size == 1) return hooks;
-  hooks.worst_of_ranks = worst_among(context);
+  hooks.worst_of_ranks = worst_among(context.group, context.device);
   return hooks;
 }
 
@@ -194,7 +189,7 @@ measure::TimedCalls calls_of(const PassToMeasure& what, const PassPrograms& prog
   measure::TimedCalls timed{programs.calls(), what.caches.flush(),
                             context.group.size == 1 && what.caches.facts().policy != "rotate"};
   timed.align = alignment_on_device(context);
-  timed.worst_of_ranks = worst_among(context);
+  timed.worst_of_ranks = worst_among(context.group, context.device);
   if (context.group.size > 1 && what.renewal.by_program()) {
     timed.meet = [&group = context.group] { barrier(group); };
   }
@@ -264,7 +259,8 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
       programs.share(secret);
     };
   }
-  TimedLooks looks(looks_planned(what, settings, secret, worst_among(context)));
+  TimedLooks looks(
+      looks_planned(what, settings, secret, worst_among(context.group, context.device)));
   PassStopwatch stopwatch({.clock = *clock,
                            .wall = *wall,
                            .programs = programs.called(),

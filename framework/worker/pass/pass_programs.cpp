@@ -65,9 +65,7 @@ EndToEnd PassPrograms::as_used(bool in_rows, int in_a_row) const {
     used.row.push_back({calls_[i], *called_[i].program, *called_[i].renewal});
   }
   if (context.group.size == 1) return used;
-  used.worst_of_ranks = [&context](double value) {
-    return worst_of_ranks(context.group, context.device, value);
-  };
+  used.worst_of_ranks = worst_among(context.group, context.device);
   used.meet = [&context] { barrier(context.group); };
   return used;
 }

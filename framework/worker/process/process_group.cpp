@@ -160,6 +160,11 @@ double worst_of_ranks(const Group& group, const at::Device& device, double value
   return values[0].item<double>();
 }
 
+std::function<double(double)> worst_among(const Group& group, const at::Device& device) {
+  if (group.size == 1) return {};
+  return [&group, device](double value) { return worst_of_ranks(group, device, value); };
+}
+
 std::uint64_t common_number(const Group& group, const at::Device& device, std::uint64_t own) {
   constexpr std::uint64_t exact_in_a_double = (std::uint64_t{1} << 52) - 1;
   const auto drawn = static_cast<double>(own & exact_in_a_double);

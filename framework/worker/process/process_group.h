@@ -3,6 +3,7 @@
 #include <assay/communication.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,6 +67,9 @@ void barrier(const Group& group);
 // Largest of the ranks' values, infinity included. All ranks call it together; `device` is the one
 // they measure on.
 double worst_of_ranks(const Group& group, const at::Device& device, double value);
+
+// The same for who knows no ranks; empty for one rank. `group` must outlive it.
+std::function<double(double)> worst_among(const Group& group, const at::Device& device);
 
 // A number that all ranks share, from numbers that each has drawn; not 0. All call it together.
 std::uint64_t common_number(const Group& group, const at::Device& device, std::uint64_t own);

@@ -235,9 +235,9 @@ ProcessSettings process_settings(const c10::Device& device) {
 
 ProcessSettings library_variables(const ProcessSettings& settings) {
   ProcessSettings variables;
+  const std::string prefix = fmt::format("{}NCCL_", prefix_of_variables);
   for (const auto& setting : settings) {
-    if (setting.first.starts_with(fmt::format("{}NCCL_", prefix_of_variables)))
-      variables.insert(setting);
+    if (setting.first.starts_with(prefix)) variables.insert(setting);
   }
   return variables;
 }
