@@ -1,6 +1,7 @@
 #include "model/operation_program.h"
 
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <stdexcept>
@@ -53,6 +54,11 @@ void OperationProgram::backward() {
 }
 
 std::vector<NamedTensor> OperationProgram::outputs(const std::string&) {
+  // A call that begins within another adds its results to the other's.
+  if (results_.size() > names_.size()) {
+    throw PluginFailure({Outcome::wrong, fmt::format("the call left {} results, not {}",
+                                                     results_.size(), names_.size())});
+  }
   std::vector<NamedTensor> outputs;
   for (std::size_t i = 0; i < results_.size(); ++i) {
     require_plain({names_[i], results_[i]});  // detach() would make it one

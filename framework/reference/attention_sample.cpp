@@ -62,7 +62,7 @@ class Sampler {
         group_(heads_ / in.k.size(1)) {}
 
   void add_queries(const at::Tensor& rows, AttentionSample& made) const {
-    std::vector<at::Tensor> out, textbook, dq;
+    std::vector<at::Tensor> out, dq, textbook_out, textbook_dq;
     const auto* row = rows.const_data_ptr<std::int64_t>();
     const auto* const end = row + rows.numel();
     while (row != end) {
@@ -75,13 +75,15 @@ class Sampler {
       const KeyBlocks blocks(*this, one, places);
       const auto lse = lse_of(blocks);
       out.push_back(out_of(one, blocks, lse));
-      textbook.push_back(textbook_of(one, places));
       if (one.dout.defined()) dq.push_back(dq_of(one, blocks, lse, out.back()));
+      add_textbook(one, places, textbook_out, textbook_dq);
     }
     made.queries = rows;
     made.out = at::cat(out);
-    made.textbook_out = at::cat(textbook);
-    if (!dq.empty()) made.dq = at::cat(dq);
+    made.textbook_out = at::cat(textbook_out);
+    if (dq.empty()) return;
+    made.dq = at::cat(dq);
+    made.textbook_dq = at::cat(textbook_dq);
   }
 
   bool can_afford_keys() const {
@@ -109,10 +111,9 @@ class Sampler {
         const auto row_sums = (d * at::matmul(p, v)).sum(-1, /*keepdim=*/true);
         const auto of_keys = p.index_select(1, places);
         const auto ds = of_keys * (at::matmul(d, v.index_select(0, places).t()) - row_sums);
-        const auto dk = at::matmul(ds.t(), q).mul_(in_.scale);
-        const auto dv = at::matmul(of_keys.t(), d);
-        made.dk = made.dk.defined() ? made.dk + dk : dk;
-        made.dv = made.dv.defined() ? made.dv + dv : dv;
+        add_to(made.dk, at::matmul(ds.t(), q).mul_(in_.scale));
+        add_to(made.dv, at::matmul(of_keys.t(), d));
+        add_textbook_keys(one, places, {first, count}, hidden, made);
       }
     }
     made.keys = keys + (batch * in_.k.size(1) + kv_head) * seq_k_;
@@ -187,17 +188,50 @@ class Sampler {
     return dq.mul_(in_.scale);
   }
 
+  struct Rows {
+    std::int64_t first, count;
+  };
+
+  static void add_to(at::Tensor& sum, const at::Tensor& part) {
+    sum = sum.defined() ? sum + part : part;
+  }
+
+  // Of some queries, in the inputs' dtype: [rows, keys].
+  at::Tensor textbook_weights(const OneHead& one, const Rows& rows,
+                              const at::Tensor& hidden) const {
+    const auto q = one.q.narrow(0, rows.first, rows.count);
+    return at::softmax(masked_scores(in_, q, one.k, hidden), -1).nan_to_num_(0.0);
+  }
+
+  // Gradients of the scores, from those of the weights.
+  static at::Tensor textbook_dscores(const OneHead& one, const Rows& rows, const at::Tensor& p) {
+    const auto dp = at::matmul(one.dout.narrow(0, rows.first, rows.count), one.v.t());
+    return p * (dp - (dp * p).sum(-1, /*keepdim=*/true));
+  }
+
   // A softmax takes whole rows: a few at a time.
-  at::Tensor textbook_of(const OneHead& one, const at::Tensor& places) const {
+  void add_textbook(const OneHead& one, const at::Tensor& places, std::vector<at::Tensor>& out,
+                    std::vector<at::Tensor>& dq) const {
     const std::int64_t step = std::max<std::int64_t>(1, scores_at_once / seq_k_);
-    std::vector<at::Tensor> out;
     for (std::int64_t first = 0; first < one.q.size(0); first += step) {
-      const auto count = std::min(step, one.q.size(0) - first);
-      const auto hidden = unseen_by(in_, places.narrow(0, first, count), seq_k_);
-      const auto scores = masked_scores(in_, one.q.narrow(0, first, count), one.k, hidden);
-      out.push_back(at::matmul(at::softmax(scores, -1).nan_to_num_(0.0), one.v));
+      const Rows rows = {first, std::min(step, one.q.size(0) - first)};
+      const auto hidden = unseen_by(in_, places.narrow(0, first, rows.count), seq_k_);
+      const auto p = textbook_weights(one, rows, hidden);
+      out.push_back(at::matmul(p, one.v));
+      if (!one.dout.defined()) continue;
+      dq.push_back(at::matmul(textbook_dscores(one, rows, p), one.k).mul_(in_.scale));
     }
-    return at::cat(out);
+  }
+
+  // Parts are added up in float64: a textbook product rounds its sum once.
+  void add_textbook_keys(const OneHead& one, const at::Tensor& places, const Rows& rows,
+                         const at::Tensor& hidden, AttentionSample& made) const {
+    const auto p = textbook_weights(one, rows, hidden);
+    const auto ds = textbook_dscores(one, rows, p).index_select(1, places);
+    const auto q = one.q.narrow(0, rows.first, rows.count);
+    const auto dout = one.dout.narrow(0, rows.first, rows.count);
+    add_to(made.textbook_dk, at::matmul(ds.t(), q).mul_(in_.scale).to(at::kDouble));
+    add_to(made.textbook_dv, at::matmul(p.index_select(1, places).t(), dout).to(at::kDouble));
   }
 
   OneHead head_at(std::int64_t batch, std::int64_t head, const at::Tensor& queries) const {

@@ -159,11 +159,18 @@ void compare_all(Verification& verification, const std::vector<NamedTensor>& val
   }
 }
 
-void require_dtype(const NamedTensor& value, at::ScalarType dtype) {
-  if (value.tensor.scalar_type() == dtype) return;
-  throw PluginFailure({Outcome::wrong, fmt::format("{} has the dtype {}, not {}", value.name,
-                                                   c10::toString(value.tensor.scalar_type()),
-                                                   c10::toString(dtype))});
+const at::Tensor& require_output(const std::vector<NamedTensor>& values, const std::string& name,
+                                 at::ScalarType dtype) {
+  const auto found = std::ranges::find(values, name, &NamedTensor::name);
+  if (found == values.end() || !found->tensor.defined()) {
+    throw PluginFailure({Outcome::wrong, fmt::format("the call left no {}", name)});
+  }
+  if (found->tensor.scalar_type() != dtype) {
+    throw PluginFailure({Outcome::wrong, fmt::format("{} has the dtype {}, not {}", name,
+                                                     c10::toString(found->tensor.scalar_type()),
+                                                     c10::toString(dtype))});
+  }
+  return found->tensor;
 }
 
 }  // namespace assay::reference

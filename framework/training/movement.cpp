@@ -38,19 +38,6 @@ at::Tensor drawn(const at::Tensor& tensor, const at::Tensor& places) {
 
 at::Tensor on_host(const std::vector<at::Tensor>& parts) { return at::cat(parts).cpu(); }
 
-double step_of(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kBFloat16:
-      return 0x1p-7;
-    case at::kHalf:
-      return 0x1p-10;
-    case at::kFloat:
-      return std::numeric_limits<float>::epsilon();
-    default:
-      return std::numeric_limits<double>::epsilon();
-  }
-}
-
 // The coarsest that the elements are kept in.
 at::ScalarType coarsest(const TrainingState& state) {
   at::ScalarType found = at::kDouble;
@@ -71,6 +58,19 @@ at::Tensor without_rounding(const at::Tensor& before, const at::Tensor& after,
 }
 
 }  // namespace
+
+double step_of(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kBFloat16:
+      return 0x1p-7;
+    case at::kHalf:
+      return 0x1p-10;
+    case at::kFloat:
+      return std::numeric_limits<float>::epsilon();
+    default:
+      return std::numeric_limits<double>::epsilon();
+  }
+}
 
 Movement::Movement(const TrainingState& state) {
   const at::NoGradGuard no_grad;

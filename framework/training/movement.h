@@ -8,6 +8,9 @@
 
 namespace assay::training {
 
+// From 1 to the next number of the dtype.
+double step_of(at::ScalarType dtype);
+
 // Some elements of each parameter, as far as this rank updates it, with the optimizer's state of
 // them, ahead of a step. What a variant of `compile` or of communication leaves out of a step shows
 // in where they have moved.

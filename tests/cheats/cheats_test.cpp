@@ -36,9 +36,8 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) { retur
 // On a busy machine what a cheat puts off may end before anybody looks, or make it honest: it then
 // takes about as long as its twin.
 bool has_gained(const Verdict& verdict) {
-  constexpr double factor = 1.5;  // of the page, which shows no smaller gain
   const bool plain = verdict.says == nothing || verdict.says == kept;
-  return !plain || factor * verdict.shown_s < verdict.honest_s;
+  return !plain || least_gain * verdict.shown_s < verdict.honest_s;
 }
 
 // Who changes the judge's process wants no small time of his own.

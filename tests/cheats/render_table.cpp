@@ -36,7 +36,7 @@ std::string plain(const std::string& text) {
 
 // "200 ×": how much faster a cheat looks than its twin.
 std::string gain_of(const Verdict& verdict) {
-  if (verdict.shown_s <= 0 || verdict.honest_s < 1.5 * verdict.shown_s) return "";
+  if (verdict.shown_s <= 0 || verdict.honest_s < least_gain * verdict.shown_s) return "";
   const double gain = verdict.honest_s / verdict.shown_s;
   return gain < 10 ? fmt::format(", {:.1f} ×", gain) : fmt::format(", {:.0f} ×", gain);
 }

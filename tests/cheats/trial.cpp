@@ -112,7 +112,7 @@ std::pair<std::string, std::string> said_of(const Found& found) {
 }
 
 bool has_worked(const Cheat& cheat, const Found& own, const Found& honest, const Found& victim) {
-  if (cheat.proof == "faster") return own.time_s < honest.time_s / 5;
+  if (cheat.proof == "faster") return own.time_s < honest.time_s / least_gain;
   if (cheat.proof == "slower") return !victim.there || victim.time_s > 5 * honest.time_s;
   return true;
 }

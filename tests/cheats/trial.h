@@ -7,6 +7,10 @@
 
 namespace assay::cheats {
 
+// A cheat is shown to gain where it is so many times as fast as its twin; what is less may be
+// noise.
+inline constexpr double least_gain = 1.5;
+
 // What assay said of a cheat at a level.
 struct Verdict {
   std::string cheat;

@@ -167,6 +167,9 @@ TEST(AttentionSample, IsThatOfAllKeysInWhateverBlocksTheyAreTaken) {
       EXPECT_TRUE(alike(sample.textbook_out, right.out, sample.queries)) << causal << window;
       EXPECT_TRUE(alike(sample.dq, right.dq, sample.queries)) << causal << window;
       EXPECT_TRUE(alike(sample.dk, right.dk, sample.keys)) << causal << window;
+      EXPECT_TRUE(alike(sample.textbook_dq, right.dq, sample.queries)) << causal << window;
+      EXPECT_TRUE(alike(sample.textbook_dk, right.dk, sample.keys)) << causal << window;
+      EXPECT_TRUE(alike(sample.textbook_dv, right.dv, sample.keys)) << causal << window;
     }
   }
 }

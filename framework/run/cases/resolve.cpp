@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/host_memory.h"
 #include "base/text.h"
 #include "config/host_parameters.h"
 #include "config/observers.h"
@@ -158,13 +159,17 @@ class Resolver {
   // Ranks that hold nothing yet need memory as well, each for a process with LibTorch.
   std::optional<std::string> reason_of_memory(std::int64_t world_size) const {
     constexpr std::int64_t least_of_a_worker = std::int64_t{64} << 20;
-    const std::int64_t memory = around_.machine.memory_bytes;
+    const auto limit = host_memory_limit();
+    const bool is_limited = limit && *limit && **limit < around_.machine.memory_bytes;
+    const std::int64_t memory = is_limited ? **limit : around_.machine.memory_bytes;
     if (case_.external != nullptr || memory <= 0 || world_size <= memory / least_of_a_worker) {
       return {};
     }
     return fmt::format(
-        "world_size {} needs at least {} for its worker processes, this machine has {}", world_size,
-        human_size(world_size * least_of_a_worker), human_size(memory));
+        "world_size {} needs at least {} for its worker processes, {} {}", world_size,
+        human_size(world_size * least_of_a_worker),
+        is_limited ? fmt::format("{} leaves", memory_limit_variable) : "this machine has",
+        human_size(memory));
   }
 
   std::optional<std::string> reason_of_device() const {

@@ -84,13 +84,30 @@ Least least_time(const store::CaseResult& result, const store::Series& time,
   return least;
 }
 
+bool counts_work(const store::CaseResult& result, const store::Series& time) {
+  return count_of(result, time, "bytes").value_or(0) > 0 ||
+         count_of(result, time, "flops").value_or(0) > 0;
+}
+
+// Why a call cannot have taken so long, "" where it can.
+std::string why_too_short(const store::CaseResult& result, const store::Series& time, double call_s,
+                          const DeviceCeilings* ceiling) {
+  if (call_s <= 0 && counts_work(result, time)) return "no call takes 0 s";
+  if (ceiling == nullptr || measures_ceilings(result.parameters)) return {};
+  const Least least = least_time(result, time, *ceiling);
+  if (call_s >= least.s) return {};
+  return fmt::format("{} is less than this machine needs for {} ({}), even if {:.0f} % faster",
+                     human_duration(call_s), least.why, ceiling->run,
+                     100 * (let_pass(*ceiling) - 1));
+}
+
 }  // namespace
 
 void mark_impossible(const std::vector<DeviceCeilings>& ceilings, store::CaseResult& result) {
-  const auto ceiling = std::ranges::find(ceilings, store::text_of(result.parameters, "device"),
-                                         &DeviceCeilings::device);
-  if (ceiling == ceilings.end() || result.outcome != Outcome::ok) return;
-  if (measures_ceilings(result.parameters)) return;
+  if (result.outcome != Outcome::ok) return;
+  const auto known = std::ranges::find(ceilings, store::text_of(result.parameters, "device"),
+                                       &DeviceCeilings::device);
+  const DeviceCeilings* const ceiling = known == ceilings.end() ? nullptr : &*known;
   const auto calls = static_cast<double>(std::max<std::int64_t>(
       1, store::integer_of(result.parameters, "measure.calls_per_sample", 1)));
   for (const store::Series& time : result.series) {
@@ -98,13 +115,9 @@ void mark_impossible(const std::vector<DeviceCeilings>& ceilings, store::CaseRes
                          time.outcome == Outcome::ok && !time.samples.empty();
     if (!is_time || result.facts.discarded.contains(time.pass)) continue;
     const double call_s = statistics::median(time.samples) / calls;
-    const Least least = least_time(result, time, *ceiling);
-    if (call_s >= least.s) continue;
-    result.facts.marks.push_back(
-        {"impossible", time.pass,
-         fmt::format("{} is less than this machine needs for {} ({}), even if {:.0f} % faster",
-                     human_duration(call_s), least.why, ceiling->run,
-                     100 * (let_pass(*ceiling) - 1))});
+    std::string why = why_too_short(result, time, call_s, ceiling);
+    if (why.empty()) continue;
+    result.facts.marks.push_back({"impossible", time.pass, std::move(why)});
     result.facts.discarded[time.pass] = "impossible";
   }
 }

@@ -90,6 +90,14 @@ std::string why_impossible_of(const CaseEnd& end, const std::string& pass,
   return why_not_its_facts(end, pass, std::ssize((*first)->samples));
 }
 
+std::string why_not_asked_for(const CaseEnd& end, const ToldOfCase& known) {
+  for (const store::Series& series : end.series) {
+    if (series.pass.empty() || std::ranges::count(known.request.passes, series.pass) > 0) continue;
+    return fmt::format("'{}' came of {}, which nobody asked for", series.metric, series.pass);
+  }
+  return {};
+}
+
 std::string why_longer_than_the_case(const CaseEnd& end, const ToldOfCase& known) {
   constexpr double margin = 1.02;  // of two clocks
   std::map<int, double> timed_s;   // by rank
@@ -112,6 +120,7 @@ std::string why_impossible(const CaseEnd& end, const ToldOfCase& known) {
     if (std::count(known.unclocked.begin(), known.unclocked.end(), pass) > 0) continue;
     if (auto why = why_impossible_of(end, pass, known); !why.empty()) return why;
   }
+  if (auto why = why_not_asked_for(end, known); !why.empty()) return why;
   return why_longer_than_the_case(end, known);
 }
 

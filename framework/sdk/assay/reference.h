@@ -53,11 +53,12 @@ at::Tensor rows_to_check(std::int64_t seq_q, std::uint64_t seed);
 // A random sample of rows, for inputs that are too large to be checked whole. Rows are counted over
 // batch and heads: row i of head h is row (b · heads + h) · seq + i. Float64.
 struct AttentionSample {
-  at::Tensor queries;       // [n] int64 on the CPU, ascending
-  at::Tensor out, dq;       // [n, d_head]; gradients only where dout is given
-  at::Tensor textbook_out;  // [n, d_head], of textbook operations in the inputs' dtype
-  at::Tensor keys;          // [m] int64, all of one head; undefined where they would cost too much
-  at::Tensor dk, dv;        // [m, d_head]
+  at::Tensor queries;  // [n] int64 on the CPU, ascending
+  at::Tensor out, dq;  // [n, d_head]; gradients only where dout is given
+  at::Tensor keys;     // [m] int64, all of one head; undefined where they would cost too much
+  at::Tensor dk, dv;   // [m, d_head]
+  // The same of textbook operations in the inputs' dtype.
+  at::Tensor textbook_out, textbook_dq, textbook_dk, textbook_dv;
 };
 
 // Draws 128 queries over all heads and, with dout, 64 keys of one head, whose gradients take the
@@ -175,8 +176,10 @@ std::uint64_t fresh_seed();
 // p)^count.
 at::Tensor drawn_below(std::int64_t all, std::int64_t count, std::uint64_t seed);
 
-// Throws PluginFailure with outcome `wrong` for another dtype.
-void require_dtype(const NamedTensor& value, at::ScalarType dtype);
+// What a call left under that name, of that dtype. Throws PluginFailure with outcome `wrong` where
+// it left none, or one of another dtype.
+const at::Tensor& require_output(const std::vector<NamedTensor>& values, const std::string& name,
+                                 at::ScalarType dtype);
 
 // Calls a pass once, launched by the case's compile variant as a timed one is, and returns copies
 // of its outputs. Throws PluginFailure.

@@ -25,7 +25,7 @@ std::optional<Mark> ended_after_measuring(const CaseResult& result) {
 }
 
 bool is_unproven(const Mark& mark) {
-  return mark.mark == self_timed || mark.mark == other_settings;
+  return mark.mark == self_timed || mark.mark == other_settings || mark.mark == not_looked_at;
 }
 
 const Mark* unproven(const std::vector<Mark>& marks) {

@@ -26,20 +26,31 @@ std::uint64_t rank_of(std::uint64_t secret, std::size_t reading) {
   return measure::mixed(secret ^ measure::mixed(reading));
 }
 
-// Of 256 words spread over the memory of each tensor, its last one among them.
+// Element i of a tensor in any strides, by its first bytes.
+std::uint64_t word_at(const at::Tensor& tensor, std::int64_t i) {
+  std::int64_t place = 0;
+  for (std::int64_t d = tensor.dim() - 1; d >= 0; --d) {
+    place += i % tensor.size(d) * tensor.stride(d);
+    i /= tensor.size(d);
+  }
+  const auto bytes = static_cast<std::size_t>(tensor.element_size());
+  std::uint64_t word = 0;
+  std::memcpy(
+      &word, static_cast<const std::byte*>(tensor.const_data_ptr()) + place * tensor.element_size(),
+      std::min(bytes, sizeof word));
+  return word;
+}
+
+// Of 256 elements spread over each tensor, its last one among them.
 std::uint64_t glance_at(const std::vector<NamedTensor>& outputs) {
-  constexpr std::size_t words = 256;
+  constexpr std::int64_t words = 256;
   std::uint64_t seen = 0;
   for (const NamedTensor& output : outputs) {
     const at::Tensor& tensor = output.tensor;
-    if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_contiguous()) continue;
-    const std::size_t last = tensor.nbytes() / sizeof(std::uint64_t);
-    const auto* const begin = static_cast<const std::byte*>(tensor.const_data_ptr());
-    for (std::size_t i = 1; i <= words && last > 0; ++i) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, begin + (last * i / words - (last * i >= words)) * sizeof word,
-                  sizeof word);
-      seen = measure::mixed(seen ^ word);
+    if (!tensor.defined() || tensor.layout() != at::kStrided) continue;
+    const std::int64_t last = tensor.numel();
+    for (std::int64_t i = 1; i <= words && last > 0; ++i) {
+      seen = measure::mixed(seen ^ word_at(tensor, last * i / words - (last * i >= words)));
     }
   }
   return seen;

@@ -96,7 +96,9 @@ OwnCode::OwnCode() : OwnCode("assay's own code", reinterpret_cast<const void*>(&
   const Constant page = clock_page();
   if (page.begin != nullptr) add("the system's clock", page.begin, page.bytes);
   for (const char* function : {"clock_gettime", "_ZNSt6chrono3_V212steady_clock3nowEv",
-                               "cudaEventElapsedTime", "cudaEventRecord"}) {
+                               "cudaEventElapsedTime", "cudaEventRecord", "cudaEventQuery",
+                               "cudaEventSynchronize", "cudaStreamQuery", "cudaStreamSynchronize",
+                               "cudaStreamWaitEvent", "cudaDeviceSynchronize", "cudaGraphLaunch"}) {
     const Constant part = beginning_of(function);
     if (part.begin != nullptr) add("the system's clock", part.begin, part.bytes);
   }

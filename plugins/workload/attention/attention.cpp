@@ -155,9 +155,9 @@ Verification compare_sample(const Drawn& drawn, const std::vector<NamedTensor>& 
         gradient ? floor_of(name, drawn.in, drawn.dout) : 0);
   };
   add("out", sample.queries, sample.out, sample.textbook_out);
-  add("grad.q", sample.queries, sample.dq, {});
-  add("grad.k", sample.keys, sample.dk, {});
-  add("grad.v", sample.keys, sample.dv, {});
+  add("grad.q", sample.queries, sample.dq, sample.textbook_dq);
+  add("grad.k", sample.keys, sample.dk, sample.textbook_dk);
+  add("grad.v", sample.keys, sample.dv, sample.textbook_dv);
   return verification;
 }
 
@@ -177,7 +177,7 @@ class AttentionProgram final : public model::OperationProgram {
 
   Verification look(const std::string& pass, const Look& look) override {
     const auto values = outputs(pass);
-    reference::require_dtype(values.at(0), drawn_.in.q.scalar_type());
+    reference::require_output(values, "out", drawn_.in.q.scalar_type());
     Drawn drawn = drawn_;
     if (!model::runs_backward(pass)) drawn.dout = at::Tensor();
     return compare_sample(drawn, values, tolerance_, look);
@@ -237,7 +237,8 @@ std::vector<NamedTensor> references(const AttentionInputs& in, const at::Tensor&
 // values: the whole "out", and the gradients.
 Verification compare(const CaseContext& context, const AttentionInputs& in, const at::Tensor& rows,
                      const at::Tensor& dout, std::vector<NamedTensor> values) {
-  values.at(0).tensor = values[0].tensor.index_select(2, rows.to(context.device));
+  at::Tensor& out = std::ranges::find(values, "out", &NamedTensor::name)->tensor;
+  out = out.index_select(2, rows.to(context.device));
   Verification verification;
   const double tolerance = reference::tolerance(context.precision);
   for (const auto& [name, right] : references(in, rows, dout)) {
@@ -313,7 +314,7 @@ class AttentionWorkload final : public Workload {
     // The same inputs anew: a call may have changed its own.
     auto drawn = draw(context);
     if (!backward) drawn.dout = at::Tensor();
-    reference::require_dtype(values.at(0), drawn.in.q.scalar_type());
+    reference::require_output(values, "out", drawn.in.q.scalar_type());
     const double tolerance = reference::tolerance(context.precision);
     for (const NamedTensor& value : values) {
       const std::string remark = reference::not_finite(value.tensor);

@@ -66,6 +66,7 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
       to_text(compile->second) != "eager") {
     throw Unsupported("record_memory makes the optimizer's state anew: it needs compile: eager");
   }
+  watch_.emplace(step_);
 }
 
 void ModelProgram::set_checkpoints(int every) {
@@ -154,6 +155,11 @@ std::vector<ProgramInput> ModelProgram::inputs(const std::string& pass) {
           {.name = "targets", .tensor = targets_, .of_before = of_before, .below = below}};
 }
 
+void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {
+  step_.restart_from(parameters);
+  watch_.emplace(step_);
+}
+
 void ModelProgram::expect_look(const std::string& pass) {
   start_.reset();
   if (pass != "train_step") return;
@@ -206,6 +212,7 @@ Verification ModelProgram::look(const std::string& pass, const Look& look) {
   if (!seen.ok()) return training::left_out(seen.reason);
   if (step_.gathers()) see();
   Verification found = look_at_step(step, look.seed);
+  watch_->compare(step_, found);
   if (!trains || !training::all_ranks(context_.group, device_, found.checked)) return found;
   start->movement.compare(step_.state(), found);
   if (gradients_travel(context_)) {
@@ -237,6 +244,7 @@ void ModelProgram::record(const std::string& pass, Recorder& recorder) {
       return std::exchange(loss_, at::Tensor());
     };
     step_.record_memory(recorder, building_peak_, loss, ops_);
+    watch_.emplace(step_);
   }
   if (!precision_.loss_scaling) return;
   recorder.sample("skipped_steps", "", static_cast<double>(step_.state().skipped_steps()));

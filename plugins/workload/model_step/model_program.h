@@ -4,11 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "model/transformer.h"
 #include "predictions.h"
 #include "timed_look.h"
 #include "training/looks.h"
+#include "training/parameter_watch.h"
 
 namespace assay::model_step {
 
@@ -46,7 +48,7 @@ class ModelProgram final : public Program {
   std::vector<NamedTensor> whole_parameters() const { return step_.whole_parameters(); }
   std::vector<NamedTensor> whole_outputs(const std::string& pass);
   // Copies these parameters, in the model's order, in place and resets all training state.
-  void restart_from(const std::vector<NamedTensor>& parameters) { step_.restart_from(parameters); }
+  void restart_from(const std::vector<NamedTensor>& parameters);
   std::int64_t skipped_steps() const { return step_.state().skipped_steps(); }
   // Copies these tokens and targets, [batch, seq_len] int64, in place.
   void use_batch(const at::Tensor& tokens, const at::Tensor& targets);
@@ -74,6 +76,7 @@ class ModelProgram final : public Program {
   at::Tensor targets_;              // [batch, seq_len]
   model::Transformer model_;
   training::TrainingStep step_;
+  std::optional<training::ParameterWatch> watch_;
   at::Tensor logits_;
   at::Tensor loss_;
   std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at

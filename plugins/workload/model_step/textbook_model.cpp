@@ -25,9 +25,11 @@ bool is_backward(const std::string& pass) { return pass != "inference" && pass !
 
 ReferenceModes::ReferenceModes(const PrecisionPolicy& reference, const PrecisionPolicy& usual,
                                at::Device device)
-    : usual_(usual), device_(device) {
-  model::set_numeric_modes(reference, device_);
+    : reference_(reference), usual_(usual), device_(device) {
+  set();
 }
+
+void ReferenceModes::set() const { model::set_numeric_modes(reference_, device_); }
 
 ReferenceModes::~ReferenceModes() { model::set_numeric_modes(usual_, device_); }
 
@@ -58,6 +60,7 @@ std::vector<NamedTensor> TextbookModel::called(const Sequences& of, const std::s
 }
 
 std::vector<NamedTensor> TextbookModel::added(const Sequences& of, const std::string& pass) {
+  modes_.set();
   program_->use_batch(step_.tokens.narrow(0, of.first, of.count),
                       step_.targets.narrow(0, of.first, of.count));
   program_->run(pass);

@@ -18,11 +18,13 @@ class ReferenceModes {
  public:
   ReferenceModes(const PrecisionPolicy& reference, const PrecisionPolicy& usual, at::Device device);
   ~ReferenceModes();
+  // Once more, where others have set theirs since.
+  void set() const;
   ReferenceModes(const ReferenceModes&) = delete;
   ReferenceModes& operator=(const ReferenceModes&) = delete;
 
  private:
-  PrecisionPolicy usual_;
+  PrecisionPolicy reference_, usual_;
   at::Device device_;
 };
 

@@ -45,7 +45,8 @@ ToyProgram::ToyProgram(const CaseContext& context, const Shape& shape, bool draw
              .to(context.device, context.precision.parameters)),
       targets_(model::random_tokens({shape.batch}, classes, context.device, data_seed(context))),
       model_(make_model(context, shape, draws)),
-      step_(model_, context) {}
+      step_(model_, context),
+      watch_(step_) {}
 
 // Drawn in fp32 on the CPU, so that every precision and device has the same ones.
 TrainedModel ToyProgram::make_model(const CaseContext& context, const Shape& shape, bool draws) {
@@ -140,6 +141,11 @@ double ToyProgram::parameters() const {
   return parameters;
 }
 
+void ToyProgram::restart_from(const std::vector<NamedTensor>& parameters) {
+  step_.restart_from(parameters);
+  watch_ = training::ParameterWatch(step_);
+}
+
 void ToyProgram::expect_look(const std::string& pass) {
   start_.reset();
   if (pass != "train_step") return;
@@ -219,6 +225,7 @@ Verification ToyProgram::look(const std::string& pass, const Look& look) {
   if (skipped && found.error <= found.tolerance) {
     found = training::left_out("gradients have overflown, and the step is skipped");
   }
+  watch_.compare(step_, found);
   if (!trains || !training::all_ranks(context_.group, x_.device(), found.checked)) return found;
   start->movement.compare(step_.state(), found);
   if (travels) training::compare_replicas(context_.group, x_.device(), step_.replicas(), found);

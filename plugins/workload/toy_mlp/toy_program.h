@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "training/looks.h"
+#include "training/parameter_watch.h"
 
 namespace assay::toy_mlp {
 
@@ -37,7 +38,7 @@ class ToyProgram final : public Program {
   // All ranks call these together.
   std::vector<NamedTensor> whole_outputs(const std::string& pass);
   std::vector<NamedTensor> whole_parameters() const { return step_.whole_parameters(); }
-  void restart_from(const std::vector<NamedTensor>& parameters) { step_.restart_from(parameters); }
+  void restart_from(const std::vector<NamedTensor>& parameters);
 
  private:
   static TrainedModel make_model(const CaseContext& context, const Shape& shape, bool draws);
@@ -58,6 +59,7 @@ class ToyProgram final : public Program {
   at::Tensor targets_;  // [batch]
   TrainedModel model_;
   training::TrainingStep step_;
+  training::ParameterWatch watch_;
   at::Tensor loss_;
   std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at
   std::string no_start_ = "what the step started from was not kept";  // why there is none

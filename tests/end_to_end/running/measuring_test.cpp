@@ -246,5 +246,23 @@ TEST(MeasuringTest, AWrongShapeOrDtypeIsNamed) {
   EXPECT_THAT(reason("test_nothing"), HasSubstr("is an undefined tensor"));
 }
 
+TEST(MeasuringTest, ACallThatLeavesNoneOrTooManyOutputsIsWrong) {
+  const Folder folder;
+  const std::string file = folder.write(
+      "e.yaml",
+      attention_experiment("attention: [test_right], compile: [test_never_runs, test_runs_within]",
+                           small_sizes, "passes: [forward], warmup: 1, samples: 2"));
+  EXPECT_EQ(
+      assay(folder.path(), {"run", file, "--plugin", fixture("attention_variants")}).exit_code, 1);
+  const Exported exported(folder, "compile");
+  const auto reason = [&](const std::string& variant) {
+    const auto time = exported.of(variant, "forward", "time");
+    EXPECT_EQ(time["outcome"], "wrong") << time;
+    return time["reason"].get<std::string>();
+  };
+  EXPECT_THAT(reason("test_never_runs"), HasSubstr("the call left no out"));
+  EXPECT_THAT(reason("test_runs_within"), HasSubstr("the call left 2 results, not 1"));
+}
+
 }  // namespace
 }  // namespace assay::test

@@ -64,6 +64,19 @@ TEST_F(ResolveTest, RanksThatCouldNotEvenStartAreLeftOut) {
   EXPECT_FALSE(resolved(true).skipped);
 }
 
+TEST_F(ResolveTest, NorMoreThanTheLimitOnHostMemoryHasRoomFor) {
+  machine_.memory_bytes = std::int64_t{16} << 30;
+  parameters_["world_size"] = std::int64_t{32};
+  EXPECT_FALSE(resolved(true).skipped);
+  ::setenv("ASSAY_HOST_MEMORY_LIMIT", "500 MiB", 1);
+  const ResolvedCase limited = resolved(true);
+  ::unsetenv("ASSAY_HOST_MEMORY_LIMIT");
+  ASSERT_TRUE(limited.skipped);
+  EXPECT_EQ(*limited.skipped,
+            "world_size 32 needs at least 2.00 GiB for its worker processes, "
+            "ASSAY_HOST_MEMORY_LIMIT leaves 500.00 MiB");
+}
+
 TEST_F(ResolveTest, WithoutAGpuEverythingGoesToTheCpuAndTheWallClock) {
   const ResolvedCase on_cpu = resolved(true);
   EXPECT_EQ(parameter(on_cpu, "device"), "cpu");

@@ -66,6 +66,16 @@ TEST(Impossible, AFlushedCacheMayKeepWhatItHolds) {
   }
 }
 
+TEST(Impossible, IsNoTimeAtAllForWhatCountsSomething) {
+  store::CaseResult result = timed(0, "bytes");
+  mark_impossible({}, result);
+  ASSERT_EQ(result.facts.marks.size(), 1u);
+  EXPECT_EQ(result.facts.marks[0].reason, "no call takes 0 s");
+  store::CaseResult nothing = timed(0, "calls");
+  mark_impossible({}, nothing);
+  EXPECT_TRUE(nothing.facts.marks.empty());
+}
+
 // 1 TFLOP at 100 TFLOP/s takes 10 ms.
 TEST(Impossible, IsATimeInWhichTheFlopsCannotBeDone) {
   EXPECT_FALSE(is_impossible(timed(9.2e-3, "flops")));

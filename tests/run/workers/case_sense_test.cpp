@@ -69,6 +69,12 @@ TEST_F(CaseSense, PhasesAreNoSecondTime) {
   EXPECT_EQ(why(), "");
 }
 
+TEST_F(CaseSense, APassThatNobodyAskedForIsNot) {
+  add("time", 0, {1e-9}, "wall");
+  end_.series.back().pass = "backward";
+  EXPECT_EQ(why(), "'time' came of backward, which nobody asked for");
+}
+
 TEST_F(CaseSense, AnotherNumberOfSamplesIsNot) {
   time(0).samples = {1e-3};
   EXPECT_EQ(why(), "forward has 1 sample of 3 asked for");

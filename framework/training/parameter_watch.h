@@ -1,0 +1,35 @@
+#pragma once
+
+#include <assay/workload.h>
+
+#include <vector>
+
+#include "training/training_step.h"
+
+namespace assay::training {
+
+// Some elements of each parameter, as far as this rank holds it. References are computed from the
+// parameters, so that a call which made simpler ones of them would pass for right.
+class ParameterWatch {
+ public:
+  // Made before anything that a plugin brought has run.
+  explicit ParameterWatch(const TrainingStep& step);
+
+  // An infinite error where a parameter is not what it was the last time, or, where the optimizer
+  // has made steps since, is farther from it than AdamW moves anything in so many. Within this
+  // rank.
+  void compare(const TrainingStep& step, Verification& verification);
+
+ private:
+  struct Elements {
+    at::Tensor values;  // one slice's behind another's: float64 on the CPU
+    double steps = 0;   // of the optimizer
+  };
+  Elements taken(const TrainingState& state) const;
+
+  std::vector<at::Tensor> places_;       // by slice: of its values, int64 on the CPU
+  std::vector<std::size_t> parameters_;  // by element: its index among the model's
+  Elements before_;
+};
+
+}  // namespace assay::training
