@@ -235,25 +235,10 @@ TEST(Documentation, NamesEveryKeyOfExperimentsAndSuites) {
 // What the shipped plugins, the host and the presets have, and what planned workloads will.
 Vocabulary everything_a_workload_has() {
   Vocabulary known;
-  known.axes = {"model.d_model",
-                "model.layers",
-                "model.heads",
-                "model.d_ff",
-                "attention",
-                "norm",
-                "precision",
-                "compile",
-                "communication",
-                "backend",
-                "device",
-                "world_size",
-                "nodes",
-                "repeat",
-                "workload",
-                "heads",
-                "size",
-                "addend",
-                "attention.tile_size"};
+  known.axes = {"model.d_model", "model.layers", "model.heads", "model.d_ff",    "attention",
+                "norm",          "precision",    "compile",     "communication", "backend",
+                "device",        "world_size",   "nodes",       "repeat",        "workload",
+                "heads",         "size",         "addend"};
   known.metrics = catalogue::common_metrics();
   for (const catalogue::PluginInfo& plugin : config::shipped_catalogue().plugins) {
     const std::string before = plugin.kind == "workload" ? "" : plugin.kind + ".";
@@ -261,12 +246,10 @@ Vocabulary everything_a_workload_has() {
     known.metrics.insert(known.metrics.end(), plugin.metrics.begin(), plugin.metrics.end());
     known.passes.insert(known.passes.end(), plugin.passes.begin(), plugin.passes.end());
   }
-  const std::map<std::string, std::vector<std::string>> planned = {
-      {"s", {"call_overhead", "bound_time"}},
-      {"byte", {"gradient_size", "best_bucket_size"}},
-      {"byte/s", {"bandwidth", "link_bandwidth"}},
-      {"FLOP/s", {"peak_flops"}},
-      {"token", {"bound_batch"}}};
+  const std::map<std::string, std::vector<std::string>> planned = {{"s", {"bound_time"}},
+                                                                   {"byte/s", {"link_bandwidth"}},
+                                                                   {"FLOP/s", {"peak_flops"}},
+                                                                   {"token", {"bound_batch"}}};
   for (const auto& [unit, names] : planned) {
     for (const std::string& name : names) {
       known.metrics.push_back({name, unit, Direction::neither, ""});

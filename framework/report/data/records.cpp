@@ -1,13 +1,39 @@
 #include "report/data/records.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "base/text.h"
+#include "report/data/bucket_models.h"
 #include "report/data/derived_axes.h"
 #include "report/data/errors_of_looks.h"
 
 namespace assay::report {
+
+namespace {
+
+// Ranks tell their results as they come; tables have rank after rank.
+std::vector<const store::Series*> by_rank(const std::vector<store::Series>& all) {
+  std::vector<const store::Series*> sorted;
+  for (const store::Series& series : all) sorted.push_back(&series);
+  if (std::ranges::all_of(all, [](const auto& series) { return series.rank == 0; })) return sorted;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> first;
+  const auto group = [&](const store::Series& series) {
+    return first.try_emplace({series.pass, series.metric, series.part}, first.size()).first->second;
+  };
+  std::ranges::for_each(all, group);
+  std::ranges::stable_sort(sorted, {}, [&](const store::Series* series) {
+    return std::pair(group(*series), series->rank);
+  });
+  return sorted;
+}
+
+}  // namespace
 
 Records::Records(const std::vector<Source>& sources) {
   for (const Source& source : sources) sources_.push_back(source.run);
@@ -171,15 +197,15 @@ void Records::add_source(std::size_t number) {
     }
     set_derived(fields.of(result), codes);
     set_derived(counts_of(result), codes);
-    for (const store::Series& series : result.series) {
-      auto stand_in = store::stand_in_for(result, series);
+    for (const store::Series* series : by_rank(result.series)) {
+      auto stand_in = store::stand_in_for(result, *series);
       if (!stand_in) {
-        add_series(series, result, codes, case_number);
+        add_series(*series, result, codes, case_number);
         continue;
       }
       stand_ins_.push_back(std::move(*stand_in));
       add_series(stand_ins_.back(), result, codes, case_number);
-      records_.back().discarded = store::discarded_for(result, series)->mark;
+      records_.back().discarded = store::discarded_for(result, *series)->mark;
     }
     for (store::Series& error : errors_of_looks(result)) {
       stand_ins_.push_back(std::move(error));
@@ -207,6 +233,34 @@ void Records::add_source(std::size_t number) {
       }
     }
     ++case_number;
+  }
+}
+
+void Records::add_bucket_models() {
+  std::vector<AllReduces> measured;
+  for (const store::Run* run : sources_) {
+    std::ranges::move(all_reduces_of(*run), std::back_inserter(measured));
+  }
+  const auto first_of = [&](const store::CaseResult* result) {
+    return static_cast<std::size_t>(std::ranges::find(records_, result, &Record::result) -
+                                    records_.begin());
+  };
+  for (std::size_t source = 0; source < sources_.size(); ++source) {
+    std::vector<AllReduces> known = measured;
+    if (source < ceilings_.size()) {
+      std::ranges::copy(ceilings_[source].all_reduces(), std::back_inserter(known));
+    }
+    for (BucketModel& model : bucket_models(*sources_[source], known)) {
+      if (!modelled_.insert(model.fastest).second) continue;
+      const std::size_t record = first_of(model.fastest);
+      const auto codes = codes_.begin() + static_cast<std::ptrdiff_t>(record * axes_.size());
+      const std::vector<std::uint32_t> of_case(codes,
+                                               codes + static_cast<std::ptrdiff_t>(axes_.size()));
+      for (store::Series& series : model.series) {
+        stand_ins_.push_back(std::move(series));
+        add_series(stand_ins_.back(), *model.fastest, of_case, records_[record].case_number);
+      }
+    }
   }
 }
 

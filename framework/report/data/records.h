@@ -75,6 +75,10 @@ class Records {
   const std::vector<const store::Run*>& sources() const { return sources_; }
   bool is_planned() const { return sources_.empty(); }
 
+  // Adds what bucket_models.h makes of the sources, by the all-reduces that they measured, else by
+  // those that are known of their machine: behind set_ceilings() what it lacked before.
+  void add_bucket_models();
+
   // One per source; shares need them.
   void set_ceilings(std::vector<Ceilings> of_sources) { ceilings_ = std::move(of_sources); }
   // nullptr: the machine of the record's source has no calibration.
@@ -114,6 +118,7 @@ class Records {
   std::set<std::string> lanes_;
   std::deque<store::Series> stand_ins_;
   std::vector<Ceilings> ceilings_;
+  std::set<const store::CaseResult*> modelled_;  // by add_bucket_models()
 };
 
 }  // namespace assay::report

@@ -83,7 +83,8 @@ std::vector<std::string> places_in_words(const json& gpus) {
   return words;
 }
 
-std::string own_cores_in_words(const json& topology) {
+// bound: an engine may have given each rank cores of its own.
+std::string own_cores_in_words(const json& topology, bool bound) {
   const std::string own = string_at(topology, "cores");
   if (own.empty()) return {};
   const std::set<int> of_own = cores_of(own);
@@ -98,19 +99,35 @@ std::string own_cores_in_words(const json& topology) {
       nodes.empty()
           ? ""
           : fmt::format(" of NUMA {} {}", nodes.size() > 1 ? "nodes" : "node", join(nodes, ", "));
+  if (bound) return fmt::format("the cores that were seen there are {}{}", own, on);
   return fmt::format("ranks may use cores {}{}, and are bound to none of them", own, on);
 }
 
-std::string sentence(const json& machine) {
+std::string sentence(const json& machine, const std::string& node, bool bound) {
   const json& topology = member_of(machine, "topology");
   const json& gpus = member_of(topology, "gpus");
   std::vector<std::string> parts = links_in_words(gpus);
   for (std::string& place : places_in_words(gpus)) parts.push_back(std::move(place));
-  if (std::string own = own_cores_in_words(topology); !own.empty()) parts.push_back(std::move(own));
+  if (std::string own = own_cores_in_words(topology, bound); !own.empty())
+    parts.push_back(std::move(own));
   if (parts.empty()) return {};
-  const std::string host = string_at(machine, "host");
-  return fmt::format("**Topology of {}**: {}.", host.empty() ? "the machine" : host,
-                     join(parts, "; "));
+  std::string name = node.empty() ? string_at(machine, "host") : node;
+  if (name.empty()) name = "the machine";
+  return fmt::format("**Topology of {}**: {}.", name, join(parts, "; "));
+}
+
+// One of each node; of a session without nodes one of its machine. Ranks that another program has
+// started are bound as it says.
+std::vector<std::string> sentences_of(const json& machine) {
+  const bool started_by_others = !string_at(machine, "engine").empty();
+  const json& nodes = member_of(machine, "nodes");
+  if (!nodes.is_array() || nodes.empty()) return {sentence(machine, "", started_by_others)};
+  std::vector<std::string> sentences;
+  for (const json& node : nodes) {
+    sentences.push_back(
+        sentence(member_of(node, "machine"), string_at(node, "name"), started_by_others));
+  }
+  return sentences;
 }
 
 }  // namespace
@@ -123,9 +140,10 @@ std::vector<std::string> topology_findings(const Records& records, const RecordI
     const json& machine =
         store::session_of(records.sources()[source]->info, records[id].result->session).machine;
     if (!machine.is_object()) continue;
-    const std::string text = sentence(machine);
-    if (text.empty() || std::ranges::count(sentences, text) > 0) continue;
-    sentences.push_back(text);
+    for (std::string& text : sentences_of(machine)) {
+      if (text.empty() || std::ranges::count(sentences, text) > 0) continue;
+      sentences.push_back(std::move(text));
+    }
   }
   return sentences;
 }

@@ -211,6 +211,7 @@ std::vector<Diagnostic> ambiguous_axes_of_plan(
 Result<Document> build(const Inputs& inputs) {
   if (inputs.sources.empty()) return fail(ExitCode::bad_input, "a report needs a run");
   Records records(inputs.sources);
+  records.add_bucket_models();
   Vocabulary known = vocabulary_of(records, inputs.sources, inputs.metrics);
   known.layouts = inputs.layouts;
   add_passes(inputs.passes, known);
@@ -224,6 +225,7 @@ Result<Document> build(const Inputs& inputs) {
   if ((spec.wants_ceilings || of_default) && inputs.ceilings) {
     if (auto found = ceilings_of_sources(inputs); found) {
       records.set_ceilings(std::move(*found));
+      records.add_bucket_models();
     } else {
       return tl::unexpected(found.error());
     }

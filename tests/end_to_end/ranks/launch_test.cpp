@@ -21,9 +21,17 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// PATH, and behind it the folder of the Python that has torch: its torchrun may be the only one.
+std::string folders_of_programs() {
+  const char* path = std::getenv("PATH");
+  const char* python = std::getenv("ASSAY_PYTHON");
+  std::string folders = path == nullptr ? "" : path;
+  if (python != nullptr) folders += ":" + std::filesystem::path(python).parent_path().string();
+  return folders;
+}
+
 bool has_program(const std::string& name) {
-  const char* folders = std::getenv("PATH");
-  for (const std::string& folder : split(folders == nullptr ? "" : folders, ':')) {
+  for (const std::string& folder : split(folders_of_programs(), ':')) {
     if (std::filesystem::exists(std::filesystem::path(folder) / name)) return true;
   }
   return false;
@@ -194,13 +202,14 @@ TEST_P(ReverseTest, TheHostWaitsForRanksThatOthersStart) {
                 "  RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank \"$@\" &\n"
                 "done\n"
                 "wait\n");
-  folder_.write("both.sh",
-                "export ASSAY_TOKEN=secret ASSAY_CONTROL=127.0.0.1:$1\n"
-                "shift\n" +
-                    std::string(starter.words) +
-                    " \"$1\" worker &\n"
-                    "\"$@\" --launcher wait --control $ASSAY_CONTROL; ended=$?\n"
-                    "wait; exit $ended\n");
+  folder_.write("both.sh", "export ASSAY_TOKEN=secret ASSAY_CONTROL=127.0.0.1:$1 PATH=\"" +
+                               folders_of_programs() +
+                               "\"\n"
+                               "shift\n" +
+                               std::string(starter.words) +
+                               " \"$1\" worker &\n"
+                               "\"$@\" --launcher wait --control $ASSAY_CONTROL; ended=$?\n"
+                               "wait; exit $ended\n");
   const std::string port = std::to_string(20000 + ::getpid() % 10000);
   const Ended ended = run({}, {"sh", "both.sh", port});
   EXPECT_EQ(ended.exit_code, 0) << ended.output << ended.errors;

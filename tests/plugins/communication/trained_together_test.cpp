@@ -31,6 +31,27 @@ TEST_P(TrainedTogether, IsAsOneProcessOnTheWholeBatch) {
   }
 }
 
+// The sum of two numbers is rounded once, in whatever order, and AdamW takes each element alone.
+TEST(ShardedTraining, IsThatOfWholeParametersOnTwoRanksToTheBit) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    test::TrainingSetup whole = test::setup_of("bucketed");
+    whole.precision = precision;
+    const auto expected = train_ranks(whole, 2);
+    for (test::TrainingSetup setup :
+         {test::setup_of("sharded_optimizer"), test::setup_of("zero1"), test::setup_of("fsdp"),
+          test::setup_of("fsdp", {{"reshard_after_forward", false}})}) {
+      setup.precision = precision;
+      SCOPED_TRACE(testing::PrintToString(setup));
+      const auto found = train_ranks(setup, 2);
+      ASSERT_TRUE(found.front().status.ok()) << found.front().status.reason;
+      for (std::size_t i = 0; i < expected.front().parameters.size(); ++i) {
+        EXPECT_TRUE(found.front().parameters[i].equal(expected.front().parameters[i]))
+            << "parameter " << i;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, TrainedTogether, testing::ValuesIn(test::training_setups()));
 
 }  // namespace

@@ -6,6 +6,7 @@ namespace assay::report {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing_support::markdown_of;
 using testing_support::run_of;
 
@@ -36,6 +37,17 @@ TEST(TopologyFindings, OfAMachineWithoutGpusAreItsCores) {
                               "numa": {"0": "0-1"}}})"),
       HasSubstr("**Topology of here**: ranks may use cores 0-1 of NUMA node 0, and are bound "
                 "to none of them."));
+}
+
+// An engine may have bound its ranks, and the host's own machine may have none of them.
+TEST(TopologyFindings, OfARunOverNodesAreThoseOfEach) {
+  const std::string text = topology_of(
+      R"({"host": "login", "engine": "slurm", "topology": {"cores": "0-1", "gpus": []},
+          "nodes": [{"name": "a", "machine": {"topology": {"cores": "0-3", "gpus": []}}},
+                    {"name": "b", "machine": {"topology": {"cores": "4-7", "gpus": []}}}]})");
+  EXPECT_THAT(text, HasSubstr("**Topology of a**: the cores that were seen there are 0-3."));
+  EXPECT_THAT(text, HasSubstr("**Topology of b**: the cores that were seen there are 4-7."));
+  EXPECT_THAT(text, Not(HasSubstr("login")));
 }
 
 // Such as a run of an earlier version.

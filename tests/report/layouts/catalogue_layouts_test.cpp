@@ -232,46 +232,65 @@ TEST_F(ShippedLayout, Checkpointing) {
             "4,small,32,32,32\n");
 }
 
-// s = 1e9 byte, o = 1e-5 s, w = 1e10 byte/s: √(s/(w·o)) = 100, √(s·o·w) = 1e7 byte = 9.54 MiB.
+// s = 1e9 byte; o = 1e-5 s and w = 1e10 byte/s, of all-reduces of 20 µs for 100 kB, 110 µs for 1 MB
+// and 1.01 ms for 10 MB: √(s/(w·o)) = 100, √(s·o·w) = 1e7 byte = 9.54 MiB, 2·√(s·o/w) = 2 ms.
 TEST_F(ShippedLayout, BucketModel) {
-  EXPECT_EQ(cells_of(rendered({"backend,model,gradient_size.value [byte],call_overhead.value "
-                               "[us],bandwidth.value [GB/s],best_bucket_size.value [MiB]\n"
-                               "gloo,xl,1000000000,10,10,10\n"},
-                              "bucket_model")),
+  const std::string steps =
+      "workload,backend,model,world_size,communication.bucket_size,pass,part,time.samples [ms],"
+      "sent_bytes.samples [byte]\n"
+      "model_step,gloo,xl,2,5242880,train_step,,31,\n"
+      "model_step,gloo,xl,2,5242880,train_step,all_reduce,,1000000000\n"
+      "model_step,gloo,xl,2,10485760,train_step,,30,\n"
+      "model_step,gloo,xl,2,10485760,train_step,communication,2.5,\n"
+      "model_step,gloo,xl,2,10485760,train_step,all_reduce,,1000000000\n"
+      "model_step,gloo,xl,2,104857600,train_step,,35,\n"
+      "model_step,gloo,xl,2,104857600,train_step,all_reduce,,1000000000\n";
+  const std::string collectives =
+      "workload,backend,world_size,layer,size,pass,rank,time.samples [us]\n"
+      "collective,gloo,2,c10d,100000,all_reduce,0,20 20\n"
+      "collective,gloo,2,c10d,1000000,all_reduce,0,110 110\n"
+      "collective,gloo,2,c10d,10000000,all_reduce,0,1010 1010\n";
+  EXPECT_EQ(cells_of(rendered({steps, collectives}, "bucket_model")),
             (Rows{{"backend", "model", "overhead", "bandwidth (GB/s)", "buckets", "predicted",
-                   "measured"},
-                  {"gloo", "xl", "10.0 µs", "10", "100.0", "9.54 MiB", "10.00 MiB"}}));
+                   "measured", "predicted overhead", "measured overhead"},
+                  {"gloo", "xl", "10.0 µs", "10", "100.0", "9.54 MiB", "10.00 MiB", "2.00 ms",
+                   "2.50 ms"}}));
 }
 
 TEST_F(ShippedLayout, ShardedMemoryPeaks) {
   const std::string figures =
-      "communication,rank,pass,part,peak_memory.value [GiB],state_memory.value [GiB]\n"
-      "none,0,train_step,after_init,4,\nnone,0,train_step,before_step,8,\n"
-      "none,0,train_step,after_step,16,\nsharded,0,train_step,after_init,4,\n"
-      "sharded,0,train_step,before_step,8,\nsharded,0,train_step,after_step,12,\n"
-      "sharded,1,train_step,after_init,4,\nsharded,1,train_step,before_step,8,\n"
-      "sharded,1,train_step,after_step,11,\nsharded,0,train_step,parameters,,4\n"
-      "sharded,0,train_step,gradients,,4\nsharded,0,train_step,optimizer,,4\n";
+      "model,world_size,communication,rank,pass,part,peak_memory.value [GiB],state_memory.value "
+      "[GiB],predicted_state_memory.value [GiB]\n"
+      "xl,2,none,0,train_step,after_init,4,,\nxl,2,none,0,train_step,before_step,8,,\n"
+      "xl,2,none,0,train_step,after_step,16,,\nxl,2,sharded,1,train_step,after_init,4,,\n"
+      "xl,2,sharded,1,train_step,before_step,8,,\nxl,2,sharded,1,train_step,after_step,11,,\n"
+      "xl,2,sharded,0,train_step,after_init,4,,\nxl,2,sharded,0,train_step,before_step,8,,\n"
+      "xl,2,sharded,0,train_step,after_step,12,,\nxl,2,sharded,0,train_step,parameters,,4,4\n"
+      "xl,2,sharded,0,train_step,gradients,,4,4\nxl,2,sharded,0,train_step,optimizer,,4,3\n";
   EXPECT_EQ(
       cells_of(rendered({figures}, "sharded_memory_peaks")),
-      (Rows{{"communication", "rank", "after initialisation", "before the step", "after the step"},
-            {"none", "0", "4.00 GiB", "8.00 GiB", "16.00 GiB"},
-            {"sharded", "0", "4.00 GiB", "8.00 GiB", "12.00 GiB"},
-            {"sharded", "1", "4.00 GiB", "8.00 GiB", "11.00 GiB"},
-            {"communication", "rank", "parameters", "gradients", "optimizer"},
-            {"sharded", "0", "4.00 GiB", "4.00 GiB", "4.00 GiB"}}));
+      (Rows{{"model", "world_size", "communication", "rank", "after initialisation",
+             "before the step", "after the step"},
+            {"xl", "2", "none", "0", "4.00 GiB", "8.00 GiB", "16.00 GiB"},
+            {"xl", "2", "sharded", "0", "4.00 GiB", "8.00 GiB", "12.00 GiB"},
+            {"xl", "2", "sharded", "1", "4.00 GiB", "8.00 GiB", "11.00 GiB"},
+            {"model", "world_size", "communication", "rank", "parameters", "gradients", "optimizer",
+             "parameters, predicted", "gradients, predicted", "optimizer, predicted"},
+            {"xl", "2", "sharded", "0", "4.00 GiB", "4.00 GiB", "4.00 GiB", "4.00 GiB", "4.00 GiB",
+             "3.00 GiB"}}));
 }
 
 TEST_F(ShippedLayout, ShardingVolume) {
-  EXPECT_EQ(cells_of(rendered(
-                {"communication,world_size,pass,part,state_memory.value [GiB],peak_memory.value "
-                 "[GiB],communication_volume.value [GiB]\n"
-                 "zero_1,2,train_step,,10,14,\nzero_1,2,train_step,counted,,,2\n"
-                 "zero_1,2,train_step,measured,,,2.5\n"},
-                "sharding_volume")),
-            (Rows{{"communication", "world_size", "state counted", "peak measured",
-                   "volume counted", "volume measured"},
-                  {"zero_1", "2", "10.00 GiB", "14.00 GiB", "2.00 GiB", "2.50 GiB"}}));
+  EXPECT_EQ(
+      cells_of(rendered({"model,communication,world_size,pass,part,state_memory.value "
+                         "[GiB],predicted_state_memory.value [GiB],peak_memory.value "
+                         "[GiB],communication_volume.value [GiB]\n"
+                         "xl,zero_1,2,train_step,,10,9,14,\nxl,zero_1,2,train_step,counted,,,,2\n"
+                         "xl,zero_1,2,train_step,measured,,,,2.5\n"},
+                        "sharding_volume")),
+      (Rows{{"model", "communication", "world_size", "state counted", "state measured",
+             "peak measured", "volume counted", "volume measured"},
+            {"xl", "zero_1", "2", "9.00 GiB", "10.00 GiB", "14.00 GiB", "2.00 GiB", "2.50 GiB"}}));
 }
 
 TEST_F(ShippedLayout, FullySharded) {

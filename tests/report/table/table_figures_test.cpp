@@ -97,6 +97,14 @@ TEST(TableFigures, RankCanBeARow) {
       (Shown{{{"rank", "s"}, {"0", "4.5"}, {"1", "2.50"}}, {}}));
 }
 
+// The second one was the first to tell its time.
+TEST(TableFigures, RanksComeInTheirOrder) {
+  EXPECT_EQ(
+      shown(markdown("world_size,pass,rank,time.samples [s]\n2,step,1,3 2\n2,step,0,1 8\n",
+                     "- table:\n    rows: [rank]\n    columns: {s: {metric: time, unit: s}}\n")),
+      (Shown{{{"rank", "s"}, {"0", "4.5"}, {"1", "2.50"}}, {}}));
+}
+
 TEST(TableFigures, StatisticsOfSamples) {
   EXPECT_EQ(shown(markdown("model,pass,time.samples [s]\nsmall,forward,2 4 4 4 5 5 7 9\n", R"(
 - table:

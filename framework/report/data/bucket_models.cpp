@@ -1,0 +1,85 @@
+#include "report/data/bucket_models.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "report/data/reduce.h"
+#include "store/records/marks.h"
+
+namespace assay::report {
+namespace {
+
+constexpr const char* bucket_size = "communication.bucket_size";
+constexpr const char* of_pass = "train_step";
+constexpr std::size_t least_bucket_sizes = 3;
+
+// Over ranks; nullopt where one failed, was discarded or has none.
+std::optional<double> figure_of(const store::CaseResult& result, const char* metric,
+                                const char* part, Statistic statistic) {
+  std::vector<const store::Series*> ranks;
+  for (const store::Series& series : result.series) {
+    if (series.pass != of_pass || series.metric != metric || series.part != part) continue;
+    if (series.outcome != Outcome::ok || store::discarded_for(result, series)) return std::nullopt;
+    ranks.push_back(&series);
+  }
+  if (ranks.empty()) return std::nullopt;
+  return reduce(ranks, RankRule::maximum, statistic);
+}
+
+struct Step {
+  const store::CaseResult* result;
+  double time_s, bytes;
+};
+
+// By all parameters but the bucket size.
+std::map<store::Parameters, std::vector<Step>> steps_of(const store::Run& run) {
+  std::map<store::Parameters, std::vector<Step>> found;
+  for (const store::CaseResult& result : run.cases) {
+    if (!result.parameters.contains(bucket_size)) continue;
+    const auto time_s = figure_of(result, "time", "", Statistic::mean);
+    const auto bytes = figure_of(result, "sent_bytes", "all_reduce", Statistic::mean);
+    if (!time_s || !bytes || !(*bytes > 0)) continue;
+    store::Parameters rest = result.parameters;
+    rest.erase(bucket_size);
+    found[rest].push_back({&result, *time_s, *bytes});
+  }
+  return found;
+}
+
+store::Series figure(const char* metric, const char* unit, double value) {
+  store::Series series{.pass = of_pass, .metric = metric, .unit = unit};
+  series.samples = {value};
+  return series;
+}
+
+BucketModel model_of(const std::vector<Step>& steps, const CallCost& cost) {
+  const auto fastest = std::ranges::min_element(steps, {}, &Step::time_s);
+  const auto largest = std::ranges::max_element(steps, {}, &Step::bytes);
+  const store::Parameters& parameters = fastest->result->parameters;
+  BucketModel model{fastest->result, {}};
+  model.series = {figure("gradient_size", "byte", largest->bytes),
+                  figure("call_overhead", "s", cost.call_s),
+                  figure("bandwidth", "byte/s", 1 / cost.byte_s),
+                  figure("best_bucket_size", "byte",
+                         static_cast<double>(store::integer_of(parameters, bucket_size, 0)))};
+  const auto exposed_s = figure_of(*fastest->result, "time", "communication", Statistic::median);
+  if (exposed_s) model.series.push_back(figure("best_bucket_exposed", "s", *exposed_s));
+  return model;
+}
+
+}  // namespace
+
+std::vector<BucketModel> bucket_models(const store::Run& run,
+                                       const std::vector<AllReduces>& all_reduces) {
+  std::vector<BucketModel> models;
+  for (const auto& [rest, steps] : steps_of(run)) {
+    const AllReduces* measured = find_all_reduces(all_reduces, rest);
+    const auto cost = measured == nullptr ? std::nullopt : call_cost_of(*measured);
+    if (steps.size() >= least_bucket_sizes && cost) models.push_back(model_of(steps, *cost));
+  }
+  return models;
+}
+
+}  // namespace assay::report
