@@ -30,7 +30,9 @@ Values shape_values(const Model& m, const Batch& batch, const Computing& computi
 
 // Bytes of one norm with T rows: what it keeps beside its output.
 std::pair<const char*, double> norm_bytes(const Model& m, double tokens, const Computing& by) {
-  if (by.norm == "rmsnorm") return {"4 * T * (2 * d + 1)", 4 * tokens * (2 * m.d + 1)};
+  if (by.norm == "rmsnorm" || by.norm == "layernorm_basic") {
+    return {"4 * T * (2 * d + 1)", 4 * tokens * (2 * m.d + 1)};
+  }
   if (by.norm == "layernorm") return {"4 * T * (d + 2)", 4 * tokens * (m.d + 2)};
   return {"4 * T * (d + 1)", 4 * tokens * (m.d + 1)};
 }

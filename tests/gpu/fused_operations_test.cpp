@@ -127,6 +127,19 @@ TEST_P(GpuFusedOperations, Swiglu) {
   }
 }
 
+TEST_P(GpuFusedOperations, Gelu) {
+  for (const std::int64_t columns : {1, 7, 8, 40, 1000, 4104}) {
+    const auto text = std::to_string(columns) + " columns";
+    compare(text, [](const Ops& ops, const Tensors& in) { return Tensors{ops.gelu(in[0])}; },
+            {drawn_normal({3, 5, columns}, 1) * 4}, {narrow()});
+    compare(text + " of more",
+            [columns](const Ops& ops, const Tensors& in) {
+              return Tensors{ops.gelu(in[0].narrow(-1, columns, columns))};
+            },
+            {drawn_normal({3, 5, 2 * columns}, 3) * 4}, {narrow()});
+  }
+}
+
 TEST_P(GpuFusedOperations, Rope) {
   for (const std::int64_t d_head : {2, 6, 8, 64, 128}) {
     for (const std::int64_t seq : {1, 19}) {

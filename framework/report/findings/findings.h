@@ -65,6 +65,11 @@ Findings best_option_findings(const Records& records, const std::vector<Figure>&
 // None where every exponent is 1: twice the work takes twice the time.
 Findings scaling_findings(const Records& records, const RecordIds& ids, const FindingSpec& spec);
 
+// For each variant axis (variant_kinds, or the spec's axis): in which cases a variant fits the
+// memory where the baseline does not, and the other way round.
+std::vector<std::string> fit_findings(const Records& records, const RecordIds& ids,
+                                      const FindingSpec& spec);
+
 std::vector<std::string> warmup_findings(const Records& records, const RecordIds& ids,
                                          Centre centre);
 

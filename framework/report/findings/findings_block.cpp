@@ -20,6 +20,7 @@ Findings of_kind(const Records& records, const RecordIds& ids, const FindingSpec
   const std::string& kind = spec.kind;
   if (kind == "speedup") return speedup_findings(records, ids, spec);
   if (kind == "scaling") return scaling_findings(records, ids, spec);
+  if (kind == "fits") return plain(fit_findings(records, ids, spec));
   if (kind == "warmup") return plain(warmup_findings(records, ids, centre));
   if (kind == "noise") return plain(noise_findings(records, ids));
   if (kind == "observers") return observer_findings(records, ids);

@@ -48,6 +48,7 @@ void read_heading(Reader& reader, const Node& node, Blocks& into) {
 constexpr std::pair<const char*, const char*> finding_kinds[] = {
     {"speedup", "Which variants are faster or slower than a baseline."},
     {"scaling", "How time and memory grow with a numeric axis."},
+    {"fits", "Where a variant fits the memory and a baseline does not, or the other way round."},
     {"warmup", "What leaving out the warm-up changes."},
     {"noise", "Times with a large spread."},
     {"observers", "What observing costs: the time of a step under an observer over its own."},

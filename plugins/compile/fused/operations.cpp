@@ -83,6 +83,11 @@ void select(Ops& ops, const Pinned& pinned, const Shared& shared) {
       return takes_swiglu(gate, up) ? swiglu(gate, up) : others(gate, up);
     };
   }
+  if (is_same(ops.gelu, textbook.gelu)) {
+    ops.gelu = [others = ops.gelu](const at::Tensor& x) {
+      return takes_gelu(x) ? fused::gelu(x) : others(x);  // not at::gelu()
+    };
+  }
   if (is_same(ops.embedding, textbook.embedding)) {
     ops.embedding = [others = ops.embedding](const at::Tensor& tokens, const at::Tensor& table) {
       return takes_embedding(tokens, table) ? embedded(tokens, table) : others(tokens, table);

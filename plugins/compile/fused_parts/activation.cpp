@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "compile/fused_parts/gelu_kernel.h"
 #include "compile/fused_parts/node.h"
 #include "compile/fused_parts/swiglu_kernel.h"
 
@@ -46,6 +47,35 @@ class SwigluNode final : public torch::autograd::Node {
   at::Tensor gate_, up_;
 };
 
+class GeluNode final : public torch::autograd::Node {
+ public:
+  explicit GeluNode(const at::Tensor& x) : Node(edges_to({x})), x_(x.detach()) {}
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    TORCH_CHECK(x_.defined(), torch::autograd::ERR_BACKWARD_TWICE);
+    if (!gradients[0].defined()) return {at::Tensor()};
+    const c10::cuda::CUDAGuard device(x_.device());
+    const at::Tensor x = as_rows(x_), dout = as_rows(gradients[0]);
+    const at::Tensor dx = at::empty(x_.sizes(), x_.options());
+    launch(GeluBackward{.dtype = dtype_of(x),
+                        .rows = x.size(0),
+                        .columns = static_cast<int>(x.size(1)),
+                        .x = data_of(x),
+                        .dout = data_of(dout),
+                        .x_stride = x.stride(0),
+                        .dout_stride = dout.stride(0),
+                        .dx = data_of(dx)},
+           c10::cuda::getCurrentCUDAStream());
+    return {dx};
+  }
+
+  void release_variables() override { x_ = at::Tensor(); }
+  std::string name() const override { return "FusedGeluBackward"; }
+
+ private:
+  at::Tensor x_;
+};
+
 }  // namespace
 
 bool takes_swiglu(const at::Tensor& gate, const at::Tensor& up) {
@@ -69,6 +99,27 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
                        .gate_stride = gates.stride(0),
                        .up_stride = ups.stride(0),
                        .out = data_of(out)},
+         c10::cuda::getCurrentCUDAStream());
+  return result_of(node, out);
+}
+
+bool takes_gelu(const at::Tensor& x) {
+  return x.is_cuda() && x.dim() > 0 && is_taken(x.scalar_type());
+}
+
+at::Tensor gelu(const at::Tensor& x) {
+  std::shared_ptr<torch::autograd::Node> node;
+  if (wants_graph({x})) node = std::make_shared<GeluNode>(x);
+  const at::NoGradGuard no_graph;
+  const c10::cuda::CUDAGuard device(x.device());
+  const at::Tensor rows = as_rows(x.detach());
+  const at::Tensor out = at::empty(x.sizes(), x.options());
+  launch(GeluForward{.dtype = dtype_of(x),
+                     .rows = rows.size(0),
+                     .columns = static_cast<int>(rows.size(1)),
+                     .x = data_of(rows),
+                     .x_stride = rows.stride(0),
+                     .out = data_of(out)},
          c10::cuda::getCurrentCUDAStream());
   return result_of(node, out);
 }

@@ -10,4 +10,8 @@ namespace assay::fused {
 bool takes_swiglu(const at::Tensor& gate, const at::Tensor& up);
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
 
+// x Φ(x) by one kernel, and its gradient by another. fp32, bf16, fp16 on a GPU.
+bool takes_gelu(const at::Tensor& x);
+at::Tensor gelu(const at::Tensor& x);
+
 }  // namespace assay::fused

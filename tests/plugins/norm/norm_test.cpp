@@ -68,7 +68,7 @@ TEST_P(NormConformance, ForwardAndGradientsAgreeWithFloat64) {
 
 std::vector<NormTested> norms_tested() {
   std::vector<NormTested> all;
-  for (const char* variant : {"rmsnorm", "rmsnorm_libtorch", "layernorm"}) {
+  for (const char* variant : {"rmsnorm", "rmsnorm_libtorch", "layernorm", "layernorm_basic"}) {
     for (const auto dtype : {at::kFloat, at::kBFloat16}) all.push_back({variant, dtype});
   }
   return all;
@@ -80,9 +80,47 @@ std::string norm_tested_name(const testing::TestParamInfo<NormTested>& tested) {
 
 INSTANTIATE_TEST_SUITE_P(Cpu, NormConformance, testing::ValuesIn(norms_tested()), norm_tested_name);
 
+// d(sum of out · dout) by an element, from both sides, against each gradient of the variant.
+TEST(NormGradcheck, GradientsAreThoseOfFiniteDifferences) {
+  constexpr double step = 1e-6;
+  for (const char* variant : {"rmsnorm", "rmsnorm_libtorch", "layernorm", "layernorm_basic"}) {
+    SCOPED_TRACE(variant);
+    const auto plugin = test::load<NormBoundary>("norm", variant, variant);
+    const auto generator = model::seeded_generator(at::kCPU, 29);
+    const auto random = [&](at::IntArrayRef sizes) {
+      return at::randn(sizes, generator, at::kDouble).requires_grad_();
+    };
+    NormInputs in;
+    in.x = random({3, 7});
+    in.weight = random({7});
+    if (std::string(variant).starts_with("layernorm")) in.bias = random({7});
+    const auto dout = at::randn({3, 7}, generator, at::kDouble);
+    const auto loss = [&] {
+      at::Tensor out;
+      throw_unless_ok(plugin->forward(in, out));
+      return (out * dout).sum();
+    };
+    torch::autograd::backward({loss()}, {});
+    for (const at::Tensor& leaf : {in.x, in.weight, in.bias}) {
+      if (!leaf.defined()) continue;
+      const at::NoGradGuard no_grad;
+      const auto values = leaf.detach().view({-1}), gradient = leaf.grad().view({-1});
+      for (std::int64_t i = 0; i < values.numel(); ++i) {
+        const double value = values[i].item<double>();
+        values[i] = value + step;
+        const double above = loss().item<double>();
+        values[i] = value - step;
+        const double below = loss().item<double>();
+        values[i] = value;
+        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * step), 1e-7) << i;
+      }
+    }
+  }
+}
+
 // Squares of 1e5 are beyond fp16, those of 1e-4 below it: statistics must be taken in fp32.
 TEST(NormInFp16, SurvivesLargeAndSmallInputs) {
-  for (const char* variant : {"rmsnorm", "layernorm"}) {
+  for (const char* variant : {"rmsnorm", "layernorm", "layernorm_basic"}) {
     const auto plugin = test::load<NormBoundary>("norm", variant, variant);
     for (const double magnitude : {3e4, 1e-2}) {
       NormInputs in;
@@ -90,7 +128,9 @@ TEST(NormInFp16, SurvivesLargeAndSmallInputs) {
               magnitude)
                  .to(at::kHalf);
       in.weight = at::ones({64}, at::kFloat);
-      if (std::string(variant) == "layernorm") in.bias = at::zeros({64}, at::kFloat);
+      if (std::string(variant).starts_with("layernorm")) {
+        in.bias = at::zeros({64}, at::kFloat);
+      }
       at::Tensor out;
       throw_unless_ok(plugin->forward(in, out));
       EXPECT_LT(

@@ -13,7 +13,7 @@ test::Case norm_case(const std::string& norm, const std::string& precision, std:
 }
 
 TEST(NormWorkload, AcceptsWhatIsRight) {
-  for (const char* norm : {"rmsnorm", "rmsnorm_libtorch", "layernorm"}) {
+  for (const char* norm : {"rmsnorm", "rmsnorm_libtorch", "layernorm", "layernorm_basic"}) {
     for (const char* precision : {"fp32", "bf16", "fp16"}) {
       const auto tested = norm_case(norm, precision, 37, 129);
       for (const auto& pass : test::call_passes) {
@@ -27,7 +27,7 @@ TEST(NormWorkload, AcceptsWhatIsRight) {
 }
 
 TEST(NormWorkload, AcceptsARightEntryWithAResidual) {
-  for (const char* norm : {"rmsnorm", "rmsnorm_libtorch", "layernorm"}) {
+  for (const char* norm : {"rmsnorm", "rmsnorm_libtorch", "layernorm", "layernorm_basic"}) {
     for (const char* precision : {"fp32", "bf16"}) {
       auto tested = norm_case(norm, precision, 37, 129);
       tested.context.parameters["residual"] = true;

@@ -1,0 +1,127 @@
+// What few shapes show: numbers at the ends of their range, and tensors beyond 2^31 elements.
+
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/exp2.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/ones_like.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <functional>
+
+#include "kernel_case.h"
+
+namespace assay {
+namespace {
+
+struct Variant {
+  const char* name;
+  std::unique_ptr<AttentionBoundary> (*made)();
+  std::string (*why_not)();
+};
+
+void PrintTo(const Variant& variant, std::ostream* stream) { *stream << variant.name; }
+
+class FlashExtremes : public testing::TestWithParam<Variant> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = GetParam().why_not(); !why.empty()) GTEST_SKIP() << why;
+    attention_ = GetParam().made();
+  }
+
+  std::unique_ptr<AttentionBoundary> attention_;
+};
+
+// Split operands keep fp32's exponents: elements of a row may differ by 2^120.
+TEST_P(FlashExtremes, OfARowMaySpanTheExponents) {
+  for (const std::int64_t head : {64, 128}) {
+    SCOPED_TRACE(head);
+    DrawnInputs drawn = draw({"", {1, 2, 130, 130, head}, at::kFloat});
+    const auto factors = at::exp2(at::linspace(-60, 60, head, drawn.in.q.options()));
+    drawn.in.q = (drawn.in.q * factors).contiguous();
+    drawn.in.k = (drawn.in.k / factors).contiguous();
+    const auto right = textbook_results(drawn.in, drawn.dout, at::kDouble);
+    const auto textbook = textbook_results(drawn.in, drawn.dout, at::kFloat);
+    const auto made = results_of(*attention_, drawn);
+    // dq is in units of k, and dk in units of q.
+    const std::array<at::Tensor, 5> units = {at::ones_like(factors), at::ones_like(made[1]),
+                                             factors, 1 / factors, at::ones_like(factors)};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      EXPECT_LE(largest_error(made[i] * units[i], right[i] * units[i]),
+                2 * largest_error(textbook[i] * units[i], right[i] * units[i]) + 2e-6)
+          << result_names[i];
+    }
+  }
+}
+
+// A score of 10^30 outweighs all others: its weight is 1, forward and backward.
+TEST_P(FlashExtremes, ScoresMayBeHuge) {
+  DrawnInputs drawn = draw({"", {1, 2, 70, 70, 64}, at::kFloat});
+  drawn.in.q = drawn.in.q * 1e15;
+  drawn.in.k = drawn.in.k * 1e15;
+  const auto right = textbook_results(drawn.in, drawn.dout, at::kDouble);
+  const auto made = results_of(*attention_, drawn);
+  EXPECT_LE(largest_error(made[0], right[0]), 2e-6);
+  EXPECT_LE(largest_error(made[4], right[4]), 2e-6);
+}
+
+double largest(const at::Tensor& tensor) { return tensor.abs().max().item<double>(); }
+
+// So it is in 16 bits, with scores as large as they can be made.
+TEST_P(FlashExtremes, NarrowNumbersMayBeHugeOrTiny) {
+  for (const auto& [dtype, factor] :
+       {std::pair{at::kBFloat16, 1e15}, {at::kHalf, 100.0}, {at::kBFloat16, 1e-15}}) {
+    SCOPED_TRACE(c10::toString(dtype));
+    DrawnInputs drawn = draw({"", {1, 2, 270, 270, 64}, dtype});
+    drawn.in.q = drawn.in.q * factor;
+    drawn.in.k = drawn.in.k * factor;
+    const auto right = textbook_results(drawn.in, drawn.dout, at::kDouble);
+    const auto made = results_of(*attention_, drawn);
+    EXPECT_LE(largest_error(made[0], right[0]), 0.005 * largest(right[0]) + 2e-3);
+    EXPECT_LE(largest_error(made[4], right[4]), 0.005 * largest(right[4]) + 2e-3);
+  }
+}
+
+// The course's own test of the kernel: batch 4, 128 × 128, d 64, within 1e-2.
+TEST_P(FlashExtremes, TheCoursesTolerancesHold) {
+  for (const bool causal : {false, true}) {
+    const DrawnInputs drawn = draw({"", {4, 1, 128, 128, 64}, at::kFloat, causal});
+    const auto right = textbook_results(drawn.in, drawn.dout, at::kFloat);
+    const auto made = results_of(*attention_, drawn);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      EXPECT_TRUE(at::allclose(made[i], right[i], 1e-2, 1e-2)) << result_names[i];
+    }
+  }
+}
+
+// The last sequences begin beyond element 2^31 of each tensor.
+TEST_P(FlashExtremes, OffsetsMayExceedTwoToThe31) {
+  constexpr std::int64_t batch = 16'448, heads = 16, seq = 128, head = 64, last = 3;
+  static_assert((batch - last) * heads * seq * head > std::int64_t{1} << 31);
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  std::size_t free = 0, all = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free, &all), cudaSuccess);
+  constexpr std::size_t needed = std::size_t{64} << 30;
+  if (free < needed) GTEST_SKIP() << "64 GiB of the GPU's memory are not free";
+  DrawnInputs drawn = draw({"", {batch, heads, seq, seq, head}});
+  const auto made = results_of(*attention_, drawn);
+  const auto end_of = [&](const at::Tensor& tensor) {
+    return tensor.narrow(0, batch - last, last);
+  };
+  for (at::Tensor* tensor : {&drawn.in.q, &drawn.in.k, &drawn.in.v, &drawn.dout}) {
+    *tensor = end_of(*tensor).clone();
+  }
+  AttentionResults ends;
+  for (std::size_t i = 0; i < made.size(); ++i) ends[i] = end_of(made[i]).clone();
+  ExactResults(drawn).expect(ends);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, FlashExtremes,
+                         testing::Values(Variant{"flash", [] { return flash(); }, why_no_hopper},
+                                         Variant{"flash_portable", flash_portable,
+                                                 [] { return why_no_gpu(8); }}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace assay

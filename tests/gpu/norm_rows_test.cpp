@@ -1,0 +1,130 @@
+// The own norms at the sizes that tables have, where the conformance suite's are small.
+
+#include <ATen/Context.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <assay/reference.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "device.h"
+#include "model/random.h"
+#include "plugins/support.h"
+
+namespace assay {
+namespace {
+
+struct NormOfRows {
+  std::string variant;
+  at::ScalarType dtype;
+};
+
+void PrintTo(const NormOfRows& tested, std::ostream* stream) {
+  *stream << tested.variant << " " << c10::toString(tested.dtype);
+}
+
+class NormRows : public testing::TestWithParam<NormOfRows> {
+ protected:
+  void SetUp() override {
+    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
+    plugin_ = test::load<NormBoundary>("norm", GetParam().variant, GetParam().variant);
+    NormTraits traits;
+    throw_unless_ok(plugin_->traits(traits));
+    centred_ = traits.centred;
+  }
+
+  at::Tensor random(at::IntArrayRef sizes, std::uint64_t seed) const {
+    return at::randn(sizes, model::seeded_generator(cuda, seed),
+                     at::TensorOptions().device(cuda).dtype(GetParam().dtype));
+  }
+
+  NormInputs inputs(std::int64_t rows, std::int64_t columns) const {
+    NormInputs in;
+    in.x = random({rows, columns}, 23).requires_grad_();
+    in.weight = (random({columns}, 24).to(at::kFloat) * 0.1 + 1).requires_grad_();
+    if (centred_) in.bias = random({columns}, 25).to(at::kFloat).requires_grad_();
+    return in;
+  }
+
+  struct Made {
+    at::Tensor out, dx, dweight, dbias;
+  };
+  Made made(const NormInputs& in, const at::Tensor& dout) const {
+    at::Tensor out;
+    throw_unless_ok(plugin_->forward(in, out));
+    std::vector<at::Tensor> leaves = {in.x, in.weight};
+    if (in.bias.defined()) leaves.push_back(in.bias);
+    const auto gradients = torch::autograd::grad({out}, leaves, {dout});
+    return {out.detach(), gradients[0], gradients[1],
+            in.bias.defined() ? gradients[2] : at::Tensor()};
+  }
+
+  std::unique_ptr<NormBoundary> plugin_;
+  bool centred_ = false;
+};
+
+// 50,000 rows take several waves of the blocks that sum the parameters' gradients.
+TEST_P(NormRows, OfManyRowsAgreeWithFloat64) {
+  const double tolerance = reference::tolerance(GetParam().dtype);
+  for (const std::int64_t columns : {1024, 2048, 4104, 8192}) {
+    SCOPED_TRACE(columns);
+    const NormInputs in = inputs(50'000, columns);
+    const auto dout = random({50'000, columns}, 26);
+    const Made found = made(in, dout);
+    const auto right = reference::norm(in, centred_, dout);
+    EXPECT_LT(reference::relative_error(found.out, right.out), tolerance);
+    EXPECT_LT(reference::relative_error(found.dx, right.dx), tolerance);
+    EXPECT_LT(reference::relative_error(found.dweight, right.dweight), tolerance / 8);
+    if (centred_) {
+      EXPECT_LT(reference::relative_error(found.dbias, right.dbias), tolerance / 8);
+    }
+  }
+}
+
+TEST_P(NormRows, GradientsOfParametersRepeatToTheBit) {
+  const NormInputs in = inputs(50'000, 1024);
+  const auto dout = random({50'000, 1024}, 26);
+  const Made first = made(in, dout);
+  for (int call = 0; call < 20; ++call) {
+    const Made again = made(in, dout);
+    EXPECT_TRUE(again.dweight.equal(first.dweight));
+    if (centred_) {
+      EXPECT_TRUE(again.dbias.equal(first.dbias));
+    }
+  }
+}
+
+// The last rows begin beyond element 2^31.
+TEST_P(NormRows, OffsetsMayExceedTwoToThe31) {
+  constexpr std::int64_t rows = (std::int64_t{1} << 20) + 64, columns = 2056, last = 32;
+  static_assert((rows - last) * columns > std::int64_t{1} << 31);
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  std::size_t free = 0, all = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free, &all), cudaSuccess);
+  if (free < std::size_t{60} << 30) GTEST_SKIP() << "60 GiB of the GPU's memory are not free";
+  NormInputs in = inputs(rows, columns);
+  const auto dout = random({rows, columns}, 26);
+  const Made found = made(in, dout);
+  const auto end_of = [](const at::Tensor& tensor) { return tensor.narrow(0, rows - last, last); };
+  in.x = end_of(in.x.detach());
+  const auto right = reference::norm(in, centred_, end_of(dout));
+  const double tolerance = reference::tolerance(GetParam().dtype);
+  EXPECT_LT(reference::relative_error(end_of(found.out), right.out), tolerance);
+  EXPECT_LT(reference::relative_error(end_of(found.dx), right.dx), tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, NormRows,
+                         testing::Values(NormOfRows{"rmsnorm_fused", at::kFloat},
+                                         NormOfRows{"rmsnorm_fused", at::kBFloat16},
+                                         NormOfRows{"rmsnorm_fused", at::kHalf},
+                                         NormOfRows{"layernorm_fused", at::kFloat},
+                                         NormOfRows{"layernorm_fused", at::kBFloat16},
+                                         NormOfRows{"layernorm_fused", at::kHalf}),
+                         [](const auto& tested) {
+                           return tested.param.variant + "_" + c10::toString(tested.param.dtype);
+                         });
+
+}  // namespace
+}  // namespace assay
