@@ -238,7 +238,7 @@ Vocabulary everything_a_workload_has() {
   known.axes = {"model.d_model", "model.layers", "model.heads", "model.d_ff",    "attention",
                 "norm",          "precision",    "compile",     "communication", "backend",
                 "device",        "world_size",   "nodes",       "repeat",        "workload",
-                "heads",         "size",         "addend"};
+                "heads",         "size",         "addend",      "measure.warmup"};
   known.metrics = catalogue::common_metrics();
   for (const catalogue::PluginInfo& plugin : config::shipped_catalogue().plugins) {
     const std::string before = plugin.kind == "workload" ? "" : plugin.kind + ".";

@@ -108,6 +108,8 @@ const MetricInfo* Reader::metric(const yaml::Node& node) {
     for (const MetricInfo& metric : known_.metrics) names.push_back(metric.name);
     complain_unknown(node.where, "metric", node.text, names);
   }
+  // What all-reduces cost may be known of the machine alone.
+  if (found && found->name == "call_overhead") note_ceilings();
   return found;
 }
 

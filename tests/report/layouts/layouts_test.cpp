@@ -34,22 +34,65 @@ TEST_F(ShippedLayout, AttentionProbabilities) {
              {}}));
 }
 
-// 7 TFLOP at 700 TFLOP/s take 10 ms, 30 bytes of each of a billion parameters at 3 TB/s another 10;
-// 7 TFLOP in 25 ms are 280 TFLOP/s, 40 % of 700.
+const char* const floor_figures =
+    "workload,device,model,compile,precision,pass,time.samples [ms],flops.value "
+    "[TFLOP],parameters.value [count],peak_memory.value [GB]\n"
+    "model_step,cuda,small,fused_graph,bf16,inference,20 20 20,7,1000000000,50\n"
+    "model_step,cuda,small,fused_graph,bf16,train_step,25 25 25,7,1000000000,50\n";
+const char* const floor_ceilings =
+    "workload,device,size,dtype,pass,time.samples [ms],bytes.value [GB],flops.value [TFLOP]\n"
+    "copy,cuda,1073741824,,copy,1 1 1,3,\nmatmul,cuda,,bf16,matmul,1 1 1,,0.7\n";
+
+// 7 TFLOP at 700 TFLOP/s take 10 ms, 30 bytes of each of a billion parameters at 3 TB/s another 10
+// in a training step, 34 bytes 11.333; 7 TFLOP in 25 ms are 280 TFLOP/s, 40 % of 700; 10 of 25 ms
+// are 40 %, too.
 TEST_F(ShippedLayout, StepFloor) {
-  const std::string report = rendered(
-      {"workload,device,model,compile,precision,pass,time.samples [ms],flops.value "
-       "[TFLOP],parameters.value [count],peak_memory.value [GB]\n"
-       "model_step,cuda,small,fused_graph,bf16,train_step,25 25 25,7,1000000000,50\n"},
-      "step_floor",
-      "workload,device,size,dtype,pass,time.samples [ms],bytes.value [GB],flops.value [TFLOP]\n"
-      "copy,cuda,1073741824,,copy,1 1 1,3,\nmatmul,cuda,,bf16,matmul,1 1 1,,0.7\n");
+  const std::string report = rendered({floor_figures}, "step_floor", floor_ceilings);
   EXPECT_EQ(
       cells_of(report),
-      (Rows{{"Size", "compile", "time [ms]", "products [ms]", "optimizer [ms]", "floor [ms]",
-             "time / floor", "MFU [%]"},
-            {"small", "fused_graph", "25.000", "10.000", "10.000", "20.000", "1.25", "40.0"}}))
+      (Rows{{"Pass", "Size", "compile", "time [ms]", "products [ms]", "optimizer [ms]",
+             "floor [ms]", "with clipping [ms]", "time / floor", "MFU [%]", "copy [%]", "both [%]"},
+            {"inference", "small", "fused_graph", "20.000", "10.000", "0.000", "10.000", "10.000",
+             "2.00", "50.0", "0.0", "50.0"},
+            {"train_step", "small", "fused_graph", "25.000", "10.000", "10.000", "20.000", "21.333",
+             "1.25", "40.0", "40.0", "80.0"}}))
       << report;
+}
+
+// 11.333 of 25 ms are 45.3 %.
+TEST_F(ShippedLayout, StepFloorWithClipping) {
+  const std::string report = rendered({floor_figures}, "step_floor_clipped", floor_ceilings);
+  EXPECT_EQ(cells_of(report),
+            (Rows{{"Size", "compile", "time [ms]", "products [ms]", "optimizer [ms]", "floor [ms]",
+                   "time / floor", "MFU [%]", "copy [%]", "both [%]"},
+                  {"small", "fused_graph", "25.000", "10.000", "11.333", "21.333", "1.17", "40.0",
+                   "45.3", "85.3"}}))
+      << report;
+}
+
+// 0 is the default, whose real size depends on pass and head.
+TEST_F(ShippedLayout, TileSizes) {
+  const char* const columns =
+      "attention,attention.tile_queries,attention.tile_keys,d_head,pass,time.mean "
+      "[ms],outcome,reason\n";
+  const std::string tiles =
+      "flash_portable,0,0,64,forward,1.5,,\nflash_portable,16,16,64,forward,4.25,,\n"
+      "flash_portable,256,256,64,forward,,unsupported,\"bytes of shared memory a block: it needs "
+      "233472, the limit is 232448\"\nflash_portable,0,0,64,backward,3.5,,\n"
+      "flash_portable,0,0,64,forward_backward,5,,\nflash,,,64,forward,1,,\n";
+  EXPECT_EQ(rendered({columns + tiles}, "tile_sizes"),
+            "### forward\n\n```\n"
+            "tile_size=128 x 64 (default), results=1.5 ms\n"
+            "tile_size=16, results=4.25 ms\n"
+            "tile_size=256, bytes of shared memory a block: it needs 233472, the limit is 232448\n"
+            "```\n\n### backward\n\n```\n"
+            "tile_size=128 x 32 (default), results=3.5 ms\n"
+            "```\n\n### forward_backward\n\n```\n"
+            "tile_size=128 x 64 forward and 128 x 32 backward (default), results=5.0 ms\n"
+            "```\n");
+  EXPECT_EQ(
+      rendered({columns + std::string("flash_portable,0,0,128,forward,1.5,,\n")}, "tile_sizes"),
+      "### forward\n\n```\ntile_size=auto (default), results=1.5 ms\n```\n");
 }
 
 // 13.5 − 11.25 and 20 − 11.25 µs; out of place c10d has nothing to subtract from.
@@ -102,22 +145,29 @@ TEST_F(ShippedLayout, MemoryTimeline) {
             "forward,0,1,\nbackward,1,2,\noptimizer,2,3,\n");
 }
 
-// 1 s of 4 s of communication overlaps compute in the overlapping case, none in the other.
+// 1 s of 4 s of communication overlaps the backward in the overlapping case, none in the other.
 TEST_F(ShippedLayout, OverlapTimeline) {
   std::string text;
   for (const auto& [communication, start] :
        std::vector<std::pair<std::string, int>>{{"overlapped", 3}, {"flat", 4}}) {
     const std::string of = R"({"communication":")" + communication + R"("})";
-    const auto spans = [&](const char* metric, const char* part, int at) {
-      return series(of, R"("unit":"s","metric":")" + std::string(metric) + R"(","part":")" + part +
-                            R"(","samples":[)" + std::to_string(at) + "]");
+    const auto span = [&](const char* part, const char* lane, int begin, int end) {
+      for (const auto& [metric, at] :
+           {std::pair("span_start", begin), std::pair("span_end", end)}) {
+        text +=
+            series(of, R"("unit":"s","metric":")" + std::string(metric) + R"(","part":")" + part +
+                           R"(","lane":")" + lane + R"(","samples":[)" + std::to_string(at) + "]");
+      }
     };
-    text += spans("span_start", "compute", 0) + spans("span_end", "compute", 4) +
-            spans("span_start", "communication", start) +
-            spans("span_end", "communication", start + 4);
+    span("forward", "phases", 0, 2);
+    span("backward", "phases", 2, 4);
+    span("all_reduce", "world", start, start + 4);
   }
   const std::string report = rendered({text}, "overlap_timeline");
   const Rows rows = cells_of(report);
+  EXPECT_THAT(rows, Contains(std::vector<std::string>{"rank", "communication [s]",
+                                                      "during backward [s]", "overlap [%]"}))
+      << report;
   EXPECT_THAT(rows, Contains(std::vector<std::string>{"0", "4", "1", "25.0"})) << report;
   EXPECT_THAT(rows, Contains(std::vector<std::string>{"0", "4", "0", "0.0"})) << report;
 }
