@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "base/host_memory.h"
@@ -194,6 +195,22 @@ class Resolver {
   std::optional<std::string> without_library_;
 };
 
+// What the experiment names for all cases, and what the entries of `include` name that make this
+// one.
+std::set<std::string> pinned_in(const config::Experiment& experiment,
+                                const store::Parameters& parameters) {
+  std::set<std::string> pinned = experiment.pinned;
+  for (const auto& entry : experiment.include) {
+    const bool makes_it = std::ranges::all_of(entry, [&](const auto& named) {
+      const auto found = parameters.find(named.first);
+      return found != parameters.end() && found->second == named.second;
+    });
+    if (!makes_it) continue;
+    for (const auto& [name, value] : entry) pinned.insert(name);
+  }
+  return pinned;
+}
+
 }  // namespace
 
 ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
@@ -202,7 +219,7 @@ ResolvedCase resolve(const Surroundings& surroundings, std::int64_t ordinal,
   resolved.request.ordinal = ordinal;
   resolved.request.parameters = parameters;
   resolved.request.passes = surroundings.experiment.passes;
-  resolved.request.pinned = surroundings.experiment.pinned;
+  resolved.request.pinned = pinned_in(surroundings.experiment, parameters);
   Resolver(surroundings, resolved).run();
   return resolved;
 }

@@ -77,6 +77,17 @@ TEST_F(ResolveTest, NorMoreThanTheLimitOnHostMemoryHasRoomFor) {
             "ASSAY_HOST_MEMORY_LIMIT leaves 500.00 MiB");
 }
 
+// What a case of `include` names is never silently replaced, either.
+TEST_F(ResolveTest, PinsWhatAnEntryOfIncludeNamesInItsCaseAlone) {
+  experiment_.pinned = {"precision"};
+  experiment_.include = {{{"norm", std::string("mine")}, {"batch", std::int64_t{2}}}};
+  parameters_["norm"] = std::string("mine");
+  parameters_["batch"] = std::int64_t{1};
+  EXPECT_THAT(resolved(true).request.pinned, ::testing::ElementsAre("precision"));
+  parameters_["batch"] = std::int64_t{2};
+  EXPECT_THAT(resolved(true).request.pinned, ::testing::ElementsAre("batch", "norm", "precision"));
+}
+
 TEST_F(ResolveTest, WithoutAGpuEverythingGoesToTheCpuAndTheWallClock) {
   const ResolvedCase on_cpu = resolved(true);
   EXPECT_EQ(parameter(on_cpu, "device"), "cpu");
