@@ -133,7 +133,7 @@ def compare_movement(parameters, before, optimizer, comparison):
         old, new, first, second = (
             x.detach().flatten()[at].double()
             for x in (before[name], parameter, state["exp_avg"], state["exp_avg_sq"]))
-        steps = float(state["step"])
+        steps = float(state.get("step", group.get("step")))  # some count for all parameters at once
         root = (second / (1 - beta2 ** steps)).sqrt() + group["eps"]
         moved.append(new - old)
         right.append(-rate * (group["weight_decay"] * old + first / (1 - beta1 ** steps) / root))

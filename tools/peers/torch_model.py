@@ -1,10 +1,11 @@
 """assay's model step in PyTorch, eager or under torch.compile, and its attention and norms under
 torch.compile.
 
-    torch_model.py eager|default|reduce-overhead|max-autotune [cast]
+    torch_model.py eager|default|reduce-overhead|max-autotune [cast] [liger] [fused_adamw]
 
 All but the first are modes of torch.compile. With `cast`, weights of linear layers are in autocast's
-dtype from the start, so that no call casts them; they have no optimizer.
+dtype from the start, so that no call casts them; they have no optimizer. `liger` and `fused_adamw`
+are those of fused_training.py: head and loss in one, another AdamW.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ import torch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from fused_training import LigerHeadLoss, fused_adamw
 from model_look import (
     Textbook, compare_gradients, compare_logits, compare_loss, compare_movement)
 from torch_operations import COMPILED
@@ -62,13 +64,21 @@ class Sizes:
         return Sizes(model, min(2, self.batch), min(128 if on_cpu else 256, self.length), 1024.0)
 
 
+def library_adamw(parameters, lr):
+    return torch.optim.AdamW(parameters, lr=lr, fused=True)
+
+
 class ModelStep(Program):
-    def __init__(self, case, mode, sizes=None, own_norms=None, cast=False):
-        """own_norms: modules by name, beside those of NORMS, that compute an RMSNorm."""
+    def __init__(self, case, mode, sizes=None, own_norms=None, cast=False, head_loss=None,
+                 adamw=library_adamw):
+        """own_norms: modules by name, beside those of NORMS, that compute an RMSNorm. head_loss:
+        the loss from what the head reads, its weight and targets. adamw: makes the optimizer."""
         self.case = case
         self.mode = mode
         self.cast = cast
         self.own_norms = own_norms or {}
+        self.head_loss = head_loss
+        self.adamw = adamw
         self.compiled = mode != "eager"
         self.device = case.device
         case.require("workload", "model_step")
@@ -95,7 +105,7 @@ class ModelStep(Program):
             for module in self.model.modules():
                 if isinstance(module, torch.nn.Linear):
                     module.to(self.autocast)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, fused=True)
+        self.optimizer = adamw(self.model.parameters(), lr=1e-3)
         self.scaler = torch.amp.GradScaler(self.device.type, init_scale=self.sizes.loss_scale,
                                            enabled=self.autocast == torch.float16)
         self.logits_of = torch.compile(self.model, mode=mode) if self.compiled else self.model
@@ -109,9 +119,12 @@ class ModelStep(Program):
     @functools.cached_property
     def checked(self):
         return ModelStep(self.case, self.mode, self.sizes.reduced(self.device.type == "cpu"),
-                         self.own_norms, self.cast)
+                         self.own_norms, self.cast, self.head_loss, self.adamw)
 
     def loss(self, tokens, targets):
+        if self.head_loss is not None:
+            return self.head_loss(self.model.hidden(tokens), self.model.head_weight(), targets,
+                                  self.autocast)
         logits = self.model(tokens)
         return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 
@@ -228,12 +241,16 @@ class ModelStep(Program):
 
     def release(self):
         self.pending = self.logits = None
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
 
 
-def program_of(case, mode, *cast):
+def program_of(case, mode, *options):
     operation = COMPILED.get(case.require("workload"))
-    return operation(case, mode) if operation else ModelStep(case, mode, cast="cast" in cast)
+    if operation:
+        return operation(case, mode)
+    return ModelStep(case, mode, cast="cast" in options,
+                     head_loss=LigerHeadLoss(case) if "liger" in options else None,
+                     adamw=fused_adamw(case) if "fused_adamw" in options else library_adamw)
 
 
 if __name__ == "__main__":

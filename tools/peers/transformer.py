@@ -153,11 +153,18 @@ class Transformer(nn.Module):
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, std=0.02)
 
-    def forward(self, tokens):
+    def hidden(self, tokens):
+        """What the head reads: [batch, length, d_model]."""
         x = self.embedding(tokens)
         if self.positions is not None:
             x = x + self.positions.weight[: tokens.shape[1]]
         for block in self.blocks:
             x = block(x, self.tables)
-        x = self.norm(x)
+        return self.norm(x)
+
+    def head_weight(self):
+        return self.embedding.weight if self.head is None else self.head.weight
+
+    def forward(self, tokens):
+        x = self.hidden(tokens)
         return F.linear(x, self.embedding.weight) if self.head is None else self.head(x)

@@ -25,6 +25,7 @@ except ImportError as missing:
           flush=True)
     sys.exit(0)
 
+from . import packages
 from .case import Case, Unsupported, Wrong
 from .operations import Attention, Norm, OperationProgram
 from .program import Program
@@ -33,4 +34,4 @@ from .tensors import poison
 from .turns import Turns
 
 __all__ = ["Attention", "Case", "Norm", "OperationProgram", "Output", "Program", "Turns",
-           "Unsupported", "Wrong", "answer", "poison", "serve"]
+           "Unsupported", "Wrong", "answer", "packages", "poison", "serve"]

@@ -10,7 +10,7 @@ import traceback
 
 import torch
 
-from . import standard_streams
+from . import packages, standard_streams
 from .case import Case, Unsupported, Wrong
 from .caches import flush_of
 from .clocks import CLOCKS, observe_memory, time_pass
@@ -22,6 +22,8 @@ from .turns import Turns
 OUTCOME_OF_MESSAGE = (
     ("No available kernel", "unsupported"),
     ("No viable backend", "unsupported"),
+    ("No valid triton configs", "unsupported"),
+    ("attention build does not support", "unsupported"),
     ("out of memory", "oom"),
     ("can't allocate memory", "oom"),
     ("Cannot allocate memory", "oom"),
@@ -60,7 +62,7 @@ class Output:
         versions = {"python": platform.python_version(), "torch": torch.__version__}
         if torch.version.cuda:
             versions["cuda"] = torch.version.cuda
-        self._write({"done": {"versions": versions}})
+        self._write({"done": {"versions": versions | packages.used}})
 
     def _write(self, line):
         print(json.dumps(line), file=self._stream, flush=True)
