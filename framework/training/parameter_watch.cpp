@@ -1,13 +1,14 @@
 #include "training/parameter_watch.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <assay/reference.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "training/movement.h"
 
@@ -47,53 +48,57 @@ double coarsest_step(const TrainingState& state) {
 
 ParameterWatch::ParameterWatch(const TrainingStep& step) {
   for (const Slice& slice : step.state().slices()) {
-    std::vector<at::Tensor> places = {at::empty({0}, at::kLong)};
+    std::vector<std::int64_t>& places = places_.emplace_back();
     for (const Piece& piece : slice.pieces) {
-      places.push_back(
-          reference::drawn_below(piece.count, elements_of_a_piece, reference::fresh_seed()) +
-          piece.at);
-      parameters_.insert(parameters_.end(), static_cast<std::size_t>(places.back().numel()),
+      const at::Tensor drawn =
+          reference::drawn_below(piece.count, elements_of_a_piece, reference::fresh_seed());
+      const auto* const begin = drawn.const_data_ptr<std::int64_t>();
+      std::transform(begin, begin + drawn.numel(), std::back_inserter(places),
+                     [&](std::int64_t place) { return piece.at + place; });
+      parameters_.insert(parameters_.end(), static_cast<std::size_t>(drawn.numel()),
                          piece.parameter);
     }
-    places_.push_back(at::cat(places));
   }
   before_ = taken(step.state());
 }
 
 ParameterWatch::Elements ParameterWatch::taken(const TrainingState& state) const {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> values = {at::empty({0}, at::kDouble)};
+  Elements elements;
+  elements.steps = steps_made(state);
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    const at::Tensor& of_slice = state.slices()[i].values;
-    values.push_back(of_slice.detach()
-                         .reshape({-1})
-                         .index_select(0, places_[i].to(of_slice.device()))
-                         .to(at::kDouble)
-                         .cpu());
+    const at::Tensor& values = state.slices()[i].values;
+    const at::Tensor places = at::tensor(places_[i], at::TensorOptions(at::kLong));
+    const at::Tensor found = values.detach()
+                                 .reshape({-1})
+                                 .index_select(0, places.to(values.device()))
+                                 .to(at::kDouble)
+                                 .cpu();
+    const auto* const begin = found.const_data_ptr<double>();
+    elements.values.insert(elements.values.end(), begin, begin + found.numel());
   }
-  return {at::cat(values), steps_made(state)};
+  return elements;
 }
 
 void ParameterWatch::compare(const TrainingStep& step, Verification& verification) {
-  const at::NoGradGuard no_grad;
-  Elements now = taken(step.state());
-  const double steps = now.steps - before_.steps;
+  const Elements before = std::exchange(before_, taken(step.state()));
+  const double steps = before_.steps - before.steps;
+  if (steps < 0) return;  // the optimizer's state was made anew
   const AdamWSettings& settings = step.state().settings();
   const double farthest = steps * settings.learning_rate * largest_step(settings);
   const double by_size =
       steps * (settings.learning_rate * settings.weight_decay + coarsest_step(step.state()));
-  const at::Tensor moved = (now.values - before_.values).abs_();
-  const at::Tensor allowed = before_.values.abs().add_(farthest).mul_(by_size).add_(farthest);
-  const at::Tensor beyond = moved.gt(allowed);  // what is not a number is told of elsewhere
-  before_ = std::move(now);
-  // The optimizer's state was made anew.
-  if (steps < 0 || !beyond.any().item<bool>()) return;
-  const auto first = static_cast<std::size_t>(beyond.nonzero()[0].item<std::int64_t>());
-  const std::string& name = step.model().parameters[parameters_[first]].name;
-  verification = {.checked = true,
-                  .error = std::numeric_limits<double>::infinity(),
-                  .tolerance = verification.tolerance,
-                  .worst = "parameter " + name + ", which a call has changed,"};
+  for (std::size_t i = 0; i < before.values.size(); ++i) {
+    const double allowed = farthest + by_size * (std::abs(before.values[i]) + farthest);
+    // What is not a number is told of elsewhere.
+    if (!(std::abs(before_.values[i] - before.values[i]) > allowed)) continue;
+    const std::string& name = step.model().parameters[parameters_[i]].name;
+    verification = {.checked = true,
+                    .error = std::numeric_limits<double>::infinity(),
+                    .tolerance = verification.tolerance,
+                    .worst = "parameter " + name + ", which a call has changed,"};
+    return;
+  }
 }
 
 }  // namespace assay::training

@@ -2,6 +2,7 @@
 
 #include <assay/workload.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "training/training_step.h"
@@ -21,14 +22,15 @@ class ParameterWatch {
   void compare(const TrainingStep& step, Verification& verification);
 
  private:
+  // In no tensors: their memory would count as the step's.
   struct Elements {
-    at::Tensor values;  // one slice's behind another's: float64 on the CPU
-    double steps = 0;   // of the optimizer
+    std::vector<double> values;  // one slice's behind another's
+    double steps = 0;            // of the optimizer
   };
   Elements taken(const TrainingState& state) const;
 
-  std::vector<at::Tensor> places_;       // by slice: of its values, int64 on the CPU
-  std::vector<std::size_t> parameters_;  // by element: its index among the model's
+  std::vector<std::vector<std::int64_t>> places_;  // by slice: of its values
+  std::vector<std::size_t> parameters_;            // by element: its index among the model's
   Elements before_;
 };
 

@@ -46,7 +46,6 @@ include:
   - {row: H4, communication: rows_bucketed, communication.bucket_size: 5 MB}
   - {row: H5}
   - {row: H5, communication: rows_bucketed}
-  - {row: H6}
   - {row: I1, world_size: 2, backend: gloo}
   - {row: I1, world_size: 2, backend: gloo, communication: rows_sharded}
   - {row: I2, communication: naive}
@@ -97,7 +96,6 @@ const Row rows[] = {
     {"H3", "ddp_toy", "rows_bucketed(10 MB)"},
     {"H4", "bucket_sizes", "Bucket Size"},
     {"H5", "overlap_timeline", "25.0"},
-    {"H6", "bucket_model", "9.54 MiB"},
     {"I1", "sharded_memory_peaks", "12.00 MiB"},
     {"I2", "sharded_optimizer", "Not Sharded"},
     {"I3", "sharding_volume", "3.00 MiB"},
@@ -113,7 +111,7 @@ TEST(CatalogueRows, AreRenderedFromWhatAProgramRecords) {
   const Folder folder;
   const Ended run = assay(folder.path(), {"run", folder.write("rows.yaml", experiment), "--plugin",
                                           fixture("catalogue_rows")});
-  EXPECT_THAT(run.output, HasSubstr("outcomes: 45 ok, 1 skipped")) << run.errors;
+  EXPECT_THAT(run.output, HasSubstr("outcomes: 44 ok, 1 skipped")) << run.errors;
   for (const auto& [row, layout, shown] : rows) {
     SCOPED_TRACE(std::string(row) + " " + layout);
     const std::string filter = std::string("row == '") + row + "'";
@@ -124,11 +122,12 @@ TEST(CatalogueRows, AreRenderedFromWhatAProgramRecords) {
   }
 }
 
-// The rows of these sections are 8, 3, 6, 6, 4 and 5.
+// The rows of these sections are 8, 3, 6, 6, 4 and 5; what H6 shows follows from all-reduces that
+// are measured apart (catalogue_layouts_test.cpp).
 TEST(CatalogueRows, AreAllOfTheirSections) {
   std::set<std::string> ids;
   for (const Row& row : rows) ids.insert(row.row);
-  EXPECT_EQ(ids.size(), 32u);
+  EXPECT_EQ(ids.size(), 31u);
 }
 
 }  // namespace
