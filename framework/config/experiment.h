@@ -80,8 +80,9 @@ struct Experiment {
   SourceLocation exclude_where;
   // Whole cases, added after exclude; the only ones without a matrix.
   std::vector<std::map<std::string, Value>> include;
-  std::map<std::string, Value> fixed;  // the same in all cases; with defaults
-  std::set<std::string> pinned;        // named in matrix, in fixed or by --set, for all cases
+  std::vector<std::set<std::string>> include_named;  // by entry: what its text names
+  std::map<std::string, Value> fixed;                // the same in all cases; with defaults
+  std::set<std::string> pinned;  // named in matrix, in fixed or by --set, for all cases
   std::vector<LeftOut> left_out;
   std::vector<std::string> passes;
   std::vector<std::string> filters;

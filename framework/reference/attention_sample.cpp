@@ -87,7 +87,7 @@ class Sampler {
   }
 
   bool can_afford_keys() const {
-    const double operations = 4.0 * static_cast<double>(group_) * static_cast<double>(seq_q_) *
+    const double operations = 8.0 * static_cast<double>(group_) * static_cast<double>(seq_q_) *
                               static_cast<double>(seq_k_) * static_cast<double>(in_.q.size(3));
     return operations <= (device_.is_cpu() ? most_operations_on_cpu : most_operations_on_device);
   }

@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -152,6 +153,7 @@ void Movement::compare(const TrainingState& state, Verification& verification) c
     reference::compare(verification, what, found.masked_select(exact),
                        expected.masked_select(exact), tolerance);
   };
+  look_at("the count of steps", before_.step, now.step, at::ones_like(step));
   look_at("the parameters' step", before_.value, now.value, value);
   look_at("the step of the first moments", before_.first, now.first, first);
   look_at("the step of the second moments", before_.second, now.second, second);

@@ -83,7 +83,6 @@ ParameterWatch::Elements ParameterWatch::taken(const TrainingState& state) const
 void ParameterWatch::compare(const TrainingStep& step, Verification& verification) {
   const Elements before = std::exchange(before_, taken(step.state()));
   const double steps = before_.steps - before.steps;
-  if (steps < 0) return;  // the optimizer's state was made anew
   const AdamWSettings& settings = step.state().settings();
   const double farthest = steps * settings.learning_rate * largest_step(settings);
   const double by_size =
@@ -91,7 +90,7 @@ void ParameterWatch::compare(const TrainingStep& step, Verification& verificatio
   for (std::size_t i = 0; i < before.values.size(); ++i) {
     const double allowed = farthest + by_size * (std::abs(before.values[i]) + farthest);
     // What is not a number is told of elsewhere.
-    if (!(std::abs(before_.values[i] - before.values[i]) > allowed)) continue;
+    if (steps >= 0 && !(std::abs(before_.values[i] - before.values[i]) > allowed)) continue;
     const std::string& name = step.model().parameters[parameters_[i]].name;
     verification = {.checked = true,
                     .error = std::numeric_limits<double>::infinity(),

@@ -9,16 +9,16 @@
 
 namespace assay::training {
 
-// Some elements of each parameter, as far as this rank holds it. References are computed from the
+// Some elements of each parameter, as far as this rank updates it. References are computed from the
 // parameters, so that a call which made simpler ones of them would pass for right.
 class ParameterWatch {
  public:
-  // Made before anything that a plugin brought has run.
+  // Made before a pass has run.
   explicit ParameterWatch(const TrainingStep& step);
 
   // An infinite error where a parameter is not what it was the last time, or, where the optimizer
-  // has made steps since, is farther from it than AdamW moves anything in so many. Within this
-  // rank.
+  // has made steps since, is farther from it than AdamW moves anything in so many, or the optimizer
+  // counts fewer steps than before. Within this rank.
   void compare(const TrainingStep& step, Verification& verification);
 
  private:

@@ -23,6 +23,8 @@ void CaseEntryReader::read(Experiment& experiment) {
   for (const yaml::Node& entry : request_.include) {
     if (auto parameters = read_include(entry, experiment)) {
       experiment.include.push_back(std::move(*parameters));
+      std::set<std::string>& named = experiment.include_named.emplace_back();
+      for (const auto& [key, value] : entry.entries) named.insert(key.text);
     }
   }
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
+#include "report/data/ceilings.h"
 #include "report/data/reduce.h"
 #include "store/records/marks.h"
 
@@ -28,6 +30,14 @@ std::optional<double> figure_of(const store::CaseResult& result, const char* met
   return reduce(ranks, RankRule::maximum, statistic);
 }
 
+// Of one call.
+std::optional<double> time_of(const store::CaseResult& result, const char* part,
+                              Statistic statistic) {
+  auto time_s = figure_of(result, "time", part, statistic);
+  if (time_s) *time_s /= calls_per_sample(result.parameters);
+  return time_s;
+}
+
 struct Step {
   const store::CaseResult* result;
   double time_s, bytes;
@@ -38,7 +48,7 @@ std::map<store::Parameters, std::vector<Step>> steps_of(const store::Run& run) {
   std::map<store::Parameters, std::vector<Step>> found;
   for (const store::CaseResult& result : run.cases) {
     if (!result.parameters.contains(bucket_size)) continue;
-    const auto time_s = figure_of(result, "time", "", Statistic::mean);
+    const auto time_s = time_of(result, "", Statistic::mean);
     const auto bytes = figure_of(result, "sent_bytes", "all_reduce", Statistic::mean);
     if (!time_s || !bytes || !(*bytes > 0)) continue;
     store::Parameters rest = result.parameters;
@@ -64,7 +74,7 @@ BucketModel model_of(const std::vector<Step>& steps, const CallCost& cost) {
                   figure("bandwidth", "byte/s", 1 / cost.byte_s),
                   figure("best_bucket_size", "byte",
                          static_cast<double>(store::integer_of(parameters, bucket_size, 0)))};
-  const auto exposed_s = figure_of(*fastest->result, "time", "communication", Statistic::median);
+  const auto exposed_s = time_of(*fastest->result, "communication", Statistic::median);
   if (exposed_s) model.series.push_back(figure("best_bucket_exposed", "s", *exposed_s));
   return model;
 }
@@ -77,7 +87,11 @@ std::vector<BucketModel> bucket_models(const store::Run& run,
   for (const auto& [rest, steps] : steps_of(run)) {
     const AllReduces* measured = find_all_reduces(all_reduces, rest);
     const auto cost = measured == nullptr ? std::nullopt : call_cost_of(*measured);
-    if (steps.size() >= least_bucket_sizes && cost) models.push_back(model_of(steps, *cost));
+    std::set<std::int64_t> sizes;
+    for (const Step& step : steps) {
+      sizes.insert(store::integer_of(step.result->parameters, bucket_size, 0));
+    }
+    if (sizes.size() >= least_bucket_sizes && cost) models.push_back(model_of(steps, *cost));
   }
   return models;
 }

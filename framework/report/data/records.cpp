@@ -236,23 +236,38 @@ void Records::add_source(std::size_t number) {
   }
 }
 
-void Records::add_bucket_models() {
-  std::vector<AllReduces> measured;
-  for (const store::Run* run : sources_) {
-    std::ranges::move(all_reduces_of(*run), std::back_inserter(measured));
-  }
-  const auto first_of = [&](const store::CaseResult* result) {
-    return static_cast<std::size_t>(std::ranges::find(records_, result, &Record::result) -
-                                    records_.begin());
+// What the run measured itself comes first, then what is known of its machine, then what other runs
+// of that machine measured; without what does not tell its cost.
+std::vector<AllReduces> Records::all_reduces_for(std::size_t source) const {
+  const auto host_of = [](const store::Run& run) {
+    const nlohmann::json& machine = run.info.first.machine;
+    return machine.is_object() ? machine.value("host", std::string()) : std::string();
   };
+  std::vector<AllReduces> known = all_reduces_of(*sources_[source]);
+  if (source < ceilings_.size()) {
+    std::ranges::copy(ceilings_[source].all_reduces(), std::back_inserter(known));
+  }
+  for (const store::Run* other : sources_) {
+    if (other == sources_[source] || host_of(*other) != host_of(*sources_[source])) continue;
+    std::ranges::move(all_reduces_of(*other), std::back_inserter(known));
+  }
+  std::erase_if(known, [](const AllReduces& one) { return !call_cost_of(one); });
+  return known;
+}
+
+std::map<const store::CaseResult*, std::size_t> Records::first_records() const {
+  std::map<const store::CaseResult*, std::size_t> first;
+  for (std::size_t i = 0; i < records_.size(); ++i) first.try_emplace(records_[i].result, i);
+  return first;
+}
+
+void Records::add_bucket_models() {
+  std::map<const store::CaseResult*, std::size_t> first;
   for (std::size_t source = 0; source < sources_.size(); ++source) {
-    std::vector<AllReduces> known = measured;
-    if (source < ceilings_.size()) {
-      std::ranges::copy(ceilings_[source].all_reduces(), std::back_inserter(known));
-    }
-    for (BucketModel& model : bucket_models(*sources_[source], known)) {
+    for (BucketModel& model : bucket_models(*sources_[source], all_reduces_for(source))) {
       if (!modelled_.insert(model.fastest).second) continue;
-      const std::size_t record = first_of(model.fastest);
+      if (first.empty()) first = first_records();
+      const std::size_t record = first.at(model.fastest);
       const auto codes = codes_.begin() + static_cast<std::ptrdiff_t>(record * axes_.size());
       const std::vector<std::uint32_t> of_case(codes,
                                                codes + static_cast<std::ptrdiff_t>(axes_.size()));

@@ -75,8 +75,8 @@ class Records {
   const std::vector<const store::Run*>& sources() const { return sources_; }
   bool is_planned() const { return sources_.empty(); }
 
-  // Adds what bucket_models.h makes of the sources, by the all-reduces that they measured, else by
-  // those that are known of their machine: behind set_ceilings() what it lacked before.
+  // Adds what bucket_models.h makes of the sources, by all-reduces of their machines: behind
+  // set_ceilings() what it lacked before.
   void add_bucket_models();
 
   // One per source; shares need them.
@@ -104,6 +104,8 @@ class Records {
                       std::vector<std::uint32_t>& codes);
   void set_derived(const std::map<std::string, Value>& values, std::vector<std::uint32_t>& codes);
   void add_source(std::size_t number);
+  std::vector<AllReduces> all_reduces_for(std::size_t source) const;
+  std::map<const store::CaseResult*, std::size_t> first_records() const;
   void add_series(const store::Series& series, const store::CaseResult& result,
                   const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number);
   std::uint32_t intern(std::size_t axis, const Value& value);

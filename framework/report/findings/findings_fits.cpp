@@ -26,7 +26,7 @@ Outcomes outcomes_along(const Records& records, const RecordIds& ids,
     if (!is_time || !tells || records.code(id, own.front()) == 0) continue;
     const auto [at, added] =
         found[rest_of(records, id, own)].emplace(records.code(id, own.front()), id);
-    if (!added && !fits(series)) at->second = id;  // a variant that fails with an option
+    if (!added && fits(series)) at->second = id;  // with one of its options it fits
   }
   return found;
 }

@@ -109,7 +109,10 @@ const MetricInfo* Reader::metric(const yaml::Node& node) {
     complain_unknown(node.where, "metric", node.text, names);
   }
   // What all-reduces cost may be known of the machine alone.
-  if (found && found->name == "call_overhead") note_ceilings();
+  for (const char* name :
+       {"gradient_size", "call_overhead", "bandwidth", "best_bucket_size", "best_bucket_exposed"}) {
+    if (found && found->name == name) note_ceilings();
+  }
   return found;
 }
 

@@ -161,7 +161,9 @@ class Resolver {
   std::optional<std::string> reason_of_memory(std::int64_t world_size) const {
     constexpr std::int64_t least_of_a_worker = std::int64_t{64} << 20;
     const auto limit = host_memory_limit();
-    const bool is_limited = limit && *limit && **limit < around_.machine.memory_bytes;
+    const bool is_limited =
+        limit && *limit &&
+        (around_.machine.memory_bytes <= 0 || **limit < around_.machine.memory_bytes);
     const std::int64_t memory = is_limited ? **limit : around_.machine.memory_bytes;
     if (case_.external != nullptr || memory <= 0 || world_size <= memory / least_of_a_worker) {
       return {};
@@ -196,17 +198,18 @@ class Resolver {
 };
 
 // What the experiment names for all cases, and what the entries of `include` name that make this
-// one.
+// one, which lacks what is left out at its default.
 std::set<std::string> pinned_in(const config::Experiment& experiment,
                                 const store::Parameters& parameters) {
   std::set<std::string> pinned = experiment.pinned;
-  for (const auto& entry : experiment.include) {
-    const bool makes_it = std::ranges::all_of(entry, [&](const auto& named) {
-      const auto found = parameters.find(named.first);
-      return found != parameters.end() && found->second == named.second;
+  for (std::size_t i = 0; i < experiment.include.size(); ++i) {
+    const bool makes_it = std::ranges::all_of(experiment.include[i], [&](const auto& set) {
+      const auto found = parameters.find(set.first);
+      return found == parameters.end() || found->second == set.second;
     });
     if (!makes_it) continue;
-    for (const auto& [name, value] : entry) pinned.insert(name);
+    const std::set<std::string>& named = experiment.include_named[i];
+    pinned.insert(named.begin(), named.end());
   }
   return pinned;
 }

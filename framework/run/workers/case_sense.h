@@ -18,7 +18,7 @@ struct ToldOfCase {
 
 // Why what was told of an `ok` case cannot be, "" where it can: every clocked pass has one time of
 // each rank, of as many samples as were asked for, that together took no longer than the case; and
-// the facts of its timing and of its checked outputs. Nothing is told of another pass.
+// the facts of its timing and of its checked outputs. No series is of another pass.
 std::string why_impossible(const CaseEnd& end, const ToldOfCase& known);
 
 // Takes all numbers of the case back: its passes have this outcome.

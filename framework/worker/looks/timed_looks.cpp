@@ -41,9 +41,9 @@ std::uint64_t word_at(const at::Tensor& tensor, std::int64_t i) {
   return word;
 }
 
-// Of 256 elements spread over each tensor, its last one among them.
+// Of 1024 elements spread over each tensor, its last one among them.
 std::uint64_t glance_at(const std::vector<NamedTensor>& outputs) {
-  constexpr std::int64_t words = 256;
+  constexpr std::int64_t words = 1024;
   std::uint64_t seen = 0;
   for (const NamedTensor& output : outputs) {
     const at::Tensor& tensor = output.tensor;

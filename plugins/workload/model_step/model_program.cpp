@@ -66,7 +66,7 @@ ModelProgram::ModelProgram(const CaseContext& context, const model::ModelConfig&
       to_text(compile->second) != "eager") {
     throw Unsupported("record_memory makes the optimizer's state anew: it needs compile: eager");
   }
-  watch_.emplace(step_);
+  if (draws) watch_.emplace(step_);
 }
 
 void ModelProgram::set_checkpoints(int every) {
@@ -157,7 +157,7 @@ std::vector<ProgramInput> ModelProgram::inputs(const std::string& pass) {
 
 void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {
   step_.restart_from(parameters);
-  watch_.emplace(step_);
+  watch_.reset();
 }
 
 void ModelProgram::expect_look(const std::string& pass) {
@@ -212,7 +212,11 @@ Verification ModelProgram::look(const std::string& pass, const Look& look) {
   if (!seen.ok()) return training::left_out(seen.reason);
   if (step_.gathers()) see();
   Verification found = look_at_step(step, look.seed);
-  watch_->compare(step_, found);
+  if (watch_) {
+    const Status watched = training::with_memory_on_all_ranks(
+        context_.group, device_, [&] { watch_->compare(step_, found); });
+    if (!watched.ok()) return training::left_out(watched.reason);
+  }
   if (!trains || !training::all_ranks(context_.group, device_, found.checked)) return found;
   start->movement.compare(step_.state(), found);
   if (gradients_travel(context_)) {

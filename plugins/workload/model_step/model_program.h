@@ -76,7 +76,7 @@ class ModelProgram final : public Program {
   at::Tensor targets_;              // [batch, seq_len]
   model::Transformer model_;
   training::TrainingStep step_;
-  std::optional<training::ParameterWatch> watch_;
+  std::optional<training::ParameterWatch> watch_;  // of what nobody has restarted
   at::Tensor logits_;
   at::Tensor loss_;
   std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at

@@ -45,8 +45,9 @@ ToyProgram::ToyProgram(const CaseContext& context, const Shape& shape, bool draw
              .to(context.device, context.precision.parameters)),
       targets_(model::random_tokens({shape.batch}, classes, context.device, data_seed(context))),
       model_(make_model(context, shape, draws)),
-      step_(model_, context),
-      watch_(step_) {}
+      step_(model_, context) {
+  if (draws) watch_.emplace(step_);
+}
 
 // Drawn in fp32 on the CPU, so that every precision and device has the same ones.
 TrainedModel ToyProgram::make_model(const CaseContext& context, const Shape& shape, bool draws) {
@@ -143,7 +144,7 @@ double ToyProgram::parameters() const {
 
 void ToyProgram::restart_from(const std::vector<NamedTensor>& parameters) {
   step_.restart_from(parameters);
-  watch_ = training::ParameterWatch(step_);
+  watch_.reset();
 }
 
 void ToyProgram::expect_look(const std::string& pass) {
@@ -225,7 +226,10 @@ Verification ToyProgram::look(const std::string& pass, const Look& look) {
   if (skipped && found.error <= found.tolerance) {
     found = training::left_out("gradients have overflown, and the step is skipped");
   }
-  watch_.compare(step_, found);
+  if (watch_) {
+    const Status watched = on_all_ranks([&] { watch_->compare(step_, found); });
+    if (!watched.ok()) return training::left_out(watched.reason);
+  }
   if (!trains || !training::all_ranks(context_.group, x_.device(), found.checked)) return found;
   start->movement.compare(step_.state(), found);
   if (travels) training::compare_replicas(context_.group, x_.device(), step_.replicas(), found);

@@ -3,6 +3,7 @@
 #include <assay/workload.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "training/looks.h"
@@ -59,7 +60,7 @@ class ToyProgram final : public Program {
   at::Tensor targets_;  // [batch]
   TrainedModel model_;
   training::TrainingStep step_;
-  training::ParameterWatch watch_;
+  std::optional<training::ParameterWatch> watch_;  // of what nobody has restarted
   at::Tensor loss_;
   std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at
   std::string no_start_ = "what the step started from was not kept";  // why there is none

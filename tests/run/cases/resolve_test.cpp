@@ -80,7 +80,12 @@ TEST_F(ResolveTest, NorMoreThanTheLimitOnHostMemoryHasRoomFor) {
 // What a case of `include` names is never silently replaced, either.
 TEST_F(ResolveTest, PinsWhatAnEntryOfIncludeNamesInItsCaseAlone) {
   experiment_.pinned = {"precision"};
-  experiment_.include = {{{"norm", std::string("mine")}, {"batch", std::int64_t{2}}}};
+  experiment_.include = {{{"norm", std::string("mine")},
+                          {"batch", std::int64_t{2}},
+                          {"attention", std::string("naive")},
+                          {"dropped_default", std::int64_t{0}}}};
+  experiment_.include_named = {{"norm", "batch"}};
+  parameters_["attention"] = std::string("naive");
   parameters_["norm"] = std::string("mine");
   parameters_["batch"] = std::int64_t{1};
   EXPECT_THAT(resolved(true).request.pinned, ::testing::ElementsAre("precision"));
