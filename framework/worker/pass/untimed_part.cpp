@@ -37,8 +37,9 @@ bool has_tried_enough(int tries, double spent_s) {
   return tries >= (spent_s < short_s ? many : spent_s < long_s ? some : few);
 }
 
-// A busy machine disturbs all tries of a short while, and each of long calls.
-constexpr int patient_tries = 12;
+// A busy machine disturbs all tries of a short while, and each of long calls; ranks there spend more
+// time on agreeing than on tries.
+constexpr int patient_tries = 60;
 constexpr double patient_s = 2, most_s = 20;
 
 double worst(const CaseContext& context, double seconds) {

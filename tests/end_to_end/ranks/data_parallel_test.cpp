@@ -16,13 +16,13 @@ namespace {
 constexpr const char* several_passes = R"(experiment: ranks
 workload: model_step
 matrix: {batch: [1, 2], communication: [naive, bucketed]}
-fixed: {model: model.yaml, world_size: 2, seq_len: 64, precision: fp32, device: cpu}
+fixed: {model: model.yaml, world_size: 2, seq_len: 32, precision: fp32, device: cpu}
 measure: {passes: [forward, backward, forward_backward, train_step], warmup: 1, samples: 3}
 )";
 
 TEST(DataParallel, NothingIsLeftOfSeveralPassesAndCases) {
   const Folder folder;
-  folder.write("model.yaml", "{d_model: 256, d_ff: 512, layers: 2, heads: 4, vocab_size: 4000}\n");
+  folder.write("model.yaml", "{d_model: 128, d_ff: 256, layers: 2, heads: 4, vocab_size: 2000}\n");
   const Ended run = assay(folder.path(), {"run", folder.write("ranks.yaml", several_passes)});
   EXPECT_EQ(run.exit_code, 0) << run.output << run.errors;
   int cases = 0;
