@@ -37,8 +37,8 @@ bool has_tried_enough(int tries, double spent_s) {
   return tries >= (spent_s < short_s ? many : spent_s < long_s ? some : few);
 }
 
-// A busy machine disturbs all tries of a short while, and each of long calls; ranks there spend more
-// time on agreeing than on tries.
+// A busy machine disturbs all tries of a short while, and each of long calls; ranks there spend
+// more time on agreeing than on tries.
 constexpr int patient_tries = 60;
 constexpr double patient_s = 2, most_s = 20;
 
@@ -128,10 +128,11 @@ Status judge_step(const UntimedPart& part, double launch_s, double& own_s) {
       context, part.step.before, [&] { return part.program.before(part.pass); }, shortest, agree);
   own_s = found == Turns::lack_of_memory ? 0 : shortest.other_s;
   if (found != Turns::none) return {};
-  return {Outcome::wrong,
-          fmt::format("ahead of each call, untimed, it works for {}; what the program itself does "
-                      "there takes {}",
-                      human_duration(shortest.one_s), human_duration(shortest.other_s))};
+  return {
+      Outcome::wrong,
+      fmt::format("ahead of each call, untimed, it works for {:.4g} ms; what the program itself "
+                  "does there takes {:.4g} ms",
+                  1e3 * shortest.one_s, 1e3 * shortest.other_s)};
 }
 
 // The program beside a plain one.
