@@ -18,16 +18,9 @@ namespace {
 
 constexpr std::size_t least_sizes = 3;
 
-// The median of the slowest rank; nullopt where a rank failed or was discarded.
+// nullopt where a rank failed or was discarded.
 std::optional<double> time_of_call(const store::CaseResult& result) {
-  std::vector<const store::Series*> ranks;
-  for (const store::Series& series : result.series) {
-    if (series.pass != "all_reduce" || series.metric != "time" || !series.part.empty()) continue;
-    if (series.outcome != Outcome::ok || store::discarded_for(result, series)) return std::nullopt;
-    ranks.push_back(&series);
-  }
-  if (ranks.empty()) return std::nullopt;
-  const auto time = reduce(ranks, RankRule::maximum, Statistic::median);
+  const auto time = of_slowest_rank(result, "all_reduce", "time", "", Statistic::median);
   if (!time || !(*time > 0)) return std::nullopt;
   return *time / calls_per_sample(result.parameters);
 }

@@ -8,7 +8,6 @@
 
 #include "report/data/ceilings.h"
 #include "report/data/reduce.h"
-#include "store/records/marks.h"
 
 namespace assay::report {
 namespace {
@@ -17,23 +16,10 @@ constexpr const char* bucket_size = "communication.bucket_size";
 constexpr const char* of_pass = "train_step";
 constexpr std::size_t least_bucket_sizes = 3;
 
-// Over ranks; nullopt where one failed, was discarded or has none.
-std::optional<double> figure_of(const store::CaseResult& result, const char* metric,
-                                const char* part, Statistic statistic) {
-  std::vector<const store::Series*> ranks;
-  for (const store::Series& series : result.series) {
-    if (series.pass != of_pass || series.metric != metric || series.part != part) continue;
-    if (series.outcome != Outcome::ok || store::discarded_for(result, series)) return std::nullopt;
-    ranks.push_back(&series);
-  }
-  if (ranks.empty()) return std::nullopt;
-  return reduce(ranks, RankRule::maximum, statistic);
-}
-
 // Of one call.
 std::optional<double> time_of(const store::CaseResult& result, const char* part,
                               Statistic statistic) {
-  auto time_s = figure_of(result, "time", part, statistic);
+  auto time_s = of_slowest_rank(result, of_pass, "time", part, statistic);
   if (time_s) *time_s /= calls_per_sample(result.parameters);
   return time_s;
 }
@@ -49,7 +35,8 @@ std::map<store::Parameters, std::vector<Step>> steps_of(const store::Run& run) {
   for (const store::CaseResult& result : run.cases) {
     if (!result.parameters.contains(bucket_size)) continue;
     const auto time_s = time_of(result, "", Statistic::mean);
-    const auto bytes = figure_of(result, "sent_bytes", "all_reduce", Statistic::mean);
+    const auto bytes =
+        of_slowest_rank(result, of_pass, "sent_bytes", "all_reduce", Statistic::mean);
     if (!time_s || !bytes || !(*bytes > 0)) continue;
     store::Parameters rest = result.parameters;
     rest.erase(bucket_size);

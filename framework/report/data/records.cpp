@@ -262,6 +262,7 @@ std::map<const store::CaseResult*, std::size_t> Records::first_records() const {
 }
 
 void Records::add_bucket_models() {
+  if (!axis("communication.bucket_size")) return;
   std::map<const store::CaseResult*, std::size_t> first;
   for (std::size_t source = 0; source < sources_.size(); ++source) {
     for (BucketModel& model : bucket_models(*sources_[source], all_reduces_for(source))) {

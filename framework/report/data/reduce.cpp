@@ -8,6 +8,7 @@
 #include "statistics/median_interval.h"
 #include "statistics/sample_order.h"
 #include "statistics/summary.h"
+#include "store/records/marks.h"
 
 namespace assay::report {
 namespace {
@@ -133,6 +134,19 @@ std::optional<double> reduce(const std::vector<const store::Series*>& ranks, Ran
   if (samples.empty()) return std::nullopt;
   const double value = reduce(samples, statistic);
   return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
+std::optional<double> of_slowest_rank(const store::CaseResult& result, std::string_view pass,
+                                      std::string_view metric, std::string_view part,
+                                      Statistic statistic) {
+  std::vector<const store::Series*> ranks;
+  for (const store::Series& series : result.series) {
+    if (series.pass != pass || series.metric != metric || series.part != part) continue;
+    if (series.outcome != Outcome::ok || store::discarded_for(result, series)) return std::nullopt;
+    ranks.push_back(&series);
+  }
+  if (ranks.empty()) return std::nullopt;
+  return reduce(ranks, RankRule::maximum, statistic);
 }
 
 }  // namespace assay::report

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "report/spec/spec.h"
@@ -17,5 +18,11 @@ std::vector<double> over_ranks(const std::vector<const store::Series*>& ranks, R
 std::optional<double> reduce(const std::vector<const store::Series*>& ranks, RankRule rule,
                              Statistic statistic);
 double reduce(const std::vector<double>& samples, Statistic statistic);
+
+// Of a case's series, the slowest rank of each iteration; nullopt where a rank failed or was
+// discarded, or there is none.
+std::optional<double> of_slowest_rank(const store::CaseResult& result, std::string_view pass,
+                                      std::string_view metric, std::string_view part,
+                                      Statistic statistic);
 
 }  // namespace assay::report
