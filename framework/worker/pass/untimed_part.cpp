@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -59,16 +58,32 @@ double on_a_core_s(const CaseContext& context, const std::function<void()>& work
 
 using Work = std::function<Status()>;
 
-// The shortest times of two pieces of work.
-struct Shortest {
-  double one_s = std::numeric_limits<double>::infinity();
-  double other_s = std::numeric_limits<double>::infinity();
+// Of two pieces of work, try by try.
+struct Times {
+  std::vector<double> one_s, other_s;
 };
+
+double shortest(const std::vector<double>& times_s) { return *std::ranges::min_element(times_s); }
+
+// Beside others on few cores the shortest try is a rare one, whose luck one piece of work may have
+// had and the other not; a quarter of the tries is shorter than this.
+double lower_quartile(std::vector<double> times_s) {
+  const auto at = times_s.begin() + std::ssize(times_s) / 4;
+  std::ranges::nth_element(times_s, at);
+  return *at;
+}
+
+// By which `one` surpasses `factor` times `other` and `more_s`, by either measure.
+double excess_s(const Times& times, double factor, double more_s) {
+  const double of_shortest = shortest(times.one_s) - factor * shortest(times.other_s);
+  const double of_quartiles = lower_quartile(times.one_s) - factor * lower_quartile(times.other_s);
+  return std::min(of_shortest, of_quartiles) - more_s;
+}
 
 enum class Turns { agreement, none, lack_of_memory };
 
 // Does both in turn until `agree` likes the times, or for long enough. The same on all ranks.
-Turns take_turns(const CaseContext& context, const Work& one, const Work& other, Shortest& shortest,
+Turns take_turns(const CaseContext& context, const Work& one, const Work& other, Times& times,
                  const std::function<bool()>& agree) {
   const double begin_s = measure::host_now_s();
   double spent_s = 0;
@@ -77,12 +92,12 @@ Turns take_turns(const CaseContext& context, const Work& one, const Work& other,
   };
   Status first, second;
   const auto time_one = [&] {
-    shortest.one_s = std::min(shortest.one_s, on_a_core_s(context, [&] { first = one(); }));
+    times.one_s.push_back(on_a_core_s(context, [&] { first = one(); }));
   };
   for (int tries = 1; is_patient(tries); ++tries) {
     // Whoever comes first behind the ranks' agreement finds colder caches.
     if (tries % 2 == 1) time_one();
-    shortest.other_s = std::min(shortest.other_s, on_a_core_s(context, [&] { second = other(); }));
+    times.other_s.push_back(on_a_core_s(context, [&] { second = other(); }));
     if (tries % 2 == 0) time_one();
     const bool lacks_memory = first.outcome == Outcome::oom || second.outcome == Outcome::oom;
     if (worst(context, lacks_memory ? 1 : 0) > 0) return Turns::lack_of_memory;
@@ -117,22 +132,28 @@ double copying_s(const UntimedPart& part) {
 Status judge_step(const UntimedPart& part, double launch_s, double& own_s) {
   const CaseContext& context = part.composition.context;
   std::optional<double> copied_s;
-  Shortest shortest;
+  Times times;
+  const auto surplus_s = [&] {
+    return excess_s(times, steps_factor, launch_s + copied_s.value_or(0));
+  };
   const auto agree = [&] {
-    const double excess_s = shortest.one_s - steps_factor * shortest.other_s - launch_s;
-    if (worst(context, excess_s) <= 0) return true;
+    if (worst(context, surplus_s()) <= 0) return true;
     if (!copied_s) copied_s = copying_s(part);
-    return worst(context, excess_s - *copied_s) <= 0;
+    return worst(context, surplus_s()) <= 0;
   };
   const Turns found = take_turns(
-      context, part.step.before, [&] { return part.program.before(part.pass); }, shortest, agree);
-  own_s = found == Turns::lack_of_memory ? 0 : shortest.other_s;
+      context, part.step.before, [&] { return part.program.before(part.pass); }, times, agree);
+  own_s = found == Turns::lack_of_memory ? 0 : shortest(times.other_s);
   if (found != Turns::none) return {};
+  // Every rank tells of the one that surpasses its program most.
+  const bool is_worst = surplus_s() == worst(context, surplus_s());
+  const double step_s = worst(context, is_worst ? shortest(times.one_s) : 0);
+  const double program_s = worst(context, is_worst ? shortest(times.other_s) : 0);
   return {
       Outcome::wrong,
       fmt::format("ahead of each call, untimed, it works for {:.4g} ms; what the program itself "
                   "does there takes {:.4g} ms",
-                  1e3 * shortest.one_s, 1e3 * shortest.other_s)};
+                  1e3 * step_s, 1e3 * program_s)};
 }
 
 // The program beside a plain one.
@@ -141,18 +162,17 @@ Status judge_operations(const UntimedPart& part, double launch_s) {
   const Status built = guarded([&] { plain = part.build_plain(); });
   if (built.outcome == Outcome::oom) return {};
   throw_unless_ok(built);
-  Shortest shortest;
-  const auto agree = [&] {
-    return shortest.one_s <= selected_factor * shortest.other_s + launch_s;
-  };
+  Times times;
   const Turns found = take_turns(
       part.composition.context, [&] { return part.program.before(part.pass); },
-      [&] { return plain.program->before(part.pass); }, shortest, agree);
+      [&] { return plain.program->before(part.pass); }, times,
+      [&] { return excess_s(times, selected_factor, launch_s) <= 0; });
   if (found != Turns::none) return {};
-  return {Outcome::unsupported,
-          fmt::format("what goes ahead of it, untimed, takes {} with this variant's operations and "
-                      "{} with others, and may do a part of its work: time forward_backward",
-                      human_duration(shortest.one_s), human_duration(shortest.other_s))};
+  return {
+      Outcome::unsupported,
+      fmt::format("what goes ahead of it, untimed, takes {} with this variant's operations and "
+                  "{} with others, and may do a part of its work: time forward_backward",
+                  human_duration(shortest(times.one_s)), human_duration(shortest(times.other_s)))};
 }
 
 // Ranks would have to agree on whether there is memory for another program.

@@ -19,11 +19,11 @@ struct UntimedPart {
 };
 
 // What surpasses the program's own work there is work that no time shows. The two take turns, and
-// the shortest of each count. `wrong` where the step does more than the program. `unsupported`
-// where operations that the variant has selected take there much longer than others: a forward may
-// do a backward's work, which then tells nothing by itself. Ok where memory lacks for the program's
-// own part, or for another program. Leaves the program's outputs undefined. All ranks call it
-// together. Throws what the step throws.
+// the shortest of each count, or the lower quartiles where those are closer. `wrong` where the step
+// does more than the program. `unsupported` where operations that the variant has selected take
+// there much longer than others: a forward may do a backward's work, which then tells nothing by
+// itself. Ok where memory lacks for the program's own part, or for another program. Leaves the
+// program's outputs undefined. All ranks call it together. Throws what the step throws.
 Status judge_untimed_part(const UntimedPart& part);
 
 }  // namespace assay::worker

@@ -17,7 +17,7 @@ constexpr const char* several_passes = R"(experiment: ranks
 workload: model_step
 matrix: {batch: [1, 2], communication: [naive, bucketed]}
 fixed: {model: model.yaml, world_size: 2, seq_len: 32, precision: fp32, device: cpu}
-measure: {passes: [forward, forward_backward, train_step], warmup: 1, samples: 3}
+measure: {passes: [forward, backward, forward_backward, train_step], warmup: 1, samples: 3}
 )";
 
 TEST(DataParallel, NothingIsLeftOfSeveralPassesAndCases) {
