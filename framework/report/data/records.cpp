@@ -236,8 +236,6 @@ void Records::add_source(std::size_t number) {
   }
 }
 
-// What the run measured itself comes first, then what is known of its machine, then what other runs
-// of that machine measured; without what does not tell its cost.
 std::vector<AllReduces> Records::all_reduces_for(std::size_t source) const {
   const auto host_of = [](const store::Run& run) {
     const nlohmann::json& machine = run.info.first.machine;
@@ -251,7 +249,8 @@ std::vector<AllReduces> Records::all_reduces_for(std::size_t source) const {
     if (other == sources_[source] || host_of(*other) != host_of(*sources_[source])) continue;
     std::ranges::move(all_reduces_of(*other), std::back_inserter(known));
   }
-  std::erase_if(known, [](const AllReduces& one) { return !call_cost_of(one); });
+  std::ranges::stable_partition(
+      known, [](const AllReduces& one) { return call_cost_of(one).has_value(); });
   return known;
 }
 
@@ -308,9 +307,13 @@ std::optional<std::size_t> Records::axis(std::string_view name) const {
   return std::nullopt;
 }
 
-const Ceilings* Records::ceilings(std::size_t record) const {
+std::size_t Records::source_of(std::size_t record) const {
   const auto* source = std::get_if<std::int64_t>(&value(record, source_axis));
-  const auto number = source == nullptr ? ceilings_.size() : static_cast<std::size_t>(*source);
+  return source == nullptr ? sources_.size() : static_cast<std::size_t>(*source);
+}
+
+const Ceilings* Records::ceilings(std::size_t record) const {
+  const std::size_t number = source_of(record);
   return number < ceilings_.size() && !ceilings_[number].empty() ? &ceilings_[number] : nullptr;
 }
 

@@ -84,6 +84,11 @@ class Records {
   // nullptr: the machine of the record's source has no calibration.
   const Ceilings* ceilings(std::size_t record) const;
 
+  // What the source measured itself comes first, then what is known of its machine, then what other
+  // sources of that machine measured; what does not tell its cost comes behind all that does.
+  std::vector<AllReduces> all_reduces_for(std::size_t source) const;
+  std::size_t source_of(std::size_t record) const;  // as many as there are: it has none
+
   const std::vector<std::pair<std::string, std::string>>& metrics() const { return metrics_; }
   // Whether a series of the metric holds words.
   bool is_text(std::string_view metric) const { return text_metrics_.count(metric) > 0; }
@@ -104,7 +109,6 @@ class Records {
                       std::vector<std::uint32_t>& codes);
   void set_derived(const std::map<std::string, Value>& values, std::vector<std::uint32_t>& codes);
   void add_source(std::size_t number);
-  std::vector<AllReduces> all_reduces_for(std::size_t source) const;
   std::map<const store::CaseResult*, std::size_t> first_records() const;
   void add_series(const store::Series& series, const store::CaseResult& result,
                   const std::vector<std::uint32_t>& case_codes, std::uint32_t case_number);

@@ -62,27 +62,6 @@ std::map<Key, Steps> steps_of(const Records& records, const RecordIds& ids, std:
   return found;
 }
 
-// What the report's runs measured of the case's backend and ranks, else what is known of its
-// machine.
-class Measured {
- public:
-  explicit Measured(const Records& records) : records_(records) {
-    for (const store::Run* run : records.sources()) {
-      std::ranges::move(all_reduces_of(*run), std::back_inserter(of_runs_));
-    }
-  }
-  const AllReduces* find(std::uint32_t record) const {
-    const store::Parameters& of_case = records_[record].result->parameters;
-    if (const AllReduces* own = find_all_reduces(of_runs_, of_case)) return own;
-    const Ceilings* machine = records_.ceilings(record);
-    return machine == nullptr ? nullptr : find_all_reduces(machine->all_reduces(), of_case);
-  }
-
- private:
-  const Records& records_;
-  std::vector<AllReduces> of_runs_;
-};
-
 BySize::const_iterator fastest(const BySize& by_size) {
   return std::ranges::min_element(by_size, {}, [](const auto& step) { return step.second.time_s; });
 }
@@ -152,12 +131,13 @@ std::vector<std::string> bucket_findings(const Records& records, const RecordIds
     if (steps.by_size.size() >= least_sizes) all.push_back(std::move(steps));
   }
   std::ranges::sort(all, {}, &Steps::record);
-  const Measured measured(records);
   std::vector<std::string> sentences;
   for (const Steps& steps : all) {
     const std::string place = place_of(records, steps.record, {*axis});
+    const std::vector<AllReduces> known = records.all_reduces_for(records.source_of(steps.record));
     sentences.push_back(
-        sentence(place.empty() ? "every case" : place, steps.by_size, measured.find(steps.record)));
+        sentence(place.empty() ? "every case" : place, steps.by_size,
+                 find_all_reduces(known, records[steps.record].result->parameters)));
   }
   return sentences;
 }

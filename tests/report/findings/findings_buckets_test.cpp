@@ -80,6 +80,15 @@ TEST(Buckets, OnlyAllReducesOfTheSameBackendAndRanksCount) {
   expect_contains(finding(steps("gloo,2", "40,30,35"), over_nccl + gathers), none);
 }
 
+TEST(Buckets, AllReducesOfAnotherMachineDoNotCount) {
+  const store::Run run = run_of(steps("nccl,2", "40,30,35"), "bucket_sizes-1");
+  store::Run collectives = run_of(of_collectives + over_nccl, "collectives-1");
+  collectives.info.first.machine = {{"host", "another"}};
+  expect_contains(
+      markdown_of({&run, &collectives}, "- findings: [{buckets: {where: {workload: model_step}}}]"),
+      ": no all_reduce of its backend and ranks is known");
+}
+
 // Training's calls go through c10d's own stream; the slowest rank counts: 40 µs and 100 GB/s make
 // 44.7 MB.
 TEST(Buckets, TakeTheLayerThatTrainingUsesAndTheSlowestRank) {
