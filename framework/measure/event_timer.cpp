@@ -11,6 +11,12 @@
 
 #include "measure/host_time.h"
 
+#ifdef ASSAY_WITH_KERNELS
+#include <c10/cuda/CUDAException.h>
+
+#include "measure/hold.h"
+#endif
+
 namespace assay::measure {
 
 namespace {
@@ -68,6 +74,9 @@ EventTimer::EventTimer(std::function<Timed(const Spins&)> spinning)
     : spinning_(std::move(spinning)),
       short_{short_spin, newest, hold_of_one_s},
       long_{long_spin, newest, hold_of_one_s} {
+#ifdef ASSAY_WITH_KERNELS
+  hold_blocks_ = blocks_of_a_full_device();
+#endif
   measure_rate();
   for (int i = 0; i < kernels_until_awake; ++i) show(spinning_(short_spin), hold_of_one_s);
   follow_overhead();
@@ -171,9 +180,22 @@ double EventTimer::shown_by_calls_s(const Timed& timed, int calls) {
   return shown.s;
 }
 
+// Without kernels of assay's own one multiprocessor spins, and other streams may use all others.
+void EventTimer::hold(double held_s) const {
+  const auto cycles = static_cast<std::int64_t>(held_s * cycles_per_s_);
+#ifdef ASSAY_WITH_KERNELS
+  if (hold_blocks_ > 0) {
+    hold_device(hold_blocks_, cycles, c10::cuda::getCurrentCUDAStream().stream());
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+    return;
+  }
+#endif
+  at::cuda::sleep(cycles);
+}
+
 // Waits for the stream, since a graph's events are recorded only when it runs.
 EventTimer::Shown EventTimer::show(const Timed& timed, double held_s) {
-  at::cuda::sleep(static_cast<std::int64_t>(held_s * cycles_per_s_));
+  hold(held_s);
   released_.record();
   const double begin_s = host_now_s();
   timed.enqueue();

@@ -28,9 +28,10 @@ struct EventPair {
   }
 };
 
-// Device time between two events on the current stream. A spinning kernel keeps the stream busy
-// until the host has enqueued everything, so that the device never waits for the host. It ends
-// after a preset time: host work that waits for the device cannot deadlock.
+// Device time between two events on the current stream. A spinning kernel keeps the whole device
+// busy until the host has enqueued everything, so that the device never waits for the host, and
+// does no work meanwhile for another stream either. It ends after a preset time: host work that
+// waits for the device cannot deadlock.
 class EventTimer {
  public:
   // `enqueue` includes the events.
@@ -88,6 +89,7 @@ class EventTimer {
     double part_s;
   };
 
+  void hold(double held_s) const;
   Shown show(const Timed& timed, double held_s);
   double shown_by_calls_s(const Timed& timed, int calls);
   double hold_s(int calls) const;
@@ -102,6 +104,7 @@ class EventTimer {
 
   EventPair own_;
   at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
+  int hold_blocks_ = 0;                                   // that fill the device
   double cycles_per_s_ = 0;                               // of a spinning kernel
   double enqueue_s_ = 1e-3;                               // until known
   double lengthened_ = 1;  // factor of the spin, grows when one ends too early

@@ -190,6 +190,20 @@ TEST_F(Clocks, WorkOnAnotherStreamThatNeverJoinsIsRefusedRatherThanCutOff) {
   }
 }
 
+// It would be over before the stream that is timed has begun.
+TEST_F(Clocks, WorkOnAnotherStreamThatTheHostAwaitsIsNotCutOff) {
+  const auto side = c10::cuda::getStreamFromPool();
+  const auto kernel = spin_->kernel(5e-3);
+  const auto awaited = [&] {
+    const c10::cuda::CUDAStreamGuard guard(side);
+    kernel();
+    side.synchronize();
+  };
+  for (const char* name : {"wall", "cuda_event"}) {
+    EXPECT_GE(median_of_clock(name, calls_of(awaited), 5), 0.99 * 5e-3) << name;
+  }
+}
+
 TEST_F(Clocks, LaunchGapsThatCouldNotBeKeptOutAreCounted) {
   const auto kernel = spin_->kernel(100e-6);
   const auto clock = measure::make_clock("cuda_event", cuda, calls_of(kernel));
