@@ -4,16 +4,16 @@
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/Sleep.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
 #include "measure/host_time.h"
 
 #ifdef ASSAY_WITH_KERNELS
-#include <c10/cuda/CUDAException.h>
-
 #include "measure/hold.h"
 #endif
 
@@ -73,7 +73,8 @@ std::int64_t all_cycles(const EventTimer::Spins& spins) {
 EventTimer::EventTimer(std::function<Timed(const Spins&)> spinning)
     : spinning_(std::move(spinning)),
       short_{short_spin, newest, hold_of_one_s},
-      long_{long_spin, newest, hold_of_one_s} {
+      long_{long_spin, newest, hold_of_one_s},
+      begun_(at::zeros({1}, at::TensorOptions().dtype(at::kInt).pinned_memory(true))) {
 #ifdef ASSAY_WITH_KERNELS
   hold_blocks_ = blocks_of_a_full_device();
 #endif
@@ -180,13 +181,17 @@ double EventTimer::shown_by_calls_s(const Timed& timed, int calls) {
   return shown.s;
 }
 
-// Without kernels of assay's own one multiprocessor spins, and other streams may use all others.
-void EventTimer::hold(double held_s) const {
+// Until the device is full, work of an earlier call, or another stream's, could go on beside the
+// call. Without kernels of assay's own one multiprocessor spins, and other streams have the rest.
+void EventTimer::hold(double held_s) {
   const auto cycles = static_cast<std::int64_t>(held_s * cycles_per_s_);
 #ifdef ASSAY_WITH_KERNELS
-  if (hold_blocks_ > 0) {
-    hold_device(hold_blocks_, cycles, c10::cuda::getCurrentCUDAStream().stream());
-    C10_CUDA_KERNEL_LAUNCH_CHECK();
+  const auto stream = c10::cuda::getCurrentCUDAStream();
+  int* const begun = begun_.mutable_data_ptr<int>();
+  if (hold_blocks_ > 0 && hold_device(hold_blocks_, cycles, ++holds_, begun, stream.stream())) {
+    const std::atomic_ref<int> seen(*begun);
+    while (seen.load() != holds_ && !stream.query()) {
+    }
     return;
   }
 #endif

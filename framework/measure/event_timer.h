@@ -2,6 +2,7 @@
 
 #if ASSAY_WITH_CUDA
 
+#include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAEvent.h>
 
 #include <compare>
@@ -28,10 +29,9 @@ struct EventPair {
   }
 };
 
-// Device time between two events on the current stream. A spinning kernel keeps the whole device
-// busy until the host has enqueued everything, so that the device never waits for the host, and
-// does no work meanwhile for another stream either. It ends after a preset time: host work that
-// waits for the device cannot deadlock.
+// Device time between two events on the current stream. A kernel fills the device until the host
+// has enqueued everything: the device never waits for the host, and runs no other stream's kernels
+// meanwhile. It ends after a preset time: host work that waits for the device cannot deadlock.
 class EventTimer {
  public:
   // `enqueue` includes the events.
@@ -89,7 +89,7 @@ class EventTimer {
     double part_s;
   };
 
-  void hold(double held_s) const;
+  void hold(double held_s);
   Shown show(const Timed& timed, double held_s);
   double shown_by_calls_s(const Timed& timed, int calls);
   double hold_s(int calls) const;
@@ -104,14 +104,16 @@ class EventTimer {
 
   EventPair own_;
   at::cuda::CUDAEvent released_{cudaEventDisableTiming};  // the spin is over
-  int hold_blocks_ = 0;                                   // that fill the device
-  double cycles_per_s_ = 0;                               // of a spinning kernel
-  double enqueue_s_ = 1e-3;                               // until known
-  double lengthened_ = 1;  // factor of the spin, grows when one ends too early
+  int hold_blocks_ = 0;                                   // that fill the device; 0: none do
+  int holds_ = 0;
+  double cycles_per_s_ = 0;  // of a spinning kernel
+  double enqueue_s_ = 1e-3;  // until known
+  double lengthened_ = 1;    // factor of the spin, grows when one ends too early
   double longest_hold_s_ = 0;
   std::function<Timed(const Spins&)> spinning_;
   Beside short_;
   Beside long_;
+  at::Tensor begun_;              // in memory that the device writes: the newest hold that fills it
   std::map<int, Batch> batches_;  // by their number of calls
   double overhead_s_ = 0;
   double between_calls_s_ = 0;

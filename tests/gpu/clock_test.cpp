@@ -202,6 +202,10 @@ TEST_F(Clocks, WorkOnAnotherStreamThatTheHostAwaitsIsNotCutOff) {
   for (const char* name : {"wall", "cuda_event"}) {
     EXPECT_GE(median_of_clock(name, calls_of(awaited), 5), 0.99 * 5e-3) << name;
   }
+  // Nor beside what goes ahead of the call, which the device still runs.
+  const auto ahead = spin_->kernel(10e-3);
+  const measure::TimedCalls behind{{{ahead, awaited}}, {}};
+  EXPECT_GE(median_of_clock("cuda_event", behind, 5), 0.99 * 5e-3);
 }
 
 TEST_F(Clocks, LaunchGapsThatCouldNotBeKeptOutAreCounted) {
