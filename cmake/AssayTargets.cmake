@@ -15,6 +15,9 @@ endif()
 add_library(assay_options INTERFACE)
 target_compile_options(assay_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;${assay_unity_warnings};-Wnon-virtual-dtor;-Wno-missing-field-initializers;-Werror>)
+# g++ would collect garbage among what LibTorch's headers leave, a tenth of its time for 200 MB.
+target_compile_options(assay_options INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=2000000>)
 # False warnings of g++ 12 on brace-initialised temporaries, "text" + std::string and assignments of
 # a text.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -17,6 +17,8 @@ function(assay_torch_test name)
   if(kernels)
     target_compile_definitions(test_${name}_objects PRIVATE ASSAY_TEST_KERNELS)
   endif()
+  target_compile_options(test_${name}_objects PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:${assay_test_options}>)
   target_include_directories(test_${name}_objects PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(test_${name}_objects PRIVATE GTest::gtest)
   target_compile_definitions(test_${name}_objects PRIVATE

@@ -30,9 +30,10 @@ class Preparing final : public ProgramBoundary {
  public:
   explicit Preparing(double seconds) : seconds_(seconds) {}
   Outcome ends_with = Outcome::ok;
+  int short_call = 0;  // the one that takes a quarter of the time, from 1
 
   Status before(const std::string&) noexcept override {
-    work_for(seconds_);
+    work_for(++calls_ == short_call ? seconds_ / 4 : seconds_);
     return {ends_with, ends_with == Outcome::ok ? "" : "as told"};
   }
   Status run(const std::string&) noexcept override { return {}; }
@@ -44,14 +45,17 @@ class Preparing final : public ProgramBoundary {
 
  private:
   double seconds_;
+  int calls_ = 0;
 };
 
 constexpr double own_s = 2e-3;
 
 // Of a step that works for so much longer than the program, whose operations are as quick as those
 // of a plain one or take so many times as long.
-Status judged(double longer_s, bool operations_selected = false, double slower = 1) {
+Status judged(double longer_s, bool operations_selected = false, double slower = 1,
+              int short_call = 0) {
   Preparing program(own_s);
+  program.short_call = short_call;
   const std::string pass = "backward";
   const GuardedStep step = {.before =
                                 [&] {
@@ -76,6 +80,13 @@ Status judged(double longer_s, bool operations_selected = false, double slower =
 TEST(UntimedPart, MayTakeAsLongAsTheProgramsOwn) {
   EXPECT_TRUE(judged(0).ok()) << judged(0).reason;
   EXPECT_TRUE(judged(0, true).ok()) << judged(0, true).reason;
+}
+
+// The second call is the program's own of the first try.
+TEST(UntimedPart, IsNoLongerForOneTryThatTheProgramHasBeenLuckyIn) {
+  const Status found = judged(0, false, 1, 2);
+  EXPECT_TRUE(found.ok()) << found.reason;
+  EXPECT_EQ(judged(own_s / 2, false, 1, 2).outcome, Outcome::wrong);
 }
 
 TEST(UntimedPart, ThatDoesMoreThanTheProgramIsWrong) {

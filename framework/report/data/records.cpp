@@ -237,6 +237,7 @@ void Records::add_source(std::size_t number) {
 }
 
 std::vector<AllReduces> Records::all_reduces_for(std::size_t source) const {
+  if (source >= sources_.size()) return {};
   const auto host_of = [](const store::Run& run) {
     const nlohmann::json& machine = run.info.first.machine;
     return machine.is_object() ? machine.value("host", std::string()) : std::string();

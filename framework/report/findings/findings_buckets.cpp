@@ -131,13 +131,15 @@ std::vector<std::string> bucket_findings(const Records& records, const RecordIds
     if (steps.by_size.size() >= least_sizes) all.push_back(std::move(steps));
   }
   std::ranges::sort(all, {}, &Steps::record);
+  std::map<std::size_t, std::vector<AllReduces>> by_source;
   std::vector<std::string> sentences;
   for (const Steps& steps : all) {
     const std::string place = place_of(records, steps.record, {*axis});
-    const std::vector<AllReduces> known = records.all_reduces_for(records.source_of(steps.record));
+    const std::size_t source = records.source_of(steps.record);
+    if (!by_source.contains(source)) by_source[source] = records.all_reduces_for(source);
     sentences.push_back(
         sentence(place.empty() ? "every case" : place, steps.by_size,
-                 find_all_reduces(known, records[steps.record].result->parameters)));
+                 find_all_reduces(by_source[source], records[steps.record].result->parameters)));
   }
   return sentences;
 }

@@ -138,7 +138,8 @@ Status judge_step(const UntimedPart& part, double launch_s, double& own_s) {
   };
   const auto agree = [&] {
     if (worst(context, surplus_s()) <= 0) return true;
-    if (!copied_s) copied_s = copying_s(part);
+    if (copied_s) return false;
+    copied_s = copying_s(part);
     return worst(context, surplus_s()) <= 0;
   };
   const Turns found = take_turns(
