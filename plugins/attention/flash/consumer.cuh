@@ -154,7 +154,7 @@ __device__ __forceinline__ void write_output(const float (&output)[T::head / 2],
 // Divides by the weights' sum and writes log-sum-exp. A row that saw no key is 0, and −∞.
 template <class T>
 __device__ __forceinline__ void finish_rows(float (&output)[T::head / 2], const Softmax& softmax,
-                                            float* lse, int first_row, int queries,
+                                            float* lse, int first_row, const Shape& shape,
                                             const Consumer& me) {
   constexpr float ln_2 = 0.693147180559945f;
   float inverse[2];
@@ -163,8 +163,9 @@ __device__ __forceinline__ void finish_rows(float (&output)[T::head / 2], const 
     const float sum = sum_of_row(softmax.sum[half]);
     inverse[half] = sum == 0 ? 0 : reciprocal(sum);
     const int row = first_row + me.row + 8 * half;
-    if (me.lane % 4 == 0 && row < queries) {
-      lse[row] = sum == 0 ? -INFINITY : (softmax.most[half] + log2_fast(sum)) * ln_2;
+    if (me.lane % 4 == 0 && row < shape.queries) {
+      const float most = softmax.most[half] * (shape.scale / softmax.scale_of(half, shape.scale));
+      lse[row] = sum == 0 ? -INFINITY : (most + log2_fast(sum)) * ln_2;
     }
   }
   scale_rows(output, {inverse[0], inverse[1]});
@@ -189,7 +190,7 @@ __device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softma
   if (whole) {
     float* const lse =
         arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
-    finish_rows<T>(output, softmax, lse, first_row, shape.queries, me);
+    finish_rows<T>(output, softmax, lse, first_row, shape, me);
     write_output<T>(output, arguments,
                     T::output_over_queries ? shared.queries[query_stage] : shared.output,
                     {0, first_row + me.warp * 16, work.y, work.z}, me);

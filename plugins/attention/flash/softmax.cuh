@@ -25,9 +25,30 @@ __device__ inline float sum_of_row(float value) {
   return value + __shfl_xor_sync(~0u, value, 2);
 }
 
+// A score of 2^26 and more, times the scale, is rounded by so much that 2^(the rounding) is no
+// factor for a weight any more. The scale of such rows is the next power of two, with which
+// products are exact: their neighbouring scores lie so far apart that all but the largest weigh
+// nothing.
+constexpr float rounded_beyond = 0x1p26F;
+
+__device__ inline float exact_scale(float scale) {
+  constexpr std::uint32_t mantissa = 0x7F'FFFF;
+  return __uint_as_float((__float_as_uint(scale) + mantissa) & ~mantissa);
+}
+
 struct Softmax {
-  float most[2] = {-INFINITY, -INFINITY};  // largest score so far · scale
+  float most[2] = {-INFINITY, -INFINITY};  // largest score so far · its row's scale
   float sum[2] = {0, 0};                   // this thread's part of the weights' sum
+
+  // By what the row's scores are multiplied.
+  __device__ float scale_of(int row, float scale) const {
+    return fabsf(most[row]) > rounded_beyond ? exact_scale(scale) : scale;
+  }
+
+  __device__ void see(int row, float score, float scale) {
+    const float exact = score * exact_scale(scale);
+    most[row] = fmaxf(most[row], fabsf(exact) > rounded_beyond ? exact : score * scale);
+  }
 
   // Replaces a block's scores by weights 2^(scale · score − most), and returns by what the weights
   // of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element would show.
@@ -43,15 +64,16 @@ struct Softmax {
         odd = fmaxf(odd, scores[i + 1]);
       }
       const float before = most[row];
-      most[row] = fmaxf(before, most_of_row(fmaxf(even, odd)) * scale);
+      see(row, most_of_row(fmaxf(even, odd)), scale);
+      const float row_scale = scale_of(row, scale);
       // A row that has seen no key yet: −∞ − −∞ would not be a number.
       const float shift = most[row] == -INFINITY ? 0 : most[row];
       shrunk[row] = exp2_fast(before - shift);
       even = odd = 0;
 #pragma unroll
       for (int i = 2 * row; i < count; i += 4) {
-        scores[i] = exp2_fast(__fmaf_rn(scores[i], scale, -shift));
-        scores[i + 1] = exp2_fast(__fmaf_rn(scores[i + 1], scale, -shift));
+        scores[i] = exp2_fast(__fmaf_rn(scores[i], row_scale, -shift));
+        scores[i + 1] = exp2_fast(__fmaf_rn(scores[i + 1], row_scale, -shift));
         even += scores[i];
         odd += scores[i + 1];
       }
