@@ -59,17 +59,21 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// scores [64, rows] become weights 2^(scale · score − lse) of their query.
+// scores [64, rows] become weights 2^(scale · score − lse) of their query: at most 1, which a score
+// beyond 2^26 would exceed by its rounding.
 template <int count>
 __device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale,
                                              std::uint32_t lse) {
+  const auto weight = [&](float score, float of_query) {
+    return exp2_fast(fminf(__fmaf_rn(score, scale, -of_query), 0));
+  };
 #pragma unroll
   for (int i = 0; i < count / 4; ++i) {
     const float2 pair = load_shared_pair(lse + i * 32);
-    scores[4 * i] = exp2_fast(__fmaf_rn(scores[4 * i], scale, -pair.x));
-    scores[4 * i + 1] = exp2_fast(__fmaf_rn(scores[4 * i + 1], scale, -pair.y));
-    scores[4 * i + 2] = exp2_fast(__fmaf_rn(scores[4 * i + 2], scale, -pair.x));
-    scores[4 * i + 3] = exp2_fast(__fmaf_rn(scores[4 * i + 3], scale, -pair.y));
+    scores[4 * i] = weight(scores[4 * i], pair.x);
+    scores[4 * i + 1] = weight(scores[4 * i + 1], pair.y);
+    scores[4 * i + 2] = weight(scores[4 * i + 2], pair.x);
+    scores[4 * i + 3] = weight(scores[4 * i + 3], pair.y);
   }
 }
 

@@ -76,7 +76,11 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
     const float lse =
         inside ? arguments.forward_lse[std::int64_t{block.head_of_all} * shape.queries + row]
                : -INFINITY;
-    arguments.lse[padded] = lse == -INFINITY ? INFINITY : lse * log2_e;
+    // Of scores that are rounded by more than a weight can bear, those next to the largest count as
+    // it: its weight is 1, whatever order of adding has made of it here.
+    constexpr float next_to = 0x1p-18F;
+    const float rounded = fabsf(lse) * log2_e > rounded_beyond ? fabsf(lse) * next_to : 0;
+    arguments.lse[padded] = lse == -INFINITY ? INFINITY : (lse - rounded) * log2_e;
     arguments.dot[padded] = sum;
   }
   auto* const sums =
