@@ -49,6 +49,15 @@ std::int64_t outside_bytes([[maybe_unused]] const c10::Device& device) {
 #endif
 }
 
+// Asks until the answer is yes. Threads of Gloo and NCCL let go of what they have sent a moment
+// after it was waited for.
+void settled(const std::function<bool()>& yes) {
+  const auto until = std::chrono::steady_clock::now() + settling_patience;
+  while (!yes() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(settling_pause);
+  }
+}
+
 // cuBLAS' workspaces belong to no case.
 void clear_workspaces([[maybe_unused]] const c10::Device& device) {
 #if ASSAY_WITH_CUDA
@@ -73,19 +82,22 @@ MemoryFloor::MemoryFloor(const c10::Device& device) : device_(device) {
 void MemoryFloor::observe(const std::function<void()>& call) {
   const HeldMemory before = held_memory(device_);
   call();
-  const HeldMemory after = held_memory(device_);
+  HeldMemory after;
+  settled([&] {
+    after = held_memory(device_);
+    return after.heap - before.heap < least_call_bytes;
+  });
   left_by_a_call_.heap = std::max(left_by_a_call_.heap, after.heap - before.heap);
   left_by_a_call_.outside = std::max(left_by_a_call_.outside, after.outside - before.outside);
 }
 
-// Threads of Gloo and NCCL let go of what they have sent a moment after it was waited for.
 store::MemoryFacts MemoryFloor::settle() const {
-  const auto until = std::chrono::steady_clock::now() + settling_patience;
-  while (true) {
-    store::MemoryFacts found = compare();
-    if (found.leak.empty() || std::chrono::steady_clock::now() >= until) return found;
-    std::this_thread::sleep_for(settling_pause);
-  }
+  store::MemoryFacts found;
+  settled([&] {
+    found = compare();
+    return found.leak.empty();
+  });
+  return found;
 }
 
 store::MemoryFacts MemoryFloor::compare() const {

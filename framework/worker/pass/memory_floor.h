@@ -25,7 +25,8 @@ class MemoryFloor {
  public:
   explicit MemoryFloor(const c10::Device& device);
 
-  // Runs `call`, one call of a warmed-up pass, and records what it leaves allocated.
+  // Runs `call`, one call of a warmed-up pass, and records what it leaves allocated once other
+  // threads have let go of theirs, for which they have a second.
   void observe(const std::function<void()>& call);
 
   // Call after the case is released. Host memory outside of tensors and GPU memory outside of
