@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <assay/reference.h>
@@ -54,9 +55,33 @@ std::int64_t sequences_at_once(const LookedAtStep& step, const std::string& pass
 using OnAllRanks = std::function<Status(const std::function<void()>& work)>;
 
 struct BatchReference {
-  std::vector<NamedTensor> outputs;  // loss and gradients of this rank's batch
-  UsualErrors usual;
+  std::vector<NamedTensor> outputs;         // loss and gradients of this rank's batch
+  UsualErrors usual;                        // of the first part, relative to its own outputs
+  std::vector<double> norms;                // of these
+  std::map<std::string, double> cancelled;  // by how much the batch's are smaller, at least 1
 };
+
+// Read together: each reading waits for the device.
+std::vector<double> norms_of(const std::vector<NamedTensor>& outputs) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> norms;
+  for (const NamedTensor& output : outputs) {
+    norms.push_back(at::linalg_vector_norm(output.tensor.detach()).to(at::kDouble));
+  }
+  const at::Tensor read = at::stack(norms).cpu();
+  const auto* const begin = read.const_data_ptr<double>();
+  return {begin, begin + read.numel()};
+}
+
+// Gradients of sequences differ in direction: their mean may be far smaller than each, its error is
+// not.
+void find_cancelled(BatchReference& right) {
+  const std::vector<double> norms = norms_of(right.outputs);
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    right.cancelled[right.outputs[i].name] =
+        norms[i] > 0 ? std::max(1.0, right.norms[i] / norms[i]) : 1;
+  }
+}
 
 // As compare_beside() has it.
 double usual_error(const at::Tensor& usual, const at::Tensor& reference) {
@@ -121,6 +146,7 @@ BatchReference whole_batch(const LookedAtStep& step, const Parts& parts) {
   for (std::int64_t i = 0; i < parts.number(); ++i) {
     made.outputs =
         i == 0 ? model.called(parts[i], Parts::pass) : model.added(parts[i], Parts::pass);
+    if (i == 0) made.norms = norms_of(made.outputs);
     if (!usual.empty()) made.usual = usual_errors(std::exchange(usual, {}), made.outputs);
     const at::Tensor& of_part = made.outputs.front().tensor;
     loss = i == 0 ? of_part.detach().clone() : loss + of_part.detach();
@@ -228,11 +254,13 @@ Verification compare_outputs(const LookedAtStep& step, BatchReference& right) {
     const bool gradient = name != "loss";
     if (gradient && skipped) continue;
     const at::Tensor* value = tensor_named(step.values, name);
-    const double allowed = gradient ? allowed_of_gradient(right.usual[name], tolerance) : tolerance;
+    const double allowed =
+        gradient ? allowed_of_gradient(right.usual[name] * right.cancelled[name], tolerance)
+                 : tolerance;
     reference::compare(found, name, value == nullptr ? at::Tensor() : *value, output, allowed);
   }
   if (const auto usual = right.usual.find(found.worst); usual != right.usual.end()) {
-    found.textbook = usual->second;
+    found.textbook = usual->second * right.cancelled[found.worst];
   }
   if (!skipped || found.error > found.tolerance) return found;
   // Where it has fallen below 1 it is not the scale that makes them overflow.
@@ -246,16 +274,16 @@ Verification compare_outputs(const LookedAtStep& step, BatchReference& right) {
 }
 
 // A rank's gradients are the mean of all ranks', whose errors may be another's.
-void share_usual(const CaseContext& context, UsualErrors& usual) {
+void share_largest(const CaseContext& context, std::map<std::string, double>& by_output) {
   if (!gradients_travel(context)) return;
-  std::vector<double> errors;
-  for (const auto& [name, error] : usual) errors.push_back(error);
+  std::vector<double> values;
+  for (const auto& [name, value] : by_output) values.push_back(value);
   at::Tensor largest =
-      at::tensor(errors, at::kDouble).to(training::meeting_device(context.group, context.device));
+      at::tensor(values, at::kDouble).to(training::meeting_device(context.group, context.device));
   training::largest_of_ranks(context.group, largest);
   largest = largest.cpu();
   const auto* of_all = largest.const_data_ptr<double>();
-  for (auto& [name, error] : usual) error = *of_all++;
+  for (auto& [name, value] : by_output) value = *of_all++;
 }
 
 // All ranks together. What an earlier look found usual may not be so now: where a rank would find
@@ -264,7 +292,7 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
                            const OnAllRanks& on_all_ranks) {
   const double most = real_option(step.context.parameters, "max_grad_norm");
   const bool known = !step.usual.empty();
-  if (!known) share_usual(step.context, right.usual);
+  if (!known) share_largest(step.context, right.usual);
   step.usual = right.usual;
   Verification found;
   Status made = on_all_ranks([&] {
@@ -276,7 +304,7 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
   if (!known || training::all_ranks(step.context.group, step.context.device, passes)) return found;
   made = on_all_ranks([&] { right.usual = usual_errors_now(step, parts); });
   if (!made.ok()) return training::left_out(made.reason);
-  share_usual(step.context, right.usual);
+  share_largest(step.context, right.usual);
   step.usual = right.usual;
   made = on_all_ranks([&] { found = compare_outputs(step, right); });
   return made.ok() ? found : training::left_out(made.reason);
@@ -304,6 +332,8 @@ Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
   });
   if (!made.ok()) return training::left_out(made.reason);
   if (gradients_travel(context)) training::average_gradients(context.group, right.outputs);
+  find_cancelled(right);
+  share_largest(context, right.cancelled);
   return compare_batch(step, *parts, right, on_all_ranks);
 }
 
