@@ -9,68 +9,9 @@
 
 #include "base/text.h"
 
-#ifdef ASSAY_WITH_CUDA
-#include <ATen/ops/from_blob.h>
-#include <c10/cuda/CUDAException.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <cuda_runtime_api.h>
-#endif
-
 namespace assay::training {
 
 namespace {
-
-// Elements of any dtype begin there.
-std::int64_t padded(std::size_t bytes) { return static_cast<std::int64_t>((bytes + 15) / 16 * 16); }
-
-std::int64_t bytes_of(const std::vector<NamedTensor>& tensors) {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& tensor : tensors) bytes += padded(tensor.tensor.nbytes());
-  return bytes;
-}
-
-// Bytes of a GPU that LibTorch's allocator does not know of, so that the call to come finds there
-// what every call finds. Undefined on a CPU, and where the GPU would be left with less than as much
-// again.
-at::Tensor memory_beside(at::Device device, std::int64_t bytes) {
-#ifdef ASSAY_WITH_CUDA
-  if (!device.is_cuda() || bytes == 0) return {};
-  const c10::cuda::CUDAGuard guard(device);
-  std::size_t free = 0, all = 0;
-  C10_CUDA_CHECK(cudaMemGetInfo(&free, &all));
-  void* memory = nullptr;
-  if (free < 2 * static_cast<std::size_t>(bytes) + all / 16) return {};
-  if (cudaMalloc(&memory, static_cast<std::size_t>(bytes)) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    return {};
-  }
-  const auto release = [](void* taken) { C10_CUDA_CHECK_WARN(cudaFree(taken)); };
-  return at::from_blob(memory, {bytes}, release, at::TensorOptions(at::kByte).device(device));
-#else
-  static_cast<void>(device);
-  static_cast<void>(bytes);
-  return {};
-#endif
-}
-
-std::vector<NamedTensor> copied(std::vector<NamedTensor> parameters, at::Device device) {
-  const at::Tensor memory = memory_beside(device, bytes_of(parameters));
-  std::int64_t used = 0;
-  for (NamedTensor& parameter : parameters) {
-    const at::Tensor given = parameter.tensor.detach();
-    if (!memory.defined()) {
-      parameter.tensor = given.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
-      continue;
-    }
-    parameter.tensor = memory.narrow(0, used, padded(given.nbytes()))
-                           .narrow(0, 0, static_cast<std::int64_t>(given.nbytes()))
-                           .view(given.scalar_type())
-                           .view(given.sizes());
-    parameter.tensor.copy_(given);
-    used += padded(given.nbytes());
-  }
-  return parameters;
-}
 
 void reduce_ranks(const Group& group, at::Tensor& tensor, c10d::ReduceOp::RedOpType operation) {
   if (group.size == 1) return;
@@ -139,12 +80,13 @@ void need_memory(at::Device device, double bytes) {
 }
 
 Status keep_start(const Group& group, at::Device device, const TrainingStep& step,
-                  double parameters, std::unique_ptr<StepStart>& start) {
+                  double parameters, StartCopies& copies, std::unique_ptr<StepStart>& start) {
   start.reset();
   std::unique_ptr<StepStart> kept;
-  const auto copy = [&] { kept->parameters = copied(step.seen_parameters(), device); };
+  const auto copy = [&] { kept->parameters = copies.of(step.seen_parameters(), device); };
   Status had = with_memory_on_all_ranks(group, device, [&] {
-    need_host_memory(parameters * static_cast<double>(sizeof(double)));
+    need_host_memory(parameters * static_cast<double>(sizeof(double)) -
+                     static_cast<double>(copies.host_bytes()));
     need_memory(device, static_cast<double>(step.gathering_bytes()));
     kept = std::make_unique<StepStart>(StepStart{{}, Movement(step.state())});
     if (!step.gathers()) copy();

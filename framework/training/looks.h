@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "training/movement.h"
+#include "training/start_copies.h"
 #include "training/training_step.h"
 
 namespace assay::training {
@@ -36,11 +37,10 @@ struct StepStart {
   Movement movement;
 };
 
-// Keeps it ahead of a step: parameters on a GPU with memory to spare in memory that LibTorch's
-// allocator does not know of, else on the host, one by one. parameters: how many there are on all
-// ranks. ok, or `oom` on all ranks, and then none.
+// Keeps it ahead of a step, its parameters in `copies`; the start before is no more. parameters:
+// how many there are on all ranks. ok, or `oom` on all ranks, and then none.
 Status keep_start(const Group& group, at::Device device, const TrainingStep& step,
-                  double parameters, std::unique_ptr<StepStart>& start);
+                  double parameters, StartCopies& copies, std::unique_ptr<StepStart>& start);
 
 // In place; the last makes each "grad.…" the mean over the ranks. All call them together.
 void sum_of_ranks(const Group& group, at::Tensor& tensor);

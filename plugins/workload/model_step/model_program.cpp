@@ -163,9 +163,9 @@ void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {
 void ModelProgram::expect_look(const std::string& pass) {
   start_.reset();
   if (pass != "train_step") return;
-  const Status kept =
-      training::keep_start(context_.group, device_, step_,
-                           static_cast<double>(model::count_parameters(model_.config())), start_);
+  const Status kept = training::keep_start(
+      context_.group, device_, step_, static_cast<double>(model::count_parameters(model_.config())),
+      copies_, start_);
   if (!kept.ok()) no_start_ = kept.reason;
 }
 

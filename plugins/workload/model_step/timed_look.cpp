@@ -132,8 +132,7 @@ std::vector<NamedTensor> usual_of_first(const LookedAtStep& step, const Parts& p
   double bytes = 0;
   for (const NamedTensor& one : usual) bytes += static_cast<double>(one.tensor.nbytes());
   training::need_host_memory(bytes);
-  for (NamedTensor& one : usual) one.tensor = one.tensor.detach().cpu();
-  return usual;
+  return training::moved_to_host(std::move(usual));
 }
 
 BatchReference whole_batch(const LookedAtStep& step, const Parts& parts) {

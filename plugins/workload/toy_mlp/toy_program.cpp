@@ -151,7 +151,7 @@ void ToyProgram::expect_look(const std::string& pass) {
   start_.reset();
   if (pass != "train_step") return;
   const Status kept =
-      training::keep_start(context_.group, x_.device(), step_, parameters(), start_);
+      training::keep_start(context_.group, x_.device(), step_, parameters(), copies_, start_);
   if (!kept.ok()) no_start_ = kept.reason;
 }
 
