@@ -26,50 +26,20 @@ __device__ inline float sum_of_row(float value) {
 }
 
 // A score of 2^26 and more, times the scale, is rounded by so much that 2^(the rounding) is no
-// factor for a weight any more.
+// factor for a weight any more: there scores are taken relative to the row's largest before they are
+// multiplied.
 constexpr float rounded_beyond = 0x1p26F;
-
-// The next power of two, with which products are exact.
-__device__ inline float exact_scale(float scale) {
-  constexpr std::uint32_t mantissa = 0x7F'FFFF;
-  return __uint_as_float((__float_as_uint(scale) + mantissa) & ~mantissa);
-}
-
-// A row's weights are 2^(score · scale − shift), at most 1.
-struct Exponent {
-  float scale, shift;
-
-  // `most` is the row's largest score. Neighbours of one that is rounded so lie so far apart that
-  // all but the largest weigh nothing, whatever the scale. What is rare comes behind the
-  // comparison, which so takes no longer than that with −∞ alone.
-  __device__ Exponent(float most, float usual_scale) {
-    scale = usual_scale;
-    shift = __fmul_rn(most, usual_scale);
-    const float exact = exact_scale(usual_scale);
-    if (fabsf(most) > rounded_beyond / exact) {
-      scale = exact;
-      // A row that has seen no key yet: −∞ − −∞ would not be a number.
-      shift = most == -INFINITY ? 0 : most * exact;
-    }
-  }
-
-  __device__ float weight(float score) const { return exp2_fast(__fmaf_rn(score, scale, -shift)); }
-
-  // By what weights shrink that had another largest score; 1 where it was the same.
-  __device__ float shrink(float most) const {
-    return exp2_fast(__fadd_rn(__fmul_rn(most, scale), -shift));
-  }
-};
 
 struct Softmax {
   float most[2] = {-INFINITY, -INFINITY};  // largest score so far
   float sum[2] = {0, 0};                   // this thread's part of the weights' sum
 
-  // Replaces a block's scores by weights, and returns by what those of earlier blocks shrink. Two
-  // partial results a row: a chain of 4 cycles an element would show.
+  // Replaces a block's scores by weights 2^(scale · (score − most)), and returns by what the weights
+  // of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element would show.
   template <int count>
   __device__ __forceinline__ float2 weigh(float (&scores)[count], float scale) {
-    float shrunk[2];
+    float before[2] = {most[0], most[1]}, shift[2], shrunk[2];
+    bool usual = true;
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
       float even = scores[2 * row], odd = scores[2 * row + 1];
@@ -78,15 +48,34 @@ struct Softmax {
         even = fmaxf(even, scores[i]);
         odd = fmaxf(odd, scores[i + 1]);
       }
-      const float before = most[row];
-      most[row] = fmaxf(before, most_of_row(fmaxf(even, odd)));
-      const Exponent exponent(most[row], scale);
-      shrunk[row] = exponent.shrink(before);
-      even = odd = 0;
+      const float mine = fmaxf(most[row], fmaxf(even, odd));
+      usual &= fabsf(mine) * scale < rounded_beyond;
+      most[row] = most_of_row(mine);
+      shift[row] = __fmul_rn(most[row], scale);
+    }
+    // Told by each thread's own scores, while those of the row come together.
+    if (!__all_sync(~0u, usual)) {
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        const float origin = origin_of(most[row]);
+        before[row] -= origin;
+        shift[row] = 0;
+#pragma unroll
+        for (int i = 2 * row; i < count; i += 4) {
+          scores[i] -= origin;
+          scores[i + 1] -= origin;
+        }
+      }
+    }
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      // 1 where the largest score has stayed.
+      shrunk[row] = exp2_fast(__fadd_rn(__fmul_rn(before[row], scale), -shift[row]));
+      float even = 0, odd = 0;
 #pragma unroll
       for (int i = 2 * row; i < count; i += 4) {
-        scores[i] = exponent.weight(scores[i]);
-        scores[i + 1] = exponent.weight(scores[i + 1]);
+        scores[i] = exp2_fast(__fmaf_rn(scores[i], scale, -shift[row]));
+        scores[i + 1] = exp2_fast(__fmaf_rn(scores[i + 1], scale, -shift[row]));
         even += scores[i];
         odd += scores[i + 1];
       }
@@ -106,13 +95,17 @@ struct Softmax {
     for (int row = 0; row < 2; ++row) {
       const float before = most[row];
       most[row] = fmaxf(before, other.most[row]);
-      const Exponent exponent(most[row], scale);
-      kept[row] = exponent.shrink(before);
-      added[row] = exponent.shrink(other.most[row]);
+      const float origin = origin_of(most[row]);
+      kept[row] = exp2_fast((before - origin) * scale);
+      added[row] = exp2_fast((other.most[row] - origin) * scale);
       sum[row] = sum[row] * kept[row] + other.sum[row] * added[row];
     }
     return {{kept[0], kept[1]}, {added[0], added[1]}};
   }
+
+ private:
+  // A row that has seen no key yet: −∞ − −∞ would not be a number.
+  static __device__ float origin_of(float most) { return most == -INFINITY ? 0 : most; }
 };
 
 // Two numbers in one register, the first in its lower half.
