@@ -48,6 +48,10 @@ bool has_own_forward(const AttentionInputs& in) {
 }
 bool has_own_backward(const AttentionInputs& in) { return has_own_kernels(in, 128); }
 
+// The backward of fp32 computes scores again, which it rounds otherwise than the forward: a
+// weight's relative error is that of its score, 2^-24 of this at most.
+constexpr float rounded_otherwise_beyond = 32;
+
 assay::flash::Format format_of(const at::Tensor& tensor) {
   using assay::flash::Format;
   return tensor.scalar_type() == at::kFloat      ? Format::fp32
@@ -104,6 +108,9 @@ class Flash final : public assay::Attention {
                            .lse = result.made.lse.mutable_data_ptr<float>(),
                            .workspace = workspace.mutable_data_ptr()},
                           at::cuda::getCurrentCUDAStream());
+    if (format == assay::flash::Format::fp32) {
+      portable_.replace_beyond(rounded_otherwise_beyond, in, result.made);
+    }
     return result.made;
   }
 

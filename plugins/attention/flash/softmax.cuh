@@ -26,16 +26,17 @@ __device__ inline float sum_of_row(float value) {
 }
 
 // A score of 2^26 and more, times the scale, is rounded by so much that 2^(the rounding) is no
-// factor for a weight any more: there scores are taken relative to the row's largest before they are
-// multiplied.
+// factor for a weight any more: there scores are taken relative to the row's largest before they
+// are multiplied.
 constexpr float rounded_beyond = 0x1p26F;
 
 struct Softmax {
   float most[2] = {-INFINITY, -INFINITY};  // largest score so far
   float sum[2] = {0, 0};                   // this thread's part of the weights' sum
 
-  // Replaces a block's scores by weights 2^(scale · (score − most)), and returns by what the weights
-  // of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element would show.
+  // Replaces a block's scores by weights 2^(scale · (score − most)), and returns by what the
+  // weights of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element
+  // would show.
   template <int count>
   __device__ __forceinline__ float2 weigh(float (&scores)[count], float scale) {
     float before[2] = {most[0], most[1]}, shift[2], shrunk[2];
