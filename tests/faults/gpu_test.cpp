@@ -74,17 +74,30 @@ INSTANTIATE_TEST_SUITE_P(
                     "^the attention's output is on the device cpu, not cuda:0$"}),
     [](const auto& tested) { return tested.param.name; });
 
-class GpuRank : public ::testing::TestWithParam<RankFault> {};
+class GpuRank : public ::testing::TestWithParam<RankFault> {
+ protected:
+  void SetUp() override {
+    if (gpus() < GetParam().ranks) {
+      GTEST_SKIP() << "NCCL's " << GetParam().ranks << " ranks need a GPU each: this machine has "
+                   << gpus();
+    }
+  }
+};
 
 TEST_P(GpuRank, EndsTheCaseForAllOfThem) {
-  if (gpus() < GetParam().ranks) {
-    GTEST_SKIP() << "NCCL's " << GetParam().ranks << " ranks need a GPU each: this machine has "
-                 << gpus();
-  }
   expect_ends_the_case_for_all("cuda", "Ranks over NCCL", GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, GpuRank, ::testing::ValuesIn(rank_faults(12)),
+                         [](const auto& tested) { return tested.param.name(); });
+
+class GpuRankInAStep : public GpuRank {};
+
+TEST_P(GpuRankInAStep, EndsTheCaseForAllOfThem) {
+  expect_ends_the_step_for_all("cuda", "Ranks over NCCL", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, GpuRankInAStep, ::testing::ValuesIn(faults_of_a_step()),
                          [](const auto& tested) { return tested.param.name(); });
 
 }  // namespace

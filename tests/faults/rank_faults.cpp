@@ -136,17 +136,17 @@ void expect_ends_the_case_for_all(const std::string& device, const std::string& 
   expect_ends_the_second_case(group, fault, experiment, "hostile_ranks", launcher);
 }
 
-void expect_ends_the_step_for_all(const std::string& group, const RankFault& fault,
-                                  const std::string& launcher) {
+void expect_ends_the_step_for_all(const std::string& device, const std::string& group,
+                                  const RankFault& fault, const std::string& launcher) {
   const std::string experiment = fmt::format(
       "experiment: ranks\nworkload: model_step\n"
-      "fixed: {{model: toy, batch: 2, device: cpu, world_size: {}}}\n"
+      "fixed: {{model: toy, batch: 2, world_size: {}, device: {}}}\n"
       "measure: {{passes: [train_step], warmup: 1, samples: 2, timeout: 3 min}}\n"
       "include:\n"
       "  - {{communication: hostile_step, seq_len: 8}}\n"
       "  - {{communication: {{hostile_step: {{culprit: {}, phase: {}}}}}, seq_len: 8}}\n"
       "  - {{communication: hostile_step, seq_len: 16}}\n",
-      fault.ranks, fault.culprit, fault.moment);
+      fault.ranks, device, fault.culprit, fault.moment);
   expect_ends_the_second_case(group, fault, experiment, "hostile_step", launcher);
 }
 

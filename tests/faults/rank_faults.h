@@ -39,8 +39,8 @@ std::vector<RankFault> faults_of_a_step();
 // launcher: the text of a file of configs/launchers that starts the ranks; "": the host does.
 void expect_ends_the_case_for_all(const std::string& device, const std::string& group,
                                   const RankFault& fault, const std::string& launcher = "");
-// The same for a fault of a training step on the CPU; its moment is the phase.
-void expect_ends_the_step_for_all(const std::string& group, const RankFault& fault,
-                                  const std::string& launcher = "");
+// The same for a fault of a training step; its moment is the phase.
+void expect_ends_the_step_for_all(const std::string& device, const std::string& group,
+                                  const RankFault& fault, const std::string& launcher = "");
 
 }  // namespace assay::faults

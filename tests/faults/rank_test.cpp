@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(OfOthers, Rank, ::testing::ValuesIn(faults_of_other_ran
 class RankInAStep : public ::testing::TestWithParam<RankFault> {};
 
 TEST_P(RankInAStep, EndsTheCaseForAllOfThem) {
-  expect_ends_the_step_for_all("Ranks over Gloo", GetParam());
+  expect_ends_the_step_for_all("cpu", "Ranks over Gloo", GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, RankInAStep, ::testing::ValuesIn(faults_of_a_step()),
