@@ -26,21 +26,35 @@ __device__ inline float sum_of_row(float value) {
 }
 
 // A score of 2^26 and more, times the scale, is rounded by so much that 2^(the rounding) is no
-// factor for a weight any more: there scores are taken relative to the row's largest before they
-// are multiplied.
+// factor for a weight any more. The scale of such rows is the next power of two, with which
+// products are exact: their neighbouring scores lie so far apart that all but the largest weigh
+// nothing.
 constexpr float rounded_beyond = 0x1p26F;
 
+__device__ inline float exact_scale(float scale) {
+  constexpr std::uint32_t mantissa = 0x7F'FFFF;
+  return __uint_as_float((__float_as_uint(scale) + mantissa) & ~mantissa);
+}
+
 struct Softmax {
-  float most[2] = {-INFINITY, -INFINITY};  // largest score so far
+  float most[2] = {-INFINITY, -INFINITY};  // largest score so far · its row's scale
   float sum[2] = {0, 0};                   // this thread's part of the weights' sum
 
-  // Replaces a block's scores by weights 2^(scale · (score − most)), and returns by what the
-  // weights of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element
-  // would show.
+  // By what the row's scores are multiplied.
+  __device__ float scale_of(int row, float scale) const {
+    return fabsf(most[row]) > rounded_beyond ? exact_scale(scale) : scale;
+  }
+
+  __device__ void see(int row, float score, float scale) {
+    const float exact = score * exact_scale(scale);
+    most[row] = fmaxf(most[row], fabsf(exact) > rounded_beyond ? exact : score * scale);
+  }
+
+  // Replaces a block's scores by weights 2^(scale · score − most), and returns by what the weights
+  // of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element would show.
   template <int count>
   __device__ __forceinline__ float2 weigh(float (&scores)[count], float scale) {
-    float before[2] = {most[0], most[1]}, shift[2], shrunk[2];
-    bool usual = true;
+    float shrunk[2];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
       float even = scores[2 * row], odd = scores[2 * row + 1];
@@ -49,34 +63,17 @@ struct Softmax {
         even = fmaxf(even, scores[i]);
         odd = fmaxf(odd, scores[i + 1]);
       }
-      const float mine = fmaxf(most[row], fmaxf(even, odd));
-      usual &= fabsf(mine) * scale < rounded_beyond;
-      most[row] = most_of_row(mine);
-      shift[row] = __fmul_rn(most[row], scale);
-    }
-    // Told by each thread's own scores, while those of the row come together.
-    if (!__all_sync(~0u, usual)) {
-#pragma unroll
-      for (int row = 0; row < 2; ++row) {
-        const float origin = origin_of(most[row]);
-        before[row] -= origin;
-        shift[row] = 0;
-#pragma unroll
-        for (int i = 2 * row; i < count; i += 4) {
-          scores[i] -= origin;
-          scores[i + 1] -= origin;
-        }
-      }
-    }
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      // 1 where the largest score has stayed.
-      shrunk[row] = exp2_fast(__fadd_rn(__fmul_rn(before[row], scale), -shift[row]));
-      float even = 0, odd = 0;
+      const float before = most[row];
+      see(row, most_of_row(fmaxf(even, odd)), scale);
+      const float row_scale = scale_of(row, scale);
+      // A row that has seen no key yet: −∞ − −∞ would not be a number.
+      const float shift = most[row] == -INFINITY ? 0 : most[row];
+      shrunk[row] = exp2_fast(before - shift);
+      even = odd = 0;
 #pragma unroll
       for (int i = 2 * row; i < count; i += 4) {
-        scores[i] = exp2_fast(__fmaf_rn(scores[i], scale, -shift[row]));
-        scores[i + 1] = exp2_fast(__fmaf_rn(scores[i + 1], scale, -shift[row]));
+        scores[i] = exp2_fast(__fmaf_rn(scores[i], row_scale, -shift));
+        scores[i + 1] = exp2_fast(__fmaf_rn(scores[i + 1], row_scale, -shift));
         even += scores[i];
         odd += scores[i + 1];
       }
@@ -90,23 +87,19 @@ struct Softmax {
   struct Factors {
     float2 kept, added;
   };
-  __device__ Factors join(const Softmax& other, float scale) {
+  __device__ Factors join(const Softmax& other) {
     float kept[2], added[2];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
       const float before = most[row];
       most[row] = fmaxf(before, other.most[row]);
-      const float origin = origin_of(most[row]);
-      kept[row] = exp2_fast((before - origin) * scale);
-      added[row] = exp2_fast((other.most[row] - origin) * scale);
+      const float shift = most[row] == -INFINITY ? 0 : most[row];
+      kept[row] = exp2_fast(before - shift);
+      added[row] = exp2_fast(other.most[row] - shift);
       sum[row] = sum[row] * kept[row] + other.sum[row] * added[row];
     }
     return {{kept[0], kept[1]}, {added[0], added[1]}};
   }
-
- private:
-  // A row that has seen no key yet: −∞ − −∞ would not be a number.
-  static __device__ float origin_of(float most) { return most == -INFINITY ? 0 : most; }
 };
 
 // Two numbers in one register, the first in its lower half.
@@ -139,23 +132,6 @@ __device__ __forceinline__ void as_operand(std::uint32_t (&weights)[steps][4],
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       weights[step][i] = pack<Element>(scores[8 * step + 2 * i], scores[8 * step + 2 * i + 1]);
-    }
-  }
-}
-
-// Planes of weights: each is what the ones before have left, rounded. Of scores the rest stays.
-template <class Element, int planes, int steps>
-__device__ __forceinline__ void as_operands(std::uint32_t (&weights)[planes][steps][4],
-                                            float (&scores)[8 * steps]) {
-#pragma unroll
-  for (int plane = 0; plane < planes; ++plane) {
-    as_operand<Element>(weights[plane], scores);
-    if (plane == planes - 1) break;
-#pragma unroll
-    for (int i = 0; i < 4 * steps; ++i) {
-      const float2 rounded = unpack<Element>(weights[plane][i / 4][i % 4]);
-      scores[2 * i] -= rounded.x;
-      scores[2 * i + 1] -= rounded.y;
     }
   }
 }

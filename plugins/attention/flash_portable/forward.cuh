@@ -7,22 +7,6 @@
 
 namespace assay::flash_portable {
 
-// Whether a tile is to be computed; the same for all threads of a block.
-template <class Tile>
-__device__ bool is_wanted(const ForwardProblem& problem, const Place& place, int first_query) {
-  if (problem.again_beyond <= 0) return true;
-  const float* const lse =
-      problem.lse +
-      (std::int64_t(place.batch) * problem.shape.heads + place.head) * problem.shape.queries;
-  bool wanted = false;
-  for (int row = threadIdx.x; row < Tile::rows; row += Tile::threads) {
-    const int query = first_query + row;
-    if (query >= problem.shape.queries) continue;
-    wanted |= !(fabsf(lse[query]) <= problem.again_beyond) && lse[query] != -INFINITY;
-  }
-  return __syncthreads_or(wanted);
-}
-
 // out = softmax(scale · q kᵀ + mask) v and its log-sum-exp for a tile of queries of one head.
 template <class Tile>
 __global__ void forward_kernel(const ForwardProblem problem) {
@@ -33,7 +17,6 @@ __global__ void forward_kernel(const ForwardProblem problem) {
   const int kv_head = place.head / (shape.heads / shape.kv_heads);
   // The last queries see the most keys where causal: they begin first.
   const int first_query = (tiles - 1 - place.tile) * Tile::rows;
-  if (!is_wanted<Tile>(problem, place, first_query)) return;
   const Band band(shape);
   const Range keys = band.keys_of(first_query, Tile::rows);
 

@@ -51,27 +51,17 @@ std::optional<std::string> PortableAttention::refusal(const AttentionInputs& in)
 
 AttentionOutput PortableAttention::forward(const AttentionInputs& in) const {
   OutputToWrite result(in, strides);
-  if (result.has_work) launch_forward(in, result.made, 0);
-  return result.made;
-}
-
-void PortableAttention::replace_beyond(float beyond, const AttentionInputs& in,
-                                       const AttentionOutput& made) const {
-  launch_forward(in, made, beyond);
-}
-
-void PortableAttention::launch_forward(const AttentionInputs& in, const AttentionOutput& made,
-                                       float again_beyond) {
+  if (!result.has_work) return result.made;
   const KernelInputs kernel(in, strides);
   launcher_of(in.q.scalar_type())
       ->forward({.shape = attention::shape_of<Shape>(in, kernel.scale),
                  .q = input<Operand>(kernel.q),
                  .k = input<Operand>(kernel.k),
                  .v = input<Operand>(kernel.v),
-                 .out = output<Operand>(made.out),
-                 .lse = made.lse.mutable_data_ptr<float>(),
-                 .again_beyond = again_beyond},
+                 .out = output<Operand>(result.made.out),
+                 .lse = result.made.lse.mutable_data_ptr<float>()},
                 at::cuda::getCurrentCUDAStream());
+  return result.made;
 }
 
 AttentionGradients PortableAttention::backward(const AttentionInputs& in, const at::Tensor& out,

@@ -18,16 +18,11 @@ class PortableAttention {
 
   // Of inputs that are not refused.
   AttentionOutput forward(const AttentionInputs& in) const;
-  // Replaces what has been computed otherwise where the scores are large: `made` then is what the
-  // backward, which computes them again, makes of them. `beyond` is a log-sum-exp, above 0.
-  void replace_beyond(float beyond, const AttentionInputs& in, const AttentionOutput& made) const;
   // Equal to the bit in every run.
   AttentionGradients backward(const AttentionInputs& in, const at::Tensor& out,
                               const at::Tensor& lse, const at::Tensor& dout) const;
 
  private:
-  static void launch_forward(const AttentionInputs& in, const AttentionOutput& made,
-                             float again_beyond);
   // Why the device does not take the tile, with resource, need and limit. Asked once, before the
   // first launch.
   std::optional<std::string> refusal(at::ScalarType dtype, int head, int device) const;

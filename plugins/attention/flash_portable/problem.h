@@ -22,9 +22,6 @@ struct ForwardProblem {
   Shape shape;
   Operand q, k, v, out;
   float* lse;  // [batch, heads, queries]
-  // Above 0: `out` and `lse` are there, and of those tiles alone computed again that have a finite
-  // log-sum-exp beyond it, or one that is no number.
-  float again_beyond = 0;
 };
 
 struct BackwardProblem {

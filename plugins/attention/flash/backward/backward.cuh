@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(T::threads, 1)
   extern __shared__ __align__(swizzle_bytes) std::byte memory[];
   auto& shared = *reinterpret_cast<BackwardShared<T>*>(memory);
   const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
-  const QueryBlocks blocks(arguments.shape, work.head, work.tile, T::keys, T::rows, work.part,
+  const QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
                            arguments.parts.blocks);
 
   if (threadIdx.x == 0) {

@@ -59,22 +59,16 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// A lane's part of a number for each query of a block: lane, lane + 32, …
-template <int rows>
-__device__ __forceinline__ void read_rows(float (&mine)[rows / warp], const float* numbers,
-                                          int lane) {
-#pragma unroll
-  for (int i = 0; i < rows / warp; ++i) {
-    mine[i] = load_shared(shared_address(numbers) + (i * warp + lane) * 4);
-  }
-}
-
 // Whether a block has queries whose scores are rounded by more than a weight bears (softmax.cuh).
-template <int count>
-__device__ __forceinline__ bool any_beyond(const float (&lse)[count]) {
+template <int rows>
+__device__ __forceinline__ bool any_beyond(const float (&lse)[rows], int lane) {
   bool beyond = false;
 #pragma unroll
-  for (const float of_row : lse) beyond |= fabsf(of_row) > rounded_beyond && of_row != INFINITY;
+  for (int first = 0; first < rows; first += warp) {
+    const int row = first + lane;
+    if (rows % warp != 0 && row >= rows) break;
+    beyond |= fabsf(lse[row]) > rounded_beyond && lse[row] != INFINITY;
+  }
   return __any_sync(~0u, beyond);
 }
 
@@ -217,7 +211,8 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   };
 
   wait(shared.keys_full, 0);
-  blocks.for_each([&](int head, int block) {
+  blocks.for_each([&](int head_of_group, int block) {
+    const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
     const Turn<slope_stages> slope_turn(count);
@@ -226,22 +221,19 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
 
     wait(shared.queries_full[turn.stage], turn.parity);
-    // Read here and looked at behind the scores, since the products keep shared memory busy.
-    float my_lse[T::rows / warp];
-    read_rows<T::rows>(my_lse, shared.lse[turn.stage], me.lane);
     start_transposed<T>(scores, keys, queries);
     if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_transposed<T>(slopes, values, douts);
+    const bool beyond = any_beyond(shared.lse[turn.stage], me.lane);
     wait_for_products<1>();
     pin(scores);
-    pin(my_lse);
     if (mine.needs_mask(block, T::rows)) {
       const int column = block * T::rows + me.column;
       hide(scores, from_column(upper, column), from_column(lower, column));
     }
     const std::uint32_t lse = shared_address(shared.lse[turn.stage]) + me.column * 4;
-    if (any_beyond(my_lse)) {
+    if (beyond) {
       weigh_by_lse<true>(scores, shape.scale, lse);
     } else {
       weigh_by_lse<false>(scores, shape.scale, lse);

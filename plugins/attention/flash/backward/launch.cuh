@@ -16,7 +16,7 @@ KeyParts key_parts_of(const Shape& shape, int processors) {
   if (shape.window > 0) return parts;  // all tiles are short
   const int tiles = (shape.keys + T::keys - 1) / T::keys;
   const auto blocks = [&](int tile) {
-    return QueryBlocks(shape, 0, tile, T::keys, T::rows, 0, parts.blocks).total;
+    return QueryBlocks(shape, tile, T::keys, T::rows, 0, parts.blocks).total;
   };
   std::int64_t all = 0;
   for (int tile = 0; tile < tiles; ++tile) all += blocks(tile);

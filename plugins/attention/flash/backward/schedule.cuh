@@ -33,29 +33,26 @@ __device__ inline KeyWork key_work_at(const BackwardArguments& arguments, int nu
           head / arguments.shape.kv_heads, part};
 }
 
-// Blocks of queries in the order of all: the heads of k's head `kv_head` one after the other.
+// Blocks of queries in the order of all: the heads of the group one after the other.
 struct QueryBlocks {
   BlockRange of_head;
-  int first_head;
   int first, end;  // of all, of which there are `total`
   int total;
 
-  __host__ __device__ QueryBlocks(const Shape& shape, int kv_head, int tile, int keys, int rows,
-                                  int part, int part_blocks)
-      : of_head(seeing_blocks(shape, tile * keys, keys, rows)) {
-    const int heads = shape.heads / shape.kv_heads;
-    first_head = kv_head * heads;
-    total = of_head.count() * heads;
+  __host__ __device__ QueryBlocks(const Shape& shape, int tile, int keys, int rows, int part,
+                                  int part_blocks)
+      : of_head(seeing_blocks(shape, tile * keys, keys, rows)),
+        total(of_head.count() * (shape.heads / shape.kv_heads)) {
     first = part * part_blocks;
     end = total - first < part_blocks ? total : first + part_blocks;
   }
 
-  // Calls `use` with each head and block. One loop: nested ones would move accumulators while
-  // products use them.
+  // Calls `use` with each head of the group and block. One loop: nested ones would move
+  // accumulators while products use them.
   template <class Use>
   __device__ __forceinline__ void for_each(const Use& use) const {
     if (total == 0) return;
-    int head = first_head + first / of_head.count();
+    int head = first / of_head.count();
     int block = of_head.first + first % of_head.count();
     for (int left = end - first; left > 0; --left) {
       use(head, block);
