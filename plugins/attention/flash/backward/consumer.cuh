@@ -59,13 +59,27 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// scores [64, rows] become weights 2^(scale · score − lse) of their query: at most 1, which a score
-// beyond 2^26 would exceed by its rounding.
-template <int count>
+// Whether a block has queries whose scores are rounded by more than a weight bears (softmax.cuh).
+template <int rows>
+__device__ __forceinline__ bool any_beyond(const float (&lse)[rows], int lane) {
+  bool beyond = false;
+#pragma unroll
+  for (int first = 0; first < rows; first += warp) {
+    const int row = first + lane;
+    if (rows % warp != 0 && row >= rows) break;
+    beyond |= fabsf(lse[row]) > rounded_beyond && lse[row] != INFINITY;
+  }
+  return __any_sync(~0u, beyond);
+}
+
+// scores [64, rows] become weights 2^(scale · score − lse) of their query, at most 1 where such a
+// score could be beyond its lse by its rounding.
+template <bool at_most_1, int count>
 __device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale,
                                              std::uint32_t lse) {
   const auto weight = [&](float score, float of_query) {
-    return exp2_fast(fminf(__fmaf_rn(score, scale, -of_query), 0));
+    const float exponent = __fmaf_rn(score, scale, -of_query);
+    return exp2_fast(at_most_1 ? fminf(exponent, 0) : exponent);
   };
 #pragma unroll
   for (int i = 0; i < count / 4; ++i) {
@@ -210,13 +224,19 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_transposed<T>(slopes, values, douts);
+    const bool beyond = any_beyond(shared.lse[turn.stage], me.lane);
     wait_for_products<1>();
     pin(scores);
     if (mine.needs_mask(block, T::rows)) {
       const int column = block * T::rows + me.column;
       hide(scores, from_column(upper, column), from_column(lower, column));
     }
-    weigh_by_lse(scores, shape.scale, shared_address(shared.lse[turn.stage]) + me.column * 4);
+    const std::uint32_t lse = shared_address(shared.lse[turn.stage]) + me.column * 4;
+    if (beyond) {
+      weigh_by_lse<true>(scores, shape.scale, lse);
+    } else {
+      weigh_by_lse<false>(scores, shape.scale, lse);
+    }
     as_operand<Element>(weights, scores);
     start_key_sums<T>(dv, weights, douts);
     // Where there is no block before, what lies there is multiplied in vain.
