@@ -201,7 +201,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
 
   // Of the slopes number `count`. Where they have not been written the sums are not used.
   const auto start_sums = [&](unsigned count, bool written = true) {
-    const Turn<2> turn(count);
+    const Turn<slope_stages> turn(count);
     if (written) wait(shared.slopes_full[turn.stage], turn.parity);
     start_query_sums<T>(sums, shared_address(shared.slopes[turn.stage]) + left_part, right);
   };
@@ -214,7 +214,8 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   blocks.for_each([&](int head_of_group, int block) {
     const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
     const unsigned count = __shfl_sync(~0u, done++, 0);
-    const Turn<2> turn(count);
+    const Turn<T::stages> turn(count);
+    const Turn<slope_stages> slope_turn(count);
     const QueryBlock at = {head, work.batch, block};
     const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
@@ -252,18 +253,15 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     std::uint32_t packed[T::rows / 16][4];
     as_operand<Element>(packed, slopes);
     start_key_sums<T>(dk, packed, queries);
-    write_slopes<T>(packed, shared_address(shared.slopes[turn.stage]), me);
+    // Whoever has said that slopes number n − 1 are there has read those of number n − 3.
+    write_slopes<T>(packed, shared_address(shared.slopes[slope_turn.stage]), me);
     show_shared_writes();
-    // Whoever says that slopes number n are there has read those of number n − 1, whose place the
-    // next will take.
+    __syncwarp();
+    if (me.lane == 0) arrive(shared.slopes_full[slope_turn.stage]);
     wait_for_products<1>();
     pin(dv);
     pin(sums);
-    __syncwarp();
-    if (me.lane == 0) {
-      arrive(shared.slopes_full[turn.stage]);
-      arrive(shared.douts_empty[turn.stage]);
-    }
+    if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
     if (count > 0) end_sums(before);
     before = at;
     wait_for_products<0>();

@@ -39,6 +39,9 @@ struct BackwardTile {
   static_assert(sums_by_rows || head > block_columns);
 };
 
+// A warpgroup may write slopes while the other still reads those of the block before the last.
+inline constexpr int slope_stages = 3;
+
 template <class T>
 struct BackwardShared {
   // [keys, head]; on their way out dK and dV.
@@ -46,8 +49,7 @@ struct BackwardShared {
   alignas(swizzle_bytes) std::byte values[T::key_bytes];
   alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
-  // Two, so that a warpgroup may write the next while the other still reads the last.
-  alignas(swizzle_bytes) std::byte slopes[2][T::slope_bytes];
+  alignas(swizzle_bytes) std::byte slopes[slope_stages][T::slope_bytes];
   alignas(16) float lse[T::stages][T::rows];
   alignas(16) float dot[T::stages][T::rows];
   std::uint64_t keys_full, values_full;
@@ -55,7 +57,7 @@ struct BackwardShared {
   // dO.
   std::uint64_t queries_full[T::stages], queries_empty[T::stages];
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];
-  std::uint64_t slopes_full[2];  // filled by every consumer warp
+  std::uint64_t slopes_full[slope_stages];  // filled by every consumer warp
 };
 
 template <class T>
