@@ -37,14 +37,23 @@ assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
   return assay::attention::shape_of<assay::flash::Shape>(in, scale * std::log2(std::exp(1.0)));
 }
 
-// Whether the kernels of wgmma are made for them: products of fp32 are not wgmma's, which cuts
-// operands to TF32, and dK and dV of wider heads do not fit the registers beside the scores.
+// Whether the kernels of wgmma are made for them: forward of fp32 in planes of bf16; dK and dV of
+// wider heads do not fit the registers beside the scores.
 bool has_own_kernels(const AttentionInputs& in, std::int64_t largest_head) {
   const auto dtype = in.q.scalar_type();
   return (dtype == at::kHalf || dtype == at::kBFloat16) && in.q.size(3) <= largest_head;
 }
-bool has_own_forward(const AttentionInputs& in) { return has_own_kernels(in, 256); }
+bool has_own_forward(const AttentionInputs& in) {
+  return has_own_kernels(in, 256) || (in.q.scalar_type() == at::kFloat && in.q.size(3) <= 128);
+}
 bool has_own_backward(const AttentionInputs& in) { return has_own_kernels(in, 128); }
+
+assay::flash::Format format_of(const at::Tensor& tensor) {
+  using assay::flash::Format;
+  return tensor.scalar_type() == at::kFloat      ? Format::fp32
+         : tensor.scalar_type() == at::kBFloat16 ? Format::bf16
+                                                 : Format::fp16;
+}
 
 class Flash final : public assay::Attention {
  public:
@@ -83,14 +92,15 @@ class Flash final : public assay::Attention {
     if (!result.has_work) return result.made;
     const KernelInputs kernel(in, strides);
     const auto shape = shape_of(in, kernel.scale);
+    const auto format = format_of(in.q);
     auto workspace =
-        at::empty({assay::flash::workspace_bytes(shape)}, in.q.options().dtype(at::kByte));
+        at::empty({assay::flash::workspace_bytes(shape, format)}, in.q.options().dtype(at::kByte));
     assay::flash::forward({.shape = shape,
                            .q = input(kernel.q),
                            .k = input(kernel.k),
                            .v = input(kernel.v),
                            .out = output(result.made.out),
-                           .bf16 = in.q.scalar_type() == at::kBFloat16,
+                           .format = format,
                            .lse = result.made.lse.mutable_data_ptr<float>(),
                            .workspace = workspace.mutable_data_ptr()},
                           at::cuda::getCurrentCUDAStream());

@@ -42,6 +42,7 @@ struct Arguments {
   // Items taken beyond the first of each block of threads, 0 at the start. Null: a block takes
   // every gridDim.x-th.
   unsigned* taken;
+  Operand floats;  // fp32's, in place of `out`
 };
 
 }  // namespace assay::flash
