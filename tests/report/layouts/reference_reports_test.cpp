@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "base/text.h"
+#include "catalogue/catalogue.h"
 #include "report/page/report.h"
 #include "source_root.h"
 #include "store/exchange/gzip.h"
@@ -40,6 +41,7 @@ std::string rendered(const store::Run& run, const fs::path& folder, const fs::pa
   inputs.spec = written->report;
   inputs.layouts = source_root / "configs/layouts";
   inputs.folder = folder;
+  inputs.metrics = catalogue::common_metrics();
   inputs.ceilings = [&](const store::Run&) { return ceilings_beside(kept); };
   const auto document = build(inputs);
   return document ? *to_markdown(*document) : document.error().text();
