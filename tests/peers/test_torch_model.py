@@ -101,6 +101,16 @@ class TorchModel(unittest.TestCase):
                 series, _ = run(parameters, ["inference"])
                 self.assertEqual(series["inference", "parameters"]["samples"], [expected])
 
+    def test_flops_are_those_of_products(self):
+        # By hand, of 16 tokens: 5152 weights of the head and of two blocks with 1024 and 1152 each,
+        # gelu's 1024 and 768; 36 pairs of a causal 8 × 8 for 2 sequences and 2 blocks, 4 · 16 each.
+        for architecture, weights in (("swiglu", 5152), ("gelu", 4384)):
+            series, _ = run({"architecture": architecture})
+            forward = 2 * 16 * weights + 9216
+            for pass_name, times in zip(PASSES, (1, 1, 2, 3, 3)):
+                counted = series[pass_name, "flops"]
+                self.assertEqual((counted["samples"], counted["unit"]), ([times * forward], "FLOP"))
+
     def test_counting_formula_gives_the_published_sizes(self):
         small = {"d_model": 768, "d_ff": 3072, "layers": 12, "vocab_size": 10000}
         self.assertEqual(swiglu_parameters(small), 128_625_408)

@@ -237,7 +237,17 @@ class ModelStep(Program):
         return {"inputs": inputs, "outputs": {"losses": torch.stack(losses), **outputs}}
 
     def counts(self, pass_name):
-        return {"parameters": sum(parameter.numel() for parameter in self.model.parameters())}
+        """FLOPs as assay counts them: of the products, with attention over the keys that are seen."""
+        size, length = self.sizes.model, self.sizes.length
+        matrices = sum(module.weight.numel() for module in self.model.modules()
+                       if isinstance(module, torch.nn.Linear))
+        if self.model.head is None:
+            matrices += self.model.embedding.weight.numel()
+        pairs = size["layers"] * self.sizes.batch * length * (length + 1) // 2
+        forward = 2 * self.sizes.batch * length * matrices + 4 * size["d_model"] * pairs
+        forwards = {"inference": 1, "forward": 1, "backward": 2}.get(pass_name, 3)
+        return {"parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+                "flops": forwards * forward}
 
     def release(self):
         self.pending = self.logits = None
