@@ -8,179 +8,61 @@
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <iostream>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "attention/flash/forward_tiles.cuh"
+#include "flash_cases.cuh"
 
 namespace {
 
 using namespace assay::flash;
-using Element = __nv_bfloat16;
 
-struct Case {
-  int batch, heads, length, head;
-  bool causal = true;
-
-  std::string name() const {
-    return "b" + std::to_string(batch) + " h" + std::to_string(heads) + " s" +
-           std::to_string(length) + " d" + std::to_string(head) + (causal ? "" : " full");
-  }
-};
-
-struct DeviceDelete {
-  void operator()(void* memory) const { cudaFree(memory); }
-};
-template <class T>
-using DeviceMemory = std::unique_ptr<T, DeviceDelete>;
-
-template <class T>
-DeviceMemory<T> device_memory(std::size_t count) {
-  void* memory = nullptr;
-  require(cudaMalloc(&memory, count * sizeof(T)), "cudaMalloc");
-  return DeviceMemory<T>(static_cast<T*>(memory));
-}
-
-// Numbers that repeat after a prime number of them, so that no two rows are alike: to draw all
-// would take longer than to time the kernels.
-DeviceMemory<Element> random_elements(std::size_t count, unsigned seed) {
-  constexpr std::size_t period = 1'048'573;
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  std::vector<Element> host(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    host[i] = i < period ? __float2bfloat16(normal(generator)) : host[i - period];
-  }
-  auto made = device_memory<Element>(count);
-  require(cudaMemcpy(made.get(), host.data(), count * sizeof(Element), cudaMemcpyHostToDevice),
-          "cudaMemcpy");
-  return made;
-}
-
-// [batch, heads, length, head] of q, k, v and the output, on the device from the first use on.
+// q, k, v and the output, on the device from the first use on.
 class Inputs {
  public:
-  explicit Inputs(const Case& of)
-      : shape_{.batch = of.batch,
-               .heads = of.heads,
-               .kv_heads = of.heads,
-               .queries = of.length,
-               .keys = of.length,
-               .head = of.head,
-               .causal = of.causal,
-               .window = 0,
-               .scale = static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(of.head))},
-        count_(std::size_t(of.batch) * of.heads * of.length * of.head) {}
+  explicit Inputs(const Case& of) : case_(of) {}
 
   void draw() {
     if (q_) return;
-    q_ = random_elements(count_, 1);
-    k_ = random_elements(count_, 2);
-    v_ = random_elements(count_, 3);
-    out_ = device_memory<Element>(count_);
-    lse_ = device_memory<float>(count_ / shape_.head);
+    q_ = random_elements(case_.elements(), 1);
+    k_ = random_elements(case_.elements(), 2);
+    v_ = random_elements(case_.elements(), 3);
+    out_ = device_memory<Element>(case_.elements());
+    lse_ = device_memory<float>(case_.elements() / case_.head);
   }
 
-  const Shape& shape() const { return shape_; }
+  Shape shape() const { return shape_of(case_); }
+  double flops() const { return case_.forward_flops(); }
 
   Problem problem(void* workspace) const {
-    const auto operand = [&](Element* data) {
-      const std::int64_t row = shape_.head, head = row * shape_.queries;
-      return Operand{data, head * shape_.heads, head, row};
-    };
-    return {.shape = shape_,
-            .q = operand(q_.get()),
-            .k = operand(k_.get()),
-            .v = operand(v_.get()),
-            .out = operand(out_.get()),
+    return {.shape = shape(),
+            .q = operand(case_, q_.get()),
+            .k = operand(case_, k_.get()),
+            .v = operand(case_, v_.get()),
+            .out = operand(case_, out_.get()),
             .bf16 = true,
             .lse = lse_.get(),
             .workspace = workspace};
   }
 
-  std::vector<float> output() const {
-    std::vector<Element> host(count_);
-    require(cudaMemcpy(host.data(), out_.get(), count_ * sizeof(Element), cudaMemcpyDeviceToHost),
-            "cudaMemcpy");
-    return {host.begin(), host.end()};
-  }
-
-  double flops() const {
-    const double pairs = double(shape_.queries) * shape_.keys * (shape_.causal ? 0.5 : 1);
-    return 4 * pairs * shape_.head * shape_.heads * shape_.batch;
-  }
+  std::vector<float> output() const { return on_host(out_, case_.elements()); }
 
   std::vector<float> first_output;  // of the first tile that was timed
 
  private:
-  Shape shape_;
-  std::size_t count_;
+  Case case_;
   DeviceMemory<Element> q_, k_, v_, out_;
   DeviceMemory<float> lse_;
-};
-
-double largest_distance(const std::vector<float>& a, const std::vector<float>& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double distance = std::abs(a[i] - b[i]);
-    if (std::isnan(distance)) return distance;
-    largest = std::max(largest, distance);
-  }
-  return largest;
-}
-
-// Seconds of a replay of `calls` calls.
-class Replays {
- public:
-  Replays(int calls, const std::function<void(cudaStream_t)>& call) {
-    require(cudaStreamCreate(&stream_), "cudaStreamCreate");
-    require(cudaEventCreate(&begin_), "cudaEventCreate");
-    require(cudaEventCreate(&end_), "cudaEventCreate");
-    call(stream_);
-    require(cudaStreamSynchronize(stream_), "the kernel");
-    require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "the capture");
-    for (int i = 0; i < calls; ++i) call(stream_);
-    cudaGraph_t graph;
-    require(cudaStreamEndCapture(stream_, &graph), "the capture");
-    require(cudaGraphInstantiate(&replay_, graph, 0), "cudaGraphInstantiate");
-    require(cudaGraphDestroy(graph), "cudaGraphDestroy");
-  }
-  Replays(const Replays&) = delete;
-  Replays& operator=(const Replays&) = delete;
-  ~Replays() {
-    cudaGraphExecDestroy(replay_);
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
-    cudaStreamDestroy(stream_);
-  }
-
-  double time_s() {
-    require(cudaEventRecord(begin_, stream_), "cudaEventRecord");
-    require(cudaGraphLaunch(replay_, stream_), "cudaGraphLaunch");
-    require(cudaEventRecord(end_, stream_), "cudaEventRecord");
-    require(cudaEventSynchronize(end_), "the replay");
-    float ms = 0;
-    require(cudaEventElapsedTime(&ms, begin_, end_), "cudaEventElapsedTime");
-    return 1e-3 * ms;
-  }
-
- private:
-  cudaStream_t stream_;
-  cudaEvent_t begin_, end_;
-  cudaGraphExec_t replay_;
 };
 
 // blocks_of_part: -1 for the parts that serve.
 template <class T>
 void time_tile(benchmark::State& state, Inputs& in, int blocks_of_part) {
   in.draw();
-  const Shape& shape = in.shape();
+  const Shape shape = in.shape();
   const int part = blocks_of_part < 0 ? part_of<T>(shape) : blocks_of_part;
   const auto workspace =
       device_memory<std::byte>(Workspace<T>(shape, parts_of<T>(shape, part)).bytes);

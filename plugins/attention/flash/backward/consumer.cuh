@@ -72,6 +72,33 @@ __device__ __forceinline__ bool any_beyond(const float (&lse)[rows], int lane) {
   return __any_sync(~0u, beyond);
 }
 
+template <int rows>
+__device__ __forceinline__ void read_rows(float (&mine)[rows / warp], const float* numbers,
+                                          int lane) {
+#pragma unroll
+  for (int i = 0; i < rows / warp; ++i) {
+    mine[i] = load_shared(shared_address(numbers) + (i * warp + lane) * 4);
+  }
+}
+
+template <int count>
+__device__ __forceinline__ bool any_beyond_of(const float (&lse)[count]) {
+  bool beyond = false;
+#pragma unroll
+  for (const float of_row : lse) beyond |= fabsf(of_row) > rounded_beyond && of_row != INFINITY;
+  return __any_sync(~0u, beyond);
+}
+
+// The order in which warpgroups start: named barrier 2 + g is the turn of group g.
+template <class T, int at>
+__device__ __forceinline__ void pass_turn(int group) {
+  if constexpr (T::flow.turns == at) arrive_named(3 - group, 2 * warpgroup);
+}
+template <class T>
+__device__ __forceinline__ void take_turn(int group) {
+  if constexpr (T::flow.turns > 0) wait_named(2 + group, 2 * warpgroup);
+}
+
 // scores [64, rows] become weights 2^(scale · score − lse) of their query, at most 1 where such a
 // score could be beyond its lse by its rounding.
 template <bool at_most_1, int count>
@@ -210,9 +237,14 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     add_sums<T>(sums, arguments, at, work.tile, me);
   };
 
+  if constexpr (T::flow.turns > 0) {
+    if (me.group == 1) arrive_named(2, 2 * warpgroup);
+  }
   wait(shared.keys_full, 0);
   blocks.for_each([&](int head_of_group, int block) {
-    const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const int head = T::flow.divide_once
+                         ? head_of_group
+                         : work.head * (shape.heads / shape.kv_heads) + head_of_group;
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
     const Turn<slope_stages> slope_turn(count);
@@ -221,13 +253,23 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
 
     wait(shared.queries_full[turn.stage], turn.parity);
+    float my_lse[T::rows / warp];
+    if constexpr (T::flow.lse == 1) read_rows<T::rows>(my_lse, shared.lse[turn.stage], me.lane);
+    take_turn<T>(me.group);
     start_transposed<T>(scores, keys, queries);
     if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_transposed<T>(slopes, values, douts);
-    const bool beyond = any_beyond(shared.lse[turn.stage], me.lane);
+    pass_turn<T, 1>(me.group);
+    bool beyond = false;
+    if constexpr (T::flow.lse == 0) beyond = any_beyond(shared.lse[turn.stage], me.lane);
     wait_for_products<1>();
     pin(scores);
+    if constexpr (T::flow.lse == 2) read_rows<T::rows>(my_lse, shared.lse[turn.stage], me.lane);
+    if constexpr (T::flow.lse > 0) {
+      pin(my_lse);
+      beyond = any_beyond_of(my_lse);
+    }
     if (mine.needs_mask(block, T::rows)) {
       const int column = block * T::rows + me.column;
       hide(scores, from_column(upper, column), from_column(lower, column));
@@ -240,8 +282,10 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     }
     as_operand<Element>(weights, scores);
     start_key_sums<T>(dv, weights, douts);
+    pass_turn<T, 3>(me.group);
     // Where there is no block before, what lies there is multiplied in vain.
     start_sums(count - 1, count > 0);
+    pass_turn<T, 2>(me.group);
     wait_for_products<2>();
     pin(slopes);
     const std::uint32_t dot = shared_address(shared.dot[turn.stage]) + me.column * 4;
@@ -268,6 +312,9 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     pin(dk);
     if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
   });
+  if constexpr (T::flow.turns > 0) {
+    if (me.group == 0) wait_named(2, 2 * warpgroup);  // the turn that nobody takes
+  }
   if (done > 0) {
     start_sums(done - 1);
     wait_for_products<0>();

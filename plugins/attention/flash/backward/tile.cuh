@@ -6,13 +6,26 @@
 // and goes through the blocks of queries that see them.
 namespace assay::flash {
 
-template <class Element_, int head_, int rows_, bool exact_weights_>
+// Ways to order a warpgroup's work.
+struct BackwardFlow {
+  // Each warpgroup starts scores when the other has started: 1 dP, 2 dV and dQ, 3 dV.
+  int turns = 0;
+  // The log-sum-exps that decide on the limit of weights: 0 read and looked at among the products of
+  // dO, 1 read ahead of all products and looked at behind the scores, 2 both behind the scores.
+  int lse = 0;
+  // Heads are divided outside of the loop.
+  bool divide_once = false;
+};
+
+template <class Element_, int head_, int rows_, bool exact_weights_,
+          BackwardFlow flow_ = BackwardFlow{}>
 struct BackwardTile {
   using Element = Element_;
   static constexpr int head = head_;  // columns that are computed
   static constexpr int rows = rows_;  // queries of a block
   // dS is made from the weights before they were rounded: as many registers more as scores.
   static constexpr bool exact_weights = exact_weights_;
+  static constexpr BackwardFlow flow = flow_;
   static constexpr int groups = 2;                  // consumer warpgroups
   static constexpr int keys = groups * group_rows;  // of a tile
   static constexpr int stages = 2;                  // blocks of queries in flight
