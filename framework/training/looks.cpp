@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
@@ -79,23 +80,27 @@ void need_memory(at::Device device, double bytes) {
   }
 }
 
-Status keep_start(const Group& group, at::Device device, const TrainingStep& step,
-                  double parameters, StartCopies& copies, std::unique_ptr<StepStart>& start) {
-  start.reset();
+void KeptStart::keep(const Group& group, at::Device device, const TrainingStep& step,
+                     double parameters) {
+  drop();
   std::unique_ptr<StepStart> kept;
-  const auto copy = [&] { kept->parameters = copies.of(step.seen_parameters(), device); };
-  Status had = with_memory_on_all_ranks(group, device, [&] {
+  const auto copy = [&] { kept->parameters = copies_.of(step.seen_parameters(), device); };
+  const Status had = with_memory_on_all_ranks(group, device, [&] {
     need_host_memory(parameters * static_cast<double>(sizeof(double)) -
-                     static_cast<double>(copies.host_bytes()));
+                     static_cast<double>(copies_.host_bytes()));
     need_memory(device, static_cast<double>(step.gathering_bytes()));
     kept = std::make_unique<StepStart>(StepStart{{}, Movement(step.state())});
     if (!step.gathers()) copy();
   });
-  if (!had.ok()) return had;
+  if (!had.ok()) {
+    why_none_ = had.reason;
+    return;
+  }
   if (step.gathers()) copy();
-  start = std::move(kept);
-  return had;
+  start_ = std::move(kept);
 }
+
+std::unique_ptr<StepStart> KeptStart::take() { return std::exchange(start_, nullptr); }
 
 bool overflown(const std::vector<NamedTensor>& outputs) {
   return std::ranges::any_of(outputs, [](const NamedTensor& output) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "training/movement.h"
@@ -37,10 +38,22 @@ struct StepStart {
   Movement movement;
 };
 
-// Keeps it ahead of a step, its parameters in `copies`; the start before is no more. parameters:
-// how many there are on all ranks. ok, or `oom` on all ranks, and then none.
-Status keep_start(const Group& group, at::Device device, const TrainingStep& step,
-                  double parameters, StartCopies& copies, std::unique_ptr<StepStart>& start);
+// The start of the next step that will be looked at, if any.
+class KeptStart {
+ public:
+  // Ahead of a step; all ranks together. The start before is no more. parameters: how many there
+  // are on all ranks. Where a rank lacks the memory none is kept.
+  void keep(const Group& group, at::Device device, const TrainingStep& step, double parameters);
+  void drop() { start_.reset(); }
+  // Null where none was kept; the next call has none.
+  std::unique_ptr<StepStart> take();
+  const std::string& why_none() const { return why_none_; }
+
+ private:
+  StartCopies copies_;
+  std::unique_ptr<StepStart> start_;
+  std::string why_none_ = "what the step started from was not kept";
+};
 
 // In place; the last makes each "grad.…" the mean over the ranks. All call them together.
 void sum_of_ranks(const Group& group, at::Tensor& tensor);

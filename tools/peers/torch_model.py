@@ -14,6 +14,7 @@ import functools
 import sys
 
 from assay_peer import Program, Unsupported, poison, serve  # first: it answers without torch
+from assay_peer.operations import forwards_and_backwards
 
 import torch
 from torch.nn import functional as F
@@ -245,9 +246,9 @@ class ModelStep(Program):
             matrices += self.model.embedding.weight.numel()
         pairs = size["layers"] * self.sizes.batch * length * (length + 1) // 2
         forward = 2 * self.sizes.batch * length * matrices + 4 * size["d_model"] * pairs
-        forwards = {"inference": 1, "forward": 1, "backward": 2}.get(pass_name, 3)
+        forwards, backwards = forwards_and_backwards(pass_name)
         return {"parameters": sum(parameter.numel() for parameter in self.model.parameters()),
-                "flops": forwards * forward}
+                "flops": (forwards + 2 * backwards) * forward}
 
     def release(self):
         self.pending = self.logits = None

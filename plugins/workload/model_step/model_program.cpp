@@ -161,12 +161,10 @@ void ModelProgram::restart_from(const std::vector<NamedTensor>& parameters) {
 }
 
 void ModelProgram::expect_look(const std::string& pass) {
-  start_.reset();
+  start_.drop();
   if (pass != "train_step") return;
-  const Status kept = training::keep_start(
-      context_.group, device_, step_, static_cast<double>(model::count_parameters(model_.config())),
-      copies_, start_);
-  if (!kept.ok()) no_start_ = kept.reason;
+  start_.keep(context_.group, device_, step_,
+              static_cast<double>(model::count_parameters(model_.config())));
 }
 
 std::vector<NamedTensor> ModelProgram::seen_outputs(const std::string& pass) const {
@@ -187,11 +185,11 @@ double ModelProgram::look_bytes(const std::string& pass) const {
 }
 
 Verification ModelProgram::look(const std::string& pass, const Look& look) {
-  const auto start = std::exchange(start_, nullptr);
+  const auto start = start_.take();
   const bool trains = pass == "train_step";
   // On the host the reference of a GPU's step would take minutes.
   if (look.device != device_) return training::left_out("the GPU lacks the memory for a reference");
-  if (trains && !start) return training::left_out(no_start_);
+  if (trains && !start) return training::left_out(start_.why_none());
   LookedAtStep step = {.context = context_,
                        .config = model_.config(),
                        .pass = pass,

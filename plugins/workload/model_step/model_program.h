@@ -79,10 +79,8 @@ class ModelProgram final : public Program {
   std::optional<training::ParameterWatch> watch_;  // of what nobody has restarted
   at::Tensor logits_;
   at::Tensor loss_;
-  training::StartCopies copies_;
-  std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at
-  std::map<std::string, UsualErrors> usual_;    // by pass
-  std::string no_start_ = "what the step started from was not kept";  // why there is none
+  training::KeptStart start_;
+  std::map<std::string, UsualErrors> usual_;  // by pass
 };
 
 }  // namespace assay::model_step

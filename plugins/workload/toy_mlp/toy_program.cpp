@@ -148,11 +148,9 @@ void ToyProgram::restart_from(const std::vector<NamedTensor>& parameters) {
 }
 
 void ToyProgram::expect_look(const std::string& pass) {
-  start_.reset();
+  start_.drop();
   if (pass != "train_step") return;
-  const Status kept =
-      training::keep_start(context_.group, x_.device(), step_, parameters(), copies_, start_);
-  if (!kept.ok()) no_start_ = kept.reason;
+  start_.keep(context_.group, x_.device(), step_, parameters());
 }
 
 std::vector<NamedTensor> ToyProgram::seen_outputs(const std::string& pass) const {
@@ -191,12 +189,12 @@ std::vector<NamedTensor> ToyProgram::reference_outputs(const std::vector<NamedTe
 
 Verification ToyProgram::look(const std::string& pass, const Look& look) {
   constexpr double allowance = 10;  // as in verification
-  const auto start = std::exchange(start_, nullptr);
+  const auto start = start_.take();
   const bool trains = pass == "train_step";
   if (look.device != x_.device()) {
     return training::left_out("the GPU lacks the memory for a reference");
   }
-  if (trains && !start) return training::left_out(no_start_);
+  if (trains && !start) return training::left_out(start_.why_none());
   const auto on_all_ranks = [&](const std::function<void()>& work) {
     return training::with_memory_on_all_ranks(context_.group, x_.device(), work);
   };

@@ -62,9 +62,7 @@ class ToyProgram final : public Program {
   training::TrainingStep step_;
   std::optional<training::ParameterWatch> watch_;  // of what nobody has restarted
   at::Tensor loss_;
-  training::StartCopies copies_;
-  std::unique_ptr<training::StepStart> start_;  // of a step that will be looked at
-  std::string no_start_ = "what the step started from was not kept";  // why there is none
+  training::KeptStart start_;
 };
 
 }  // namespace assay::toy_mlp

@@ -198,4 +198,5 @@ class Norm(OperationProgram):
 
 
 def forwards_and_backwards(pass_name):
-    return int(pass_name != "backward"), int(pass_name in ("backward", "forward_backward"))
+    return (int(pass_name != "backward"),
+            int(pass_name in ("backward", "forward_backward", "train_step")))

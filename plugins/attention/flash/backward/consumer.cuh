@@ -66,7 +66,6 @@ __device__ __forceinline__ bool any_beyond(const float (&lse)[rows], int lane) {
 #pragma unroll
   for (int first = 0; first < rows; first += warp) {
     const int row = first + lane;
-    if (rows % warp != 0 && row >= rows) break;
     beyond |= fabsf(lse[row]) > rounded_beyond && lse[row] != INFINITY;
   }
   return __any_sync(~0u, beyond);
