@@ -164,7 +164,7 @@ __device__ __forceinline__ void finish_rows(float (&output)[T::head / 2], const 
     inverse[half] = sum == 0 ? 0 : reciprocal(sum);
     const int row = first_row + me.row + 8 * half;
     if (me.lane % 4 == 0 && row < shape.queries) {
-      const float most = softmax.most[half] * (shape.scale / softmax.scale_of(half, shape.scale));
+      const float most = softmax.most[half] * shape.scale;
       lse[row] = sum == 0 ? -INFINITY : (most + log2_fast(sum)) * ln_2;
     }
   }
@@ -183,7 +183,7 @@ __device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softma
   if (blocks > arguments.parts.blocks) {
     const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
     const int parts = (blocks + arguments.parts.blocks - 1) / arguments.parts.blocks;
-    whole = add_up<T>(output, softmax, arguments.parts, tile, work.w, parts, me);
+    whole = add_up<T>(output, softmax, shape.scale, arguments.parts, tile, work.w, parts, me);
   }
   // The queries' buffer is free for output once the whole warpgroup has read them.
   if constexpr (T::output_over_queries) wait_named(1 + T::groups + me.group, warpgroup);
@@ -225,7 +225,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     const int first_row = work.x * T::rows;
     const BlockRange all = seen_blocks(shape, first_row, T::rows, T::keys);
     const BlockRange range = all.part(work.w, arguments.parts.blocks);
-    Softmax softmax;
+    Softmax softmax(shape.scale);
 #pragma unroll
     for (float& element : output) element = 0;
 

@@ -20,7 +20,7 @@ __device__ inline float4* part_of_warp(const Parts& parts, int tile, int part, c
 // Keeps a warp's part of a tile. The warp that brings the last of `count` parts gets true and the
 // sum of all, added in their order whichever came last; the others are done.
 template <class T>
-__device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& softmax,
+__device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& softmax, float scale,
                                        const Parts& parts, int tile, int part, int count,
                                        const Consumer& me) {
   float4* const mine = part_of_warp<T>(parts, tile, part, me);
@@ -38,13 +38,13 @@ __device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& so
   if (__shfl_sync(~0u, before, 0) + 1 != static_cast<unsigned>(count)) return false;
   __threadfence();
 
-  softmax = Softmax();
+  softmax = Softmax(scale);
 #pragma unroll
   for (float& element : output) element = 0;
   for (int i = 0; i < count; ++i) {
     const float4* const theirs = part_of_warp<T>(parts, tile, i, me);
     const float4 last = __ldcg(theirs + T::head / 8 * warp);
-    const auto [kept, added] = softmax.join({{last.x, last.y}, {last.z, last.w}});
+    const auto [kept, added] = softmax.join({{last.x, last.y}, {last.z, last.w}}, scale);
 #pragma unroll
     for (int j = 0; j < T::head / 8; ++j) {
       const float4 more = __ldcg(theirs + j * warp);

@@ -36,22 +36,34 @@ __device__ inline float exact_scale(float scale) {
   return __uint_as_float((__float_as_uint(scale) + mantissa) & ~mantissa);
 }
 
+// By what a row's scores are multiplied, and what is subtracted from them: weights are
+// 2^(score · scale − shift), at most 1.
+struct Exponent {
+  float scale, shift;
+
+  __device__ Exponent(float most, float usual_scale) {
+    scale = fabsf(most) * usual_scale > rounded_beyond ? exact_scale(usual_scale) : usual_scale;
+    shift = __fmul_rn(most, scale);
+  }
+
+  __device__ float weight(float score) const { return exp2_fast(__fmaf_rn(score, scale, -shift)); }
+
+  // By what weights shrink that had another largest score; 1 where it was the same.
+  __device__ float shrink(float most) const {
+    return exp2_fast(__fadd_rn(__fmul_rn(most, scale), -shift));
+  }
+};
+
 struct Softmax {
-  float most[2] = {-INFINITY, -INFINITY};  // largest score so far · its row's scale
-  float sum[2] = {0, 0};                   // this thread's part of the weights' sum
+  float most[2];          // largest score so far
+  float sum[2] = {0, 0};  // this thread's part of the weights' sum
 
-  // By what the row's scores are multiplied.
-  __device__ float scale_of(int row, float scale) const {
-    return fabsf(most[row]) > rounded_beyond ? exact_scale(scale) : scale;
-  }
+  // A row that has seen no key has the least score whose product with either scale is a number.
+  __device__ explicit Softmax(float scale) { most[0] = most[1] = -0x1p126F * fminf(1, 1 / scale); }
+  __device__ Softmax(float2 most_, float2 sum_) : most{most_.x, most_.y}, sum{sum_.x, sum_.y} {}
 
-  __device__ void see(int row, float score, float scale) {
-    const float exact = score * exact_scale(scale);
-    most[row] = fmaxf(most[row], fabsf(exact) > rounded_beyond ? exact : score * scale);
-  }
-
-  // Replaces a block's scores by weights 2^(scale · score − most), and returns by what the weights
-  // of earlier blocks shrink. Two partial results a row: a chain of 4 cycles an element would show.
+  // Replaces a block's scores by weights, and returns by what those of earlier blocks shrink. Two
+  // partial results a row: a chain of 4 cycles an element would show.
   template <int count>
   __device__ __forceinline__ float2 weigh(float (&scores)[count], float scale) {
     float shrunk[2];
@@ -64,16 +76,14 @@ struct Softmax {
         odd = fmaxf(odd, scores[i + 1]);
       }
       const float before = most[row];
-      see(row, most_of_row(fmaxf(even, odd)), scale);
-      const float row_scale = scale_of(row, scale);
-      // A row that has seen no key yet: −∞ − −∞ would not be a number.
-      const float shift = most[row] == -INFINITY ? 0 : most[row];
-      shrunk[row] = exp2_fast(before - shift);
+      most[row] = fmaxf(before, most_of_row(fmaxf(even, odd)));
+      const Exponent exponent(most[row], scale);
+      shrunk[row] = exponent.shrink(before);
       even = odd = 0;
 #pragma unroll
       for (int i = 2 * row; i < count; i += 4) {
-        scores[i] = exp2_fast(__fmaf_rn(scores[i], row_scale, -shift));
-        scores[i + 1] = exp2_fast(__fmaf_rn(scores[i + 1], row_scale, -shift));
+        scores[i] = exponent.weight(scores[i]);
+        scores[i + 1] = exponent.weight(scores[i + 1]);
         even += scores[i];
         odd += scores[i + 1];
       }
@@ -87,15 +97,15 @@ struct Softmax {
   struct Factors {
     float2 kept, added;
   };
-  __device__ Factors join(const Softmax& other) {
+  __device__ Factors join(const Softmax& other, float scale) {
     float kept[2], added[2];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
       const float before = most[row];
       most[row] = fmaxf(before, other.most[row]);
-      const float shift = most[row] == -INFINITY ? 0 : most[row];
-      kept[row] = exp2_fast(before - shift);
-      added[row] = exp2_fast(other.most[row] - shift);
+      const Exponent exponent(most[row], scale);
+      kept[row] = exponent.shrink(before);
+      added[row] = exponent.shrink(other.most[row]);
       sum[row] = sum[row] * kept[row] + other.sum[row] * added[row];
     }
     return {{kept[0], kept[1]}, {added[0], added[1]}};

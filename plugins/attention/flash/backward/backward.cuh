@@ -28,8 +28,11 @@ __global__ void __launch_bounds__(T::threads, 1)
   extern __shared__ __align__(swizzle_bytes) std::byte memory[];
   auto& shared = *reinterpret_cast<BackwardShared<T>*>(memory);
   const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
-  const QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
-                           arguments.parts.blocks);
+  QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
+                     arguments.parts.blocks);
+  if constexpr (T::takes_turns) {
+    blocks.first_head = work.head * (arguments.shape.heads / arguments.shape.kv_heads);
+  }
 
   if (threadIdx.x == 0) {
     prefetch_map(arguments.q);

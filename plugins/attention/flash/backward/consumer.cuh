@@ -59,16 +59,48 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// Whether a block has queries whose scores are rounded by more than a weight bears (softmax.cuh).
+// Whether a query's scores are rounded by more than a weight bears (softmax.cuh).
+__device__ inline bool is_beyond(float lse) {
+  return fabsf(lse) > rounded_beyond && lse != INFINITY;
+}
+
+// A block's log-sum-exps, shared out over the warp, read ahead of its products.
+template <class T>
+struct RowsAhead {
+  static_assert(T::rows % warp == 0);
+  float lse[T::rows / warp];
+
+  __device__ __forceinline__ void read(const float* of_block, int lane) {
+#pragma unroll
+    for (int i = 0; i < T::rows / warp; ++i) {
+      lse[i] = load_shared(shared_address(of_block) + (i * warp + lane) * 4);
+    }
+  }
+  __device__ __forceinline__ bool any_beyond() {
+    pin(lse);
+    bool beyond = false;
+#pragma unroll
+    for (const float of_row : lse) beyond |= is_beyond(of_row);
+    return __any_sync(~0u, beyond);
+  }
+};
+
 template <int rows>
 __device__ __forceinline__ bool any_beyond(const float (&lse)[rows], int lane) {
   bool beyond = false;
 #pragma unroll
-  for (int first = 0; first < rows; first += warp) {
-    const int row = first + lane;
-    beyond |= fabsf(lse[row]) > rounded_beyond && lse[row] != INFINITY;
-  }
+  for (int first = 0; first < rows; first += warp) beyond |= is_beyond(lse[first + lane]);
   return __any_sync(~0u, beyond);
+}
+
+// Named barrier 2 + g is the turn of group g.
+template <class T>
+__device__ __forceinline__ void take_turn(int group) {
+  if constexpr (T::takes_turns) wait_named(2 + group, 2 * warpgroup);
+}
+template <class T>
+__device__ __forceinline__ void pass_turn(int group) {
+  if constexpr (T::takes_turns) arrive_named(3 - group, 2 * warpgroup);
 }
 
 // scores [64, rows] become weights 2^(scale · score − lse) of their query, at most 1 where such a
@@ -209,9 +241,11 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     add_sums<T>(sums, arguments, at, work.tile, me);
   };
 
+  if (me.group == 1) pass_turn<T>(me.group);
   wait(shared.keys_full, 0);
   blocks.for_each([&](int head_of_group, int block) {
-    const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const int head =
+        T::takes_turns ? head_of_group : work.head * (shape.heads / shape.kv_heads) + head_of_group;
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
     const Turn<slope_stages> slope_turn(count);
@@ -220,13 +254,18 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
 
     wait(shared.queries_full[turn.stage], turn.parity);
+    RowsAhead<T> ahead;
+    if constexpr (T::takes_turns) ahead.read(shared.lse[turn.stage], me.lane);
+    take_turn<T>(me.group);
     start_transposed<T>(scores, keys, queries);
     if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_transposed<T>(slopes, values, douts);
-    const bool beyond = any_beyond(shared.lse[turn.stage], me.lane);
+    bool beyond = false;
+    if constexpr (!T::takes_turns) beyond = any_beyond(shared.lse[turn.stage], me.lane);
     wait_for_products<1>();
     pin(scores);
+    if constexpr (T::takes_turns) beyond = ahead.any_beyond();
     if (mine.needs_mask(block, T::rows)) {
       const int column = block * T::rows + me.column;
       hide(scores, from_column(upper, column), from_column(lower, column));
@@ -241,6 +280,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     start_key_sums<T>(dv, weights, douts);
     // Where there is no block before, what lies there is multiplied in vain.
     start_sums(count - 1, count > 0);
+    pass_turn<T>(me.group);
     wait_for_products<2>();
     pin(slopes);
     const std::uint32_t dot = shared_address(shared.dot[turn.stage]) + me.column * 4;
@@ -267,6 +307,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     pin(dk);
     if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
   });
+  if (me.group == 0) take_turn<T>(me.group);  // the one that is left
   if (done > 0) {
     start_sums(done - 1);
     wait_for_products<0>();

@@ -31,7 +31,8 @@ __device__ void produce_backward(const BackwardArguments& arguments, BackwardSha
   load_tile<T::keys, T::head>(shared.keys, arguments.k, keys, shared.keys_full, Keep::first_out);
   unsigned count = 0;
   blocks.for_each([&](int head_of_group, int block) {
-    const int head = work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const int head =
+        T::takes_turns ? head_of_group : work.head * (shape.heads / shape.kv_heads) + head_of_group;
     const Turn<T::stages> turn(count);
     const Place place = {0, block * T::rows, head, work.batch};
     const std::int64_t row =

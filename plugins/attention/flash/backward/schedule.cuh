@@ -36,6 +36,7 @@ __device__ inline KeyWork key_work_at(const BackwardArguments& arguments, int nu
 // Blocks of queries in the order of all: the heads of the group one after the other.
 struct QueryBlocks {
   BlockRange of_head;
+  int first_head = 0;
   int first, end;  // of all, of which there are `total`
   int total;
 
@@ -52,7 +53,7 @@ struct QueryBlocks {
   template <class Use>
   __device__ __forceinline__ void for_each(const Use& use) const {
     if (total == 0) return;
-    int head = first / of_head.count();
+    int head = first_head + first / of_head.count();
     int block = of_head.first + first % of_head.count();
     for (int left = end - first; left > 0; --left) {
       use(head, block);
