@@ -17,7 +17,7 @@ namespace assay::training {
 
 namespace {
 
-constexpr std::int64_t elements_of_a_piece = 64;
+constexpr std::int64_t moved_elements = 64;
 // A small gradient's moments are small differences of large numbers.
 constexpr double movement_allowance = 10;
 constexpr double least_normal_fp16 = 0x1p-14;
@@ -26,9 +26,8 @@ constexpr double least_normal_fp16 = 0x1p-14;
 at::Tensor places_in(const Slice& slice) {
   std::vector<at::Tensor> places = {at::empty({0}, at::kLong)};
   for (const Piece& piece : slice.pieces) {
-    places.push_back(
-        reference::drawn_below(piece.count, elements_of_a_piece, reference::fresh_seed()) +
-        piece.at);
+    places.push_back(reference::drawn_below(piece.count, moved_elements, reference::fresh_seed()) +
+                     piece.at);
   }
   return at::cat(places).to(slice.values.device());
 }

@@ -11,6 +11,7 @@
 #include "worker/process/process_group.h"
 
 #ifdef ASSAY_TEST_KERNELS
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
 namespace assay {
@@ -53,6 +54,39 @@ TEST_F(GpuCommunication, NaiveStartsFromRankZeroAndAveragesEveryGradientOverNccl
     throw_unless_ok(plugin->backward_finished());
     EXPECT_TRUE(parameters[0].grad().cpu().equal(at::arange(1'000'003, at::kFloat) * 1.5F));
     EXPECT_TRUE(parameters[1].grad().cpu().equal(at::full({3, 5}, 4.F)));
+  });
+}
+
+// Sizes of less and more than the allocator's blocks. Rank 1 has other free memory than rank 0.
+TEST_F(GpuCommunication, SumsInMemoryOfTheGroup) {
+  test::on_ranks_of_gpus(ranks, [](const worker::Placement& placement) {
+    const at::Device device = device_of(placement);
+    const c10::cuda::CUDAGuard guard(device);
+    worker::ProcessGroups groups(placement);
+    const Group& group = groups.get("nccl", device);
+    const auto floats = at::TensorOptions().device(device).dtype(at::kFloat);
+    ASSERT_TRUE(group.backend->supportsTensorAlloc(device.index()));
+    at::full({placement.rank == 1 ? 5'000'000 : 1}, 1, floats);
+    const auto held = [&] {
+      return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index())
+          .allocated_bytes[0]
+          .current;
+    };
+    const auto before = held();
+    for (int round = 0; round < 2; ++round) {
+      std::vector<at::Tensor> kept;
+      for (const std::int64_t size : {64, 1'000'000, 30'000'000}) {
+        std::vector<at::Tensor> sent = {group.backend->allocateTensor(size, floats)};
+        EXPECT_TRUE(sent[0].eq(0).all().item<bool>());
+        sent[0].copy_(at::arange(size, floats).remainder(1000) + placement.rank);
+        group.backend->allreduce(sent)->wait();
+        EXPECT_TRUE(sent[0].equal(at::arange(size, floats).remainder(1000) * 2 + 1)) << size;
+        kept.push_back(sent[0]);
+      }
+      EXPECT_GE(held() - before, 31'000'064 * 4);
+      kept.clear();
+    }
+    EXPECT_EQ(held(), before);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/ops/outer.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <assay/gradient_place.h>
 #include <assay/reference.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -316,6 +317,56 @@ TEST_P(GpuFusedOperations, WeightsOfSeveralUses) {
     if (i == 0) once = w.grad().to(at::kDouble).clone();
   }
   near("a sum of three", w.grad(), once * 3, tolerance());
+}
+
+// The first product of a backward takes the places, if they lie side by side.
+TEST_P(GpuFusedOperations, GradientsWhereTheyAreWanted) {
+  const auto dtype = GetParam().dtype;
+  const auto leaf = [&](std::int64_t rows, std::uint64_t seed) {
+    return (drawn_normal({rows, 64}, seed) * 0.2).to(cuda, dtype).requires_grad_();
+  };
+  const at::Tensor in = drawn_normal({3, 17, 64}, 30).to(cuda, dtype);
+  const Tensors weights = {leaf(48, 31), leaf(32, 32), leaf(32, 33)};
+  const auto gradients_of = [&](int uses) {
+    at::Tensor sum;
+    {
+      const model::Autocast autocast(cuda, GetParam().autocast);
+      for (int use = 0; use < uses; ++use) {
+        const Qkv made = ops_.qkv(in, {weights[0], weights[1], weights[2]});
+        const at::Tensor all = at::cat({made.q, made.k, made.v}, -1).to(at::kFloat).sum();
+        sum = sum.defined() ? sum + all : all;
+      }
+    }
+    sum.backward();
+    Tensors gradients;
+    for (const at::Tensor& weight : weights) {
+      gradients.push_back(std::exchange(weight.mutable_grad(), at::Tensor()));
+    }
+    return gradients;
+  };
+  const at::Tensor memory = at::zeros({2 * 112 * 64}, in.options());
+  const auto offer = [&](const std::vector<std::int64_t>& rows) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      offer_gradient_place(weights[i],
+                           memory.narrow(0, rows[i] * 64, weights[i].numel()).view_as(weights[i]));
+    }
+  };
+  const Tensors right = gradients_of(1);
+  offer({10, 58, 90});
+  const Tensors placed = gradients_of(1);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_TRUE(placed[i].is_alias_of(memory));
+    EXPECT_TRUE(placed[i].equal(right[i]));
+  }
+  EXPECT_EQ(placed[1].storage_offset(), 58 * 64);
+  EXPECT_FALSE(gradients_of(1)[0].is_alias_of(memory)) << "an offer is taken once";
+  offer({90, 58, 10});
+  EXPECT_FALSE(gradients_of(1)[0].is_alias_of(memory)) << "in another order";
+  offer({10, 58, 90});
+  const Tensors twice = gradients_of(2);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    near("two uses", twice[i], right[i].to(at::kDouble) * 2, tolerance());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, GpuFusedOperations,

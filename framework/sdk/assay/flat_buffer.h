@@ -6,6 +6,7 @@
 #include <c10/core/StorageImpl.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace assay {
@@ -22,6 +23,11 @@ class FlatBuffer {
   // dtype.
   FlatBuffer(const std::vector<std::vector<std::int64_t>>& sizes, int ranks,
              const at::TensorOptions& options)
+      : FlatBuffer(sizes, ranks,
+                   [&](std::int64_t elements) { return at::zeros({elements}, options); }) {}
+  // zeros: gives so many, contiguous. Without release() they may be anybody's memory.
+  FlatBuffer(const std::vector<std::vector<std::int64_t>>& sizes, int ranks,
+             const std::function<at::Tensor(std::int64_t)>& zeros)
       : ranks_(ranks) {
     std::int64_t size = 0;
     for (const auto& part : sizes) {
@@ -31,7 +37,7 @@ class FlatBuffer {
       size += rounded_up(count, alignment);
     }
     size = rounded_up(size, alignment * ranks);
-    values_ = at::zeros({size}, options);
+    values_ = zeros(size);
     bytes_ = values_.storage().nbytes();
   }
 

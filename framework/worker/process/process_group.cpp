@@ -16,7 +16,7 @@
 #include "wire/messages.h"
 
 #ifdef USE_C10D_NCCL
-#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#include "worker/process/nccl_group.h"
 #endif
 
 namespace assay::worker {
@@ -38,7 +38,7 @@ c10::intrusive_ptr<c10d::Backend> make_nccl(const c10::intrusive_ptr<c10d::Store
 #ifdef USE_C10D_NCCL
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = collective_limit;
-  auto made = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
+  auto made = c10::make_intrusive<NcclGroup>(store, rank, size, options);
   made->setBoundDeviceId(device);  // a barrier would take the rank for the device
   return made;
 #else

@@ -1,6 +1,8 @@
 #include <assay/communication.h>
 #include <assay/flat_buffer.h>
+#include <assay/gradient_place.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -24,20 +26,26 @@ struct Bucket {
 };
 
 // Gradients in buckets, in the order in which they become ready: one all-reduce a bucket, beside
-// the rest of the backward. Each gradient is written once, into its bucket. Where the model
-// computes in 16 bit that is the cast to fp32, which autocast would do: the model's parameters are
-// then 16-bit copies of the fp32 ones that the optimizer updates.
+// the rest of the backward. Each gradient is written once, into its bucket, by the product itself
+// where it takes the place that it is offered. Where the model computes in 16 bit and gradients
+// travel in 32 that is the cast to fp32, which autocast would do: the model's parameters are then
+// 16-bit copies of the fp32 ones that the optimizer updates.
 class Bucketed final : public assay::Communication {
  public:
   static std::vector<assay::ParameterInfo> options() {
     return {assay::communication::bucket_size_option(
                 assay::communication::default_bucket_bytes,
                 "A bucket is sent as soon as its gradients have so many bytes."),
-            assay::communication::gradients_option()};
+            assay::communication::gradients_option(),
+            assay::boolean_parameter(
+                "registered", true,
+                "Buckets lie in memory that the ranks' GPUs read and write directly (over NCCL, "
+                "where GPUs reach each other; otherwise the same as false).")};
   }
   explicit Bucketed(const assay::Options& options)
       : bucket_bytes_(assay::integer_option(options, "bucket_size")),
-        gradients_(assay::text_option(options, "gradients")) {}
+        gradients_(assay::text_option(options, "gradients")),
+        registers_(assay::boolean_option(options, "registered")) {}
 
   void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
               assay::TraceHandle) override {
@@ -51,14 +59,22 @@ class Bucketed final : public assay::Communication {
       dtypes_.push_back(
           assay::communication::gradient_dtype(gradients_, parameter.tensor.scalar_type()));
     }
+    registers_ = registers_ && can_register(model);
+    siblings_ = siblings_of(parameters_);
     compute_in_low_precision(model);
     order_.emplace(std::move(trained), parameters_.size());
     arrange();
   }
 
-  void backward_begins(const at::Tensor&) override {
+  void backward_begins(const at::Tensor& loss) override {
     if (is_outdated_) arrange();
     order_->begin();
+    offer_places();
+    if (!registers_ || !loss.requires_grad()) return;
+    // The sum of shares is the mean.
+    loss.register_hook([share = 1.0 / reductions_->group().size](const at::Tensor& gradient) {
+      return gradient * share;
+    });
   }
   void gradient_ready(std::size_t parameter) override { order_->ready(parameter); }
   void backward_finished() override {
@@ -80,6 +96,29 @@ class Bucketed final : public assay::Communication {
   bool capturable() const override { return true; }
 
  private:
+  // A share of an fp16 gradient could underflow where the gradient does not.
+  bool can_register(const assay::TrainedModel& model) const {
+    const auto is_fp16 = [](const assay::ModelParameter& parameter) {
+      return parameter.compute == at::kHalf || parameter.tensor.scalar_type() == at::kHalf;
+    };
+    return assay::communication::has_own_memory(reductions_->group(),
+                                                parameters_.front().device()) &&
+           std::none_of(model.parameters.begin(), model.parameters.end(), is_fp16);
+  }
+
+  // Of each parameter, those that share its memory, which one product may have as one weight.
+  static std::vector<Item> siblings_of(const std::vector<at::Tensor>& parameters) {
+    std::map<const void*, Item> by_memory;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      by_memory[parameters[i].storage().data()].push_back(i);
+    }
+    std::vector<Item> siblings;
+    for (const at::Tensor& parameter : parameters) {
+      siblings.push_back(by_memory[parameter.storage().data()]);
+    }
+    return siblings;
+  }
+
   // In the order of the model: what lies side by side in it (assay::joined) still does.
   void compute_in_low_precision(const assay::TrainedModel& model) {
     const at::NoGradGuard no_grad;
@@ -108,44 +147,75 @@ class Bucketed final : public assay::Communication {
     }
   }
 
-  // Fills buckets in the order of the parameters.
+  // Fills buckets in the order of the parameters; siblings stay together, in the model's order.
   void arrange() {
     is_outdated_ = false;
     buckets_.clear();
+    for (const at::Tensor& parameter : parameters_) assay::offer_gradient_place(parameter, {});
     std::int64_t bytes = 0;
-    for (const std::size_t parameter : order_->parameters()) {
+    std::vector<bool> waiting(parameters_.size(), false), is_in(parameters_.size(), false);
+    for (const std::size_t parameter : order_->parameters()) waiting[parameter] = true;
+    for (const std::size_t first : order_->parameters()) {
+      if (is_in[first]) continue;
       const bool is_full = bytes >= bucket_bytes_;
       if (buckets_.empty() || is_full ||
-          dtypes_[buckets_.back().parameters.front()] != dtypes_[parameter]) {
+          dtypes_[buckets_.back().parameters.front()] != dtypes_[first]) {
         buckets_.emplace_back();
         bytes = 0;
       }
-      buckets_.back().parameters.push_back(parameter);
-      buckets_.back().tensors.push_back(parameters_[parameter]);
-      bytes += parameters_[parameter].numel() *
-               static_cast<std::int64_t>(c10::elementSize(dtypes_[parameter]));
+      for (const std::size_t parameter : siblings_[first]) {
+        if (!waiting[parameter] || dtypes_[parameter] != dtypes_[first]) continue;
+        is_in[parameter] = true;
+        buckets_.back().parameters.push_back(parameter);
+        buckets_.back().tensors.push_back(parameters_[parameter]);
+        bytes += parameters_[parameter].numel() *
+                 static_cast<std::int64_t>(c10::elementSize(dtypes_[parameter]));
+      }
     }
     std::vector<Item> items;
     for (const Bucket& bucket : buckets_) items.push_back(bucket.parameters);
     order_->arrange(std::move(items), [this](std::size_t item) { launch(buckets_[item]); });
   }
 
+  // To what computes gradients in the dtype that they travel in.
+  void offer_places() {
+    for (const Bucket& bucket : buckets_) {
+      if (bucket.gradients.elements() == 0) continue;
+      for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
+        if (bucket.tensors[k].scalar_type() != bucket.gradients.values().scalar_type()) continue;
+        assay::offer_gradient_place(bucket.tensors[k], bucket.gradients.part(k));
+      }
+    }
+  }
+
+  FlatBuffer buffer_for(const Bucket& bucket) const {
+    const auto options = bucket.tensors.front().options().requires_grad(false).dtype(
+        dtypes_[bucket.parameters.front()]);
+    const auto sizes = assay::communication::sizes_of(bucket.tensors);
+    if (!registers_) return FlatBuffer(sizes, 1, options);
+    return FlatBuffer(sizes, 1, [&](std::int64_t elements) {
+      return reductions_->group().backend->allocateTensor(elements, options);
+    });
+  }
+
   void launch(Bucket& bucket) {
     const at::NoGradGuard no_grad;
-    if (bucket.gradients.elements() == 0) {
-      const auto options = bucket.tensors.front().options().requires_grad(false).dtype(
-          dtypes_[bucket.parameters.front()]);
-      bucket.gradients = FlatBuffer(assay::communication::sizes_of(bucket.tensors), 1, options);
-    }
+    if (bucket.gradients.elements() == 0) bucket.gradients = buffer_for(bucket);
     assay::communication::move_gradients(bucket.tensors, bucket.gradients);
     for (std::size_t k = 0; k < bucket.parameters.size(); ++k) {
       updated_[bucket.parameters[k]].mutable_grad() = bucket.gradients.part(k);
     }
-    reductions_->start_mean(bucket.gradients.values());
+    if (registers_) {
+      reductions_->start_sum(bucket.gradients.values());
+    } else {
+      reductions_->start_mean(bucket.gradients.values());
+    }
   }
 
   std::int64_t bucket_bytes_;
   std::string gradients_;
+  bool registers_;
+  std::vector<Item> siblings_;
   std::vector<at::Tensor> parameters_;  // the model's
   std::vector<at::Tensor> updated_;     // the same, or the fp32 values that it has copies of
   std::vector<at::ScalarType> dtypes_;  // of the gradients as they travel

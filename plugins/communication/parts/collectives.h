@@ -31,6 +31,12 @@ class InFlight {
 
   const Group& group() const { return group_; }
 
+  // In place.
+  void start_sum(at::Tensor tensor) {
+    if (group_.size == 1) return;
+    std::vector<at::Tensor> tensors = {std::move(tensor)};
+    works_.push_back(group_.backend->allreduce(tensors));
+  }
   // In place. One rank has the mean already.
   void start_mean(at::Tensor tensor) {
     if (group_.size == 1) return;
@@ -89,6 +95,11 @@ class InFlight {
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
   std::vector<at::Tensor> to_divide_;
 };
+
+// Whether the backend has memory that its collectives read and write themselves.
+inline bool has_own_memory(const Group& group, at::Device device) {
+  return group.size > 1 && device.is_cuda() && group.backend->supportsTensorAlloc(device.index());
+}
 
 // Gives every rank rank 0's parameters.
 inline void start_from_rank_zero(const TrainedModel& model, const Group& group) {

@@ -28,16 +28,17 @@ inline at::ScalarType gradient_dtype(const std::string& option, at::ScalarType p
 }
 
 // Writes the parameters' gradients, in whatever dtype autograd made them, to the parts of `buffer`
-// with one launch, 0 where there is none, and drops them.
+// with one launch, 0 where there is none, and drops them. Those that lie there already stay.
 inline void move_gradients(const std::vector<at::Tensor>& parameters, const FlatBuffer& buffer) {
   std::vector<at::Tensor> to, from;
   for (std::size_t k = 0; k < parameters.size(); ++k) {
     at::Tensor& gradient = parameters[k].mutable_grad();
-    if (gradient.defined()) {
-      to.push_back(buffer.part(k));
+    const at::Tensor part = buffer.part(k);
+    if (!gradient.defined()) {
+      part.zero_();
+    } else if (gradient.const_data_ptr() != part.const_data_ptr()) {
+      to.push_back(part);
       from.push_back(std::move(gradient));
-    } else {
-      buffer.part(k).zero_();
     }
     gradient = at::Tensor();
   }

@@ -2,6 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
+#include <assay/gradient_place.h>
 #include <assay/ops.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -27,6 +28,7 @@ class ProductNode final : public torch::autograd::Node {
       : Node(edges(x, weights)),
         x_(x.detach()),
         weight_(weight),
+        leaves_(weights),
         options_(weights.front().options().requires_grad(false)),
         places_(std::move(places)),
         product_(std::move(product)) {
@@ -52,7 +54,10 @@ class ProductNode final : public torch::autograd::Node {
     return results;
   }
 
-  void release_variables() override { x_ = weight_ = at::Tensor(); }
+  void release_variables() override {
+    x_ = weight_ = at::Tensor();
+    leaves_.clear();
+  }
   std::string name() const override { return "FusedProductsBackward"; }
   const std::shared_ptr<GradientPlaces>& places() const { return places_; }
 
@@ -71,9 +76,19 @@ class ProductNode final : public torch::autograd::Node {
     return false;
   }
 
+  // Where the gradients are wanted side by side, in the order of the weights, they are written
+  // there.
+  at::Tensor weights_place() const {
+    std::vector<at::Tensor> places;
+    for (const at::Tensor& leaf : leaves_) places.push_back(take_gradient_place(leaf));
+    at::Tensor together = joined(places);
+    const bool fits = together.defined() && together.scalar_type() == options_.dtype();
+    return fits ? together : at::empty({weight_.size(0), weight_.size(1)}, options_);
+  }
+
   // Those of frozen weights are computed with the others and left out.
   void add_weights(const at::Tensor& dout, variable_list& results) const {
-    const at::Tensor dweight = at::empty({weight_.size(0), weight_.size(1)}, options_);
+    const at::Tensor dweight = weights_place();
     (*product_)(dweight, dout.t(), as_rows(x_));
     std::int64_t row = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -84,6 +99,7 @@ class ProductNode final : public torch::autograd::Node {
   }
 
   at::Tensor x_, weight_;
+  std::vector<at::Tensor> leaves_;
   at::TensorOptions options_;
   std::vector<std::int64_t> rows_;
   std::shared_ptr<GradientPlaces> places_;

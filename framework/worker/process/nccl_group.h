@@ -1,0 +1,24 @@
+#pragma once
+
+#ifdef USE_C10D_NCCL
+
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+namespace assay::worker {
+
+// Sums, gathers and scatters on tensors that it has allocated read and write the ranks' memory
+// itself, by few multiprocessors, where GPUs reach each other: NCCL's symmetric windows. Other
+// tensors go through NCCL's buffers, as do means, which its kernels for windows do not know.
+class NcclGroup final : public c10d::ProcessGroupNCCL {
+ public:
+  using ProcessGroupNCCL::ProcessGroupNCCL;
+
+  bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
+  // [size] of zeros. A collective: every rank calls it at the same point with the same size. The
+  // tensor counts as memory of the caching allocator, and must not outlive the group.
+  at::Tensor allocateTensor(long size, at::TensorOptions options) override;
+};
+
+}  // namespace assay::worker
+
+#endif
