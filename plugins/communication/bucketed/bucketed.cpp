@@ -38,9 +38,9 @@ class Bucketed final : public assay::Communication {
                 "A bucket is sent as soon as its gradients have so many bytes."),
             assay::communication::gradients_option(),
             assay::boolean_parameter(
-                "registered", true,
-                "Buckets lie in memory that the ranks' GPUs read and write directly (over NCCL, "
-                "where GPUs reach each other; otherwise the same as false).")};
+                "registered", false,
+                "Buckets lie in memory that the ranks' GPUs read and write themselves, by fewer "
+                "multiprocessors (over NCCL, where GPUs reach each other; otherwise as false).")};
   }
   explicit Bucketed(const assay::Options& options)
       : bucket_bytes_(assay::integer_option(options, "bucket_size")),
