@@ -28,7 +28,7 @@ double reach(const compare::Judgement& judgement) {
 
 // Two decimals, more where the error needs them: "1.31 ± 0.02", "1.012 ± 0.004".
 std::string with_error(double value, double error) {
-  if (!std::isfinite(error)) return fmt::format("{:.3g}", value);
+  if (!std::isfinite(error)) return report::rounded_text(value);
   const int decimals =
       error > 0 ? std::clamp(-static_cast<int>(std::floor(std::log10(error))), 2, 4) : 2;
   return fmt::format("{:.{}f} ± {:.{}f}", value, decimals, error, decimals);
@@ -39,8 +39,9 @@ std::string with_error(double value, double error) {
 std::string ratio_of(const compare::Judgement& judgement) {
   const double error = reach(judgement);
   if (!(error > judgement.ratio / 2)) return with_error(judgement.ratio, error);
-  return fmt::format("{:.3g} ({:.3g} to {:.3g})", judgement.ratio, judgement.interval.low,
-                     judgement.interval.high);
+  return fmt::format("{} ({} to {})", report::rounded_text(judgement.ratio),
+                     report::rounded_text(judgement.interval.low),
+                     report::rounded_text(judgement.interval.high));
 }
 
 std::string place_of(const BenchRow& row, bool with_pass) {

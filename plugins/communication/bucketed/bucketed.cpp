@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "communication/parts/collectives.h"
 #include "communication/parts/flat_parameters.h"
@@ -23,6 +24,7 @@ struct Bucket {
   Item parameters;
   std::vector<at::Tensor> tensors;
   FlatBuffer gradients;
+  std::vector<at::Tensor> parts;  // of `gradients`
 };
 
 // Gradients in buckets, in the order in which they become ready: one all-reduce a bucket, beside
@@ -79,6 +81,7 @@ class Bucketed final : public assay::Communication {
   void gradient_ready(std::size_t parameter) override { order_->ready(parameter); }
   void backward_finished() override {
     const at::NoGradGuard no_grad;
+    withdraw_places();
     is_outdated_ = order_->finish(reductions_->group(), parameters_.front().device());
     reductions_->finish();
   }
@@ -151,7 +154,6 @@ class Bucketed final : public assay::Communication {
   void arrange() {
     is_outdated_ = false;
     buckets_.clear();
-    for (const at::Tensor& parameter : parameters_) assay::offer_gradient_place(parameter, {});
     std::int64_t bytes = 0;
     std::vector<bool> waiting(parameters_.size(), false), is_in(parameters_.size(), false);
     for (const std::size_t parameter : order_->parameters()) waiting[parameter] = true;
@@ -179,12 +181,22 @@ class Bucketed final : public assay::Communication {
 
   // To what computes gradients in the dtype that they travel in.
   void offer_places() {
+    if (!offers_) return;
     for (const Bucket& bucket : buckets_) {
-      if (bucket.gradients.elements() == 0) continue;
-      for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
-        if (bucket.tensors[k].scalar_type() != bucket.gradients.values().scalar_type()) continue;
-        assay::offer_gradient_place(bucket.tensors[k], bucket.gradients.part(k));
+      for (std::size_t k = 0; k < bucket.parts.size(); ++k) {
+        if (bucket.tensors[k].scalar_type() != bucket.parts[k].scalar_type()) continue;
+        assay::offer_gradient_place(bucket.tensors[k], bucket.parts[k]);
+        offered_.push_back(bucket.tensors[k]);
       }
+    }
+  }
+
+  // Where nobody takes a place none is offered again.
+  void withdraw_places() {
+    if (offered_.empty()) return;
+    offers_ = false;
+    for (const at::Tensor& leaf : std::exchange(offered_, {})) {
+      if (!assay::take_gradient_place(leaf).defined()) offers_ = true;
     }
   }
 
@@ -200,10 +212,15 @@ class Bucketed final : public assay::Communication {
 
   void launch(Bucket& bucket) {
     const at::NoGradGuard no_grad;
-    if (bucket.gradients.elements() == 0) bucket.gradients = buffer_for(bucket);
+    if (bucket.parts.empty()) {
+      bucket.gradients = buffer_for(bucket);
+      for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
+        bucket.parts.push_back(bucket.gradients.part(k));
+      }
+    }
     assay::communication::move_gradients(bucket.tensors, bucket.gradients);
     for (std::size_t k = 0; k < bucket.parameters.size(); ++k) {
-      updated_[bucket.parameters[k]].mutable_grad() = bucket.gradients.part(k);
+      updated_[bucket.parameters[k]].mutable_grad() = bucket.parts[k];
     }
     if (registers_) {
       reductions_->start_sum(bucket.gradients.values());
@@ -222,6 +239,8 @@ class Bucketed final : public assay::Communication {
   std::vector<FlatBuffer> low_precision_;
   std::vector<Slice> slices_;
   std::vector<Bucket> buckets_;
+  std::vector<at::Tensor> offered_;  // whose gradients have been offered a place
+  bool offers_ = true;
   bool is_outdated_ = false;  // the ranks have agreed on another order
   std::optional<InFlight> reductions_;
   std::optional<ReadyOrder> order_;

@@ -1,4 +1,9 @@
 #include <ATen/ops/tensor.h>
+#include <assay/gradient_place.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
 
 #include "done_work.h"
 #include "plugins/support.h"
@@ -69,6 +74,53 @@ TEST(NaiveCommunication, OneRankHasNothingToDo) {
   parameters[0].mutable_grad() = floats({2, 4});
   throw_unless_ok(plugin->backward_finished());
   EXPECT_TRUE(parameters[0].grad().equal(floats({2, 4})));
+}
+
+// One rank's steps of `bucketed`, whose gradients are 6 and 7, 8.
+class BucketedCommunication : public testing::Test {
+ protected:
+  BucketedCommunication() { throw_unless_ok(plugin_->attach(model_of(parameters_), Mesh(), {})); }
+
+  // takes: gradients are written where they are wanted, if somewhere. How many were.
+  int step(bool takes) {
+    const std::vector<at::Tensor> values = {floats({6}), floats({7, 8})};
+    std::vector<const void*> written;
+    throw_unless_ok(plugin_->backward_begins(floats({0})));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      at::Tensor place = takes ? take_gradient_place(parameters_[i]) : at::Tensor();
+      if (place.defined()) written.push_back(place.copy_(values[i]).const_data_ptr());
+      parameters_[i].mutable_grad() = place.defined() ? std::move(place) : values[i].clone();
+      throw_unless_ok(plugin_->gradient_ready(i));
+    }
+    throw_unless_ok(plugin_->backward_finished());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      at::Tensor gradient = std::exchange(parameters_[i].mutable_grad(), at::Tensor());
+      EXPECT_TRUE(gradient.equal(values[i]));
+      if (!written.empty()) {
+        EXPECT_EQ(gradient.const_data_ptr(), written.at(i));
+      }
+    }
+    return static_cast<int>(written.size());
+  }
+
+  const std::vector<at::Tensor> parameters_ = {floats({1}).requires_grad_(),
+                                               floats({2, 3}).requires_grad_()};
+  std::unique_ptr<CommunicationBoundary> plugin_ =
+      test::load<CommunicationBoundary>("communication", "bucketed", "bucketed",
+                                        {{"bucket_size", std::int64_t{25}},
+                                         {"gradients", std::string("fp32")},
+                                         {"registered", false}});
+};
+
+// Buckets are made in the second step, when the order is known.
+TEST_F(BucketedCommunication, OffersPlacesInItsBuckets) {
+  for (const int taken : {0, 0, 2, 2}) EXPECT_EQ(step(true), taken);
+}
+
+TEST_F(BucketedCommunication, OffersNoPlacesThatNobodyTakes) {
+  for (int i = 0; i < 3; ++i) step(false);
+  EXPECT_FALSE(take_gradient_place(parameters_[0]).defined()) << "the offer is taken back";
+  EXPECT_EQ(step(true), 0);
 }
 
 class Notes final : public Communication {
