@@ -25,7 +25,7 @@ class FlatBuffer {
              const at::TensorOptions& options)
       : FlatBuffer(sizes, ranks,
                    [&](std::int64_t elements) { return at::zeros({elements}, options); }) {}
-  // zeros: gives so many, contiguous. Without release() they may be anybody's memory.
+  // zeros: returns so many, contiguous. release() needs memory of their storage's allocator.
   FlatBuffer(const std::vector<std::vector<std::int64_t>>& sizes, int ranks,
              const std::function<at::Tensor(std::int64_t)>& zeros)
       : ranks_(ranks) {

@@ -41,6 +41,15 @@ class FromPool {
 
 }  // namespace
 
+// What is registered no longer when it is freed: then a failure would end the process.
+void NcclGroup::forget(at::cuda::MemPool& pool) noexcept {
+  try {
+    deregisterMemPool(&pool);
+  } catch (const c10::Error&) {
+    return;  // its communicator has failed, which whoever uses it is told
+  }
+}
+
 // Each has a pool, and so a window, of its own: which of several free blocks an allocator takes
 // depends on their addresses, which differ between ranks.
 at::Tensor NcclGroup::allocateTensor(long size, at::TensorOptions options) {
@@ -53,11 +62,18 @@ at::Tensor NcclGroup::allocateTensor(long size, at::TensorOptions options) {
     const FromPool from(*pool);
     memory = at::zeros({size}, options);
   }
-  registerMemPool(pool.get(), true);
+  try {
+    registerMemPool(pool.get(), true);
+  } catch (...) {
+    forget(*pool);
+    throw;
+  }
   void* const data = memory.mutable_data_ptr();
   // NCCL unmaps it at once, also below a kernel that still reads it.
-  const auto free = [memory, pool](void*) mutable {
+  const auto free = [this, memory, pool, own = options.device()](void*) mutable {
+    const c10::cuda::CUDAGuard guard(own);
     cudaDeviceSynchronize();
+    forget(*pool);
     memory.reset();
     pool.reset();
   };

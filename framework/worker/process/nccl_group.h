@@ -14,9 +14,13 @@ class NcclGroup final : public c10d::ProcessGroupNCCL {
   using ProcessGroupNCCL::ProcessGroupNCCL;
 
   bool supportsTensorAlloc(c10::DeviceIndex) override { return true; }
-  // [size] of zeros. A collective: every rank calls it at the same point with the same size. The
-  // tensor counts as memory of the caching allocator, and must not outlive the group.
+  // [size] of zeros. A collective: every rank calls it at the same point with the same size, and
+  // frees what it got in the same order, or windows lie apart. The tensor counts as memory of the
+  // caching allocator, and must not outlive the group.
   at::Tensor allocateTensor(long size, at::TensorOptions options) override;
+
+ private:
+  void forget(at::cuda::MemPool& pool) noexcept;
 };
 
 }  // namespace assay::worker

@@ -42,7 +42,8 @@ class Bucketed final : public assay::Communication {
             assay::boolean_parameter(
                 "registered", false,
                 "Buckets lie in memory that the ranks' GPUs read and write themselves, by fewer "
-                "multiprocessors (over NCCL, where GPUs reach each other; otherwise as false).")};
+                "multiprocessors (over NCCL, not with fp16; a gain only where GPUs reach each "
+                "other).")};
   }
   explicit Bucketed(const assay::Options& options)
       : bucket_bytes_(assay::integer_option(options, "bucket_size")),
@@ -184,7 +185,8 @@ class Bucketed final : public assay::Communication {
     if (!offers_) return;
     for (const Bucket& bucket : buckets_) {
       for (std::size_t k = 0; k < bucket.parts.size(); ++k) {
-        if (bucket.tensors[k].scalar_type() != bucket.parts[k].scalar_type()) continue;
+        const bool fits = bucket.tensors[k].scalar_type() == bucket.parts[k].scalar_type();
+        if (!fits || bucket.tensors[k].grad().defined()) continue;
         assay::offer_gradient_place(bucket.tensors[k], bucket.parts[k]);
         offered_.push_back(bucket.tensors[k]);
       }

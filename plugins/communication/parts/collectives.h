@@ -31,7 +31,7 @@ class InFlight {
 
   const Group& group() const { return group_; }
 
-  // In place.
+  // In place. One rank has the sum already.
   void start_sum(at::Tensor tensor) {
     if (group_.size == 1) return;
     std::vector<at::Tensor> tensors = {std::move(tensor)};
