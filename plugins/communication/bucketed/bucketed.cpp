@@ -216,11 +216,9 @@ class Bucketed final : public assay::Communication {
     const at::NoGradGuard no_grad;
     if (bucket.parts.empty()) {
       bucket.gradients = buffer_for(bucket);
-      for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
-        bucket.parts.push_back(bucket.gradients.part(k));
-      }
+      bucket.parts = assay::communication::parts_of(bucket.gradients);
     }
-    assay::communication::move_gradients(bucket.tensors, bucket.gradients);
+    assay::communication::move_gradients(bucket.tensors, bucket.parts);
     for (std::size_t k = 0; k < bucket.parameters.size(); ++k) {
       updated_[bucket.parameters[k]].mutable_grad() = bucket.parts[k];
     }

@@ -126,7 +126,7 @@ bool Unit::start_reduce() {
     if (!shard.trained) continue;
     shard.gradients.restore();
     shard.gradients.clear_padding();
-    move_gradients(shard.tensors, shard.gradients);
+    move_gradients(shard.tensors, parts_of(shard.gradients));
     whole.push_back(shard.gradients.values());
   }
   // In the memory that the moved gradients leave.

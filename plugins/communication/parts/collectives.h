@@ -32,18 +32,11 @@ class InFlight {
   const Group& group() const { return group_; }
 
   // In place. One rank has the sum already.
-  void start_sum(at::Tensor tensor) {
-    if (group_.size == 1) return;
-    std::vector<at::Tensor> tensors = {std::move(tensor)};
-    works_.push_back(group_.backend->allreduce(tensors));
-  }
+  void start_sum(at::Tensor tensor) { start_reduction(std::move(tensor), c10d::ReduceOp::SUM); }
   // In place. One rank has the mean already.
   void start_mean(at::Tensor tensor) {
     if (group_.size == 1) return;
-    c10d::AllreduceOptions options;
-    options.reduceOp = mean_or_sum();
-    std::vector<at::Tensor> tensors = {tensor};
-    works_.push_back(group_.backend->allreduce(tensors, options));
+    start_reduction(tensor, mean_or_sum());
     to_divide_.push_back(std::move(tensor));
   }
   // own: this rank's slice of the mean of `whole`, which must outlive finish(). It may be that
@@ -85,6 +78,14 @@ class InFlight {
   }
 
  private:
+  void start_reduction(at::Tensor tensor, c10d::ReduceOp operation) {
+    if (group_.size == 1) return;
+    c10d::AllreduceOptions options;
+    options.reduceOp = std::move(operation);
+    std::vector<at::Tensor> tensors = {std::move(tensor)};
+    works_.push_back(group_.backend->allreduce(tensors, options));
+  }
+
   // Gloo only adds.
   bool backend_averages() const { return group_.backend->getBackendName() == "nccl"; }
   c10d::ReduceOp mean_or_sum() const {

@@ -27,13 +27,20 @@ inline at::ScalarType gradient_dtype(const std::string& option, at::ScalarType p
   return option == "bf16" ? at::kBFloat16 : at::kFloat;
 }
 
-// Writes the parameters' gradients, in whatever dtype autograd made them, to the parts of `buffer`
-// with one launch, 0 where there is none, and drops them. Those that lie there already stay.
-inline void move_gradients(const std::vector<at::Tensor>& parameters, const FlatBuffer& buffer) {
+inline std::vector<at::Tensor> parts_of(const FlatBuffer& buffer) {
+  std::vector<at::Tensor> parts;
+  for (std::size_t i = 0; i < buffer.part_count(); ++i) parts.push_back(buffer.part(i));
+  return parts;
+}
+
+// Writes the parameters' gradients, in whatever dtype autograd made them, to a buffer's parts with
+// one launch, 0 where there is none, and drops them. Those that lie there already stay.
+inline void move_gradients(const std::vector<at::Tensor>& parameters,
+                           const std::vector<at::Tensor>& parts) {
   std::vector<at::Tensor> to, from;
   for (std::size_t k = 0; k < parameters.size(); ++k) {
     at::Tensor& gradient = parameters[k].mutable_grad();
-    const at::Tensor part = buffer.part(k);
+    const at::Tensor& part = parts[k];
     if (!gradient.defined()) {
       part.zero_();
     } else if (gradient.const_data_ptr() != part.const_data_ptr()) {

@@ -190,7 +190,8 @@ class Zero1 final : public assay::Communication {
 
   void launch(Bucket& bucket) {
     const at::NoGradGuard no_grad;
-    assay::communication::move_gradients(bucket.tensors, bucket.gradients);
+    assay::communication::move_gradients(bucket.tensors,
+                                         assay::communication::parts_of(bucket.gradients));
     for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
       bucket.tensors[k].mutable_grad() = bucket.gradients.part(k);
     }

@@ -7,6 +7,7 @@
 
 #include "done_work.h"
 #include "plugins/support.h"
+#include "trained_together.h"
 
 namespace assay {
 namespace {
@@ -105,11 +106,7 @@ class BucketedCommunication : public testing::Test {
 
   const std::vector<at::Tensor> parameters_ = {floats({1}).requires_grad_(),
                                                floats({2, 3}).requires_grad_()};
-  std::unique_ptr<CommunicationBoundary> plugin_ =
-      test::load<CommunicationBoundary>("communication", "bucketed", "bucketed",
-                                        {{"bucket_size", std::int64_t{25}},
-                                         {"gradients", std::string("fp32")},
-                                         {"registered", false}});
+  std::unique_ptr<CommunicationBoundary> plugin_ = test::make_variant(test::setup_of("bucketed"));
 };
 
 // Buckets are made in the second step, when the order is known.
