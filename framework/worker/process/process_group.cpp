@@ -38,6 +38,10 @@ c10::intrusive_ptr<c10d::Backend> make_nccl(const c10::intrusive_ptr<c10d::Store
 #ifdef USE_C10D_NCCL
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = collective_limit;
+#ifdef NCCL_CTA_POLICY_ZERO
+  // Gathers and exchanges of the group's own memory take copy engines, not multiprocessors.
+  options->config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+#endif
   auto made = c10::make_intrusive<NcclGroup>(store, rank, size, options);
   made->setBoundDeviceId(device);  // a barrier would take the rank for the device
   return made;

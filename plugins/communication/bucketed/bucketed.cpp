@@ -38,17 +38,12 @@ class Bucketed final : public assay::Communication {
     return {assay::communication::bucket_size_option(
                 assay::communication::default_bucket_bytes,
                 "A bucket is sent as soon as its gradients have so many bytes."),
-            assay::communication::gradients_option(),
-            assay::boolean_parameter(
-                "registered", false,
-                "Buckets lie in memory that the ranks' GPUs read and write themselves, by fewer "
-                "multiprocessors (over NCCL, not with fp16; a gain only where GPUs reach each "
-                "other).")};
+            assay::communication::gradients_option(), exchange_option()};
   }
   explicit Bucketed(const assay::Options& options)
       : bucket_bytes_(assay::integer_option(options, "bucket_size")),
         gradients_(assay::text_option(options, "gradients")),
-        registers_(assay::boolean_option(options, "registered")) {}
+        exchange_(exchange_of(assay::text_option(options, "exchange"))) {}
 
   void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
               assay::TraceHandle) override {
@@ -62,7 +57,7 @@ class Bucketed final : public assay::Communication {
       dtypes_.push_back(
           assay::communication::gradient_dtype(gradients_, parameter.tensor.scalar_type()));
     }
-    registers_ = registers_ && can_register(model);
+    if (exchange_ == Exchange::windows && !has_windows(model)) exchange_ = Exchange::all_reduce;
     siblings_ = siblings_of(parameters_);
     compute_in_low_precision(model);
     order_.emplace(std::move(trained), parameters_.size());
@@ -73,7 +68,7 @@ class Bucketed final : public assay::Communication {
     if (is_outdated_) arrange();
     order_->begin();
     offer_places();
-    if (!registers_ || !loss.requires_grad()) return;
+    if (exchange_ != Exchange::windows || !loss.requires_grad()) return;
     // The sum of shares is the mean.
     loss.register_hook([share = 1.0 / reductions_->group().size](const at::Tensor& gradient) {
       return gradient * share;
@@ -100,8 +95,22 @@ class Bucketed final : public assay::Communication {
   bool capturable() const override { return true; }
 
  private:
+  enum class Exchange { all_reduce, windows, copies };
+
+  static assay::ParameterInfo exchange_option() {
+    return assay::choice_parameter(
+        "exchange", "all_reduce", {"all_reduce", "windows", "copies"},
+        "copies: the GPUs' copy engines exchange slices, each rank averages its own (over NCCL "
+        "where GPUs reach each other; no multiprocessor waits for another GPU). windows: NCCL's "
+        "all-reduce in memory that the GPUs read and write themselves (not with fp16).");
+  }
+  static Exchange exchange_of(const std::string& name) {
+    if (name == "windows") return Exchange::windows;
+    return name == "copies" ? Exchange::copies : Exchange::all_reduce;
+  }
+
   // A share of an fp16 gradient could underflow where the gradient does not.
-  bool can_register(const assay::TrainedModel& model) const {
+  bool has_windows(const assay::TrainedModel& model) const {
     const auto is_fp16 = [](const assay::ModelParameter& parameter) {
       return parameter.compute == at::kHalf || parameter.tensor.scalar_type() == at::kHalf;
     };
@@ -206,10 +215,28 @@ class Bucketed final : public assay::Communication {
     const auto options = bucket.tensors.front().options().requires_grad(false).dtype(
         dtypes_[bucket.parameters.front()]);
     const auto sizes = assay::communication::sizes_of(bucket.tensors);
-    if (!registers_) return FlatBuffer(sizes, 1, options);
-    return FlatBuffer(sizes, 1, [&](std::int64_t elements) {
-      return reductions_->group().backend->allocateTensor(elements, options);
-    });
+    if (exchange_ == Exchange::all_reduce) return FlatBuffer(sizes, 1, options);
+    return FlatBuffer(sizes, reductions_->group().size,
+                      [&](std::int64_t elements) { return exchanged_memory(elements, options); });
+  }
+
+  // A collective.
+  at::Tensor exchanged_memory(std::int64_t elements, const at::TensorOptions& options) const {
+    const assay::Group& group = reductions_->group();
+    if (!assay::communication::has_own_memory(group, options.device())) {
+      return at::zeros({elements}, options);
+    }
+    return group.backend->allocateTensor(elements, options);
+  }
+
+  // One place for what each bucket receives: they are exchanged one after another.
+  at::Tensor received(const at::Tensor& values) {
+    at::Tensor& place = received_[values.scalar_type()];
+    if (!place.defined() || place.size(0) < values.size(0)) {
+      place = at::Tensor();
+      place = exchanged_memory(values.size(0), values.options());
+    }
+    return place.narrow(0, 0, values.size(0));
   }
 
   void launch(Bucket& bucket) {
@@ -222,16 +249,20 @@ class Bucketed final : public assay::Communication {
     for (std::size_t k = 0; k < bucket.parameters.size(); ++k) {
       updated_[bucket.parameters[k]].mutable_grad() = bucket.parts[k];
     }
-    if (registers_) {
-      reductions_->start_sum(bucket.gradients.values());
-    } else {
-      reductions_->start_mean(bucket.gradients.values());
+    const at::Tensor& values = bucket.gradients.values();
+    switch (exchange_) {
+      case Exchange::all_reduce:
+        return reductions_->start_mean(values);
+      case Exchange::windows:
+        return reductions_->start_sum(values);
+      case Exchange::copies:
+        return reductions_->start_mean_by_copies(values, received(values));
     }
   }
 
   std::int64_t bucket_bytes_;
   std::string gradients_;
-  bool registers_;
+  Exchange exchange_;
   std::vector<Item> siblings_;
   std::vector<at::Tensor> parameters_;  // the model's
   std::vector<at::Tensor> updated_;     // the same, or the fp32 values that it has copies of
@@ -239,6 +270,7 @@ class Bucketed final : public assay::Communication {
   std::vector<FlatBuffer> low_precision_;
   std::vector<Slice> slices_;
   std::vector<Bucket> buckets_;
+  std::map<at::ScalarType, at::Tensor> received_;
   std::vector<at::Tensor> offered_;  // whose gradients have been offered a place
   bool offers_ = true;
   bool is_outdated_ = false;  // the ranks have agreed on another order

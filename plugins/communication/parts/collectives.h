@@ -1,8 +1,13 @@
 #pragma once
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/lerp.h>
+#include <ATen/ops/mean.h>
 #include <assay/communication.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +43,20 @@ class InFlight {
     if (group_.size == 1) return;
     start_reduction(tensor, mean_or_sum());
     to_divide_.push_back(std::move(tensor));
+  }
+  // In place, without arithmetic of the backend: every rank gets its slice of all the others',
+  // averages it and sends it back. What the backend has allocated travels by GPUs' copy engines.
+  // values: divisible by the ranks. received: as large, which later calls may share.
+  void start_mean_by_copies(at::Tensor values, at::Tensor received) {
+    if (group_.size == 1) return;
+    std::vector<std::int64_t> even;
+    const auto exchanged = group_.backend->alltoall_base(received, values, even, even);
+    const SideStream beside(side_, values.device());
+    exchanged->wait();
+    const std::int64_t length = values.size(0) / group_.size;
+    at::Tensor own = values.narrow(0, group_.rank * length, length);
+    average(own, received.view({group_.size, length}));
+    start_gather(values, own);
   }
   // own: this rank's slice of the mean of `whole`, which must outlive finish(). It may be that
   // slice of `whole`.
@@ -78,6 +97,31 @@ class InFlight {
   }
 
  private:
+  // The current stream of a GPU while it lives: the backward's does not wait for what it waits for.
+  class SideStream {
+   public:
+    SideStream(std::optional<c10::Stream>& stream, at::Device device) {
+      if (!device.is_cuda()) return;
+      if (!stream) {
+        const c10::impl::VirtualGuardImpl streams(device.type());
+        stream = streams.getStreamFromGlobalPool(device, /*isHighPriority=*/true);
+      }
+      current_.reset_stream(*stream);
+    }
+
+   private:
+    c10::OptionalStreamGuard current_;
+  };
+
+  // Of rows [ranks, length], each rounded once.
+  static void average(at::Tensor& result, const at::Tensor& rows) {
+    if (rows.size(0) == 2) {
+      at::lerp_out(result, rows[0], rows[1], 0.5);
+    } else {
+      at::mean_out(result, rows, 0);
+    }
+  }
+
   void start_reduction(at::Tensor tensor, c10d::ReduceOp operation) {
     if (group_.size == 1) return;
     c10d::AllreduceOptions options;
@@ -95,6 +139,7 @@ class InFlight {
   Group group_;
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
   std::vector<at::Tensor> to_divide_;
+  std::optional<c10::Stream> side_;  // of start_mean_by_copies
 };
 
 // Whether the backend has memory that its collectives read and write themselves.
