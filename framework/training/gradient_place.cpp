@@ -19,6 +19,12 @@ void offer_gradient_place(const at::Tensor& leaf, at::Tensor place) {
   leaf.unsafeGetTensorImpl()->set_backend_meta(std::move(offer));
 }
 
+at::Tensor gradient_at(const at::Tensor& place, at::ScalarType dtype) {
+  const at::Tensor detached = place.variable_data();
+  if (place.scalar_type() == dtype) return detached;
+  return detached.view({-1}).view(dtype).narrow(0, 0, place.numel()).view(place.sizes());
+}
+
 at::Tensor take_gradient_place(const at::Tensor& leaf) {
   auto* offer = dynamic_cast<Offer*>(leaf.unsafeGetTensorImpl()->get_backend_meta());
   return offer == nullptr ? at::Tensor() : std::exchange(offer->place, at::Tensor());

@@ -353,6 +353,19 @@ TEST_P(GpuFusedOperations, GradientsWhereTheyAreWanted) {
     }
   };
   const Tensors right = gradients_of(1);
+  const at::Tensor wide = at::zeros({112 * 64}, in.options().dtype(at::kFloat));
+  std::int64_t first = 0;
+  for (const at::Tensor& weight : weights) {
+    offer_gradient_place(weight, wide.narrow(0, first, weight.numel()).view_as(weight));
+    first += weight.numel();
+  }
+  EXPECT_EQ(gradients_of(1)[0].const_data_ptr(), wide.const_data_ptr());
+  first = 0;
+  for (const at::Tensor& each : right) {
+    near("in fp32", wide.narrow(0, first, each.numel()).view_as(each), each.to(at::kDouble),
+         tolerance());
+    first += each.numel();
+  }
   offer({10, 58, 90});
   const Tensors placed = gradients_of(1);
   for (std::size_t i = 0; i < weights.size(); ++i) {

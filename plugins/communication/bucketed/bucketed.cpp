@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "communication/bucketed/leaf_uses.h"
 #include "communication/parts/collectives.h"
 #include "communication/parts/flat_parameters.h"
 #include "communication/parts/ready_order.h"
@@ -67,7 +68,7 @@ class Bucketed final : public assay::Communication {
   void backward_begins(const at::Tensor& loss) override {
     if (is_outdated_) arrange();
     order_->begin();
-    offer_places();
+    offer_places(loss);
     if (exchange_ != Exchange::windows || !loss.requires_grad()) return;
     // The sum of shares is the mean.
     loss.register_hook([share = 1.0 / reductions_->group().size](const at::Tensor& gradient) {
@@ -189,13 +190,16 @@ class Bucketed final : public assay::Communication {
     order_->arrange(std::move(items), [this](std::size_t item) { launch(buckets_[item]); });
   }
 
-  // To what computes gradients in the dtype that they travel in.
-  void offer_places() {
+  // To what computes gradients in the dtype that they travel in, or could compute them in fp32.
+  void offer_places(const at::Tensor& loss) {
     if (!offers_) return;
+    const std::vector<int> uses = assay::communication::leaf_uses(loss, parameters_);
     for (const Bucket& bucket : buckets_) {
       for (std::size_t k = 0; k < bucket.parts.size(); ++k) {
-        const bool fits = bucket.tensors[k].scalar_type() == bucket.parts[k].scalar_type();
-        if (!fits || bucket.tensors[k].grad().defined()) continue;
+        const at::ScalarType own = bucket.tensors[k].scalar_type();
+        const at::ScalarType wanted = bucket.parts[k].scalar_type();
+        const bool widens = wanted == at::kFloat && uses[bucket.parameters[k]] == 1;
+        if ((own != wanted && !widens) || bucket.tensors[k].grad().defined()) continue;
         assay::offer_gradient_place(bucket.tensors[k], bucket.parts[k]);
         offered_.push_back(bucket.tensors[k]);
       }
@@ -229,9 +233,9 @@ class Bucketed final : public assay::Communication {
     return group.backend->allocateTensor(elements, options);
   }
 
-  // One place for what each bucket receives: they are exchanged one after another.
+  // Two places in turn: one bucket is exchanged while the one before it is averaged.
   at::Tensor received(const at::Tensor& values) {
-    at::Tensor& place = received_[values.scalar_type()];
+    at::Tensor& place = received_[{values.scalar_type(), is_odd_ = !is_odd_}];
     if (!place.defined() || place.size(0) < values.size(0)) {
       place = at::Tensor();
       place = exchanged_memory(values.size(0), values.options());
@@ -270,7 +274,8 @@ class Bucketed final : public assay::Communication {
   std::vector<FlatBuffer> low_precision_;
   std::vector<Slice> slices_;
   std::vector<Bucket> buckets_;
-  std::map<at::ScalarType, at::Tensor> received_;
+  std::map<std::pair<at::ScalarType, bool>, at::Tensor> received_;
+  bool is_odd_ = false;
   std::vector<at::Tensor> offered_;  // whose gradients have been offered a place
   bool offers_ = true;
   bool is_outdated_ = false;  // the ranks have agreed on another order

@@ -45,18 +45,20 @@ class InFlight {
     to_divide_.push_back(std::move(tensor));
   }
   // In place, without arithmetic of the backend: every rank gets its slice of all the others',
-  // averages it and sends it back. What the backend has allocated travels by GPUs' copy engines.
-  // values: divisible by the ranks. received: as large, which later calls may share.
+  // averages it and sends it back, that of a tensor behind the exchange of the next, which so does
+  // not wait for the average. What the backend has allocated travels by GPUs' copy engines.
+  // values: divisible by the ranks. received: as large; another one for the next tensor.
   void start_mean_by_copies(at::Tensor values, at::Tensor received) {
     if (group_.size == 1) return;
     std::vector<std::int64_t> even;
     const auto exchanged = group_.backend->alltoall_base(received, values, even, even);
     const SideStream beside(side_, values.device());
+    gather_averaged();
     exchanged->wait();
     const std::int64_t length = values.size(0) / group_.size;
     at::Tensor own = values.narrow(0, group_.rank * length, length);
     average(own, received.view({group_.size, length}));
-    start_gather(values, own);
+    averaged_ = std::move(values);
   }
   // own: this rank's slice of the mean of `whole`, which must outlive finish(). It may be that
   // slice of `whole`.
@@ -88,6 +90,10 @@ class InFlight {
 
   // On a GPU the current stream waits, not the host.
   void finish() {
+    if (averaged_.defined()) {
+      const SideStream beside(side_, averaged_.device());
+      gather_averaged();
+    }
     for (const auto& work : std::exchange(works_, {})) {
       if (work) work->wait();
     }
@@ -112,6 +118,13 @@ class InFlight {
    private:
     c10::OptionalStreamGuard current_;
   };
+
+  void gather_averaged() {
+    if (!averaged_.defined()) return;
+    const at::Tensor whole = std::exchange(averaged_, at::Tensor());
+    const std::int64_t length = whole.size(0) / group_.size;
+    start_gather(whole, whole.narrow(0, group_.rank * length, length));
+  }
 
   // Of rows [ranks, length], each rounded once.
   static void average(at::Tensor& result, const at::Tensor& rows) {
@@ -140,6 +153,7 @@ class InFlight {
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
   std::vector<at::Tensor> to_divide_;
   std::optional<c10::Stream> side_;  // of start_mean_by_copies
+  at::Tensor averaged_;              // this rank's slice, to be gathered
 };
 
 // Whether the backend has memory that its collectives read and write themselves.

@@ -82,7 +82,8 @@ class ProductNode final : public torch::autograd::Node {
     std::vector<at::Tensor> places;
     for (const at::Tensor& leaf : leaves_) places.push_back(take_gradient_place(leaf));
     at::Tensor together = joined(places);
-    const bool fits = together.defined() && together.scalar_type() == options_.dtype();
+    const bool fits = together.defined() && (together.scalar_type() == options_.dtype() ||
+                                             together.scalar_type() == at::kFloat);
     return fits ? together : at::empty({weight_.size(0), weight_.size(1)}, options_);
   }
 
@@ -93,7 +94,9 @@ class ProductNode final : public torch::autograd::Node {
     std::int64_t row = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const at::Tensor own = dweight.narrow(0, row, rows_[i]);
-      if (task_should_compute_output(i + 1)) results[i + 1] = own.variable_data();
+      if (task_should_compute_output(i + 1)) {
+        results[i + 1] = gradient_at(own, c10::typeMetaToScalarType(options_.dtype()));
+      }
       row += rows_[i];
     }
   }

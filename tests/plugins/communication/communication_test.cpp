@@ -120,6 +120,34 @@ TEST_F(BucketedCommunication, OffersNoPlacesThatNobodyTakes) {
   EXPECT_EQ(step(true), 0);
 }
 
+// One in fp32 has no values that autograd could add to those of a second use.
+TEST(WidePlaces, AreOfferedToWeightsOf16BitsThatAreUsedOnce) {
+  const std::vector<at::Tensor> parameters = {floats({1, 2}).requires_grad_(),
+                                              floats({3, 4}).requires_grad_()};
+  TrainedModel model = model_of(parameters);
+  for (ModelParameter& parameter : model.parameters) parameter.compute = at::kBFloat16;
+  const auto plugin = test::make_variant(test::setup_of("bucketed"));
+  throw_unless_ok(plugin->attach(model, Mesh(), {}));
+  at::Tensor place;
+  for (int step = 0; step < 3; ++step) {
+    const at::Tensor loss = (parameters[0] * 2 + parameters[1] * parameters[1]).sum();
+    throw_unless_ok(plugin->backward_begins(loss));
+    place = take_gradient_place(parameters[0]);
+    EXPECT_FALSE(take_gradient_place(parameters[1]).defined());
+    if (place.defined()) place.fill_(1.00001);
+    for (std::size_t i = 0; i < 2; ++i) {
+      parameters[i].mutable_grad() = i == 0 && place.defined() ? gradient_at(place, at::kBFloat16)
+                                                               : at::ones({2}, at::kBFloat16);
+      throw_unless_ok(plugin->gradient_ready(i));
+    }
+    throw_unless_ok(plugin->backward_finished());
+    for (const at::Tensor& parameter : parameters) parameter.mutable_grad() = at::Tensor();
+  }
+  ASSERT_TRUE(place.defined());
+  EXPECT_EQ(place.scalar_type(), at::kFloat);
+  EXPECT_TRUE(place.equal(floats({1.00001F, 1.00001F}))) << "no copy has gone over it";
+}
+
 class Notes final : public Communication {
  public:
   explicit Notes(bool wants_hooks) : wants_hooks_(wants_hooks) {}
