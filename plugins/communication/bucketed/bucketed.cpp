@@ -36,15 +36,17 @@ struct Bucket {
 class Bucketed final : public assay::Communication {
  public:
   static std::vector<assay::ParameterInfo> options() {
-    return {assay::communication::bucket_size_option(
-                assay::communication::default_bucket_bytes,
-                "A bucket is sent as soon as its gradients have so many bytes."),
-            assay::communication::gradients_option(), exchange_option()};
+    assay::ParameterInfo size = assay::communication::bucket_size_option(
+        0,
+        "A bucket is sent as soon as its gradients have so many bytes; 0: a twenty-fourth of all, "
+        "at least 25 MB.");
+    size.minimum = 0;
+    return {std::move(size), assay::communication::gradients_option(), exchange_option()};
   }
   explicit Bucketed(const assay::Options& options)
       : bucket_bytes_(assay::integer_option(options, "bucket_size")),
         gradients_(assay::text_option(options, "gradients")),
-        exchange_(exchange_of(assay::text_option(options, "exchange"))) {}
+        copies_(assay::text_option(options, "exchange") == "copies") {}
 
   void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
               assay::TraceHandle) override {
@@ -58,7 +60,6 @@ class Bucketed final : public assay::Communication {
       dtypes_.push_back(
           assay::communication::gradient_dtype(gradients_, parameter.tensor.scalar_type()));
     }
-    if (exchange_ == Exchange::windows && !has_windows(model)) exchange_ = Exchange::all_reduce;
     siblings_ = siblings_of(parameters_);
     compute_in_low_precision(model);
     order_.emplace(std::move(trained), parameters_.size());
@@ -69,11 +70,6 @@ class Bucketed final : public assay::Communication {
     if (is_outdated_) arrange();
     order_->begin();
     offer_places(loss);
-    if (exchange_ != Exchange::windows || !loss.requires_grad()) return;
-    // The sum of shares is the mean.
-    loss.register_hook([share = 1.0 / reductions_->group().size](const at::Tensor& gradient) {
-      return gradient * share;
-    });
   }
   void gradient_ready(std::size_t parameter) override { order_->ready(parameter); }
   void backward_finished() override {
@@ -96,28 +92,25 @@ class Bucketed final : public assay::Communication {
   bool capturable() const override { return true; }
 
  private:
-  enum class Exchange { all_reduce, windows, copies };
-
   static assay::ParameterInfo exchange_option() {
     return assay::choice_parameter(
-        "exchange", "all_reduce", {"all_reduce", "windows", "copies"},
-        "copies: the GPUs' copy engines exchange slices, each rank averages its own (over NCCL "
-        "where GPUs reach each other; no multiprocessor waits for another GPU). windows: NCCL's "
-        "all-reduce in memory that the GPUs read and write themselves (not with fp16).");
-  }
-  static Exchange exchange_of(const std::string& name) {
-    if (name == "windows") return Exchange::windows;
-    return name == "copies" ? Exchange::copies : Exchange::all_reduce;
+        "exchange", "all_reduce", {"all_reduce", "copies"},
+        "copies: ranks exchange slices, average their own and hand it on, over NCCL by the GPUs' "
+        "copy engines where GPUs reach each other, so that no multiprocessor waits for another "
+        "GPU.");
   }
 
-  // A share of an fp16 gradient could underflow where the gradient does not.
-  bool has_windows(const assay::TrainedModel& model) const {
-    const auto is_fp16 = [](const assay::ModelParameter& parameter) {
-      return parameter.compute == at::kHalf || parameter.tensor.scalar_type() == at::kHalf;
-    };
-    return assay::communication::has_own_memory(reductions_->group(),
-                                                parameters_.front().device()) &&
-           std::none_of(model.parameters.begin(), model.parameters.end(), is_fp16);
+  // Few buckets cost few waits for other ranks, but the last one is sent when nothing hides it.
+  std::int64_t bucket_bytes() const {
+    if (bucket_bytes_ > 0) return bucket_bytes_;
+    constexpr std::int64_t most_buckets = 24;
+    std::int64_t bytes = 0;
+    for (const std::size_t parameter : order_->parameters()) bytes += bytes_of(parameter);
+    return std::max(assay::communication::default_bucket_bytes, bytes / most_buckets);
+  }
+  std::int64_t bytes_of(std::size_t parameter) const {
+    return parameters_[parameter].numel() *
+           static_cast<std::int64_t>(c10::elementSize(dtypes_[parameter]));
   }
 
   // Of each parameter, those that share its memory, which one product may have as one weight.
@@ -165,12 +158,13 @@ class Bucketed final : public assay::Communication {
   void arrange() {
     is_outdated_ = false;
     buckets_.clear();
+    const std::int64_t full = bucket_bytes();
     std::int64_t bytes = 0;
     std::vector<bool> waiting(parameters_.size(), false), is_in(parameters_.size(), false);
     for (const std::size_t parameter : order_->parameters()) waiting[parameter] = true;
     for (const std::size_t first : order_->parameters()) {
       if (is_in[first]) continue;
-      const bool is_full = bytes >= bucket_bytes_;
+      const bool is_full = bytes >= full;
       if (buckets_.empty() || is_full ||
           dtypes_[buckets_.back().parameters.front()] != dtypes_[first]) {
         buckets_.emplace_back();
@@ -181,8 +175,7 @@ class Bucketed final : public assay::Communication {
         is_in[parameter] = true;
         buckets_.back().parameters.push_back(parameter);
         buckets_.back().tensors.push_back(parameters_[parameter]);
-        bytes += parameters_[parameter].numel() *
-                 static_cast<std::int64_t>(c10::elementSize(dtypes_[parameter]));
+        bytes += bytes_of(parameter);
       }
     }
     std::vector<Item> items;
@@ -219,7 +212,7 @@ class Bucketed final : public assay::Communication {
     const auto options = bucket.tensors.front().options().requires_grad(false).dtype(
         dtypes_[bucket.parameters.front()]);
     const auto sizes = assay::communication::sizes_of(bucket.tensors);
-    if (exchange_ == Exchange::all_reduce) return FlatBuffer(sizes, 1, options);
+    if (!copies_) return FlatBuffer(sizes, 1, options);
     return FlatBuffer(sizes, reductions_->group().size,
                       [&](std::int64_t elements) { return exchanged_memory(elements, options); });
   }
@@ -233,9 +226,9 @@ class Bucketed final : public assay::Communication {
     return group.backend->allocateTensor(elements, options);
   }
 
-  // Two places in turn: one bucket is exchanged while the one before it is averaged.
+  // One place for what each bucket receives: they are exchanged one after another.
   at::Tensor received(const at::Tensor& values) {
-    at::Tensor& place = received_[{values.scalar_type(), is_odd_ = !is_odd_}];
+    at::Tensor& place = received_[values.scalar_type()];
     if (!place.defined() || place.size(0) < values.size(0)) {
       place = at::Tensor();
       place = exchanged_memory(values.size(0), values.options());
@@ -254,19 +247,16 @@ class Bucketed final : public assay::Communication {
       updated_[bucket.parameters[k]].mutable_grad() = bucket.parts[k];
     }
     const at::Tensor& values = bucket.gradients.values();
-    switch (exchange_) {
-      case Exchange::all_reduce:
-        return reductions_->start_mean(values);
-      case Exchange::windows:
-        return reductions_->start_sum(values);
-      case Exchange::copies:
-        return reductions_->start_mean_by_copies(values, received(values));
+    if (copies_) {
+      reductions_->start_mean_by_copies(values, received(values));
+    } else {
+      reductions_->start_mean(values);
     }
   }
 
   std::int64_t bucket_bytes_;
   std::string gradients_;
-  Exchange exchange_;
+  bool copies_;
   std::vector<Item> siblings_;
   std::vector<at::Tensor> parameters_;  // the model's
   std::vector<at::Tensor> updated_;     // the same, or the fp32 values that it has copies of
@@ -274,8 +264,7 @@ class Bucketed final : public assay::Communication {
   std::vector<FlatBuffer> low_precision_;
   std::vector<Slice> slices_;
   std::vector<Bucket> buckets_;
-  std::map<std::pair<at::ScalarType, bool>, at::Tensor> received_;
-  bool is_odd_ = false;
+  std::map<at::ScalarType, at::Tensor> received_;
   std::vector<at::Tensor> offered_;  // whose gradients have been offered a place
   bool offers_ = true;
   bool is_outdated_ = false;  // the ranks have agreed on another order

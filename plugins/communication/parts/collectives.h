@@ -36,29 +36,28 @@ class InFlight {
 
   const Group& group() const { return group_; }
 
-  // In place. One rank has the sum already.
-  void start_sum(at::Tensor tensor) { start_reduction(std::move(tensor), c10d::ReduceOp::SUM); }
   // In place. One rank has the mean already.
   void start_mean(at::Tensor tensor) {
     if (group_.size == 1) return;
-    start_reduction(tensor, mean_or_sum());
+    c10d::AllreduceOptions options;
+    options.reduceOp = mean_or_sum();
+    std::vector<at::Tensor> tensors = {tensor};
+    works_.push_back(group_.backend->allreduce(tensors, options));
     to_divide_.push_back(std::move(tensor));
   }
   // In place, without arithmetic of the backend: every rank gets its slice of all the others',
-  // averages it and sends it back, that of a tensor behind the exchange of the next, which so does
-  // not wait for the average. What the backend has allocated travels by GPUs' copy engines.
-  // values: divisible by the ranks. received: as large; another one for the next tensor.
+  // averages it and sends it back. What the backend has allocated travels by GPUs' copy engines.
+  // values: divisible by the ranks. received: as large; later calls may share it.
   void start_mean_by_copies(at::Tensor values, at::Tensor received) {
     if (group_.size == 1) return;
     std::vector<std::int64_t> even;
     const auto exchanged = group_.backend->alltoall_base(received, values, even, even);
     const SideStream beside(side_, values.device());
-    gather_averaged();
     exchanged->wait();
     const std::int64_t length = values.size(0) / group_.size;
     at::Tensor own = values.narrow(0, group_.rank * length, length);
     average(own, received.view({group_.size, length}));
-    averaged_ = std::move(values);
+    start_gather(std::move(values), std::move(own));
   }
   // own: this rank's slice of the mean of `whole`, which must outlive finish(). It may be that
   // slice of `whole`.
@@ -90,10 +89,6 @@ class InFlight {
 
   // On a GPU the current stream waits, not the host.
   void finish() {
-    if (averaged_.defined()) {
-      const SideStream beside(side_, averaged_.device());
-      gather_averaged();
-    }
     for (const auto& work : std::exchange(works_, {})) {
       if (work) work->wait();
     }
@@ -119,13 +114,6 @@ class InFlight {
     c10::OptionalStreamGuard current_;
   };
 
-  void gather_averaged() {
-    if (!averaged_.defined()) return;
-    const at::Tensor whole = std::exchange(averaged_, at::Tensor());
-    const std::int64_t length = whole.size(0) / group_.size;
-    start_gather(whole, whole.narrow(0, group_.rank * length, length));
-  }
-
   // Of rows [ranks, length], each rounded once.
   static void average(at::Tensor& result, const at::Tensor& rows) {
     if (rows.size(0) == 2) {
@@ -133,14 +121,6 @@ class InFlight {
     } else {
       at::mean_out(result, rows, 0);
     }
-  }
-
-  void start_reduction(at::Tensor tensor, c10d::ReduceOp operation) {
-    if (group_.size == 1) return;
-    c10d::AllreduceOptions options;
-    options.reduceOp = std::move(operation);
-    std::vector<at::Tensor> tensors = {std::move(tensor)};
-    works_.push_back(group_.backend->allreduce(tensors, options));
   }
 
   // Gloo only adds.
@@ -153,7 +133,6 @@ class InFlight {
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
   std::vector<at::Tensor> to_divide_;
   std::optional<c10::Stream> side_;  // of start_mean_by_copies
-  at::Tensor averaged_;              // this rank's slice, to be gathered
 };
 
 // Whether the backend has memory that its collectives read and write themselves.

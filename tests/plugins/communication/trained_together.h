@@ -155,10 +155,8 @@ inline std::vector<TrainingSetup> training_setups() {
     plain.push_back(setup_of(variant));
   }
   plain.push_back(setup_of("bucketed", {{"bucket_size", integer(3000)}}));
-  for (const char* exchange : {"windows", "copies"}) {
-    plain.push_back(setup_of(
-        "bucketed", {{"bucket_size", integer(3000)}, {"exchange", std::string(exchange)}}));
-  }
+  plain.push_back(
+      setup_of("bucketed", {{"bucket_size", integer(3000)}, {"exchange", std::string("copies")}}));
   plain.push_back(setup_of("reducer", {{"bucket_size", integer(3000)}}));
   plain.push_back(setup_of("zero1", {{"bucket_size", integer(3000)}}));
   plain.push_back(setup_of("fsdp", {{"reshard_after_forward", false}}));
