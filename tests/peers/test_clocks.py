@@ -110,9 +110,19 @@ class Clocks(unittest.TestCase):
         self.assertEqual([made for made in order[taken:] if made in (10_000, 160_000)],
                          [10_000, 160_000])
 
-    def prepare_where_the_device_outlives_the_stream(self, outlived_s):
-        """Prepares a clock with calls of 10 µs, each of which the device outlives by this long."""
-        readings = iter([at for s in outlived_s for at in (0.0, 10e-6, 20e-6, 20e-6 + s)])
+    def prepare_where_the_device_outlives_the_stream(self, outlived_s, spin_s=10e-6):
+        """Prepares a clock with calls of 10 µs, each of which the device outlives by this long, as
+        it seems to do with a spin."""
+        calls_s, program, spun = iter(outlived_s), Calls(), []
+        readings = 0
+
+        def reading():
+            nonlocal readings
+            readings += 1
+            at = (0.0, 10e-6, 20e-6)
+            if readings % 4:
+                return at[readings % 4 - 1]
+            return at[-1] + (spin_s if spun and spun.pop() else next(calls_s))
 
         class Stream:
             def synchronize(self):
@@ -120,10 +130,10 @@ class Clocks(unittest.TestCase):
 
         for place, name, made in ((torch.cuda, "current_stream", Stream),
                                   (torch.cuda, "synchronize", lambda *device: None),
-                                  (clocks.time, "perf_counter", lambda: next(readings))):
+                                  (torch.cuda, "_sleep", spun.append),
+                                  (clocks.time, "perf_counter", reading)):
             self.addCleanup(setattr, place, name, getattr(place, name))
             setattr(place, name, made)
-        program = Calls()
         clocks.CudaEventClock(torch.device("cuda")).prepare(program, "forward")
         return program.made
 
@@ -134,6 +144,10 @@ class Clocks(unittest.TestCase):
     def test_an_end_noticed_late_is_looked_at_again(self):
         made = self.prepare_where_the_device_outlives_the_stream([100e-6, 100e-6, 1e-6])
         self.assertEqual(made, ["before", "run"] * 3)
+
+    def test_a_host_that_notices_spins_as_late_is_slow(self):
+        made = self.prepare_where_the_device_outlives_the_stream([90e-6], spin_s=60e-6)
+        self.assertEqual(made, ["before", "run"])
 
     def test_a_flush_goes_between_before_and_the_call(self):
         program = Calls()

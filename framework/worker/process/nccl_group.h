@@ -6,9 +6,9 @@
 
 namespace assay::worker {
 
-// Sums, gathers and scatters on tensors that it has allocated read and write the ranks' memory
-// itself, by few multiprocessors, where GPUs reach each other: NCCL's symmetric windows. Other
-// tensors go through NCCL's buffers, as do means, which its kernels for windows do not know.
+// Tensors that it has allocated lie in NCCL's symmetric windows. Where GPUs reach each other,
+// gathers and exchanges of them are work of copy engines, and sums of few multiprocessors that read
+// and write the ranks' memory itself. Other tensors go through NCCL's buffers, as do means.
 class NcclGroup final : public c10d::ProcessGroupNCCL {
  public:
   using ProcessGroupNCCL::ProcessGroupNCCL;
