@@ -28,11 +28,11 @@ struct Bucket {
   std::vector<at::Tensor> parts;  // of `gradients`
 };
 
-// Gradients in buckets, in the order in which they become ready: one all-reduce a bucket, beside
-// the rest of the backward. Each gradient is written once, into its bucket, by the product itself
-// where it takes the place that it is offered. Where the model computes in 16 bit and gradients
-// travel in 32 that is the cast to fp32, which autocast would do: the model's parameters are then
-// 16-bit copies of the fp32 ones that the optimizer updates.
+// Gradients in buckets, in the order in which they become ready: one all-reduce or exchange a
+// bucket, beside the rest of the backward. Each gradient is written once, into its bucket, by the
+// product itself where it takes the place that it is offered. Where the model computes in 16 bit
+// and gradients travel in 32 that is the cast to fp32, which autocast would do: the model's
+// parameters are then 16-bit copies of the fp32 ones that the optimizer updates.
 class Bucketed final : public assay::Communication {
  public:
   static std::vector<assay::ParameterInfo> options() {
@@ -51,6 +51,7 @@ class Bucketed final : public assay::Communication {
   void attach(const assay::TrainedModel& model, const assay::Mesh& mesh,
               assay::TraceHandle) override {
     reductions_.emplace(mesh.world());
+    copies_ = copies_ && reductions_->group().size > 1;
     assay::communication::start_from_rank_zero(model, reductions_->group());
     std::vector<std::size_t> trained;
     for (const auto& parameter : model.parameters) {
@@ -186,13 +187,18 @@ class Bucketed final : public assay::Communication {
   // To what computes gradients in the dtype that they travel in, or could compute them in fp32.
   void offer_places(const at::Tensor& loss) {
     if (!offers_) return;
-    const std::vector<int> uses = assay::communication::leaf_uses(loss, parameters_);
+    std::vector<int> uses;
+    const auto is_used_once = [&](std::size_t parameter) {
+      if (uses.empty()) uses = assay::communication::leaf_uses(loss, parameters_);
+      return uses[parameter] == 1;
+    };
     for (const Bucket& bucket : buckets_) {
       for (std::size_t k = 0; k < bucket.parts.size(); ++k) {
-        const at::ScalarType own = bucket.tensors[k].scalar_type();
+        if (bucket.tensors[k].grad().defined()) continue;
         const at::ScalarType wanted = bucket.parts[k].scalar_type();
-        const bool widens = wanted == at::kFloat && uses[bucket.parameters[k]] == 1;
-        if ((own != wanted && !widens) || bucket.tensors[k].grad().defined()) continue;
+        const bool fits = bucket.tensors[k].scalar_type() == wanted ||
+                          (wanted == at::kFloat && is_used_once(bucket.parameters[k]));
+        if (!fits) continue;
         assay::offer_gradient_place(bucket.tensors[k], bucket.parts[k]);
         offered_.push_back(bucket.tensors[k]);
       }
@@ -213,17 +219,10 @@ class Bucketed final : public assay::Communication {
         dtypes_[bucket.parameters.front()]);
     const auto sizes = assay::communication::sizes_of(bucket.tensors);
     if (!copies_) return FlatBuffer(sizes, 1, options);
-    return FlatBuffer(sizes, reductions_->group().size,
-                      [&](std::int64_t elements) { return exchanged_memory(elements, options); });
-  }
-
-  // A collective.
-  at::Tensor exchanged_memory(std::int64_t elements, const at::TensorOptions& options) const {
     const assay::Group& group = reductions_->group();
-    if (!assay::communication::has_own_memory(group, options.device())) {
-      return at::zeros({elements}, options);
-    }
-    return group.backend->allocateTensor(elements, options);
+    return FlatBuffer(sizes, group.size, [&](std::int64_t elements) {
+      return assay::communication::exchanged_zeros(group, elements, options);
+    });
   }
 
   // One place for what each bucket receives: they are exchanged one after another.
@@ -231,7 +230,8 @@ class Bucketed final : public assay::Communication {
     at::Tensor& place = received_[values.scalar_type()];
     if (!place.defined() || place.size(0) < values.size(0)) {
       place = at::Tensor();
-      place = exchanged_memory(values.size(0), values.options());
+      place = assay::communication::exchanged_zeros(reductions_->group(), values.size(0),
+                                                    values.options());
     }
     return place.narrow(0, 0, values.size(0));
   }

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/mean.h>
+#include <ATen/ops/zeros.h>
 #include <assay/communication.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -52,7 +53,7 @@ class InFlight {
     if (group_.size == 1) return;
     std::vector<std::int64_t> even;
     const auto exchanged = group_.backend->alltoall_base(received, values, even, even);
-    const SideStream beside(side_, values.device());
+    const c10::OptionalStreamGuard beside(side_stream(values.device()));
     exchanged->wait();
     const std::int64_t length = values.size(0) / group_.size;
     at::Tensor own = values.narrow(0, group_.rank * length, length);
@@ -98,21 +99,14 @@ class InFlight {
   }
 
  private:
-  // The current stream of a GPU while it lives: the backward's does not wait for what it waits for.
-  class SideStream {
-   public:
-    SideStream(std::optional<c10::Stream>& stream, at::Device device) {
-      if (!device.is_cuda()) return;
-      if (!stream) {
-        const c10::impl::VirtualGuardImpl streams(device.type());
-        stream = streams.getStreamFromGlobalPool(device, /*isHighPriority=*/true);
-      }
-      current_.reset_stream(*stream);
+  // A GPU's stream for what waits for other ranks, so that the backward's does not.
+  std::optional<c10::Stream> side_stream(at::Device device) {
+    if (device.is_cuda() && !side_) {
+      const c10::impl::VirtualGuardImpl streams(device.type());
+      side_ = streams.getStreamFromGlobalPool(device, /*isHighPriority=*/true);
     }
-
-   private:
-    c10::OptionalStreamGuard current_;
-  };
+    return side_;
+  }
 
   // Of rows [ranks, length], each rounded once.
   static void average(at::Tensor& result, const at::Tensor& rows) {
@@ -132,12 +126,18 @@ class InFlight {
   Group group_;
   std::vector<c10::intrusive_ptr<c10d::Work>> works_;
   std::vector<at::Tensor> to_divide_;
-  std::optional<c10::Stream> side_;  // of start_mean_by_copies
+  std::optional<c10::Stream> side_;
 };
 
-// Whether the backend has memory that its collectives read and write themselves.
-inline bool has_own_memory(const Group& group, at::Device device) {
-  return group.size > 1 && device.is_cuda() && group.backend->supportsTensorAlloc(device.index());
+// [elements] of zeros, in memory that the backend's collectives read and write themselves if it has
+// such. A collective.
+inline at::Tensor exchanged_zeros(const Group& group, std::int64_t elements,
+                                  const at::TensorOptions& options) {
+  const at::Device device = options.device();
+  const bool has_own_memory =
+      device.is_cuda() && group.backend->supportsTensorAlloc(device.index());
+  return has_own_memory ? group.backend->allocateTensor(elements, options)
+                        : at::zeros({elements}, options);
 }
 
 // Gives every rank rank 0's parameters.
