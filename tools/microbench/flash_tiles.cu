@@ -99,7 +99,7 @@ class Inputs {
             .k = operand(k_.get()),
             .v = operand(v_.get()),
             .out = operand(out_.get()),
-            .bf16 = true,
+            .format = Format::bf16,
             .lse = lse_.get(),
             .workspace = workspace};
   }

@@ -3,6 +3,7 @@
 #include "instructions.cuh"
 #include "mask.cuh"
 #include "parts.cuh"
+#include "planes/pairs.cuh"
 #include "problem.h"
 #include "score_products.cuh"
 #include "softmax.cuh"
@@ -58,11 +59,17 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::
                                              std::uint32_t keys) {
   begin_products();
 #pragma unroll
-  for (int step = 0; step < T::head / 16; ++step) {
-    const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
-    add_scores<typename T::Element>(
-        scores, advance(by_rows(queries), block * T::rows * block_row_bytes + bytes),
-        advance(by_rows(keys), block * T::keys * block_row_bytes + bytes), step > 0);
+  for (int pair = 0; pair < Pairs<T::planes>::count; ++pair) {
+    const int left = Pairs<T::planes>::left(pair), right = Pairs<T::planes>::right(pair);
+#pragma unroll
+    for (int step = 0; step < T::head / 16; ++step) {
+      const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
+      add_scores<typename T::Element>(
+          scores,
+          advance(by_rows(queries), (left * T::blocks + block) * T::rows * block_row_bytes + bytes),
+          advance(by_rows(keys), (right * T::blocks + block) * T::keys * block_row_bytes + bytes),
+          pair > 0 || step > 0);
+    }
   }
   end_products();
 }
@@ -97,25 +104,53 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
 
 // output [64, head] += weights [64, keys] · values [keys, head], in steps of 16 keys.
 template <class T>
-__device__ __forceinline__ void start_values(float (&output)[T::head / 2],
-                                             const std::uint32_t (&weights)[T::keys / 16][4],
-                                             std::uint32_t values) {
+__device__ __forceinline__ void start_values(
+    float (&output)[T::head / 2], const std::uint32_t (&weights)[T::planes][T::keys / 16][4],
+    std::uint32_t values) {
   using Element = typename T::Element;
   begin_products();
 #pragma unroll
-  for (int step = 0; step < T::keys / 16; ++step) {
-    const auto operand = advance(by_columns(values, T::keys), step * 16 * block_row_bytes);
-    if constexpr (T::flow.split_values && T::head > block_columns) {
-      constexpr int first = block_columns / 2, rest = T::head / 2 - first;
-      add_values<Element>(reinterpret_cast<float(&)[first]>(output[0]), weights[step], operand,
-                          true);
-      add_values<Element>(reinterpret_cast<float(&)[rest]>(output[first]), weights[step],
-                          advance(operand, T::keys * block_row_bytes), true);
-    } else {
-      add_values<Element>(output, weights[step], operand, true);
+  for (int pair = 0; pair < Pairs<T::planes>::count; ++pair) {
+    const int left = Pairs<T::planes>::left(pair), right = Pairs<T::planes>::right(pair);
+#pragma unroll
+    for (int step = 0; step < T::keys / 16; ++step) {
+      const auto operand =
+          advance(by_columns(values, T::keys),
+                  right * T::blocks * T::keys * block_row_bytes + step * 16 * block_row_bytes);
+      const auto& weight = weights[left][step];
+      if constexpr (T::flow.split_values && T::head > block_columns) {
+        constexpr int first = block_columns / 2, rest = T::head / 2 - first;
+        add_values<Element>(reinterpret_cast<float(&)[first]>(output[0]), weight, operand, true);
+        add_values<Element>(reinterpret_cast<float(&)[rest]>(output[first]), weight,
+                            advance(operand, T::keys * block_row_bytes), true);
+      } else {
+        add_values<Element>(output, weight, operand, true);
+      }
     }
   }
   end_products();
+}
+
+// A warp's 16 rows: registers → the tensor of fp32, two elements at a time.
+template <class T>
+__device__ __forceinline__ void write_floats(const float (&output)[T::head / 2],
+                                             const Arguments& arguments, int4 work,
+                                             const Consumer& me) {
+  const Operand& to = arguments.floats;
+  float* const head = static_cast<float*>(const_cast<void*>(to.data)) + work.z * to.batch_stride +
+                      work.y * to.head_stride;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = work.x * T::rows + me.row + 8 * half;
+    if (row >= arguments.shape.queries) continue;
+#pragma unroll
+    for (int i = 0; i < T::head / 8; ++i) {
+      const int column = 8 * i + me.column;
+      if (column >= arguments.shape.head) continue;
+      *reinterpret_cast<float2*>(head + row * to.row_stride + column) = {
+          output[4 * i + 2 * half], output[4 * i + 2 * half + 1]};
+    }
+  }
 }
 
 // Writes a warp's 16 rows: registers → their place in `tile` [rows, head] → the tensor, without
@@ -191,9 +226,13 @@ __device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softma
     float* const lse =
         arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
     finish_rows<T>(output, softmax, lse, first_row, shape, me);
-    write_output<T>(output, arguments,
-                    T::output_over_queries ? shared.queries[query_stage] : shared.output,
-                    {0, first_row + me.warp * 16, work.y, work.z}, me);
+    if constexpr (T::writes_floats) {
+      write_floats<T>(output, arguments, work, me);
+    } else {
+      write_output<T>(output, arguments,
+                      T::output_over_queries ? shared.queries[query_stage] : shared.output,
+                      {0, first_row + me.warp * 16, work.y, work.z}, me);
+    }
   }
   if constexpr (T::output_over_queries) {
     if (me.lane == 0) wait_for_reads();
@@ -210,7 +249,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
   unsigned blocks = 0;  // and blocks of keys
   float output[T::head / 2];
   float scores[T::keys / 2];
-  std::uint32_t weights[T::keys / 16][4];
+  std::uint32_t weights[T::planes][T::keys / 16][4];
   std::uint32_t my_queries[T::flow.queries_in_registers ? T::head / 16 : 1][4];
 
   Turns<T>::begin(me.group);
@@ -286,7 +325,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         wait_for_products<0>();
         end_scores(range.end - 1);
         weigh(range.end - 1);
-        as_operand<Element>(weights, scores);
+        as_operands<Element>(weights, scores);
         for (int block = range.end - 2; block >= range.first; --block) {
           Turns<T>::take(me.group);
           begin_scores(block);
@@ -300,7 +339,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
           pin(scores);
           end_values(block + 1);
           shrink(factors);
-          as_operand<Element>(weights, scores);
+          as_operands<Element>(weights, scores);
         }
         if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
         begin_values(range.first);
@@ -317,7 +356,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         wait_for_products<0>();
         end_scores(block);
         shrink(weigh(block));
-        as_operand<Element>(weights, scores);
+        as_operands<Element>(weights, scores);
         begin_values(block);
         wait_for_products<0>();
         end_values(block);

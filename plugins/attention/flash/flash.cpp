@@ -11,8 +11,8 @@
 #include "attention/parts/kernel_tensors.h"
 
 // The project's FlashAttention for Hopper: Dao 2023, "FlashAttention-2"; Shah et al. 2024,
-// "FlashAttention-3". The kernels are in forward.cuh and backward.cuh; those of fp32, and the
-// backward of heads above 128, are flash_portable's.
+// "FlashAttention-3". The kernels are in forward.cuh, backward.cuh and, of fp32, planes/; the
+// backward of heads above 128, and fp32's forward of such, are flash_portable's.
 namespace {
 
 using assay::AttentionGradients;
@@ -37,14 +37,24 @@ assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
   return assay::attention::shape_of<assay::flash::Shape>(in, scale * std::log2(std::exp(1.0)));
 }
 
-// Whether the kernels of wgmma are made for them: products of fp32 are not wgmma's, which cuts
-// operands to TF32, and dK and dV of wider heads do not fit the registers beside the scores.
+// Whether the kernels of wgmma are made for them. dK and dV of wider heads do not fit the registers
+// beside the scores.
 bool has_own_kernels(const AttentionInputs& in, std::int64_t largest_head) {
   const auto dtype = in.q.scalar_type();
-  return (dtype == at::kHalf || dtype == at::kBFloat16) && in.q.size(3) <= largest_head;
+  return (dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat) &&
+         in.q.size(3) <= largest_head;
 }
-bool has_own_forward(const AttentionInputs& in) { return has_own_kernels(in, 256); }
+bool has_own_forward(const AttentionInputs& in) {
+  return has_own_kernels(in, in.q.scalar_type() == at::kFloat ? 128 : 256);
+}
 bool has_own_backward(const AttentionInputs& in) { return has_own_kernels(in, 128); }
+
+assay::flash::Format format_of(const at::Tensor& tensor) {
+  using assay::flash::Format;
+  return tensor.scalar_type() == at::kFloat      ? Format::fp32
+         : tensor.scalar_type() == at::kBFloat16 ? Format::bf16
+                                                 : Format::fp16;
+}
 
 class Flash final : public assay::Attention {
  public:
@@ -83,14 +93,15 @@ class Flash final : public assay::Attention {
     if (!result.has_work) return result.made;
     const KernelInputs kernel(in, strides);
     const auto shape = shape_of(in, kernel.scale);
+    const auto format = format_of(in.q);
     auto workspace =
-        at::empty({assay::flash::workspace_bytes(shape)}, in.q.options().dtype(at::kByte));
+        at::empty({assay::flash::workspace_bytes(shape, format)}, in.q.options().dtype(at::kByte));
     assay::flash::forward({.shape = shape,
                            .q = input(kernel.q),
                            .k = input(kernel.k),
                            .v = input(kernel.v),
                            .out = output(result.made.out),
-                           .bf16 = in.q.scalar_type() == at::kBFloat16,
+                           .format = format,
                            .lse = result.made.lse.mutable_data_ptr<float>(),
                            .workspace = workspace.mutable_data_ptr()},
                           at::cuda::getCurrentCUDAStream());
@@ -108,8 +119,10 @@ class Flash final : public assay::Attention {
     const auto read_dout = assay::attention::readable(dout, strides);
     const auto read_lse = lse.contiguous();
     const auto shape = shape_of(in, kernel.scale);
-    auto workspace = at::empty({assay::flash::backward_workspace_bytes(shape, deterministic_)},
-                               in.q.options().dtype(at::kByte));
+    const auto format = format_of(in.q);
+    auto workspace =
+        at::empty({assay::flash::backward_workspace_bytes(shape, format, deterministic_)},
+                  in.q.options().dtype(at::kByte));
     assay::flash::backward({.shape = shape,
                             .natural_scale = static_cast<float>(kernel.scale),
                             .q = input(kernel.q),
@@ -120,7 +133,7 @@ class Flash final : public assay::Attention {
                             .dq = output(result.made.dq),
                             .dk = output(result.made.dk),
                             .dv = output(result.made.dv),
-                            .bf16 = in.q.scalar_type() == at::kBFloat16,
+                            .format = format,
                             .lse = read_lse.const_data_ptr<float>(),
                             .in_turns = deterministic_,
                             .workspace = workspace.mutable_data_ptr()},
@@ -129,12 +142,16 @@ class Flash final : public assay::Attention {
     return result.made;
   }
 
-  // The log-sum-exp of each query, kept by every block of a model, and, in a backward, D and, of 2
-  // bytes and heads up to 128, the log-sum-exp once more and the sums of dQ in fp32.
+  // The log-sum-exp of each query, kept by every block of a model, and, in a backward, D and, of
+  // heads up to 128, the log-sum-exp once more and the sums of dQ in fp32. Of fp32 q, k and v in
+  // planes, and in a backward dO.
   static std::string memory_estimate() {
+    const std::string columns =
+        "if(workload == attention, if(d_head <= 64, 64, if(d_head <= 128, 128, 0)), 128)";
+    const std::string planes = "if(element_size < 4, 0, 6 * " + columns + ")";
     return "batch * heads * seq_len * (4 * if(workload == model_step && runs_backward > 0, layers, "
-           "1) + if(runs_backward > 0, if(element_size < 4, 8 + 4 * if(workload == attention, "
-           "if(d_head <= 64, 64, if(d_head <= 128, 128, 0)), 128), 4), 0))";
+           "1) + if(runs_backward > 0, 8 + 4 * " +
+           columns + " + 4 * " + planes + ", 3 * " + planes + "))";
   }
 
  private:

@@ -27,6 +27,11 @@ using Long = Tile<Element, head, /*groups=*/3, /*keys=*/96, /*stages=*/(head <= 
 template <class Element>
 using Widest = Tile<Element, 256, /*groups=*/2, /*keys=*/80, /*stages=*/2, /*query_stages=*/1>;
 
+// fp32 in three planes: six products of bf16 for each, so that exponentials count little.
+template <int head>
+using Split = Tile<__nv_bfloat16, head, /*groups=*/2, /*keys=*/(head <= 64 ? 96 : 64),
+                   /*stages=*/(head <= 64 ? 2 : 1), /*query_stages=*/1, Flow{}, /*planes=*/3>;
+
 inline bool is_few(const Shape& shape, int processors) {
   const auto rows = (shape.queries + group_rows - 1) / group_rows;
   return std::int64_t{rows} * shape.heads * shape.batch <= processors;
@@ -53,6 +58,10 @@ auto with_tile(const Shape& shape, const auto& use) {
   return shape.head <= 80 ? use(Short<Element, 80>()) : use(Short<Element, 96>());
 }
 
+auto with_split_tile(const Shape& shape, const auto& use) {
+  return shape.head <= 64 ? use(Split<64>()) : use(Split<128>());
+}
+
 template <class T>
 int part_of(const Shape& shape) {
   return balanced_part<T>(shape, processors_of_device());
@@ -65,8 +74,15 @@ void forward_of(const Problem& problem, cudaStream_t stream) {
   });
 }
 
-// One file a type: forward_bf16.cu and forward_fp16.cu.
+template <class T>
+std::int64_t workspace_of(const Shape& shape) {
+  return Workspace<T>(shape, parts_of<T>(shape, part_of<T>(shape))).bytes;
+}
+
+// One file a format.
 void forward_bf16(const Problem& problem, cudaStream_t stream);
 void forward_fp16(const Problem& problem, cudaStream_t stream);
+void forward_fp32(const Problem& problem, cudaStream_t stream);
+std::int64_t workspace_of_fp32(const Shape& shape);
 
 }  // namespace assay::flash

@@ -141,13 +141,20 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
                     int blocks_of_part = 0) {
   const Shape& shape = problem.shape;
   const auto map = [&](const Operand& operand, int heads, int rows, int box_rows) {
-    return tensor_map(operand, problem.bf16, shape.batch, heads, rows, shape.head, box_rows);
+    return tensor_map(operand, problem.format != Format::fp16, shape.batch, heads, rows,
+                      T::planes == 1 ? shape.head : T::loaded_head, box_rows);
   };
   Arguments arguments;
   arguments.q = map(problem.q, shape.heads, shape.queries, T::rows);
   arguments.k = map(problem.k, shape.kv_heads, shape.keys, T::keys);
   arguments.v = map(problem.v, shape.kv_heads, shape.keys, T::keys);
-  arguments.out = map(problem.out, shape.heads, shape.queries, 16);
+  if constexpr (T::writes_floats) {
+    arguments.out = {};
+    arguments.floats = problem.out;
+  } else {
+    arguments.out = map(problem.out, shape.heads, shape.queries, 16);
+    arguments.floats = {};
+  }
   arguments.lse = problem.lse;
   arguments.shape = shape;
   arguments.row_tiles = row_tiles<T>(shape);

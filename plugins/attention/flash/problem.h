@@ -6,6 +6,8 @@
 
 namespace assay::flash {
 
+enum class Format { bf16, fp16, fp32 };
+
 // q [batch, heads, queries, head], k and v [batch, kv_heads, keys, head].
 struct Shape {
   int batch, heads, kv_heads, queries, keys, head;
@@ -42,6 +44,7 @@ struct Arguments {
   // Items taken beyond the first of each block of threads, 0 at the start. Null: a block takes
   // every gridDim.x-th.
   unsigned* taken;
+  Operand floats;  // fp32's, in place of `out`
 };
 
 }  // namespace assay::flash

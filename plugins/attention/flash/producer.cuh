@@ -64,20 +64,20 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
     Place place = {0, first_row, work.head, work.batch};
 
     announce(shared, tiles, {work.row_tile, work.head, work.batch, work.part});
-    refill<T::rows, T::head>(shared.queries, shared.queries_full, shared.queries_empty, tiles,
-                             arguments.q, place, Keep::first_out);
+    refill<T::rows, T::loaded_head>(shared.queries, shared.queries_full, shared.queries_empty,
+                                    tiles, arguments.q, place, Keep::first_out);
     place.head /= shape.heads / shape.kv_heads;
     // K runs a block ahead of V, as the consumers' products do.
     for (int block = range.end - 1; block >= range.first - 1; --block) {
       if (block >= range.first) {
         place.row = block * T::keys;
-        refill<T::keys, T::head>(shared.keys, shared.keys_full, shared.keys_empty, keys++,
-                                 arguments.k, place, Keep::last_out);
+        refill<T::keys, T::loaded_head>(shared.keys, shared.keys_full, shared.keys_empty, keys++,
+                                        arguments.k, place, Keep::last_out);
       }
       if (block < range.end - 1) {
         place.row = (block + 1) * T::keys;
-        refill<T::keys, T::head>(shared.values, shared.values_full, shared.values_empty, values++,
-                                 arguments.v, place, Keep::last_out);
+        refill<T::keys, T::loaded_head>(shared.values, shared.values_full, shared.values_empty,
+                                        values++, arguments.v, place, Keep::last_out);
       }
     }
     ++tiles;

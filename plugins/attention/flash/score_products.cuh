@@ -10,6 +10,19 @@ namespace assay::flash {
 
 // d [64, n] (+)= a [64, 16] · bᵀ, b [n, 16]: both lie in shared memory with the 16 contiguous.
 template <class Element>
+__device__ inline void add_scores(float (&d)[16], std::uint64_t a, std::uint64_t b, bool add) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %18, 0;"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.%19.%19 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+      "}, %16, %17, p, 1, 1, 0, 0;}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+        "+f"(d[14]), "+f"(d[15])
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+}
+
+template <class Element>
 __device__ inline void add_scores(float (&d)[32], std::uint64_t a, std::uint64_t b, bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %34, 0;"

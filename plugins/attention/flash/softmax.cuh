@@ -146,6 +146,23 @@ __device__ __forceinline__ void as_operand(std::uint32_t (&weights)[steps][4],
   }
 }
 
+// Planes of weights: each is what the ones before have left, rounded. Of scores the rest stays.
+template <class Element, int planes, int steps>
+__device__ __forceinline__ void as_operands(std::uint32_t (&weights)[planes][steps][4],
+                                            float (&scores)[8 * steps]) {
+#pragma unroll
+  for (int plane = 0; plane < planes; ++plane) {
+    as_operand<Element>(weights[plane], scores);
+    if (plane == planes - 1) break;
+#pragma unroll
+    for (int i = 0; i < 4 * steps; ++i) {
+      const float2 rounded = unpack<Element>(weights[plane][i / 4][i % 4]);
+      scores[2 * i] -= rounded.x;
+      scores[2 * i + 1] -= rounded.y;
+    }
+  }
+}
+
 // Output rows of a thread times a factor each.
 template <int count>
 __device__ __forceinline__ void scale_rows(float (&output)[count], float2 factors) {

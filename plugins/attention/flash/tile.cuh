@@ -28,8 +28,9 @@ struct Flow {
   bool queries_in_registers = false;
 };
 
+// Elements as the tensor cores take them: of 2 bytes, or fp32 in three planes of bf16.
 template <class Element_, int head_, int groups_, int keys_, int stages_, int query_stages_,
-          Flow flow_ = Flow{}>
+          Flow flow_ = Flow{}, int planes_ = 1>
 struct Tile {
   using Element = Element_;
   static constexpr int head = head_;                  // columns that are computed
@@ -39,13 +40,17 @@ struct Tile {
   static constexpr int stages = stages_;              // blocks of K and of V in flight
   static constexpr int query_stages = query_stages_;  // the next tile's queries come early
   static constexpr Flow flow = flow_;
+  static constexpr int planes = planes_;  // of which an element is the sum
 
   static constexpr int blocks = blocks_of_head(head);
-  static constexpr int query_bytes = tile_bytes(rows, head);
-  static constexpr int key_bytes = tile_bytes(keys, head);
+  // Planes lie behind each other in a row, each in whole blocks of columns.
+  static constexpr int loaded_head = planes == 1 ? head : planes * blocks * block_columns;
+  static constexpr int query_bytes = tile_bytes(rows, loaded_head);
+  static constexpr int key_bytes = tile_bytes(keys, loaded_head);
   // Where shared memory has no room for it, output leaves through the buffer of its queries.
+  static constexpr bool writes_floats = planes > 1;  // from registers
   static constexpr bool output_over_queries =
-      (query_stages + 1) * query_bytes + 2 * stages * key_bytes > 230'000;
+      !writes_floats && (query_stages + 1) * query_bytes + 2 * stages * key_bytes > 230'000;
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int threads = (groups + 1) * warpgroup;
 
@@ -60,6 +65,7 @@ struct Tile {
   static_assert(keys % 16 == 0 && keys <= 256, "a step of a product has 16 keys");
   static_assert(groups >= 1 && groups <= 3);
   static_assert(!output_over_queries || query_stages == 1);
+  static_assert(planes == 1 || !(flow.queries_in_registers || flow.split_values));
 };
 
 template <class T>
@@ -68,7 +74,8 @@ struct Shared {
   alignas(swizzle_bytes) std::byte keys[T::stages][T::key_bytes];
   alignas(swizzle_bytes) std::byte values[T::stages][T::key_bytes];
   // [rows, head] on their way out.
-  alignas(swizzle_bytes) std::byte output[T::output_over_queries ? 1 : T::query_bytes];
+  alignas(swizzle_bytes)
+      std::byte output[T::output_over_queries || T::writes_floats ? 1 : T::query_bytes];
   // A pair for each buffer: filled by the producer, emptied by every consumer warp.
   std::uint64_t queries_full[T::query_stages], queries_empty[T::query_stages];
   std::uint64_t keys_full[T::stages], keys_empty[T::stages];

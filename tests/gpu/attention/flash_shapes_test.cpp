@@ -36,7 +36,7 @@ constexpr Kind kinds[] = {{"causal"},
                           {"windowed", true, 0, 301},
                           {"full_windowed", false, 0, 2077},
                           {"contiguous", true, 0, 0, test::Layout::contiguous}};
-constexpr Dtype dtypes[] = {{"bf16", at::kBFloat16}, {"fp16", at::kHalf}};
+constexpr Dtype dtypes[] = {{"bf16", at::kBFloat16}, {"fp16", at::kHalf}, {"fp32", at::kFloat}};
 constexpr std::int64_t tuned_heads[] = {64, 80, 96, 128};
 
 KernelCase case_of(const Sizes& size, const Kind& kind, const Dtype& dtype, std::int64_t head) {
@@ -49,8 +49,8 @@ KernelCase case_of(const Sizes& size, const Kind& kind, const Dtype& dtype, std:
           kind.layout};
 }
 
-// Each tuned head size × dtype × mask, grouping, strides and lengths; heads of 256 and fp32, whose
-// tiles do not depend on the length, at one.
+// Each tuned head size × dtype × mask, grouping, strides and lengths; heads of 256, whose
+// tile does not depend on the length, at one.
 std::vector<KernelCase> all_cases() {
   std::vector<KernelCase> all;
   for (const Dtype& dtype : dtypes) {
@@ -60,11 +60,6 @@ std::vector<KernelCase> all_cases() {
       }
     }
     for (const Kind& kind : kinds) all.push_back(case_of(sizes[0], kind, dtype, 256));
-  }
-  for (const std::int64_t head : tuned_heads) {
-    for (const Kind& kind : kinds) {
-      all.push_back(case_of(sizes[1], kind, {"fp32", at::kFloat}, head));
-    }
   }
   return all;
 }

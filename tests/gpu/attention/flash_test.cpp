@@ -100,6 +100,10 @@ INSTANTIATE_TEST_SUITE_P(
         KernelCase{"widest", {1, 4, 515, 515, 256}, at::kBFloat16, true, 2},
         KernelCase{"fp32", {2, 4, 1030, 1030, 64}, at::kFloat},
         KernelCase{"fp32_wide", {1, 4, 777, 333, 128}, at::kFloat, false, 2},
+        KernelCase{"fp32_narrow", {2, 3, 333, 777, 24}, at::kFloat},
+        KernelCase{"fp32_shared_tiles", {1, 1, 4099, 4099, 128}, at::kFloat},
+        KernelCase{"fp32_windowed", {1, 8, 1111, 1111, 64}, at::kFloat, true, 2, 200},
+        KernelCase{"fp32_widest", {1, 4, 300, 300, 256}, at::kFloat, true, 2},
         KernelCase{"fp16", {2, 4, 1030, 1030, 64}, at::kHalf},
         KernelCase{"fp16_wide", {2, 4, 1030, 1030, 120}, at::kHalf, false, 1}),
     [](const auto& tested) { return tested.param.name; });

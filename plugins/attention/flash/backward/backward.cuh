@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(T::threads, 1)
   __syncthreads();
   if (threadIdx.x < warpgroup) {
     give_registers_back<T::producer_registers>();
-    if (threadIdx.x == 0) produce_backward(arguments, shared, work, blocks);
+    if (threadIdx.x == 0) produce_backward<T>(arguments, shared, work, blocks);
   } else {
     take_registers<T::consumer_registers>();
     const Consumer me = consumer_of(static_cast<int>(threadIdx.x) - warpgroup);

@@ -11,14 +11,14 @@ struct BackwardProblem {
   float natural_scale;  // of the scores: shape.scale is log2(e) times it
   Operand q, k, v, out, dout;
   Operand dq, dk, dv;  // written
-  bool bf16;           // else fp16
-  const float* lse;    // [batch, heads, queries], of the forward
-  bool in_turns;       // the sums of dQ are added in a fixed order: equal to the bit in every run
-  void* workspace;     // backward_workspace_bytes() on the device, of any content
+  Format format;
+  const float* lse;  // [batch, heads, queries], of the forward
+  bool in_turns;     // the sums of dQ are added in a fixed order: equal to the bit in every run
+  void* workspace;   // backward_workspace_bytes() on the device, of any content
 };
 
-// What a launch needs of the device's memory beside its tensors.
-std::int64_t backward_workspace_bytes(const Shape& shape, bool in_turns);
+// What a launch needs of the device's memory beside its tensors: of fp32, these in planes.
+std::int64_t backward_workspace_bytes(const Shape& shape, Format format, bool in_turns);
 
 // Computes dq, dk and dv on `stream`, on a device of compute capability 9.0. The head is a multiple
 // of 8 up to 128; addresses and strides are multiples of 16 bytes. Throws what the driver refuses.

@@ -67,17 +67,22 @@ struct BackwardWorkspace {
 };
 
 // Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together.
-inline int key_heads_in_cache(const Shape& shape) {
+inline int key_heads_in_cache(const Shape& shape, int planes) {
   constexpr std::int64_t budget = 32 << 20;
   const std::int64_t bytes =
-      std::int64_t{8} * shape.queries * shape.head * (shape.heads / shape.kv_heads);
+      std::int64_t{4 * planes + 4} * shape.queries * shape.head * (shape.heads / shape.kv_heads);
   const std::int64_t heads = std::max<std::int64_t>(1, budget / bytes);
   return static_cast<int>(
       std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.kv_heads));
 }
 
-template <class T>
-void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
+// The tensors as the copy engine loads them.
+struct Loaded {
+  Operand q, k, v, dout;
+};
+
+template <class T, auto* kernel, int shared_bytes>
+void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaStream_t stream) {
   const Shape& shape = problem.shape;
   const BackwardWorkspace<T> workspace(shape, problem.in_turns);
   auto* const lse = static_cast<float*>(problem.workspace);
@@ -98,18 +103,24 @@ void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
   rows.rows = workspace.query_blocks * T::rows;
   rows.summed_head = T::head;
   rows.natural_scale = problem.natural_scale;
-  prepare_rows(rows, problem.bf16, stream);
+  prepare_rows(rows, problem.format, stream);
 
   const auto map = [&](const Operand& operand, int heads, int length, int box_rows) {
-    return tensor_map(operand, problem.bf16, shape.batch, heads, length, shape.head, box_rows);
+    return tensor_map(operand, problem.format != Format::fp16, shape.batch, heads, length,
+                      T::planes == 1 ? shape.head : T::loaded_head, box_rows);
   };
-  BackwardArguments arguments;
-  arguments.q = map(problem.q, shape.heads, shape.queries, T::rows);
-  arguments.dout = map(problem.dout, shape.heads, shape.queries, T::rows);
-  arguments.k = map(problem.k, shape.kv_heads, shape.keys, T::keys);
-  arguments.v = map(problem.v, shape.kv_heads, shape.keys, T::keys);
-  arguments.dk = map(problem.dk, shape.kv_heads, shape.keys, 16);
-  arguments.dv = map(problem.dv, shape.kv_heads, shape.keys, 16);
+  BackwardArguments arguments = {};
+  arguments.q = map(loaded.q, shape.heads, shape.queries, T::rows);
+  arguments.dout = map(loaded.dout, shape.heads, shape.queries, T::rows);
+  arguments.k = map(loaded.k, shape.kv_heads, shape.keys, T::keys);
+  arguments.v = map(loaded.v, shape.kv_heads, shape.keys, T::keys);
+  if constexpr (T::planes == 1) {
+    arguments.dk = map(problem.dk, shape.kv_heads, shape.keys, 16);
+    arguments.dv = map(problem.dv, shape.kv_heads, shape.keys, 16);
+  } else {
+    arguments.dk_floats = problem.dk;
+    arguments.dv_floats = problem.dv;
+  }
   arguments.lse = lse;
   arguments.dot = dot;
   arguments.query_sums = sums;
@@ -120,21 +131,26 @@ void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
   // In turns a tile waits for that with the keys after its own: the more heads are mixed, the fewer
   // tiles of a head are in a chain.
   arguments.heads_at_once =
-      problem.in_turns ? shape.batch * shape.kv_heads : key_heads_in_cache(shape);
+      problem.in_turns ? shape.batch * shape.kv_heads : key_heads_in_cache(shape, T::planes);
   arguments.natural_scale = problem.natural_scale;
   arguments.parts = workspace.parts;
   arguments.parts.partial = partial;
   arguments.parts.finished = turns + workspace.turns;
   const std::int64_t counters = workspace.turns + workspace.finished;
   if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
-  static_assert(backward_shared_bytes<T> <= 232448, "a block has 227 KB of shared memory");
-  require(cudaFuncSetAttribute(backward<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               backward_shared_bytes<T>),
+  static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
+  require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "the device refuses the kernel's shared memory");
   const int blocks = workspace.items(shape);
-  backward<T><<<blocks, T::threads, backward_shared_bytes<T>, stream>>>(arguments);
+  kernel<<<blocks, T::threads, shared_bytes, stream>>>(arguments);
   require(cudaGetLastError(), "the kernel did not start");
-  finish_queries(rows, problem.bf16, stream);
+  finish_queries(rows, problem.format, stream);
+}
+
+template <class T>
+void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
+  launch_kernels<T, backward<T>, backward_shared_bytes<T>>(
+      problem, {problem.q, problem.k, problem.v, problem.dout}, stream);
 }
 
 }  // namespace assay::flash

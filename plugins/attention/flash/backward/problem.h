@@ -23,6 +23,7 @@ struct KeyParts {
 // before and after it share with it.
 struct BackwardArguments {
   CUtensorMap q, k, v, dout, dk, dv;
+  Operand dk_floats, dv_floats;  // fp32's, in place of `dk` and `dv`
   // [batch, heads, rows]: log-sum-exp in units of log2 and D = rowsum(dO ∘ O), with as many rows as
   // whole blocks of queries have. A row without keys or beyond the last has +∞: its weights are 0.
   const float* lse;

@@ -16,19 +16,20 @@ __device__ inline void refill_rows(std::byte* tile, float* numbers, std::uint64_
   wait_for_consumers(empty, parity ^ 1);
   arrive_and_expect(full, T::query_bytes + T::row_bytes);
 #pragma unroll
-  for (int block = 0; block < T::blocks; ++block) {
+  for (int block = 0; block < blocks_of_head(T::loaded_head); ++block) {
     place.column = block * block_columns;
     load_box(tile + block * T::rows * block_row_bytes, map, place, full, Keep::last_out);
   }
   load_bytes(numbers, from, T::row_bytes, full);
 }
 
-template <class T>
-__device__ void produce_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
+template <class T, class Shared>
+__device__ void produce_backward(const BackwardArguments& arguments, Shared& shared,
                                  const KeyWork& work, const QueryBlocks& blocks) {
   const Shape& shape = arguments.shape;
   const Place keys = {0, work.tile * T::keys, work.head, work.batch};
-  load_tile<T::keys, T::head>(shared.keys, arguments.k, keys, shared.keys_full, Keep::first_out);
+  load_tile<T::keys, T::loaded_head>(shared.keys, arguments.k, keys, shared.keys_full,
+                                     Keep::first_out);
   unsigned count = 0;
   blocks.for_each([&](int head_of_group, int block) {
     const int head =
@@ -43,8 +44,8 @@ __device__ void produce_backward(const BackwardArguments& arguments, BackwardSha
                    arguments.q, place, arguments.lse + row);
     // The first scores need no values.
     if (count == 0) {
-      load_tile<T::keys, T::head>(shared.values, arguments.v, keys, shared.values_full,
-                                  Keep::first_out);
+      load_tile<T::keys, T::loaded_head>(shared.values, arguments.v, keys, shared.values_full,
+                                         Keep::first_out);
     }
     refill_rows<T>(shared.douts[turn.stage], shared.dot[turn.stage], shared.douts_full[turn.stage],
                    shared.douts_empty[turn.stage], turn.parity, arguments.dout, place,

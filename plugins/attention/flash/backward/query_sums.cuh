@@ -36,7 +36,7 @@ __device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock 
   const std::int64_t row_block = T::sums_by_rows
                                      ? number_of<T>(arguments, at) * T::groups + me.group
                                      : number_of<T>(arguments, at);
-  const int first_columns = T::sums_by_rows ? 0 : me.group * block_columns;
+  const int first_columns = T::sums_by_rows ? 0 : me.group * T::first_columns;
   return arguments.query_sums + row_block * floats_of_sums(T::head) + me.warp % 4 * warp_floats +
          first_columns * 16 + me.lane * 4;
 }

@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "attention/flash/launch.cuh"
 #include "attention/flash/softmax.cuh"
@@ -12,12 +13,14 @@ namespace assay::flash {
 namespace {
 
 constexpr int threads = 256;
-constexpr int piece = 8;  // elements of 2 bytes in 16 bytes
+template <class Element>
+constexpr int piece = 16 / sizeof(Element);  // elements in 16 bytes
 
 __device__ std::int64_t offset(const Operand& operand, int batch, int head, int row) {
   return batch * operand.batch_stride + head * operand.head_stride + row * operand.row_stride;
 }
 
+// Of a piece of each.
 template <class Element>
 __device__ float dot_of(uint4 left, uint4 right) {
   const std::uint32_t a[] = {left.x, left.y, left.z, left.w};
@@ -25,9 +28,13 @@ __device__ float dot_of(uint4 left, uint4 right) {
   float sum = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float2 x = unpack<Element>(a[i]), y = unpack<Element>(b[i]);
-    sum = __fmaf_rn(x.x, y.x, sum);
-    sum = __fmaf_rn(x.y, y.y, sum);
+    if constexpr (std::is_same_v<Element, float>) {
+      sum = __fmaf_rn(__uint_as_float(a[i]), __uint_as_float(b[i]), sum);
+    } else {
+      const float2 x = unpack<Element>(a[i]), y = unpack<Element>(b[i]);
+      sum = __fmaf_rn(x.x, y.x, sum);
+      sum = __fmaf_rn(x.y, y.y, sum);
+    }
   }
   return sum;
 }
@@ -48,7 +55,7 @@ struct RowBlock {
   }
 };
 
-// `lanes` threads share a row: 8 or 16, a piece each.
+// `lanes` threads share a row, a piece each.
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
   const Shape& shape = arguments.shape;
@@ -59,7 +66,7 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
   const bool inside = row < shape.queries;
 
   float sum = 0;
-  if (inside && lane * piece < shape.head) {
+  if (inside && lane * piece<Element> < shape.head) {
     const auto read = [&](const Operand& operand) {
       return __ldg(reinterpret_cast<const uint4*>(static_cast<const Element*>(operand.data) +
                                                   offset(operand, block.batch, block.head, row)) +
@@ -78,7 +85,7 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
                : -INFINITY;
     // Of scores that are rounded by more than a weight can bear, those next to the largest count as
     // it: its weight is 1, whatever order of adding has made of it here.
-    constexpr float next_to = 0x1p-18F;
+    constexpr float next_to = std::is_same_v<Element, float> ? 0x1p-21F : 0x1p-18F;
     const float rounded = fabsf(lse) * log2_e > rounded_beyond ? fabsf(lse) * next_to : 0;
     arguments.lse[padded] = lse == -INFINITY ? INFINITY : (lse - rounded) * log2_e;
     arguments.dot[padded] = sum;
@@ -88,11 +95,25 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
   for (int i = lane; i < arguments.summed_head / 4; i += lanes) sums[i] = make_float4(0, 0, 0, 0);
 }
 
+constexpr int eight = 8;  // columns
+
+__device__ void write_eight(float* to, const float (&numbers)[eight]) {
+  auto* const fours = reinterpret_cast<float4*>(to);
+  fours[0] = make_float4(numbers[0], numbers[1], numbers[2], numbers[3]);
+  fours[1] = make_float4(numbers[4], numbers[5], numbers[6], numbers[7]);
+}
+template <class Element>
+__device__ void write_eight(Element* to, const float (&numbers)[eight]) {
+  *reinterpret_cast<uint4*>(to) =
+      make_uint4(pack<Element>(numbers[0], numbers[1]), pack<Element>(numbers[2], numbers[3]),
+                 pack<Element>(numbers[4], numbers[5]), pack<Element>(numbers[6], numbers[7]));
+}
+
 // A thread takes eight columns of rows g and g + 8 of a warp's 16: what four lanes had.
 template <class Element>
 __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
   const Shape& shape = arguments.shape;
-  const int pieces = shape.head / piece;
+  const int pieces = shape.head / eight;
   const RowBlock block(shape);
   const int number = block.number * threads + threadIdx.x;
   const int column = number % pieces, pair = number / pieces;
@@ -104,18 +125,19 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
                              column;
   const auto* const fours =
       reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4;
-  std::uint32_t upper[4], lower[4];
+  float upper[eight], lower[eight];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float4 four = __ldcs(fours + i);
     const float scale = arguments.natural_scale;
-    upper[i] = pack<Element>(four.x * scale, four.y * scale);
-    lower[i] = pack<Element>(four.z * scale, four.w * scale);
+    upper[2 * i] = four.x * scale;
+    upper[2 * i + 1] = four.y * scale;
+    lower[2 * i] = four.z * scale;
+    lower[2 * i + 1] = four.w * scale;
   }
   auto* const to = static_cast<Element*>(const_cast<void*>(arguments.dq.data));
-  const auto write = [&](int at, const std::uint32_t(&packed)[4]) {
-    reinterpret_cast<uint4*>(to + offset(arguments.dq, block.batch, block.head, at))[column] =
-        make_uint4(packed[0], packed[1], packed[2], packed[3]);
+  const auto write = [&](int at, const float(&numbers)[eight]) {
+    write_eight(to + offset(arguments.dq, block.batch, block.head, at) + column * eight, numbers);
   };
   write(row, upper);
   if (row + 8 < shape.queries) write(row + 8, lower);
@@ -133,26 +155,40 @@ void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
     const int blocks = (arguments.rows + rows_of_block - 1) / rows_of_block;
     kernel<<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
   };
-  arguments.shape.head <= 64 ? launch(prepare<Element, 8>, 8) : launch(prepare<Element, 16>, 16);
+  constexpr int narrow = 64 / piece<Element>, wide = 128 / piece<Element>;
+  arguments.shape.head <= 64 ? launch(prepare<Element, narrow>, narrow)
+                             : launch(prepare<Element, wide>, wide);
 }
 
 template <class Element>
 void finish_of(const RowArguments& arguments, cudaStream_t stream) {
   const int pairs = (arguments.shape.queries + 15) / 16 * 8;
-  const int work = pairs * (arguments.shape.head / piece);
+  const int work = pairs * (arguments.shape.head / eight);
   const int blocks = (work + threads - 1) / threads;
   finish<Element><<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
 }
 
+// Calls `use` with an element of the format.
+void with_element(Format format, const auto& use) {
+  switch (format) {
+    case Format::bf16:
+      return use(__nv_bfloat16());
+    case Format::fp16:
+      return use(__half());
+    case Format::fp32:
+      return use(float());
+  }
+}
+
 }  // namespace
 
-void prepare_rows(const RowArguments& arguments, bool bf16, cudaStream_t stream) {
-  bf16 ? prepare_of<__nv_bfloat16>(arguments, stream) : prepare_of<__half>(arguments, stream);
+void prepare_rows(const RowArguments& arguments, Format format, cudaStream_t stream) {
+  with_element(format, [&]<class Element>(Element) { prepare_of<Element>(arguments, stream); });
   require(cudaGetLastError(), "the kernel before the backward did not start");
 }
 
-void finish_queries(const RowArguments& arguments, bool bf16, cudaStream_t stream) {
-  bf16 ? finish_of<__nv_bfloat16>(arguments, stream) : finish_of<__half>(arguments, stream);
+void finish_queries(const RowArguments& arguments, Format format, cudaStream_t stream) {
+  with_element(format, [&]<class Element>(Element) { finish_of<Element>(arguments, stream); });
   require(cudaGetLastError(), "the kernel after the backward did not start");
 }
 

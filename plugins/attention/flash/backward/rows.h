@@ -8,9 +8,9 @@
 namespace assay::flash {
 
 // D = rowsum(dO ∘ O) and lse as the tiles want them, and the sums of dQ at 0.
-void prepare_rows(const RowArguments& arguments, bool bf16, cudaStream_t stream);
+void prepare_rows(const RowArguments& arguments, Format format, cudaStream_t stream);
 
 // dQ = scale · sums.
-void finish_queries(const RowArguments& arguments, bool bf16, cudaStream_t stream);
+void finish_queries(const RowArguments& arguments, Format format, cudaStream_t stream);
 
 }  // namespace assay::flash

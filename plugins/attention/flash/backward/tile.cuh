@@ -10,6 +10,8 @@ template <class Element_, int head_, int rows_, bool exact_weights_>
 struct BackwardTile {
   using Element = Element_;
   static constexpr int head = head_;  // columns that are computed
+  static constexpr int planes = 1;
+  static constexpr int loaded_head = head;
   static constexpr int rows = rows_;  // queries of a block
   // dS is made from the weights before they were rounded: as many registers more as scores.
   static constexpr bool exact_weights = exact_weights_;

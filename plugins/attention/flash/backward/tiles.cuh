@@ -24,8 +24,10 @@ auto with_backward_tile(const Shape& shape, const auto& use) {
   return use(BackwardWider<Element, 128>());
 }
 
-// One file a type: bf16.cu and fp16.cu.
+// One file a format.
 void backward_bf16(const BackwardProblem& problem, cudaStream_t stream);
 void backward_fp16(const BackwardProblem& problem, cudaStream_t stream);
+void backward_fp32(const BackwardProblem& problem, cudaStream_t stream);
+std::int64_t backward_workspace_of_fp32(const Shape& shape, bool in_turns);
 
 }  // namespace assay::flash

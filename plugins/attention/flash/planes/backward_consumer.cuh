@@ -1,0 +1,218 @@
+#pragma once
+
+#include "attention/flash/backward/consumer.cuh"
+#include "backward_products.cuh"
+
+// A warpgroup has 64 keys and half of the queries of each block: their scores, weights and slopes
+// with keys as rows, and its part of dK and dV. Of dQ, for which it needs the slopes of both, it
+// has half of the columns.
+namespace assay::flash {
+
+// The sum of a packed operand's planes.
+template <class Element, int planes, int steps>
+__device__ __forceinline__ float2 unpack_planes(const std::uint32_t (&weights)[planes][steps][4],
+                                                int step, int number) {
+  float2 sum = unpack<Element>(weights[planes - 1][step][number]);
+#pragma unroll
+  for (int plane = planes - 2; plane >= 0; --plane) {
+    const float2 more = unpack<Element>(weights[plane][step][number]);
+    sum.x += more.x;
+    sum.y += more.y;
+  }
+  return sum;
+}
+
+// slopes = P ∘ (dP − D), where they come as dP.
+template <class Element, int planes, int steps>
+__device__ __forceinline__ void slope_by_planes(float (&slopes)[8 * steps],
+                                                const std::uint32_t (&weights)[planes][steps][4],
+                                                std::uint32_t dot) {
+#pragma unroll
+  for (int i = 0; i < 2 * steps; ++i) {
+    const float2 pair = load_shared_pair(dot + i * 32);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 weight = unpack_planes<Element>(weights, i / 2, i % 2 * 2 + half);
+      float* const two = slopes + 4 * i + 2 * half;
+      two[0] = weight.x * (two[0] - pair.x);
+      two[1] = weight.y * (two[1] - pair.y);
+    }
+  }
+}
+
+// A warp's 16 keys of this warpgroup's queries of dSᵀ: registers → planes [keys, rows] in shared
+// memory.
+template <class T>
+__device__ __forceinline__ void write_plane_slopes(
+    const std::uint32_t (&slopes)[T::planes][T::group_queries / 16][4], std::uint32_t tile,
+    const Consumer& me) {
+  const int first_piece = me.group * T::group_queries / 8;
+  const std::uint32_t start =
+      tile + swizzled(me.warp % 4 * 16 + me.lane % 16, first_piece + me.lane / 16);
+#pragma unroll
+  for (int plane = 0; plane < T::planes; ++plane) {
+#pragma unroll
+    for (int step = 0; step < T::group_queries / 16; ++step) {
+      store_matrices((start ^ step * 32) + plane * T::slope_plane_bytes, slopes[plane][step]);
+    }
+  }
+}
+
+// gradient [64 keys, head] += weights · tile, 64 columns after the other: the tensor cores cut off
+// what they add, which over thousands of queries adds up, so that they add 32 and the rest is added
+// here.
+template <class T>
+__device__ __forceinline__ void add_key_sums(
+    float (&gradient)[T::head / 2],
+    const std::uint32_t (&weights)[T::planes][T::group_queries / 16][4], std::uint32_t tile) {
+#pragma unroll
+  for (int block = 0; block < T::blocks; ++block) {
+    float part[block_columns / 2];
+    start_plane_key_sums<T>(part, weights, tile + block * T::rows * block_row_bytes);
+    wait_for_products<0>();
+    pin(part);
+#pragma unroll
+    for (int i = 0; i < block_columns / 2; ++i) gradient[block * block_columns / 2 + i] += part[i];
+  }
+}
+
+// The second warpgroup hands its sums over to the first.
+template <class T>
+__device__ __forceinline__ void join_groups(float (&gradient)[T::head / 2], std::byte* through,
+                                            int thread, bool gives) {
+  auto* const fours = reinterpret_cast<float4*>(through) + thread;
+#pragma unroll
+  for (int i = 0; i < T::head / 8; ++i) {
+    float* const mine = gradient + 4 * i;
+    if (gives) {
+      fours[i * warpgroup] = make_float4(mine[0], mine[1], mine[2], mine[3]);
+    } else {
+      const float4 more = fours[i * warpgroup];
+      mine[0] += more.x;
+      mine[1] += more.y;
+      mine[2] += more.z;
+      mine[3] += more.w;
+    }
+  }
+}
+
+// A warp's 16 rows of dK or dV. Rows beyond the last key and columns beyond the head are left out.
+template <class T>
+__device__ __forceinline__ void write_float_gradient(const float (&gradient)[T::head / 2],
+                                                     float scale, const Operand& to,
+                                                     const KeyWork& work, const Shape& shape,
+                                                     const Consumer& me) {
+  float* const head = static_cast<float*>(const_cast<void*>(to.data)) +
+                      work.batch * to.batch_stride + work.head * to.head_stride;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = work.tile * T::keys + me.row + 8 * half;
+    if (row >= shape.keys) continue;
+#pragma unroll
+    for (int i = 0; i < T::head / 8; ++i) {
+      const int column = 8 * i + me.column;
+      if (column >= shape.head) continue;
+      *reinterpret_cast<float2*>(head + row * to.row_stride + column) = {
+          gradient[4 * i + 2 * half] * scale, gradient[4 * i + 2 * half + 1] * scale};
+    }
+  }
+}
+
+template <class T>
+__device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T>& shared,
+                               const KeyWork& work, const QueryBlocks& blocks, const Consumer& me) {
+  using Element = typename T::Element;
+  const Shape& shape = arguments.shape;
+  const int first_query = me.group * T::group_queries;  // of a block
+  const std::uint32_t keys = shared_address(shared.keys), values = shared_address(shared.values);
+  const std::uint32_t slope_planes = shared_address(shared.slopes);
+  const std::uint32_t my_columns = keys + (T::blocks == 1 ? me.group * T::first_columns * 2
+                                                          : me.group * T::keys * block_row_bytes);
+
+  const BlockRange seen = seeing_blocks(shape, work.tile * T::keys, T::keys, T::rows);
+  const int row = work.tile * T::keys + me.row;
+  const QueryRange upper = seeing_queries(shape, row), lower = seeing_queries(shape, row + 8);
+
+  float dk[T::head / 2], dv[T::head / 2];
+#pragma unroll
+  for (int i = 0; i < T::head / 2; ++i) dk[i] = dv[i] = 0;
+  unsigned done = 0;
+
+  wait(shared.keys_full, 0);
+  blocks.for_each([&](int head, int block) {
+    const unsigned count = __shfl_sync(~0u, done++, 0);
+    const Turn<T::stages> turn(count);
+    const int slope_parity = static_cast<int>(count % 2);
+    const std::uint32_t my_rows = first_query * block_row_bytes;
+    const std::uint32_t queries = shared_address(shared.queries[turn.stage]) + my_rows;
+    const std::uint32_t douts = shared_address(shared.douts[turn.stage]) + my_rows;
+    const int my_number = (first_query + me.column) * 4;
+
+    float scores[T::group_queries / 2], slopes[T::group_queries / 2];
+    wait(shared.queries_full[turn.stage], turn.parity);
+    start_plane_scores<T>(scores, keys, queries);
+    if (count == 0) wait(shared.values_full, 0);
+    wait(shared.douts_full[turn.stage], turn.parity);
+    start_plane_scores<T>(slopes, values, douts);
+    const bool beyond = any_beyond(shared.lse[turn.stage], me.lane);
+    wait_for_products<1>();
+    pin(scores);
+    if (seen.needs_mask(block, T::rows)) {
+      const int column = block * T::rows + first_query + me.column;
+      hide(scores, from_column(upper, column), from_column(lower, column));
+    }
+    const std::uint32_t lse = shared_address(shared.lse[turn.stage]) + my_number;
+    if (beyond) {
+      weigh_by_lse<true>(scores, shape.scale, lse);
+    } else {
+      weigh_by_lse<false>(scores, shape.scale, lse);
+    }
+    std::uint32_t weights[T::planes][T::group_queries / 16][4];
+    as_operands<Element>(weights, scores);
+    wait_for_products<0>();
+    pin(slopes);
+    add_key_sums<T>(dv, weights, douts);
+    slope_by_planes<Element>(slopes, weights, shared_address(shared.dot[turn.stage]) + my_number);
+    __syncwarp();
+    if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
+
+    std::uint32_t packed[T::planes][T::group_queries / 16][4];
+    as_operands<Element>(packed, slopes);
+    wait(shared.slopes_empty, slope_parity ^ 1);
+    write_plane_slopes<T>(packed, slope_planes, me);
+    show_shared_writes();
+    __syncwarp();
+    if (me.lane == 0) arrive(shared.slopes_full);
+    add_key_sums<T>(dk, packed, queries);
+    if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
+
+    wait(shared.slopes_full, slope_parity);
+    float sums[T::first_columns / 2];
+    start_plane_query_sums<T>(sums, slope_planes, my_columns);
+    wait_for_products<0>();
+    pin(sums);
+    if (me.lane == 0) arrive(shared.slopes_empty);
+    add_sums<T>(sums, arguments, {head, work.batch, block}, work.tile, me);
+  });
+
+  // Keys and values have been read by all.
+  const int thread = me.warp % 4 * warp + me.lane;
+  meet_consumers<T>();
+  if (me.group == 1) {
+    join_groups<T>(dk, shared.keys, thread, true);
+    join_groups<T>(dv, shared.values, thread, true);
+  }
+  meet_consumers<T>();
+  if (me.group == 1) return;
+  join_groups<T>(dk, shared.keys, thread, false);
+  join_groups<T>(dv, shared.values, thread, false);
+  if (blocks.total > arguments.parts.blocks) {
+    const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
+    const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
+    if (!add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me)) return;
+  }
+  write_float_gradient<T>(dv, 1, arguments.dv_floats, work, shape, me);
+  write_float_gradient<T>(dk, arguments.natural_scale, arguments.dk_floats, work, shape, me);
+}
+
+}  // namespace assay::flash

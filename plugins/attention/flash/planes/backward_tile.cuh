@@ -1,0 +1,58 @@
+#pragma once
+
+#include "attention/flash/tile.cuh"
+#include "planes.h"
+
+// How the backward of fp32 cuts its work. K and V in three planes leave room for a tile of 64 keys,
+// which a block of threads keeps; each of its two warpgroups takes half of the queries of a block.
+namespace assay::flash {
+
+template <int head_>
+struct PlaneTile {
+  using Element = __nv_bfloat16;
+  static constexpr int head = head_;  // columns that are computed
+  static constexpr int planes = planes_of_fp32;
+  static constexpr int keys = group_rows;
+  static constexpr int rows = group_rows;  // queries of a block
+  static constexpr int groups = 2;         // consumer warpgroups
+  static constexpr int group_queries = rows / groups;
+  static constexpr int stages = head <= 64 ? 2 : 1;  // blocks of queries in flight
+  static constexpr bool takes_turns = true;          // heads are divided once
+
+  static constexpr int blocks = blocks_of_head(head);
+  static constexpr int loaded_head = planes * blocks * block_columns;
+  static constexpr int plane_bytes = tile_bytes(keys, head);
+  static constexpr int key_bytes = planes * plane_bytes;
+  static constexpr int query_bytes = tile_bytes(rows, loaded_head);
+  static constexpr int slope_plane_bytes = tile_bytes(keys, rows);  // dSᵀ [keys, rows]
+  static constexpr int row_bytes = rows * 4;                        // a number for each query
+
+  // Of dQ [rows, head] each warpgroup has half of the columns.
+  static constexpr bool sums_by_rows = false;
+  static constexpr int first_columns = head / 2;
+
+  static constexpr int consumer_warps = groups * warpgroup / warp;
+  static constexpr int threads = (groups + 1) * warpgroup;
+  static constexpr int producer_registers = 24;
+  static constexpr int consumer_registers = 240;
+
+  static_assert(head == 64 || head == 128);
+};
+
+template <class T>
+struct PlaneShared {
+  // [keys, head] in planes; in the end what the second warpgroup has of dK and dV.
+  alignas(swizzle_bytes) std::byte keys[T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[T::key_bytes];
+  alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
+  alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
+  alignas(swizzle_bytes) std::byte slopes[T::planes][T::slope_plane_bytes];
+  alignas(16) float lse[T::stages][T::rows];
+  alignas(16) float dot[T::stages][T::rows];
+  std::uint64_t keys_full, values_full;
+  std::uint64_t queries_full[T::stages], queries_empty[T::stages];
+  std::uint64_t douts_full[T::stages], douts_empty[T::stages];
+  std::uint64_t slopes_full, slopes_empty;  // by every consumer warp
+};
+
+}  // namespace assay::flash
