@@ -102,7 +102,8 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
   end_products();
 }
 
-// output [64, head] += weights [64, keys] · values [keys, head], in steps of 16 keys.
+// output [64, head] += weights [64, keys] · values [keys, head], in steps of 16 keys; of planes the
+// product alone.
 template <class T>
 __device__ __forceinline__ void start_values(
     float (&output)[T::head / 2], const std::uint32_t (&weights)[T::planes][T::keys / 16][4],
@@ -118,13 +119,14 @@ __device__ __forceinline__ void start_values(
           advance(by_columns(values, T::keys),
                   right * T::blocks * T::keys * block_row_bytes + step * 16 * block_row_bytes);
       const auto& weight = weights[left][step];
+      const bool add = T::planes == 1 || pair > 0 || step > 0;
       if constexpr (T::flow.split_values && T::head > block_columns) {
         constexpr int first = block_columns / 2, rest = T::head / 2 - first;
-        add_values<Element>(reinterpret_cast<float(&)[first]>(output[0]), weight, operand, true);
+        add_values<Element>(reinterpret_cast<float(&)[first]>(output[0]), weight, operand, add);
         add_values<Element>(reinterpret_cast<float(&)[rest]>(output[first]), weight,
-                            advance(operand, T::keys * block_row_bytes), true);
+                            advance(operand, T::keys * block_row_bytes), add);
       } else {
-        add_values<Element>(output, weight, operand, true);
+        add_values<Element>(output, weight, operand, add);
       }
     }
   }
@@ -248,6 +250,9 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
   unsigned tiles = 0;   // items taken by this block of threads before
   unsigned blocks = 0;  // and blocks of keys
   float output[T::head / 2];
+  // Of planes a block's product, added to the output outside of the tensor cores, which cut sums
+  // off where they should round.
+  float part[T::planes == 1 ? 1 : T::head / 2];
   float scores[T::keys / 2];
   std::uint32_t weights[T::planes][T::keys / 16][4];
   std::uint32_t my_queries[T::flow.queries_in_registers ? T::head / 16 : 1][4];
@@ -306,10 +311,21 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     const auto begin_values = [&](int block) {
       const auto turn = turn_of(block);
       wait(shared.values_full[turn.stage], turn.parity);
-      start_values<T>(output, weights, shared_address(shared.values[turn.stage]));
+      const std::uint32_t right = shared_address(shared.values[turn.stage]);
+      if constexpr (T::planes == 1) {
+        start_values<T>(output, weights, right);
+      } else {
+        start_values<T>(part, weights, right);
+      }
     };
     const auto end_values = [&](int block) {
-      pin(output);
+      if constexpr (T::planes == 1) {
+        pin(output);
+      } else {
+        pin(part);
+#pragma unroll
+        for (int i = 0; i < T::head / 2; ++i) output[i] += part[i];
+      }
       release(shared.values_empty[turn_of(block).stage], me);
     };
 

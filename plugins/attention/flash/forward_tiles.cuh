@@ -27,10 +27,12 @@ using Long = Tile<Element, head, /*groups=*/3, /*keys=*/96, /*stages=*/(head <= 
 template <class Element>
 using Widest = Tile<Element, 256, /*groups=*/2, /*keys=*/80, /*stages=*/2, /*query_stages=*/1>;
 
-// fp32 in three planes: six products of bf16 for each, so that exponentials count little.
+// fp32 in three planes: six products of bf16 for each, so that exponentials count little. 128
+// columns leave no registers for the next block's scores.
 template <int head>
 using Split = Tile<__nv_bfloat16, head, /*groups=*/2, /*keys=*/(head <= 64 ? 96 : 64),
-                   /*stages=*/(head <= 64 ? 2 : 1), /*query_stages=*/1, Flow{}, /*planes=*/3>;
+                   /*stages=*/(head <= 64 ? 2 : 1), /*query_stages=*/1, Flow{.overlap = head <= 64},
+                   /*planes=*/3>;
 
 inline bool is_few(const Shape& shape, int processors) {
   const auto rows = (shape.queries + group_rows - 1) / group_rows;

@@ -13,8 +13,7 @@ template <class T>
 __device__ inline float4* key_part_of_warp(const KeyParts& parts, int tile, int part,
                                            const Consumer& me) {
   constexpr int fours = T::head / 4;
-  const std::int64_t number =
-      (std::int64_t{tile} * parts.count + part) * T::consumer_warps + me.warp;
+  const std::int64_t number = (std::int64_t{tile} * parts.count + part) * T::key_warps + me.warp;
   return reinterpret_cast<float4*>(parts.partial) + number * fours * warp + me.lane;
 }
 
@@ -35,7 +34,7 @@ __device__ __forceinline__ bool add_up_keys(float (&dk)[T::head / 2], float (&dv
   __threadfence();
   __syncwarp();
   unsigned before = 0;
-  if (me.lane == 0) before = atomicAdd(parts.finished + tile * T::consumer_warps + me.warp, 1u);
+  if (me.lane == 0) before = atomicAdd(parts.finished + tile * T::key_warps + me.warp, 1u);
   if (__shfl_sync(~0u, before, 0) + 1 != static_cast<unsigned>(count)) return false;
   __threadfence();
 

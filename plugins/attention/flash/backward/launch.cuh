@@ -56,7 +56,7 @@ struct BackwardWorkspace {
     sums = rows * T::head;
     partial = parts.count > 1 ? tiles * parts.count * T::keys * T::head * 2 : 0;
     turns = in_turns ? blocks * T::consumer_warps : 0;
-    finished = parts.count > 1 ? tiles * T::consumer_warps : 0;
+    finished = parts.count > 1 ? tiles * T::key_warps : 0;
   }
   int items(const Shape& shape) const {
     int tiles = key_tiles;

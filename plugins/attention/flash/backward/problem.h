@@ -15,8 +15,8 @@ struct KeyParts {
   int blocks = 1 << 30;          // of queries in a part; the last has the rest
   int count = 1;                 // of the longest tile
   int tiles_with[most] = {};     // tiles that have a part of this number: the first ones
-  float* partial = nullptr;      // [tiles, count, consumer warps, head / 4, 32 lanes, 4]
-  unsigned* finished = nullptr;  // [tiles, consumer warps], 0 at the start
+  float* partial = nullptr;      // [tiles, count, warps with sums, head / 4, 32 lanes, 4]
+  unsigned* finished = nullptr;  // [tiles, warps with sums], 0 at the start
 };
 
 // What the backward kernel gets: the tensors as the copy engine sees them, and what the kernels

@@ -36,6 +36,7 @@ struct BackwardTile {
   static constexpr int rest_columns = sums_by_rows ? head : head - block_columns;
 
   static constexpr int consumer_warps = groups * warpgroup / warp;
+  static constexpr int key_warps = consumer_warps;  // that end with sums of dK and dV
   static constexpr int threads = (groups + 1) * warpgroup;
   static constexpr int producer_registers = 24;
   static constexpr int consumer_registers = 240;
