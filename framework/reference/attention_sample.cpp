@@ -3,6 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
@@ -62,7 +63,7 @@ class Sampler {
         group_(heads_ / in.k.size(1)) {}
 
   void add_queries(const at::Tensor& rows, AttentionSample& made) const {
-    std::vector<at::Tensor> out, dq, textbook_out, textbook_dq;
+    std::vector<at::Tensor> out, dq, textbook_out, textbook_dq, rounding_dq;
     const auto* row = rows.const_data_ptr<std::int64_t>();
     const auto* const end = row + rows.numel();
     while (row != end) {
@@ -75,7 +76,10 @@ class Sampler {
       const KeyBlocks blocks(*this, one, places);
       const auto lse = lse_of(blocks);
       out.push_back(out_of(one, blocks, lse));
-      if (one.dout.defined()) dq.push_back(dq_of(one, blocks, lse, out.back()));
+      if (one.dout.defined()) {
+        dq.push_back(dq_of(one, blocks, lse, out.back()));
+        rounding_dq.push_back(rounding_of_queries(one, blocks, lse));
+      }
       add_textbook(one, places, textbook_out, textbook_dq);
     }
     made.queries = rows;
@@ -84,6 +88,7 @@ class Sampler {
     if (dq.empty()) return;
     made.dq = at::cat(dq);
     made.textbook_dq = at::cat(textbook_dq);
+    if (rounds()) made.rounding_dq = at::cat(rounding_dq);
   }
 
   bool can_afford_keys() const {
@@ -113,8 +118,17 @@ class Sampler {
         const auto ds = of_keys * (at::matmul(d, v.index_select(0, places).t()) - row_sums);
         add_to(made.dk, at::matmul(ds.t(), q).mul_(in_.scale));
         add_to(made.dv, at::matmul(of_keys.t(), d));
+        add_to(made.rounding_dk, (of_keys * norms(d) * norms(q)).square().sum(0));
         add_textbook_keys(one, places, {first, count}, hidden, made);
       }
+    }
+    if (rounds()) {
+      const auto v = in_.v[batch][kv_head];
+      const auto of_keys = v.index_select(0, keys.to(v.device())).to(device_).to(at::kDouble);
+      made.rounding_dk =
+          made.rounding_dk.sqrt() * norms(of_keys).squeeze(-1) * (rounding() * in_.scale);
+    } else {
+      made.rounding_dk = at::Tensor();
     }
     made.keys = keys + (batch * in_.k.size(1) + kv_head) * seq_k_;
   }
@@ -186,6 +200,24 @@ class Sampler {
       dq += at::matmul(p * (at::matmul(d, block.v.t()) - row_sums), block.k);
     });
     return dq.mul_(in_.scale);
+  }
+
+  static at::Tensor norms(const at::Tensor& rows) {
+    return at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, /*keepdim=*/true);
+  }
+
+  // Narrower inputs' results are rounded by more than what they are computed from.
+  bool rounds() const { return in_.q.element_size() >= 4; }
+  double rounding() const { return in_.q.scalar_type() == at::kDouble ? 0x1p-53 : 0x1p-24; }
+
+  at::Tensor rounding_of_queries(const OneHead& one, const KeyBlocks& blocks,
+                                 const at::Tensor& lse) const {
+    auto squares = at::zeros({one.q.size(0)}, lse.options());
+    blocks.for_each([&](const Block& block) {
+      const auto p = at::exp(block.scores - lse).nan_to_num_(0.0);
+      squares += (p * (norms(block.v) * norms(block.k)).t()).square().sum(-1);
+    });
+    return squares.sqrt() * norms(one.dout.to(at::kDouble)).squeeze(-1) * (rounding() * in_.scale);
   }
 
   struct Rows {

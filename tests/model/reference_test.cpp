@@ -174,6 +174,30 @@ TEST(AttentionSample, IsThatOfAllKeysInWhateverBlocksTheyAreTaken) {
   }
 }
 
+// A query that sees one key has the weight 1 and dS = 0: what is left is ε ‖dO‖ ‖v‖, times ‖q‖ for
+// dk and ‖k‖ for dq. The second query shares its weight among two keys alike.
+TEST(AttentionSample, KnowsWhatRoundingLeavesWhereTermsCancel) {
+  const auto rows = [](std::initializer_list<double> numbers, at::ScalarType dtype) {
+    return at::tensor(std::vector<double>(numbers), at::TensorOptions(at::kDouble))
+        .reshape({1, 1, 2, 2})
+        .to(dtype);
+  };
+  const double scale = 0.5, epsilon = 0x1p-24;
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    AttentionInputs in = {rows({3, 4, 0, 0}, dtype), rows({0, 2, 0, 2}, dtype),
+                          rows({6, 8, 0, 1}, dtype), true, scale};
+    const auto sample = attention_sample(in, rows({0, 7, 1, 0}, dtype), 9, at::kCPU);
+    ASSERT_EQ(sample.rounding_dk.defined(), dtype == at::kFloat);
+    if (dtype != at::kFloat) continue;
+    // ‖q‖ 5 and 0, ‖k‖ 2, ‖v‖ 10 and 1, ‖dO‖ 7 and 1.
+    const auto dk = at::tensor({7.0 * 10 * 5, 0.0}, at::kDouble) * (epsilon * scale);
+    const double both = std::hypot(0.5 * 10, 0.5 * 1) * 2;
+    const auto dq = at::tensor({7.0 * 10 * 2, both}, at::kDouble) * (epsilon * scale);
+    EXPECT_TRUE(sample.rounding_dk.allclose(dk, 1e-9, 1e-15)) << sample.rounding_dk;
+    EXPECT_TRUE(sample.rounding_dq.allclose(dq, 1e-9, 1e-15)) << sample.rounding_dq;
+  }
+}
+
 // The scores of 128 queries alone are 256 MiB in float64.
 TEST(AttentionSample, OfManyKeysTakesLittleMemory) {
   const auto generator = model::seeded_generator(at::kCPU, 4);
