@@ -262,6 +262,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     const Turn<2> announced(tiles);
     wait(shared.work_full[announced.stage], announced.parity);
     const int4 work = uniform(shared.work[announced.stage]);
+    __syncwarp();
     release(shared.work_empty[announced.stage], me);
     if (work.w < 0) break;
 
