@@ -78,7 +78,7 @@ class Sampler {
       out.push_back(out_of(one, blocks, lse));
       if (one.dout.defined()) {
         dq.push_back(dq_of(one, blocks, lse, out.back()));
-        rounding_dq.push_back(rounding_of_queries(one, blocks, lse));
+        if (rounds()) rounding_dq.push_back(rounding_of_queries(one, blocks, lse));
       }
       add_textbook(one, places, textbook_out, textbook_dq);
     }
@@ -118,7 +118,9 @@ class Sampler {
         const auto ds = of_keys * (at::matmul(d, v.index_select(0, places).t()) - row_sums);
         add_to(made.dk, at::matmul(ds.t(), q).mul_(in_.scale));
         add_to(made.dv, at::matmul(of_keys.t(), d));
-        add_to(made.rounding_dk, (of_keys * norms(d) * norms(q)).square().sum(0));
+        if (rounds()) {
+          add_to(made.rounding_dk, (of_keys * norms(d) * norms(q)).square().sum(0));
+        }
         add_textbook_keys(one, places, {first, count}, hidden, made);
       }
     }
@@ -127,8 +129,6 @@ class Sampler {
       const auto of_keys = v.index_select(0, keys.to(v.device())).to(device_).to(at::kDouble);
       made.rounding_dk =
           made.rounding_dk.sqrt() * norms(of_keys).squeeze(-1) * (rounding() * in_.scale);
-    } else {
-      made.rounding_dk = at::Tensor();
     }
     made.keys = keys + (batch * in_.k.size(1) + kv_head) * seq_k_;
   }

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(T::threads, 1)
     prefetch_map(arguments.q);
     prefetch_map(arguments.k);
     prefetch_map(arguments.v);
-    prefetch_map(arguments.out);
+    if constexpr (!T::writes_floats) prefetch_map(arguments.out);
     init_barriers(shared);
   }
   __syncthreads();

@@ -146,7 +146,7 @@ __device__ __forceinline__ void as_operand(std::uint32_t (&weights)[steps][4],
   }
 }
 
-// Planes of weights: each is what the ones before have left, rounded. Of scores the rest stays.
+// Planes of weights: each is what the ones before have left, rounded. Scores are overwritten.
 template <class Element, int planes, int steps>
 __device__ __forceinline__ void as_operands(std::uint32_t (&weights)[planes][steps][4],
                                             float (&scores)[8 * steps]) {

@@ -17,7 +17,8 @@ struct BackwardProblem {
   void* workspace;   // backward_workspace_bytes() on the device, of any content
 };
 
-// What a launch needs of the device's memory beside its tensors: of fp32, these in planes.
+// What a launch needs of the device's memory beside its tensors: of fp32 also q, k, v and dO in
+// planes.
 std::int64_t backward_workspace_bytes(const Shape& shape, Format format, bool in_turns);
 
 // Computes dq, dk and dv on `stream`, on a device of compute capability 9.0. The head is a multiple

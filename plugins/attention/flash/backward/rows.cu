@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
   const Shape& shape = arguments.shape;
   const RowBlock block(shape);
   const int row = block.number * (threads / lanes) + threadIdx.x / lanes;
-  if (row >= arguments.rows) return;  // a whole warp's rows: both are multiples of 4
+  if (row >= arguments.rows) return;  // as all of a warp: rows are whole blocks
   const int lane = threadIdx.x % lanes;
   const bool inside = row < shape.queries;
 

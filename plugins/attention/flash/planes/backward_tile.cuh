@@ -38,6 +38,7 @@ struct PlaneTile {
   static constexpr int consumer_registers = 240;
 
   static_assert(head == 64 || head == 128);
+  static_assert(keys == rows, "planes of keys and of queries are of one size");
 };
 
 template <class T>

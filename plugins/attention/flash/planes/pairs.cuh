@@ -5,7 +5,9 @@ namespace assay::flash {
 // The products of planes that count, the small ones first: of fp32 in three planes of bf16, each
 // 2⁻⁸ of the one before, those down to 2⁻¹⁶. What is left out is 2⁻²⁴ of a product or less.
 template <int planes>
-struct Pairs {
+struct Pairs;
+template <>
+struct Pairs<1> {
   static constexpr int count = 1;
   static __device__ constexpr int left(int) { return 0; }
   static __device__ constexpr int right(int) { return 0; }

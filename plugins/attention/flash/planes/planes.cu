@@ -58,7 +58,7 @@ Operand split_in_planes(const Operand& from, const Shape& shape, int heads, int 
                                         fours);
   require(cudaGetLastError(), "the kernel that splits fp32 did not start");
   const std::int64_t row = planes_of_fp32 * plane_columns(shape);
-  const Operand made = {planes, heads * rows * row, rows * row, row};
+  const Operand made = {planes, heads * (rows * row), rows * row, row};
   planes += planes_of_fp32 * elements;
   return made;
 }
