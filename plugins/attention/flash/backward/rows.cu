@@ -83,11 +83,15 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
     const float lse =
         inside ? arguments.forward_lse[std::int64_t{block.head_of_all} * shape.queries + row]
                : -INFINITY;
-    // Of scores that are rounded by more than a weight can bear, those next to the largest count as
-    // it: its weight is 1, whatever order of adding has made of it here.
-    constexpr float next_to = std::is_same_v<Element, float> ? 0x1p-21F : 0x1p-18F;
-    const float rounded = fabsf(lse) * log2_e > rounded_beyond ? fabsf(lse) * next_to : 0;
-    arguments.lse[padded] = lse == -INFINITY ? INFINITY : (lse - rounded) * log2_e;
+    if constexpr (std::is_same_v<Element, float>) {
+      arguments.lse[padded] = lse == -INFINITY ? INFINITY : lse;
+    } else {
+      // Of scores that are rounded by more than a weight can bear, those next to the largest count
+      // as it: its weight is 1, whatever order of adding has made of it here.
+      constexpr float next_to = 0x1p-18F;
+      const float rounded = fabsf(lse) * log2_e > rounded_beyond ? fabsf(lse) * next_to : 0;
+      arguments.lse[padded] = lse == -INFINITY ? INFINITY : (lse - rounded) * log2_e;
+    }
     arguments.dot[padded] = sum;
   }
   auto* const sums =
@@ -129,7 +133,7 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float4 four = __ldcs(fours + i);
-    const float scale = arguments.natural_scale;
+    const float scale = arguments.shape.natural_scale;
     upper[2 * i] = four.x * scale;
     upper[2 * i + 1] = four.y * scale;
     lower[2 * i] = four.z * scale;
