@@ -49,9 +49,10 @@ __device__ inline int4 uniform(int4 value) {
 }
 
 // scores [64, keys] = queries [64, head] · keysᵀ [head, keys], in steps of 16 columns of the head.
+// Operands are descriptors of their first steps.
 template <class T>
-__device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::uint32_t queries,
-                                             std::uint32_t keys) {
+__device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::uint64_t queries,
+                                             std::uint64_t keys) {
   begin_products();
 #pragma unroll
   for (int pair = 0; pair < Pairs<T::planes>::count; ++pair) {
@@ -60,9 +61,8 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::
     for (int step = 0; step < T::head / 16; ++step) {
       const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
       add_scores<typename T::Element>(
-          scores,
-          advance(by_rows(queries), (left * T::blocks + block) * T::rows * block_row_bytes + bytes),
-          advance(by_rows(keys), (right * T::blocks + block) * T::keys * block_row_bytes + bytes),
+          scores, advance(queries, (left * T::blocks + block) * T::rows * block_row_bytes + bytes),
+          advance(keys, (right * T::blocks + block) * T::keys * block_row_bytes + bytes),
           pair > 0 || step > 0);
     }
   }
@@ -85,14 +85,13 @@ __device__ __forceinline__ void read_queries(std::uint32_t (&queries)[T::head / 
 template <class T>
 __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
                                              const std::uint32_t (&queries)[T::head / 16][4],
-                                             std::uint32_t keys) {
+                                             std::uint64_t keys) {
   begin_products();
 #pragma unroll
   for (int step = 0; step < T::head / 16; ++step) {
     const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
     add_scores<typename T::Element>(
-        scores, queries[step], advance(by_rows(keys), block * T::keys * block_row_bytes + bytes),
-        step > 0);
+        scores, queries[step], advance(keys, block * T::keys * block_row_bytes + bytes), step > 0);
   }
   end_products();
 }
@@ -102,7 +101,7 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
 template <class T>
 __device__ __forceinline__ void start_values(
     float (&output)[T::head / 2], const std::uint32_t (&weights)[T::planes][T::keys / 16][4],
-    std::uint32_t values) {
+    std::uint64_t values) {
   using Element = typename T::Element;
   begin_products();
 #pragma unroll
@@ -110,9 +109,8 @@ __device__ __forceinline__ void start_values(
     const int left = Pairs<T::planes>::left(pair), right = Pairs<T::planes>::right(pair);
 #pragma unroll
     for (int step = 0; step < T::keys / 16; ++step) {
-      const auto operand =
-          advance(by_columns(values, T::keys),
-                  right * T::blocks * T::keys * block_row_bytes + step * 16 * block_row_bytes);
+      const auto operand = advance(
+          values, right * T::blocks * T::keys * block_row_bytes + step * 16 * block_row_bytes);
       const auto& weight = weights[left][step];
       const bool add = T::planes == 1 || pair > 0 || step > 0;
       if constexpr (T::flow.split_values && T::head > block_columns) {
@@ -142,6 +140,11 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
   float scores[T::keys / 2];
   std::uint32_t weights[T::planes][T::keys / 16][4];
   std::uint32_t my_queries[T::flow.queries_in_registers ? T::head / 16 : 1][4];
+
+  // A buffer is a number of bytes on from the first of its ring.
+  const std::uint64_t all_queries = by_rows(shared_address(shared.queries));
+  const std::uint64_t all_keys = by_rows(shared_address(shared.keys));
+  const std::uint64_t all_values = by_columns(shared_address(shared.values), T::keys);
 
   Turns<T>::begin(me.group);
   while (true) {
@@ -203,14 +206,14 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     };
     const auto begin_scores = [&](int block) {
       const auto turn = turn_of(block);
-      const std::uint32_t right = shared_address(shared.keys[turn.stage]);
+      const std::uint64_t right = advance(all_keys, turn.stage * T::key_bytes);
       if constexpr (T::flow.queries_in_registers) {
         start_scores<T>(scores, my_queries, right);
       } else {
-        start_scores<T>(
-            scores,
-            shared_address(shared.queries[mine.stage]) + me.group * group_rows * block_row_bytes,
-            right);
+        start_scores<T>(scores,
+                        advance(all_queries, mine.stage * T::query_bytes +
+                                                 me.group * group_rows * block_row_bytes),
+                        right);
       }
     };
     const auto end_scores = [&](int block) {
@@ -219,7 +222,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     };
     const auto begin_values = [&](int block) {
       const auto turn = turn_of(block);
-      const std::uint32_t right = shared_address(shared.values[turn.stage]);
+      const std::uint64_t right = advance(all_values, turn.stage * T::key_bytes);
       if constexpr (T::planes == 1) {
         start_values<T>(output, weights, right);
       } else {

@@ -180,12 +180,6 @@ __device__ inline float log2_fast(float x) {
   return result;
 }
 
-// What leads to `positive` is computed before what follows in the program. The assembler otherwise
-// moves a wait for products in front of arithmetic that was to run under them.
-__device__ inline void keep_before(float positive) {
-  if (positive < 0) __trap();
-}
-
 // Four 8 × 8 matrices of 2-byte elements, matrix i with its rows at the addresses of lanes 8i …: a
 // lane gets elements 2t and 2t + 1, t = lane mod 4, of row lane / 4 of each.
 __device__ inline void load_matrices(std::uint32_t (&registers)[4], std::uint32_t address) {
