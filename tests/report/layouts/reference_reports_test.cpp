@@ -17,14 +17,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the collectives took that are kept beside the report, of the same machine.
+// The calibration of the same card that is kept in the report's folder, and what the collectives
+// took that are kept beside it.
 Result<Ceilings> ceilings_beside(const fs::path& kept) {
+  const fs::path kept_of_kind = kept.parent_path();
   Ceilings ceilings;
-  for (const char* experiment : {"collectives", "collective_times"}) {
-    const fs::path folder = kept.parent_path() / experiment;
-    for (const char* name : {"results.jsonl", "results.jsonl.gz"}) {
-      if (!fs::exists(folder / name)) continue;
-      const auto run = store::import_file(folder / name);
+  for (const fs::path& results :
+       {kept / "ceilings.jsonl", kept_of_kind / "collectives/results.jsonl",
+        kept_of_kind / "collective_times/results.jsonl"}) {
+    for (const fs::path& file : {results, fs::path(results) += ".gz"}) {
+      if (!fs::exists(file)) continue;
+      const auto run = store::import_file(file);
       if (!run) return tl::unexpected(run.error());
       ceilings.add(*run);
     }
