@@ -308,7 +308,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     finish_item<T>(output, softmax, arguments, shared, work, mine.stage, me);
   }
   Turns<T>::end(me.group);
-  if (me.lane == 0) wait_for_stores();
+  if (me.lane == 0) wait_for_reads();
 }
 
 }  // namespace assay::flash

@@ -16,6 +16,24 @@ inline void require(cudaError_t error, const char* what) {
   }
 }
 
+// Launches a kernel that may begin before the one before it in the stream has ended, for which it
+// waits itself (wait_for_kernel_before()).
+template <class Arguments>
+void launch_behind(void (*kernel)(Arguments), unsigned blocks, int threads, int shared_bytes,
+                   cudaStream_t stream, const Arguments& arguments) {
+  cudaLaunchAttribute behind = {};
+  behind.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  behind.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = &behind;
+  config.numAttrs = 1;
+  require(cudaLaunchKernelEx(&config, kernel, arguments), "a kernel did not start");
+}
+
 // The driver's function, found at run time: nothing needs the driver to be linked.
 inline auto tensor_map_encoder() {
   void* function = nullptr;

@@ -328,7 +328,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
     write_gradient<T>(dk, arguments.shape.natural_scale, arguments.dk, shared.keys, place, me);
   }
-  if (me.lane == 0) wait_for_stores();
+  if (me.lane == 0) wait_for_reads();
 }
 
 }  // namespace assay::flash

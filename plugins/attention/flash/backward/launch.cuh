@@ -92,6 +92,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   float* const partial = sums + workspace.sums;
   auto* const turns = reinterpret_cast<unsigned*>(partial + workspace.partial);
 
+  const std::int64_t counters = workspace.turns + workspace.finished;
+  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
   RowArguments rows;
   rows.out = problem.out;
   rows.dout = problem.dout;
@@ -135,14 +137,11 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   arguments.parts = workspace.parts;
   arguments.parts.partial = partial;
   arguments.parts.finished = turns + workspace.turns;
-  const std::int64_t counters = workspace.turns + workspace.finished;
-  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
   static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "the device refuses the kernel's shared memory");
   const int blocks = workspace.items(shape);
-  kernel<<<blocks, T::threads, shared_bytes, stream>>>(arguments);
-  require(cudaGetLastError(), "the kernel did not start");
+  launch_behind(kernel, blocks, T::threads, shared_bytes, stream, arguments);
   finish_queries(rows, problem.format, stream);
 }
 

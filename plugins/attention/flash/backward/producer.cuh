@@ -30,6 +30,7 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
   const Place keys = {0, work.tile * T::keys, work.head, work.batch};
   load_tile<T::keys, T::loaded_head>(shared.keys, arguments.k, keys, shared.keys_full,
                                      Keep::first_out);
+  wait_for_kernel_before();  // which writes log-sum-exps and D, and zeros for the sums
   unsigned count = 0;
   blocks.for_each([&](int head_of_group, int block) {
     const int head =

@@ -58,6 +58,7 @@ struct RowBlock {
 // `lanes` threads share a row, a piece each.
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
+  let_next_begin();
   const Shape& shape = arguments.shape;
   const RowBlock block(shape);
   const int row = block.number * (threads / lanes) + threadIdx.x / lanes;
@@ -116,6 +117,7 @@ __device__ void write_eight(Element* to, const float (&numbers)[eight]) {
 // A thread takes eight columns of rows g and g + 8 of a warp's 16: what four lanes had.
 template <class Element>
 __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
+  wait_for_kernel_before();
   const Shape& shape = arguments.shape;
   const int pieces = shape.head / eight;
   const RowBlock block(shape);
@@ -169,7 +171,7 @@ void finish_of(const RowArguments& arguments, cudaStream_t stream) {
   const int pairs = (arguments.shape.queries + 15) / 16 * 8;
   const int work = pairs * (arguments.shape.head / eight);
   const int blocks = (work + threads - 1) / threads;
-  finish<Element><<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
+  launch_behind(finish<Element>, grid_of(arguments.shape, blocks), threads, 0, stream, arguments);
 }
 
 // Calls `use` with an element of the format.
@@ -193,7 +195,6 @@ void prepare_rows(const RowArguments& arguments, Format format, cudaStream_t str
 
 void finish_queries(const RowArguments& arguments, Format format, cudaStream_t stream) {
   with_element(format, [&]<class Element>(Element) { finish_of<Element>(arguments, stream); });
-  require(cudaGetLastError(), "the kernel after the backward did not start");
 }
 
 }  // namespace assay::flash
