@@ -4,6 +4,7 @@
 #include "mask.cuh"
 #include "parts.cuh"
 #include "planes/pairs.cuh"
+#include "planes/write_floats.cuh"
 #include "problem.h"
 #include "score_products.cuh"
 #include "softmax.cuh"
@@ -57,21 +58,14 @@ __device__ inline void release(std::uint64_t& empty, const Consumer& me) {
 template <class T>
 __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::uint32_t queries,
                                              std::uint32_t keys) {
-  begin_products();
-#pragma unroll
-  for (int pair = 0; pair < Pairs<T::planes>::count; ++pair) {
-    const int left = Pairs<T::planes>::left(pair), right = Pairs<T::planes>::right(pair);
-#pragma unroll
-    for (int step = 0; step < T::head / 16; ++step) {
-      const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
-      add_scores<typename T::Element>(
-          scores,
-          advance(by_rows(queries), (left * T::blocks + block) * T::rows * block_row_bytes + bytes),
-          advance(by_rows(keys), (right * T::blocks + block) * T::keys * block_row_bytes + bytes),
-          pair > 0 || step > 0);
-    }
-  }
-  end_products();
+  start_products<T::planes, T::head / 16>([&](int left, int right, int step, bool add) {
+    const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
+    add_scores<typename T::Element>(
+        scores,
+        advance(by_rows(queries), (left * T::blocks + block) * T::rows * block_row_bytes + bytes),
+        advance(by_rows(keys), (right * T::blocks + block) * T::keys * block_row_bytes + bytes),
+        add);
+  });
 }
 
 // A warp's 16 queries as the left operand of steps of 16 columns.
@@ -109,50 +103,20 @@ __device__ __forceinline__ void start_values(
     float (&output)[T::head / 2], const std::uint32_t (&weights)[T::planes][T::keys / 16][4],
     std::uint32_t values) {
   using Element = typename T::Element;
-  begin_products();
-#pragma unroll
-  for (int pair = 0; pair < Pairs<T::planes>::count; ++pair) {
-    const int left = Pairs<T::planes>::left(pair), right = Pairs<T::planes>::right(pair);
-#pragma unroll
-    for (int step = 0; step < T::keys / 16; ++step) {
-      const auto operand =
-          advance(by_columns(values, T::keys),
-                  right * T::blocks * T::keys * block_row_bytes + step * 16 * block_row_bytes);
-      const auto& weight = weights[left][step];
-      const bool add = T::planes == 1 || pair > 0 || step > 0;
-      if constexpr (T::flow.split_values && T::head > block_columns) {
-        constexpr int first = block_columns / 2, rest = T::head / 2 - first;
-        add_values<Element>(reinterpret_cast<float(&)[first]>(output[0]), weight, operand, add);
-        add_values<Element>(reinterpret_cast<float(&)[rest]>(output[first]), weight,
-                            advance(operand, T::keys * block_row_bytes), add);
-      } else {
-        add_values<Element>(output, weight, operand, add);
-      }
+  start_products<T::planes, T::keys / 16>([&](int left, int right, int step, bool adds) {
+    const auto operand = advance(by_columns(values, T::keys),
+                                 (right * T::blocks * T::keys + step * 16) * block_row_bytes);
+    const auto& weight = weights[left][step];
+    const bool add = T::planes == 1 || adds;
+    if constexpr (T::flow.split_values && T::head > block_columns) {
+      constexpr int first = block_columns / 2, rest = T::head / 2 - first;
+      add_values<Element>(reinterpret_cast<float(&)[first]>(output[0]), weight, operand, add);
+      add_values<Element>(reinterpret_cast<float(&)[rest]>(output[first]), weight,
+                          advance(operand, T::keys * block_row_bytes), add);
+    } else {
+      add_values<Element>(output, weight, operand, add);
     }
-  }
-  end_products();
-}
-
-// A warp's 16 rows: registers → the tensor of fp32, two elements at a time.
-template <class T>
-__device__ __forceinline__ void write_floats(const float (&output)[T::head / 2],
-                                             const Arguments& arguments, int4 work,
-                                             const Consumer& me) {
-  const Operand& to = arguments.floats;
-  float* const head = static_cast<float*>(const_cast<void*>(to.data)) + work.z * to.batch_stride +
-                      work.y * to.head_stride;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = work.x * T::rows + me.row + 8 * half;
-    if (row >= arguments.shape.queries) continue;
-#pragma unroll
-    for (int i = 0; i < T::head / 8; ++i) {
-      const int column = 8 * i + me.column;
-      if (column >= arguments.shape.head) continue;
-      *reinterpret_cast<float2*>(head + row * to.row_stride + column) = {
-          output[4 * i + 2 * half], output[4 * i + 2 * half + 1]};
-    }
-  }
+  });
 }
 
 // Writes a warp's 16 rows: registers → their place in `tile` [rows, head] → the tensor, without
@@ -229,7 +193,8 @@ __device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softma
         arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
     finish_rows<T>(output, softmax, lse, first_row, shape, me);
     if constexpr (T::writes_floats) {
-      write_floats<T>(output, arguments, work, me);
+      write_floats(output, 1, arguments.floats, {me.column, first_row + me.row, work.y, work.z},
+                   shape.queries, shape.head);
     } else {
       write_output<T>(output, arguments,
                       T::output_over_queries ? shared.queries[query_stage] : shared.output,

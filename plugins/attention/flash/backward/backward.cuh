@@ -7,14 +7,7 @@ namespace assay::flash {
 
 template <class T>
 __device__ void init_barriers(BackwardShared<T>& shared) {
-  init_barrier(shared.keys_full, 1);
-  init_barrier(shared.values_full, 1);
-  for (int stage = 0; stage < T::stages; ++stage) {
-    init_barrier(shared.queries_full[stage], 1);
-    init_barrier(shared.douts_full[stage], 1);
-    init_barrier(shared.queries_empty[stage], T::consumer_warps);
-    init_barrier(shared.douts_empty[stage], T::consumer_warps);
-  }
+  init_load_barriers<T>(shared);
   for (auto& barrier : shared.slopes_full) init_barrier(barrier, T::consumer_warps);
   publish_barriers();
 }
@@ -30,15 +23,12 @@ __global__ void __launch_bounds__(T::threads, 1)
   const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
   QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
                      arguments.parts.blocks);
-  if constexpr (T::takes_turns) {
+  if constexpr (T::divides_heads_once) {
     blocks.first_head = work.head * (arguments.shape.heads / arguments.shape.kv_heads);
   }
 
   if (threadIdx.x == 0) {
-    prefetch_map(arguments.q);
-    prefetch_map(arguments.k);
-    prefetch_map(arguments.v);
-    prefetch_map(arguments.dout);
+    prefetch_maps(arguments);
     init_barriers(shared);
   }
   __syncthreads();

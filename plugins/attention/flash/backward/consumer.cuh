@@ -244,8 +244,9 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   if (me.group == 1) pass_turn<T>(me.group);
   wait(shared.keys_full, 0);
   blocks.for_each([&](int head_of_group, int block) {
-    const int head =
-        T::takes_turns ? head_of_group : work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const int head = T::divides_heads_once
+                         ? head_of_group
+                         : work.head * (shape.heads / shape.kv_heads) + head_of_group;
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
     const Turn<slope_stages> slope_turn(count);

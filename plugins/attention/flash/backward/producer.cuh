@@ -8,6 +8,25 @@
 // One thread loads a tile of keys and values, then the blocks of queries that see them.
 namespace assay::flash {
 
+template <class T, class Shared>
+__device__ inline void init_load_barriers(Shared& shared) {
+  init_barrier(shared.keys_full, 1);
+  init_barrier(shared.values_full, 1);
+  for (int stage = 0; stage < T::stages; ++stage) {
+    init_barrier(shared.queries_full[stage], 1);
+    init_barrier(shared.douts_full[stage], 1);
+    init_barrier(shared.queries_empty[stage], T::consumer_warps);
+    init_barrier(shared.douts_empty[stage], T::consumer_warps);
+  }
+}
+
+__device__ inline void prefetch_maps(const BackwardArguments& arguments) {
+  prefetch_map(arguments.q);
+  prefetch_map(arguments.k);
+  prefetch_map(arguments.v);
+  prefetch_map(arguments.dout);
+}
+
 // A block of queries [rows, head] and a number of each, once the consumers have emptied the buffer.
 template <class T>
 __device__ inline void refill_rows(std::byte* tile, float* numbers, std::uint64_t& full,
@@ -32,8 +51,9 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
                                      Keep::first_out);
   unsigned count = 0;
   blocks.for_each([&](int head_of_group, int block) {
-    const int head =
-        T::takes_turns ? head_of_group : work.head * (shape.heads / shape.kv_heads) + head_of_group;
+    const int head = T::divides_heads_once
+                         ? head_of_group
+                         : work.head * (shape.heads / shape.kv_heads) + head_of_group;
     const Turn<T::stages> turn(count);
     const Place place = {0, block * T::rows, head, work.batch};
     const std::int64_t row =

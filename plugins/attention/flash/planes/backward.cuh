@@ -7,14 +7,7 @@ namespace assay::flash {
 
 template <class T>
 __device__ void init_plane_barriers(PlaneShared<T>& shared) {
-  init_barrier(shared.keys_full, 1);
-  init_barrier(shared.values_full, 1);
-  for (int stage = 0; stage < T::stages; ++stage) {
-    init_barrier(shared.queries_full[stage], 1);
-    init_barrier(shared.douts_full[stage], 1);
-    init_barrier(shared.queries_empty[stage], T::consumer_warps);
-    init_barrier(shared.douts_empty[stage], T::consumer_warps);
-  }
+  init_load_barriers<T>(shared);
   init_barrier(shared.slopes_full, T::consumer_warps);
   init_barrier(shared.slopes_empty, T::consumer_warps);
   publish_barriers();
@@ -33,10 +26,7 @@ __global__ void __launch_bounds__(T::threads, 1)
   blocks.first_head = work.head * (arguments.shape.heads / arguments.shape.kv_heads);
 
   if (threadIdx.x == 0) {
-    prefetch_map(arguments.q);
-    prefetch_map(arguments.k);
-    prefetch_map(arguments.v);
-    prefetch_map(arguments.dout);
+    prefetch_maps(arguments);
     init_plane_barriers(shared);
   }
   __syncthreads();

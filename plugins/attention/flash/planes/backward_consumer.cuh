@@ -2,6 +2,7 @@
 
 #include "attention/flash/backward/consumer.cuh"
 #include "backward_products.cuh"
+#include "write_floats.cuh"
 
 // A warpgroup has 64 keys and half of the queries of each block: their scores, weights and slopes
 // with keys as rows, and its part of dK and dV. Of dQ, for which it needs the slopes of both, it
@@ -92,28 +93,6 @@ __device__ __forceinline__ void join_groups(float (&gradient)[T::head / 2], std:
       mine[1] += more.y;
       mine[2] += more.z;
       mine[3] += more.w;
-    }
-  }
-}
-
-// A warp's 16 rows of dK or dV. Rows beyond the last key and columns beyond the head are left out.
-template <class T>
-__device__ __forceinline__ void write_float_gradient(const float (&gradient)[T::head / 2],
-                                                     float scale, const Operand& to,
-                                                     const KeyWork& work, const Shape& shape,
-                                                     const Consumer& me) {
-  float* const head = static_cast<float*>(const_cast<void*>(to.data)) +
-                      work.batch * to.batch_stride + work.head * to.head_stride;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = work.tile * T::keys + me.row + 8 * half;
-    if (row >= shape.keys) continue;
-#pragma unroll
-    for (int i = 0; i < T::head / 8; ++i) {
-      const int column = 8 * i + me.column;
-      if (column >= shape.head) continue;
-      *reinterpret_cast<float2*>(head + row * to.row_stride + column) = {
-          gradient[4 * i + 2 * half] * scale, gradient[4 * i + 2 * half + 1] * scale};
     }
   }
 }
@@ -211,8 +190,9 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
     if (!add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me)) return;
   }
-  write_float_gradient<T>(dv, 1, arguments.dv_floats, work, shape, me);
-  write_float_gradient<T>(dk, arguments.natural_scale, arguments.dk_floats, work, shape, me);
+  const Place place = {me.column, row, work.head, work.batch};
+  write_floats(dv, 1, arguments.dv_floats, place, shape.keys, shape.head);
+  write_floats(dk, arguments.natural_scale, arguments.dk_floats, place, shape.keys, shape.head);
 }
 
 }  // namespace assay::flash

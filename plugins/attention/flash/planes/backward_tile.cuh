@@ -17,7 +17,7 @@ struct PlaneTile {
   static constexpr int groups = 2;         // consumer warpgroups
   static constexpr int group_queries = rows / groups;
   static constexpr int stages = head <= 64 ? 2 : 1;  // blocks of queries in flight
-  static constexpr bool takes_turns = true;          // heads are divided once
+  static constexpr bool divides_heads_once = true;
 
   static constexpr int blocks = blocks_of_head(head);
   static constexpr int loaded_head = planes * blocks * block_columns;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "attention/flash/instructions.cuh"
+
 namespace assay::flash {
 
 // The products of planes that count, the small ones first: of fp32 in three planes of bf16, each
@@ -24,5 +26,20 @@ struct Pairs<3> {
     return planes[pair];
   }
 };
+
+// Starts a product of so many steps: `use` gets for each of them the planes of both operands, the
+// step and whether it adds to what the ones before made.
+template <int planes, int steps, class Use>
+__device__ __forceinline__ void start_products(const Use& use) {
+  begin_products();
+#pragma unroll
+  for (int pair = 0; pair < Pairs<planes>::count; ++pair) {
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      use(Pairs<planes>::left(pair), Pairs<planes>::right(pair), step, pair > 0 || step > 0);
+    }
+  }
+  end_products();
+}
 
 }  // namespace assay::flash
