@@ -120,8 +120,7 @@ double step_floor(at::ScalarType dtype) {
 
 double relative_error(const at::Tensor& value, const Expected& expected) {
   const double floor = std::max(expected.floor, step_floor(value.scalar_type()));
-  const auto found = reference::deviation(value, expected.value, floor);
-  return std::max(found.whole, found.row / reference::row_allowance);
+  return reference::deviation(value, expected.value, floor).larger();
 }
 
 void compare(CheckVerdict& verdict, const Expected& expected, const at::Tensor& value,

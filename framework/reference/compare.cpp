@@ -128,8 +128,8 @@ void compare_beside(Verification& verification, const std::string& name, const a
   Deviation usual;
   if (textbook.defined()) {
     usual = deviation(textbook, reference, floor);
-    const double larger = std::max(usual.whole, usual.row / row_allowance);
-    tolerance = std::min(tolerance, textbook_allowance * larger + textbook_floor * tolerance);
+    tolerance =
+        std::min(tolerance, textbook_allowance * usual.larger() + textbook_floor * tolerance);
   }
   std::string remark = incomparable(value, reference);
   const Deviation found =

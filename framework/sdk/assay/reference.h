@@ -22,6 +22,7 @@
 #include <assay/ops.h>
 #include <assay/workload.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -136,6 +137,9 @@ struct Deviation {
   // square of all rows' norms, whichever is larger. 0 where the reference is 0.
   double row = 0;
   std::int64_t where = 0;  // index of that row
+
+  // What is held against a whole's tolerance: the whole, or a row beyond its allowance.
+  double larger() const { return std::max(whole, row / row_allowance); }
 };
 // `floor` is the least root mean square that a reference, or a row of it, counts with. NaN or
 // infinity in `value` gives infinity. Takes little memory beside the tensors.

@@ -136,11 +136,6 @@ double floor_of(const std::string& gradient, const AttentionInputs& in, const at
   return dscores * root_mean_square(in.q) * std::sqrt(queries) / keys;
 }
 
-// As compare_beside() weighs a textbook's.
-double larger(const reference::Deviation& deviation) {
-  return std::max(deviation.whole, deviation.row / reference::row_allowance);
-}
-
 // Compares rows drawn from the seed, over all heads. dout: undefined where gradients are not
 // compared.
 Verification compare_sample(const Drawn& drawn, const std::vector<NamedTensor>& values,
@@ -162,7 +157,9 @@ Verification compare_sample(const Drawn& drawn, const std::vector<NamedTensor>& 
       const auto rounded = reference + (rounding / std::sqrt(columns)).unsqueeze(-1);
       const auto noise = reference::deviation(rounded, reference, floor);
       allowed += reference::textbook_allowance * noise.whole;
-      if (larger(noise) > larger(reference::deviation(textbook, reference, floor))) usual = rounded;
+      if (noise.larger() > reference::deviation(textbook, reference, floor).larger()) {
+        usual = rounded;
+      }
     }
     const auto found = std::ranges::find(values, std::string(name), &NamedTensor::name);
     const bool there = found != values.end() && found->tensor.defined();

@@ -83,19 +83,15 @@ void find_cancelled(BatchReference& right) {
   }
 }
 
-// As compare_beside() has it.
-double usual_error(const at::Tensor& usual, const at::Tensor& reference) {
-  const reference::Deviation found = reference::deviation(usual, reference);
-  return std::max(found.whole, found.row / reference::row_allowance);
-}
-
 UsualErrors usual_errors(const std::vector<NamedTensor>& usual,
                          const std::vector<NamedTensor>& right) {
   UsualErrors errors;
   for (const auto& [name, output] : right) {
     const at::Tensor* beside = tensor_named(usual, name);
     errors[name] =
-        beside == nullptr ? 0 : usual_error(beside->to(output.device()), output.detach());
+        beside == nullptr
+            ? 0
+            : reference::deviation(beside->to(output.device()), output.detach()).larger();
   }
   return errors;
 }
