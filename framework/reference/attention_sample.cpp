@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace assay::reference {
 
@@ -77,8 +78,9 @@ class Sampler {
       const auto lse = lse_of(blocks);
       out.push_back(out_of(one, blocks, lse));
       if (one.dout.defined()) {
-        dq.push_back(dq_of(one, blocks, lse, out.back()));
-        if (rounds()) rounding_dq.push_back(rounding_of_queries(one, blocks, lse));
+        auto gradient = gradient_of(one, blocks, lse, out.back());
+        dq.push_back(std::move(gradient.dq));
+        rounding_dq.push_back(std::move(gradient.rounding));
       }
       add_textbook(one, places, textbook_out, textbook_dq);
     }
@@ -190,16 +192,25 @@ class Sampler {
     return out;
   }
 
-  at::Tensor dq_of(const OneHead& one, const KeyBlocks& blocks, const at::Tensor& lse,
-                   const at::Tensor& out) const {
+  struct QueryGradient {
+    at::Tensor dq, rounding;  // rounding: a number a row, undefined where !rounds()
+  };
+
+  QueryGradient gradient_of(const OneHead& one, const KeyBlocks& blocks, const at::Tensor& lse,
+                            const at::Tensor& out) const {
     const auto d = one.dout.to(at::kDouble);
     const auto row_sums = (d * out).sum(-1, /*keepdim=*/true);
-    auto dq = at::zeros(one.q.sizes(), lse.options());
+    QueryGradient made = {at::zeros(one.q.sizes(), lse.options()), {}};
+    at::Tensor squares;
     blocks.for_each([&](const Block& block) {
       const auto p = at::exp(block.scores - lse).nan_to_num_(0.0);
-      dq += at::matmul(p * (at::matmul(d, block.v.t()) - row_sums), block.k);
+      made.dq += at::matmul(p * (at::matmul(d, block.v.t()) - row_sums), block.k);
+      if (!rounds()) return;
+      add_to(squares, (p * (norms(block.v) * norms(block.k)).t()).square().sum(-1));
     });
-    return dq.mul_(in_.scale);
+    made.dq.mul_(in_.scale);
+    if (rounds()) made.rounding = squares.sqrt() * norms(d).squeeze(-1) * (rounding() * in_.scale);
+    return made;
   }
 
   static at::Tensor norms(const at::Tensor& rows) {
@@ -209,16 +220,6 @@ class Sampler {
   // Narrower inputs' results are rounded by more than what they are computed from.
   bool rounds() const { return in_.q.element_size() >= 4; }
   double rounding() const { return in_.q.scalar_type() == at::kDouble ? 0x1p-53 : 0x1p-24; }
-
-  at::Tensor rounding_of_queries(const OneHead& one, const KeyBlocks& blocks,
-                                 const at::Tensor& lse) const {
-    auto squares = at::zeros({one.q.size(0)}, lse.options());
-    blocks.for_each([&](const Block& block) {
-      const auto p = at::exp(block.scores - lse).nan_to_num_(0.0);
-      squares += (p * (norms(block.v) * norms(block.k)).t()).square().sum(-1);
-    });
-    return squares.sqrt() * norms(one.dout.to(at::kDouble)).squeeze(-1) * (rounding() * in_.scale);
-  }
 
   struct Rows {
     std::int64_t first, count;
