@@ -201,10 +201,11 @@ void time_tile(benchmark::State& state, Inputs& in, int blocks_of_part) {
   state.counters["off"] = largest_distance(output, in.first_output);
 }
 
-// A tile by its warpgroups and keys.
+// A tile by its warpgroups, keys and flow.
 template <class T>
 void add(const Case& of, const std::shared_ptr<Inputs>& in, int blocks_of_part = -1) {
-  std::string name = of.name() + "/" + std::to_string(T::groups) + "x" + std::to_string(T::keys);
+  std::string name = of.name() + "/" + std::to_string(T::groups) + "x" + std::to_string(T::keys) +
+                     (T::flow.early ? " early" : "");
   if (blocks_of_part >= 0) name += " in parts of " + std::to_string(blocks_of_part);
   benchmark::RegisterBenchmark(
       name.c_str(),
@@ -244,13 +245,17 @@ void add_few(std::initializer_list<int> lengths) {
 int main(int argc, char** argv) try {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  add_long_and_short<64, Tile<Element, 64, 3, 128, 4, 2>, Tile<Element, 64, 2, 64, 4, 2>>(
+  constexpr Flow early{.early = true};
+  add_long_and_short<64, Tile<Element, 64, 3, 128, 4, 2>, Tile<Element, 64, 3, 128, 4, 2, early>,
+                     Tile<Element, 64, 3, 112, 4, 2, early>,
+                     Tile<Element, 64, 2, 128, 4, 2, early>>(
       {{1, 16, 16384, 64}, {8, 1, 16384, 64}, {16, 16, 1024, 64}, {4, 12, 512, 64}});
-  add_long_and_short<80>({{2, 32, 8192, 80}, {2, 32, 2048, 80}, {4, 32, 512, 80}});
-  add_long_and_short<96, Tile<Element, 96, 2, 160, 2, 1>>({{2, 32, 8192, 96}});
+  add_long_and_short<80, Tile<Element, 80, 3, 96, 2, 1>>(
+      {{2, 32, 8192, 80}, {2, 32, 2048, 80}, {4, 32, 512, 80}});
+  add_long_and_short<96, Tile<Element, 96, 3, 96, 2, 1>>({{2, 32, 8192, 96}});
   for (const Case& of : {Case{2, 16, 8192, 128}, Case{2, 16, 8192, 128, false},
                          Case{1, 1, 65536, 128}, Case{4, 16, 1024, 128}}) {
-    add_all<Short<Element, 128>, Tile<Element, 128, 2, 160, 2, 1>>(of);
+    add_all<Short<Element, 128>, Tile<Element, 128, 2, 128, 2, 2, early>>(of);
   }
   add_few<64>({128, 512, 1024, 2048});
   add_few<128>({128, 512, 1024, 2048});

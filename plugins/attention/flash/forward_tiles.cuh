@@ -23,7 +23,7 @@ using Short = Tile<Element, head, /*groups=*/2, /*keys=*/128, /*stages=*/(head <
 // registers for it. 128 columns of output do not.
 template <class Element, int head>
 using Long = Tile<Element, head, /*groups=*/3, /*keys=*/96, /*stages=*/(head <= 64 ? 4 : 2),
-                  /*query_stages=*/(head <= 64 ? 2 : 1)>;
+                  /*query_stages=*/(head <= 64 ? 2 : 1), Flow{.early = true}>;
 template <class Element>
 using Widest = Tile<Element, 256, /*groups=*/2, /*keys=*/80, /*stages=*/2, /*query_stages=*/1>;
 

@@ -62,34 +62,42 @@ struct Softmax {
   __device__ explicit Softmax(float scale) { most[0] = most[1] = -0x1p126F * fminf(1, 1 / scale); }
   __device__ Softmax(float2 most_, float2 sum_) : most{most_.x, most_.y}, sum{sum_.x, sum_.y} {}
 
-  // Replaces a block's scores by weights, and returns by what those of earlier blocks shrink. Two
-  // partial results a row: a chain of 4 cycles an element would show.
+  // Takes in a block's scores, and returns by what the weights of earlier blocks shrink. Four
+  // partial results, those of both rows in turns: a chain of 4 cycles an element would show.
   template <int count>
-  __device__ __forceinline__ float2 weigh(float (&scores)[count], float scale) {
+  __device__ __forceinline__ float2 raise(const float (&scores)[count], float scale) {
+    float largest[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) largest[i] = scores[i];
+#pragma unroll
+    for (int i = 4; i < count; ++i) largest[i % 4] = fmaxf(largest[i % 4], scores[i]);
     float shrunk[2];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      float even = scores[2 * row], odd = scores[2 * row + 1];
-#pragma unroll
-      for (int i = 4 + 2 * row; i < count; i += 4) {
-        even = fmaxf(even, scores[i]);
-        odd = fmaxf(odd, scores[i + 1]);
-      }
       const float before = most[row];
-      most[row] = fmaxf(before, most_of_row(fmaxf(even, odd)));
-      const Exponent exponent(most[row], scale);
-      shrunk[row] = exponent.shrink(before);
-      even = odd = 0;
-#pragma unroll
-      for (int i = 2 * row; i < count; i += 4) {
-        scores[i] = exponent.weight(scores[i]);
-        scores[i + 1] = exponent.weight(scores[i + 1]);
-        even += scores[i];
-        odd += scores[i + 1];
-      }
-      sum[row] = __fmaf_rn(sum[row], shrunk[row], even + odd);
+      most[row] = fmaxf(before, most_of_row(fmaxf(largest[2 * row], largest[2 * row + 1])));
+      shrunk[row] = Exponent(most[row], scale).shrink(before);
     }
     return {shrunk[0], shrunk[1]};
+  }
+
+  // Replaces these scores by weights, pairs of which `use` gets with their number.
+  template <int count, class Use>
+  __device__ __forceinline__ void weigh(float (&scores)[count], float scale, float2 shrunk,
+                                        const Use& use) {
+    const Exponent exponents[2] = {{most[0], scale}, {most[1], scale}};
+    float sums[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < count; i += 2) {
+      const Exponent& exponent = exponents[i / 2 % 2];
+      scores[i] = exponent.weight(scores[i]);
+      scores[i + 1] = exponent.weight(scores[i + 1]);
+      sums[i % 4] += scores[i];
+      sums[i % 4 + 1] += scores[i + 1];
+      use(i / 2);
+    }
+    sum[0] = __fmaf_rn(sum[0], shrunk.x, sums[0] + sums[1]);
+    sum[1] = __fmaf_rn(sum[1], shrunk.y, sums[2] + sums[3]);
   }
 
   // Takes in the rows' softmax over other keys, and returns by what this one's weighted values

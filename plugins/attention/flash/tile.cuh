@@ -26,6 +26,8 @@ struct Flow {
   // Queries are read into registers once a tile: the tensor cores then read only keys and values
   // from shared memory.
   bool queries_in_registers = false;
+  // The block before is waited for between a block's maxima and its exponentials.
+  bool early = false;
 };
 
 // Elements as the tensor cores take them: of 2 bytes, or fp32 in three planes of bf16.

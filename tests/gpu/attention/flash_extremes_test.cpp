@@ -68,6 +68,24 @@ TEST_P(FlashExtremes, ScoresMayBeHuge) {
   EXPECT_LE(largest_error(made[4], right[4]), 2e-6);
 }
 
+// So it is with scores of 10^4 to 5 · 10^7, whose rounding may be a factor for a weight.
+TEST_P(FlashExtremes, ScoresMayBeLarge) {
+  for (const double factor : {1e2, 1e3, 7e3}) {
+    SCOPED_TRACE(factor);
+    DrawnInputs drawn = draw({"", {1, 2, 270, 270, 64}, at::kFloat});
+    if (const auto reason = refusal_of(*attention_, drawn.in)) GTEST_SKIP() << *reason;
+    drawn.in.q = drawn.in.q * factor;
+    drawn.in.k = drawn.in.k * factor;
+    const auto right = textbook_results(drawn.in, drawn.dout, at::kDouble);
+    const auto textbook = textbook_results(drawn.in, drawn.dout, at::kFloat);
+    const auto made = results_of(*attention_, drawn);
+    for (const std::size_t i : {0, 4}) {  // out and dv
+      EXPECT_LE(largest_error(made[i], right[i]), 2 * largest_error(textbook[i], right[i]) + 2e-6)
+          << result_names[i];
+    }
+  }
+}
+
 double largest(const at::Tensor& tensor) { return tensor.abs().max().item<double>(); }
 
 // So it is in 16 bits, with scores as large as they can be made.

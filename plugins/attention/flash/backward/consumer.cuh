@@ -59,9 +59,10 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// Whether a query's scores are rounded by more than a weight bears (softmax.cuh).
+// Whether a query's scores are rounded by more than a weight bears (softmax.cuh), or nearly: its
+// lse has been lowered (rows.cu).
 __device__ inline bool is_beyond(float lse) {
-  return fabsf(lse) > rounded_beyond && lse != INFINITY;
+  return fabsf(lse) > 0.99F * rounded_beyond && lse != INFINITY;
 }
 
 // A block's log-sum-exps, shared out over the warp, read ahead of its products.
@@ -326,9 +327,9 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   if (whole) {
     const Place place = {0, work.tile * T::keys, work.head, work.batch};
     write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
-    write_gradient<T>(dk, arguments.natural_scale, arguments.dk, shared.keys, place, me);
+    write_gradient<T>(dk, arguments.shape.natural_scale, arguments.dk, shared.keys, place, me);
   }
-  if (me.lane == 0) wait_for_stores();
+  if (me.lane == 0) wait_for_reads();
 }
 
 }  // namespace assay::flash
