@@ -36,8 +36,12 @@ __global__ void __launch_bounds__(T::threads, 1)
   if (threadIdx.x < warpgroup) {
     give_registers_back<T::producer_registers>();
     if (threadIdx.x == 0) produce_backward<T>(arguments, shared, work, blocks);
+    if (threadIdx.x >= warp) {
+      finish_earlier_round<T>(arguments, shared.values_full, static_cast<int>(threadIdx.x) - warp);
+    }
   } else {
     take_registers<T::consumer_registers>();
+    blocks.first_head = first_place(arguments, work);
     const Consumer me = consumer_of(static_cast<int>(threadIdx.x) - warpgroup);
     if (T::first_columns == T::rest_columns || me.group == 0) {
       consume_backward<T, T::first_columns>(arguments, shared, work, blocks, me);

@@ -6,6 +6,7 @@
 #include "key_parts.cuh"
 #include "products.cuh"
 #include "query_sums.cuh"
+#include "rounds.cuh"
 #include "schedule.cuh"
 
 // A warpgroup has 64 keys: their scores, weights and slopes for a block of queries at a time, with
@@ -202,6 +203,7 @@ __device__ inline void meet_consumers() {
 }
 
 // `columns` of the head are this warpgroup's of dQ.
+// Blocks come with the places of their heads.
 template <class T, int columns>
 __device__ void consume_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
                                  const KeyWork& work, const QueryBlocks& blocks,
@@ -228,7 +230,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   float scores[T::rows / 2], slopes[T::rows / 2];
   std::uint32_t weights[T::rows / 16][4];
   float sums[columns / 2];
-  QueryBlock before = {-1, work.batch, 0};
+  QueryBlock before = {};
   unsigned done = 0;
 
   // Of the slopes number `count`. Where they have not been written the sums are not used.
@@ -244,14 +246,11 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
 
   if (me.group == 1) pass_turn<T>(me.group);
   wait(shared.keys_full, 0);
-  blocks.for_each([&](int head_of_group, int block) {
-    const int head = T::divides_heads_once
-                         ? head_of_group
-                         : work.head * (shape.heads / shape.kv_heads) + head_of_group;
+  blocks.for_each([&](int place, int block) {
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
     const Turn<slope_stages> slope_turn(count);
-    const QueryBlock at = {head, work.batch, block};
+    const QueryBlock at = {place * arguments.query_blocks + block, block};
     const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
 
@@ -324,6 +323,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   }
   // Keys and values have been read by all.
   meet_consumers<T>();
+  tell_finishers<T>(arguments);
   if (whole) {
     const Place place = {0, work.tile * T::keys, work.head, work.batch};
     write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);

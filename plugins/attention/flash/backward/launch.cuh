@@ -37,23 +37,50 @@ KeyParts key_parts_of(const Shape& shape, int processors) {
   return parts;
 }
 
-// How the workspace is laid out: floats of lse and D, the sums of dQ, parts of dK and dV, then
-// counters.
+// Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together. row_bytes: of a query as
+// it is loaded.
+inline int key_heads_in_cache(const Shape& shape, int row_bytes) {
+  constexpr std::int64_t budget = 32 << 20;
+  const std::int64_t bytes = (std::int64_t{2} * row_bytes + 4 * shape.head) * shape.queries *
+                             (shape.heads / shape.kv_heads);
+  return static_cast<int>(std::max<std::int64_t>(1, budget / bytes));
+}
+
+// Heads of k in a round: as many as are in the cache together, but no more than it takes for all
+// items of a round to be under way before the next but one begins.
+template <class T>
+int heads_of_round(const Shape& shape, int key_tiles, int processors) {
+  constexpr int least = 4;
+  const int busy = (processors + processors / 2 + key_tiles - 1) / key_tiles;
+  return std::min({shape.batch * shape.kv_heads, std::max(least, busy),
+                   key_heads_in_cache(shape, row_bytes<T>(shape))});
+}
+
+// How the work is cut, and the workspace laid out: floats of lse and D, the sums of dQ, parts of dK
+// and dV, then counters.
 template <class T>
 struct BackwardWorkspace {
   int query_blocks, key_tiles;
   KeyParts parts;
-  std::int64_t rows, sums, partial, turns, finished;
+  int heads_at_once, summed_heads;  // of k
+  std::int64_t rows, sums, partial, turns, finished, rounds;
 
   BackwardWorkspace(const Shape& shape, bool in_turns)
       : query_blocks((shape.queries + T::rows - 1) / T::rows),
         key_tiles((shape.keys + T::keys - 1) / T::keys) {
     const std::int64_t blocks = std::int64_t{query_blocks} * shape.heads * shape.batch;
-    const std::int64_t tiles = std::int64_t{key_tiles} * shape.kv_heads * shape.batch;
+    const int heads = shape.kv_heads * shape.batch;
+    const std::int64_t tiles = std::int64_t{key_tiles} * heads;
     // A part in turns would wait for parts that start later.
     if (!in_turns) parts = key_parts_of<T>(shape, processors_of_device());
+    // In turns a tile waits for that with the keys after its own: the more heads are mixed, the
+    // fewer tiles of a head are in a chain.
+    heads_at_once = in_turns ? heads : heads_of_round<T>(shape, key_tiles, processors_of_device());
+    const int all_rounds = (heads + heads_at_once - 1) / heads_at_once;
+    rounds = parts.count == 1 && all_rounds > Rounds::behind ? all_rounds : 0;
+    summed_heads = rounds > 0 ? std::min(heads, Rounds::places * heads_at_once) : heads;
     rows = blocks * T::rows;
-    sums = rows * T::head;
+    sums = rows / heads * summed_heads * T::head;
     partial = parts.count > 1 ? tiles * parts.count * T::keys * T::head * 2 : 0;
     turns = in_turns ? blocks * T::consumer_warps : 0;
     finished = parts.count > 1 ? tiles * T::key_warps : 0;
@@ -63,19 +90,13 @@ struct BackwardWorkspace {
     for (int part = 1; part < parts.count; ++part) tiles += parts.tiles_with[part];
     return tiles * shape.kv_heads * shape.batch;
   }
-  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + turns + finished); }
+  std::int64_t counters() const { return turns + finished + rounds; }
+  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + counters()); }
+  // Heads of k whose dQ is finished by tiles of later ones.
+  int finished_heads() const {
+    return rounds > 0 ? static_cast<int>(rounds - Rounds::behind) * heads_at_once : 0;
+  }
 };
-
-// Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together. row_bytes: of a query as
-// it is loaded.
-inline int key_heads_in_cache(const Shape& shape, int row_bytes) {
-  constexpr std::int64_t budget = 32 << 20;
-  const std::int64_t bytes = (std::int64_t{2} * row_bytes + 4 * shape.head) * shape.queries *
-                             (shape.heads / shape.kv_heads);
-  const std::int64_t heads = std::max<std::int64_t>(1, budget / bytes);
-  return static_cast<int>(
-      std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.kv_heads));
-}
 
 // The tensors as the copy engine loads them.
 struct Loaded {
@@ -92,8 +113,10 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   float* const partial = sums + workspace.sums;
   auto* const turns = reinterpret_cast<unsigned*>(partial + workspace.partial);
 
-  const std::int64_t counters = workspace.turns + workspace.finished;
-  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
+  if (workspace.counters() > 0) {
+    require(cudaMemsetAsync(turns, 0, 4 * workspace.counters(), stream), "cudaMemsetAsync");
+  }
+  const int queries_of_key = shape.heads / shape.kv_heads;  // heads
   RowArguments rows;
   rows.out = problem.out;
   rows.dout = problem.dout;
@@ -105,6 +128,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   rows.shape = shape;
   rows.rows = workspace.query_blocks * T::rows;
   rows.summed_head = T::head;
+  rows.summed_heads = workspace.summed_heads * queries_of_key;
+  rows.first_head = workspace.finished_heads() * queries_of_key;
   prepare_rows(rows, problem.format, stream);
 
   const auto map = [&](const Operand& operand, int heads, int length, int box_rows) {
@@ -125,18 +150,19 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   }
   arguments.lse = lse;
   arguments.dot = dot;
+  arguments.dq = problem.dq;
   arguments.query_sums = sums;
+  arguments.summed_heads = workspace.summed_heads;
   arguments.turns = problem.in_turns ? turns : nullptr;
   arguments.shape = shape;
   arguments.key_tiles = workspace.key_tiles;
   arguments.query_blocks = workspace.query_blocks;
-  // In turns a tile waits for that with the keys after its own: the more heads are mixed, the fewer
-  // tiles of a head are in a chain.
-  arguments.heads_at_once = problem.in_turns ? shape.batch * shape.kv_heads
-                                             : key_heads_in_cache(shape, row_bytes<T>(shape));
+  arguments.heads_at_once = workspace.heads_at_once;
   arguments.parts = workspace.parts;
   arguments.parts.partial = partial;
   arguments.parts.finished = turns + workspace.turns;
+  arguments.rounds.count = static_cast<int>(workspace.rounds);
+  if (workspace.rounds > 0) arguments.rounds.ended = turns + workspace.turns + workspace.finished;
   static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "the device refuses the kernel's shared memory");

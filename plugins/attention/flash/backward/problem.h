@@ -19,10 +19,21 @@ struct KeyParts {
   unsigned* finished = nullptr;  // [tiles, warps with sums], 0 at the start
 };
 
+// Heads of k are worked on in rounds, whose tiles are mixed. The blocks of threads of a round
+// finish dQ of the round two before, and clear its sums for the round two after.
+struct Rounds {
+  static constexpr int behind = 2, places = 2 * behind;
+  int count = 1;
+  // [count]: blocks of threads of each that have added all they have, 0 at the start. Null: dQ is
+  // finished afterwards, and every head has a place for its sums.
+  unsigned* ended = nullptr;
+};
+
 // What the backward kernel gets: the tensors as the copy engine sees them, and what the kernels
 // before and after it share with it.
 struct BackwardArguments {
   CUtensorMap q, k, v, dout, dk, dv;
+  Operand dq;
   Operand dk_floats, dv_floats;  // fp32's, in place of `dk` and `dv`
   // [batch, heads, rows]: log-sum-exp in units of log2, of fp32 in natural ones, and D = rowsum(dO
   // ∘ O), with as many rows as whole blocks of queries have. A row without keys or beyond the last
@@ -31,11 +42,13 @@ struct BackwardArguments {
   const float* dot;
   // Sums of dS K, in pieces as warps hold them (query_sums.cuh).
   float* query_sums;
-  unsigned* turns;  // [batch, heads, blocks of queries, warps], 0 at the start; ordered sums only
+  int summed_heads;  // heads of k that have a place there: a head's is its number's remainder
+  unsigned* turns;   // [batch, heads, blocks of queries, warps], 0 at the start; ordered sums only
   Shape shape;
   int key_tiles, query_blocks;  // of a head
-  int heads_at_once;            // heads of k whose tiles are mixed
+  int heads_at_once;            // heads of k whose tiles are mixed: those of a round
   KeyParts parts;
+  Rounds rounds;
 };
 
 // Before and after it, a row at a time.
@@ -46,8 +59,10 @@ struct RowArguments {
   float* dot;
   float* query_sums;
   Shape shape;
-  int rows;         // of lse, dot and query_sums
-  int summed_head;  // columns of query_sums
+  int rows;          // of lse, dot and query_sums
+  int summed_head;   // columns of query_sums
+  int summed_heads;  // heads of q, of all batches, that have a place in query_sums
+  int first_head;    // of q: those before have their dQ
 };
 
 }  // namespace assay::flash

@@ -11,7 +11,7 @@ namespace assay::flash {
 template <class T, class Shared>
 __device__ inline void init_load_barriers(Shared& shared) {
   init_barrier(shared.keys_full, 1);
-  init_barrier(shared.values_full, 1);
+  init_barrier(shared.values_full, 2);  // also by a finisher (rounds.cuh)
   for (int stage = 0; stage < T::stages; ++stage) {
     init_barrier(shared.queries_full[stage], 1);
     init_barrier(shared.douts_full[stage], 1);

@@ -2,11 +2,14 @@
 
 #include "attention/flash/instructions.cuh"
 #include "attention/flash/threads.cuh"
+#include "finish.cuh"
 #include "problem.h"
+#include "schedule.cuh"
 #include "tile.cuh"
 
 // dQ is a sum over tiles of keys, which different blocks of threads hold: it comes together in fp32
-// in global memory, and a last kernel scales and converts it (rows.cu).
+// in global memory, and is scaled and converted by later blocks of threads (rounds.cuh), for the
+// last heads by a kernel of its own (rows.cu).
 //
 // The buffer is [batch, heads, blocks of 64 queries, 4 warps, head / 8, 32 lanes, 4]: what a lane
 // has of wgmma's accumulator for eight columns are its four numbers (rows g and g + 8, columns 2t
@@ -19,26 +22,27 @@ __host__ __device__ constexpr std::int64_t floats_of_sums(int head) {  // of 64 
 
 // A block of queries of a head.
 struct QueryBlock {
-  int head, batch, block;
+  int number;  // its place
+  int block;
 };
 
-template <class T>
-__device__ inline std::int64_t number_of(const BackwardArguments& arguments, QueryBlock at) {
-  return (std::int64_t{at.batch} * arguments.shape.heads + at.head) * arguments.query_blocks +
-         at.block;
+// The place of the first head of q that uses a head of k.
+__device__ inline int first_place(const BackwardArguments& arguments, const KeyWork& work) {
+  const Shape& shape = arguments.shape;
+  return (work.batch * shape.kv_heads + work.head) % arguments.summed_heads *
+         (shape.heads / shape.kv_heads);
 }
 
-// Where this lane adds its part.
+// What this warp adds to.
 template <class T>
-__device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock at,
-                                 const Consumer& me) {
+__device__ inline float* sums_of_warp(const BackwardArguments& arguments, QueryBlock at,
+                                      const Consumer& me) {
   constexpr int warp_floats = floats_of_sums(T::head) / 4;
-  const std::int64_t row_block = T::sums_by_rows
-                                     ? number_of<T>(arguments, at) * T::groups + me.group
-                                     : number_of<T>(arguments, at);
+  const std::int64_t row_block =
+      T::sums_by_rows ? std::int64_t{at.number} * T::groups + me.group : at.number;
   const int first_columns = T::sums_by_rows ? 0 : me.group * T::first_columns;
   return arguments.query_sums + row_block * floats_of_sums(T::head) + me.warp % 4 * warp_floats +
-         first_columns * 16 + me.lane * 4;
+         first_columns * 16;
 }
 
 // Tiles of keys add to a block of queries in turns, the last keys first: of two tiles that begin
@@ -47,8 +51,7 @@ __device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock 
 template <class T>
 __device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, QueryBlock at,
                                           int key_tile, const Consumer& me) {
-  unsigned* const turn =
-      arguments.turns + number_of<T>(arguments, at) * T::consumer_warps + me.warp;
+  unsigned* const turn = arguments.turns + std::int64_t{at.number} * T::consumer_warps + me.warp;
   const BlockRange tiles = seen_blocks(arguments.shape, at.block * T::rows, T::rows, T::keys);
   const auto mine = static_cast<unsigned>(tiles.end - 1 - key_tile);
   while (look_at(turn) != mine) {
@@ -61,7 +64,7 @@ template <class T, int count>
 __device__ __forceinline__ void add_sums(const float (&sums)[count],
                                          const BackwardArguments& arguments, QueryBlock at,
                                          int key_tile, const Consumer& me) {
-  float* const to = my_sums<T>(arguments, at, me);
+  float* const to = sums_of_warp<T>(arguments, at, me) + me.lane * 4;
   const auto four = [&](int i) {
     return make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
   };

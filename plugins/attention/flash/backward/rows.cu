@@ -8,6 +8,7 @@
 
 #include "attention/flash/launch.cuh"
 #include "attention/flash/softmax.cuh"
+#include "finish.cuh"
 
 namespace assay::flash {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 constexpr int threads = 256;
 template <class Element>
 constexpr int piece = 16 / sizeof(Element);  // elements in 16 bytes
-
-__device__ std::int64_t offset(const Operand& operand, int batch, int head, int row) {
-  return batch * operand.batch_stride + head * operand.head_stride + row * operand.row_stride;
-}
 
 // Of a piece of each.
 template <class Element>
@@ -40,15 +37,15 @@ __device__ float dot_of(uint4 left, uint4 right) {
 }
 
 // Blocks of threads are [rows, batch · heads], numbered in one dimension: the others of a grid end
-// at 65,535.
+// at 65,535. Heads before `first_head` have none.
 struct RowBlock {
   int head, batch;
   int head_of_all;  // of batch · heads
   int number;       // among those of the head
 
-  __device__ explicit RowBlock(const Shape& shape) {
-    const unsigned heads = static_cast<unsigned>(shape.heads) * shape.batch;
-    head_of_all = static_cast<int>(blockIdx.x % heads);
+  __device__ RowBlock(const Shape& shape, int first_head) {
+    const unsigned heads = static_cast<unsigned>(shape.heads) * shape.batch - first_head;
+    head_of_all = first_head + static_cast<int>(blockIdx.x % heads);
     number = static_cast<int>(blockIdx.x / heads);
     head = head_of_all % shape.heads;
     batch = head_of_all / shape.heads;
@@ -60,7 +57,7 @@ template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
   let_next_begin();
   const Shape& shape = arguments.shape;
-  const RowBlock block(shape);
+  const RowBlock block(shape, 0);
   const int row = block.number * (threads / lanes) + threadIdx.x / lanes;
   if (row >= arguments.rows) return;  // as all of a warp: rows are whole blocks
   const int lane = threadIdx.x % lanes;
@@ -95,23 +92,10 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
     }
     arguments.dot[padded] = sum;
   }
+  if (block.head_of_all >= arguments.summed_heads) return;
   auto* const sums =
       reinterpret_cast<float4*>(arguments.query_sums + padded * arguments.summed_head);
   for (int i = lane; i < arguments.summed_head / 4; i += lanes) sums[i] = make_float4(0, 0, 0, 0);
-}
-
-constexpr int eight = 8;  // columns
-
-__device__ void write_eight(float* to, const float (&numbers)[eight]) {
-  auto* const fours = reinterpret_cast<float4*>(to);
-  fours[0] = make_float4(numbers[0], numbers[1], numbers[2], numbers[3]);
-  fours[1] = make_float4(numbers[4], numbers[5], numbers[6], numbers[7]);
-}
-template <class Element>
-__device__ void write_eight(Element* to, const float (&numbers)[eight]) {
-  *reinterpret_cast<uint4*>(to) =
-      make_uint4(pack<Element>(numbers[0], numbers[1]), pack<Element>(numbers[2], numbers[3]),
-                 pack<Element>(numbers[4], numbers[5]), pack<Element>(numbers[6], numbers[7]));
 }
 
 // A thread takes eight columns of rows g and g + 8 of a warp's 16: what four lanes had.
@@ -120,38 +104,24 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
   wait_for_kernel_before();
   const Shape& shape = arguments.shape;
   const int pieces = shape.head / eight;
-  const RowBlock block(shape);
+  const RowBlock block(shape, arguments.first_head);
   const int number = block.number * threads + threadIdx.x;
   const int column = number % pieces, pair = number / pieces;
   const int row = pair / 8 * 16 + pair % 8;
   if (row >= shape.queries) return;
 
-  const std::int64_t group = (std::int64_t{block.head_of_all} * arguments.rows + row / 16 * 16) /
-                                 16 * (arguments.summed_head / 8) +
-                             column;
-  const auto* const fours =
-      reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4;
-  float upper[eight], lower[eight];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float4 four = __ldcs(fours + i);
-    const float scale = arguments.shape.natural_scale;
-    upper[2 * i] = four.x * scale;
-    upper[2 * i + 1] = four.y * scale;
-    lower[2 * i] = four.z * scale;
-    lower[2 * i + 1] = four.w * scale;
-  }
-  auto* const to = static_cast<Element*>(const_cast<void*>(arguments.dq.data));
-  const auto write = [&](int at, const float(&numbers)[eight]) {
-    write_eight(to + offset(arguments.dq, block.batch, block.head, at) + column * eight, numbers);
-  };
-  write(row, upper);
-  if (row + 8 < shape.queries) write(row + 8, lower);
+  const std::int64_t place = block.head_of_all % arguments.summed_heads;
+  const std::int64_t group =
+      (place * arguments.rows / 16 + row / 16) * (arguments.summed_head / eight) + column;
+  auto* const to = static_cast<Element*>(const_cast<void*>(arguments.dq.data)) +
+                   offset(arguments.dq, block.batch, block.head, row) + column * eight;
+  finish_eight(reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4,
+               to, arguments.dq.row_stride, row + 8 < shape.queries, shape.natural_scale);
 }
 
-// `count` blocks for each head.
-unsigned grid_of(const Shape& shape, int count) {
-  return static_cast<unsigned>(count) * shape.heads * shape.batch;
+// `count` blocks for each head from the first on.
+unsigned grid_of(const Shape& shape, int first_head, int count) {
+  return static_cast<unsigned>(count) * (shape.heads * shape.batch - first_head);
 }
 
 template <class Element>
@@ -159,7 +129,7 @@ void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
   const auto launch = [&](auto* kernel, int lanes) {
     const int rows_of_block = threads / lanes;
     const int blocks = (arguments.rows + rows_of_block - 1) / rows_of_block;
-    kernel<<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
+    kernel<<<grid_of(arguments.shape, 0, blocks), threads, 0, stream>>>(arguments);
   };
   constexpr int narrow = 64 / piece<Element>, wide = 128 / piece<Element>;
   arguments.shape.head <= 64 ? launch(prepare<Element, narrow>, narrow)
@@ -171,7 +141,8 @@ void finish_of(const RowArguments& arguments, cudaStream_t stream) {
   const int pairs = (arguments.shape.queries + 15) / 16 * 8;
   const int work = pairs * (arguments.shape.head / eight);
   const int blocks = (work + threads - 1) / threads;
-  launch_behind(finish<Element>, grid_of(arguments.shape, blocks), threads, 0, stream, arguments);
+  launch_behind(finish<Element>, grid_of(arguments.shape, arguments.first_head, blocks), threads, 0,
+                stream, arguments);
 }
 
 // Calls `use` with an element of the format.

@@ -137,7 +137,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
   unsigned done = 0;
 
   wait(shared.keys_full, 0);
-  blocks.for_each([&](int head, int block) {
+  blocks.for_each([&](int place, int block) {
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
     const int slope_parity = static_cast<int>(count % 2);
@@ -185,11 +185,12 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     wait_for_products<0>();
     pin(sums);
     if (me.lane == 0) arrive(shared.slopes_empty);
-    add_sums<T>(sums, arguments, {head, work.batch, block}, work.tile, me);
+    add_sums<T>(sums, arguments, {place * arguments.query_blocks + block, block}, work.tile, me);
   });
 
   // Keys and values have been read by all.
   const int thread = me.warp % 4 * warp + me.lane;
+  tell_finishers<T>(arguments);
   meet_consumers<T>();
   if (me.group == 1) {
     join_groups<T>(dk, shared.keys, thread, true);

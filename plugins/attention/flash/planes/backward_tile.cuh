@@ -34,7 +34,7 @@ struct PlaneTile {
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int key_warps = warpgroup / warp;  // that end with sums of dK and dV
   static constexpr int threads = (groups + 1) * warpgroup;
-  static constexpr int producer_registers = 24;
+  static constexpr int producer_registers = 32;
   static constexpr int consumer_registers = 240;
 
   static_assert(head == 64 || head == 128);
