@@ -246,8 +246,8 @@ int main(int argc, char** argv) try {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   constexpr Flow early{.early = true};
-  add_long_and_short<64, Tile<Element, 64, 3, 128, 4, 2>, Tile<Element, 64, 3, 128, 4, 2, early>,
-                     Tile<Element, 64, 3, 112, 4, 2, early>,
+  add_long_and_short<64, Tile<Element, 64, 3, 96, 4, 2>, Tile<Element, 64, 3, 128, 4, 2>,
+                     Tile<Element, 64, 3, 128, 4, 2, early>, Tile<Element, 64, 3, 112, 4, 2, early>,
                      Tile<Element, 64, 2, 128, 4, 2, early>>(
       {{1, 16, 16384, 64}, {8, 1, 16384, 64}, {16, 16, 1024, 64}, {4, 12, 512, 64}});
   add_long_and_short<80, Tile<Element, 80, 3, 96, 2, 1>>(

@@ -170,11 +170,9 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     const auto pack_weights = [&] {
       if constexpr (!(T::planes == 1 && T::flow.early)) as_operands<Element>(weights, scores);
     };
-    // Where the weights are there it depends on them, too: sums are never below 0.
-    const auto shrinks = [&](float2 factors, bool after_weights) {
-      bool by_this_row = !T::flow.lazy || factors.x != 1 || factors.y != 1;
-      if (after_weights) by_this_row |= softmax.sum[0] + softmax.sum[1] < 0;
-      return __any_sync(~0u, by_this_row) != 0;
+    const auto shrink = [&](float2 factors) {
+      const bool of_this_row = !T::flow.lazy || factors.x != 1 || factors.y != 1;
+      if (__any_sync(~0u, of_this_row)) scale_rows(output, factors);
     };
     const unsigned before = __shfl_sync(~0u, blocks, 0);
     blocks += range.count();
@@ -249,16 +247,16 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
           wait_for_products<1>();
           end_scores(block);
           const float2 factors = raise(block);
-          if constexpr (!T::flow.early) weigh(factors);
-          // Waited for on both sides: ptxas would wait ahead of what this depends on.
-          if (shrinks(factors, !T::flow.early)) {
-            wait_for_products<0>();
-            end_values(block + 1);
-            scale_rows(output, factors);
+          if constexpr (T::flow.early) {
+            keep_before(factors.x + factors.y);
           } else {
-            wait_for_products<0>();
-            end_values(block + 1);
+            weigh(factors);
+            keep_before(softmax.sum[0] + softmax.sum[1]);
           }
+          wait_for_products<0>();
+          pin(scores);
+          end_values(block + 1);
+          shrink(factors);
           if constexpr (T::flow.early) weigh(factors);
           pack_weights();
         }
@@ -279,7 +277,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         wait_for_products<0>();
         end_scores(block);
         const float2 factors = raise(block);
-        if (shrinks(factors, false)) scale_rows(output, factors);
+        shrink(factors);
         weigh(factors);
         pack_weights();
         await_values(block);

@@ -181,10 +181,23 @@ __device__ inline float reciprocal(float x) {
 }
 
 // log2(x), to 2^-22 between 0.5 and 2 and in relative terms elsewhere.
+// Not a number where either is none, in place of the other as fminf() has it.
+__device__ inline float smaller(float x, float y) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  return result;
+}
+
 __device__ inline float log2_fast(float x) {
   float result;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
+}
+
+// What leads to `positive` is computed before what follows in the program. The assembler otherwise
+// moves a wait for products in front of arithmetic that was to run under them.
+__device__ inline void keep_before(float positive) {
+  if (positive < 0) __trap();
 }
 
 // Four 8 × 8 matrices of 2-byte elements, matrix i with its rows at the addresses of lanes 8i …: a

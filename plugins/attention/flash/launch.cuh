@@ -12,6 +12,7 @@ namespace assay::flash {
 
 inline void require(cudaError_t error, const char* what) {
   if (error != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // for whoever looks next
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
   }
 }

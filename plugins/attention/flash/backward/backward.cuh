@@ -18,7 +18,6 @@ template <class T>
 __global__ void __launch_bounds__(T::threads, 1)
     backward(const __grid_constant__ BackwardArguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL  // elsewhere the variant is Unsupported, and the kernel empty
-  let_next_begin();
   extern __shared__ __align__(swizzle_bytes) std::byte memory[];
   auto& shared = *reinterpret_cast<BackwardShared<T>*>(memory);
   const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));

@@ -112,7 +112,7 @@ __device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale
                                              std::uint32_t lse) {
   const auto weight = [&](float score, float of_query) {
     const float exponent = __fmaf_rn(score, scale, -of_query);
-    return exp2_fast(at_most_1 ? fminf(exponent, 0) : exponent);
+    return exp2_fast(at_most_1 ? smaller(exponent, 0) : exponent);
   };
 #pragma unroll
   for (int i = 0; i < count / 4; ++i) {
@@ -321,9 +321,8 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
     whole = add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
   }
-  // Keys and values have been read by all.
-  meet_consumers<T>();
-  tell_finishers<T>(arguments);
+  end_sums_of_tile<T>(arguments);
+  meet_consumers<T>();  // keys and values have been read by all
   if (whole) {
     const Place place = {0, work.tile * T::keys, work.head, work.batch};
     write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);

@@ -46,14 +46,18 @@ inline int key_heads_in_cache(const Shape& shape, int row_bytes) {
   return static_cast<int>(std::max<std::int64_t>(1, budget / bytes));
 }
 
-// Heads of k in a round: as many as are in the cache together, but no more than it takes for all
-// items of a round to be under way before the next but one begins.
-template <class T>
-int heads_of_round(const Shape& shape, int key_tiles, int processors) {
-  constexpr int least = 4;
-  const int busy = (processors + processors / 2 + key_tiles - 1) / key_tiles;
-  return std::min({shape.batch * shape.kv_heads, std::max(least, busy),
-                   key_heads_in_cache(shape, row_bytes<T>(shape))});
+// The smallest number of heads with which each round, also the last, has ended before that two on
+// begins, and has short tiles enough to fill the end. 0 where there is none up to `most`, or too
+// few rounds are left to be worth it.
+inline int heads_of_round(int heads, int key_tiles, int most, int processors) {
+  const int items = processors + processors / 2;
+  const int least = (items + key_tiles - 1) / key_tiles;
+  for (int count = least; count <= most && count <= 2 * least; ++count) {
+    const int rounds = (heads + count - 1) / count;
+    if (rounds <= Rounds::places) return 0;
+    if ((heads - (rounds - 1) * count) * key_tiles >= items) return count;
+  }
+  return 0;
 }
 
 // How the work is cut, and the workspace laid out: floats of lse and D, the sums of dQ, parts of dK
@@ -63,7 +67,8 @@ struct BackwardWorkspace {
   int query_blocks, key_tiles;
   KeyParts parts;
   int heads_at_once, summed_heads;  // of k
-  std::int64_t rows, sums, partial, turns, finished, rounds;
+  int rounds = 0;                   // 0: the sums of all heads are finished afterwards
+  std::int64_t rows, sums, partial, turns, finished;
 
   BackwardWorkspace(const Shape& shape, bool in_turns)
       : query_blocks((shape.queries + T::rows - 1) / T::rows),
@@ -75,10 +80,18 @@ struct BackwardWorkspace {
     if (!in_turns) parts = key_parts_of<T>(shape, processors_of_device());
     // In turns a tile waits for that with the keys after its own: the more heads are mixed, the
     // fewer tiles of a head are in a chain.
-    heads_at_once = in_turns ? heads : heads_of_round<T>(shape, key_tiles, processors_of_device());
-    const int all_rounds = (heads + heads_at_once - 1) / heads_at_once;
-    rounds = parts.count == 1 && all_rounds > Rounds::behind ? all_rounds : 0;
-    summed_heads = rounds > 0 ? std::min(heads, Rounds::places * heads_at_once) : heads;
+    heads_at_once =
+        in_turns ? heads : std::min(heads, key_heads_in_cache(shape, row_bytes<T>(shape)));
+    summed_heads = heads;
+    const int in_round =
+        in_turns || parts.count > 1
+            ? 0
+            : heads_of_round(heads, key_tiles, heads_at_once, processors_of_device());
+    if (in_round > 0) {
+      heads_at_once = in_round;
+      rounds = (heads + in_round - 1) / in_round;
+      summed_heads = Rounds::places * in_round;
+    }
     rows = blocks * T::rows;
     sums = rows / heads * summed_heads * T::head;
     partial = parts.count > 1 ? tiles * parts.count * T::keys * T::head * 2 : 0;
@@ -93,9 +106,7 @@ struct BackwardWorkspace {
   std::int64_t counters() const { return turns + finished + rounds; }
   std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + counters()); }
   // Heads of k whose dQ is finished by tiles of later ones.
-  int finished_heads() const {
-    return rounds > 0 ? static_cast<int>(rounds - Rounds::behind) * heads_at_once : 0;
-  }
+  int finished_heads() const { return rounds > 0 ? (rounds - Rounds::behind) * heads_at_once : 0; }
 };
 
 // The tensors as the copy engine loads them.
@@ -161,7 +172,7 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   arguments.parts = workspace.parts;
   arguments.parts.partial = partial;
   arguments.parts.finished = turns + workspace.turns;
-  arguments.rounds.count = static_cast<int>(workspace.rounds);
+  arguments.rounds.count = workspace.rounds;
   if (workspace.rounds > 0) arguments.rounds.ended = turns + workspace.turns + workspace.finished;
   static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),

@@ -23,7 +23,7 @@ struct KeyParts {
 // finish dQ of the round two before, and clear its sums for the round two after.
 struct Rounds {
   static constexpr int behind = 2, places = 2 * behind;
-  int count = 1;
+  int count = 0;
   // [count]: blocks of threads of each that have added all they have, 0 at the start. Null: dQ is
   // finished afterwards, and every head has a place for its sums.
   unsigned* ended = nullptr;

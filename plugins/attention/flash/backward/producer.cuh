@@ -49,7 +49,9 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
   const Place keys = {0, work.tile * T::keys, work.head, work.batch};
   load_tile<T::keys, T::loaded_head>(shared.keys, arguments.k, keys, shared.keys_full,
                                      Keep::first_out);
-  wait_for_kernel_before();  // which writes log-sum-exps and D, and zeros for the sums
+  // For `prepare`, which writes log-sum-exps and D, and zeros for the sums. What came before that
+  // has ended. Every block waits, so that `finish`, which waits for all of them, comes after both.
+  wait_for_kernel_before();
   unsigned count = 0;
   blocks.for_each([&](int head_of_group, int block) {
     const int head = T::divides_heads_once

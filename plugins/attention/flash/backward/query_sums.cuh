@@ -11,9 +11,9 @@
 // in global memory, and is scaled and converted by later blocks of threads (rounds.cuh), for the
 // last heads by a kernel of its own (rows.cu).
 //
-// The buffer is [batch, heads, blocks of 64 queries, 4 warps, head / 8, 32 lanes, 4]: what a lane
-// has of wgmma's accumulator for eight columns are its four numbers (rows g and g + 8, columns 2t
-// and 2t + 1), so that a warp adds 512 bytes at a time.
+// The buffer is [places of heads, blocks of 64 queries, 4 warps, head / 8, 32 lanes, 4]: what a
+// lane has of wgmma's accumulator for eight columns are its four numbers (rows g and g + 8, columns
+// 2t and 2t + 1), so that a warp adds 512 bytes at a time.
 namespace assay::flash {
 
 __host__ __device__ constexpr std::int64_t floats_of_sums(int head) {  // of 64 queries

@@ -55,7 +55,6 @@ struct RowBlock {
 // `lanes` threads share a row, a piece each.
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
-  let_next_begin();
   const Shape& shape = arguments.shape;
   const RowBlock block(shape, 0);
   const int row = block.number * (threads / lanes) + threadIdx.x / lanes;
@@ -98,6 +97,8 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
   for (int i = lane; i < arguments.summed_head / 4; i += lanes) sums[i] = make_float4(0, 0, 0, 0);
 }
 
+constexpr int eight = 8;
+
 // A thread takes eight columns of rows g and g + 8 of a warp's 16: what four lanes had.
 template <class Element>
 __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
@@ -115,8 +116,9 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
       (place * arguments.rows / 16 + row / 16) * (arguments.summed_head / eight) + column;
   auto* const to = static_cast<Element*>(const_cast<void*>(arguments.dq.data)) +
                    offset(arguments.dq, block.batch, block.head, row) + column * eight;
-  finish_eight(reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4,
-               to, arguments.dq.row_stride, row + 8 < shape.queries, shape.natural_scale);
+  finish_columns<eight>(
+      reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4, to,
+      arguments.dq.row_stride, row + 8 < shape.queries, shape.natural_scale);
 }
 
 // `count` blocks for each head from the first on.
@@ -129,6 +131,7 @@ void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
   const auto launch = [&](auto* kernel, int lanes) {
     const int rows_of_block = threads / lanes;
     const int blocks = (arguments.rows + rows_of_block - 1) / rows_of_block;
+    // Without launch_behind(): the backward loads what came before it ahead of its wait.
     kernel<<<grid_of(arguments.shape, 0, blocks), threads, 0, stream>>>(arguments);
   };
   constexpr int narrow = 64 / piece<Element>, wide = 128 / piece<Element>;

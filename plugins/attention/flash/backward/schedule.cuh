@@ -48,8 +48,8 @@ struct QueryBlocks {
     end = total - first < part_blocks ? total : first + part_blocks;
   }
 
-  // Calls `use` with each head of the group and block. One loop: nested ones would move
-  // accumulators while products use them.
+  // Calls `use` with each head of the group, counted from `first_head`, and block. One loop: nested
+  // ones would move accumulators while products use them.
   template <class Use>
   __device__ __forceinline__ void for_each(const Use& use) const {
     if (total == 0) return;

@@ -39,8 +39,10 @@ struct BackwardTile {
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int key_warps = consumer_warps;  // that end with sums of dK and dV
   static constexpr int threads = (groups + 1) * warpgroup;
-  static constexpr int producer_registers = 32;
+  static constexpr int producer_registers = 24;
   static constexpr int consumer_registers = 240;
+  // Warpgroups take from each other what the block begins with: 168 a thread.
+  static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
 
   static_assert(head % 16 == 0 && head <= 128);
   static_assert(rows == group_rows || rows == keys);

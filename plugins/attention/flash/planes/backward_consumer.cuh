@@ -37,7 +37,7 @@ __device__ __forceinline__ void weigh_by_natural_lse(float (&scores)[count], flo
     for (int j = 0; j < 4; ++j) {
       float& score = scores[4 * i + j];
       const float exponent = __fadd_rn(__fmul_rn(score, scale), -(j % 2 == 0 ? pair.x : pair.y));
-      score = exp2_fast(fminf(exponent, 0) * log2_e);
+      score = exp2_fast(smaller(exponent, 0) * log2_e);
     }
   }
 }
@@ -188,10 +188,9 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     add_sums<T>(sums, arguments, {place * arguments.query_blocks + block, block}, work.tile, me);
   });
 
-  // Keys and values have been read by all.
+  end_sums_of_tile<T>(arguments);
   const int thread = me.warp % 4 * warp + me.lane;
-  tell_finishers<T>(arguments);
-  meet_consumers<T>();
+  meet_consumers<T>();  // keys and values have been read by all
   if (me.group == 1) {
     join_groups<T>(dk, shared.keys, thread, true);
     join_groups<T>(dv, shared.values, thread, true);

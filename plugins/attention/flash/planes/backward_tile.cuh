@@ -34,8 +34,10 @@ struct PlaneTile {
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int key_warps = warpgroup / warp;  // that end with sums of dK and dV
   static constexpr int threads = (groups + 1) * warpgroup;
-  static constexpr int producer_registers = 32;
+  static constexpr int producer_registers = 24;
   static constexpr int consumer_registers = 240;
+  // Warpgroups take from each other what the block begins with: 168 a thread.
+  static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
 
   static_assert(head == 64 || head == 128);
   static_assert(keys == rows, "planes of keys and of queries are of one size");
