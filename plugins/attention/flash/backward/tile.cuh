@@ -6,8 +6,19 @@
 // and goes through the blocks of queries that see them.
 namespace assay::flash {
 
+// The warpgroups of a block of threads.
+struct BackwardRoles {
+  static constexpr int groups = 2;  // that compute, behind the producer's
+  static constexpr int consumer_warps = groups * warpgroup / warp;
+  static constexpr int threads = (groups + 1) * warpgroup;
+  static constexpr int producer_registers = 24;
+  static constexpr int consumer_registers = 240;
+  // Warpgroups take from each other what the block begins with: 168 a thread.
+  static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
+};
+
 template <class Element_, int head_, int rows_, bool exact_weights_>
-struct BackwardTile {
+struct BackwardTile : BackwardRoles {
   using Element = Element_;
   static constexpr int head = head_;  // columns that are computed
   static constexpr int planes = 1;
@@ -15,7 +26,6 @@ struct BackwardTile {
   static constexpr int rows = rows_;  // queries of a block
   // dS is made from the weights before they were rounded: as many registers more as scores.
   static constexpr bool exact_weights = exact_weights_;
-  static constexpr int groups = 2;                  // consumer warpgroups
   static constexpr int keys = groups * group_rows;  // of a tile
   static constexpr int stages = 2;                  // blocks of queries in flight
   // A warpgroup starts a block's scores when the other has started its sums over keys: while one
@@ -36,13 +46,7 @@ struct BackwardTile {
   static constexpr int first_columns = sums_by_rows ? head : block_columns;
   static constexpr int rest_columns = sums_by_rows ? head : head - block_columns;
 
-  static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int key_warps = consumer_warps;  // that end with sums of dK and dV
-  static constexpr int threads = (groups + 1) * warpgroup;
-  static constexpr int producer_registers = 24;
-  static constexpr int consumer_registers = 240;
-  // Warpgroups take from each other what the block begins with: 168 a thread.
-  static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
 
   static_assert(head % 16 == 0 && head <= 128);
   static_assert(rows == group_rows || rows == keys);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attention/flash/tile.cuh"
+#include "attention/flash/backward/tile.cuh"
 #include "planes.h"
 
 // How the backward of fp32 cuts its work. K and V in three planes leave room for a tile of 64 keys,
@@ -8,13 +8,12 @@
 namespace assay::flash {
 
 template <int head_>
-struct PlaneTile {
+struct PlaneTile : BackwardRoles {
   using Element = __nv_bfloat16;
   static constexpr int head = head_;  // columns that are computed
   static constexpr int planes = planes_of_fp32;
   static constexpr int keys = group_rows;
   static constexpr int rows = group_rows;  // queries of a block
-  static constexpr int groups = 2;         // consumer warpgroups
   static constexpr int group_queries = rows / groups;
   static constexpr int stages = head <= 64 ? 2 : 1;  // blocks of queries in flight
   static constexpr bool divides_heads_once = true;
@@ -31,13 +30,7 @@ struct PlaneTile {
   static constexpr bool sums_by_rows = false;
   static constexpr int first_columns = head / 2;
 
-  static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int key_warps = warpgroup / warp;  // that end with sums of dK and dV
-  static constexpr int threads = (groups + 1) * warpgroup;
-  static constexpr int producer_registers = 24;
-  static constexpr int consumer_registers = 240;
-  // Warpgroups take from each other what the block begins with: 168 a thread.
-  static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
 
   static_assert(head == 64 || head == 128);
   static_assert(keys == rows, "planes of keys and of queries are of one size");
