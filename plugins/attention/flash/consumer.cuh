@@ -2,9 +2,8 @@
 
 #include "instructions.cuh"
 #include "mask.cuh"
-#include "parts.cuh"
+#include "output.cuh"
 #include "planes/pairs.cuh"
-#include "planes/write_floats.cuh"
 #include "problem.h"
 #include "score_products.cuh"
 #include "softmax.cuh"
@@ -49,22 +48,16 @@ __device__ inline int4 uniform(int4 value) {
           __shfl_sync(~0u, value.w, 0)};
 }
 
-// One arrival a warp: each waits for its own part of a product.
-__device__ inline void release(std::uint64_t& empty, const Consumer& me) {
-  if (me.lane == 0) arrive(empty);
-}
-
 // scores [64, keys] = queries [64, head] · keysᵀ [head, keys], in steps of 16 columns of the head.
+// Operands are descriptors of their first steps.
 template <class T>
-__device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::uint32_t queries,
-                                             std::uint32_t keys) {
+__device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2], std::uint64_t queries,
+                                             std::uint64_t keys) {
   start_products<T::planes, T::head / 16>([&](int left, int right, int step, bool add) {
     const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
     add_scores<typename T::Element>(
-        scores,
-        advance(by_rows(queries), (left * T::blocks + block) * T::rows * block_row_bytes + bytes),
-        advance(by_rows(keys), (right * T::blocks + block) * T::keys * block_row_bytes + bytes),
-        add);
+        scores, advance(queries, (left * T::blocks + block) * T::rows * block_row_bytes + bytes),
+        advance(keys, (right * T::blocks + block) * T::keys * block_row_bytes + bytes), add);
   });
 }
 
@@ -84,14 +77,13 @@ __device__ __forceinline__ void read_queries(std::uint32_t (&queries)[T::head / 
 template <class T>
 __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
                                              const std::uint32_t (&queries)[T::head / 16][4],
-                                             std::uint32_t keys) {
+                                             std::uint64_t keys) {
   begin_products();
 #pragma unroll
   for (int step = 0; step < T::head / 16; ++step) {
     const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
     add_scores<typename T::Element>(
-        scores, queries[step], advance(by_rows(keys), block * T::keys * block_row_bytes + bytes),
-        step > 0);
+        scores, queries[step], advance(keys, block * T::keys * block_row_bytes + bytes), step > 0);
   }
   end_products();
 }
@@ -101,11 +93,11 @@ __device__ __forceinline__ void start_scores(float (&scores)[T::keys / 2],
 template <class T>
 __device__ __forceinline__ void start_values(
     float (&output)[T::head / 2], const std::uint32_t (&weights)[T::planes][T::keys / 16][4],
-    std::uint32_t values) {
+    std::uint64_t values) {
   using Element = typename T::Element;
   start_products<T::planes, T::keys / 16>([&](int left, int right, int step, bool adds) {
-    const auto operand = advance(by_columns(values, T::keys),
-                                 (right * T::blocks * T::keys + step * 16) * block_row_bytes);
+    const auto operand =
+        advance(values, (right * T::blocks * T::keys + step * 16) * block_row_bytes);
     const auto& weight = weights[left][step];
     const bool add = T::planes == 1 || adds;
     if constexpr (T::flow.split_values && T::head > block_columns) {
@@ -117,94 +109,6 @@ __device__ __forceinline__ void start_values(
       add_values<Element>(output, weight, operand, add);
     }
   });
-}
-
-// Writes a warp's 16 rows: registers → their place in `tile` [rows, head] → the tensor, without
-// waiting for other warps. Rows beyond the last query and columns beyond the head are left out.
-template <class T>
-__device__ __forceinline__ void write_output(const float (&output)[T::head / 2],
-                                             const Arguments& arguments, std::byte* tile,
-                                             Place place, const Consumer& me) {
-  std::byte* const corner = tile + me.warp * 16 * block_row_bytes;
-  if (me.lane == 0) wait_for_reads();  // of the tile before
-  __syncwarp();
-  // Piece i of a row r lies where piece 0 does, with i in place of r's bits xor 0.
-  std::uint32_t start = shared_address(corner) + swizzled(me.lane / 4, 0) + me.column * 2;
-  asm volatile("" : "+r"(start));  // computed here, not kept in registers all along
-#pragma unroll
-  for (int i = 0; i < T::head / 8; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      store_shared(
-          (start ^ i % 8 * 16) + (i / 8 * T::rows + half * 8) * block_row_bytes,
-          pack<typename T::Element>(output[4 * i + 2 * half], output[4 * i + 2 * half + 1]));
-    }
-  }
-  show_shared_writes();
-  __syncwarp();
-  if (me.lane == 0 && place.row < arguments.shape.queries) {
-#pragma unroll
-    for (int block = 0; block < T::blocks; ++block) {
-      place.column = block * block_columns;
-      store_box(arguments.out, place, corner + block * T::rows * block_row_bytes);
-    }
-    end_stores();
-  }
-}
-
-// Divides by the weights' sum and writes log-sum-exp. A row that saw no key is 0, and −∞.
-template <class T>
-__device__ __forceinline__ void finish_rows(float (&output)[T::head / 2], const Softmax& softmax,
-                                            float* lse, int first_row, const Shape& shape,
-                                            const Consumer& me) {
-  constexpr float ln_2 = 0.693147180559945f;
-  float inverse[2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float sum = sum_of_row(softmax.sum[half]);
-    inverse[half] = sum == 0 ? 0 : reciprocal(sum);
-    const int row = first_row + me.row + 8 * half;
-    if (me.lane % 4 == 0 && row < shape.queries) {
-      const float most = softmax.most[half] * shape.scale;
-      lse[row] = sum == 0 ? -INFINITY : (most + log2_fast(sum)) * ln_2;
-    }
-  }
-  scale_rows(output, {inverse[0], inverse[1]});
-}
-
-// Writes what an item has come to, or keeps it until the other parts of its tile are there.
-template <class T>
-__device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softmax& softmax,
-                                            const Arguments& arguments, Shared<T>& shared,
-                                            int4 work, int query_stage, const Consumer& me) {
-  const Shape& shape = arguments.shape;
-  const int first_row = work.x * T::rows;
-  const int blocks = seen_blocks(shape, first_row, T::rows, T::keys).count();
-  bool whole = true;
-  if (blocks > arguments.parts.blocks) {
-    const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
-    const int parts = (blocks + arguments.parts.blocks - 1) / arguments.parts.blocks;
-    whole = add_up<T>(output, softmax, shape.scale, arguments.parts, tile, work.w, parts, me);
-  }
-  // The queries' buffer is free for output once the whole warpgroup has read them.
-  if constexpr (T::output_over_queries) wait_named(1 + T::groups + me.group, warpgroup);
-  if (whole) {
-    float* const lse =
-        arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
-    finish_rows<T>(output, softmax, lse, first_row, shape, me);
-    if constexpr (T::writes_floats) {
-      write_floats(output, 1, arguments.floats, {me.column, first_row + me.row, work.y, work.z},
-                   shape.queries, shape.head);
-    } else {
-      write_output<T>(output, arguments,
-                      T::output_over_queries ? shared.queries[query_stage] : shared.output,
-                      {0, first_row + me.warp * 16, work.y, work.z}, me);
-    }
-  }
-  if constexpr (T::output_over_queries) {
-    if (me.lane == 0) wait_for_reads();
-    release(shared.queries_empty[query_stage], me);
-  }
 }
 
 template <class T>
@@ -222,6 +126,11 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
   std::uint32_t weights[T::planes][T::keys / 16][4];
   std::uint32_t my_queries[T::flow.queries_in_registers ? T::head / 16 : 1][4];
 
+  // A buffer is a number of bytes on from the first of its ring.
+  const std::uint64_t all_queries = by_rows(shared_address(shared.queries));
+  const std::uint64_t all_keys = by_rows(shared_address(shared.keys));
+  const std::uint64_t all_values = by_columns(shared_address(shared.values), T::keys);
+
   Turns<T>::begin(me.group);
   while (true) {
     const Turn<2> announced(tiles);
@@ -235,56 +144,70 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     const int first_row = work.x * T::rows;
     const BlockRange all = seen_blocks(shape, first_row, T::rows, T::keys);
     const BlockRange range = all.part(work.w, arguments.parts.blocks);
-    Softmax softmax(shape.scale);
+    Softmax softmax(arguments.scale);
 #pragma unroll
     for (float& element : output) element = 0;
 
-    const auto weigh = [&](int block) {
+    const auto mask = [&](int block) {
       if (range.needs_mask(block, T::keys)) {
         const int row = first_row + me.row, column = block * T::keys + me.column;
         hide(scores, from_column(seen_keys(shape, row), column),
              from_column(seen_keys(shape, row + 8), column));
       }
-      return softmax.weigh(scores, shape.scale);
     };
-    const auto shrink = [&](float2 factors) {
-      if (!T::flow.lazy || __any_sync(~0u, factors.x != 1 || factors.y != 1)) {
-        scale_rows(output, factors);
-      }
+    const auto raise = [&](int block) {
+      mask(block);
+      return softmax.raise(scores, arguments.scale);
     };
-    const unsigned before = __shfl_sync(~0u, blocks, 0);
+    // Weights as the left operand: of one plane packed as they come.
+    const auto weigh = [&](float2 factors) {
+      softmax.weigh(scores, arguments.scale, factors, [&](int pair) {
+        if constexpr (T::planes == 1) {
+          weights[0][pair / 4][pair % 4] = pack<Element>(scores[2 * pair], scores[2 * pair + 1]);
+        }
+      });
+    };
+    const auto pack_weights = [&] {
+      if constexpr (T::planes > 1) as_operands<Element>(weights, scores);
+    };
+    using BlockTurn = Turn<T::stages>;
+    BlockTurn turn(__shfl_sync(~0u, blocks, 0));
     blocks += range.count();
-    const auto turn_of = [&](int block) {
-      return Turn<T::stages>(before + static_cast<unsigned>(range.end - 1 - block));
-    };
-    const auto begin_scores = [&](int block) {
-      const auto turn = turn_of(block);
+    const auto await_scores = [&](BlockTurn turn) {
       wait(shared.keys_full[turn.stage], turn.parity);
-      const std::uint32_t right = shared_address(shared.keys[turn.stage]);
+    };
+    const auto await_values = [&](BlockTurn turn) {
+      wait(shared.values_full[turn.stage], turn.parity);
+    };
+    const auto begin_scores = [&](BlockTurn turn) {
+      const std::uint64_t right = advance(all_keys, turn.stage * T::key_bytes);
       if constexpr (T::flow.queries_in_registers) {
         start_scores<T>(scores, my_queries, right);
       } else {
-        start_scores<T>(
-            scores,
-            shared_address(shared.queries[mine.stage]) + me.group * group_rows * block_row_bytes,
-            right);
+        start_scores<T>(scores,
+                        advance(all_queries, mine.stage * T::query_bytes +
+                                                 me.group * group_rows * block_row_bytes),
+                        right);
       }
     };
-    const auto end_scores = [&](int block) {
-      pin(scores);
-      release(shared.keys_empty[turn_of(block).stage], me);
+    // Giving the keys back depends on the maxima, and so stands behind them, as does the wait for
+    // values that follows: the assembler moves a wait for products in front of arithmetic that was
+    // to run under them. Two warpgroups wait a little later. What is asked is always so, of NaN too,
+    // but the compiler does not know.
+    const auto end_scores = [&](BlockTurn turn, float2 factors) {
+      const bool computed = T::groups > 2 ? softmax.most[0] >= arguments.scale.least
+                                          : !(factors.x + factors.y > 3);
+      if (computed) release(shared.keys_empty[turn.stage], me);
     };
-    const auto begin_values = [&](int block) {
-      const auto turn = turn_of(block);
-      wait(shared.values_full[turn.stage], turn.parity);
-      const std::uint32_t right = shared_address(shared.values[turn.stage]);
+    const auto begin_values = [&](BlockTurn turn) {
+      const std::uint64_t right = advance(all_values, turn.stage * T::key_bytes);
       if constexpr (T::planes == 1) {
         start_values<T>(output, weights, right);
       } else {
         start_values<T>(part, weights, right);
       }
     };
-    const auto end_values = [&](int block) {
+    const auto end_values = [&](BlockTurn turn) {
       if constexpr (T::planes == 1) {
         pin(output);
       } else {
@@ -292,7 +215,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
 #pragma unroll
         for (int i = 0; i < T::head / 2; ++i) output[i] += part[i];
       }
-      release(shared.values_empty[turn_of(block).stage], me);
+      release(shared.values_empty[turn.stage], me);
     };
 
     wait(shared.queries_full[mine.stage], mine.parity);
@@ -301,47 +224,61 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     }
     if constexpr (T::flow.overlap) {
       if (!range.empty()) {
+        await_scores(turn);
         Turns<T>::take(me.group);
-        begin_scores(range.end - 1);
+        begin_scores(turn);
         Turns<T>::pass(me.group);
         wait_for_products<0>();
-        end_scores(range.end - 1);
-        weigh(range.end - 1);
-        as_operands<Element>(weights, scores);
+        pin(scores);
+        const float2 none = raise(range.end - 1);
+        end_scores(turn, none);
+        weigh(none);
+        pack_weights();
         for (int block = range.end - 2; block >= range.first; --block) {
+          const BlockTurn before = turn;
+          turn.advance();
+          await_scores(turn);
+          await_values(before);
           Turns<T>::take(me.group);
-          begin_scores(block);
-          begin_values(block + 1);
+          begin_scores(turn);
+          begin_values(before);
           Turns<T>::pass(me.group);
           wait_for_products<1>();
-          end_scores(block);
-          const float2 factors = weigh(block);
-          keep_before(softmax.sum[0] + softmax.sum[1]);
-          wait_for_products<0>();
           pin(scores);
-          end_values(block + 1);
-          shrink(factors);
-          as_operands<Element>(weights, scores);
+          const float2 factors = raise(block);
+          end_scores(turn, factors);
+          wait_for_products<0>();
+          end_values(before);
+          scale_rows(output, factors);
+          weigh(factors);
+          pack_weights();
         }
         if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
-        begin_values(range.first);
+        await_values(turn);
+        begin_values(turn);
         wait_for_products<0>();
-        end_values(range.first);
+        end_values(turn);
       } else if constexpr (!T::output_over_queries) {
         release(shared.queries_empty[mine.stage], me);
       }
     } else {
       for (int block = range.end - 1; block >= range.first; --block) {
+        await_scores(turn);
         Turns<T>::take(me.group);
-        begin_scores(block);
+        begin_scores(turn);
         Turns<T>::pass(me.group);
         wait_for_products<0>();
-        end_scores(block);
-        shrink(weigh(block));
-        as_operands<Element>(weights, scores);
-        begin_values(block);
+        pin(scores);
+        const float2 factors = raise(block);
+        end_scores(turn, factors);
+        scale_rows(output, factors);
+        weigh(factors);
+        pack_weights();
+        await_values(turn);
+        begin_values(turn);
         wait_for_products<0>();
-        end_values(block);
+        end_values(turn);
+        turn.advance();
       }
       if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
     }
@@ -349,7 +286,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     finish_item<T>(output, softmax, arguments, shared, work, mine.stage, me);
   }
   Turns<T>::end(me.group);
-  if (me.lane == 0) wait_for_stores();
+  if (me.lane == 0) wait_for_reads();
 }
 
 }  // namespace assay::flash

@@ -34,7 +34,10 @@ assay::flash::Operand output(const at::Tensor& tensor) {
 
 // Of scores in units of log2.
 assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
-  return assay::attention::shape_of<assay::flash::Shape>(in, scale * std::log2(std::exp(1.0)));
+  auto shape =
+      assay::attention::shape_of<assay::flash::Shape>(in, scale * std::log2(std::exp(1.0)));
+  shape.natural_scale = static_cast<float>(scale);
+  return shape;
 }
 
 // Whether the kernels of wgmma are made for them. dK and dV of wider heads do not fit the registers
@@ -124,7 +127,6 @@ class Flash final : public assay::Attention {
         at::empty({assay::flash::backward_workspace_bytes(shape, format, deterministic_)},
                   in.q.options().dtype(at::kByte));
     assay::flash::backward({.shape = shape,
-                            .natural_scale = static_cast<float>(kernel.scale),
                             .q = input(kernel.q),
                             .k = input(kernel.k),
                             .v = input(kernel.v),

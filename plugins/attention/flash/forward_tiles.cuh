@@ -19,11 +19,11 @@ using Few = Tile<Element, head, /*groups=*/1, /*keys=*/128, /*stages=*/2, /*quer
 template <class Element, int head>
 using Short = Tile<Element, head, /*groups=*/2, /*keys=*/128, /*stages=*/(head <= 64 ? 4 : 2),
                    /*query_stages=*/2>;
-// Long ones: exponentials take as long as products, which three warpgroups hide; 96 keys leave
-// registers for it. 128 columns of output do not.
+// Long ones: exponentials take as long as products, which three warpgroups hide. 96 keys leave
+// registers for up to 96 columns of output.
 template <class Element, int head>
-using Long = Tile<Element, head, /*groups=*/3, /*keys=*/96, /*stages=*/(head <= 64 ? 4 : 2),
-                  /*query_stages=*/(head <= 64 ? 2 : 1)>;
+using Long = Tile<Element, head, /*groups=*/3, /*keys=*/(head <= 64 ? 128 : 96),
+                  /*stages=*/(head <= 64 ? 4 : 2), /*query_stages=*/(head <= 64 ? 2 : 1)>;
 template <class Element>
 using Widest = Tile<Element, 256, /*groups=*/2, /*keys=*/80, /*stages=*/2, /*query_stages=*/1>;
 

@@ -102,11 +102,6 @@ __device__ inline void wait_for_reads() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
-// This thread's stores have been made.
-__device__ inline void wait_for_stores() {
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-}
-
 // Copies `bytes`, a multiple of 16, that lie side by side; they count towards `barrier`.
 __device__ inline void load_bytes(void* to, const void* from, int bytes, std::uint64_t& barrier) {
   asm volatile(
@@ -123,6 +118,18 @@ __device__ inline void prefetch_map(const CUtensorMap& map) {
 // Shared memory this thread has written may be read by the copy engine and the tensor cores.
 __device__ inline void show_shared_writes() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// ---- Kernels behind each other in a stream. ----
+
+// A kernel launched behind this one may begin once all blocks of threads have come here.
+__device__ inline void let_next_begin() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+// Until the kernel before has ended and what it wrote is seen.
+__device__ inline void wait_for_kernel_before() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 // ---- Registers: all four warps of a warpgroup call these. ----
@@ -173,17 +180,18 @@ __device__ inline float reciprocal(float x) {
   return result;
 }
 
+// Not a number where either is none, in place of the other as fminf() has it.
+__device__ inline float smaller(float x, float y) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  return result;
+}
+
 // log2(x), to 2^-22 between 0.5 and 2 and in relative terms elsewhere.
 __device__ inline float log2_fast(float x) {
   float result;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
-}
-
-// What leads to `positive` is computed before what follows in the program. The assembler otherwise
-// moves a wait for products in front of arithmetic that was to run under them.
-__device__ inline void keep_before(float positive) {
-  if (positive < 0) __trap();
 }
 
 // Four 8 × 8 matrices of 2-byte elements, matrix i with its rows at the addresses of lanes 8i …: a

@@ -12,8 +12,27 @@ namespace assay::flash {
 
 inline void require(cudaError_t error, const char* what) {
   if (error != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // for whoever looks next
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
   }
+}
+
+// Launches a kernel that may begin before the one before it in the stream has ended, for which it
+// waits itself (wait_for_kernel_before()).
+template <class Arguments>
+void launch_behind(void (*kernel)(Arguments), unsigned blocks, int threads, int shared_bytes,
+                   cudaStream_t stream, const Arguments& arguments) {
+  cudaLaunchAttribute behind = {};
+  behind.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  behind.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = &behind;
+  config.numAttrs = 1;
+  require(cudaLaunchKernelEx(&config, kernel, arguments), "a kernel did not start");
 }
 
 // The driver's function, found at run time: nothing needs the driver to be linked.
@@ -56,10 +75,16 @@ inline CUtensorMap tensor_map(const Operand& operand, bool bf16, int batch, int 
   return map;
 }
 
+// Of a row as it is loaded.
+template <class T>
+int row_bytes(const Shape& shape) {
+  return 2 * (T::planes == 1 ? shape.head : T::loaded_head);
+}
+
 // Heads whose keys and values lie in 32 MB of L2 (of 50) together.
-inline int heads_in_cache(const Shape& shape) {
+inline int heads_in_cache(const Shape& shape, int row_bytes) {
   constexpr std::int64_t budget = 32 << 20;
-  const std::int64_t kv_bytes = std::int64_t{4} * shape.keys * shape.head;
+  const std::int64_t kv_bytes = std::int64_t{2} * shape.keys * row_bytes;
   const std::int64_t kv_heads = std::max<std::int64_t>(1, budget / kv_bytes);
   const std::int64_t heads = kv_heads * (shape.heads / shape.kv_heads);
   return static_cast<int>(std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.heads));
@@ -157,8 +182,9 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   }
   arguments.lse = problem.lse;
   arguments.shape = shape;
+  arguments.scale = scale_of(shape.scale);
   arguments.row_tiles = row_tiles<T>(shape);
-  arguments.heads_at_once = heads_in_cache(shape);
+  arguments.heads_at_once = heads_in_cache(shape, row_bytes<T>(shape));
   arguments.parts = parts_of<T>(shape, blocks_of_part);
   const int heads = shape.heads * shape.batch, tiles = arguments.row_tiles * heads;
   arguments.items = tiles;

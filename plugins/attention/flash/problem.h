@@ -2,6 +2,8 @@
 
 #include <cuda.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace assay::flash {
@@ -12,9 +14,32 @@ enum class Format { bf16, fp16, fp32 };
 struct Shape {
   int batch, heads, kv_heads, queries, keys, head;
   bool causal;
-  int window;   // 0: none; at most 2^30
-  float scale;  // of the scores, above 0, in units of log2: scale · log2(e)
+  int window;               // 0: none; at most 2^30
+  float scale;              // of the scores, above 0, in units of log2: scale · log2(e)
+  float natural_scale = 0;  // without log2(e)
 };
+
+// A score of 2^26 and more, times the scale, is rounded by so much that 2^(the rounding) is no
+// factor for a weight any more. The scale of such rows is the next power of two, with which
+// products are exact: their neighbouring scores lie so far apart that all but the largest weigh
+// nothing.
+constexpr float rounded_beyond = 0x1p26F;
+
+// By what scores are multiplied, in units of log2.
+struct Scale {
+  float usual;
+  float exact;   // the next power of two
+  float beyond;  // scores further from 0 take it
+  float least;   // the least score whose product with either is a number
+};
+
+inline Scale scale_of(float usual) {
+  constexpr std::uint32_t mantissa = 0x7F'FFFF;
+  return {.usual = usual,
+          .exact = std::bit_cast<float>((std::bit_cast<std::uint32_t>(usual) + mantissa) & ~mantissa),
+          .beyond = rounded_beyond / usual,
+          .least = -0x1p126F * std::min(1.0F, 1 / usual)};
+}
 
 // A tensor [batch, heads, rows, head] whose last dimension is contiguous.
 struct Operand {
@@ -38,6 +63,7 @@ struct Arguments {
   CUtensorMap q, k, v, out;
   float* lse;  // [batch, heads, queries]
   Shape shape;
+  Scale scale;
   int row_tiles, items;
   int heads_at_once;  // heads whose tiles are mixed
   Parts parts;

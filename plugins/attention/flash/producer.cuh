@@ -67,15 +67,16 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
     refill<T::rows, T::loaded_head>(shared.queries, shared.queries_full, shared.queries_empty,
                                     tiles, arguments.q, place, Keep::first_out);
     place.head /= shape.heads / shape.kv_heads;
-    // K runs a block ahead of V, as the consumers' products do.
-    for (int block = range.end - 1; block >= range.first - 1; --block) {
+    // With overlap K runs a block ahead of V, as the consumers' products do.
+    constexpr int ahead = T::flow.overlap ? 1 : 0;
+    for (int block = range.end - 1; block >= range.first - ahead; --block) {
       if (block >= range.first) {
         place.row = block * T::keys;
         refill<T::keys, T::loaded_head>(shared.keys, shared.keys_full, shared.keys_empty, keys++,
                                         arguments.k, place, Keep::last_out);
       }
-      if (block < range.end - 1) {
-        place.row = (block + 1) * T::keys;
+      if (block < range.end - ahead) {
+        place.row = (block + ahead) * T::keys;
         refill<T::keys, T::loaded_head>(shared.values, shared.values_full, shared.values_empty,
                                         values++, arguments.v, place, Keep::last_out);
       }

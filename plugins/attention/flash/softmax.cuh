@@ -6,6 +6,7 @@
 
 #include "element_name.cuh"
 #include "instructions.cuh"
+#include "problem.h"
 
 // The softmax of two rows, kept while blocks of scores come by. Milakov and Gimelshein 2018,
 // "Online normalizer calculation for softmax"; Dao 2023, algorithm 1.
@@ -15,9 +16,14 @@
 // + 2t + c. Four lanes share a row.
 namespace assay::flash {
 
-__device__ inline float most_of_row(float value) {
-  value = fmaxf(value, __shfl_xor_sync(~0u, value, 1));
-  return fmaxf(value, __shfl_xor_sync(~0u, value, 2));
+// Of the rows x and y, in turns: a shuffle takes 30 cycles.
+__device__ inline float2 most_of_rows(float2 value) {
+#pragma unroll
+  for (int lanes = 1; lanes < 4; lanes *= 2) {
+    const float x = __shfl_xor_sync(~0u, value.x, lanes), y = __shfl_xor_sync(~0u, value.y, lanes);
+    value = {fmaxf(value.x, x), fmaxf(value.y, y)};
+  }
+  return value;
 }
 
 __device__ inline float sum_of_row(float value) {
@@ -25,24 +31,13 @@ __device__ inline float sum_of_row(float value) {
   return value + __shfl_xor_sync(~0u, value, 2);
 }
 
-// A score of 2^26 and more, times the scale, is rounded by so much that 2^(the rounding) is no
-// factor for a weight any more. The scale of such rows is the next power of two, with which
-// products are exact: their neighbouring scores lie so far apart that all but the largest weigh
-// nothing.
-constexpr float rounded_beyond = 0x1p26F;
-
-__device__ inline float exact_scale(float scale) {
-  constexpr std::uint32_t mantissa = 0x7F'FFFF;
-  return __uint_as_float((__float_as_uint(scale) + mantissa) & ~mantissa);
-}
-
 // By what a row's scores are multiplied, and what is subtracted from them: weights are
 // 2^(score · scale − shift), at most 1.
 struct Exponent {
   float scale, shift;
 
-  __device__ Exponent(float most, float usual_scale) {
-    scale = fabsf(most) * usual_scale > rounded_beyond ? exact_scale(usual_scale) : usual_scale;
+  __device__ Exponent(float most, const Scale& of) {
+    scale = fabsf(most) > of.beyond ? of.exact : of.usual;
     shift = __fmul_rn(most, scale);
   }
 
@@ -59,37 +54,47 @@ struct Softmax {
   float sum[2] = {0, 0};  // this thread's part of the weights' sum
 
   // A row that has seen no key has the least score whose product with either scale is a number.
-  __device__ explicit Softmax(float scale) { most[0] = most[1] = -0x1p126F * fminf(1, 1 / scale); }
+  __device__ explicit Softmax(const Scale& scale) { most[0] = most[1] = scale.least; }
   __device__ Softmax(float2 most_, float2 sum_) : most{most_.x, most_.y}, sum{sum_.x, sum_.y} {}
 
-  // Replaces a block's scores by weights, and returns by what those of earlier blocks shrink. Two
-  // partial results a row: a chain of 4 cycles an element would show.
+  // Takes in a block's scores, and returns by what the weights of earlier blocks shrink. Eight
+  // partial results: a chain of 4 cycles an element would show.
   template <int count>
-  __device__ __forceinline__ float2 weigh(float (&scores)[count], float scale) {
-    float shrunk[2];
+  __device__ __forceinline__ float2 raise(const float (&scores)[count], const Scale& scale) {
+    float largest[8];
 #pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      float even = scores[2 * row], odd = scores[2 * row + 1];
+    for (int i = 0; i < 8; ++i) largest[i] = scores[i];
 #pragma unroll
-      for (int i = 4 + 2 * row; i < count; i += 4) {
-        even = fmaxf(even, scores[i]);
-        odd = fmaxf(odd, scores[i + 1]);
-      }
-      const float before = most[row];
-      most[row] = fmaxf(before, most_of_row(fmaxf(even, odd)));
-      const Exponent exponent(most[row], scale);
-      shrunk[row] = exponent.shrink(before);
-      even = odd = 0;
+    for (int i = 8; i < count; ++i) largest[i % 8] = fmaxf(largest[i % 8], scores[i]);
+    const auto of_row = [&](int row) {
+      return fmaxf(fmaxf(fmaxf(largest[2 * row], largest[2 * row + 1]),
+                         fmaxf(largest[2 * row + 4], largest[2 * row + 5])),
+                   most[row]);
+    };
+    const float2 grown = most_of_rows({of_row(0), of_row(1)});
+    const float2 shrunk = {Exponent(grown.x, scale).shrink(most[0]),
+                           Exponent(grown.y, scale).shrink(most[1])};
+    most[0] = grown.x;
+    most[1] = grown.y;
+    return shrunk;
+  }
+
+  // Replaces these scores by weights, pairs of which `use` gets with their number.
+  template <int count, class Use>
+  __device__ __forceinline__ void weigh(float (&scores)[count], const Scale& scale, float2 shrunk,
+                                        const Use& use) {
+    const Exponent exponents[2] = {{most[0], scale}, {most[1], scale}};
+    sum[0] *= shrunk.x;
+    sum[1] *= shrunk.y;
 #pragma unroll
-      for (int i = 2 * row; i < count; i += 4) {
-        scores[i] = exponent.weight(scores[i]);
-        scores[i + 1] = exponent.weight(scores[i + 1]);
-        even += scores[i];
-        odd += scores[i + 1];
-      }
-      sum[row] = __fmaf_rn(sum[row], shrunk[row], even + odd);
+    for (int i = 0; i < count; i += 2) {
+      const int row = i / 2 % 2;
+      scores[i] = exponents[row].weight(scores[i]);
+      scores[i + 1] = exponents[row].weight(scores[i + 1]);
+      sum[row] += scores[i];
+      sum[row] += scores[i + 1];
+      use(i / 2);
     }
-    return {shrunk[0], shrunk[1]};
   }
 
   // Takes in the rows' softmax over other keys, and returns by what this one's weighted values
@@ -97,7 +102,7 @@ struct Softmax {
   struct Factors {
     float2 kept, added;
   };
-  __device__ Factors join(const Softmax& other, float scale) {
+  __device__ Factors join(const Softmax& other, const Scale& scale) {
     float kept[2], added[2];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "instructions.cuh"
 #include "tile.cuh"
 
 namespace assay::flash {
@@ -21,6 +22,11 @@ __device__ inline Consumer consumer_of(int thread) {
   me.row = me.warp * 16 + me.lane / 4;
   me.column = me.lane % 4 * 2;
   return me;
+}
+
+// One arrival a warp: each waits for its own part of a product.
+__device__ inline void release(std::uint64_t& empty, const Consumer& me) {
+  if (me.lane == 0) arrive(empty);
 }
 
 }  // namespace assay::flash

@@ -19,8 +19,6 @@ struct Flow {
   // Warpgroups issue products in turns, so that the softmax of one lies over the products of
   // another.
   bool turns = true;
-  // Leaves the output alone where no row's maximum has grown.
-  bool lazy = true;
   // The products with V in two instructions: 64 columns and the rest.
   bool split_values = false;
   // Queries are read into registers once a tile: the tensor cores then read only keys and values
@@ -95,6 +93,12 @@ struct Turn {
 
   __device__ explicit Turn(unsigned count)
       : stage(static_cast<int>(count % stages)), parity(static_cast<int>(count / stages % 2)) {}
+
+  __device__ void advance() {
+    const bool last = stage == stages - 1;
+    stage = last ? 0 : stage + 1;
+    parity ^= last;
+  }
 };
 
 }  // namespace assay::flash

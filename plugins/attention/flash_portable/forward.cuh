@@ -73,11 +73,11 @@ __global__ void forward_kernel(const ForwardProblem problem) {
                      place.batch * problem.out.batch_stride + place.head * problem.out.head_stride +
                      query * problem.out.row_stride;
       // A query that sees no key gives 0.
-      Products<Tile>::store(out, shape.head, sums[m], half, total > 0 ? 1 / total : 0);
+      Products<Tile>::store(out, shape.head, sums[m], half, total == 0 ? 0 : 1 / total);
       if (lane.column == 0) {
-        const float lse = total > 0
-                              ? rounded_product(softmax.largest[m][half], shape.scale) + logf(total)
-                              : -INFINITY;
+        const float lse =
+            total == 0 ? -INFINITY
+                       : rounded_product(softmax.largest[m][half], shape.scale) + logf(total);
         store_global(problem.lse +
                          (std::int64_t(place.batch) * shape.heads + place.head) * shape.queries +
                          query,

@@ -1,8 +1,11 @@
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -36,6 +39,33 @@ TEST_P(Flash, IsAsExactAsTextbookAttentionTwice) {
 TEST_P(Flash, RepeatsToTheBitWhereDeterministic) {
   const auto first = results(true);
   for (int call = 0; call < 100; ++call) expect_equal(first, results(true));
+}
+
+// What the allocator gives next holds no numbers.
+void spoil_memory() {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  static_cast<void>(at::full({std::int64_t{1} << 28}, std::nan(""), at::device(cuda)));
+}
+
+// Sums and counters that several launches share begin anew each time.
+TEST_P(Flash, IsAsExactInUsedMemoryAndInAGraph) {
+  const ExactResults exact(drawn_);
+  spoil_memory();
+  for (int call = 0; call < 3; ++call) exact.expect(results(false));
+  at::cuda::CUDAGraph graph;
+  AttentionResults made;
+  {
+    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+    graph.capture_begin();
+    made = results(false);
+    graph.capture_end();
+  }
+  for (int call = 0; call < 3; ++call) {
+    for (at::Tensor& result : made) result.fill_(std::nan(""));
+    graph.replay();
+    graph.replay();
+    exact.expect(made);
+  }
 }
 
 // Mangled names of the kernels that `work` launches; it has been done once before.
@@ -77,8 +107,8 @@ TEST_P(Flash, LaunchesNoKernelButTheProjects) {
 }
 
 // Beside the conformance suite's small shapes: more tiles than the GPU takes at once, tiles whose
-// keys, or queries, are shared among blocks of threads, and each compiled tile with a length that
-// divides nothing.
+// keys, or queries, are shared among blocks of threads, each compiled tile with a length that
+// divides nothing, and more heads than have a place for the sums of their queries' gradients.
 INSTANTIATE_TEST_SUITE_P(
     Gpu, Flash,
     testing::Values(
@@ -104,6 +134,12 @@ INSTANTIATE_TEST_SUITE_P(
         KernelCase{"fp32_shared_tiles", {1, 1, 4099, 4099, 128}, at::kFloat},
         KernelCase{"fp32_windowed", {1, 8, 1111, 1111, 64}, at::kFloat, true, 2, 200},
         KernelCase{"fp32_widest", {1, 4, 300, 300, 256}, at::kFloat, true, 2},
+        KernelCase{"many_heads", {64, 16, 130, 130, 64}},
+        KernelCase{"many_heads_middle", {48, 16, 300, 300, 80}, at::kBFloat16, true, 0, 100},
+        KernelCase{"many_heads_grouped", {200, 8, 200, 333, 128}, at::kBFloat16, false, 2},
+        KernelCase{"many_heads_fp32", {64, 8, 150, 150, 64}, at::kFloat},
+        KernelCase{"many_heads_fp32_wide", {128, 8, 99, 130, 128}, at::kFloat, true, 4},
+        KernelCase{"many_heads_fp16", {64, 12, 200, 140, 96}, at::kHalf},
         KernelCase{"fp16", {2, 4, 1030, 1030, 64}, at::kHalf},
         KernelCase{"fp16_wide", {2, 4, 1030, 1030, 120}, at::kHalf, false, 1}),
     [](const auto& tested) { return tested.param.name; });

@@ -8,7 +8,6 @@ namespace assay::flash {
 
 struct BackwardProblem {
   Shape shape;
-  float natural_scale;  // of the scores: shape.scale is log2(e) times it
   Operand q, k, v, out, dout;
   Operand dq, dk, dv;  // written
   Format format;

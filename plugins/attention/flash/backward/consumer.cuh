@@ -59,9 +59,10 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// Whether a query's scores are rounded by more than a weight bears (softmax.cuh).
+// Whether a query's scores are rounded by more than a weight bears (softmax.cuh), or nearly: its
+// lse has been lowered (rows.cu).
 __device__ inline bool is_beyond(float lse) {
-  return fabsf(lse) > rounded_beyond && lse != INFINITY;
+  return fabsf(lse) > 0.99F * rounded_beyond && lse != INFINITY;
 }
 
 // A block's log-sum-exps, shared out over the warp, read ahead of its products.
@@ -110,7 +111,7 @@ __device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale
                                              std::uint32_t lse) {
   const auto weight = [&](float score, float of_query) {
     const float exponent = __fmaf_rn(score, scale, -of_query);
-    return exp2_fast(at_most_1 ? fminf(exponent, 0) : exponent);
+    return exp2_fast(at_most_1 ? smaller(exponent, 0) : exponent);
   };
 #pragma unroll
   for (int i = 0; i < count / 4; ++i) {
@@ -321,14 +322,14 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
     whole = add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
   }
-  // Keys and values have been read by all.
-  meet_consumers<T>();
+  let_next_begin();
+  meet_consumers<T>();  // keys and values have been read by all
   if (whole) {
     const Place place = {0, work.tile * T::keys, work.head, work.batch};
     write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
-    write_gradient<T>(dk, arguments.natural_scale, arguments.dk, shared.keys, place, me);
+    write_gradient<T>(dk, arguments.shape.natural_scale, arguments.dk, shared.keys, place, me);
   }
-  if (me.lane == 0) wait_for_stores();
+  if (me.lane == 0) wait_for_reads();
 }
 
 }  // namespace assay::flash

@@ -66,11 +66,12 @@ struct BackwardWorkspace {
   std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + turns + finished); }
 };
 
-// Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together.
-inline int key_heads_in_cache(const Shape& shape, int planes) {
+// Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together. row_bytes: of a query as
+// it is loaded.
+inline int key_heads_in_cache(const Shape& shape, int row_bytes) {
   constexpr std::int64_t budget = 32 << 20;
-  const std::int64_t bytes =
-      std::int64_t{4 * planes + 4} * shape.queries * shape.head * (shape.heads / shape.kv_heads);
+  const std::int64_t bytes = (std::int64_t{2} * row_bytes + 4 * shape.head) * shape.queries *
+                             (shape.heads / shape.kv_heads);
   const std::int64_t heads = std::max<std::int64_t>(1, budget / bytes);
   return static_cast<int>(
       std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.kv_heads));
@@ -91,6 +92,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   float* const partial = sums + workspace.sums;
   auto* const turns = reinterpret_cast<unsigned*>(partial + workspace.partial);
 
+  const std::int64_t counters = workspace.turns + workspace.finished;
+  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
   RowArguments rows;
   rows.out = problem.out;
   rows.dout = problem.dout;
@@ -102,7 +105,6 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   rows.shape = shape;
   rows.rows = workspace.query_blocks * T::rows;
   rows.summed_head = T::head;
-  rows.natural_scale = problem.natural_scale;
   prepare_rows(rows, problem.format, stream);
 
   const auto map = [&](const Operand& operand, int heads, int length, int box_rows) {
@@ -130,20 +132,16 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   arguments.query_blocks = workspace.query_blocks;
   // In turns a tile waits for that with the keys after its own: the more heads are mixed, the fewer
   // tiles of a head are in a chain.
-  arguments.heads_at_once =
-      problem.in_turns ? shape.batch * shape.kv_heads : key_heads_in_cache(shape, T::planes);
-  arguments.natural_scale = problem.natural_scale;
+  arguments.heads_at_once = problem.in_turns ? shape.batch * shape.kv_heads
+                                             : key_heads_in_cache(shape, row_bytes<T>(shape));
   arguments.parts = workspace.parts;
   arguments.parts.partial = partial;
   arguments.parts.finished = turns + workspace.turns;
-  const std::int64_t counters = workspace.turns + workspace.finished;
-  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
   static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "the device refuses the kernel's shared memory");
   const int blocks = workspace.items(shape);
-  kernel<<<blocks, T::threads, shared_bytes, stream>>>(arguments);
-  require(cudaGetLastError(), "the kernel did not start");
+  launch_behind(kernel, blocks, T::threads, shared_bytes, stream, arguments);
   finish_queries(rows, problem.format, stream);
 }
 

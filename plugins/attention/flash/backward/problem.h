@@ -24,8 +24,9 @@ struct KeyParts {
 struct BackwardArguments {
   CUtensorMap q, k, v, dout, dk, dv;
   Operand dk_floats, dv_floats;  // fp32's, in place of `dk` and `dv`
-  // [batch, heads, rows]: log-sum-exp in units of log2 and D = rowsum(dO ∘ O), with as many rows as
-  // whole blocks of queries have. A row without keys or beyond the last has +∞: its weights are 0.
+  // [batch, heads, rows]: log-sum-exp in units of log2, of fp32 in natural ones, and D = rowsum(dO
+  // ∘ O), with as many rows as whole blocks of queries have. A row without keys or beyond the last
+  // has +∞: its weights are 0.
   const float* lse;
   const float* dot;
   // Sums of dS K, in pieces as warps hold them (query_sums.cuh).
@@ -34,7 +35,6 @@ struct BackwardArguments {
   Shape shape;
   int key_tiles, query_blocks;  // of a head
   int heads_at_once;            // heads of k whose tiles are mixed
-  float natural_scale;          // of the scores
   KeyParts parts;
 };
 
@@ -48,7 +48,6 @@ struct RowArguments {
   Shape shape;
   int rows;         // of lse, dot and query_sums
   int summed_head;  // columns of query_sums
-  float natural_scale;
 };
 
 }  // namespace assay::flash

@@ -49,6 +49,7 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
   const Place keys = {0, work.tile * T::keys, work.head, work.batch};
   load_tile<T::keys, T::loaded_head>(shared.keys, arguments.k, keys, shared.keys_full,
                                      Keep::first_out);
+  wait_for_kernel_before();  // which writes log-sum-exps and D, and zeros for the sums
   unsigned count = 0;
   blocks.for_each([&](int head_of_group, int block) {
     const int head = T::divides_heads_once
@@ -59,17 +60,22 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
     const std::int64_t row =
         ((std::int64_t{work.batch} * shape.heads + head) * arguments.query_blocks + block) *
         T::rows;
+    const auto refill_douts = [&] {
+      refill_rows<T>(shared.douts[turn.stage], shared.dot[turn.stage],
+                     shared.douts_full[turn.stage], shared.douts_empty[turn.stage], turn.parity,
+                     arguments.dout, place, arguments.dot + row);
+    };
+    // The first scores need queries and no values. Then dO is free ahead of the queries.
+    const bool douts_first = T::stages == 1 && count > 0;
+    if (douts_first) refill_douts();
     refill_rows<T>(shared.queries[turn.stage], shared.lse[turn.stage],
                    shared.queries_full[turn.stage], shared.queries_empty[turn.stage], turn.parity,
                    arguments.q, place, arguments.lse + row);
-    // The first scores need no values.
     if (count == 0) {
       load_tile<T::keys, T::loaded_head>(shared.values, arguments.v, keys, shared.values_full,
                                          Keep::first_out);
     }
-    refill_rows<T>(shared.douts[turn.stage], shared.dot[turn.stage], shared.douts_full[turn.stage],
-                   shared.douts_empty[turn.stage], turn.parity, arguments.dout, place,
-                   arguments.dot + row);
+    if (!douts_first) refill_douts();
     ++count;
   });
 }

@@ -83,11 +83,15 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
     const float lse =
         inside ? arguments.forward_lse[std::int64_t{block.head_of_all} * shape.queries + row]
                : -INFINITY;
-    // Of scores that are rounded by more than a weight can bear, those next to the largest count as
-    // it: its weight is 1, whatever order of adding has made of it here.
-    constexpr float next_to = std::is_same_v<Element, float> ? 0x1p-21F : 0x1p-18F;
-    const float rounded = fabsf(lse) * log2_e > rounded_beyond ? fabsf(lse) * next_to : 0;
-    arguments.lse[padded] = lse == -INFINITY ? INFINITY : (lse - rounded) * log2_e;
+    if constexpr (std::is_same_v<Element, float>) {
+      arguments.lse[padded] = lse == -INFINITY ? INFINITY : lse;
+    } else {
+      // Of scores that are rounded by more than a weight can bear, those next to the largest count
+      // as it: its weight is 1, whatever order of adding has made of it here.
+      constexpr float next_to = 0x1p-18F;
+      const float rounded = fabsf(lse) * log2_e > rounded_beyond ? fabsf(lse) * next_to : 0;
+      arguments.lse[padded] = lse == -INFINITY ? INFINITY : (lse - rounded) * log2_e;
+    }
     arguments.dot[padded] = sum;
   }
   auto* const sums =
@@ -112,6 +116,7 @@ __device__ void write_eight(Element* to, const float (&numbers)[eight]) {
 // A thread takes eight columns of rows g and g + 8 of a warp's 16: what four lanes had.
 template <class Element>
 __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
+  wait_for_kernel_before();
   const Shape& shape = arguments.shape;
   const int pieces = shape.head / eight;
   const RowBlock block(shape);
@@ -129,7 +134,7 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float4 four = __ldcs(fours + i);
-    const float scale = arguments.natural_scale;
+    const float scale = arguments.shape.natural_scale;
     upper[2 * i] = four.x * scale;
     upper[2 * i + 1] = four.y * scale;
     lower[2 * i] = four.z * scale;
@@ -153,6 +158,7 @@ void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
   const auto launch = [&](auto* kernel, int lanes) {
     const int rows_of_block = threads / lanes;
     const int blocks = (arguments.rows + rows_of_block - 1) / rows_of_block;
+    // Without launch_behind(): the backward loads what came before it ahead of its wait.
     kernel<<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
   };
   constexpr int narrow = 64 / piece<Element>, wide = 128 / piece<Element>;
@@ -165,7 +171,7 @@ void finish_of(const RowArguments& arguments, cudaStream_t stream) {
   const int pairs = (arguments.shape.queries + 15) / 16 * 8;
   const int work = pairs * (arguments.shape.head / eight);
   const int blocks = (work + threads - 1) / threads;
-  finish<Element><<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
+  launch_behind(finish<Element>, grid_of(arguments.shape, blocks), threads, 0, stream, arguments);
 }
 
 // Calls `use` with an element of the format.
@@ -189,7 +195,6 @@ void prepare_rows(const RowArguments& arguments, Format format, cudaStream_t str
 
 void finish_queries(const RowArguments& arguments, Format format, cudaStream_t stream) {
   with_element(format, [&]<class Element>(Element) { finish_of<Element>(arguments, stream); });
-  require(cudaGetLastError(), "the kernel after the backward did not start");
 }
 
 }  // namespace assay::flash

@@ -13,6 +13,8 @@ struct BackwardRoles {
   static constexpr int threads = (groups + 1) * warpgroup;
   static constexpr int producer_registers = 24;
   static constexpr int consumer_registers = 240;
+  // Warpgroups take from each other what the block begins with: 168 a thread.
+  static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
 };
 
 template <class Element_, int head_, int rows_, bool exact_weights_>

@@ -23,6 +23,25 @@ __device__ __forceinline__ float2 unpack_planes(const std::uint32_t (&weights)[p
   return sum;
 }
 
+// scores become weights e^(scale · score − lse) of their query: scores and their rounded products
+// with the scale are the forward's to the bit, so that one that outweighs all others has the
+// weight 1.
+template <int count>
+__device__ __forceinline__ void weigh_by_natural_lse(float (&scores)[count], float scale,
+                                                     std::uint32_t lse) {
+  constexpr float log2_e = 1.44269504088896f;
+#pragma unroll
+  for (int i = 0; i < count / 4; ++i) {
+    const float2 pair = load_shared_pair(lse + i * 32);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      float& score = scores[4 * i + j];
+      const float exponent = __fadd_rn(__fmul_rn(score, scale), -(j % 2 == 0 ? pair.x : pair.y));
+      score = exp2_fast(smaller(exponent, 0) * log2_e);
+    }
+  }
+}
+
 // slopes = P ∘ (dP − D), where they come as dP.
 template <class Element, int planes, int steps>
 __device__ __forceinline__ void slope_by_planes(float (&slopes)[8 * steps],
@@ -133,7 +152,6 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_plane_scores<T>(slopes, values, douts);
-    const bool beyond = any_beyond(shared.lse[turn.stage], me.lane);
     wait_for_products<1>();
     pin(scores);
     if (seen.needs_mask(block, T::rows)) {
@@ -141,11 +159,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
       hide(scores, from_column(upper, column), from_column(lower, column));
     }
     const std::uint32_t lse = shared_address(shared.lse[turn.stage]) + my_number;
-    if (beyond) {
-      weigh_by_lse<true>(scores, shape.scale, lse);
-    } else {
-      weigh_by_lse<false>(scores, shape.scale, lse);
-    }
+    weigh_by_natural_lse(scores, shape.natural_scale, lse);
     std::uint32_t weights[T::planes][T::group_queries / 16][4];
     as_operands<Element>(weights, scores);
     wait_for_products<0>();
@@ -174,9 +188,9 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     add_sums<T>(sums, arguments, {head, work.batch, block}, work.tile, me);
   });
 
-  // Keys and values have been read by all.
+  let_next_begin();
   const int thread = me.warp % 4 * warp + me.lane;
-  meet_consumers<T>();
+  meet_consumers<T>();  // keys and values have been read by all
   if (me.group == 1) {
     join_groups<T>(dk, shared.keys, thread, true);
     join_groups<T>(dv, shared.values, thread, true);
@@ -192,7 +206,8 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
   }
   const Place place = {me.column, row, work.head, work.batch};
   write_floats(dv, 1, arguments.dv_floats, place, shape.keys, shape.head);
-  write_floats(dk, arguments.natural_scale, arguments.dk_floats, place, shape.keys, shape.head);
+  write_floats(dk, arguments.shape.natural_scale, arguments.dk_floats, place, shape.keys,
+               shape.head);
 }
 
 }  // namespace assay::flash
