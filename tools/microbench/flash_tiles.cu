@@ -253,8 +253,8 @@ int main(int argc, char** argv) try {
       {{2, 32, 8192, 96}});
   for (const Case& of : {Case{2, 16, 8192, 128}, Case{2, 16, 8192, 128, false},
                          Case{1, 1, 65536, 128}, Case{4, 16, 1024, 128}}) {
-    add_all<Short<Element, 128>, Tile<Element, 128, 2, 160, 2, 1>, Tile<Element, 128, 2, 176, 2, 1>>(
-        of);
+    add_all<Short<Element, 128>, Tile<Element, 128, 2, 160, 2, 1>,
+            Tile<Element, 128, 2, 176, 2, 1>>(of);
   }
   add_few<64>({128, 512, 1024, 2048});
   add_few<128>({128, 512, 1024, 2048});

@@ -55,7 +55,8 @@ __device__ inline float log_sum_exp(float most, float sum, const Arguments& argu
   if constexpr (!T::writes_floats) return (most * arguments.scale.usual + log2_fast(sum)) * ln_2;
   const Exponent exponent(most, arguments.scale);
   const float of_largest = __fmaf_rn(most, exponent.scale, -exponent.shift);
-  return __fadd_rn(__fmul_rn(most, arguments.shape.natural_scale), (log2_fast(sum) - of_largest) * ln_2);
+  return __fadd_rn(__fmul_rn(most, arguments.shape.natural_scale),
+                   (log2_fast(sum) - of_largest) * ln_2);
 }
 
 // Divides by the weights' sum and writes log-sum-exp. A row that saw no key is 0, and −∞.

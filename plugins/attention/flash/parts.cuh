@@ -20,9 +20,9 @@ __device__ inline float4* part_of_warp(const Parts& parts, int tile, int part, c
 // Keeps a warp's part of a tile. The warp that brings the last of `count` parts gets true and the
 // sum of all, added in their order whichever came last; the others are done.
 template <class T>
-__device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& softmax, const Scale& scale,
-                                       const Parts& parts, int tile, int part, int count,
-                                       const Consumer& me) {
+__device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& softmax,
+                                       const Scale& scale, const Parts& parts, int tile, int part,
+                                       int count, const Consumer& me) {
   float4* const mine = part_of_warp<T>(parts, tile, part, me);
 #pragma unroll
   for (int i = 0; i < T::head / 8; ++i) {

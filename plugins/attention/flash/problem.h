@@ -35,10 +35,11 @@ struct Scale {
 
 inline Scale scale_of(float usual) {
   constexpr std::uint32_t mantissa = 0x7F'FFFF;
-  return {.usual = usual,
-          .exact = std::bit_cast<float>((std::bit_cast<std::uint32_t>(usual) + mantissa) & ~mantissa),
-          .beyond = rounded_beyond / usual,
-          .least = -0x1p126F * std::min(1.0F, 1 / usual)};
+  return {
+      .usual = usual,
+      .exact = std::bit_cast<float>((std::bit_cast<std::uint32_t>(usual) + mantissa) & ~mantissa),
+      .beyond = rounded_beyond / usual,
+      .least = -0x1p126F * std::min(1.0F, 1 / usual)};
 }
 
 // A tensor [batch, heads, rows, head] whose last dimension is contiguous.

@@ -13,8 +13,8 @@
 namespace assay::flash {
 
 // scores [64, rows] = left [64, head] · rightᵀ [head, rows], in steps of 16 columns of the head:
-// K Qᵀ and V dOᵀ.
-template <class T>
+// K Qᵀ and V dOᵀ; `add`: to what is there.
+template <class T, bool add = false>
 __device__ __forceinline__ void start_transposed(float (&scores)[T::rows / 2], std::uint32_t left,
                                                  std::uint32_t right) {
   begin_products();
@@ -23,7 +23,7 @@ __device__ __forceinline__ void start_transposed(float (&scores)[T::rows / 2], s
     const int block = step * 16 / block_columns, bytes = step * 32 % block_row_bytes;
     add_scores<typename T::Element>(
         scores, advance(by_rows(left), block * T::keys * block_row_bytes + bytes),
-        advance(by_rows(right), block * T::rows * block_row_bytes + bytes), step > 0);
+        advance(by_rows(right), block * T::rows * block_row_bytes + bytes), add || step > 0);
   }
   end_products();
 }
@@ -104,51 +104,66 @@ __device__ __forceinline__ void pass_turn(int group) {
   if constexpr (T::takes_turns) arrive_named(3 - group, 2 * warpgroup);
 }
 
+// A number for each query, as a thread's columns of scores are: 8i + 2t and the one after it.
+template <int pairs>
+__device__ __forceinline__ void read_numbers(float2 (&numbers)[pairs], std::uint32_t from) {
+#pragma unroll
+  for (int i = 0; i < pairs; ++i) numbers[i] = load_shared_pair(from + i * 32);
+}
+
 // scores [64, rows] become weights 2^(scale · score − lse) of their query, at most 1 where such a
 // score could be beyond its lse by its rounding.
 template <bool at_most_1, int count>
 __device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale,
-                                             std::uint32_t lse) {
+                                             const float2 (&lse)[count / 4]) {
   const auto weight = [&](float score, float of_query) {
     const float exponent = __fmaf_rn(score, scale, -of_query);
     return exp2_fast(at_most_1 ? smaller(exponent, 0) : exponent);
   };
 #pragma unroll
   for (int i = 0; i < count / 4; ++i) {
-    const float2 pair = load_shared_pair(lse + i * 32);
-    scores[4 * i] = weight(scores[4 * i], pair.x);
-    scores[4 * i + 1] = weight(scores[4 * i + 1], pair.y);
-    scores[4 * i + 2] = weight(scores[4 * i + 2], pair.x);
-    scores[4 * i + 3] = weight(scores[4 * i + 3], pair.y);
+    scores[4 * i] = weight(scores[4 * i], lse[i].x);
+    scores[4 * i + 1] = weight(scores[4 * i + 1], lse[i].y);
+    scores[4 * i + 2] = weight(scores[4 * i + 2], lse[i].x);
+    scores[4 * i + 3] = weight(scores[4 * i + 3], lse[i].y);
   }
 }
 
-// slopes = P ∘ (dP − D), where they come as dP.
+// slopes [64, rows] = −D.
 template <int count>
-__device__ __forceinline__ void slope(float (&slopes)[count], const float (&weights)[count],
-                                      std::uint32_t dot) {
+__device__ __forceinline__ void begin_slopes(float (&slopes)[count],
+                                             const float2 (&minus_dot)[count / 4]) {
 #pragma unroll
-  for (int i = 0; i < count / 4; ++i) {
-    const float2 pair = load_shared_pair(dot + i * 32);
+  for (int i = 0; i < count; ++i) {
+    slopes[i] = i % 2 == 0 ? minus_dot[i / 4].x : minus_dot[i / 4].y;
+  }
+  pin(slopes);  // the compiler would copy them among products, and wait for these
+}
+
+template <int count>
+__device__ __forceinline__ void add_numbers(float (&slopes)[count],
+                                            const float2 (&numbers)[count / 4]) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      slopes[4 * i + j] = weights[4 * i + j] * (slopes[4 * i + j] - (j % 2 == 0 ? pair.x : pair.y));
-    }
+  for (int i = 0; i < count; ++i) {
+    slopes[i] += i % 2 == 0 ? numbers[i / 4].x : numbers[i / 4].y;
   }
 }
+
+// slopes = P ∘ (dP − D), where they come as dP − D.
+template <int count>
+__device__ __forceinline__ void weigh_slopes(float (&slopes)[count],
+                                             const float (&weights)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) slopes[i] *= weights[i];
+}
 template <class Element, int steps>
-__device__ __forceinline__ void slope(float (&slopes)[8 * steps],
-                                      const std::uint32_t (&weights)[steps][4], std::uint32_t dot) {
+__device__ __forceinline__ void weigh_slopes(float (&slopes)[8 * steps],
+                                             const std::uint32_t (&weights)[steps][4]) {
 #pragma unroll
-  for (int i = 0; i < 2 * steps; ++i) {
-    const float2 pair = load_shared_pair(dot + i * 32);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 weight = unpack<Element>(weights[i / 2][i % 2 * 2 + half]);
-      float* const two = slopes + 4 * i + 2 * half;
-      two[0] = weight.x * (two[0] - pair.x);
-      two[1] = weight.y * (two[1] - pair.y);
-    }
+  for (int i = 0; i < 4 * steps; ++i) {
+    const float2 weight = unpack<Element>(weights[i / 4][i % 4]);
+    slopes[2 * i] *= weight.x;
+    slopes[2 * i + 1] *= weight.y;
   }
 }
 
@@ -255,14 +270,23 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
 
+    const std::uint32_t my_lse = shared_address(shared.lse[turn.stage]) + me.column * 4;
+    const std::uint32_t my_dot = shared_address(shared.minus_dot[turn.stage]) + me.column * 4;
+    float2 lse[T::rows / 8], minus_dot[T::rows / 8];
+
     wait(shared.queries_full[turn.stage], turn.parity);
     RowsAhead<T> ahead;
     if constexpr (T::takes_turns) ahead.read(shared.lse[turn.stage], me.lane);
+    if constexpr (T::starts_from_dot) {
+      read_numbers(minus_dot, my_dot);
+      begin_slopes(slopes, minus_dot);
+    }
     take_turn<T>(me.group);
     start_transposed<T>(scores, keys, queries);
+    if constexpr (!T::takes_turns) read_numbers(lse, my_lse);
     if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
-    start_transposed<T>(slopes, values, douts);
+    start_transposed<T, T::starts_from_dot>(slopes, values, douts);
     bool beyond = false;
     if constexpr (!T::takes_turns) beyond = any_beyond(shared.lse[turn.stage], me.lane);
     wait_for_products<1>();
@@ -272,7 +296,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
       const int column = block * T::rows + me.column;
       hide(scores, from_column(upper, column), from_column(lower, column));
     }
-    const std::uint32_t lse = shared_address(shared.lse[turn.stage]) + me.column * 4;
+    if constexpr (T::takes_turns) read_numbers(lse, my_lse);
     if (beyond) {
       weigh_by_lse<true>(scores, shape.scale, lse);
     } else {
@@ -285,20 +309,26 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     pass_turn<T>(me.group);
     wait_for_products<2>();
     pin(slopes);
-    const std::uint32_t dot = shared_address(shared.dot[turn.stage]) + me.column * 4;
+    if constexpr (!T::starts_from_dot) {
+      read_numbers(minus_dot, my_dot);
+      add_numbers(slopes, minus_dot);
+    }
     if constexpr (T::exact_weights) {
-      slope(slopes, scores, dot);
+      weigh_slopes(slopes, scores);
     } else {
-      slope<Element>(slopes, weights, dot);
+      weigh_slopes<Element>(slopes, weights);
     }
     std::uint32_t packed[T::rows / 16][4];
     as_operand<Element>(packed, slopes);
-    start_key_sums<T>(dk, packed, queries);
     // Whoever has said that slopes number n − 1 are there has read those of number n − 3.
     write_slopes<T>(packed, shared_address(shared.slopes[slope_turn.stage]), me);
+    // Beneath these products the slopes reach shared memory; without turns the other warpgroup
+    // waits for them first.
+    if constexpr (T::takes_turns) start_key_sums<T>(dk, packed, queries);
     show_shared_writes();
     __syncwarp();
     if (me.lane == 0) arrive(shared.slopes_full[slope_turn.stage]);
+    if constexpr (!T::takes_turns) start_key_sums<T>(dk, packed, queries);
     wait_for_products<1>();
     pin(dv);
     pin(sums);

@@ -87,8 +87,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   const Shape& shape = problem.shape;
   const BackwardWorkspace<T> workspace(shape, problem.in_turns);
   auto* const lse = static_cast<float*>(problem.workspace);
-  float* const dot = lse + workspace.rows;
-  float* const sums = dot + workspace.rows;
+  float* const minus_dot = lse + workspace.rows;
+  float* const sums = minus_dot + workspace.rows;
   float* const partial = sums + workspace.sums;
   auto* const turns = reinterpret_cast<unsigned*>(partial + workspace.partial);
 
@@ -100,7 +100,7 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   rows.dq = problem.dq;
   rows.forward_lse = problem.lse;
   rows.lse = lse;
-  rows.dot = dot;
+  rows.minus_dot = minus_dot;
   rows.query_sums = sums;
   rows.shape = shape;
   rows.rows = workspace.query_blocks * T::rows;
@@ -124,7 +124,7 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
     arguments.dv_floats = problem.dv;
   }
   arguments.lse = lse;
-  arguments.dot = dot;
+  arguments.minus_dot = minus_dot;
   arguments.query_sums = sums;
   arguments.turns = problem.in_turns ? turns : nullptr;
   arguments.shape = shape;

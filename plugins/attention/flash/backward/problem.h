@@ -24,11 +24,11 @@ struct KeyParts {
 struct BackwardArguments {
   CUtensorMap q, k, v, dout, dk, dv;
   Operand dk_floats, dv_floats;  // fp32's, in place of `dk` and `dv`
-  // [batch, heads, rows]: log-sum-exp in units of log2, of fp32 in natural ones, and D = rowsum(dO
-  // ∘ O), with as many rows as whole blocks of queries have. A row without keys or beyond the last
-  // has +∞: its weights are 0.
+  // [batch, heads, rows]: log-sum-exp in units of log2, of fp32 in natural ones, and −D, D =
+  // rowsum(dO ∘ O), with as many rows as whole blocks of queries have. A row without keys or beyond
+  // the last has +∞: its weights are 0.
   const float* lse;
-  const float* dot;
+  const float* minus_dot;
   // Sums of dS K, in pieces as warps hold them (query_sums.cuh).
   float* query_sums;
   unsigned* turns;  // [batch, heads, blocks of queries, warps], 0 at the start; ordered sums only
@@ -43,10 +43,10 @@ struct RowArguments {
   Operand out, dout, dq;
   const float* forward_lse;  // [batch, heads, queries]
   float* lse;
-  float* dot;
+  float* minus_dot;
   float* query_sums;
   Shape shape;
-  int rows;         // of lse, dot and query_sums
+  int rows;         // of lse, minus_dot and query_sums
   int summed_head;  // columns of query_sums
 };
 

@@ -27,19 +27,18 @@ __device__ inline void prefetch_maps(const BackwardArguments& arguments) {
   prefetch_map(arguments.dout);
 }
 
-// A block of queries [rows, head] and a number of each, once the consumers have emptied the buffer.
+// A block of queries [rows, head], once the consumers have emptied the buffer; `more` bytes come
+// with it.
 template <class T>
-__device__ inline void refill_rows(std::byte* tile, float* numbers, std::uint64_t& full,
-                                   std::uint64_t& empty, int parity, const CUtensorMap& map,
-                                   Place place, const float* from) {
+__device__ inline void refill_rows(std::byte* tile, std::uint64_t& full, std::uint64_t& empty,
+                                   int parity, const CUtensorMap& map, Place place, int more = 0) {
   wait_for_consumers(empty, parity ^ 1);
-  arrive_and_expect(full, T::query_bytes + T::row_bytes);
+  arrive_and_expect(full, T::query_bytes + more);
 #pragma unroll
   for (int block = 0; block < blocks_of_head(T::loaded_head); ++block) {
     place.column = block * block_columns;
     load_box(tile + block * T::rows * block_row_bytes, map, place, full, Keep::last_out);
   }
-  load_bytes(numbers, from, T::row_bytes, full);
 }
 
 template <class T, class Shared>
@@ -61,16 +60,17 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
         ((std::int64_t{work.batch} * shape.heads + head) * arguments.query_blocks + block) *
         T::rows;
     const auto refill_douts = [&] {
-      refill_rows<T>(shared.douts[turn.stage], shared.dot[turn.stage],
-                     shared.douts_full[turn.stage], shared.douts_empty[turn.stage], turn.parity,
-                     arguments.dout, place, arguments.dot + row);
+      refill_rows<T>(shared.douts[turn.stage], shared.douts_full[turn.stage],
+                     shared.douts_empty[turn.stage], turn.parity, arguments.dout, place);
     };
     // The first scores need queries and no values. Then dO is free ahead of the queries.
     const bool douts_first = T::stages == 1 && count > 0;
     if (douts_first) refill_douts();
-    refill_rows<T>(shared.queries[turn.stage], shared.lse[turn.stage],
-                   shared.queries_full[turn.stage], shared.queries_empty[turn.stage], turn.parity,
-                   arguments.q, place, arguments.lse + row);
+    std::uint64_t& full = shared.queries_full[turn.stage];
+    refill_rows<T>(shared.queries[turn.stage], full, shared.queries_empty[turn.stage], turn.parity,
+                   arguments.q, place, 2 * T::row_bytes);
+    load_bytes(shared.lse[turn.stage], arguments.lse + row, T::row_bytes, full);
+    load_bytes(shared.minus_dot[turn.stage], arguments.minus_dot + row, T::row_bytes, full);
     if (count == 0) {
       load_tile<T::keys, T::loaded_head>(shared.values, arguments.v, keys, shared.values_full,
                                          Keep::first_out);

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowAr
       const float rounded = fabsf(lse) * log2_e > rounded_beyond ? fabsf(lse) * next_to : 0;
       arguments.lse[padded] = lse == -INFINITY ? INFINITY : (lse - rounded) * log2_e;
     }
-    arguments.dot[padded] = sum;
+    arguments.minus_dot[padded] = -sum;
   }
   auto* const sums =
       reinterpret_cast<float4*>(arguments.query_sums + padded * arguments.summed_head);

@@ -33,6 +33,9 @@ struct BackwardTile : BackwardRoles {
   // without, and are 7 % slower with.
   static constexpr bool takes_turns = head <= 96;
   static constexpr bool divides_heads_once = takes_turns;  // ahead of the loop over blocks
+  // dP is added to −D, read ahead of all products; where 128 queries' leave no time for that, D is
+  // subtracted afterwards.
+  static constexpr bool starts_from_dot = rows < keys;
 
   static constexpr int blocks = blocks_of_head(head);
   static constexpr int key_bytes = tile_bytes(keys, head);
@@ -65,10 +68,9 @@ struct BackwardShared {
   alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte slopes[slope_stages][T::slope_bytes];
   alignas(16) float lse[T::stages][T::rows];
-  alignas(16) float dot[T::stages][T::rows];
+  alignas(16) float minus_dot[T::stages][T::rows];
   std::uint64_t keys_full, values_full;
-  // Filled by the producer, emptied by every consumer warp. A query's lse and D come with its q and
-  // dO.
+  // Filled by the producer, emptied by every consumer warp. A query's lse and D come with its q.
   std::uint64_t queries_full[T::stages], queries_empty[T::stages];
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];
   std::uint64_t slopes_full[slope_stages];  // filled by every consumer warp

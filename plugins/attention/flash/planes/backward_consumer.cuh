@@ -46,16 +46,16 @@ __device__ __forceinline__ void weigh_by_natural_lse(float (&scores)[count], flo
 template <class Element, int planes, int steps>
 __device__ __forceinline__ void slope_by_planes(float (&slopes)[8 * steps],
                                                 const std::uint32_t (&weights)[planes][steps][4],
-                                                std::uint32_t dot) {
+                                                std::uint32_t minus_dot) {
 #pragma unroll
   for (int i = 0; i < 2 * steps; ++i) {
-    const float2 pair = load_shared_pair(dot + i * 32);
+    const float2 pair = load_shared_pair(minus_dot + i * 32);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float2 weight = unpack_planes<Element>(weights, i / 2, i % 2 * 2 + half);
       float* const two = slopes + 4 * i + 2 * half;
-      two[0] = weight.x * (two[0] - pair.x);
-      two[1] = weight.y * (two[1] - pair.y);
+      two[0] = weight.x * (two[0] + pair.x);
+      two[1] = weight.y * (two[1] + pair.y);
     }
   }
 }
@@ -165,7 +165,8 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     wait_for_products<0>();
     pin(slopes);
     add_key_sums<T>(dv, weights, douts);
-    slope_by_planes<Element>(slopes, weights, shared_address(shared.dot[turn.stage]) + my_number);
+    slope_by_planes<Element>(slopes, weights,
+                             shared_address(shared.minus_dot[turn.stage]) + my_number);
     __syncwarp();
     if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
 

@@ -45,7 +45,7 @@ struct PlaneShared {
   alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte slopes[T::planes][T::slope_plane_bytes];
   alignas(16) float lse[T::stages][T::rows];
-  alignas(16) float dot[T::stages][T::rows];
+  alignas(16) float minus_dot[T::stages][T::rows];
   std::uint64_t keys_full, values_full;
   std::uint64_t queries_full[T::stages], queries_empty[T::stages];
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];
