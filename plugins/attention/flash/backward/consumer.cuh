@@ -150,12 +150,6 @@ __device__ __forceinline__ void add_numbers(float (&slopes)[count],
 }
 
 // slopes = P ∘ (dP − D), where they come as dP − D.
-template <int count>
-__device__ __forceinline__ void weigh_slopes(float (&slopes)[count],
-                                             const float (&weights)[count]) {
-#pragma unroll
-  for (int i = 0; i < count; ++i) slopes[i] *= weights[i];
-}
 template <class Element, int steps>
 __device__ __forceinline__ void weigh_slopes(float (&slopes)[8 * steps],
                                              const std::uint32_t (&weights)[steps][4]) {
@@ -313,11 +307,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
       read_numbers(minus_dot, my_dot);
       add_numbers(slopes, minus_dot);
     }
-    if constexpr (T::exact_weights) {
-      weigh_slopes(slopes, scores);
-    } else {
-      weigh_slopes<Element>(slopes, weights);
-    }
+    weigh_slopes<Element>(slopes, weights);
     std::uint32_t packed[T::rows / 16][4];
     as_operand<Element>(packed, slopes);
     // Whoever has said that slopes number n − 1 are there has read those of number n − 3.

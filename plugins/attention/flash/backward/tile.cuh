@@ -17,15 +17,13 @@ struct BackwardRoles {
   static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
 };
 
-template <class Element_, int head_, int rows_, bool exact_weights_>
+template <class Element_, int head_, int rows_>
 struct BackwardTile : BackwardRoles {
   using Element = Element_;
   static constexpr int head = head_;  // columns that are computed
   static constexpr int planes = 1;
   static constexpr int loaded_head = head;
-  static constexpr int rows = rows_;  // queries of a block
-  // dS is made from the weights before they were rounded: as many registers more as scores.
-  static constexpr bool exact_weights = exact_weights_;
+  static constexpr int rows = rows_;                // queries of a block
   static constexpr int keys = groups * group_rows;  // of a tile
   static constexpr int stages = 2;                  // blocks of queries in flight
   // A warpgroup starts a block's scores when the other has started its sums over keys: while one
