@@ -75,7 +75,8 @@ class Inputs {
                .head = of.head,
                .causal = of.causal,
                .window = 0,
-               .scale = static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(of.head))},
+               .scale = static_cast<float>(std::log2(std::exp(1.0)) / std::sqrt(of.head)),
+               .natural_scale = 1 / std::sqrt(static_cast<float>(of.head))},
         count_(std::size_t(of.batch) * of.heads * of.length * of.head) {}
 
   void draw() {

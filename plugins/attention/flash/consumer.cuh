@@ -192,8 +192,8 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     };
     // Giving the keys back depends on the maxima, and so stands behind them, as does the wait for
     // values that follows: the assembler moves a wait for products in front of arithmetic that was
-    // to run under them. Two warpgroups wait a little later. What is asked is always so, of NaN
-    // too, but the compiler does not know.
+    // to run under them. One and two warpgroups wait a little later. What is asked is always so, of
+    // NaN too (scales are positive), but the compiler does not know.
     const auto end_scores = [&](BlockTurn turn, float2 factors) {
       const bool computed =
           T::groups > 2 ? softmax.most[0] >= arguments.scale.least : !(factors.x + factors.y > 3);

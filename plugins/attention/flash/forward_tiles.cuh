@@ -7,9 +7,9 @@
 
 #include "launch.cuh"
 
-// The compiled tiles of the forward, and which serves a problem. docs/kernels/attention.md,
-// "Forward tiles beside each other" and, of heads of 256, the forward's own log have what each
-// takes.
+// The compiled tiles of the forward, and which serves a problem. docs/kernels/attention.md has what
+// each takes: "Forward tiles beside each other", "The forward's other order" and, of heads of 256,
+// the forward's own log.
 namespace assay::flash {
 
 // Heads that leave multiprocessors idle: a warpgroup on each, and so twice as many.

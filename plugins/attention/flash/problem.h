@@ -14,9 +14,9 @@ enum class Format { bf16, fp16, fp32 };
 struct Shape {
   int batch, heads, kv_heads, queries, keys, head;
   bool causal;
-  int window;               // 0: none; at most 2^30
-  float scale;              // of the scores, above 0, in units of log2: scale · log2(e)
-  float natural_scale = 0;  // without log2(e)
+  int window;           // 0: none; at most 2^30
+  float scale;          // of the scores, above 0, in units of log2: scale · log2(e)
+  float natural_scale;  // without log2(e)
 };
 
 // A score of 2^26 and more, times the scale, is rounded by so much that 2^(the rounding) is no

@@ -14,7 +14,8 @@ inline constexpr int group_rows = 64;  // queries of a warpgroup: the m of wgmma
 
 // How the consumers order their work.
 struct Flow {
-  // The next block's scores are computed while the softmax of this one is.
+  // A block's scores are started with the weighted values of the block before, beneath which its
+  // maxima are found.
   bool overlap = true;
   // Warpgroups issue products in turns, so that the softmax of one lies over the products of
   // another.

@@ -41,7 +41,7 @@ TEST_P(Flash, RepeatsToTheBitWhereDeterministic) {
   for (int call = 0; call < 100; ++call) expect_equal(first, results(true));
 }
 
-// What the allocator gives next holds no numbers.
+// What the allocator gives next of more than a megabyte holds no numbers.
 void spoil_memory() {
   c10::cuda::CUDACachingAllocator::emptyCache();
   static_cast<void>(at::full({std::int64_t{1} << 28}, std::nan(""), at::device(cuda)));
@@ -108,7 +108,7 @@ TEST_P(Flash, LaunchesNoKernelButTheProjects) {
 
 // Beside the conformance suite's small shapes: more tiles than the GPU takes at once, tiles whose
 // keys, or queries, are shared among blocks of threads, each compiled tile with a length that
-// divides nothing, and more heads than have a place for the sums of their queries' gradients.
+// divides nothing, and many more tiles of keys than the GPU takes at once.
 INSTANTIATE_TEST_SUITE_P(
     Gpu, Flash,
     testing::Values(

@@ -15,16 +15,23 @@ namespace assay {
 using AttentionResults = std::array<at::Tensor, 5>;
 inline constexpr std::array<const char*, 5> result_names = {"out", "lse", "dq", "dk", "dv"};
 
+// [batch, heads, queries, keys], −∞ where a key is hidden.
+inline at::Tensor textbook_scores(const AttentionInputs& in, const at::Tensor& q,
+                                  const at::Tensor& k) {
+  const auto group = q.size(1) / k.size(1);
+  const auto scores = at::matmul(q * in.scale, k.repeat_interleave(group, 1).transpose(-2, -1));
+  const auto hidden = hidden_keys(in);
+  return hidden.defined() ? scores.masked_fill(hidden, -std::numeric_limits<double>::infinity())
+                          : scores;
+}
+
 // Of textbook attention in `dtype`, by LibTorch.
 inline AttentionResults textbook_results(const AttentionInputs& in, const at::Tensor& dout,
                                          at::ScalarType dtype) {
   const auto leaf = [&](const at::Tensor& x) { return x.detach().to(dtype).requires_grad_(); };
   const auto q = leaf(in.q), k = leaf(in.k), v = leaf(in.v);
   const auto group = q.size(1) / k.size(1);
-  auto scores = at::matmul(q * in.scale, k.repeat_interleave(group, 1).transpose(-2, -1));
-  if (const auto hidden = hidden_keys(in); hidden.defined()) {
-    scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  }
+  const auto scores = textbook_scores(in, q, k);
   const auto out = at::matmul(at::_safe_softmax(scores, -1), v.repeat_interleave(group, 1));
   const auto made = torch::autograd::grad({out}, {q, k, v}, {dout.to(dtype)});
   // Of scores in float or wider, as every kernel has it.

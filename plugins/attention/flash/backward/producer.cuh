@@ -48,7 +48,7 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
   const Place keys = {0, work.tile * T::keys, work.head, work.batch};
   load_tile<T::keys, T::loaded_head>(shared.keys, arguments.k, keys, shared.keys_full,
                                      Keep::first_out);
-  wait_for_kernel_before();  // which writes log-sum-exps and D, and zeros for the sums
+  wait_for_kernel_before();  // which writes log-sum-exps and −D, and zeros for the sums
   unsigned count = 0;
   blocks.for_each([&](int head_of_group, int block) {
     const int head = T::divides_heads_once
@@ -63,14 +63,15 @@ __device__ void produce_backward(const BackwardArguments& arguments, Shared& sha
       refill_rows<T>(shared.douts[turn.stage], shared.douts_full[turn.stage],
                      shared.douts_empty[turn.stage], turn.parity, arguments.dout, place);
     };
-    // The first scores need queries and no values. Then dO is free ahead of the queries.
+    // The first scores need queries and no values. With one stage dO is free ahead of the queries
+    // from then on.
     const bool douts_first = T::stages == 1 && count > 0;
     if (douts_first) refill_douts();
     std::uint64_t& full = shared.queries_full[turn.stage];
     refill_rows<T>(shared.queries[turn.stage], full, shared.queries_empty[turn.stage], turn.parity,
-                   arguments.q, place, 2 * T::row_bytes);
-    load_bytes(shared.lse[turn.stage], arguments.lse + row, T::row_bytes, full);
-    load_bytes(shared.minus_dot[turn.stage], arguments.minus_dot + row, T::row_bytes, full);
+                   arguments.q, place, 2 * T::number_bytes);
+    load_bytes(shared.lse[turn.stage], arguments.lse + row, T::number_bytes, full);
+    load_bytes(shared.minus_dot[turn.stage], arguments.minus_dot + row, T::number_bytes, full);
     if (count == 0) {
       load_tile<T::keys, T::loaded_head>(shared.values, arguments.v, keys, shared.values_full,
                                          Keep::first_out);

@@ -39,7 +39,7 @@ struct BackwardTile : BackwardRoles {
   static constexpr int key_bytes = tile_bytes(keys, head);
   static constexpr int query_bytes = tile_bytes(rows, head);
   static constexpr int slope_bytes = tile_bytes(keys, rows);  // dSᵀ [keys, rows]
-  static constexpr int row_bytes = rows * 4;                  // a number for each query
+  static constexpr int number_bytes = rows * 4;               // a number for each query
 
   // dQ [rows, head] is shared among the warpgroups: with 128 rows each has 64, with 64 rows the
   // first has 64 columns and the other the rest.

@@ -42,7 +42,7 @@ __device__ __forceinline__ void weigh_by_natural_lse(float (&scores)[count], flo
   }
 }
 
-// slopes = P ∘ (dP − D), where they come as dP.
+// slopes = P ∘ (dP − D), where they come as dP; minus_dot: −D.
 template <class Element, int planes, int steps>
 __device__ __forceinline__ void slope_by_planes(float (&slopes)[8 * steps],
                                                 const std::uint32_t (&weights)[planes][steps][4],

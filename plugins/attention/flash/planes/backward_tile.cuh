@@ -24,7 +24,7 @@ struct PlaneTile : BackwardRoles {
   static constexpr int key_bytes = planes * plane_bytes;
   static constexpr int query_bytes = tile_bytes(rows, loaded_head);
   static constexpr int slope_plane_bytes = tile_bytes(keys, rows);  // dSᵀ [keys, rows]
-  static constexpr int row_bytes = rows * 4;                        // a number for each query
+  static constexpr int number_bytes = rows * 4;                     // a number for each query
 
   // Of dQ [rows, head] each warpgroup has half of the columns.
   static constexpr bool sums_by_rows = false;
