@@ -210,20 +210,42 @@ __device__ inline void meet_consumers() {
   wait_named(1, T::groups * warpgroup);
 }
 
-// `columns` of the head are this warpgroup's of dQ.
+// Of what a warp has written: keys' and slopes' places may be filled again.
+template <class T>
+__device__ inline void end_writing(BackwardShared<T>& shared, unsigned tile, const Consumer& me) {
+  if (me.lane == 0) {
+    wait_for_reads();
+    arrive(shared.keys_empty[Turn<T::key_stages>(tile).stage]);
+  }
+  __syncwarp();
+}
+
+__device__ inline KeyWork work_of(const int4& announced) {
+  const int4 work = uniform(announced);
+  return {work.x, work.y, work.z, work.w};
+}
+
+// Tile number `tiles` of this block of threads, after `done` blocks of queries. `columns` of the
+// head are this warpgroup's of dQ. What is announced is read again at the end: registers are
+// scarce.
 template <class T, int columns>
-__device__ void consume_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
-                                 const KeyWork& work, const QueryBlocks& blocks,
-                                 const Consumer& me) {
+__device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
+                                             BackwardShared<T>& shared, const int4& announced,
+                                             unsigned tiles, unsigned& done, const Consumer& me) {
   using Element = typename T::Element;
   const Shape& shape = arguments.shape;
+  const KeyWork work = work_of(announced);
+  const QueryBlocks blocks = query_blocks_of<T>(arguments, work);
+  const Turn<T::key_stages> key_turn(tiles);
+  const int value_parity = Turn<1>(tiles).parity;
   const int group_rows_at = me.group * group_rows * block_row_bytes;
-  const std::uint32_t keys = shared_address(shared.keys) + group_rows_at;
+  const std::uint32_t all_keys = shared_address(shared.keys[key_turn.stage]);
+  const std::uint32_t keys = all_keys + group_rows_at;
   const std::uint32_t values = shared_address(shared.values) + group_rows_at;
   // dQ's operands: by rows the warpgroup's 64 queries and all columns, else all queries and its own
   // block of columns.
   const std::uint32_t part = me.group * T::keys * block_row_bytes;
-  const std::uint32_t right = shared_address(shared.keys) + (T::sums_by_rows ? 0 : part);
+  const std::uint32_t right = all_keys + (T::sums_by_rows ? 0 : part);
   const std::uint32_t left_part = T::sums_by_rows ? part : 0;
 
   const int first_key = work.tile * T::keys + me.group * group_rows;
@@ -237,8 +259,8 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   float scores[T::rows / 2], slopes[T::rows / 2];
   std::uint32_t weights[T::rows / 16][4];
   float sums[columns / 2];
-  QueryBlock before = {-1, work.batch, 0};
-  unsigned done = 0;
+  QueryBlock before = {};
+  const unsigned first = __shfl_sync(~0u, done, 0);
 
   // Of the slopes number `count`. Where they have not been written the sums are not used.
   const auto start_sums = [&](unsigned count, bool written = true) {
@@ -248,19 +270,15 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   };
   const auto end_sums = [&](QueryBlock at) {
     pin(sums);
-    add_sums<T>(sums, arguments, at, work.tile, me);
+    add_sums<T>(sums, arguments, at, announced.x, me);
   };
 
-  if (me.group == 1) pass_turn<T>(me.group);
-  wait(shared.keys_full, 0);
-  blocks.for_each([&](int head_of_group, int block) {
-    const int head = T::divides_heads_once
-                         ? head_of_group
-                         : work.head * (shape.heads / shape.kv_heads) + head_of_group;
+  wait(shared.keys_full[key_turn.stage], key_turn.parity);
+  blocks.for_each([&](int head, int block) {
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
     const Turn<slope_stages> slope_turn(count);
-    const QueryBlock at = {head, work.batch, block};
+    const QueryBlock at = {head * arguments.query_blocks + block, block};
     const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
 
@@ -278,7 +296,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     take_turn<T>(me.group);
     start_transposed<T>(scores, keys, queries);
     if constexpr (!T::takes_turns) read_numbers(lse, my_lse);
-    if (count == 0) wait(shared.values_full, 0);
+    if (count == first) wait(shared.values_full, value_parity);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_transposed<T, T::starts_from_dot>(slopes, values, douts);
     bool beyond = false;
@@ -299,7 +317,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     as_operand<Element>(weights, scores);
     start_key_sums<T>(dv, weights, douts);
     // Where there is no block before, what lies there is multiplied in vain.
-    start_sums(count - 1, count > 0);
+    start_sums(count - 1, count > first);
     pass_turn<T>(me.group);
     wait_for_products<2>();
     pin(slopes);
@@ -310,7 +328,9 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     weigh_slopes<Element>(slopes, weights);
     std::uint32_t packed[T::rows / 16][4];
     as_operand<Element>(packed, slopes);
-    // Whoever has said that slopes number n − 1 are there has read those of number n − 3.
+    // Whoever has said that slopes number n − 1 are there has read those of number n − 3. A warp's
+    // place there is that of its rows of the last tile's dK.
+    if (count == first && tiles > 0) end_writing(shared, tiles - 1, me);
     write_slopes<T>(packed, shared_address(shared.slopes[slope_turn.stage]), me);
     // Beneath these products the slopes reach shared memory; without turns the other warpgroup
     // waits for them first.
@@ -323,32 +343,57 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     pin(dv);
     pin(sums);
     if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
-    if (count > 0) end_sums(before);
+    if (count > first) end_sums(before);
     before = at;
     wait_for_products<0>();
     pin(dk);
     if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
   });
-  if (me.group == 0) take_turn<T>(me.group);  // the one that is left
-  if (done > 0) {
+  if (blocks.total == 0) {
+    wait(shared.values_full, value_parity);
+    if (tiles > 0) end_writing(shared, tiles - 1, me);
+  }
+  release(shared.values_empty, me);
+  if (blocks.total > 0) {
     start_sums(done - 1);
     wait_for_products<0>();
     end_sums(before);
   }
 
+  const KeyWork same = work_of(announced);
   bool whole = true;
-  if (blocks.total > arguments.parts.blocks) {
-    const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
-    const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
-    whole = add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
+  if (arguments.parts.count > 1) {
+    const int total = query_blocks_of<T>(arguments, same).total;
+    const int tile = (same.batch * shape.kv_heads + same.head) * arguments.key_tiles + same.tile;
+    const int parts = (total + arguments.parts.blocks - 1) / arguments.parts.blocks;
+    if (parts > 1) whole = add_up_keys<T>(dk, dv, arguments.parts, tile, same.part, parts, me);
   }
-  let_next_begin();
-  meet_consumers<T>();  // keys and values have been read by all
+  meet_consumers<T>();  // keys and slopes have been read by all
   if (whole) {
-    const Place place = {0, work.tile * T::keys, work.head, work.batch};
-    write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
-    write_gradient<T>(dk, arguments.shape.natural_scale, arguments.dk, shared.keys, place, me);
+    const Place place = {0, same.tile * T::keys, same.head, same.batch};
+    write_gradient<T>(dv, 1, arguments.dv, shared.keys[key_turn.stage], place, me);
+    write_gradient<T>(dk, arguments.shape.natural_scale, arguments.dk, shared.slopes[0], place, me);
   }
+}
+
+template <class T, int columns>
+__device__ void consume_tiles(const BackwardArguments& arguments, BackwardShared<T>& shared,
+                              const Consumer& me) {
+  unsigned tiles = 0, done = 0;
+  if (me.group == 1) pass_turn<T>(me.group);
+  while (true) {
+    const Turn<2> announced(tiles);
+    wait(shared.work_full[announced.stage], announced.parity);
+    const int4& work = shared.work[announced.stage];
+    const bool all_done = work.x < 0;
+    if (!all_done) consume_tile<T, columns>(arguments, shared, work, tiles, done, me);
+    __syncwarp();
+    release(shared.work_empty[announced.stage], me);
+    if (all_done) break;
+    ++tiles;
+  }
+  if (me.group == 0) take_turn<T>(me.group);  // the one that is left
+  let_next_begin();
   if (me.lane == 0) wait_for_reads();
 }
 

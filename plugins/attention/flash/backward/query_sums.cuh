@@ -17,25 +17,18 @@ __host__ __device__ constexpr std::int64_t floats_of_sums(int head) {  // of 64 
   return std::int64_t{group_rows} * head;
 }
 
-// A block of queries of a head.
+// A block of queries: which of all heads' and batches', and which of its head's.
 struct QueryBlock {
-  int head, batch, block;
+  int number, block;
 };
-
-template <class T>
-__device__ inline std::int64_t number_of(const BackwardArguments& arguments, QueryBlock at) {
-  return (std::int64_t{at.batch} * arguments.shape.heads + at.head) * arguments.query_blocks +
-         at.block;
-}
 
 // Where this lane adds its part.
 template <class T>
 __device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock at,
                                  const Consumer& me) {
   constexpr int warp_floats = floats_of_sums(T::head) / 4;
-  const std::int64_t row_block = T::sums_by_rows
-                                     ? number_of<T>(arguments, at) * T::groups + me.group
-                                     : number_of<T>(arguments, at);
+  const std::int64_t row_block =
+      T::sums_by_rows ? std::int64_t{at.number} * T::groups + me.group : at.number;
   const int first_columns = T::sums_by_rows ? 0 : me.group * T::first_columns;
   return arguments.query_sums + row_block * floats_of_sums(T::head) + me.warp % 4 * warp_floats +
          first_columns * 16 + me.lane * 4;
@@ -46,9 +39,8 @@ __device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock 
 // are taken to start in the order of their numbers, in which those waited for come first.
 template <class T>
 __device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, QueryBlock at,
-                                          int key_tile, const Consumer& me) {
-  unsigned* const turn =
-      arguments.turns + number_of<T>(arguments, at) * T::consumer_warps + me.warp;
+                                          const int& key_tile, const Consumer& me) {
+  unsigned* const turn = arguments.turns + std::int64_t{at.number} * T::consumer_warps + me.warp;
   const BlockRange tiles = seen_blocks(arguments.shape, at.block * T::rows, T::rows, T::keys);
   const auto mine = static_cast<unsigned>(tiles.end - 1 - key_tile);
   while (look_at(turn) != mine) {
@@ -60,7 +52,7 @@ __device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, Qu
 template <class T, int count>
 __device__ __forceinline__ void add_sums(const float (&sums)[count],
                                          const BackwardArguments& arguments, QueryBlock at,
-                                         int key_tile, const Consumer& me) {
+                                         const int& key_tile, const Consumer& me) {
   float* const to = my_sums<T>(arguments, at, me);
   const auto four = [&](int i) {
     return make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);

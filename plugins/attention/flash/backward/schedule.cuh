@@ -48,8 +48,8 @@ struct QueryBlocks {
     end = total - first < part_blocks ? total : first + part_blocks;
   }
 
-  // Calls `use` with each head of the group and block. One loop: nested ones would move
-  // accumulators while products use them.
+  // Calls `use` with each head of the group, of all batches', and block. One loop: nested ones
+  // would move accumulators while products use them.
   template <class Use>
   __device__ __forceinline__ void for_each(const Use& use) const {
     if (total == 0) return;
@@ -64,5 +64,15 @@ struct QueryBlocks {
     }
   }
 };
+
+template <class T>
+__device__ inline QueryBlocks query_blocks_of(const BackwardArguments& arguments,
+                                              const KeyWork& work) {
+  QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
+                     arguments.parts.blocks);
+  const Shape& shape = arguments.shape;
+  blocks.first_head = work.batch * shape.heads + work.head * (shape.heads / shape.kv_heads);
+  return blocks;
+}
 
 }  // namespace assay::flash

@@ -136,7 +136,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
   for (int i = 0; i < T::head / 2; ++i) dk[i] = dv[i] = 0;
   unsigned done = 0;
 
-  wait(shared.keys_full, 0);
+  wait(shared.keys_full[0], 0);
   blocks.for_each([&](int head, int block) {
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
@@ -186,19 +186,19 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     wait_for_products<0>();
     pin(sums);
     if (me.lane == 0) arrive(shared.slopes_empty);
-    add_sums<T>(sums, arguments, {head, work.batch, block}, work.tile, me);
+    add_sums<T>(sums, arguments, {head * arguments.query_blocks + block, block}, work.tile, me);
   });
 
   let_next_begin();
   const int thread = me.warp % 4 * warp + me.lane;
   meet_consumers<T>();  // keys and values have been read by all
   if (me.group == 1) {
-    join_groups<T>(dk, shared.keys, thread, true);
+    join_groups<T>(dk, shared.keys[0], thread, true);
     join_groups<T>(dv, shared.values, thread, true);
   }
   meet_consumers<T>();
   if (me.group == 1) return;
-  join_groups<T>(dk, shared.keys, thread, false);
+  join_groups<T>(dk, shared.keys[0], thread, false);
   join_groups<T>(dv, shared.values, thread, false);
   if (blocks.total > arguments.parts.blocks) {
     const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
